@@ -1,0 +1,132 @@
+use std::fmt;
+
+/// The result of parsing or applying a question.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A refused question: MongoDB's error code, a sentence, and the path of the field at fault where there is one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Error {
+    refusal: Refusal,
+    message: Box<str>,
+    path: Option<Box<str>>,
+}
+
+/// Why a question is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// MongoDB refuses it too, with this code.
+    Invalid(Code),
+    /// MongoDB takes it and Slate does not offer it: the operator's or option's name.
+    Unsupported(Box<str>),
+}
+
+impl Error {
+    /// A question that MongoDB refuses with `code`.
+    pub fn new(code: Code, message: impl Into<Box<str>>) -> Self {
+        Self { refusal: Refusal::Invalid(code), message: message.into(), path: None }
+    }
+
+    /// A question that MongoDB takes and Slate does not: `name` is the operator or option, as written.
+    pub fn unsupported(name: &str) -> Self {
+        let message = format!("{name} is not supported").into();
+        Self { refusal: Refusal::Unsupported(name.into()), message, path: None }
+    }
+
+    /// Names the field at fault; a path that is already there is kept, as it was named closer to the fault.
+    #[must_use]
+    pub fn at(mut self, path: impl Into<Box<str>>) -> Self {
+        self.path.get_or_insert(path.into());
+        self
+    }
+
+    /// MongoDB's code for this error; for what Slate does not offer, `NotImplemented` (238).
+    pub fn code(&self) -> Code {
+        match self.refusal {
+            Refusal::Invalid(code) => code,
+            Refusal::Unsupported(_) => Code::NOT_IMPLEMENTED,
+        }
+    }
+
+    /// Why it was refused.
+    pub fn refusal(&self) -> &Refusal {
+        &self.refusal
+    }
+
+    /// The sentence, without the path.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The path of the field at fault.
+    pub fn path(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.path.as_ref().map_or(Ok(()), |path| write!(f, " (at '{path}')"))
+    }
+}
+
+/// MongoDB's number for an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Code(pub i32);
+
+/// The codes that have a name in MongoDB. Those without one are written `Code(51091)` where they are raised.
+macro_rules! codes {
+    ($($constant:ident = $number:literal $name:literal,)*) => {
+        #[allow(missing_docs, reason = "each constant is MongoDB's own name for the number")]
+        impl Code {
+            $(pub const $constant: Self = Self($number);)*
+
+            /// MongoDB's name for the code; `Location` and the number where it has none.
+            pub fn name(self) -> String {
+                match self.0 {
+                    $($number => $name.into(),)*
+                    number => format!("Location{number}"),
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    INTERNAL_ERROR = 1 "InternalError",
+    BAD_VALUE = 2 "BadValue",
+    GRAPH_CONTAINS_CYCLE = 5 "GraphContainsCycle",
+    FAILED_TO_PARSE = 9 "FailedToParse",
+    UNAUTHORIZED = 13 "Unauthorized",
+    TYPE_MISMATCH = 14 "TypeMismatch",
+    OVERFLOW = 15 "Overflow",
+    INVALID_LENGTH = 16 "InvalidLength",
+    ILLEGAL_OPERATION = 20 "IllegalOperation",
+    INVALID_BSON = 22 "InvalidBSON",
+    NAMESPACE_NOT_FOUND = 26 "NamespaceNotFound",
+    INDEX_NOT_FOUND = 27 "IndexNotFound",
+    PATH_NOT_VIABLE = 28 "PathNotViable",
+    CANNOT_CREATE_INDEX = 67 "CannotCreateIndex",
+    CONFLICTING_UPDATE_OPERATORS = 40 "ConflictingUpdateOperators",
+    NAMESPACE_EXISTS = 48 "NamespaceExists",
+    MAX_TIME_MS_EXPIRED = 50 "MaxTimeMSExpired",
+    DOLLAR_PREFIXED_FIELD_NAME = 52 "DollarPrefixedFieldName",
+    EMPTY_FIELD_NAME = 56 "EmptyFieldName",
+    COMMAND_NOT_FOUND = 59 "CommandNotFound",
+    IMMUTABLE_FIELD = 66 "ImmutableField",
+    INVALID_OPTIONS = 72 "InvalidOptions",
+    INVALID_NAMESPACE = 73 "InvalidNamespace",
+    INDEX_OPTIONS_CONFLICT = 85 "IndexOptionsConflict",
+    INDEX_KEY_SPECS_CONFLICT = 86 "IndexKeySpecsConflict",
+    WRITE_CONFLICT = 112 "WriteConflict",
+    COMMAND_NOT_SUPPORTED = 115 "CommandNotSupported",
+    NOT_SINGLE_VALUE_FIELD = 168 "InvalidPipelineOperator",
+    CANNOT_INDEX_PARALLEL_ARRAYS = 171 "CannotIndexParallelArrays",
+    INVALID_INDEX_SPECIFICATION_OPTION = 197 "InvalidIndexSpecificationOption",
+    QUERY_FEATURE_NOT_ALLOWED = 224 "QueryFeatureNotAllowed",
+    NOT_IMPLEMENTED = 238 "NotImplemented",
+    BSON_OBJECT_TOO_LARGE = 10334 "BSONObjectTooLarge",
+    DUPLICATE_KEY = 11000 "DuplicateKey",
+    INTERRUPTED = 11601 "Interrupted",
+}

@@ -1,0 +1,10 @@
+//! What a question means: BSON's order, key bytes, paths, filters, updates, projections and sorts.
+//!
+//! Pure functions over raw BSON: nothing here touches storage or does I/O.
+
+mod error;
+pub mod interval;
+pub mod path;
+pub mod raw;
+
+pub use error::{Code, Error, Refusal, Result};

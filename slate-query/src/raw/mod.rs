@@ -1,0 +1,16 @@
+//! Raw BSON, walked in place: borrowed values, documents and their elements, validation, and a writer.
+//!
+//! Bytes are validated once, where they enter ([`validate`]); after that the walker is total: on damaged bytes an
+//! iteration ends early, and nothing panics.
+
+mod doc;
+mod kind;
+mod validate;
+mod value;
+mod write;
+
+pub use doc::{Doc, Element, Elements};
+pub use kind::Kind;
+pub use validate::{MAX_DEPTH, validate};
+pub use value::{OwnedValue, Value};
+pub use write::Writer;

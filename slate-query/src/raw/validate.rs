@@ -1,0 +1,93 @@
+use super::{Doc, Kind, Value, value::length};
+use crate::{Code, Error, Result};
+
+/// How deep documents and arrays may nest, the outermost document counted. MongoDB's own limit.
+pub const MAX_DEPTH: usize = 180;
+
+/// Checks that `bytes` are one whole document: lengths, terminators, types, UTF-8, booleans, depth, array positions not
+/// included. Cost: one pass over the bytes.
+///
+/// # Errors
+/// `InvalidBSON` (22) with the path of the damage; `Overflow` (15) where it nests deeper than [`MAX_DEPTH`].
+pub fn validate(bytes: &[u8]) -> Result<Doc<'_>> {
+    document(bytes, 1)?;
+    Ok(Doc::new(bytes))
+}
+
+fn damaged(what: &str) -> Error {
+    Error::new(Code::INVALID_BSON, format!("invalid BSON: {what}"))
+}
+
+fn document(bytes: &[u8], depth: usize) -> Result<()> {
+    if depth > MAX_DEPTH {
+        return Err(Error::new(Code::OVERFLOW, format!("documents may nest at most {MAX_DEPTH} deep")));
+    }
+    if length(bytes) != Some(bytes.len()) || bytes.last() != Some(&0) || bytes.len() < 5 {
+        return Err(damaged("a document's length does not match its bytes"));
+    }
+    let mut elements = Doc::new(bytes).elements();
+    let mut taken = 4;
+    for element in elements.by_ref() {
+        taken += 2 + element.name.len() + element.value.bytes().len();
+        std::str::from_utf8(element.name).map_err(|_| damaged("a field's name is not UTF-8"))?;
+        value(element.value, depth).map_err(|error| nest(element.name, error))?;
+    }
+    if taken + 1 != bytes.len() {
+        return Err(damaged("an element is cut short or of an unknown type"));
+    }
+    Ok(())
+}
+
+/// Puts the name of the field in front of where the error stands within it.
+fn nest(name: &[u8], error: Error) -> Error {
+    let name = String::from_utf8_lossy(name);
+    let path = error.path().map_or(name.to_string(), |inner| format!("{name}.{inner}"));
+    Error::new(error.code(), error.message()).at(path)
+}
+
+fn value(value: Value<'_>, depth: usize) -> Result<()> {
+    let bytes = value.bytes();
+    match value.kind() {
+        Kind::String | Kind::Symbol | Kind::Code => text(bytes),
+        Kind::Document | Kind::Array => document(bytes, depth + 1),
+        Kind::Boolean if !matches!(bytes, [0 | 1]) => Err(damaged("a boolean is neither 0 nor 1")),
+        Kind::Regex => std::str::from_utf8(bytes).map(drop).map_err(|_| damaged("a regular expression is not UTF-8")),
+        Kind::DbPointer => text(bytes.get(..bytes.len().saturating_sub(12)).unwrap_or_default()),
+        Kind::Binary => match value.as_binary() {
+            Some((2, payload)) if length(payload).and_then(|inner| inner.checked_add(4)) != Some(payload.len()) => {
+                Err(damaged("a binary of subtype 2 has a wrong inner length"))
+            }
+            Some(_) => Ok(()),
+            None => Err(damaged("a binary is cut short")),
+        },
+        Kind::CodeWithScope => {
+            let end = bytes.get(4..).and_then(length).and_then(|inner| inner.checked_add(8));
+            let (code, scope) = end
+                .and_then(|end| bytes.split_at_checked(end))
+                .ok_or_else(|| damaged("a code with scope is cut short"))?;
+            text(code.get(4..).unwrap_or_default())?;
+            document(scope, depth + 1)
+        }
+        Kind::Double
+        | Kind::Undefined
+        | Kind::ObjectId
+        | Kind::Boolean
+        | Kind::DateTime
+        | Kind::Null
+        | Kind::Int32
+        | Kind::Timestamp
+        | Kind::Int64
+        | Kind::Decimal128
+        | Kind::MaxKey
+        | Kind::MinKey => Ok(()),
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<()> {
+    match bytes {
+        [_, _, _, _, text @ .., 0] if length(bytes) == Some(text.len() + 1) => {
+            std::str::from_utf8(text).map(drop).map_err(|_| damaged("a string is not UTF-8"))
+        }
+        _ => Err(damaged("a string is cut short")),
+    }
+}

@@ -1,0 +1,240 @@
+use std::fmt;
+
+use super::{Doc, Kind};
+
+/// A borrowed BSON value: its type, and its bytes exactly as the format lays them out. Nothing is decoded until asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Value<'a> {
+    kind: Kind,
+    bytes: &'a [u8],
+}
+
+impl<'a> Value<'a> {
+    /// BSON null.
+    pub const NULL: Value<'static> = Value { kind: Kind::Null, bytes: &[] };
+    /// BSON undefined.
+    pub const UNDEFINED: Value<'static> = Value { kind: Kind::Undefined, bytes: &[] };
+
+    /// A value of `kind` over `bytes`, which must be the value's bytes as the format lays them out; see
+    /// [`Value::measure`]. Wrong bytes are read as absent values, never as a panic.
+    #[inline]
+    pub fn new(kind: Kind, bytes: &'a [u8]) -> Self {
+        Self { kind, bytes }
+    }
+
+    /// How many of `rest`'s first bytes a value of `kind` takes; `None` where they do not hold one.
+    #[inline]
+    pub fn measure(kind: Kind, rest: &[u8]) -> Option<usize> {
+        let size = match kind {
+            Kind::Double | Kind::DateTime | Kind::Timestamp | Kind::Int64 => 8,
+            Kind::String | Kind::Code | Kind::Symbol => length(rest)?.checked_add(4)?,
+            Kind::Document | Kind::Array | Kind::CodeWithScope => length(rest)?,
+            Kind::Binary => length(rest)?.checked_add(5)?,
+            Kind::ObjectId => 12,
+            Kind::Boolean => 1,
+            Kind::Null | Kind::Undefined | Kind::MinKey | Kind::MaxKey => 0,
+            Kind::Regex => {
+                let pattern = rest.iter().position(|&byte| byte == 0)? + 1;
+                pattern + rest.get(pattern..)?.iter().position(|&byte| byte == 0)? + 1
+            }
+            Kind::DbPointer => length(rest)?.checked_add(16)?,
+            Kind::Int32 => 4,
+            Kind::Decimal128 => 16,
+        };
+        (size <= rest.len()).then_some(size)
+    }
+
+    /// The value's type.
+    #[inline]
+    pub fn kind(self) -> Kind {
+        self.kind
+    }
+
+    /// The value's bytes as the format lays them out, without its type and name.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// A string's, symbol's or code's text as UTF-8 bytes, without length and terminator.
+    #[inline]
+    pub fn text(self) -> Option<&'a [u8]> {
+        match self.kind {
+            Kind::String | Kind::Symbol | Kind::Code => self.bytes.get(4..self.bytes.len().checked_sub(1)?),
+            _ => None,
+        }
+    }
+
+    /// A string's text.
+    pub fn as_str(self) -> Option<&'a str> {
+        (self.kind == Kind::String).then(|| self.text().and_then(|text| std::str::from_utf8(text).ok())).flatten()
+    }
+
+    /// An int32.
+    #[inline]
+    pub fn as_i32(self) -> Option<i32> {
+        (self.kind == Kind::Int32).then(|| self.bytes.try_into().ok().map(i32::from_le_bytes)).flatten()
+    }
+
+    /// An int64.
+    #[inline]
+    pub fn as_i64(self) -> Option<i64> {
+        (self.kind == Kind::Int64).then(|| self.bytes.try_into().ok().map(i64::from_le_bytes)).flatten()
+    }
+
+    /// A double.
+    #[inline]
+    pub fn as_f64(self) -> Option<f64> {
+        (self.kind == Kind::Double).then(|| self.bytes.try_into().ok().map(f64::from_le_bytes)).flatten()
+    }
+
+    /// A decimal128's sixteen bytes, little-endian, in the binary-integer encoding.
+    #[inline]
+    pub fn as_decimal(self) -> Option<[u8; 16]> {
+        (self.kind == Kind::Decimal128).then(|| self.bytes.try_into().ok()).flatten()
+    }
+
+    /// A boolean.
+    #[inline]
+    pub fn as_bool(self) -> Option<bool> {
+        (self.kind == Kind::Boolean).then(|| self.bytes.first().map(|&byte| byte != 0)).flatten()
+    }
+
+    /// A date, in milliseconds since 1970.
+    #[inline]
+    pub fn as_millis(self) -> Option<i64> {
+        (self.kind == Kind::DateTime).then(|| self.bytes.try_into().ok().map(i64::from_le_bytes)).flatten()
+    }
+
+    /// A timestamp: seconds in the high half, increment in the low.
+    #[inline]
+    pub fn as_timestamp(self) -> Option<u64> {
+        (self.kind == Kind::Timestamp).then(|| self.bytes.try_into().ok().map(u64::from_le_bytes)).flatten()
+    }
+
+    /// An ObjectId's twelve bytes.
+    #[inline]
+    pub fn as_object_id(self) -> Option<[u8; 12]> {
+        (self.kind == Kind::ObjectId).then(|| self.bytes.try_into().ok()).flatten()
+    }
+
+    /// A document.
+    #[inline]
+    pub fn as_document(self) -> Option<Doc<'a>> {
+        (self.kind == Kind::Document).then(|| Doc::new(self.bytes))
+    }
+
+    /// An array, as the document of its elements.
+    #[inline]
+    pub fn as_array(self) -> Option<Doc<'a>> {
+        (self.kind == Kind::Array).then(|| Doc::new(self.bytes))
+    }
+
+    /// A document or an array.
+    #[inline]
+    pub fn as_container(self) -> Option<Doc<'a>> {
+        matches!(self.kind, Kind::Document | Kind::Array).then(|| Doc::new(self.bytes))
+    }
+
+    /// A binary's subtype and its payload. The obsolete subtype 2's inner length is part of the payload.
+    pub fn as_binary(self) -> Option<(u8, &'a [u8])> {
+        match (self.kind, self.bytes) {
+            (Kind::Binary, [_, _, _, _, subtype, payload @ ..]) => Some((*subtype, payload)),
+            _ => None,
+        }
+    }
+
+    /// A regular expression's pattern and its options, as UTF-8 bytes.
+    pub fn as_regex(self) -> Option<(&'a [u8], &'a [u8])> {
+        if self.kind != Kind::Regex {
+            return None;
+        }
+        let mut parts = self.bytes.split(|&byte| byte == 0);
+        Some((parts.next()?, parts.next()?))
+    }
+
+    /// A code's text and its scope, of the type "code with scope".
+    pub fn as_code_with_scope(self) -> Option<(&'a [u8], Doc<'a>)> {
+        if self.kind != Kind::CodeWithScope {
+            return None;
+        }
+        let rest = self.bytes.get(4..)?;
+        let end = length(rest)?.checked_add(4)?;
+        Some((rest.get(4..end.checked_sub(1)?)?, Doc::new(rest.get(end..)?)))
+    }
+
+    /// A DBPointer's namespace and id.
+    pub fn as_db_pointer(self) -> Option<(&'a [u8], [u8; 12])> {
+        if self.kind != Kind::DbPointer {
+            return None;
+        }
+        let end = length(self.bytes)?.checked_add(4)?;
+        Some((self.bytes.get(4..end.checked_sub(1)?)?, self.bytes.get(end..)?.try_into().ok()?))
+    }
+
+    /// A copy that owns its bytes.
+    pub fn to_owned(self) -> OwnedValue {
+        OwnedValue { kind: self.kind, bytes: self.bytes.into() }
+    }
+
+    /// The value as the `bson` crate's own borrowed type; `None` on damaged bytes. Cost: a document is wrapped around it.
+    pub fn to_bson(self) -> Option<bson::Bson> {
+        let mut writer = super::Writer::new();
+        writer.append(b"", self);
+        bson::Document::try_from(bson::RawDocument::from_bytes(&writer.finish()).ok()?).ok()?.remove("")
+    }
+}
+
+/// Prints the value as relaxed extended JSON would.
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.to_bson() {
+            Some(value) => write!(f, "{value}"),
+            None => write!(f, "<damaged {}>", self.kind.alias()),
+        }
+    }
+}
+
+/// A value that owns its bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OwnedValue {
+    kind: Kind,
+    bytes: Box<[u8]>,
+}
+
+impl OwnedValue {
+    /// The value, borrowed.
+    #[inline]
+    pub fn as_value(&self) -> Value<'_> {
+        Value { kind: self.kind, bytes: &self.bytes }
+    }
+}
+
+impl fmt::Debug for OwnedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_value().fmt(f)
+    }
+}
+
+impl From<&bson::Bson> for OwnedValue {
+    /// The same value as raw bytes. A value that cannot be written (a name with a NUL inside) becomes undefined.
+    fn from(value: &bson::Bson) -> Self {
+        let mut document = bson::Document::new();
+        document.insert("", value.clone());
+        let bytes = document.to_vec().unwrap_or_default();
+        Doc::new(&bytes).elements().next().map_or(Value::UNDEFINED, |element| element.value).to_owned()
+    }
+}
+
+impl From<bson::Bson> for OwnedValue {
+    fn from(value: bson::Bson) -> Self {
+        Self::from(&value)
+    }
+}
+
+/// A little-endian length prefix.
+#[inline]
+pub(super) fn length(bytes: &[u8]) -> Option<usize> {
+    let (head, _) = bytes.split_first_chunk::<4>()?;
+    usize::try_from(i32::from_le_bytes(*head)).ok()
+}

@@ -1,0 +1,90 @@
+use super::{Doc, Kind, Value};
+
+/// Writes a document's bytes: fields are appended, nested documents and arrays opened and closed.
+///
+/// Built for one pass into one buffer: the length of each open document is filled in when it is closed.
+#[derive(Debug)]
+pub struct Writer {
+    buffer: Vec<u8>,
+    open: Vec<usize>,
+}
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Writer {
+    /// A writer of a new document.
+    pub fn new() -> Self {
+        Self::into_buffer(Vec::new())
+    }
+
+    /// A writer of a new document at the end of `buffer`, which `finish` gives back.
+    pub fn into_buffer(mut buffer: Vec<u8>) -> Self {
+        let start = buffer.len();
+        buffer.extend_from_slice(&[0; 4]);
+        Self { buffer, open: vec![start] }
+    }
+
+    /// Appends a field; `name` must hold no NUL byte (one inside ends the name there).
+    #[inline]
+    pub fn append(&mut self, name: &[u8], value: Value<'_>) {
+        self.head(value.kind(), name);
+        self.buffer.extend_from_slice(value.bytes());
+    }
+
+    /// Appends every field of `doc`.
+    pub fn extend(&mut self, doc: Doc<'_>) {
+        let bytes = doc.bytes();
+        self.buffer.extend_from_slice(bytes.get(4..bytes.len().saturating_sub(1)).unwrap_or_default());
+    }
+
+    /// Opens a nested document under `name`; what is appended until [`Writer::close`] goes into it.
+    pub fn open_document(&mut self, name: &[u8]) {
+        self.open(Kind::Document, name);
+    }
+
+    /// Opens a nested array under `name`; its elements' names are the caller's to give ("0", "1", …).
+    pub fn open_array(&mut self, name: &[u8]) {
+        self.open(Kind::Array, name);
+    }
+
+    /// Closes what was opened last. The outermost document is closed by `finish` alone.
+    pub fn close(&mut self) {
+        if self.open.len() > 1 {
+            self.seal();
+        }
+    }
+
+    /// Closes everything that is open and gives the buffer back.
+    pub fn finish(mut self) -> Vec<u8> {
+        while !self.open.is_empty() {
+            self.seal();
+        }
+        self.buffer
+    }
+
+    fn open(&mut self, kind: Kind, name: &[u8]) {
+        self.head(kind, name);
+        self.open.push(self.buffer.len());
+        self.buffer.extend_from_slice(&[0; 4]);
+    }
+
+    fn head(&mut self, kind: Kind, name: &[u8]) {
+        self.buffer.push(kind.byte());
+        self.buffer.extend_from_slice(name.split(|&byte| byte == 0).next().unwrap_or_default());
+        self.buffer.push(0);
+    }
+
+    fn seal(&mut self) {
+        self.buffer.push(0);
+        let Some(start) = self.open.pop() else { return };
+        // A document over 2 GiB is refused where it enters; the length of a larger one is its sign that it is damaged.
+        let length = i32::try_from(self.buffer.len() - start).unwrap_or(i32::MAX);
+        if let Some(head) = self.buffer.get_mut(start..start + 4) {
+            head.copy_from_slice(&length.to_le_bytes());
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The contract. Nothing here names a backend.

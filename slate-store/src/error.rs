@@ -37,6 +37,8 @@ pub enum Error {
     TooLarge(Box<TooLarge>),
     /// No database is there and none was to be created, or the folder to create it in is missing.
     Missing(Box<Context>),
+    /// Something lies where a backup was to be written, and was left alone.
+    Exists(Box<Context>),
     /// The database was opened to be read only, or its medium allows no writing.
     ReadOnly(Box<Context>),
     /// The backend does not offer this; its [`Capabilities`](crate::Capabilities) say so too.
@@ -70,6 +72,7 @@ impl Error {
             | Self::Corrupt(context)
             | Self::Full(context)
             | Self::Missing(context)
+            | Self::Exists(context)
             | Self::ReadOnly(context)
             | Self::Unsupported(context)
             | Self::Io(context) => Some(context),
@@ -90,6 +93,7 @@ impl fmt::Display for Error {
             Self::Corrupt(context) => ("the stored bytes are damaged", context),
             Self::Full(context) => ("no space is left for the database", context),
             Self::Missing(context) => ("there is no such file or folder", context),
+            Self::Exists(context) => ("there is something already", context),
             Self::ReadOnly(context) => ("the database is read-only", context),
             Self::Unsupported(context) => ("this backend does not offer what was asked", context),
             Self::Io(context) => ("storage failed", context),

@@ -2,9 +2,12 @@
 //!
 //! Pure functions over raw BSON: nothing here touches storage or does I/O.
 
+pub mod distinct;
 mod error;
 pub mod interval;
 pub mod path;
+pub mod projection;
 pub mod raw;
+pub mod update;
 
 pub use error::{Code, Error, Refusal, Result};

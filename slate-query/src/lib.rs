@@ -4,6 +4,7 @@
 
 pub mod distinct;
 mod error;
+pub mod filter;
 pub mod interval;
 pub mod path;
 pub mod projection;

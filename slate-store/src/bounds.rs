@@ -55,8 +55,8 @@ impl OwnedBounds {
         Self { start: bounds.start.map(Box::from), end: bounds.end.map(Box::from) }
     }
 
-    pub(crate) fn as_bounds(&self) -> Bounds<'_> {
-        Bounds { start: self.start.as_deref(), end: self.end.as_deref() }
+    pub(crate) fn is_empty(&self) -> bool {
+        Bounds { start: self.start.as_deref(), end: self.end.as_deref() }.is_empty()
     }
 
     pub(crate) fn lower(&self) -> Bound<&[u8]> {
@@ -75,7 +75,7 @@ impl OwnedBounds {
 
     /// Whether a key that lies beneath the upper bound lies within both.
     #[inline]
-    pub(crate) fn from_start(&self, key: &[u8]) -> bool {
+    pub(crate) fn above_start(&self, key: &[u8]) -> bool {
         self.start.as_deref().is_none_or(|start| start <= key)
     }
 

@@ -31,7 +31,8 @@ pub enum Error {
     NewerVersion(Box<Context>),
     /// The stored bytes are damaged.
     Corrupt(Box<Context>),
-    /// The device, or the caller's quota on it, is full. Nothing of the commit was applied.
+    /// The device, or the caller's quota on it, is full. When a commit says so, nothing of it was acknowledged: as after
+    /// [`OutcomeUnknown`](Self::OutcomeUnknown), opening the database again shows all of it or, most likely, nothing.
     Full(Box<Context>),
     /// A key or a value is over the backend's stated limit. The transaction stays usable.
     TooLarge(Box<TooLarge>),
@@ -135,6 +136,15 @@ impl Context {
     #[must_use]
     pub fn because(mut self, source: impl Into<Source>) -> Self {
         self.source = Some(source.into());
+        self
+    }
+
+    /// The same, saying `detail` where nothing was said yet.
+    #[cfg(feature = "redb")]
+    pub(crate) fn or(mut self, detail: &'static str) -> Self {
+        if self.detail.is_empty() {
+            self.detail = detail.into();
+        }
         self
     }
 

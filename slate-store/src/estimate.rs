@@ -14,4 +14,9 @@ impl Estimate {
             Self::Exact(count) | Self::AtLeast(count) => count,
         }
     }
+
+    /// What a count that stops at `cap` makes of `count` keys.
+    pub(crate) fn capped(count: u64, cap: u64) -> Self {
+        if count <= cap { Self::Exact(count) } else { Self::AtLeast(cap) }
+    }
 }

@@ -10,9 +10,12 @@
 
 mod bounds;
 mod capabilities;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod durability;
 mod error;
 mod estimate;
+mod files;
 mod isolation;
 mod keyspace;
 mod limits;

@@ -38,16 +38,20 @@ pub trait View: Clone {
     ///
     /// As the backend's storage fails.
     fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
-        let mut cursor = self.cursor(keyspace, bounds)?;
-        let mut more = cursor.seek(Edge::First)?;
-        for counted in 0..cap {
-            if !more {
-                return Ok(Estimate::Exact(counted));
-            }
-            more = cursor.step_forward()?;
-        }
-        Ok(if more { Estimate::AtLeast(cap) } else { Estimate::Exact(cap) })
+        count(&mut self.cursor(keyspace, bounds)?, cap)
     }
+}
+
+/// Counts the entries of a cursor's range, up to `cap`.
+pub(crate) fn count(cursor: &mut impl Cursor, cap: u64) -> Result<Estimate> {
+    let mut more = cursor.seek(Edge::First)?;
+    for counted in 0..cap {
+        if !more {
+            return Ok(Estimate::Exact(counted));
+        }
+        more = cursor.step_forward()?;
+    }
+    Ok(if more { Estimate::AtLeast(cap) } else { Estimate::Exact(cap) })
 }
 
 /// A place in a range of keys. `seek` and `step_*` move and say whether there is an entry; `current` lends it.

@@ -1,0 +1,159 @@
+//! Cursors: bounds, seeks, steps and turns.
+
+use std::thread;
+
+use super::{
+    Fixture,
+    tools::{A, all, begin, commit, key_of, keys, put, within},
+};
+use crate::{Bounds, Cursor, Edge, Keyspace, Store, Transaction, View};
+
+const LETTERS: [(&str, &str); 5] = [("a", "1"), ("b", "2"), ("c", "3"), ("d", "4"), ("e", "5")];
+
+pub fn a_cursor_is_confined_to_its_bounds<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &LETTERS);
+    let view = store.snapshot().unwrap();
+    assert_eq!(all(&view, A), "abcde");
+    assert_eq!(keys(&view, A, within("b", "e")), "bcd");
+    assert_eq!(keys(&view, A, within("aa", "cc")), "bc");
+    assert_eq!(keys(&view, A, Bounds { start: Some(b"c"), end: None }), "cde");
+    assert_eq!(keys(&view, A, Bounds { start: None, end: Some(b"c") }), "ab");
+    assert_eq!(keys(&view, A, within("x", "z")), "");
+    assert_eq!(all(&view, Keyspace(99)), "", "a keyspace that nobody wrote to is empty");
+}
+
+pub fn a_seek_beyond_the_bounds_is_confined_to_them<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &LETTERS);
+    let view = store.snapshot().unwrap();
+    let mut cursor = view.cursor(A, within("b", "e")).unwrap();
+    assert!(cursor.current().is_none(), "a new cursor stands nowhere");
+    assert!(cursor.seek(Edge::AtOrAfter(b"a")).unwrap());
+    assert_eq!(key_of(&cursor), b"b");
+    assert!(cursor.seek(Edge::Before(b"z")).unwrap());
+    assert_eq!(key_of(&cursor), b"d");
+    assert!(cursor.seek(Edge::AtOrAfter(b"bb")).unwrap());
+    assert_eq!(key_of(&cursor), b"c");
+    assert!(cursor.seek(Edge::Before(b"c")).unwrap());
+    assert_eq!(key_of(&cursor), b"b");
+    assert!(cursor.seek(Edge::Last).unwrap());
+    assert_eq!(key_of(&cursor), b"d");
+    assert!(cursor.seek(Edge::First).unwrap());
+    assert_eq!(key_of(&cursor), b"b");
+    for edge in [Edge::AtOrAfter(b"e"), Edge::AtOrAfter(b"z"), Edge::Before(b"b"), Edge::Before(b"")] {
+        assert!(!cursor.seek(edge).unwrap(), "{edge:?}");
+        assert!(cursor.current().is_none());
+    }
+}
+
+pub fn a_turn_steps_to_the_neighbour<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &LETTERS);
+    let view = store.snapshot().unwrap();
+    let mut cursor = view.cursor(A, Bounds::ALL).unwrap();
+    assert!(cursor.seek(Edge::AtOrAfter(b"c")).unwrap());
+    for (forward, expected) in [(true, b"d"), (false, b"c"), (false, b"b"), (true, b"c"), (true, b"d"), (true, b"e")] {
+        assert!(if forward { cursor.step_forward() } else { cursor.step_back() }.unwrap());
+        assert_eq!(key_of(&cursor), expected);
+    }
+    assert!(cursor.seek(Edge::Before(b"c")).unwrap() && cursor.step_forward().unwrap());
+    assert_eq!(cursor.current().unwrap(), (&b"c"[..], &b"3"[..]));
+}
+
+pub fn a_cursor_off_an_end_returns_only_by_a_seek<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &LETTERS);
+    let view = store.snapshot().unwrap();
+    let mut cursor = view.cursor(A, within("b", "d")).unwrap();
+    assert!(!cursor.step_forward().unwrap() && !cursor.step_back().unwrap(), "it never stood anywhere");
+    for (edge, back) in [(Edge::Last, false), (Edge::First, true)] {
+        assert!(cursor.seek(edge).unwrap());
+        assert!(!if back { cursor.step_back() } else { cursor.step_forward() }.unwrap());
+        assert!(cursor.current().is_none());
+        assert!(!cursor.step_back().unwrap() && !cursor.step_forward().unwrap());
+        assert!(cursor.current().is_none());
+    }
+    assert!(cursor.seek(Edge::First).unwrap());
+    assert_eq!(key_of(&cursor), b"b");
+}
+
+pub fn bounds_at_0xff_hold_what_they_name<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    let keys: [&[u8]; 6] = [b"", b"\0", b"\xfe\xff", b"\xff", b"\xff\xff", b"\xff\xff\xff"];
+    let mut transaction = begin(&store);
+    for key in keys {
+        transaction.put(A, key, key).unwrap();
+        transaction.put(Keyspace(u32::MAX), key, b"the greatest keyspace").unwrap();
+        transaction.put(Keyspace(0), key, b"the smallest").unwrap();
+    }
+    commit(transaction);
+    let view = store.snapshot().unwrap();
+    for keyspace in [Keyspace(0), A, Keyspace(u32::MAX)] {
+        let found = |start, end| {
+            let entries = super::tools::scan(&view, keyspace, Bounds { start, end });
+            entries.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+        };
+        assert_eq!(found(None, None), keys);
+        assert_eq!(found(Some(b"\xff"), None), keys[3..]);
+        assert_eq!(found(Some(b"\xff\xff\xff\xff"), None), keys[6..]);
+        assert_eq!(found(Some(b"\xff"), Some(b"\xff\xff")), keys[3..4]);
+        assert_eq!(found(None, Some(b"\xff")), keys[..3]);
+        assert_eq!(found(Some(b""), Some(b"\0")), keys[..1]);
+        let mut cursor = view.cursor(keyspace, Bounds::ALL).unwrap();
+        assert!(cursor.seek(Edge::Before(b"\xff\xff\xff\xff")).unwrap());
+        assert_eq!(key_of(&cursor), keys[5]);
+        assert!(cursor.seek(Edge::AtOrAfter(b"")).unwrap());
+        assert_eq!(key_of(&cursor), b"");
+    }
+}
+
+pub fn empty_and_inverted_bounds_hold_nothing<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &LETTERS);
+    let check = |view: &dyn Fn(Bounds<'_>) -> bool| {
+        for bounds in [within("b", "b"), within("d", "b"), Bounds { start: None, end: Some(b"") }] {
+            assert!(view(bounds), "{bounds:?}");
+        }
+    };
+    fn holds_nothing<V: View>(view: &V, bounds: Bounds<'_>) -> bool {
+        let mut cursor = view.cursor(A, bounds).unwrap();
+        [Edge::First, Edge::Last, Edge::AtOrAfter(b"c"), Edge::Before(b"c")]
+            .into_iter()
+            .all(|edge| !cursor.seek(edge).unwrap() && cursor.current().is_none())
+    }
+    let snapshot = store.snapshot().unwrap();
+    check(&|bounds| holds_nothing(&snapshot, bounds));
+    let mut transaction = begin(&store);
+    transaction.put(A, b"c", b"again").unwrap();
+    check(&|bounds| holds_nothing(&transaction.view(), bounds));
+    transaction.delete_range(A, within("d", "b")).unwrap();
+    transaction.delete_range(A, within("b", "b")).unwrap();
+    assert_eq!(all(&transaction.view(), A), "abcde", "an empty range deletes nothing");
+}
+
+pub fn two_cursors_of_a_transaction_stand_at_once<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &LETTERS);
+    let mut transaction = begin(&store);
+    transaction.put(A, b"f", b"6").unwrap();
+    let view = transaction.view();
+    let (mut one, mut other) =
+        (view.cursor(A, Bounds::ALL).unwrap(), view.clone().cursor(A, within("b", "d")).unwrap());
+    assert!(one.seek(Edge::Last).unwrap() && other.seek(Edge::First).unwrap());
+    assert!(one.step_back().unwrap() && other.step_forward().unwrap());
+    assert_eq!((key_of(&one), key_of(&other)), (&b"e"[..], &b"c"[..]));
+}
+
+pub fn a_cursor_of_a_snapshot_can_be_sent_to_another_thread<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &LETTERS);
+    let mut cursor = store.snapshot().unwrap().cursor(A, Bounds::ALL).unwrap();
+    assert!(cursor.seek(Edge::AtOrAfter(b"c")).unwrap());
+    let moved = thread::spawn(move || {
+        assert_eq!(key_of(&cursor), b"c", "it stands where it stood");
+        assert!(cursor.step_forward().unwrap());
+        cursor
+    });
+    assert_eq!(key_of(&moved.join().unwrap()), b"d");
+}

@@ -1,0 +1,120 @@
+//! What is there after closing and opening again, and backups. Crashes are the backends' own tests': only they can stage
+//! them.
+
+use std::{fs, thread};
+
+use super::{
+    Fixture,
+    tools::{A, B, LONG, all, begin, get, number, put, scan, transact},
+};
+use crate::{Bounds, Durability, Error, Store, Transaction};
+
+pub fn what_was_committed_sync_is_there_after_reopening<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    if !store.capabilities().persistent {
+        return;
+    }
+    put(&store, A, &[("a", "1"), ("b", "2")]);
+    put(&store, B, &[("x", "3")]);
+    let mut open = begin(&store);
+    open.put(A, b"c", b"never committed").unwrap();
+    drop((open, store));
+    let view = fixture.open().snapshot().unwrap();
+    assert_eq!((all(&view, A), all(&view, B), get(&view, A, "b")), ("ab".into(), "x".into(), Some("2".into())));
+}
+
+pub fn deferred_commits_are_there_after_a_flush<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    store.flush().unwrap();
+    for round in 0..100_u64 {
+        transact(&store, Durability::Deferred, |transaction| {
+            transaction.put(A, &round.to_be_bytes(), b"deferred").unwrap();
+        });
+    }
+    assert_eq!(scan(&store.snapshot().unwrap(), A, Bounds::ALL).len(), 100, "visible at once");
+    store.flush().unwrap();
+    store.flush().unwrap();
+    if store.capabilities().persistent {
+        drop(store);
+        assert_eq!(scan(&fixture.open().snapshot().unwrap(), A, Bounds::ALL).len(), 100);
+    }
+}
+
+pub fn deferred_commits_stay_in_order<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    if !store.capabilities().persistent {
+        return;
+    }
+    for round in 1..=200_u64 {
+        let durability = if round == 100 { Durability::Sync } else { Durability::Deferred };
+        transact(&store, durability, |transaction| {
+            transaction.put(A, b"round", &round.to_be_bytes()).unwrap();
+            transaction.put(B, &round.to_be_bytes(), b"").unwrap();
+        });
+    }
+    drop(store);
+    let view = fixture.open().snapshot().unwrap();
+    let last = number(&view, A, b"round");
+    assert!((100..=200).contains(&last), "the sync commit and all before it: {last}");
+    let rounds: Vec<_> = scan(&view, B, Bounds::ALL).into_iter().map(|(key, _)| key).collect();
+    assert!(rounds.into_iter().eq((1..=last).map(|round| round.to_be_bytes().to_vec())), "no hole");
+}
+
+pub fn concurrent_committers_are_all_durable<S: Store>(fixture: &Fixture<S>) {
+    const EACH: u64 = 20;
+    let store = fixture.open();
+    thread::scope(|scope| {
+        for own in 0..8_u64 {
+            let store = &store;
+            scope.spawn(move || {
+                for round in 0..EACH {
+                    let durability = if round % 4 == 3 { Durability::Deferred } else { Durability::Sync };
+                    transact(store, durability, |transaction| {
+                        let key = [own.to_be_bytes(), round.to_be_bytes()].concat();
+                        transaction.put(A, &key, b"").unwrap();
+                    });
+                }
+            });
+        }
+    });
+    store.flush().unwrap();
+    assert_eq!(scan(&store.snapshot().unwrap(), A, Bounds::ALL).len(), 160);
+    if store.capabilities().persistent {
+        drop(store);
+        assert_eq!(scan(&fixture.open().snapshot().unwrap(), A, Bounds::ALL).len(), 160);
+    }
+}
+
+/// What is in it is each backend's own test's: only they know how to open it.
+pub fn a_backup_is_made_beside_an_open_writer<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &[("a", "1"), ("b", "2")]);
+    put(&store, B, &[("x", "3")]);
+    let to = fixture.folder().join("backup");
+    if !store.capabilities().backup {
+        assert!(matches!(store.backup(&to), Err(Error::Unsupported(_))));
+        return;
+    }
+    let mut open = begin(&store);
+    open.put(A, b"c", b"not committed").unwrap();
+    store.backup(&to).unwrap();
+    drop(open);
+    store.drop_keyspace(A, LONG).unwrap();
+    assert!(to.exists());
+    let beside: Vec<_> = fs::read_dir(fixture.folder()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(beside.iter().all(|name| !name.to_string_lossy().contains(".part")), "nothing is left over: {beside:?}");
+}
+
+pub fn a_backup_leaves_alone_what_lies_in_its_place<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    if !store.capabilities().backup {
+        return;
+    }
+    let to = fixture.folder().join("precious");
+    fs::write(&to, b"precious").unwrap();
+    let error = store.backup(&to).unwrap_err();
+    assert!(matches!(error, Error::Exists(_)) && error.path() == Some(&to), "{error}");
+    assert_eq!(fs::read(&to).unwrap(), b"precious");
+    let nowhere = fixture.folder().join("no such folder").join("backup");
+    assert!(matches!(store.backup(&nowhere), Err(Error::Missing(_))));
+}

@@ -1,0 +1,74 @@
+//! Small and large keys and values, and the limits that the capabilities state.
+
+use super::{
+    Fixture,
+    tools::{A, B, all, begin, commit},
+};
+use crate::{Error, Points, Store, Transaction, View};
+
+/// Puts the entry, and checks that its own transaction and a snapshot show it.
+fn is_kept<S: Store>(store: &S, key: &[u8], value: &[u8]) {
+    let mut transaction = begin(store);
+    transaction.put(A, key, value).unwrap();
+    assert!(transaction.view().points(A).unwrap().get(key).unwrap() == Some(value));
+    commit(transaction);
+    let found = super::tools::scan(&store.snapshot().unwrap(), A, crate::Bounds::ALL);
+    assert!(found.iter().any(|(at, found)| at == key && found == value));
+    let mut points = store.snapshot().unwrap().points(A).unwrap();
+    assert!(points.get(key).unwrap() == Some(value));
+}
+
+pub fn a_key_of_4_kb_and_an_empty_key_and_value_are_kept<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    let long: Vec<u8> = (0..4096_u32).map(|at| at.to_be_bytes()[3]).collect();
+    for key in [&b""[..], b"\0", b"k", &long] {
+        for value in [&b""[..], b"\0", b"v", &long] {
+            is_kept(&store, key, value);
+        }
+    }
+    let mut points = store.snapshot().unwrap().points(A).unwrap();
+    assert_eq!(points.get(&long[..4095]).unwrap(), None);
+}
+
+pub fn a_value_of_16_mb_is_kept<S: Store>(fixture: &Fixture<S>) {
+    let value: Vec<u8> = (0..4 << 20_u32).flat_map(u32::to_be_bytes).collect();
+    assert_eq!(value.len(), 16 << 20);
+    let store = fixture.open();
+    is_kept(&store, b"large", &value);
+    if store.capabilities().persistent {
+        drop(store);
+        let mut points = fixture.open().snapshot().unwrap().points(A).unwrap();
+        assert!(points.get(b"large").unwrap() == Some(&value[..]));
+    }
+}
+
+pub fn the_largest_key_and_value_are_kept<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    let capabilities = store.capabilities();
+    assert!(capabilities.max_key >= 4096 && capabilities.max_value >= 16 << 20);
+    is_kept(&store, &vec![0xff; capabilities.max_key], b"small");
+    // A backend may have no limit to speak of.
+    is_kept(&store, b"largest", &vec![7; capabilities.max_value.min(32 << 20)]);
+}
+
+pub fn what_is_over_the_limit_is_refused_and_the_transaction_goes_on<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    let capabilities = store.capabilities();
+    let mut transaction = begin(&store);
+    transaction.put(A, b"before", b"").unwrap();
+    let long = vec![0; capabilities.max_key + 1];
+    let Err(Error::TooLarge(excess)) = transaction.put(A, &long, b"") else { panic!("it was taken") };
+    assert_eq!((excess.what, excess.size, excess.limit), ("key", long.len(), capabilities.max_key));
+    if capabilities.max_value <= 64 << 20 {
+        let large = vec![0; capabilities.max_value + 1];
+        let Err(error @ Error::TooLarge(_)) = transaction.put(B, b"k", &large) else { panic!("it was taken") };
+        assert!(!error.is_retryable() && error.to_string().contains(&large.len().to_string()), "{error}");
+    }
+    // What cannot be stored can still be asked for: it is not there.
+    assert!(transaction.view().points(A).unwrap().get(&long).unwrap().is_none());
+    transaction.delete(A, &long).unwrap();
+    transaction.put(A, b"later", b"").unwrap();
+    commit(transaction);
+    let view = store.snapshot().unwrap();
+    assert_eq!((all(&view, A), all(&view, B)), ("beforelater".into(), String::new()));
+}

@@ -1,0 +1,79 @@
+//! Readers of single keys.
+
+use super::{
+    Fixture,
+    tools::{A, B, Random, begin, commit, put, scan},
+};
+use crate::{Bounds, Keyspace, Points, Store, Transaction, View};
+
+pub fn a_load_takes_duplicates_missing_keys_and_any_order<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &[("a", "1"), ("b", "2"), ("c", "3")]);
+    let mut points = store.snapshot().unwrap().points(A).unwrap();
+    assert_eq!(points.loaded(0), None, "nothing was loaded yet");
+    points.load(&[b"c", b"a", b"aa", b"a", b"c", b"", b"z", b"b"]).unwrap();
+    let loaded: Vec<_> = (0..9).map(|index| points.loaded(index)).collect();
+    let [one, two, three] = [Some(&b"1"[..]), Some(&b"2"[..]), Some(&b"3"[..])];
+    assert_eq!(loaded, [three, one, None, one, three, None, None, two, None]);
+    assert_eq!(points.get(b"b").unwrap(), two);
+    assert_eq!(points.loaded(1), one, "a get leaves what was loaded");
+    points.load(&[b"b"]).unwrap();
+    assert_eq!((points.loaded(0), points.loaded(1)), (two, None));
+    points.load(&[]).unwrap();
+    assert_eq!(points.loaded(0), None);
+    let mut nowhere = store.snapshot().unwrap().points(Keyspace(99)).unwrap();
+    nowhere.load(&[b"a", b"b"]).unwrap();
+    assert_eq!((nowhere.loaded(0), nowhere.loaded(1)), (None, None));
+    assert_eq!(nowhere.get(b"a").unwrap(), None);
+}
+
+pub fn a_point_lends_what_a_cursor_shows<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    let mut random = Random::new(3);
+    let mut transaction = begin(&store);
+    for _ in 0..2_000 {
+        let key = random.below(3_000).to_be_bytes();
+        transaction.put(A, &key, &random.below(u64::MAX).to_be_bytes()).unwrap();
+    }
+    commit(transaction);
+    let view = store.snapshot().unwrap();
+    let entries = scan(&view, A, Bounds::ALL);
+    let mut points = view.points(A).unwrap();
+    for (key, value) in &entries {
+        assert_eq!(points.get(key).unwrap(), Some(&value[..]));
+    }
+    // Dense and sparse, sorted and not.
+    for step in [1, 2, 7, 501, 1_999] {
+        let mut keys: Vec<Vec<u8>> = (0..3_000).step_by(step).map(|key: u64| key.to_be_bytes().to_vec()).collect();
+        for reversed in [false, true] {
+            if reversed {
+                keys.reverse();
+            }
+            let sought: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+            points.load(&sought).unwrap();
+            for (index, key) in keys.iter().enumerate() {
+                let found = entries.binary_search_by(|(at, _)| at.cmp(key)).ok();
+                assert_eq!(points.loaded(index), found.map(|at| &entries[at].1[..]));
+            }
+        }
+    }
+}
+
+pub fn points_see_own_writes<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &[("a", "1"), ("b", "2"), ("c", "3")]);
+    put(&store, B, &[("x", "1")]);
+    let mut transaction = begin(&store);
+    transaction.put(A, b"b", b"changed").unwrap();
+    transaction.delete(A, b"c").unwrap();
+    transaction.put(Keyspace(5), b"n", b"new").unwrap();
+    let view = transaction.view();
+    let mut points = view.points(A).unwrap();
+    points.load(&[b"a", b"b", b"c"]).unwrap();
+    let loaded: Vec<_> = (0..3).map(|index| points.loaded(index)).collect();
+    assert_eq!(loaded, [Some(&b"1"[..]), Some(&b"changed"[..]), None]);
+    assert_eq!(points.get(b"c").unwrap(), None);
+    let (mut untouched, mut new) = (view.points(B).unwrap(), view.points(Keyspace(5)).unwrap());
+    untouched.load(&[b"x"]).unwrap();
+    assert_eq!((untouched.loaded(0), new.get(b"n").unwrap()), (Some(&b"1"[..]), Some(&b"new"[..])));
+}

@@ -1,0 +1,107 @@
+use std::time::Duration;
+
+use crate::{Bounds, Cursor, Durability, Edge, Isolation, Keyspace, Points, Result, Store, Transaction, View};
+
+pub(super) const A: Keyspace = Keyspace(1);
+pub(super) const B: Keyspace = Keyspace(2);
+pub(super) const NOW: Duration = Duration::ZERO;
+pub(super) const LONG: Duration = Duration::from_secs(60);
+
+pub(super) fn begin<S: Store>(store: &S) -> S::Transaction {
+    store.begin(Isolation::Snapshot, LONG).unwrap()
+}
+
+pub(super) fn begin_serializable<S: Store>(store: &S) -> S::Transaction {
+    store.begin(Isolation::Serializable, LONG).unwrap()
+}
+
+/// Runs `work` in a transaction until it commits.
+pub(super) fn transact<S: Store>(store: &S, durability: Durability, work: impl Fn(&mut S::Transaction)) {
+    loop {
+        let mut transaction = begin(store);
+        work(&mut transaction);
+        match transaction.commit(durability) {
+            Ok(()) => return,
+            Err(error) => assert!(error.is_retryable(), "{error}"),
+        }
+    }
+}
+
+pub(super) fn put<S: Store>(store: &S, keyspace: Keyspace, entries: &[(&str, &str)]) {
+    transact(store, Durability::Sync, |transaction| {
+        for (key, value) in entries {
+            transaction.put(keyspace, key.as_bytes(), value.as_bytes()).unwrap();
+        }
+    });
+}
+
+pub(super) fn commit(transaction: impl Transaction) {
+    transaction.commit(Durability::Sync).unwrap();
+}
+
+pub(super) fn within<'b>(start: &'b str, end: &'b str) -> Bounds<'b> {
+    Bounds { start: Some(start.as_bytes()), end: Some(end.as_bytes()) }
+}
+
+pub(super) type Entry = (Vec<u8>, Vec<u8>);
+
+/// Every entry within the bounds, in order, read forwards; that backwards yields the same is checked too.
+pub(super) fn scan<V: View>(view: &V, keyspace: Keyspace, bounds: Bounds<'_>) -> Vec<Entry> {
+    let mut cursor = view.cursor(keyspace, bounds).unwrap();
+    let forwards = collect(&mut cursor, Edge::First, Cursor::step_forward);
+    let mut backwards = collect(&mut cursor, Edge::Last, Cursor::step_back);
+    backwards.reverse();
+    assert_eq!(forwards, backwards, "both ways show the same");
+    forwards
+}
+
+fn collect<U: Cursor>(cursor: &mut U, from: Edge<'_>, step: fn(&mut U) -> Result<bool>) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let mut more = cursor.seek(from).unwrap();
+    while more {
+        let (key, value) = cursor.current().unwrap();
+        entries.push((key.to_vec(), value.to_vec()));
+        more = step(cursor).unwrap();
+    }
+    assert!(cursor.current().is_none());
+    entries
+}
+
+/// The keys within the bounds, run together.
+pub(super) fn keys<V: View>(view: &V, keyspace: Keyspace, bounds: Bounds<'_>) -> String {
+    scan(view, keyspace, bounds).into_iter().map(|(key, _)| String::from_utf8(key).unwrap()).collect()
+}
+
+pub(super) fn all<V: View>(view: &V, keyspace: Keyspace) -> String {
+    keys(view, keyspace, Bounds::ALL)
+}
+
+pub(super) fn get<V: View>(view: &V, keyspace: Keyspace, key: &str) -> Option<String> {
+    let mut points = view.points(keyspace).unwrap();
+    points.get(key.as_bytes()).unwrap().map(|value| String::from_utf8(value.to_vec()).unwrap())
+}
+
+pub(super) fn number<V: View>(view: &V, keyspace: Keyspace, key: &[u8]) -> u64 {
+    let mut points = view.points(keyspace).unwrap();
+    points.get(key).unwrap().map_or(0, |value| u64::from_be_bytes(value.try_into().unwrap()))
+}
+
+pub(super) fn key_of(cursor: &impl Cursor) -> &[u8] {
+    cursor.current().unwrap().0
+}
+
+/// Marsaglia's xorshift64: reproducible, and no dependency.
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}

@@ -1,0 +1,152 @@
+//! Random puts, deletes and walks, compared with a `BTreeMap`.
+
+use std::{collections::BTreeMap, ops::Bound};
+
+use super::{
+    Fixture,
+    tools::{A, Random, begin, scan},
+};
+use crate::{Bounds, Cursor, Durability, Edge, Estimate, Points, Store, Transaction, View};
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Keys of several lengths, among them the empty one, neighbours by one byte and runs of 0xff.
+fn key(random: &mut Random) -> Vec<u8> {
+    let letters = [0x00, b'a', b'b', 0xfe, 0xff];
+    let length = match random.below(8) {
+        0 => 0,
+        7 => 40, // Too long to lie in a tree's node.
+        length => length,
+    };
+    (0..length).map(|at| if at > 3 { 0xff } else { letters[usize::try_from(random.below(5)).unwrap()] }).collect()
+}
+
+fn bounds(random: &mut Random) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+    let mut end = || (random.below(3) > 0).then(|| key(random));
+    (end(), end())
+}
+
+/// The model's entries within the bounds; none where the bounds are inverted.
+fn entries<'m>(model: &'m Model, bounds: Bounds<'_>) -> Vec<(&'m [u8], &'m [u8])> {
+    if bounds.is_empty() {
+        return Vec::new();
+    }
+    let start = bounds.start.map_or(Bound::Unbounded, Bound::Included);
+    let end = bounds.end.map_or(Bound::Unbounded, Bound::Excluded);
+    model.range::<[u8], _>((start, end)).map(|(key, value)| (&key[..], &value[..])).collect()
+}
+
+/// Seeks and steps at random within random bounds, comparing each place with the model's.
+fn walk<V: View>(view: &V, model: &Model, random: &mut Random) {
+    let (start, end) = bounds(random);
+    let bounds = Bounds { start: start.as_deref(), end: end.as_deref() };
+    let expected = entries(model, bounds);
+    let mut cursor = view.cursor(A, bounds).unwrap();
+    for _ in 0..3 {
+        let target = key(random);
+        let (edge, mut at) = match random.below(4) {
+            0 => (Edge::First, (!expected.is_empty()).then_some(0)),
+            1 => (Edge::Last, expected.len().checked_sub(1)),
+            2 => (Edge::AtOrAfter(&target), expected.iter().position(|(key, _)| *key >= &target[..])),
+            _ => (Edge::Before(&target), expected.iter().rposition(|(key, _)| *key < &target[..])),
+        };
+        assert_eq!(cursor.seek(edge).unwrap(), at.is_some(), "{edge:?} in {bounds:?}");
+        for _ in 0..12 {
+            assert_eq!(cursor.current(), at.map(|at| expected[at]), "{edge:?} in {bounds:?}");
+            let forward = random.below(3) > 0;
+            let next = at.and_then(|at| if forward { at.checked_add(1) } else { at.checked_sub(1) });
+            at = next.filter(|at| *at < expected.len());
+            let moved = if forward { cursor.step_forward() } else { cursor.step_back() };
+            assert_eq!(moved.unwrap(), at.is_some());
+        }
+    }
+    let cap = random.below(20);
+    let count = u64::try_from(expected.len()).unwrap();
+    let estimate = if count <= cap { Estimate::Exact(count) } else { Estimate::AtLeast(cap) };
+    assert_eq!(view.estimate(A, bounds, cap).unwrap(), estimate, "{bounds:?}");
+    let sought: Vec<Vec<u8>> = (0..6).map(|_| key(random)).collect();
+    let sought: Vec<&[u8]> = sought.iter().map(|key| &key[..]).collect();
+    let mut points = view.points(A).unwrap();
+    points.load(&sought).unwrap();
+    for (index, key) in sought.iter().enumerate() {
+        let value = model.get(*key).map(|value| &value[..]);
+        assert_eq!(points.loaded(index), value);
+        assert_eq!(points.get(key).unwrap(), value);
+    }
+}
+
+/// One random change, to the transaction and to the model.
+fn change(transaction: &mut impl Transaction, model: &mut Model, random: &mut Random, round: u32) {
+    let at = key(random);
+    match random.below(16) {
+        0 => {
+            let (start, end) = bounds(random);
+            let bounds = Bounds { start: start.as_deref(), end: end.as_deref() };
+            transaction.delete_range(A, bounds).unwrap();
+            let doomed: Vec<Vec<u8>> = entries(model, bounds).into_iter().map(|(key, _)| key.to_vec()).collect();
+            doomed.iter().for_each(|key| drop(model.remove(key)));
+        }
+        1..=4 => {
+            transaction.delete(A, &at).unwrap();
+            model.remove(&at);
+        }
+        _ => {
+            // From empty to more than a page.
+            let value = vec![round.to_be_bytes()[3]; usize::try_from(random.below(10).pow(4)).unwrap()];
+            transaction.put(A, &at, &value).unwrap();
+            model.insert(at, value);
+        }
+    }
+}
+
+pub fn random_walks_over_uncommitted_writes_agree_with_a_btree_map<S: Store>(fixture: &Fixture<S>) {
+    for seed in 1..=4 {
+        let mut random = Random::new(seed);
+        let store = fixture.open();
+        store.drop_keyspace(A, super::tools::LONG).unwrap();
+        let (mut model, mut committed) = (Model::new(), Model::new());
+        let mut transaction = begin(&store);
+        for round in 0..600 {
+            change(&mut transaction, &mut model, &mut random, round);
+            walk(&transaction.view(), &model, &mut random);
+            match random.below(60) {
+                0 => {
+                    transaction.commit(Durability::Deferred).unwrap();
+                    committed = model.clone();
+                    transaction = begin(&store);
+                }
+                1 => {
+                    drop(transaction);
+                    model = committed.clone();
+                    transaction = begin(&store);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+pub fn random_walks_agree_with_a_btree_map<S: Store>(fixture: &Fixture<S>) {
+    let mut random = Random::new(9);
+    let store = fixture.open();
+    let mut model = Model::new();
+    let mut kept = Vec::new();
+    for round in 0..60 {
+        let mut transaction = begin(&store);
+        for _ in 0..20 {
+            change(&mut transaction, &mut model, &mut random, round);
+        }
+        transaction.commit(if round % 5 == 0 { Durability::Sync } else { Durability::Deferred }).unwrap();
+        let view = store.snapshot().unwrap();
+        for _ in 0..10 {
+            walk(&view, &model, &mut random);
+        }
+        if round % 10 == 0 {
+            kept.push((view, model.clone()));
+        }
+    }
+    for (view, model) in kept {
+        let found = scan(&view, A, Bounds::ALL);
+        assert!(found.into_iter().eq(model), "an old snapshot shows what it showed");
+    }
+}

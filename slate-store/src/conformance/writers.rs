@@ -1,0 +1,202 @@
+//! Writers that meet: who wins, who is told, and what nobody loses.
+
+use std::thread;
+
+use super::{
+    Fixture,
+    tools::{A, B, LONG, NOW, all, begin, begin_serializable, commit, get, number, put, transact},
+};
+use crate::{Durability, Error, Isolation, Store, Transaction};
+
+pub fn the_second_of_two_writers_gets_a_retryable_error<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &[("a", "1")]);
+    let mut first = begin(&store);
+    first.put(A, b"a", b"2").unwrap();
+    if store.capabilities().concurrent_writers {
+        let mut second = begin(&store);
+        second.put(A, b"a", b"3").unwrap();
+        second.put(B, b"x", b"3").unwrap();
+        commit(first);
+        assert!(second.commit(Durability::Sync).unwrap_err().is_retryable());
+    } else {
+        // On another thread: on this one it would wait for itself.
+        let second = || store.begin(Isolation::Snapshot, std::time::Duration::from_millis(5)).err().unwrap();
+        assert!(thread::scope(|scope| scope.spawn(second).join().unwrap()).is_retryable());
+        commit(first);
+    }
+    let view = store.snapshot().unwrap();
+    assert_eq!((get(&view, A, "a"), all(&view, B)), (Some("2".into()), String::new()), "of the loser there is nothing");
+    put(&store, A, &[("a", "4")]);
+    assert_eq!(get(&store.snapshot().unwrap(), A, "a"), Some("4".into()), "running it again succeeds");
+}
+
+/// Where writers take turns, a second transaction of the same thread would wait for itself.
+pub fn who_waits_for_himself_is_told_at_once<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    let mut first = begin(&store);
+    first.put(A, b"a", b"1").unwrap();
+    let second = store.begin(Isolation::Snapshot, LONG);
+    if store.capabilities().concurrent_writers {
+        commit(second.unwrap());
+    } else {
+        let error = second.err().unwrap();
+        assert!(matches!(error, Error::Reentrant(_)) && !error.is_retryable(), "{error}");
+        assert!(matches!(store.flush(), Err(Error::Reentrant(_))));
+    }
+    commit(first);
+    commit(store.begin(Isolation::Snapshot, NOW).unwrap());
+    assert_eq!(all(&store.snapshot().unwrap(), A), "a");
+}
+
+pub fn writers_apart_do_not_conflict<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    if !store.capabilities().concurrent_writers {
+        return;
+    }
+    put(&store, A, &[("a", "1"), ("b", "1"), ("c", "1")]);
+    let (mut first, mut second, mut third) = (begin(&store), begin(&store), begin(&store));
+    first.put(A, b"a", b"2").unwrap();
+    first.put(A, b"new", b"2").unwrap();
+    second.delete(A, b"b").unwrap();
+    second.put(B, b"x", b"2").unwrap();
+    third.put(B, b"y", b"2").unwrap();
+    third.delete(A, b"never there").unwrap();
+    [first, second, third].into_iter().for_each(commit);
+    let view = store.snapshot().unwrap();
+    assert_eq!((all(&view, A), all(&view, B)), ("acnew".into(), "xy".into()));
+    assert_eq!(get(&view, A, "a"), Some("2".into()));
+}
+
+/// Two transactions over what `prepare` left; between their beginning and the second's commit, `others` commit, one by
+/// one; then the second's commit must conflict.
+fn conflicts<S: Store>(
+    fixture: &Fixture<S>,
+    others: &[fn(&mut S::Transaction)],
+    second: impl Fn(&mut S::Transaction),
+) -> Option<S> {
+    let store = fixture.open();
+    if !store.capabilities().concurrent_writers {
+        return None;
+    }
+    put(&store, A, &[("a", "1")]);
+    let mut transaction = begin_serializable(&store);
+    second(&mut transaction);
+    for other in others {
+        transact(&store, Durability::Sync, other);
+    }
+    let error = transaction.commit(Durability::Sync).unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    Some(store)
+}
+
+pub fn an_equal_value_conflicts_all_the_same<S: Store>(fixture: &Fixture<S>) {
+    let same = |transaction: &mut S::Transaction| transaction.put(A, b"a", b"1").unwrap();
+    conflicts(fixture, &[same], same);
+    let empty = |transaction: &mut S::Transaction| transaction.put(B, b"", b"").unwrap();
+    conflicts(fixture, &[empty], empty);
+}
+
+pub fn a_key_deleted_and_made_again_conflicts<S: Store>(fixture: &Fixture<S>) {
+    let delete = |transaction: &mut S::Transaction| transaction.delete(A, b"a").unwrap();
+    let make = |transaction: &mut S::Transaction| transaction.put(A, b"a", b"1").unwrap();
+    conflicts(fixture, &[delete, make], make);
+    conflicts(fixture, &[delete, make], delete);
+    conflicts(fixture, &[delete, make], |transaction| transaction.guard(A, b"a").unwrap());
+}
+
+pub fn a_key_made_and_deleted_again_conflicts<S: Store>(fixture: &Fixture<S>) {
+    let make = |transaction: &mut S::Transaction| transaction.put(A, b"new", b"1").unwrap();
+    let delete = |transaction: &mut S::Transaction| transaction.delete(A, b"new").unwrap();
+    conflicts(fixture, &[make, delete], make);
+    conflicts(fixture, &[make, delete], |transaction| transaction.guard(A, b"new").unwrap());
+    // The same in a keyspace that is empty before and after.
+    let make = |transaction: &mut S::Transaction| transaction.put(B, b"new", b"1").unwrap();
+    let delete = |transaction: &mut S::Transaction| transaction.delete(B, b"new").unwrap();
+    conflicts(fixture, &[make, delete], make);
+}
+
+pub fn deleting_what_the_other_changed_conflicts<S: Store>(fixture: &Fixture<S>) {
+    let delete = |transaction: &mut S::Transaction| transaction.delete(A, b"a").unwrap();
+    let change = |transaction: &mut S::Transaction| transaction.put(A, b"a", b"2").unwrap();
+    let range = |transaction: &mut S::Transaction| transaction.delete_range(A, crate::Bounds::ALL).unwrap();
+    for others in [delete, change, range] {
+        for second in [delete, change, range] {
+            conflicts(fixture, &[others], second);
+        }
+    }
+    if let Some(store) = conflicts(fixture, &[change], delete) {
+        assert_eq!(get(&store.snapshot().unwrap(), A, "a"), Some("2".into()));
+    }
+}
+
+pub fn a_guarded_key_that_was_created_conflicts<S: Store>(fixture: &Fixture<S>) {
+    let create = |transaction: &mut S::Transaction| transaction.put(A, b"new", b"1").unwrap();
+    let guard = |transaction: &mut S::Transaction| {
+        transaction.guard(A, b"new").unwrap();
+        transaction.put(B, b"x", b"1").unwrap();
+    };
+    if let Some(store) = conflicts(fixture, &[create], guard) {
+        assert_eq!(all(&store.snapshot().unwrap(), B), "");
+    }
+}
+
+pub fn write_skew_is_prevented_by_a_guard<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &[("on call 1", "yes"), ("on call 2", "yes")]);
+    // Each goes off duty if the other stays.
+    let leave = |me: &[u8], other: &[u8]| {
+        let mut transaction = begin_serializable(&store);
+        transaction.guard(A, other).unwrap();
+        let stays = get(&transaction.view(), A, std::str::from_utf8(other).unwrap()) == Some("yes".into());
+        if stays {
+            transaction.put(A, me, b"no").unwrap();
+        }
+        transaction
+    };
+    if store.capabilities().concurrent_writers {
+        let (first, second) = (leave(b"on call 1", b"on call 2"), leave(b"on call 2", b"on call 1"));
+        commit(first);
+        assert!(second.commit(Durability::Sync).unwrap_err().is_retryable());
+    } else {
+        commit(leave(b"on call 1", b"on call 2"));
+        commit(leave(b"on call 2", b"on call 1"));
+    }
+    assert_eq!(get(&store.snapshot().unwrap(), A, "on call 2"), Some("yes".into()), "somebody is on call");
+}
+
+pub fn a_guard_under_snapshot_isolation_does_nothing<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    if !store.capabilities().concurrent_writers {
+        return;
+    }
+    let mut transaction = begin(&store);
+    transaction.guard(A, b"a").unwrap();
+    transaction.put(B, b"x", b"1").unwrap();
+    put(&store, A, &[("a", "1")]);
+    commit(transaction);
+    assert_eq!(all(&store.snapshot().unwrap(), B), "x");
+}
+
+pub fn a_counter_under_many_writers_loses_no_increment<S: Store>(fixture: &Fixture<S>) {
+    const EACH: u64 = 50;
+    let store = fixture.open();
+    thread::scope(|scope| {
+        for own in 0..4_u8 {
+            let store = &store;
+            scope.spawn(move || {
+                for _ in 0..EACH {
+                    transact(store, Durability::Deferred, |transaction| {
+                        for key in [&b"all"[..], &[own]] {
+                            let next = number(&transaction.view(), A, key) + 1;
+                            transaction.put(A, key, &next.to_be_bytes()).unwrap();
+                        }
+                    });
+                }
+            });
+        }
+    });
+    let view = store.snapshot().unwrap();
+    assert_eq!(number(&view, A, b"all"), 4 * EACH);
+    assert!((0..4_u8).all(|own| number(&view, A, &[own]) == EACH));
+}

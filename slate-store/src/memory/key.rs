@@ -1,0 +1,87 @@
+use std::{borrow::Borrow, cmp::Ordering, sync::Arc};
+
+/// The longest key that lies in the tree's node itself. With its length and the tag that makes 32 bytes, and an index key
+/// of one value (9 bytes) with an ObjectId behind it (13) has room to spare.
+const INLINE: usize = 30;
+
+/// A key in 32 bytes: short ones in place, so that a search touches the node and nothing else; longer ones behind a
+/// counted pointer.
+#[derive(Clone, Debug)]
+pub(super) enum Key {
+    Inline(u8, [u8; INLINE]),
+    Shared(Arc<[u8]>),
+}
+
+impl Key {
+    pub(super) fn new(bytes: &[u8]) -> Self {
+        let mut inline = [0; INLINE];
+        match (inline.get_mut(..bytes.len()), u8::try_from(bytes.len())) {
+            (Some(place), Ok(len)) => {
+                place.copy_from_slice(bytes);
+                Self::Inline(len, inline)
+            }
+            _ => Self::Shared(bytes.into()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Inline(len, bytes) => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            Self::Shared(bytes) => bytes,
+        }
+    }
+}
+
+impl Borrow<[u8]> for Key {
+    #[inline]
+    fn borrow(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+impl Ord for Key {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_slice().cmp(other.as_slice())
+    }
+}
+
+impl PartialOrd for Key {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Key {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for Key {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_takes_32_bytes() {
+        assert_eq!(size_of::<Key>(), 32);
+    }
+
+    #[test]
+    fn keys_keep_their_bytes_and_their_order_across_the_inline_limit() {
+        let long: Vec<u8> = (0..64).collect();
+        let mut keys: Vec<Key> = (0..=64).map(|len| Key::new(&long[..len])).collect();
+        for (len, key) in keys.iter().enumerate() {
+            assert_eq!(key.as_slice(), &long[..len]);
+            assert_eq!(matches!(key, Key::Inline(..)), len <= INLINE);
+        }
+        keys.reverse();
+        keys.sort();
+        assert!(keys.iter().enumerate().all(|(len, key)| key.as_slice().len() == len));
+    }
+}

@@ -1,0 +1,22 @@
+//! Keyspaces as persistent ordered maps under one root that is swapped atomically. A snapshot is one pointer.
+//!
+//! Writers are concurrent: each works on a copy that shares all it has not changed, and commits in turn, first committer
+//! wins. Nothing is on a device: every durability is the same, and [`backup`](crate::Store::backup) and
+//! [`MemoryStore::restore`] are how a database outlives its process.
+
+mod backup;
+mod conflict;
+mod cursor;
+mod key;
+mod points;
+mod root;
+mod snapshot;
+mod store;
+mod transaction;
+mod tree;
+
+pub use cursor::{BorrowedCursor, MemoryCursor};
+pub use points::{BorrowedPoints, MemoryPoints};
+pub use snapshot::MemorySnapshot;
+pub use store::MemoryStore;
+pub use transaction::{MemoryTransaction, MemoryView};

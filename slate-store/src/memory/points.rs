@@ -1,0 +1,73 @@
+use self_cell::self_cell;
+
+use super::tree::Tree;
+use crate::{Points, Result};
+
+type Loaded<'t> = Vec<Option<&'t [u8]>>;
+
+self_cell!(
+    struct Cell {
+        owner: Tree,
+        #[covariant]
+        dependent: Loaded,
+    }
+);
+
+/// A reader of single keys that owns what it reads.
+pub struct MemoryPoints(Cell);
+
+impl MemoryPoints {
+    pub(super) fn open(tree: Tree) -> Self {
+        Self(Cell::new(tree, |_| Vec::new()))
+    }
+}
+
+impl Points for MemoryPoints {
+    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
+        Ok(self.0.borrow_owner().get(key).map(|value| &**value))
+    }
+
+    fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
+        self.0.with_dependent_mut(|tree, loaded| load(tree, keys, loaded));
+        Ok(())
+    }
+
+    fn loaded(&self, index: usize) -> Option<&[u8]> {
+        self.0.borrow_dependent().get(index).copied().flatten()
+    }
+}
+
+/// A reader of single keys of a borrowed tree.
+pub struct BorrowedPoints<'t> {
+    tree: Option<&'t Tree>,
+    loaded: Loaded<'t>,
+}
+
+impl<'t> BorrowedPoints<'t> {
+    pub(super) fn new(tree: Option<&'t Tree>) -> Self {
+        Self { tree, loaded: Vec::new() }
+    }
+}
+
+impl Points for BorrowedPoints<'_> {
+    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
+        Ok(self.tree.and_then(|tree| tree.get(key)).map(|value| &**value))
+    }
+
+    fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
+        match self.tree {
+            Some(tree) => load(tree, keys, &mut self.loaded),
+            None => self.loaded.clear(),
+        }
+        Ok(())
+    }
+
+    fn loaded(&self, index: usize) -> Option<&[u8]> {
+        self.loaded.get(index).copied().flatten()
+    }
+}
+
+fn load<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) {
+    loaded.clear();
+    loaded.extend(keys.iter().map(|key| tree.get(key).map(|value| &**value)));
+}

@@ -1,0 +1,41 @@
+use std::sync::Arc;
+
+use super::{MemoryCursor, MemoryPoints, root::Root, tree::Tree};
+use crate::{Bounds, Estimate, Keyspace, Result, View};
+
+/// One commit of a [`MemoryStore`](super::MemoryStore). While it lives, so does every value it holds.
+#[derive(Clone)]
+pub struct MemorySnapshot {
+    root: Arc<Root>,
+}
+
+impl MemorySnapshot {
+    pub(super) fn new(root: Arc<Root>) -> Self {
+        Self { root }
+    }
+
+    pub(super) fn root(&self) -> &Root {
+        &self.root
+    }
+
+    fn tree(&self, keyspace: Keyspace) -> Tree {
+        self.root.tree(keyspace).cloned().unwrap_or_default()
+    }
+}
+
+impl View for MemorySnapshot {
+    type Cursor = MemoryCursor;
+    type Points = MemoryPoints;
+
+    fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<MemoryCursor> {
+        Ok(MemoryCursor::open(self.tree(keyspace), bounds))
+    }
+
+    fn points(&self, keyspace: Keyspace) -> Result<MemoryPoints> {
+        Ok(MemoryPoints::open(self.tree(keyspace)))
+    }
+
+    fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
+        super::cursor::estimate(self.root.tree(keyspace), bounds, cap)
+    }
+}

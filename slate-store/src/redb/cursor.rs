@@ -1,0 +1,172 @@
+use ::redb::{AccessGuard, ReadableTable, Table};
+use self_cell::self_cell;
+
+use super::{RedbSnapshot, error, snapshot::ReadTable, table::Bytes};
+use crate::{
+    Bounds, Cursor, Edge, Result,
+    bounds::{Heading, Landing, OwnedBounds},
+};
+
+/// Where a cursor stands: redb's own points at a gap between entries; this one, at the entry it last crossed.
+#[derive(Default)]
+struct Place<'t> {
+    gap: Option<::redb::Cursor<'t, Bytes, Bytes>>,
+    heading: Option<Heading>,
+    entry: Option<(AccessGuard<'t, Bytes>, AccessGuard<'t, Bytes>)>,
+}
+
+impl<'t> Place<'t> {
+    fn seek(
+        &mut self,
+        table: &'t impl ReadableTable<Bytes, Bytes>,
+        bounds: &OwnedBounds,
+        edge: Edge<'_>,
+    ) -> Result<bool> {
+        // The old page goes back to the cache before another is asked for; and after an error the cursor stands nowhere.
+        (self.gap, self.entry) = (None, None);
+        let (gap, heading) = match bounds.confine(edge) {
+            Landing::Up(from) => (table.lower_bound(from), Heading::Forward),
+            Landing::Down(from) => (table.upper_bound(from), Heading::Back),
+        };
+        self.gap = Some(gap.map_err(error::storage)?);
+        self.cross(bounds, heading)
+    }
+
+    #[inline]
+    fn step(&mut self, bounds: &OwnedBounds, heading: Heading) -> Result<bool> {
+        if self.entry.is_none() {
+            return Ok(false);
+        }
+        if self.heading != Some(heading) {
+            self.cross(bounds, heading)?; // Back over the entry it stands on.
+        }
+        self.cross(bounds, heading)
+    }
+
+    #[inline]
+    fn cross(&mut self, bounds: &OwnedBounds, heading: Heading) -> Result<bool> {
+        self.entry = None;
+        self.heading = Some(heading);
+        let Some(gap) = &mut self.gap else { return Ok(false) };
+        self.entry = match heading {
+            Heading::Forward => gap.next().map_err(error::storage)?.filter(|(key, _)| bounds.below_end(key.value())),
+            Heading::Back => gap.prev().map_err(error::storage)?.filter(|(key, _)| bounds.above_start(key.value())),
+        };
+        Ok(self.entry.is_some())
+    }
+
+    #[inline]
+    fn current(&self) -> Option<(&[u8], &[u8])> {
+        self.entry.as_ref().map(|(key, value)| (key.value(), value.value()))
+    }
+}
+
+self_cell!(
+    struct Cell {
+        owner: ReadTable,
+        #[not_covariant]
+        dependent: Place,
+    }
+);
+
+/// A cursor of a [`RedbSnapshot`].
+pub struct RedbCursor {
+    bounds: OwnedBounds,
+    // redb has no cursor that owns its table, and the guards it hands out do not keep pages alive: the cell does both.
+    cell: Cell,
+    _snapshot: RedbSnapshot,
+}
+
+impl RedbCursor {
+    pub(super) fn open(snapshot: RedbSnapshot, table: ReadTable, bounds: Bounds<'_>) -> Self {
+        // Over impossible bounds there is nothing to walk.
+        let table = table.filter(|_| !bounds.is_empty());
+        let cell = Cell::new(table, |_| Place::default());
+        Self { bounds: OwnedBounds::of(bounds), cell, _snapshot: snapshot }
+    }
+}
+
+impl Cursor for RedbCursor {
+    fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
+        let bounds = &self.bounds;
+        self.cell.with_dependent_mut(|table, place| match table {
+            Some(table) => place.seek(&**table, bounds, edge),
+            None => Ok(false),
+        })
+    }
+
+    #[inline]
+    fn step_forward(&mut self) -> Result<bool> {
+        let bounds = &self.bounds;
+        self.cell.with_dependent_mut(|_, place| place.step(bounds, Heading::Forward))
+    }
+
+    #[inline]
+    fn step_back(&mut self) -> Result<bool> {
+        let bounds = &self.bounds;
+        self.cell.with_dependent_mut(|_, place| place.step(bounds, Heading::Back))
+    }
+
+    #[inline]
+    fn current(&self) -> Option<(&[u8], &[u8])> {
+        self.cell.with_dependent(|_, place| place.current())
+    }
+}
+
+/// A cursor of a [`RedbTransactionView`](super::RedbTransactionView).
+pub struct RedbTransactionCursor<'t>(Within<'t>);
+
+#[expect(clippy::large_enum_variant, reason = "it lies still where it was opened; boxed, each opening would allocate")]
+enum Within<'t> {
+    /// Over a keyspace that the transaction did not write to.
+    Base(RedbCursor),
+    Written {
+        table: &'t Table<'t, Bytes, Bytes>,
+        bounds: OwnedBounds,
+        place: Place<'t>,
+    },
+}
+
+impl<'t> RedbTransactionCursor<'t> {
+    pub(super) fn base(cursor: RedbCursor) -> Self {
+        Self(Within::Base(cursor))
+    }
+
+    pub(super) fn written(table: &'t Table<'t, Bytes, Bytes>, bounds: Bounds<'_>) -> Self {
+        Self(Within::Written { table, bounds: OwnedBounds::of(bounds), place: Place::default() })
+    }
+}
+
+impl Cursor for RedbTransactionCursor<'_> {
+    fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
+        match &mut self.0 {
+            Within::Base(cursor) => cursor.seek(edge),
+            Within::Written { bounds, .. } if bounds.is_empty() => Ok(false),
+            Within::Written { table, bounds, place } => place.seek(*table, bounds, edge),
+        }
+    }
+
+    #[inline]
+    fn step_forward(&mut self) -> Result<bool> {
+        match &mut self.0 {
+            Within::Base(cursor) => cursor.step_forward(),
+            Within::Written { bounds, place, .. } => place.step(bounds, Heading::Forward),
+        }
+    }
+
+    #[inline]
+    fn step_back(&mut self) -> Result<bool> {
+        match &mut self.0 {
+            Within::Base(cursor) => cursor.step_back(),
+            Within::Written { bounds, place, .. } => place.step(bounds, Heading::Back),
+        }
+    }
+
+    #[inline]
+    fn current(&self) -> Option<(&[u8], &[u8])> {
+        match &self.0 {
+            Within::Base(cursor) => cursor.current(),
+            Within::Written { place, .. } => place.current(),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The one place that gives redb's errors a meaning.
+
+use std::{io, path::Path};
+
+use ::redb::{CommitError, DatabaseError, Error as RedbError};
+
+use crate::{Context, Error, files};
+
+/// An error of opening the database at `path`; `None` is storage of the caller's own.
+pub(super) fn opening(error: DatabaseError, path: Option<&Path>) -> Error {
+    let at = |detail: &'static str| match path {
+        Some(path) => Context::new(detail).at(path),
+        None => Context::new(detail),
+    };
+    let context = |detail, error: DatabaseError| Box::new(at(detail).because(error));
+    match error {
+        DatabaseError::DatabaseAlreadyOpen => Error::Locked(context("by this process or another", error)),
+        DatabaseError::UpgradeRequired(_) => {
+            Error::WrongFormat(context("an older version of redb wrote the file, in a format no longer read", error))
+        }
+        DatabaseError::RepairAborted => {
+            Error::ReadOnly(context("it was not closed properly, and only opening it for writing repairs it", error))
+        }
+        DatabaseError::Storage(::redb::StorageError::Io(error)) => {
+            files::by_kind(error.kind(), at("while opening it").because(error))
+        }
+        other => by_meaning(other.into(), at("while opening it")),
+    }
+}
+
+/// An error of anything but opening and committing.
+pub(super) fn storage(error: impl Into<RedbError>) -> Error {
+    by_meaning(error.into(), Context::default())
+}
+
+/// An error of a commit, after which redb refuses to write until the database is opened again.
+pub(super) fn committing(error: CommitError) -> Error {
+    match error {
+        // redb rolled it back: an operation failed half-way, and said so then.
+        CommitError::TransactionPoisoned => Error::Io(Box::new(
+            Context::new("an operation of the transaction failed half-way, and it was rolled back").because(error),
+        )),
+        CommitError::Storage(::redb::StorageError::Io(error)) if files::is_full(error.kind()) => {
+            Error::Full(Box::new(Context::new("while committing; open the database again to go on").because(error)))
+        }
+        CommitError::Storage(error @ ::redb::StorageError::Corrupted(_)) => storage(error),
+        other => Error::OutcomeUnknown(Box::new(
+            Context::new("the device failed; open the database again to find out").because(other),
+        )),
+    }
+}
+
+fn by_meaning(error: RedbError, context: Context) -> Error {
+    match error {
+        RedbError::Corrupted(_) => Error::Corrupt(Box::new(context.because(error))),
+        RedbError::Io(error) => by_io(error, context),
+        RedbError::PreviousIo => Error::Io(Box::new(
+            context
+                .or("the storage failed earlier, and nothing is written until the database is opened again")
+                .because(error),
+        )),
+        other => Error::Io(Box::new(context.because(other))),
+    }
+}
+
+/// An input or output error in the middle of things: what is not found or not allowed now was both before, so that only
+/// a full device has a meaning of its own.
+fn by_io(error: io::Error, context: Context) -> Error {
+    match error.kind() {
+        kind if files::is_full(kind) => Error::Full(Box::new(context.because(error))),
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => Error::Corrupt(Box::new(context.because(error))),
+        _ => Error::Io(Box::new(context.because(error))),
+    }
+}

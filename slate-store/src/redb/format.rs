@@ -1,0 +1,104 @@
+//! Slate's own mark in a redb file: which version of Slate's layout of keys and values lies in the tables.
+
+use std::{io, path::Path};
+
+use ::redb::{
+    ReadTransaction, StorageBackend, StorageError, TableDefinition, TableError, TableHandle, WriteTransaction,
+};
+
+use super::error;
+use crate::{Context, Error, Result};
+
+/// The layout that this version writes, and the newest that it reads.
+const VERSION: u32 = 1;
+
+/// The mark: this table, and in it the version under the empty key.
+const MARK: TableDefinition<'_, (), u32> = TableDefinition::new("slate");
+
+/// redb's magic number, and where its header keeps what tells the version of its file format. From redb's design
+/// document, <https://github.com/cberner/redb/blob/master/docs/design.md>.
+const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
+const SLOT: usize = 64;
+const SLOT_SIZE: usize = 128;
+const GOD_BYTE: usize = MAGIC.len();
+const REDB_VERSION: u8 = 3;
+
+/// What lies in a storage, as its first bytes tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    Redb,
+}
+
+/// Looks at the first bytes of a storage, before redb does: it would say `Corrupted` of a file that a later version
+/// wrote, and make a new database of an empty one.
+pub(super) fn inspect(path: Option<&Path>, len: u64, read: impl FnOnce(&mut [u8]) -> io::Result<()>) -> Result<Found> {
+    let context = |detail: &'static str| Box::new(at(path, Context::new(detail)));
+    if len == 0 {
+        return Ok(Found::Nothing);
+    }
+    let mut header = [0; SLOT + 2 * SLOT_SIZE];
+    let known = usize::try_from(len).unwrap_or(usize::MAX).min(header.len());
+    let Some(part) = header.get_mut(..known) else { return Ok(Found::Nothing) };
+    read(part)
+        .map_err(|error| Error::Io(Box::new(at(path, Context::new("while reading its header").because(error)))))?;
+    if !header.starts_with(&MAGIC) {
+        return Err(Error::WrongFormat(context("not a redb file")));
+    }
+    let primary = header.get(GOD_BYTE).map_or(0, |flags| usize::from(flags & 1));
+    if header.get(SLOT + primary * SLOT_SIZE).is_some_and(|version| *version > REDB_VERSION) {
+        return Err(Error::NewerVersion(context("a later version of redb wrote the file")));
+    }
+    Ok(Found::Redb)
+}
+
+/// The same of a storage of the caller's own.
+pub(super) fn inspect_storage(storage: &impl StorageBackend) -> Result<Found> {
+    let failed = |error| Error::Io(Box::new(Context::new("while reading the storage's length").because(error)));
+    inspect(None, storage.len().map_err(failed)?, |bytes| storage.read(0, bytes))
+}
+
+/// Whether the table of that name is the mark.
+pub(super) fn is_mark(name: &str) -> bool {
+    name == MARK.name()
+}
+
+/// Marks a new database.
+pub(super) fn write_mark(transaction: &WriteTransaction) -> Result<()> {
+    let mut table = transaction.open_table(MARK).map_err(error::storage)?;
+    table.insert((), VERSION).map_err(error::storage)?;
+    Ok(())
+}
+
+/// Checks the mark of a database that exists.
+pub(super) fn check_mark(transaction: &ReadTransaction, path: Option<&Path>) -> Result<()> {
+    let foreign = || Error::WrongFormat(Box::new(at(path, Context::new("a redb file, but not one of Slate's"))));
+    let table = match transaction.open_table(MARK) {
+        Ok(table) => table,
+        Err(TableError::Storage(error)) => return Err(error::storage(error)),
+        Err(_) => return Err(foreign()),
+    };
+    let version = table.get(()).map_err(|error: StorageError| error::storage(error))?;
+    match version.map(|version| version.value()) {
+        None => Err(foreign()),
+        Some(VERSION) => Ok(()),
+        Some(version) => {
+            let detail = format!("the data have layout {version}, this version reads {VERSION}");
+            Err(Error::NewerVersion(Box::new(at(path, Context::new(detail)))))
+        }
+    }
+}
+
+/// Whether a database holds no table at all, so that it is nobody's yet.
+pub(super) fn is_blank(transaction: &ReadTransaction) -> Result<bool> {
+    let tables = transaction.list_tables().map_err(error::storage)?.count();
+    let multimaps = transaction.list_multimap_tables().map_err(error::storage)?.count();
+    Ok(tables + multimaps == 0)
+}
+
+fn at(path: Option<&Path>, context: Context) -> Context {
+    match path {
+        Some(path) => context.at(path),
+        None => context,
+    }
+}

@@ -1,0 +1,124 @@
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use ::redb::{Builder, Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, StorageBackend};
+
+use super::{
+    error,
+    format::{self, Found},
+    options::{Access, Options},
+};
+use crate::{
+    Context, Error, Result,
+    files::{self, Draft},
+};
+
+/// A database that is open, one way or the other.
+pub(super) enum Handle {
+    Writable(Database),
+    ReadOnly(ReadOnlyDatabase),
+}
+
+impl Handle {
+    pub(super) fn begin_read(&self) -> Result<ReadTransaction> {
+        let begun = match self {
+            Self::Writable(database) => database.begin_read(),
+            Self::ReadOnly(database) => database.begin_read(),
+        };
+        begun.map_err(error::storage)
+    }
+}
+
+/// What is open, and where it lies; `None` where the caller brought the storage.
+pub(super) struct Opened {
+    pub(super) handle: Handle,
+    pub(super) path: Option<PathBuf>,
+}
+
+pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
+    match (look(path), options.access) {
+        (Err(Error::Missing(_)), Access::CreateOrOpen) => create(path, options)?,
+        (looked, _) => looked?,
+    }
+    let builder = builder(options);
+    let opening = |error| error::opening(error, Some(path));
+    let handle = match options.access {
+        Access::ReadOnly => Handle::ReadOnly(builder.open_read_only(path).map_err(opening)?),
+        Access::CreateOrOpen | Access::OpenExisting => Handle::Writable(builder.open(path).map_err(opening)?),
+    };
+    format::check_mark(&handle.begin_read()?, Some(path))?;
+    Ok(Opened { handle, path: Some(path.to_owned()) })
+}
+
+pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Opened> {
+    let found = format::inspect_storage(&storage)?;
+    let missing = |detail: &'static str| Err(Error::Missing(Box::new(Context::new(detail))));
+    match (found, options.access) {
+        (_, Access::ReadOnly) => {
+            let detail = "opening storage of the caller's own to be read only";
+            return Err(Error::Unsupported(Box::new(Context::new(detail))));
+        }
+        (Found::Nothing, Access::OpenExisting) => return missing("the storage is empty"),
+        (Found::Nothing | Found::Redb, _) => {}
+    }
+    let database = builder(options).create_with_backend(storage).map_err(|error| error::opening(error, None))?;
+    let read = database.begin_read().map_err(error::storage)?;
+    // A crash between making the database and marking it leaves a blank one behind.
+    if options.access == Access::CreateOrOpen && format::is_blank(&read)? {
+        mark(&database)?;
+    } else {
+        format::check_mark(&read, None)?;
+    }
+    drop(read);
+    Ok(Opened { handle: Handle::Writable(database), path: None })
+}
+
+/// Refuses what is no database, before redb sees it.
+fn look(path: &Path) -> Result<()> {
+    let looking = "while opening it";
+    let metadata = path.metadata().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::Missing(Box::new(Context::new("the database").at(path).because(error))),
+        _ => files::failed(error, looking, path),
+    })?;
+    let wrong = |detail: &'static str| Err(Error::WrongFormat(Box::new(Context::new(detail).at(path))));
+    if metadata.is_dir() {
+        return wrong("it is a folder");
+    }
+    let mut file = File::open(path).map_err(|error| files::failed(error, looking, path))?;
+    match format::inspect(Some(path), metadata.len(), |bytes| file.read_exact(bytes))? {
+        Found::Nothing => wrong("the file is empty"),
+        Found::Redb => Ok(()),
+    }
+}
+
+/// Makes a database beside its place, marks it and only then puts it there: whatever happens meanwhile, what lies at
+/// `path` is a whole database or nothing.
+fn create(path: &Path, options: &Options) -> Result<()> {
+    let draft = match Draft::of(path) {
+        // Another process was quicker.
+        Err(Error::Exists(_)) => return look(path),
+        draft => draft?,
+    };
+    let database = builder(options).create(draft.path()).map_err(|error| error::opening(error, Some(path)))?;
+    mark(&database)?;
+    drop(database);
+    match draft.publish() {
+        Err(Error::Exists(_)) => look(path),
+        published => published,
+    }
+}
+
+pub(super) fn mark(database: &Database) -> Result<()> {
+    let transaction = database.begin_write().map_err(error::storage)?;
+    format::write_mark(&transaction)?;
+    transaction.commit().map_err(error::committing)
+}
+
+pub(super) fn builder(options: &Options) -> Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(options.cache_bytes);
+    builder
+}

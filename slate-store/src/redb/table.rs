@@ -1,0 +1,14 @@
+use ::redb::TableDefinition;
+
+use crate::Keyspace;
+
+pub(super) type Bytes = &'static [u8];
+
+/// The name of a keyspace's table. It is part of the file format.
+pub(super) fn name(keyspace: Keyspace) -> String {
+    format!("k{:08x}", keyspace.0)
+}
+
+pub(super) fn definition(name: &str) -> TableDefinition<'_, Bytes, Bytes> {
+    TableDefinition::new(name)
+}

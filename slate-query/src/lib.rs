@@ -6,9 +6,14 @@ pub mod distinct;
 mod error;
 pub mod filter;
 pub mod interval;
+pub mod key;
+pub mod number;
+pub mod order;
 pub mod path;
+pub mod pattern;
 pub mod projection;
 pub mod raw;
+pub mod sort;
 pub mod update;
 
 pub use error::{Code, Error, Refusal, Result};

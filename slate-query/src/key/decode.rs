@@ -1,0 +1,321 @@
+use super::{
+    Direction, TypeReader,
+    bits::code,
+    input::Input,
+    number,
+    skip::{self, MAX_NESTING},
+    tag,
+};
+use crate::raw::{Doc, Kind, OwnedValue, Value, Writer};
+
+/// A decoded component of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decoded {
+    /// The field's value, as it was stored.
+    Value(OwnedValue),
+    /// The field was missing.
+    Missing,
+}
+
+/// Whether a decoded component's field was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It was, and its value was appended.
+    Present,
+    /// It was missing, and nothing was appended.
+    Missing,
+}
+
+/// Takes one component off the front of `key`, which is in `direction`, and gives back the value that was encoded,
+/// identical to the last byte. `None` where key or bits are damaged.
+pub fn decode(key: &mut &[u8], direction: Direction, bits: &mut TypeReader<'_>) -> Option<Decoded> {
+    let mut writer = Writer::new();
+    match decode_into(key, direction, bits, b"", &mut writer)? {
+        Presence::Missing => Some(Decoded::Missing),
+        Presence::Present => Doc::new(&writer.finish()).values().next().map(|value| Decoded::Value(value.to_owned())),
+    }
+}
+
+/// As [`decode`], but appends the value to `writer` as a field named `name`. After `None`, what was written is to be
+/// thrown away.
+pub fn decode_into(
+    key: &mut &[u8],
+    direction: Direction,
+    bits: &mut TypeReader<'_>,
+    name: &[u8],
+    writer: &mut Writer,
+) -> Option<Presence> {
+    let mut decoder = Decoder { input: Input::new(key, direction), bits, writer };
+    let presence = decoder.value(name, MAX_NESTING)?;
+    *key = decoder.input.rest();
+    Some(presence)
+}
+
+struct Decoder<'d, 'k, 'b> {
+    input: Input<'k>,
+    bits: &'d mut TypeReader<'b>,
+    writer: &'d mut Writer,
+}
+
+impl Decoder<'_, '_, '_> {
+    fn value(&mut self, name: &[u8], nesting: usize) -> Option<Presence> {
+        let nesting = nesting.checked_sub(1)?;
+        match self.input.peek()? {
+            tag::NULL => return self.null(name),
+            tag::MIN_KEY => self.constant(name, Value::new(Kind::MinKey, &[]))?,
+            tag::UNDEFINED => self.constant(name, Value::UNDEFINED)?,
+            tag::FALSE => self.constant(name, Value::new(Kind::Boolean, &[0]))?,
+            tag::TRUE => self.constant(name, Value::new(Kind::Boolean, &[1]))?,
+            tag::MAX_KEY => self.constant(name, Value::new(Kind::MaxKey, &[]))?,
+            tag::STRING => self.string(name)?,
+            tag::DOCUMENT => {
+                self.input.skip(1)?;
+                self.writer.open_document(name);
+                self.document(nesting)?;
+                self.writer.close();
+            }
+            tag::ARRAY => self.array(name, nesting)?,
+            tag::BINARY => {
+                self.input.skip(1)?;
+                let length = self.input.length()?;
+                self.composed(name, Kind::Binary, |input, out| {
+                    out.extend_from_slice(&u32::try_from(length).ok()?.to_le_bytes());
+                    input.copy(length.checked_add(1)?, out)
+                })?;
+            }
+            tag::OBJECT_ID => {
+                self.input.skip(1)?;
+                let id: [u8; 12] = self.input.array()?;
+                self.writer.append(name, Value::new(Kind::ObjectId, &id));
+            }
+            tag::DATE => {
+                self.input.skip(1)?;
+                let millis = i64::from_be_bytes(self.input.array()?) ^ i64::MIN;
+                self.writer.append(name, Value::new(Kind::DateTime, &millis.to_le_bytes()));
+            }
+            tag::TIMESTAMP => {
+                self.input.skip(1)?;
+                let timestamp = u64::from_be_bytes(self.input.array()?);
+                self.writer.append(name, Value::new(Kind::Timestamp, &timestamp.to_le_bytes()));
+            }
+            tag::REGEX => {
+                self.input.skip(1)?;
+                self.composed(name, Kind::Regex, |input, out| {
+                    input.text(out)?;
+                    out.push(0);
+                    input.text(out)?;
+                    out.push(0);
+                    Some(())
+                })?;
+            }
+            tag::DB_POINTER => {
+                self.input.skip(1)?;
+                let length = self.input.length()?;
+                self.composed(name, Kind::DbPointer, |input, out| {
+                    out.extend_from_slice(&u32::try_from(length.checked_add(1)?).ok()?.to_le_bytes());
+                    input.copy(length, out)?;
+                    out.push(0);
+                    input.copy(12, out)
+                })?;
+            }
+            tag::CODE => {
+                self.input.skip(1)?;
+                self.composed(name, Kind::Code, text)?;
+            }
+            tag::CODE_WITH_SCOPE => self.code_with_scope(name, nesting)?,
+            _ => self.number(name)?,
+        }
+        Some(Presence::Present)
+    }
+
+    fn constant(&mut self, name: &[u8], value: Value<'_>) -> Option<()> {
+        self.writer.append(name, value);
+        self.input.skip(1)
+    }
+
+    fn null(&mut self, name: &[u8]) -> Option<Presence> {
+        self.input.skip(1)?;
+        match self.bits.place() {
+            None => {
+                self.writer.append(name, Value::NULL);
+                Some(Presence::Present)
+            }
+            Some(code::MISSING) => {
+                self.bits.done();
+                Some(Presence::Missing)
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn string(&mut self, name: &[u8]) -> Option<()> {
+        self.input.skip(1)?;
+        let kind = match self.bits.place() {
+            None => Kind::String,
+            Some(code::SYMBOL) => {
+                self.bits.done();
+                Kind::Symbol
+            }
+            Some(_) => return None,
+        };
+        self.composed(name, kind, text)
+    }
+
+    fn number(&mut self, name: &[u8]) -> Option<()> {
+        let tag = self.input.byte()?;
+        let number = number::decode(tag, &mut self.input)?;
+        let (kind, bytes) = match self.bits.place() {
+            None => number.likeliest()?,
+            Some(code) => {
+                let value = match code {
+                    code::RAW => return self.raw(name),
+                    code::INT64 => number.int64()?,
+                    code::DOUBLE => number.double()?,
+                    code::NEGATIVE_ZERO => (Kind::Double, (-0.0_f64).to_le_bytes().into()),
+                    code::DECIMAL => {
+                        let [zeros] = *self.bits.take(1)? else { return None };
+                        number.decimal(u32::from(zeros))?
+                    }
+                    code::DECIMAL_ZERO => {
+                        let bits = u16::from_be_bytes(self.bits.take(2)?.try_into().ok()?);
+                        (Kind::Decimal128, number::zero(bits).into())
+                    }
+                    _ => return None,
+                };
+                self.bits.done();
+                value
+            }
+        };
+        self.writer.append(name, Value::new(kind, bytes.as_slice()));
+        Some(())
+    }
+
+    /// A value that the bits hold whole.
+    fn raw(&mut self, name: &[u8]) -> Option<()> {
+        let [kind] = *self.bits.take(1)? else { return None };
+        let kind = Kind::from_byte(kind)?;
+        let length = self.bits.take_varint()?;
+        let bytes = self.bits.take(length)?;
+        if Value::measure(kind, bytes) != Some(length) {
+            return None;
+        }
+        self.bits.done();
+        self.writer.append(name, Value::new(kind, bytes));
+        Some(())
+    }
+
+    fn document(&mut self, nesting: usize) -> Option<()> {
+        while self.input.byte()? != tag::END {
+            let mut name = Vec::new();
+            self.input.text(&mut name)?;
+            if self.value(&name, nesting)? == Presence::Missing {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    fn array(&mut self, name: &[u8], nesting: usize) -> Option<()> {
+        match self.bits.place() {
+            None => {}
+            Some(code::RAW) => {
+                skip::value(&mut self.input, nesting)?;
+                return self.raw(name);
+            }
+            Some(_) => return None,
+        }
+        self.input.skip(1)?;
+        self.writer.open_array(name);
+        let mut position = Position::default();
+        while self.input.peek()? != tag::END {
+            if self.value(position.next(), nesting)? == Presence::Missing {
+                return None;
+            }
+        }
+        self.writer.close();
+        self.input.skip(1)
+    }
+
+    fn code_with_scope(&mut self, name: &[u8], nesting: usize) -> Option<()> {
+        self.input.skip(1)?;
+        let mut code = Vec::new();
+        text(&mut self.input, &mut code)?;
+        let mut scope = Writer::new();
+        let inner = &mut Decoder { input: self.input, bits: &mut *self.bits, writer: &mut scope };
+        inner.document(nesting)?;
+        self.input = inner.input;
+        let scope = scope.finish();
+        let length = i32::try_from(code.len().checked_add(scope.len())?.checked_add(4)?).ok()?;
+        let bytes = [&length.to_le_bytes()[..], &code, &scope].concat();
+        self.writer.append(name, Value::new(Kind::CodeWithScope, &bytes));
+        Some(())
+    }
+
+    /// Appends a value whose bytes `compose` puts together.
+    fn composed(
+        &mut self,
+        name: &[u8],
+        kind: Kind,
+        compose: impl FnOnce(&mut Input<'_>, &mut Vec<u8>) -> Option<()>,
+    ) -> Option<()> {
+        let scratch = &mut self.bits.scratch;
+        scratch.clear();
+        compose(&mut self.input, scratch)?;
+        self.writer.append(name, Value::new(kind, scratch));
+        Some(())
+    }
+}
+
+/// A text as BSON lays it out: its length, itself, a NUL.
+fn text(input: &mut Input<'_>, out: &mut Vec<u8>) -> Option<()> {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    input.text(out)?;
+    out.push(0);
+    let length = i32::try_from(out.len() - start - 4).ok()?;
+    out.get_mut(start..start + 4)?.copy_from_slice(&length.to_le_bytes());
+    Some(())
+}
+
+/// The names of an array's elements, in order: "0", "1", ….
+#[derive(Default)]
+pub(super) struct Position {
+    digits: [u8; 10],
+    length: usize,
+}
+
+impl Position {
+    /// The next name.
+    pub(super) fn next(&mut self) -> &[u8] {
+        let start = self.digits.len() - self.length;
+        let used = self.digits.get_mut(start..).unwrap_or_default();
+        let grown = match used.iter().rposition(|&digit| digit != b'9') {
+            _ if used.is_empty() => {
+                self.length = 1;
+                if let Some(last) = self.digits.last_mut() {
+                    *last = b'0';
+                }
+                false
+            }
+            Some(place) => {
+                if let Some((digit, nines)) = used.get_mut(place..).and_then(<[u8]>::split_first_mut) {
+                    *digit += 1;
+                    nines.fill(b'0');
+                }
+                false
+            }
+            None => {
+                used.fill(b'0');
+                true
+            }
+        };
+        if grown {
+            self.length += 1;
+            let first = self.digits.len().saturating_sub(self.length);
+            if let Some(digit) = self.digits.get_mut(first) {
+                *digit = b'1';
+            }
+        }
+        self.digits.get(self.digits.len().saturating_sub(self.length)..).unwrap_or_default()
+    }
+}

@@ -1,0 +1,61 @@
+//! The first byte of an encoded value, in the order of the values. All lie within 0x02..=0xfd, as do their inversions.
+
+use crate::order::Bracket;
+
+/// Ends a text, a document's elements, an array's elements: lower than whatever could stand there instead.
+pub(super) const END: u8 = 0x01;
+/// Introduces an escaped byte of a text.
+pub(super) const ESCAPE: u8 = 0x02;
+
+pub(super) const MIN_KEY: u8 = 0x08;
+pub(super) const UNDEFINED: u8 = 0x10;
+pub(super) const NULL: u8 = 0x18;
+pub(super) const NAN: u8 = 0x20;
+/// The tags of numbers lie mirrored around zero's: `ZERO + n` and `ZERO - n`.
+pub(super) const ZERO: u8 = 0x2c;
+/// Added to or taken from [`ZERO`]: a magnitude below 1.
+pub(super) const SMALL: u8 = 1;
+/// Added to or taken from [`ZERO`], with the number of bytes (1 to 8): a magnitude from 1 to 2^63, exclusively.
+pub(super) const WHOLE: u8 = 1;
+/// Added to or taken from [`ZERO`]: a magnitude of 2^63 or above.
+pub(super) const BIG: u8 = 10;
+/// Added to or taken from [`ZERO`]: an infinity.
+pub(super) const INFINITE: u8 = 11;
+pub(super) const STRING: u8 = 0x40;
+pub(super) const DOCUMENT: u8 = 0x48;
+pub(super) const ARRAY: u8 = 0x50;
+pub(super) const BINARY: u8 = 0x58;
+pub(super) const OBJECT_ID: u8 = 0x60;
+pub(super) const FALSE: u8 = 0x68;
+pub(super) const TRUE: u8 = 0x69;
+pub(super) const DATE: u8 = 0x70;
+pub(super) const TIMESTAMP: u8 = 0x78;
+pub(super) const REGEX: u8 = 0x80;
+pub(super) const DB_POINTER: u8 = 0x88;
+pub(super) const CODE: u8 = 0x90;
+pub(super) const CODE_WITH_SCOPE: u8 = 0x98;
+pub(super) const MAX_KEY: u8 = 0xa0;
+
+/// The lowest and the highest tag of a class. The lowest also stands for the class in a document's elements.
+#[inline]
+pub(super) fn of(bracket: Bracket) -> (u8, u8) {
+    match bracket {
+        Bracket::MinKey => (MIN_KEY, MIN_KEY),
+        Bracket::Undefined => (UNDEFINED, UNDEFINED),
+        Bracket::Null => (NULL, NULL),
+        Bracket::Number => (NAN, ZERO + INFINITE),
+        Bracket::String => (STRING, STRING),
+        Bracket::Document => (DOCUMENT, DOCUMENT),
+        Bracket::Array => (ARRAY, ARRAY),
+        Bracket::Binary => (BINARY, BINARY),
+        Bracket::ObjectId => (OBJECT_ID, OBJECT_ID),
+        Bracket::Boolean => (FALSE, TRUE),
+        Bracket::Date => (DATE, DATE),
+        Bracket::Timestamp => (TIMESTAMP, TIMESTAMP),
+        Bracket::Regex => (REGEX, REGEX),
+        Bracket::DbPointer => (DB_POINTER, DB_POINTER),
+        Bracket::Code => (CODE, CODE),
+        Bracket::CodeWithScope => (CODE_WITH_SCOPE, CODE_WITH_SCOPE),
+        Bracket::MaxKey => (MAX_KEY, MAX_KEY),
+    }
+}

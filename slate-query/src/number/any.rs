@@ -1,0 +1,153 @@
+use std::cmp::Ordering;
+
+use super::{Decimal, compare};
+use crate::raw::{Kind, Value};
+
+/// A number, decoded, of the type it was stored as.
+///
+/// Equality and order are mathematical and exact, across types: `Int32(1) == Double(1.0)`, double 0.1 is not decimal
+/// 0.1, -0.0 equals 0, and NaN is the lowest number and equal to itself.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "each variant is BSON's own name for the type")]
+pub enum Number {
+    Int32(i32),
+    Int64(i64),
+    Double(f64),
+    Decimal(Decimal),
+}
+
+impl Number {
+    /// The number that a value holds; `None` where it holds none.
+    #[inline]
+    pub fn of(value: Value<'_>) -> Option<Self> {
+        match value.kind() {
+            Kind::Int32 => value.as_i32().map(Self::Int32),
+            Kind::Int64 => value.as_i64().map(Self::Int64),
+            Kind::Double => value.as_f64().map(Self::Double),
+            Kind::Decimal128 => value.as_decimal().map(|bits| Self::Decimal(Decimal::from_bits(bits))),
+            _ => None,
+        }
+    }
+
+    /// The type it was stored as.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Int32(_) => Kind::Int32,
+            Self::Int64(_) => Kind::Int64,
+            Self::Double(_) => Kind::Double,
+            Self::Decimal(_) => Kind::Decimal128,
+        }
+    }
+
+    /// Whether it is not a number.
+    #[inline]
+    pub fn is_nan(self) -> bool {
+        match self {
+            Self::Double(double) => double.is_nan(),
+            Self::Decimal(decimal) => decimal.is_nan(),
+            Self::Int32(_) | Self::Int64(_) => false,
+        }
+    }
+
+    /// Whether it is an infinity.
+    pub fn is_infinite(self) -> bool {
+        match self {
+            Self::Double(double) => double.is_infinite(),
+            Self::Decimal(decimal) => matches!(decimal, Decimal::Infinite(_)),
+            Self::Int32(_) | Self::Int64(_) => false,
+        }
+    }
+
+    /// Whether it is neither NaN nor an infinity.
+    pub fn is_finite(self) -> bool {
+        !self.is_nan() && !self.is_infinite()
+    }
+
+    /// How it compares with zero; NaN is below it.
+    pub fn signum(self) -> Ordering {
+        self.cmp(&Self::Int32(0))
+    }
+
+    /// The integer that it is; `None` where it is none or lies outside the range of int64.
+    #[inline]
+    pub fn to_i64(self) -> Option<i64> {
+        match self {
+            Self::Int32(int) => Some(i64::from(int)),
+            Self::Int64(int) => Some(int),
+            Self::Double(double) => truncate(double).filter(|&int| int_equals(int, double)),
+            Self::Decimal(decimal) => decimal.to_i64(),
+        }
+    }
+
+    /// The integer part, truncated toward zero; `None` for NaN, infinities and what lies outside the range of int64.
+    pub fn to_i64_truncating(self) -> Option<i64> {
+        match self {
+            Self::Int32(int) => Some(i64::from(int)),
+            Self::Int64(int) => Some(int),
+            Self::Double(double) => truncate(double),
+            Self::Decimal(decimal) => decimal.to_i64_truncating(),
+        }
+    }
+
+    /// The nearest double (ties to even); of a decimal beyond a double's range, an infinity.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Self::Int32(int) => f64::from(int),
+            Self::Int64(int) => nearest(int),
+            Self::Double(double) => double,
+            Self::Decimal(decimal) => decimal.to_f64(),
+        }
+    }
+
+    /// The number as a decimal: exact for integers; a double is rounded to 15 significant digits, as MongoDB converts
+    /// doubles in arithmetic.
+    pub fn to_decimal(self) -> Decimal {
+        match self {
+            Self::Int32(int) => Decimal::from(i64::from(int)),
+            Self::Int64(int) => Decimal::from(int),
+            Self::Double(double) => Decimal::from_f64(double),
+            Self::Decimal(decimal) => decimal,
+        }
+    }
+}
+
+impl Ord for Number {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        compare::numbers(*self, *other)
+    }
+}
+
+impl PartialOrd for Number {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Number {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Number {}
+
+/// 2^63 as a double.
+pub(crate) const TWO_63: f64 = 9_223_372_036_854_775_808.0;
+
+#[expect(clippy::cast_possible_truncation, reason = "checked to lie within i64, and truncation is what is asked")]
+fn truncate(double: f64) -> Option<i64> {
+    (-TWO_63..TWO_63).contains(&double).then_some(double as i64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the int was truncated from a double, so it is one exactly")]
+fn int_equals(int: i64, double: f64) -> bool {
+    int as f64 == double
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the nearest double is what is asked")]
+fn nearest(int: i64) -> f64 {
+    int as f64
+}

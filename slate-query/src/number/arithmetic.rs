@@ -1,0 +1,272 @@
+//! Addition and multiplication across the four numeric types, with MongoDB's promotion.
+//!
+//! Decimals follow IEEE 754-2008: 34 digits, half to even, and its preferred exponents, the lesser one of a sum and the
+//! sum of those of a product. Products need 226 bits and sums keep three digits more than the result has, so plain limbs
+//! do and no big-integer library is needed.
+
+use super::{Decimal, Number, Sign};
+
+/// More digits than a decimal has: what is computed with before it is rounded.
+const WORKING_DIGITS: u32 = 37;
+
+impl Number {
+    /// The sum, in the wider of the two types: int32 overflows into int64; a double wins over integers, a decimal over
+    /// everything. `None` where int64 overflows.
+    #[must_use]
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.combine(other, i64::checked_add, |a, b| a + b, Decimal::add)
+    }
+
+    /// The product, in the type that [`Number::checked_add`] would give. `None` where int64 overflows.
+    #[must_use]
+    pub fn checked_mul(self, other: Self) -> Option<Self> {
+        self.combine(other, i64::checked_mul, |a, b| a * b, Decimal::multiply)
+    }
+
+    /// Whether the two are of one type and of equal value; NaN is identical to nothing. The signs of zeros and the
+    /// exponents of decimals do not count.
+    pub fn is_identical(self, other: Self) -> bool {
+        self.kind() == other.kind() && !self.is_nan() && self == other
+    }
+
+    fn combine(
+        self,
+        other: Self,
+        integers: fn(i64, i64) -> Option<i64>,
+        doubles: fn(f64, f64) -> f64,
+        decimals: fn(Decimal, Decimal) -> Decimal,
+    ) -> Option<Self> {
+        Some(match (self, other) {
+            (Self::Int32(a), Self::Int32(b)) => {
+                let result = integers(i64::from(a), i64::from(b))?;
+                i32::try_from(result).map_or(Self::Int64(result), Self::Int32)
+            }
+            (Self::Decimal(_), _) | (_, Self::Decimal(_)) => Self::Decimal(decimals(operand(self), operand(other))),
+            (Self::Double(_), _) | (_, Self::Double(_)) => Self::Double(doubles(self.to_f64(), other.to_f64())),
+            (Self::Int64(a), Self::Int64(b)) => Self::Int64(integers(a, b)?),
+            (Self::Int64(a), Self::Int32(b)) => Self::Int64(integers(a, i64::from(b))?),
+            (Self::Int32(a), Self::Int64(b)) => Self::Int64(integers(i64::from(a), b)?),
+        })
+    }
+}
+
+/// A number as an operand of decimal arithmetic. A double becomes a decimal of exactly 15 digits, trailing zeros
+/// included: 2.5 counts as 2.50000000000000.
+fn operand(number: Number) -> Decimal {
+    match number {
+        Number::Double(double) if double.is_finite() && double != 0.0 => {
+            format!("{double:.14e}").parse().unwrap_or(Decimal::Nan)
+        }
+        _ => number.to_decimal(),
+    }
+}
+
+impl Decimal {
+    /// The sum, rounded half to even to 34 digits.
+    #[must_use]
+    #[expect(clippy::should_implement_trait, reason = "an operator would hide that this rounds")]
+    pub fn add(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Nan, _) | (_, Self::Nan) => Self::Nan,
+            (Self::Infinite(a), Self::Infinite(b)) if a != b => Self::Nan,
+            (Self::Infinite(sign), _) | (_, Self::Infinite(sign)) => Self::Infinite(sign),
+            (
+                Self::Finite { sign: a, coefficient: x, exponent: high },
+                Self::Finite { sign: b, coefficient: y, exponent: low },
+            ) if high >= low => sum(Term { sign: a, coefficient: x, exponent: high }, b, y, low),
+            (
+                Self::Finite { sign: a, coefficient: x, exponent: low },
+                Self::Finite { sign: b, coefficient: y, exponent: high },
+            ) => sum(Term { sign: b, coefficient: y, exponent: high }, a, x, low),
+        }
+    }
+
+    /// The product, rounded half to even to 34 digits.
+    #[must_use]
+    pub fn multiply(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Nan, _) | (_, Self::Nan) => Self::Nan,
+            (Self::Infinite(_), Self::Finite { coefficient: 0, .. })
+            | (Self::Finite { coefficient: 0, .. }, Self::Infinite(_)) => Self::Nan,
+            (Self::Infinite(a) | Self::Finite { sign: a, .. }, Self::Infinite(b))
+            | (Self::Infinite(a), Self::Finite { sign: b, .. }) => Self::Infinite(product_sign(a, b)),
+            (
+                Self::Finite { sign: a, coefficient: x, exponent: p },
+                Self::Finite { sign: b, coefficient: y, exponent: q },
+            ) => {
+                let mut product = Product::of(x, y);
+                let (mut dropped, mut rest) = (0, 0);
+                while product.to_u128().is_none_or(|low| low >= 10_u128.pow(WORKING_DIGITS)) {
+                    rest |= product.divide_by_ten();
+                    dropped += 1;
+                }
+                let coefficient = product.to_u128().unwrap_or_default();
+                let (coefficient, shift) = sticky(coefficient, rest != 0);
+                Self::rounded(product_sign(a, b), coefficient, p + q + dropped - shift)
+            }
+        }
+    }
+}
+
+struct Term {
+    sign: Sign,
+    coefficient: u128,
+    exponent: i32,
+}
+
+/// Adds the term of the lower exponent to that of the higher.
+fn sum(high: Term, sign: Sign, coefficient: u128, exponent: i32) -> Decimal {
+    let apart = high.exponent.abs_diff(exponent);
+    let lift = apart.min(WORKING_DIGITS - super::decimal::digits(high.coefficient).min(WORKING_DIGITS));
+    let (lift, sink) = if high.coefficient == 0 { (apart, 0) } else { (lift, apart - lift) };
+    let lifted = if high.coefficient == 0 { 0 } else { high.coefficient * 10_u128.pow(lift) };
+    // What lies below the working digits cannot be told apart by rounding, but for whether it is zero.
+    let (sunk, rest) = match 10_u128.checked_pow(sink) {
+        Some(power) => (coefficient / power, coefficient % power != 0),
+        None => (0, coefficient != 0),
+    };
+    let (a, shift) = if rest { (lifted * 10, 1) } else { (lifted, 0) };
+    let (b, _) = sticky(sunk, rest);
+    let exponent = exponent + i32::try_from(sink).unwrap_or(i32::MAX / 2) - shift;
+    if high.sign == sign {
+        return Decimal::rounded(sign, a + b, exponent);
+    }
+    let zero_or = |sign| if a == b { Sign::Positive } else { sign };
+    Decimal::rounded(zero_or(if a > b { high.sign } else { sign }), a.abs_diff(b), exponent)
+}
+
+/// One digit more, which tells that something not zero follows; and by how much that moves the exponent.
+fn sticky(coefficient: u128, rest: bool) -> (u128, i32) {
+    if rest { (coefficient * 10 + 1, 1) } else { (coefficient, 0) }
+}
+
+fn product_sign(a: Sign, b: Sign) -> Sign {
+    if a == b { Sign::Positive } else { Sign::Negative }
+}
+
+/// The product of two coefficients: four limbs, the least significant first.
+struct Product([u64; 4]);
+
+impl Product {
+    fn of(a: u128, b: u128) -> Self {
+        let ([a0, a1], [b0, b1]) = (halves(a), halves(b));
+        let wide = |x: u64, y: u64| u128::from(x) * u128::from(y);
+        let [l0, carry] = halves(wide(a0, b0));
+        let [m0, m1] = halves(wide(a0, b1) + u128::from(carry));
+        // A product of limbs and two limbs more is below 2^128.
+        let [l1, carry] = halves(wide(a1, b0) + u128::from(m0));
+        let [l2, l3] = halves(wide(a1, b1) + u128::from(m1) + u128::from(carry));
+        Self([l0, l1, l2, l3])
+    }
+
+    fn to_u128(&self) -> Option<u128> {
+        let [l0, l1, l2, l3] = self.0;
+        (l2 == 0 && l3 == 0).then_some(u128::from(l1) << 64 | u128::from(l0))
+    }
+
+    /// Divides by ten and gives the remainder.
+    fn divide_by_ten(&mut self) -> u64 {
+        let mut rest = 0;
+        for limb in self.0.iter_mut().rev() {
+            let value = u128::from(rest) << 64 | u128::from(*limb);
+            let [quotient, _] = halves(value / 10);
+            let [remainder, _] = halves(value % 10);
+            (*limb, rest) = (quotient, remainder);
+        }
+        rest
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the halves are what is asked")]
+fn halves(value: u128) -> [u64; 2] {
+    [value as u64, (value >> 64) as u64]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decimal(text: &str) -> Decimal {
+        text.parse().unwrap()
+    }
+
+    #[track_caller]
+    fn check(result: Decimal, expected: &str) {
+        assert_eq!(result.to_bits(), decimal(expected).to_bits(), "{result:?} is not {expected}");
+    }
+
+    #[test]
+    fn sums_take_the_lesser_exponent_and_round_half_to_even() {
+        for (a, b, expected) in [
+            ("1", "2", "3"),
+            ("1.10", "2.2", "3.30"),
+            ("1.000", "0", "1.000"),
+            ("0", "-0", "0"),
+            ("-0", "-0", "-0"),
+            ("1.5", "-1.5", "0.0"),
+            ("-3", "1.25", "-1.75"),
+            ("0E+3", "5", "5"),
+            ("5", "0E-3", "5.000"),
+            ("1E+6000", "1", "1.000000000000000000000000000000000E+6000"),
+            ("9999999999999999999999999999999999", "1", "1.000000000000000000000000000000000E+34"),
+            ("9999999999999999999999999999999999", "0.5", "1.000000000000000000000000000000000E+34"),
+            ("9999999999999999999999999999999998", "0.5", "9999999999999999999999999999999998"),
+            ("9999999999999999999999999999999998", "0.50000001", "9999999999999999999999999999999999"),
+            ("1000000000000000000000000000000000", "-0.05", "1000000000000000000000000000000000"),
+            ("1000000000000000000000000000000000", "-0.06", "999999999999999999999999999999999.9"),
+            ("1000000000000000000000000000000000", "-1E-40", "1000000000000000000000000000000000"),
+            ("9.999999999999999999999999999999999E+6144", "9.999999999999999999999999999999999E+6144", "Infinity"),
+            ("Infinity", "-Infinity", "NaN"),
+            ("Infinity", "1", "Infinity"),
+            ("NaN", "Infinity", "NaN"),
+        ] {
+            check(decimal(a).add(decimal(b)), expected);
+            check(decimal(b).add(decimal(a)), expected);
+        }
+    }
+
+    #[test]
+    fn products_add_exponents_and_round_half_to_even() {
+        for (a, b, expected) in [
+            ("2", "3", "6"),
+            ("1.10", "2.0", "2.200"),
+            ("-1.5", "0", "-0.0"),
+            ("0E+6000", "0E+6000", "0E+6111"),
+            (
+                "9999999999999999999999999999999999",
+                "9999999999999999999999999999999999",
+                "9.999999999999999999999999999999998E+67",
+            ),
+            (
+                "1234567890123456789012345678901234",
+                "1000000000000000000000000000000001",
+                "1.234567890123456789012345678901235E+66",
+            ),
+            ("5000000000000000000000000000000000", "2", "1.000000000000000000000000000000000E+34"),
+            ("1E-6176", "0.5", "0E-6176"),
+            ("1E-6176", "0.51", "1E-6176"),
+            ("1E+6000", "1E+6000", "Infinity"),
+            ("Infinity", "0", "NaN"),
+            ("Infinity", "-2", "-Infinity"),
+            ("NaN", "0", "NaN"),
+        ] {
+            check(decimal(a).multiply(decimal(b)), expected);
+            check(decimal(b).multiply(decimal(a)), expected);
+        }
+    }
+
+    #[test]
+    fn types_are_promoted_and_int64_overflow_is_refused() {
+        let kind = |number: Option<Number>| number.map(|number| (number.kind(), number));
+        let int = Number::Int32(i32::MAX).checked_add(Number::Int32(1));
+        assert_eq!(kind(int), kind(Some(Number::Int64(1 << 31))));
+        assert_eq!(kind(Number::Int64(1).checked_add(Number::Int32(1))), kind(Some(Number::Int64(2))));
+        assert_eq!(kind(Number::Int64(1).checked_mul(Number::Double(1.5))), kind(Some(Number::Double(1.5))));
+        assert!(Number::Int64(i64::MAX).checked_add(Number::Int32(1)).is_none());
+        assert!(Number::Int64(i64::MIN).checked_mul(Number::Int32(-1)).is_none());
+        let Some(Number::Decimal(sum)) = Number::Double(10.5).checked_add(Number::Decimal(decimal("2.5"))) else {
+            panic!("a decimal wins");
+        };
+        check(sum, "13.0000000000000");
+    }
+}

@@ -1,0 +1,130 @@
+//! Exact comparison across the four numeric types.
+
+use std::cmp::Ordering;
+
+use super::{Decimal, Number, Sign, any::TWO_63, decimal::digits};
+
+/// Compares two numbers by mathematical value; NaN is lowest and equals NaN.
+#[inline]
+pub(super) fn numbers(a: Number, b: Number) -> Ordering {
+    match (a, b) {
+        (Number::Int32(a), Number::Int32(b)) => a.cmp(&b),
+        (Number::Int32(a), Number::Int64(b)) => i64::from(a).cmp(&b),
+        (Number::Int64(a), Number::Int32(b)) => a.cmp(&i64::from(b)),
+        (Number::Int64(a), Number::Int64(b)) => a.cmp(&b),
+        (Number::Double(a), Number::Double(b)) => doubles(a, b),
+        (Number::Int32(a), Number::Double(b)) => doubles(f64::from(a), b),
+        (Number::Double(a), Number::Int32(b)) => doubles(a, f64::from(b)),
+        (Number::Int64(a), Number::Double(b)) => int_double(a, b),
+        (Number::Double(a), Number::Int64(b)) => int_double(b, a).reverse(),
+        (Number::Decimal(a), Number::Decimal(b)) => decimals(a, b),
+        (Number::Decimal(a), Number::Int32(b)) => decimals(a, Decimal::from(i64::from(b))),
+        (Number::Int32(a), Number::Decimal(b)) => decimals(Decimal::from(i64::from(a)), b),
+        (Number::Decimal(a), Number::Int64(b)) => decimals(a, Decimal::from(b)),
+        (Number::Int64(a), Number::Decimal(b)) => decimals(Decimal::from(a), b),
+        (Number::Decimal(a), Number::Double(b)) => decimal_double(a, b),
+        (Number::Double(a), Number::Decimal(b)) => decimal_double(b, a).reverse(),
+    }
+}
+
+#[inline]
+fn doubles(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| b.is_nan().cmp(&a.is_nan()))
+}
+
+fn int_double(int: i64, double: f64) -> Ordering {
+    if double.is_nan() || double < -TWO_63 {
+        return Ordering::Greater;
+    }
+    if double >= TWO_63 {
+        return Ordering::Less;
+    }
+    let whole = double.trunc();
+    #[expect(clippy::cast_possible_truncation, reason = "whole, and checked to lie within i64")]
+    int.cmp(&(whole as i64)).then_with(|| doubles(whole, double))
+}
+
+pub(super) fn decimals(a: Decimal, b: Decimal) -> Ordering {
+    rank(a).cmp(&rank(b)).then_with(|| match (a, b) {
+        (
+            Decimal::Finite { sign, coefficient: a, exponent: x },
+            Decimal::Finite { coefficient: b, exponent: y, .. },
+        ) => signed(sign, magnitudes(a, x, b, y)),
+        (_, _) => Ordering::Equal,
+    })
+}
+
+/// Orders what needs no digits: NaN, -infinity, negatives, zeros, positives, infinity.
+fn rank(decimal: Decimal) -> u8 {
+    match decimal {
+        Decimal::Nan => 0,
+        Decimal::Infinite(Sign::Negative) => 1,
+        Decimal::Finite { coefficient: 0, .. } => 3,
+        Decimal::Finite { sign: Sign::Negative, .. } => 2,
+        Decimal::Finite { sign: Sign::Positive, .. } => 4,
+        Decimal::Infinite(Sign::Positive) => 5,
+    }
+}
+
+fn signed(sign: Sign, order: Ordering) -> Ordering {
+    match sign {
+        Sign::Positive => order,
+        Sign::Negative => order.reverse(),
+    }
+}
+
+/// Compares a·10^x with b·10^y, both positive.
+fn magnitudes(a: u128, x: i32, b: u128, y: i32) -> Ordering {
+    let adjusted = |coefficient: u128, exponent: i32| i64::from(digits(coefficient)) + i64::from(exponent);
+    adjusted(a, x).cmp(&adjusted(b, y)).then_with(|| {
+        // Equal in magnitude, so the exponents differ by less than the coefficients have digits: scaled to the lower
+        // exponent both have at most 39 digits, and no more than the longer coefficient.
+        let scale = |coefficient: u128, by: i32| coefficient.saturating_mul(10_u128.saturating_pow(by.unsigned_abs()));
+        if x >= y { scale(a, x - y).cmp(&b) } else { a.cmp(&scale(b, y - x)) }
+    })
+}
+
+fn decimal_double(decimal: Decimal, double: f64) -> Ordering {
+    let double_rank = match double {
+        _ if double.is_nan() => 0,
+        f64::NEG_INFINITY => 1,
+        f64::INFINITY => 5,
+        _ if double < 0.0 => 2,
+        _ if double > 0.0 => 4,
+        _ => 3,
+    };
+    rank(decimal).cmp(&double_rank).then_with(|| match decimal {
+        Decimal::Finite { coefficient: 0, .. } | Decimal::Nan | Decimal::Infinite(_) => Ordering::Equal,
+        Decimal::Finite { sign, coefficient, exponent } => {
+            signed(sign, magnitude_double(coefficient, exponent, double.abs()))
+        }
+    })
+}
+
+/// Compares coefficient·10^exponent with a double, both positive and finite.
+pub(super) fn magnitude_double(coefficient: u128, exponent: i32, double: f64) -> Ordering {
+    // A double's decimal digits begin no higher than 10^308 and no lower than 10^-324.
+    let adjusted = i64::from(digits(coefficient)) + i64::from(exponent);
+    if adjusted > 310 || double == 0.0 {
+        return Ordering::Greater;
+    }
+    if adjusted < -325 {
+        return Ordering::Less;
+    }
+    let (mantissa, power) = parts(double);
+    super::big::compare(coefficient, exponent, mantissa, power)
+}
+
+/// A positive finite double as mantissa · 2^power.
+pub(crate) fn parts(double: f64) -> (u64, i32) {
+    let bits = double.to_bits();
+    let fraction = bits & ((1 << 52) - 1);
+    let exponent = i32::try_from((bits >> 52) & 0x7ff).unwrap_or_default();
+    if exponent == 0 { (fraction, -1074) } else { (fraction | (1 << 52), exponent - 1075) }
+}
+
+/// The double nearest to coefficient · 10^exponent.
+pub(super) fn nearest(coefficient: u128, exponent: i32) -> f64 {
+    // The standard library's parser is correctly rounded.
+    format!("{coefficient}e{exponent}").parse().unwrap_or(f64::INFINITY)
+}

@@ -1,0 +1,246 @@
+use std::cmp::Ordering;
+
+use super::compare;
+
+/// The largest coefficient of a decimal128: 34 nines.
+pub const MAX_COEFFICIENT: u128 = 10_u128.pow(34) - 1;
+/// The least exponent of a decimal128.
+pub const MIN_EXPONENT: i32 = -6176;
+/// The greatest exponent of a decimal128.
+pub const MAX_EXPONENT: i32 = 6111;
+
+/// Added to an exponent to store it.
+const BIAS: i32 = 6176;
+/// Where the exponent begins in the high half, where the two bits under the sign are not both set.
+const COEFFICIENT_BITS: u32 = 113;
+
+/// A sign. Zero has one too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Sign {
+    Positive,
+    Negative,
+}
+
+/// A decimal128, taken apart. Equality and order are those of values: 1.0 equals 1.00; NaN is lowest and equals itself.
+#[derive(Clone, Copy, Debug)]
+pub enum Decimal {
+    /// Not a number, of any payload.
+    Nan,
+    /// An infinity.
+    Infinite(Sign),
+    /// sign · coefficient · 10^exponent.
+    Finite {
+        /// The sign, zero's too.
+        sign: Sign,
+        /// At most [`MAX_COEFFICIENT`].
+        coefficient: u128,
+        /// From [`MIN_EXPONENT`] to [`MAX_EXPONENT`].
+        exponent: i32,
+    },
+}
+
+impl Decimal {
+    /// Zero, with exponent 0.
+    pub const ZERO: Self = Self::Finite { sign: Sign::Positive, coefficient: 0, exponent: 0 };
+
+    /// Takes a stored decimal apart (the binary-integer encoding, little-endian). A coefficient beyond 34 digits counts
+    /// as zero, as IEEE 754 has it.
+    #[inline]
+    pub fn from_bits(bits: [u8; 16]) -> Self {
+        let bits = u128::from_le_bytes(bits);
+        let sign = if bits >> 127 == 1 { Sign::Negative } else { Sign::Positive };
+        let combination = (bits >> 122) & 0x1f;
+        match combination {
+            0x1f => Self::Nan,
+            0x1e => Self::Infinite(sign),
+            // These two bits make the coefficient 2^113 at least, which is beyond 34 digits.
+            0x18..=0x1d => Self::Finite { sign, coefficient: 0, exponent: exponent(bits >> (COEFFICIENT_BITS - 2)) },
+            _ => {
+                let coefficient = bits & ((1 << COEFFICIENT_BITS) - 1);
+                let coefficient = if coefficient > MAX_COEFFICIENT { 0 } else { coefficient };
+                Self::Finite { sign, coefficient, exponent: exponent(bits >> COEFFICIENT_BITS) }
+            }
+        }
+    }
+
+    /// The sixteen bytes to store. A coefficient or exponent out of range is brought into it: digits beyond 34 are
+    /// rounded half to even, overflow becomes an infinity, underflow zero.
+    pub fn to_bits(self) -> [u8; 16] {
+        let bits = match self {
+            Self::Nan => 0x1f << 122,
+            Self::Infinite(sign) => sign.bit() | (0x1e << 122),
+            Self::Finite { sign, coefficient, exponent } => {
+                if coefficient > MAX_COEFFICIENT || !(MIN_EXPONENT..=MAX_EXPONENT).contains(&exponent) {
+                    return Self::rounded(sign, coefficient, exponent).to_bits();
+                }
+                let biased = u128::try_from(exponent + BIAS).unwrap_or_default();
+                sign.bit() | (biased << COEFFICIENT_BITS) | coefficient
+            }
+        };
+        bits.to_le_bytes()
+    }
+
+    /// sign · coefficient · 10^exponent, rounded half to even into the range of a decimal128.
+    pub fn rounded(sign: Sign, coefficient: u128, exponent: i32) -> Self {
+        let (mut coefficient, mut exponent) = (coefficient, exponent);
+        let excess = digits(coefficient).saturating_sub(34);
+        let below = u32::try_from(MIN_EXPONENT.saturating_sub(exponent)).unwrap_or(0);
+        let drop = excess.max(below);
+        if drop > 0 {
+            coefficient = divide_half_even(coefficient, drop);
+            exponent = exponent.saturating_add(i32::try_from(drop).unwrap_or(i32::MAX));
+            if coefficient > MAX_COEFFICIENT {
+                coefficient /= 10;
+                exponent = exponent.saturating_add(1);
+            }
+        }
+        if exponent > MAX_EXPONENT {
+            let excess = u32::try_from(exponent - MAX_EXPONENT).unwrap_or(u32::MAX);
+            if coefficient == 0 {
+                exponent = MAX_EXPONENT;
+            } else if digits(coefficient).saturating_add(excess) <= 34 {
+                coefficient *= 10_u128.pow(excess);
+                exponent = MAX_EXPONENT;
+            } else {
+                return Self::Infinite(sign);
+            }
+        }
+        Self::Finite { sign, coefficient, exponent }
+    }
+
+    /// Whether it is not a number.
+    #[inline]
+    pub fn is_nan(self) -> bool {
+        matches!(self, Self::Nan)
+    }
+
+    /// Whether it is a zero of either sign.
+    pub fn is_zero(self) -> bool {
+        matches!(self, Self::Finite { coefficient: 0, .. })
+    }
+
+    /// The integer that it is; `None` where it is none or lies outside the range of int64.
+    pub fn to_i64(self) -> Option<i64> {
+        self.to_integer(Remainder::Refused)
+    }
+
+    /// The integer part, truncated toward zero; `None` for NaN, infinities and what lies outside the range of int64.
+    pub fn to_i64_truncating(self) -> Option<i64> {
+        self.to_integer(Remainder::Dropped)
+    }
+
+    fn to_integer(self, remainder: Remainder) -> Option<i64> {
+        let Self::Finite { sign, coefficient, exponent } = self else { return None };
+        let magnitude = match u32::try_from(exponent) {
+            _ if coefficient == 0 => 0,
+            Ok(exponent) => coefficient.checked_mul(10_u128.checked_pow(exponent)?)?,
+            Err(_) => {
+                let power = 10_u128.checked_pow(exponent.unsigned_abs());
+                let (whole, rest) = power.map_or((0, coefficient), |power| (coefficient / power, coefficient % power));
+                match remainder {
+                    Remainder::Refused if rest != 0 => return None,
+                    Remainder::Refused | Remainder::Dropped => whole,
+                }
+            }
+        };
+        let magnitude = i128::try_from(magnitude).ok()?;
+        i64::try_from(if sign == Sign::Negative { -magnitude } else { magnitude }).ok()
+    }
+
+    /// The nearest double (ties to even); an infinity beyond a double's range.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Self::Nan => f64::NAN,
+            Self::Infinite(Sign::Positive) => f64::INFINITY,
+            Self::Infinite(Sign::Negative) => f64::NEG_INFINITY,
+            Self::Finite { sign, coefficient, exponent } => {
+                let magnitude = compare::nearest(coefficient, exponent);
+                if sign == Sign::Negative { -magnitude } else { magnitude }
+            }
+        }
+    }
+
+    /// The decimal of 15 significant digits that is nearest to a double: what MongoDB makes of doubles that meet
+    /// decimals in arithmetic.
+    pub fn from_f64(double: f64) -> Self {
+        if double.is_nan() {
+            return Self::Nan;
+        }
+        let sign = if double.is_sign_negative() { Sign::Negative } else { Sign::Positive };
+        if double.is_infinite() {
+            return Self::Infinite(sign);
+        }
+        let int = crate::number::Number::Double(double).to_i64().filter(|int| int.unsigned_abs() < 10_u64.pow(15));
+        if let Some(int) = int {
+            return Self::Finite { sign, coefficient: u128::from(int.unsigned_abs()), exponent: 0 };
+        }
+        // The standard library prints correctly rounded digits: one before the point, fourteen behind it.
+        format!("{double:.14e}").parse().unwrap_or(Self::Nan)
+    }
+}
+
+/// What becomes of the digits behind the point.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Remainder {
+    Dropped,
+    Refused,
+}
+
+impl Sign {
+    fn bit(self) -> u128 {
+        match self {
+            Self::Positive => 0,
+            Self::Negative => 1 << 127,
+        }
+    }
+}
+
+impl From<i64> for Decimal {
+    fn from(int: i64) -> Self {
+        let sign = if int < 0 { Sign::Negative } else { Sign::Positive };
+        Self::Finite { sign, coefficient: u128::from(int.unsigned_abs()), exponent: 0 }
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        compare::decimals(*self, *other)
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Decimal {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Decimal {}
+
+/// How many digits a coefficient has; none for zero.
+#[inline]
+pub(crate) fn digits(coefficient: u128) -> u32 {
+    coefficient.checked_ilog10().map_or(0, |log| log + 1)
+}
+
+/// coefficient / 10^power, rounded half to even.
+pub(crate) fn divide_half_even(coefficient: u128, power: u32) -> u128 {
+    let Some(divisor) = 10_u128.checked_pow(power) else { return 0 };
+    let (quotient, rest) = (coefficient / divisor, coefficient % divisor);
+    // divisor is even, being a power of ten above 1.
+    match rest.cmp(&(divisor / 2)) {
+        Ordering::Less => quotient,
+        Ordering::Greater => quotient + 1,
+        Ordering::Equal => quotient + (quotient & 1),
+    }
+}
+
+fn exponent(bits: u128) -> i32 {
+    i32::try_from(bits & 0x3fff).unwrap_or_default() - BIAS
+}

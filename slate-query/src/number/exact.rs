@@ -1,0 +1,44 @@
+use std::cmp::Ordering;
+
+use super::{compare, decimal::digits};
+
+/// A decimal magnitude without zeros at its end: one form for each value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exact {
+    pub(crate) coefficient: u128,
+    pub(crate) exponent: i32,
+}
+
+impl Exact {
+    /// coefficient · 10^exponent, brought into its one form. Zero has none, and keeps its exponent.
+    pub(crate) fn new(mut coefficient: u128, mut exponent: i32) -> Self {
+        if coefficient != 0 {
+            // Coefficients over 64 bits are divided slowly: take large steps first.
+            for step in [16, 8, 4, 2, 1] {
+                let power = 10_u128.pow(step);
+                while coefficient.is_multiple_of(power) {
+                    coefficient /= power;
+                    exponent += i32::try_from(step).unwrap_or_default();
+                }
+            }
+        }
+        Self { coefficient, exponent }
+    }
+
+    /// The power of ten of its first digit.
+    pub(crate) fn adjusted(self) -> i32 {
+        i32::try_from(digits(self.coefficient)).unwrap_or_default() - 1 + self.exponent
+    }
+}
+
+/// The greatest finite double that is not above coefficient · 10^exponent (positive), and how the number compares with it.
+pub(crate) fn bracket_double(coefficient: u128, exponent: i32) -> (f64, Ordering) {
+    let mut double = compare::nearest(coefficient, exponent).min(f64::MAX);
+    loop {
+        match compare::magnitude_double(coefficient, exponent, double) {
+            // Zero is below every positive number, so this ends.
+            Ordering::Less => double = f64::from_bits(double.to_bits() - 1),
+            order => return (double, order),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Numbers: int32, int64, double and decimal128 on one line, compared by exact mathematical value.
+
+mod any;
+mod arithmetic;
+mod big;
+mod compare;
+mod decimal;
+mod exact;
+mod text;
+
+pub use any::Number;
+pub use decimal::{Decimal, MAX_COEFFICIENT, MAX_EXPONENT, MIN_EXPONENT, Sign};
+pub use text::NotDecimal;
+
+pub(crate) use any::TWO_63;
+pub(crate) use compare::parts;
+pub(crate) use decimal::digits;
+pub(crate) use exact::{Exact, bracket_double};

@@ -1,0 +1,91 @@
+use std::{fmt, str::FromStr};
+
+use super::{Decimal, Sign, decimal::digits};
+
+/// A text that spells no decimal128.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no decimal128")]
+pub struct NotDecimal;
+
+impl FromStr for Decimal {
+    type Err = NotDecimal;
+
+    /// Reads `-12.50E+3`, `Infinity`, `NaN`. Digits beyond 34 are rounded half to even.
+    fn from_str(text: &str) -> Result<Self, NotDecimal> {
+        let (sign, text) = match text.strip_prefix('-') {
+            Some(rest) => (Sign::Negative, rest),
+            None => (Sign::Positive, text.strip_prefix('+').unwrap_or(text)),
+        };
+        if text.eq_ignore_ascii_case("nan") {
+            return Ok(Self::Nan);
+        }
+        if text.eq_ignore_ascii_case("inf") || text.eq_ignore_ascii_case("infinity") {
+            return Ok(Self::Infinite(sign));
+        }
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().map_err(|_| NotDecimal)?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        if whole.is_empty() && fraction.is_empty() {
+            return Err(NotDecimal);
+        }
+        let fraction_digits = i32::try_from(fraction.len()).map_err(|_| NotDecimal)?;
+        let mut exponent = exponent.saturating_sub(fraction_digits);
+        let (mut coefficient, mut sticky) = (0_u128, 0_u128);
+        for byte in whole.bytes().chain(fraction.bytes()) {
+            if !byte.is_ascii_digit() {
+                return Err(NotDecimal);
+            }
+            let digit = u128::from(byte - b'0');
+            // Beyond 36 digits only "is there anything" matters to the rounding.
+            if digits(coefficient) < 36 {
+                coefficient = coefficient * 10 + digit;
+            } else {
+                sticky |= digit;
+                exponent = exponent.saturating_add(1);
+            }
+        }
+        if sticky != 0 {
+            coefficient = coefficient * 10 + 1;
+            exponent = exponent.saturating_sub(1);
+        }
+        Ok(Self::rounded(sign, coefficient, exponent))
+    }
+}
+
+/// Prints it as MongoDB does: scientific notation where the exponent is positive or the number small.
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nan => f.write_str("NaN"),
+            Self::Infinite(Sign::Positive) => f.write_str("Infinity"),
+            Self::Infinite(Sign::Negative) => f.write_str("-Infinity"),
+            Self::Finite { sign, coefficient, exponent } => {
+                if *sign == Sign::Negative {
+                    f.write_str("-")?;
+                }
+                finite(f, &coefficient.to_string(), *exponent)
+            }
+        }
+    }
+}
+
+fn finite(f: &mut fmt::Formatter<'_>, text: &str, exponent: i32) -> fmt::Result {
+    let length = i32::try_from(text.len()).unwrap_or(i32::MAX);
+    let scientific = exponent + (length - 1);
+    if exponent > 0 || scientific < -6 {
+        let (first, rest) = text.split_at(1);
+        let point = if rest.is_empty() { "" } else { "." };
+        return write!(f, "{first}{point}{rest}E{scientific:+}");
+    }
+    let point = usize::try_from(length + exponent).unwrap_or(0);
+    match text.split_at_checked(point) {
+        Some((whole, "")) => f.write_str(whole),
+        Some(("", _)) | None => {
+            let zeros = usize::try_from(-exponent - length).unwrap_or(0);
+            write!(f, "0.{}{text}", "0".repeat(zeros))
+        }
+        Some((whole, fraction)) => write!(f, "{whole}.{fraction}"),
+    }
+}

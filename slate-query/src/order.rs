@@ -1,0 +1,149 @@
+//! The one order of values: BSON's, as MongoDB defines it.
+//!
+//! Values of different classes compare by class, whatever they hold; within a class by value. The key bytes of
+//! [`crate::key`] sort exactly so.
+
+use std::cmp::Ordering;
+
+use crate::{
+    number::Number,
+    raw::{Doc, Elements, Kind, Value},
+};
+
+/// The class of a type: types of one class are compared by value, and a predicate such as `$gt` sees only values of its
+/// operand's class ("type bracketing"). Classes are ordered as their values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "each variant is named for the types it holds")]
+pub enum Bracket {
+    MinKey,
+    Undefined,
+    Null,
+    /// Double, int32, int64 and decimal128.
+    Number,
+    /// String and symbol.
+    String,
+    Document,
+    Array,
+    Binary,
+    ObjectId,
+    Boolean,
+    Date,
+    Timestamp,
+    Regex,
+    DbPointer,
+    Code,
+    CodeWithScope,
+    MaxKey,
+}
+
+/// The class that a type belongs to.
+#[inline]
+pub fn bracket(kind: Kind) -> Bracket {
+    match kind {
+        Kind::MinKey => Bracket::MinKey,
+        Kind::Undefined => Bracket::Undefined,
+        Kind::Null => Bracket::Null,
+        Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Decimal128 => Bracket::Number,
+        Kind::String | Kind::Symbol => Bracket::String,
+        Kind::Document => Bracket::Document,
+        Kind::Array => Bracket::Array,
+        Kind::Binary => Bracket::Binary,
+        Kind::ObjectId => Bracket::ObjectId,
+        Kind::Boolean => Bracket::Boolean,
+        Kind::DateTime => Bracket::Date,
+        Kind::Timestamp => Bracket::Timestamp,
+        Kind::Regex => Bracket::Regex,
+        Kind::DbPointer => Bracket::DbPointer,
+        Kind::Code => Bracket::Code,
+        Kind::CodeWithScope => Bracket::CodeWithScope,
+        Kind::MaxKey => Bracket::MaxKey,
+    }
+}
+
+/// Compares two values in BSON's order. Total, and a function of the values alone: numbers of different types that are
+/// mathematically equal are equal, NaN is the lowest number and equal to itself, a symbol equals the string it spells.
+///
+/// Recursion is as deep as the values nest, which [`crate::raw::validate`] bounds.
+pub fn compare(a: Value<'_>, b: Value<'_>) -> Ordering {
+    let class = bracket(a.kind());
+    class.cmp(&bracket(b.kind())).then_with(|| within(class, a, b))
+}
+
+/// Whether two values are equal in BSON's order; see [`compare`].
+#[inline]
+pub fn equal(a: Value<'_>, b: Value<'_>) -> bool {
+    compare(a, b) == Ordering::Equal
+}
+
+/// Compares two documents: element by element, by class, then name, then value.
+pub fn compare_documents(a: Doc<'_>, b: Doc<'_>) -> Ordering {
+    let (mut left, mut right) = (a.elements(), b.elements());
+    loop {
+        let (a, b) = match step(&mut left, &mut right) {
+            Ok(pair) => pair,
+            Err(end) => return end,
+        };
+        let class = bracket(a.value.kind());
+        let order = class
+            .cmp(&bracket(b.value.kind()))
+            .then_with(|| a.name.cmp(b.name))
+            .then_with(|| within(class, a.value, b.value));
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+}
+
+/// Compares two arrays, element by element: their elements' names are positions and say nothing.
+fn compare_arrays(a: Doc<'_>, b: Doc<'_>) -> Ordering {
+    let (mut left, mut right) = (a.elements(), b.elements());
+    loop {
+        let order = match step(&mut left, &mut right) {
+            Ok((a, b)) => compare(a.value, b.value),
+            Err(end) => return end,
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+}
+
+/// The next element of both; how they compare where one of them, or both, have none.
+fn step<'a, 'b>(
+    left: &mut Elements<'a>,
+    right: &mut Elements<'b>,
+) -> Result<(crate::raw::Element<'a>, crate::raw::Element<'b>), Ordering> {
+    match (left.next(), right.next()) {
+        (Some(a), Some(b)) => Ok((a, b)),
+        (a, b) => Err(a.is_some().cmp(&b.is_some())),
+    }
+}
+
+/// Compares two values of one class.
+fn within(class: Bracket, a: Value<'_>, b: Value<'_>) -> Ordering {
+    match class {
+        Bracket::MinKey | Bracket::Undefined | Bracket::Null | Bracket::MaxKey => Ordering::Equal,
+        Bracket::Number => Number::of(a).cmp(&Number::of(b)),
+        Bracket::String | Bracket::Code => a.text().cmp(&b.text()),
+        Bracket::Document => compare_documents(Doc::new(a.bytes()), Doc::new(b.bytes())),
+        Bracket::Array => compare_arrays(Doc::new(a.bytes()), Doc::new(b.bytes())),
+        Bracket::Binary => {
+            // The subtype stands in front of the payload.
+            let (a, b) = (a.bytes().get(4..), b.bytes().get(4..));
+            a.map(<[u8]>::len).cmp(&b.map(<[u8]>::len)).then_with(|| a.cmp(&b))
+        }
+        Bracket::ObjectId => a.bytes().cmp(b.bytes()),
+        Bracket::Boolean => a.as_bool().cmp(&b.as_bool()),
+        Bracket::Date => a.as_millis().cmp(&b.as_millis()),
+        Bracket::Timestamp => a.as_timestamp().cmp(&b.as_timestamp()),
+        Bracket::Regex => a.as_regex().cmp(&b.as_regex()),
+        Bracket::DbPointer => {
+            let (a, b) = (a.bytes(), b.bytes());
+            a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+        }
+        Bracket::CodeWithScope => match (a.as_code_with_scope(), b.as_code_with_scope()) {
+            (Some((a, left)), Some((b, right))) => a.cmp(b).then_with(|| compare_documents(left, right)),
+            (a, b) => a.is_some().cmp(&b.is_some()),
+        },
+    }
+}

@@ -1,0 +1,152 @@
+use std::ops::Range;
+
+use super::{
+    Direction, KeyPattern, Positions,
+    expand::{Emit, expand},
+};
+use crate::{
+    Result,
+    key::{TypeBits, encode_typed},
+    path::Path,
+    raw::{Doc, Value},
+};
+
+/// The entries of one document in an index, and what they say of it. Its buffers are reused from document to document.
+#[derive(Debug, Default)]
+pub struct Keys {
+    bytes: Vec<u8>,
+    losses: Vec<u8>,
+    bits: TypeBits,
+    entries: Vec<Entry>,
+    multikey: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    key: Range<usize>,
+    bits: Range<usize>,
+    presence: Presence,
+}
+
+/// Whether any field of an entry was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    Some,
+    None,
+}
+
+impl Keys {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The entries, in the order of their keys, no two with the same: the key is the concatenation of the values' key
+    /// bytes, each in its field's direction; beside it stand its type bits.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
+        self.entries.iter().map(|entry| (self.key(entry), self.losses.get(entry.bits.clone()).unwrap_or_default()))
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none: before the first document, or after [`Keys::drop_absent`].
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Per field: bit i is set where an array stands at the first i + 1 names of its path. Names beyond the 64th share
+    /// the last bit.
+    pub fn multikey(&self) -> &[u64] {
+        &self.multikey
+    }
+
+    /// Whether the document has any of the fields, in any of the entries: whether a sparse index holds it.
+    pub fn any_present(&self) -> bool {
+        self.entries.iter().any(|entry| entry.presence == Presence::Some)
+    }
+
+    /// Leaves out the entries in which every field is missing, as a sparse index does.
+    pub fn drop_absent(&mut self) {
+        self.entries.retain(|entry| entry.presence == Presence::Some);
+    }
+
+    fn key(&self, entry: &Entry) -> &[u8] {
+        self.bytes.get(entry.key.clone()).unwrap_or_default()
+    }
+
+    fn clear(&mut self, fields: usize) {
+        self.bytes.clear();
+        self.losses.clear();
+        self.entries.clear();
+        self.multikey.clear();
+        self.multikey.resize(fields, 0);
+    }
+
+    /// Sorts the entries and leaves out repetitions; of equal keys the first that was found stays.
+    fn settle(&mut self) {
+        if self.entries.len() < 2 {
+            return;
+        }
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.sort_by(|a, b| self.key(a).cmp(self.key(b)));
+        entries.dedup_by(|later, earlier| {
+            let same = self.key(later) == self.key(earlier);
+            if same && later.presence == Presence::Some {
+                earlier.presence = Presence::Some;
+            }
+            same
+        });
+        self.entries = entries;
+    }
+}
+
+impl KeyPattern {
+    /// Puts the entries of `doc` into `out`, in place of what it held. Every document has at least one.
+    ///
+    /// A missing field is keyed as null and told apart in the type bits, an array by its elements, an empty one as
+    /// undefined; fields that lead through the same array are paired element by element.
+    ///
+    /// # Errors
+    /// `CannotIndexParallelArrays` (171) where two fields lead through different arrays; 16746 where a name spells both
+    /// an array's position and a field of a document within that array.
+    pub fn keys(&self, doc: Doc<'_>, out: &mut Keys) -> Result<()> {
+        out.clear(self.fields.len());
+        expand(&self.fields, doc, Positions::AndFields, &mut Collect { fields: &self.fields, keys: out })?;
+        out.settle();
+        Ok(())
+    }
+}
+
+struct Collect<'c> {
+    fields: &'c [(Path, Direction)],
+    keys: &'c mut Keys,
+}
+
+impl<'a> Emit<'a> for Collect<'_> {
+    #[inline]
+    fn key(&mut self, values: &[Option<Value<'a>>]) {
+        let Keys { bytes, losses, bits, entries, .. } = &mut *self.keys;
+        let (start, lost) = (bytes.len(), losses.len());
+        let mut presence = Presence::None;
+        bits.clear();
+        for (value, (_, direction)) in values.iter().zip(self.fields) {
+            if value.is_some() {
+                presence = Presence::Some;
+            }
+            let field = bytes.len();
+            encode_typed(*value, bytes, bits);
+            direction.apply(bytes.get_mut(field..).unwrap_or_default());
+        }
+        losses.extend_from_slice(bits.as_bytes());
+        entries.push(Entry { key: start..bytes.len(), bits: lost..losses.len(), presence });
+    }
+
+    fn array(&mut self, field: usize, names: usize) {
+        if let Some(mask) = self.keys.multikey.get_mut(field) {
+            *mask |= 1 << names.saturating_sub(1).min(63);
+        }
+    }
+}

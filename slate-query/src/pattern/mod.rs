@@ -1,0 +1,10 @@
+//! The keys that a document has in an index.
+
+mod expand;
+mod keys;
+mod parse;
+
+pub use crate::key::Direction;
+pub(crate) use expand::{Emit, MAX_FIELDS, Positions, expand};
+pub use keys::Keys;
+pub use parse::KeyPattern;

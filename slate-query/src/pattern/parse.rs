@@ -1,0 +1,100 @@
+use super::{Direction, MAX_FIELDS};
+use crate::{
+    Code, Error, Result,
+    number::Number,
+    path::Path,
+    raw::{Doc, Element, Kind},
+};
+
+/// What an index is on: paths, each with a direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyPattern {
+    pub(super) fields: Box<[(Path, Direction)]>,
+}
+
+impl KeyPattern {
+    /// Reads a key pattern, such as `{ "org": 1, "age": -1 }`: any number but zero is a direction by its sign.
+    ///
+    /// # Errors
+    /// As MongoDB refuses `createIndexes`: `CannotCreateIndex` (67) for an empty pattern, ill-formed names and values;
+    /// `BadValue` (2) for a field named twice; 13103 beyond 32 fields; `NotImplemented` for kinds of indexes that
+    /// MongoDB has and Slate has not (text, hashed, geospatial, wildcard), by name.
+    pub fn parse(pattern: Doc<'_>) -> Result<Self> {
+        let mut fields: Vec<(Path, Direction)> = Vec::new();
+        if pattern.is_empty() {
+            return Err(refused("index keys cannot be an empty document"));
+        }
+        if pattern.bytes().len() > 2048 {
+            return Err(refused("the index key pattern is too large"));
+        }
+        for element in pattern.elements() {
+            let name = element.display_name();
+            if fields.iter().any(|(path, _)| path.as_str() == name) {
+                let message = "the field appears several times in the index key pattern";
+                return Err(Error::new(Code::BAD_VALUE, message).at(name));
+            }
+            let field = field(element).map_err(|error| error.at(&*name))?;
+            fields.push(field);
+        }
+        if fields.len() > MAX_FIELDS {
+            return Err(Error::new(Code(13103), format!("an index has at most {MAX_FIELDS} fields")));
+        }
+        Ok(Self { fields: fields.into() })
+    }
+
+    /// The paths and their directions; at least one.
+    pub fn fields(&self) -> &[(Path, Direction)] {
+        &self.fields
+    }
+}
+
+/// The kinds of indexes that MongoDB has beside the ordered ones.
+const KINDS: [&str; 8] =
+    ["2d", "2dsphere", "2dsphere_bucket", "columnstore", "geoHaystack", "hashed", "queryable_encrypted_range", "text"];
+
+fn refused(message: &str) -> Error {
+    Error::new(Code::CANNOT_CREATE_INDEX, message)
+}
+
+fn field(element: Element<'_>) -> Result<(Path, Direction)> {
+    let name = element.display_name();
+    if element.value.kind() == Kind::String {
+        let kind = element.value.as_str().unwrap_or_default();
+        return Err(match kind {
+            "" => refused("values in the index key pattern cannot be empty strings"),
+            kind if KINDS.binary_search(&kind).is_ok() => Error::unsupported(kind),
+            kind => refused(&format!("unknown index plugin '{kind}'")),
+        });
+    }
+    let direction = direction(element)?;
+    if name == "$**" || name.ends_with(".$**") {
+        return Err(Error::unsupported("$**"));
+    }
+    let path = Path::parse(&name)?;
+    for (place, part) in path.parts().iter().enumerate() {
+        let name = part.name();
+        if name.is_empty() {
+            return Err(refused("index keys cannot contain an empty field"));
+        }
+        // A DBRef's own fields are let through below the top level.
+        if name.starts_with('$') && (place == 0 || !matches!(name, "$db" | "$id" | "$ref")) {
+            return Err(refused("an index key contains an illegal field name: it starts with '$'"));
+        }
+    }
+    Ok((path, direction))
+}
+
+fn direction(element: Element<'_>) -> Result<Direction> {
+    let kind = element.value.kind().alias();
+    let number = Number::of(element.value).ok_or_else(|| {
+        refused(&format!("values in an index key pattern are numbers or strings, not of type {kind}"))
+    })?;
+    if number.is_nan() {
+        return Err(refused("values in the index key pattern cannot be NaN"));
+    }
+    match number.signum() {
+        std::cmp::Ordering::Less => Ok(Direction::Descending),
+        std::cmp::Ordering::Equal => Err(refused("values in the index key pattern cannot be 0")),
+        std::cmp::Ordering::Greater => Ok(Direction::Ascending),
+    }
+}

@@ -1,0 +1,59 @@
+use super::Sort;
+use crate::{
+    Code, Error, Result,
+    key::{Direction, encode_directed},
+    path::Path,
+    pattern::{Emit, Positions, expand},
+    raw::{Doc, Value},
+};
+
+impl Sort {
+    /// Appends to `out` the bytes by which `doc` sorts: comparing them as bytes is comparing the documents. A missing
+    /// field sorts as null, an array by its least element (its greatest where the field descends), an empty one as
+    /// undefined. Never truncated; no allocation beyond `out`.
+    ///
+    /// # Errors
+    /// `BadValue` (2) where two of the fields lead through different arrays; 16746 where a name spells both an array's
+    /// position and a field of a document within that array. `out` then holds what it did.
+    pub fn key(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        let mut least = Least { fields: &self.fields, start, end: start, out };
+        expand(&self.fields, doc, Positions::Alone, &mut least).map_err(|error| {
+            out.truncate(start);
+            match error.code() {
+                Code::CANNOT_INDEX_PARALLEL_ARRAYS => {
+                    Error::new(Code::BAD_VALUE, "cannot sort with keys that are parallel arrays")
+                }
+                _ => error,
+            }
+        })
+    }
+}
+
+/// Keeps the least of the keys it is given, in place.
+struct Least<'l> {
+    fields: &'l [(Path, Direction)],
+    /// Where the least key begins and ends; equal before the first.
+    start: usize,
+    end: usize,
+    out: &'l mut Vec<u8>,
+}
+
+impl<'a> Emit<'a> for Least<'_> {
+    #[inline]
+    fn key(&mut self, values: &[Option<Value<'a>>]) {
+        for (value, (_, direction)) in values.iter().zip(self.fields) {
+            encode_directed(*value, *direction, self.out);
+        }
+        let first = self.end == self.start;
+        if first || self.out.get(self.end..) < self.out.get(self.start..self.end) {
+            self.out.drain(self.start..self.end);
+        } else {
+            self.out.truncate(self.end);
+        }
+        self.end = self.out.len();
+    }
+
+    #[inline]
+    fn array(&mut self, _: usize, _: usize) {}
+}

@@ -1,0 +1,6 @@
+//! Sorts: the order asked for, and the key bytes that bring documents into it.
+
+mod key;
+mod parse;
+
+pub use parse::Sort;

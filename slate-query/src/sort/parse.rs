@@ -1,0 +1,106 @@
+use crate::{
+    Code, Error, Result,
+    key::Direction,
+    number::Number,
+    path::Path,
+    pattern::MAX_FIELDS,
+    raw::{Doc, Element, Kind},
+};
+
+/// The order of an answer: paths, each with a direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sort {
+    pub(super) fields: Box<[(Path, Direction)]>,
+    natural: Option<Direction>,
+}
+
+impl Sort {
+    /// Reads a sort, such as `{ "age": -1, "name": 1 }`; an empty one asks for no order.
+    ///
+    /// # Errors
+    /// MongoDB's: 15974 where a direction is no number, 15975 where it is neither 1 nor -1 once its fraction is cut
+    /// off, 17312 for documents in its place, 13103 beyond 32 fields, 40352, 40353, 15998 and 16410 for ill-formed
+    /// names, `BadValue` (2) for an ill-formed `$natural`; `NotImplemented` for `$meta`.
+    pub fn parse(sort: Doc<'_>) -> Result<Self> {
+        if let Some(element) = sort.elements().find(|element| element.name == b"$natural") {
+            let natural = natural(sort, element)?;
+            return Ok(Self { fields: Box::default(), natural: Some(natural) });
+        }
+        let mut fields: Vec<(Path, Direction)> = Vec::new();
+        for element in sort.elements() {
+            let name = element.display_name();
+            let direction = direction(element).map_err(|error| error.at(&*name))?;
+            let path = path(&name).map_err(|error| error.at(&*name))?;
+            fields.push((path, direction));
+        }
+        if fields.len() > MAX_FIELDS {
+            return Err(Error::new(Code(13103), format!("a sort has at most {MAX_FIELDS} fields")));
+        }
+        Ok(Self { fields: fields.into(), natural: None })
+    }
+
+    /// The paths and their directions, the most significant first; none where no order is asked for.
+    pub fn fields(&self) -> &[(Path, Direction)] {
+        &self.fields
+    }
+
+    /// Whether no order is asked for, by value or `$natural`.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty() && self.natural.is_none()
+    }
+
+    /// The direction of `$natural`, the order in which the records lie, where that is what is asked for.
+    pub fn natural(&self) -> Option<Direction> {
+        self.natural
+    }
+}
+
+fn natural(sort: Doc<'_>, element: Element<'_>) -> Result<Direction> {
+    if sort.elements().count() > 1 {
+        return Err(Error::new(Code::BAD_VALUE, "'$natural' cannot stand in a compound sort").at("$natural"));
+    }
+    match Number::of(element.value).and_then(Number::to_i64) {
+        Some(1) => Ok(Direction::Ascending),
+        Some(-1) => Ok(Direction::Descending),
+        _ => Err(Error::new(Code::BAD_VALUE, "a $natural sort is 1 or -1").at("$natural")),
+    }
+}
+
+fn direction(element: Element<'_>) -> Result<Direction> {
+    if element.value.kind() == Kind::Document {
+        let expression = Doc::new(element.value.bytes());
+        return Err(match expression.elements().next() {
+            Some(first) if first.name == b"$meta" && expression.elements().count() == 1 => Error::unsupported("$meta"),
+            Some(first) if first.name == b"$meta" => {
+                Error::new(Code::FAILED_TO_PARSE, "a $meta sort has no other keys beside $meta")
+            }
+            _ => Error::new(Code(17312), "$meta is the only expression that a sort takes"),
+        });
+    }
+    let number = Number::of(element.value).ok_or_else(|| Error::new(Code(15974), "a sort direction is a number"))?;
+    match number.to_i64_truncating() {
+        Some(1) => Ok(Direction::Ascending),
+        Some(-1) => Ok(Direction::Descending),
+        _ => Err(Error::new(Code(15975), "a sort direction is 1 (ascending) or -1 (descending)")),
+    }
+}
+
+fn path(name: &str) -> Result<Path> {
+    let refused = |code, message: &'static str| Err(Error::new(Code(code), message));
+    if name.is_empty() {
+        return refused(40352, "a field path cannot be empty");
+    }
+    if name.ends_with('.') {
+        return refused(40353, "a field path must not end with a '.'");
+    }
+    for part in name.split('.') {
+        if part.is_empty() {
+            return refused(15998, "a field path cannot have empty names");
+        }
+        // A DBRef's own fields may be named.
+        if part.starts_with('$') && !matches!(part, "$id" | "$ref" | "$db") {
+            return refused(16410, "a field path's names may not start with '$'");
+        }
+    }
+    Path::parse(name)
+}

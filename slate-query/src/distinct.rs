@@ -1,23 +1,89 @@
 //! What `distinct` sees of a document.
 
-use std::ops::ControlFlow;
-
 use crate::{
-    path::{Found, Path},
-    raw::{Doc, Value},
+    Code, Error, Result,
+    path::{Part, Path},
+    raw::{Doc, Kind, Value},
 };
 
-/// Hands `visit` every value that `distinct` on `path` counts in `doc`: arrays in the middle are descended into, an
-/// array at the end gives its elements, and a missing field gives nothing. The same value may be handed over twice.
+/// Parses the key of a `distinct`.
+///
+/// # Errors
+/// 31032 where it holds a NUL byte; otherwise as [`Path::parse`].
+pub fn parse(key: &str) -> Result<Path> {
+    if key.contains('\0') {
+        return Err(Error::new(Code(31032), "the key of a distinct holds no NUL byte").at(key.replace('\0', "\\0")));
+    }
+    Path::parse(key)
+}
+
+/// Hands `visit` every value that `distinct` on `path` counts in `doc`. The same value may be handed over twice.
+///
+/// This is no filter's walk: a name of digits behind an array means its element at that position and never a field of
+/// its documents; an array at the end gives its elements, and what is missing gives nothing.
 pub fn values<'a>(path: &Path, doc: Doc<'a>, visit: &mut impl FnMut(Value<'a>)) {
-    let _ = path.walk(doc, &mut |end| {
-        match end.found {
-            Found::Value(value) => match value.as_array() {
-                Some(array) => array.values().for_each(&mut *visit),
-                None => visit(value),
-            },
-            Found::Missing | Found::Blocked => {}
+    walk(path.parts(), doc, visit);
+}
+
+fn walk<'a>(parts: &[Part], doc: Doc<'a>, visit: &mut impl FnMut(Value<'a>)) {
+    let Some((part, rest)) = parts.split_first() else { return };
+    let Some(value) = doc.get(part.name()) else { return };
+    let container = value.as_container();
+    match (rest, container) {
+        ([], Some(array)) if value.kind() == Kind::Array => array.values().for_each(visit),
+        ([], _) => visit(value),
+        ([next, ..], Some(array)) if value.kind() == Kind::Array && !is_position(next) => {
+            array.values().filter_map(Value::as_document).for_each(|document| walk(rest, document, visit));
         }
-        ControlFlow::Continue(())
-    });
+        ([_, ..], Some(container)) => walk(rest, container, visit),
+        ([_, ..], None) => {}
+    }
+}
+
+/// Whether a name is all digits. One with a leading zero, too: it names an element that no array has.
+fn is_position(part: &Part) -> bool {
+    !part.name().is_empty() && part.name().bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{Bson, doc};
+
+    use super::*;
+
+    fn seen(path: &str, document: bson::Document) -> Vec<Bson> {
+        let bytes = document.to_vec().unwrap();
+        let mut seen = Vec::new();
+        values(&Path::parse(path).unwrap(), Doc::new(&bytes), &mut |value| seen.push(value.to_bson().unwrap()));
+        seen
+    }
+
+    #[test]
+    fn an_array_at_the_end_gives_its_elements_one_level_deep() {
+        assert_eq!(seen("a", doc! { "a": [1, [2, 3]] }), [Bson::from(1), Bson::from(vec![2, 3])]);
+        assert_eq!(seen("a", doc! { "a": [] }), []);
+    }
+
+    #[test]
+    fn documents_in_arrays_are_gone_through_and_arrays_in_arrays_are_not() {
+        assert_eq!(
+            seen("a.b", doc! { "a": [{ "b": 1 }, 7, [{ "b": 2 }], { "b": [3, 4] }] }),
+            [1, 3, 4].map(Bson::from)
+        );
+    }
+
+    #[test]
+    fn a_position_means_the_element_and_not_a_field_of_the_elements() {
+        assert_eq!(seen("a.0", doc! { "a": [5, { "0": 6 }] }), [Bson::from(5)]);
+        assert_eq!(seen("a.0.b", doc! { "a": [{ "b": 5 }, { "b": 6 }] }), [Bson::from(5)]);
+        assert_eq!(seen("a.00", doc! { "a": [5, { "00": 6 }] }), []);
+        assert_eq!(seen("a.0", doc! { "a": { "0": 6 } }), [Bson::from(6)]);
+    }
+
+    #[test]
+    fn what_is_missing_gives_nothing_and_null_gives_null() {
+        assert_eq!(seen("a.b", doc! { "a": 1 }), []);
+        assert_eq!(seen("b", doc! { "a": 1 }), []);
+        assert_eq!(seen("a", doc! { "a": null }), [Bson::Null]);
+    }
 }

@@ -1,0 +1,33 @@
+use crate::{Code, Error, Result, raw::MAX_DEPTH};
+
+/// Names that may begin with `$`: the fields of a DBRef, and those under which MongoDB hands out metadata.
+const DOLLAR_NAMES: &[&str] = &["$db", "$id", "$recordId", "$ref", "$searchScore", "$searchSortValues", "$sortKey"];
+
+/// Splits a field path as projections take it: stricter than a filter's, no name of it may be empty or begin with `$`.
+///
+/// # Errors
+/// 40352, 40353, 15998 for empty names; 16410 for `$`; `Overflow` (15) for a path deeper than documents may be.
+pub(super) fn names(path: &str) -> Result<Vec<&str>> {
+    if path.is_empty() {
+        return Err(Error::new(Code(40352), "a field path may not be empty"));
+    }
+    if path.ends_with('.') {
+        return Err(Error::new(Code(40353), "a field path may not end with a dot").at(path));
+    }
+    let names: Vec<&str> = path.split('.').collect();
+    if names.len() > MAX_DEPTH {
+        return Err(Error::new(Code::OVERFLOW, "a field path is too long"));
+    }
+    names.iter().try_for_each(|name| check(name)).map_err(|error| error.at(path))?;
+    Ok(names)
+}
+
+fn check(name: &str) -> Result<()> {
+    if name.is_empty() {
+        return Err(Error::new(Code(15998), "a field path's names may not be empty"));
+    }
+    if name.starts_with('$') && DOLLAR_NAMES.binary_search(&name).is_err() {
+        return Err(Error::new(Code(16410), "a field path's names may not begin with '$'"));
+    }
+    Ok(())
+}

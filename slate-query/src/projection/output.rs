@@ -1,0 +1,52 @@
+use crate::raw::{Doc, Element, Kind, Value};
+
+/// The elements of a document, each with its bytes as they stand there: type, name and value.
+pub(super) fn fields<'a>(doc: Doc<'a>) -> impl Iterator<Item = (Element<'a>, &'a [u8])> {
+    let mut rest = doc.bytes().get(4..).unwrap_or_default();
+    doc.elements().map_while(move |element| {
+        // A type byte, the name, its terminator, the value.
+        let (bytes, after) = rest.split_at_checked(element.name.len() + element.value.bytes().len() + 2)?;
+        rest = after;
+        Some((element, bytes))
+    })
+}
+
+/// Begins a document at the end of `out`; the mark is for [`close`].
+pub(super) fn open(out: &mut Vec<u8>) -> usize {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    start
+}
+
+/// Ends the document begun at `start`.
+pub(super) fn close(out: &mut Vec<u8>, start: usize) {
+    out.push(0);
+    // A projection's documents are no longer than their originals, whose lengths fit.
+    let length = i32::try_from(out.len() - start).unwrap_or(i32::MAX);
+    if let Some(head) = out.get_mut(start..start + 4) {
+        head.copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+/// Writes an element's type and name; its value is the caller's to write.
+pub(super) fn head(out: &mut Vec<u8>, kind: Kind, name: &[u8]) {
+    out.push(kind.byte());
+    out.extend_from_slice(name);
+    out.push(0);
+}
+
+/// Writes an array element's type and the name that its position gives it.
+pub(super) fn head_at(out: &mut Vec<u8>, kind: Kind, position: usize) {
+    head(out, kind, position.to_string().as_bytes());
+}
+
+/// Writes a field that holds an array of these values.
+pub(super) fn array<'a>(out: &mut Vec<u8>, name: &[u8], values: impl Iterator<Item = Value<'a>>) {
+    head(out, Kind::Array, name);
+    let start = open(out);
+    for (position, value) in values.enumerate() {
+        head_at(out, value.kind(), position);
+        out.extend_from_slice(value.bytes());
+    }
+    close(out, start);
+}

@@ -1,0 +1,239 @@
+use super::{
+    computed, elem_match, field_path,
+    slice::Slice,
+    tree::{Action, Branch},
+};
+use crate::{
+    Code, Error, Result,
+    number::Number,
+    raw::{Doc, Element, Value},
+};
+
+/// Whether a projection names what is shown or what is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sense {
+    Inclusion,
+    Exclusion,
+}
+
+/// A parsed projection document: its sense, and its paths without what goes without saying.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) sense: Sense,
+    pub(super) root: Branch,
+}
+
+/// Parses a projection document.
+pub(super) fn parse(spec: Doc<'_>) -> Result<Parsed> {
+    let mut parser = Parser::default();
+    for element in spec.elements() {
+        let name = text(element)?;
+        parser.id_named |= name == "_id" || name.starts_with("_id.");
+        parser.element(&[], element)?;
+    }
+    parser.finish()
+}
+
+#[derive(Debug, Default)]
+struct Parser {
+    root: Branch,
+    /// What the fields other than `_id` say; they must agree.
+    sense: Option<Sense>,
+    /// What the projection says of the whole `_id`.
+    id: Option<Sense>,
+    /// Whether it names `_id`, or a path within it.
+    id_named: bool,
+    positional: bool,
+    elem_match: bool,
+    slice: bool,
+    /// The refusal of the first computed field: what is wrong with the document's form is told first.
+    computed: Option<Error>,
+}
+
+impl Parser {
+    /// Parses one field of the projection document, or of a document nested in it at the path `parents`.
+    fn element(&mut self, parents: &[&str], element: Element<'_>) -> Result<()> {
+        let name = text(element)?;
+        let positional = name.strip_suffix(".$");
+        if name.contains(".$.") {
+            let message = "the positional operator '$' may only stand at the end of a path";
+            return Err(Error::new(Code(31394), message).at(name));
+        }
+        let value = element.value;
+        if let Some(nested) = value.as_document() {
+            return match positional {
+                Some(_) => Err(refused(31271, "with an expression or a nested document", name)),
+                None => self.nested(parents, name, nested),
+            };
+        }
+        match (truth(value), positional) {
+            (Some(true), None) => self.include(parents, name),
+            (Some(true), Some(path)) => self.include_matched(parents, name, path),
+            (Some(false), None) => self.exclude(parents, name),
+            (Some(false), Some(_)) => Err(refused(31395, "with exclusion", name)),
+            (None, Some(_)) => Err(refused(31308, "with a literal", name)),
+            (None, None) => self.literal(parents, name, value),
+        }
+    }
+
+    fn include(&mut self, parents: &[&str], name: &str) -> Result<()> {
+        self.add(parents, name, Action::Include)?;
+        if parents.is_empty() && name == "_id" {
+            self.id = Some(Sense::Inclusion);
+            return Ok(());
+        }
+        self.settle(Sense::Inclusion, Code(31253), name)
+    }
+
+    fn exclude(&mut self, parents: &[&str], name: &str) -> Result<()> {
+        self.add(parents, name, Action::Exclude)?;
+        if parents.is_empty() && name == "_id" {
+            self.id = Some(Sense::Exclusion);
+            return Ok(());
+        }
+        self.settle(Sense::Exclusion, Code(31254), name)
+    }
+
+    /// `{"path.$": 1}`, where `name` is the whole of it.
+    fn include_matched(&mut self, parents: &[&str], name: &str, path: &str) -> Result<()> {
+        if self.positional {
+            return Err(Error::new(Code(31276), "a projection may hold only one positional operator").at(name));
+        }
+        if self.elem_match {
+            return Err(refused(31256, "beside $elemMatch", name));
+        }
+        if path.is_empty() {
+            return Err(Error::new(Code(5_392_900), "a positional operator needs a path").at(name));
+        }
+        self.add(parents, path, Action::Positional)?;
+        self.positional = true;
+        self.settle(Sense::Inclusion, Code(31253), name)
+    }
+
+    fn literal(&mut self, parents: &[&str], name: &str, value: Value<'_>) -> Result<()> {
+        let refusal = computed::literal(value);
+        self.compute(parents, name, refusal)?;
+        self.settle(Sense::Inclusion, Code(31310), name)
+    }
+
+    /// A nested document: an operator, or a projection of what is within the field.
+    fn nested(&mut self, parents: &[&str], name: &str, nested: Doc<'_>) -> Result<()> {
+        if nested.is_empty() {
+            return Err(Error::new(Code(51270), "a nested projection may not be empty").at(path(parents, name)));
+        }
+        let names = field_path::names(name)?;
+        let mut elements = nested.elements();
+        if let (Some(only), None) = (elements.next(), elements.next())
+            && only.name.starts_with(b"$")
+            && self.operator(parents, name, only)?
+        {
+            return Ok(());
+        }
+        let parents: Vec<&str> = parents.iter().chain(&names).copied().collect();
+        self.root.branch(&parents).map_err(|error| error.at(parents.join(".")))?;
+        nested.elements().try_for_each(|element| self.element(&parents, element))
+    }
+
+    /// `{field: {$operator: argument}}`. Answers false where the nested document only looks like it.
+    fn operator(&mut self, parents: &[&str], name: &str, operator: Element<'_>) -> Result<bool> {
+        let argument = operator.value;
+        match text(operator)? {
+            "$elemMatch" => self.elem_match(parents, name, argument)?,
+            "$slice" => match Slice::parse(argument) {
+                Ok(slice) => {
+                    self.add(parents, name, Action::Slice(slice))?;
+                    self.slice = true;
+                }
+                // What is no $slice of a find may be the expression of that name.
+                Err(_) => self.expression(parents, name, "$slice", argument)?,
+            },
+            expression if computed::is_expression(expression) => {
+                self.expression(parents, name, expression, argument)?;
+            }
+            unknown => {
+                let path = unknown.strip_suffix(".$").unwrap_or(unknown);
+                if field_path::names(path).is_err() {
+                    return Err(Error::new(Code(31325), format!("unknown expression {unknown}")).at(name));
+                }
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn elem_match(&mut self, parents: &[&str], name: &str, argument: Value<'_>) -> Result<()> {
+        let Some(condition) = argument.as_document() else {
+            return Err(Error::new(Code(31274), "$elemMatch takes a document").at(name));
+        };
+        if self.positional {
+            return Err(refused(31255, "beside $elemMatch", name));
+        }
+        if !parents.is_empty() || name.contains('.') {
+            return Err(Error::new(Code(31275), "$elemMatch projects fields at top level only").at(path(parents, name)));
+        }
+        self.elem_match = true;
+        self.add(parents, name, Action::ElemMatch(elem_match::filter(name, condition)?))
+    }
+
+    fn expression(&mut self, parents: &[&str], name: &str, operator: &str, argument: Value<'_>) -> Result<()> {
+        let is_meta = operator == "$meta";
+        if self.sense == Some(Sense::Exclusion) && !is_meta {
+            return Err(Error::new(Code(31252), "an exclusion takes no expressions but $meta").at(name));
+        }
+        if !is_meta {
+            self.sense = Some(Sense::Inclusion);
+        }
+        self.compute(parents, name, computed::expression(operator, argument))
+    }
+
+    fn compute(&mut self, parents: &[&str], name: &str, refusal: Error) -> Result<()> {
+        self.computed.get_or_insert(refusal.at(path(parents, name)));
+        self.add(parents, name, Action::Computed)
+    }
+
+    fn add(&mut self, parents: &[&str], name: &str, action: Action) -> Result<()> {
+        let names: Vec<&str> = parents.iter().copied().chain(field_path::names(name)?).collect();
+        self.root.add(&names, action).map_err(|error| error.at(path(parents, name)))
+    }
+
+    /// Notes what a field says of the projection's sense.
+    fn settle(&mut self, sense: Sense, conflict: Code, name: &str) -> Result<()> {
+        if *self.sense.get_or_insert(sense) == sense {
+            return Ok(());
+        }
+        Err(Error::new(conflict, "a projection includes or excludes fields, it does not do both").at(name))
+    }
+
+    fn finish(mut self) -> Result<Parsed> {
+        if let Some(error) = self.computed {
+            return Err(error);
+        }
+        // Without a field that decides: $slice leaves the choice to `_id`, $elemMatch always includes.
+        let sense = self.sense.unwrap_or(match (self.slice, self.elem_match, self.id) {
+            (false, true, _) | (_, _, Some(Sense::Inclusion)) => Sense::Inclusion,
+            (_, _, Some(Sense::Exclusion) | None) => Sense::Exclusion,
+        });
+        if sense == Sense::Inclusion && !self.id_named {
+            self.root.add(&["_id"], Action::Include)?;
+        }
+        Ok(Parsed { sense, root: self.root })
+    }
+}
+
+/// What a positional operator does not go with.
+fn refused(code: i32, beside: &str, name: &str) -> Error {
+    Error::new(Code(code), format!("the positional operator '$' cannot be used {beside}")).at(name)
+}
+
+fn path(parents: &[&str], name: &str) -> String {
+    parents.iter().chain([&name]).copied().collect::<Vec<_>>().join(".")
+}
+
+fn text(element: Element<'_>) -> Result<&str> {
+    std::str::from_utf8(element.name).map_err(|_| Error::new(Code::INVALID_BSON, "a field's name is not UTF-8"))
+}
+
+/// What a boolean or a number says of a field; a number is true where it is not zero, NaN too.
+fn truth(value: Value<'_>) -> Option<bool> {
+    value.as_bool().or_else(|| Number::of(value).map(|number| number != Number::Int32(0)))
+}

@@ -1,0 +1,201 @@
+use super::{
+    elem_match::ElemMatch,
+    output,
+    tree::{Action, Branch},
+};
+use crate::raw::{Doc, Kind, Value};
+
+/// Which fields of a document are shown.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    others: Others,
+    /// Sorted by name.
+    fields: Box<[Field]>,
+    /// Fields made anew, written behind all others.
+    added: Box<[ElemMatch]>,
+}
+
+/// What becomes of the fields that a shape does not name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Others {
+    Kept,
+    Dropped,
+}
+
+#[derive(Clone, Debug)]
+struct Field {
+    name: Box<[u8]>,
+    part: Part,
+}
+
+#[derive(Clone, Debug)]
+enum Part {
+    /// The whole field: the opposite of what becomes of the others.
+    Whole,
+    /// What is within its documents, and within those of its arrays.
+    Within(Shape),
+    /// One element of its array.
+    Element(ElemMatch),
+}
+
+impl Shape {
+    /// The shape that shows the included paths of `branch` only.
+    pub(super) fn inclusion(branch: Branch) -> Self {
+        let mut fields = Vec::new();
+        let mut added = Vec::new();
+        for (name, action) in branch.fields {
+            let part = match action {
+                Action::Include | Action::Slice(_) | Action::Positional => Part::Whole,
+                Action::Within(branch) => Part::Within(Self::inclusion(branch)),
+                Action::ElemMatch(filter) => {
+                    added.push(ElemMatch::new(&name, filter));
+                    continue;
+                }
+                Action::Exclude | Action::Computed => continue,
+            };
+            fields.push(Field { name: name.into_boxed_bytes(), part });
+        }
+        Self::new(Others::Dropped, fields, added)
+    }
+
+    /// The shape that shows all but the excluded paths of `branch`.
+    pub(super) fn exclusion(branch: Branch) -> Self {
+        let mut fields = Vec::new();
+        for (name, action) in branch.fields {
+            let part = match action {
+                Action::Exclude => Part::Whole,
+                Action::ElemMatch(filter) => Part::Element(ElemMatch::new(&name, filter)),
+                Action::Within(branch) => match Self::exclusion(branch) {
+                    shape if shape.fields.is_empty() => continue,
+                    shape => Part::Within(shape),
+                },
+                Action::Include | Action::Slice(_) | Action::Positional | Action::Computed => continue,
+            };
+            fields.push(Field { name: name.into_boxed_bytes(), part });
+        }
+        Self::new(Others::Kept, fields, Vec::new())
+    }
+
+    fn new(others: Others, mut fields: Vec<Field>, added: Vec<ElemMatch>) -> Self {
+        fields.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Self { others, fields: fields.into(), added: added.into() }
+    }
+
+    /// Whether every document keeps its shape.
+    pub(super) fn is_whole(&self) -> bool {
+        self.others == Others::Kept && self.fields.is_empty()
+    }
+
+    /// Writes what is shown of `doc` to the end of `out`.
+    pub(super) fn apply(&self, doc: Doc<'_>, out: &mut Vec<u8>) {
+        let start = output::open(out);
+        match self.others {
+            Others::Kept => self.exclude(doc, out),
+            Others::Dropped => self.include(doc, out),
+        }
+        for added in &self.added {
+            added.write(doc, out);
+        }
+        output::close(out, start);
+    }
+
+    fn exclude(&self, doc: Doc<'_>, out: &mut Vec<u8>) {
+        for (element, bytes) in output::fields(doc) {
+            match self.part(element.name) {
+                None => out.extend_from_slice(bytes),
+                Some((_, Part::Whole)) => {}
+                Some((_, Part::Within(shape))) => shape.field(element.name, element.value, bytes, out),
+                Some((_, Part::Element(elem_match))) => elem_match.write(doc, out),
+            }
+        }
+    }
+
+    /// Of fields of the same name the first wins; once all are found, the rest of the document is not read.
+    fn include(&self, doc: Doc<'_>, out: &mut Vec<u8>) {
+        let mut missing = Missing::new(self.fields.len());
+        if missing.count == 0 {
+            return;
+        }
+        for (element, bytes) in output::fields(doc) {
+            let Some((place, part)) = self.part(element.name) else { continue };
+            if !missing.remove(place) {
+                continue;
+            }
+            match part {
+                Part::Whole | Part::Element(_) => out.extend_from_slice(bytes),
+                Part::Within(shape) => shape.field(element.name, element.value, bytes, out),
+            }
+            if missing.count == 0 {
+                return;
+            }
+        }
+    }
+
+    fn part(&self, name: &[u8]) -> Option<(usize, &Part)> {
+        let place = self.fields.binary_search_by(|field| (*field.name).cmp(name)).ok()?;
+        self.fields.get(place).map(|field| (place, &field.part))
+    }
+
+    /// Writes a field whose documents have this shape; `bytes` are the whole field's.
+    fn field(&self, name: &[u8], value: Value<'_>, bytes: &[u8], out: &mut Vec<u8>) {
+        match value.as_container() {
+            Some(container) => {
+                output::head(out, value.kind(), name);
+                self.container(value.kind(), container, out);
+            }
+            None if self.others == Others::Kept => out.extend_from_slice(bytes),
+            None => {}
+        }
+    }
+
+    fn container(&self, kind: Kind, container: Doc<'_>, out: &mut Vec<u8>) {
+        if kind == Kind::Document {
+            return self.apply(container, out);
+        }
+        let start = output::open(out);
+        let mut position = 0;
+        for value in container.values() {
+            let inner = value.as_container();
+            if inner.is_none() && self.others == Others::Dropped {
+                continue;
+            }
+            output::head_at(out, value.kind(), position);
+            match inner {
+                Some(inner) => self.container(value.kind(), inner, out),
+                None => out.extend_from_slice(value.bytes()),
+            }
+            position += 1;
+        }
+        output::close(out, start);
+    }
+}
+
+/// Which of a number of fields have not been found yet; without allocation for up to 64.
+struct Missing {
+    count: usize,
+    first: u64,
+    more: Vec<u64>,
+}
+
+impl Missing {
+    fn new(count: usize) -> Self {
+        Self { count, first: u64::MAX, more: vec![u64::MAX; count.div_ceil(64).saturating_sub(1)] }
+    }
+
+    /// Whether the field was missing until now.
+    fn remove(&mut self, place: usize) -> bool {
+        let word = match place / 64 {
+            0 => Some(&mut self.first),
+            word => self.more.get_mut(word - 1),
+        };
+        let bit = 1 << (place % 64);
+        match word {
+            Some(word) if *word & bit != 0 => {
+                *word &= !bit;
+                self.count -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+}

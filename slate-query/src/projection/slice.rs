@@ -1,0 +1,164 @@
+use std::{cmp::Ordering, ops::Range};
+
+use super::output;
+use crate::{
+    Code, Error, Result,
+    number::{Decimal, Number, Sign},
+    raw::{Doc, Kind, Value},
+};
+
+/// A projection's `$slice`: a run of an array's elements.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Slice {
+    /// So many elements from the front; of a negative number, from the back.
+    Ends(i32),
+    /// So many elements behind the first few; of a negative `skip`, from so many before the end.
+    Middle { skip: i32, limit: i32 },
+}
+
+impl Slice {
+    /// Parses what stands under `$slice`: a number, or `[skip, limit]`.
+    ///
+    /// # Errors
+    /// 31272, 31273, 31257, 31258 and 31259 for what is neither; callers may still take it for an expression.
+    pub(super) fn parse(argument: Value<'_>) -> Result<Self> {
+        if let Some(number) = Number::of(argument) {
+            return Ok(Self::Ends(clamp(number)));
+        }
+        let Some(array) = argument.as_array() else {
+            return Err(Error::new(Code(31273), "$slice takes a number or an array [skip, limit]"));
+        };
+        let mut values = array.values();
+        let (Some(skip), Some(limit), None) = (values.next(), values.next(), values.next()) else {
+            return Err(Error::new(Code(31272), "$slice takes an array of the form [skip, limit]"));
+        };
+        let skip = Number::of(skip).ok_or_else(|| Error::new(Code(31257), "$slice's skip must be a number"))?;
+        let limit = Number::of(limit).ok_or_else(|| Error::new(Code(31258), "$slice's limit must be a number"))?;
+        match (clamp(skip), clamp(limit)) {
+            (skip, limit @ 1..) => Ok(Self::Middle { skip, limit }),
+            (_, limit) => Err(Error::new(Code(31259), format!("$slice's limit must be positive, not {limit}"))),
+        }
+    }
+
+    /// The positions shown of an array of `length` elements.
+    fn range(self, length: usize) -> Range<usize> {
+        let (start, count) = match self {
+            Self::Ends(limit @ 0..) => (0, size(limit)),
+            Self::Ends(limit) => (length.saturating_sub(size(limit)), length),
+            Self::Middle { skip: skip @ 0.., limit } => (size(skip), size(limit)),
+            Self::Middle { skip, limit } => (length.saturating_sub(size(skip)), size(limit)),
+        };
+        start.min(length)..start.saturating_add(count).min(length)
+    }
+
+    /// Writes `doc` with the arrays at the end of `path` sliced. Documents within arrays are gone through, arrays within
+    /// arrays are not.
+    pub(super) fn apply(self, path: &[Box<str>], doc: Doc<'_>, out: &mut Vec<u8>) {
+        let start = output::open(out);
+        let mut path = path.split_first();
+        for (element, bytes) in output::fields(doc) {
+            // The first field of that name is the one that the path means.
+            let Some((_, rest)) = path.take_if(|(name, _)| name.as_bytes() == element.name) else {
+                out.extend_from_slice(bytes);
+                continue;
+            };
+            if let Some(array) = element.value.as_array() {
+                if rest.is_empty() {
+                    let shown = self.range(array.values().count());
+                    output::array(out, element.name, array.values().skip(shown.start).take(shown.len()));
+                } else {
+                    self.elements(rest, element.name, array, out);
+                }
+            } else if let (Some(document), [_, ..]) = (element.value.as_document(), rest) {
+                output::head(out, Kind::Document, element.name);
+                self.apply(rest, document, out);
+            } else {
+                out.extend_from_slice(bytes);
+            }
+        }
+        output::close(out, start);
+    }
+
+    fn elements(self, path: &[Box<str>], name: &[u8], array: Doc<'_>, out: &mut Vec<u8>) {
+        output::head(out, Kind::Array, name);
+        let start = output::open(out);
+        for (element, bytes) in output::fields(array) {
+            match element.value.as_document() {
+                Some(document) => {
+                    output::head(out, Kind::Document, element.name);
+                    self.apply(path, document, out);
+                }
+                None => out.extend_from_slice(bytes),
+            }
+        }
+        output::close(out, start);
+    }
+}
+
+fn size(number: i32) -> usize {
+    usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX)
+}
+
+/// The nearest int32 as MongoDB reads it here: doubles are truncated, decimals rounded half to even, NaN is zero.
+fn clamp(number: Number) -> i32 {
+    if number.is_nan() {
+        return 0;
+    }
+    let whole = match number.to_i64_truncating() {
+        Some(whole) => whole,
+        None if number.signum() == Ordering::Less => i64::MIN,
+        None => i64::MAX,
+    };
+    let rounded = match number {
+        Number::Decimal(decimal) => whole.saturating_add(rounding(whole, decimal)),
+        Number::Int32(_) | Number::Int64(_) | Number::Double(_) => whole,
+    };
+    i32::try_from(rounded).unwrap_or(if rounded < 0 { i32::MIN } else { i32::MAX })
+}
+
+/// What is to be added to a decimal's integer part to round it half to even.
+fn rounding(whole: i64, decimal: Decimal) -> i64 {
+    let (sign, away) = match Number::Decimal(decimal).signum() {
+        Ordering::Less => (Sign::Negative, -1),
+        Ordering::Equal | Ordering::Greater => (Sign::Positive, 1),
+    };
+    let half = Number::Decimal(Decimal::rounded(sign, u128::from(whole.unsigned_abs()) * 10 + 5, -1));
+    match (Number::Decimal(decimal).cmp(&half), sign) {
+        (Ordering::Equal, _) => away * (whole & 1),
+        (Ordering::Greater, Sign::Positive) | (Ordering::Less, Sign::Negative) => away,
+        (Ordering::Greater, Sign::Negative) | (Ordering::Less, Sign::Positive) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_count_from_the_front_or_the_back() {
+        assert_eq!(Slice::Ends(2).range(3), 0..2);
+        assert_eq!(Slice::Ends(5).range(3), 0..3);
+        assert_eq!(Slice::Ends(-2).range(3), 1..3);
+        assert_eq!(Slice::Ends(i32::MIN).range(3), 0..3);
+        assert_eq!(Slice::Ends(0).range(3), 0..0);
+    }
+
+    #[test]
+    fn a_negative_skip_counts_from_the_end_and_stops_at_the_front() {
+        assert_eq!(Slice::Middle { skip: 1, limit: 5 }.range(3), 1..3);
+        assert_eq!(Slice::Middle { skip: 9, limit: 5 }.range(3), 3..3);
+        assert_eq!(Slice::Middle { skip: -2, limit: 1 }.range(3), 1..2);
+        assert_eq!(Slice::Middle { skip: -9, limit: 2 }.range(3), 0..2);
+    }
+
+    #[test]
+    fn numbers_are_read_as_the_nearest_int32() {
+        assert_eq!(clamp(Number::Double(1.9)), 1);
+        assert_eq!(clamp(Number::Double(-1.9)), -1);
+        assert_eq!(clamp(Number::Double(f64::NAN)), 0);
+        assert_eq!(clamp(Number::Double(f64::NEG_INFINITY)), i32::MIN);
+        assert_eq!(clamp(Number::Int64(i64::MAX)), i32::MAX);
+        let decimal = |text: &str| clamp(Number::Decimal(text.parse().unwrap()));
+        assert_eq!(["0.5", "1.5", "2.5", "2.6", "-1.5", "-2.4", "1E400"].map(decimal), [0, 2, 2, 3, -2, -2, i32::MAX]);
+    }
+}

@@ -1,0 +1,68 @@
+use super::slice::Slice;
+use crate::{Code, Error, Result, filter::Filter};
+
+/// What a projection document says of one path.
+#[derive(Clone, Debug)]
+pub(super) enum Action {
+    Include,
+    Exclude,
+    Slice(Slice),
+    /// The filter asks for an element of this field, by `$elemMatch`.
+    ElemMatch(Box<Filter>),
+    Positional,
+    /// A computed field: it takes its place among the paths, and the projection is refused in the end.
+    Computed,
+    Within(Branch),
+}
+
+/// The paths of a projection document by their names, in the order in which they were written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Branch {
+    pub(super) fields: Vec<(Box<str>, Action)>,
+}
+
+impl Branch {
+    /// Puts an action at a path.
+    ///
+    /// # Errors
+    /// 31250 where the path is there already, or is a prefix of one that is; 31249 where a prefix of it is.
+    pub(super) fn add(&mut self, names: &[&str], action: Action) -> Result<()> {
+        let Some((name, rest)) = names.split_first() else { return Ok(()) };
+        if !rest.is_empty() {
+            return self.within(name)?.add(rest, action);
+        }
+        if self.get(name).is_some() {
+            return Err(Error::new(Code(31250), format!("path collision at {name}")));
+        }
+        self.fields.push(((*name).into(), action));
+        Ok(())
+    }
+
+    /// The branch at a path, which is made where there is none.
+    ///
+    /// # Errors
+    /// 31249 and 31250 as [`Branch::add`].
+    pub(super) fn branch(&mut self, names: &[&str]) -> Result<&mut Self> {
+        let Some((name, rest)) = names.split_first() else { return Ok(self) };
+        if rest.is_empty() && matches!(self.get(name), Some(action) if !matches!(action, Action::Within(_))) {
+            return Err(Error::new(Code(31250), format!("path collision at {name}")));
+        }
+        self.within(name)?.branch(rest)
+    }
+
+    fn get(&self, name: &str) -> Option<&Action> {
+        self.fields.iter().find(|(other, _)| **other == *name).map(|(_, action)| action)
+    }
+
+    /// The branch under `name`.
+    fn within(&mut self, name: &str) -> Result<&mut Self> {
+        let place = self.fields.iter().position(|(other, _)| **other == *name).unwrap_or_else(|| {
+            self.fields.push((name.into(), Action::Within(Self::default())));
+            self.fields.len() - 1
+        });
+        match self.fields.get_mut(place) {
+            Some((_, Action::Within(branch))) => Ok(branch),
+            _ => Err(Error::new(Code(31249), format!("path collision at {name}, which is projected whole"))),
+        }
+    }
+}

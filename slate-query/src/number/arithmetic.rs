@@ -122,7 +122,7 @@ fn sum(high: Term, sign: Sign, coefficient: u128, exponent: i32) -> Decimal {
     let lifted = if high.coefficient == 0 { 0 } else { high.coefficient * 10_u128.pow(lift) };
     // What lies below the working digits cannot be told apart by rounding, but for whether it is zero.
     let (sunk, rest) = match 10_u128.checked_pow(sink) {
-        Some(power) => (coefficient / power, coefficient % power != 0),
+        Some(power) => (coefficient / power, !coefficient.is_multiple_of(power)),
         None => (0, coefficient != 0),
     };
     let (a, shift) = if rest { (lifted * 10, 1) } else { (lifted, 0) };

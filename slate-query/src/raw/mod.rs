@@ -13,4 +13,4 @@ pub use doc::{Doc, Element, Elements};
 pub use kind::Kind;
 pub use validate::{MAX_DEPTH, validate};
 pub use value::{OwnedValue, Value};
-pub use write::Writer;
+pub use write::{Checkpoint, Writer};

@@ -41,6 +41,24 @@ impl Writer {
         self.buffer.extend_from_slice(bytes.get(4..bytes.len().saturating_sub(1)).unwrap_or_default());
     }
 
+    /// Appends elements that are laid out already: types, names and values, without length and terminator.
+    #[inline]
+    pub fn append_raw(&mut self, elements: &[u8]) {
+        self.buffer.extend_from_slice(elements);
+    }
+
+    /// The place reached, to go back to with [`Writer::rollback`].
+    #[inline]
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { length: self.buffer.len(), open: self.open.len() }
+    }
+
+    /// Forgets what was written since `checkpoint`, documents opened since included.
+    pub fn rollback(&mut self, checkpoint: Checkpoint) {
+        self.buffer.truncate(checkpoint.length);
+        self.open.truncate(checkpoint.open);
+    }
+
     /// Opens a nested document under `name`; what is appended until [`Writer::close`] goes into it.
     pub fn open_document(&mut self, name: &[u8]) {
         self.open(Kind::Document, name);
@@ -87,4 +105,11 @@ impl Writer {
             head.copy_from_slice(&length.to_le_bytes());
         }
     }
+}
+
+/// A place in what a [`Writer`] has written.
+#[derive(Clone, Copy, Debug)]
+pub struct Checkpoint {
+    length: usize,
+    open: usize,
 }

@@ -1,14 +1,40 @@
+//! Parsing an update, and what is asked of a parsed one.
+
+use super::{
+    Context,
+    apply::{Level, Outcome, Scope},
+    array_filter::ArrayFilters,
+    operator::{self, Destination, Grammar, Operator, Source},
+    replace::Replacement,
+    step::{self, Step},
+    storage::{self, Depth},
+    tree::{Acts, Leaf, Named, Node},
+};
 use crate::{
     Code, Error, Result,
     path::Path,
-    raw::{Doc, Value},
+    raw::{Doc, Element, Kind, MAX_DEPTH, Value, Writer},
 };
 
-use super::Context;
-
-/// A parsed update: operators or a replacement.
+/// A parsed update: operators, or a document that replaces the whole one.
 #[derive(Debug)]
-pub struct Update {}
+pub struct Update(pub(super) Form);
+
+#[derive(Debug)]
+pub(super) enum Form {
+    Operators(Operators),
+    Replacement(Replacement),
+}
+
+/// A parsed update of operators.
+#[derive(Debug)]
+pub(super) struct Operators {
+    root: Named,
+    filters: ArrayFilters,
+    /// The paths that operators act on.
+    pub(super) paths: Vec<Vec<Step>>,
+    depth: Depth,
+}
 
 /// Whether an update needs the array position that the filter matched at (the positional operator `$`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,47 +46,173 @@ pub enum UsesPosition {
 }
 
 impl Update {
-    /// Parses an update document and the array filters its `$[name]` refer to.
+    /// Parses an update: a document of operators or a replacement, and the array filters its `$[name]` refer to.
     ///
     /// # Errors
     /// MongoDB's codes; a pipeline is unsupported by name.
     pub fn parse(update: Value<'_>, array_filters: &[Doc<'_>]) -> Result<Self> {
-        let _ = (update, array_filters);
-        Ok(Self {})
+        match update.kind() {
+            Kind::Document => {
+                let document = Doc::new(update.bytes());
+                let filters = ArrayFilters::parse(array_filters)?;
+                if document.elements().next().is_some_and(|first| first.name.starts_with(b"$")) {
+                    Operators::parse(document, filters).map(Form::Operators).map(Self)
+                } else {
+                    Ok(Self(Form::Replacement(Replacement::new(document))))
+                }
+            }
+            Kind::Array => parse_pipeline(Doc::new(update.bytes()), array_filters),
+            _ => {
+                let message = format!("an update is a document or an array, not a {}", update.kind().alias());
+                Err(failed(message))
+            }
+        }
     }
 
-    /// The document after the update; `None` where it stays as it is.
+    /// The document after the update; `None` where it stays as it is. Cost: one pass over the document, which copies
+    /// what no operator names as bytes.
     ///
     /// # Errors
     /// MongoDB's codes, where this document cannot be updated so.
     pub fn apply(&self, doc: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
-        let _ = (doc, context);
-        Err(Error::new(Code::INTERNAL_ERROR, "updates are being built"))
+        match &self.0 {
+            Form::Replacement(replacement) => replacement.apply(doc, context),
+            Form::Operators(operators) => operators.apply(doc, context),
+        }
     }
 
-    /// Whether it replaces the whole document (but for its `_id`).
+    /// Whether it replaces the whole document, but for its `_id`. MongoDB allows that for one document at a time.
     pub fn is_replacement(&self) -> bool {
-        false
+        matches!(self.0, Form::Replacement(_))
     }
 
     /// Whether the positional operator `$` occurs in it.
     pub fn needs_position(&self) -> UsesPosition {
-        UsesPosition::No
-    }
-
-    /// Whether the update may change what stands at `path` or below or above it: false only where it cannot.
-    pub fn touches(&self, path: &Path) -> bool {
-        let _ = path;
-        true
+        match &self.0 {
+            Form::Operators(operators) if operators.paths.iter().flatten().any(|step| *step == Step::Positional) => {
+                UsesPosition::Yes
+            }
+            Form::Operators(_) | Form::Replacement(_) => UsesPosition::No,
+        }
     }
 }
 
-/// `doc` with the fields of `patch` written over it: top-level names taken literally, whole values; fields that exist
-/// keep their places, new ones are appended in the patch's order. `None` where nothing changes.
-///
-/// # Errors
-/// `ImmutableField` (66) where the patch would change `_id`; `BSONObjectTooLarge` (10334) beyond 16 MiB.
-pub fn merge(doc: Doc<'_>, patch: Doc<'_>) -> Result<Option<Vec<u8>>> {
-    let _ = (doc, patch);
-    Err(Error::new(Code::INTERNAL_ERROR, "updates are being built"))
+impl Operators {
+    /// The update that changes nothing.
+    fn none() -> Self {
+        Self { root: Named::default(), filters: ArrayFilters::default(), paths: Vec::new(), depth: Depth::Bounded }
+    }
+
+    fn parse(update: Doc<'_>, filters: ArrayFilters) -> Result<Self> {
+        let mut parser = Parser { root: Node::root(), filters, paths: Vec::new(), depth: Depth::Bounded };
+        for modifier in update.elements() {
+            parser.modifier(modifier)?;
+        }
+        let Parser { root, filters, paths, depth } = parser;
+        filters.all_used()?;
+        let root = match root {
+            Node::Named(root) => root,
+            Node::Each(_) | Node::Leaf(_) => Named::default(),
+        };
+        Ok(Self { root, filters, paths, depth })
+    }
+
+    pub(super) fn apply(&self, doc: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
+        let scope = Scope { filters: &self.filters, context, root: doc };
+        let mut out = Writer::into_buffer(Vec::with_capacity(doc.bytes().len() + 64));
+        match scope.document(&[&self.root], doc, Level::Outermost, &mut out)? {
+            Outcome::Unchanged | Outcome::Removed => Ok(None),
+            Outcome::Changed => {
+                let bytes = out.finish();
+                storage::check_whole(&bytes, self.depth, context)?;
+                Ok(Some(bytes))
+            }
+        }
+    }
+}
+
+struct Parser {
+    root: Node,
+    filters: ArrayFilters,
+    paths: Vec<Vec<Step>>,
+    depth: Depth,
+}
+
+impl Parser {
+    fn modifier(&mut self, modifier: Element<'_>) -> Result<()> {
+        let name = modifier.display_name();
+        let grammar = operator::grammar(&name)?;
+        let Some(fields) = modifier.value.as_document() else {
+            let kind = modifier.value.kind().alias();
+            return Err(failed(format!("{name} takes a document of fields, not a {kind}")).at(name));
+        };
+        fields.elements().try_for_each(|field| {
+            // Paths come from a document's names: they hold no NUL byte, but may be damaged.
+            let text = std::str::from_utf8(field.name).map_err(|_| failed("a path is not UTF-8".into()))?;
+            let path = Path::parse(text)?;
+            self.field(grammar, path, field.value).map_err(|error| error.at(text))
+        })
+    }
+
+    fn field(&mut self, grammar: Grammar, path: Path, argument: Value<'_>) -> Result<()> {
+        match grammar {
+            Grammar::Field(parse) => {
+                let steps = step::parse(&path, &mut self.filters)?;
+                self.insert(&path, steps, parse(argument)?, Acts::Always)
+            }
+            Grammar::FieldOnInsert(parse) => {
+                let steps = step::parse(&path, &mut self.filters)?;
+                self.insert(&path, steps, parse(argument)?, Acts::OnInsert)
+            }
+            Grammar::Rename => {
+                let steps = step::parse(&path, &mut self.filters)?;
+                self.insert(&path, steps, Box::new(Source), Acts::Always)?;
+                let destination = operator::parse_rename(argument)?;
+                let steps = step::parse(&destination, &mut self.filters)?;
+                if destination.parts().len() > path.parts().len() {
+                    self.depth = Depth::Unknown;
+                }
+                let operator = Destination::new(path, destination.clone())?;
+                self.insert(&destination, steps, Box::new(operator), Acts::Always)
+            }
+        }
+    }
+
+    fn insert(&mut self, path: &Path, steps: Vec<Step>, operator: Box<dyn Operator>, acts: Acts) -> Result<()> {
+        if steps.len() + operator.depth() > MAX_DEPTH {
+            self.depth = Depth::Unknown;
+        }
+        self.root.insert(&steps, Leaf { path: path.as_str().into(), operator, acts })?;
+        self.paths.push(steps);
+        Ok(())
+    }
+}
+
+/// Stages that MongoDB takes in an update.
+const STAGES: [&str; 6] = ["$addFields", "$project", "$replaceRoot", "$replaceWith", "$set", "$unset"];
+
+fn parse_pipeline(stages: Doc<'_>, array_filters: &[Doc<'_>]) -> Result<Update> {
+    if !array_filters.is_empty() {
+        return Err(failed("arrayFilters may not be given with an update that is a pipeline".into()));
+    }
+    let mut refused = None;
+    for stage in stages.values() {
+        let Some(stage) = stage.as_document() else {
+            return Err(Error::new(Code::TYPE_MISMATCH, "each stage of a pipeline is a document"));
+        };
+        let name = stage.elements().next().map(|first| first.display_name().into_owned()).unwrap_or_default();
+        if !STAGES.contains(&&*name) {
+            let message = format!("the stage {name} is not allowed within an update");
+            return Err(Error::new(Code::INVALID_OPTIONS, message).at(name));
+        }
+        refused.get_or_insert_with(|| Error::unsupported("an update given as a pipeline").at(name));
+    }
+    match refused {
+        Some(refused) => Err(refused),
+        None => Ok(Update(Form::Operators(Operators::none()))),
+    }
+}
+
+fn failed(message: String) -> Error {
+    Error::new(Code::FAILED_TO_PARSE, message)
 }

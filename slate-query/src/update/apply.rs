@@ -1,0 +1,367 @@
+//! Applying the tree of operators to the bytes of a document.
+
+use super::{
+    Context,
+    array_filter::ArrayFilters,
+    missing::digits,
+    storage,
+    tree::{self, Leaf, Named, Node},
+};
+use crate::{
+    Code, Error, Result,
+    raw::{Doc, Element, Kind, Value, Writer},
+};
+
+/// What became of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It stays: nothing was written.
+    Unchanged,
+    /// Its successor was written.
+    Changed,
+    /// It goes: nothing was written.
+    Removed,
+}
+
+/// What operators are told besides the value they act on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scope<'a> {
+    pub(super) filters: &'a ArrayFilters,
+    pub(super) context: &'a Context,
+    /// The document before the update.
+    pub(super) root: Doc<'a>,
+}
+
+/// Whether a document is the outermost one, whose names are checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    Outermost,
+    Nested,
+}
+
+/// The operators at one place: one branch of the tree, or several that meet because `$` and `$[…]` lead to one element.
+pub(super) enum Nodes<'n> {
+    One(&'n Node),
+    Several(Vec<&'n Node>),
+}
+
+impl<'n> Nodes<'n> {
+    pub(super) fn as_slice(&self) -> &[&'n Node] {
+        match self {
+            Self::One(node) => std::slice::from_ref(node),
+            Self::Several(nodes) => nodes,
+        }
+    }
+
+    fn push(&mut self, node: &'n Node) {
+        match self {
+            Self::One(first) => *self = Self::Several(vec![first, node]),
+            Self::Several(nodes) => nodes.push(node),
+        }
+    }
+}
+
+/// A named place that waits for its field to come by.
+pub(super) struct Pending<'n> {
+    pub(super) name: Box<str>,
+    pub(super) nodes: Nodes<'n>,
+    pub(super) met: Met,
+}
+
+/// Whether a place's field came by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Met {
+    Yes,
+    No,
+}
+
+/// What nodes at one place are, taken together.
+pub(super) enum Place<'s, 'n> {
+    Leaf(&'n Leaf),
+    Named(Vec<&'n Named>),
+    Each(&'s [&'n Node]),
+}
+
+/// What kind of place these nodes make.
+///
+/// # Errors
+/// `ConflictingUpdateOperators` (40) where they do not go together.
+pub(super) fn place<'s, 'n>(nodes: &'s [&'n Node]) -> Result<Place<'s, 'n>> {
+    let named = |node: &&'n Node| match node {
+        Node::Named(named) => Some(named),
+        Node::Each(_) | Node::Leaf(_) => None,
+    };
+    if let [Node::Leaf(leaf)] = nodes {
+        return Ok(Place::Leaf(leaf));
+    }
+    if let Some(named) = nodes.iter().map(named).collect() {
+        return Ok(Place::Named(named));
+    }
+    match nodes.iter().all(|node| matches!(node, Node::Each(_))) {
+        true => Ok(Place::Each(nodes)),
+        false => Err(tree::conflict(nodes.iter().find_map(|node| first_path(node)).unwrap_or_default())),
+    }
+}
+
+/// The path of some operator below.
+fn first_path(node: &Node) -> Option<&str> {
+    match node {
+        Node::Leaf(leaf) => Some(&leaf.path),
+        Node::Named(Named { children, positional }) => {
+            children.iter().map(|(_, child)| child).chain(positional.as_deref()).find_map(first_path)
+        }
+        Node::Each(each) => each.0.iter().find_map(|(_, child)| first_path(child)),
+    }
+}
+
+impl Scope<'_> {
+    /// Writes the successor of a value under `name`, if it has one.
+    fn value(&self, nodes: &[&Node], name: &[u8], value: Value<'_>, out: &mut Writer) -> Result<Outcome> {
+        match place(nodes)? {
+            Place::Leaf(leaf) if !leaf.is_active(self.context) => Ok(Outcome::Unchanged),
+            Place::Leaf(leaf) => leaf.operator.update(name, value, self, out).map_err(|error| error.at(&*leaf.path)),
+            Place::Named(named) => {
+                let checkpoint = out.checkpoint();
+                let outcome = match value.kind() {
+                    Kind::Document => {
+                        out.open_document(name);
+                        self.document(&named, Doc::new(value.bytes()), Level::Nested, out)?
+                    }
+                    Kind::Array => {
+                        out.open_array(name);
+                        self.positions(&named, Doc::new(value.bytes()), out)?
+                    }
+                    _ => {
+                        self.blocked(nodes)?;
+                        Outcome::Unchanged
+                    }
+                };
+                if outcome == Outcome::Changed {
+                    out.close();
+                } else {
+                    out.rollback(checkpoint);
+                }
+                Ok(outcome)
+            }
+            Place::Each(nodes) => {
+                let array = value.as_array().ok_or_else(|| {
+                    let message =
+                        format!("array updates cannot be applied to a value of type {}", value.kind().alias());
+                    let path = nodes.iter().find_map(|node| first_path(node)).unwrap_or_default();
+                    Error::new(Code::BAD_VALUE, message).at(path)
+                })?;
+                let checkpoint = out.checkpoint();
+                out.open_array(name);
+                let outcome = self.each(nodes, array, out)?;
+                if outcome == Outcome::Changed {
+                    out.close();
+                } else {
+                    out.rollback(checkpoint);
+                }
+                Ok(outcome)
+            }
+        }
+    }
+
+    /// Writes the fields of a document, which the caller opened.
+    pub(super) fn document(&self, named: &[&Named], doc: Doc<'_>, level: Level, out: &mut Writer) -> Result<Outcome> {
+        let mut pending = self.pending(named)?;
+        let mut left = pending.len();
+        let mut run = Run::new(doc);
+        for element in doc.elements() {
+            if left == 0 {
+                break;
+            }
+            let place = pending.binary_search_by(|pending| match std::str::from_utf8(element.name) {
+                Ok(name) => tree::order(&pending.name, name),
+                Err(_) => pending.name.as_bytes().cmp(element.name),
+            });
+            let waiting = place.ok().and_then(|place| pending.get_mut(place)).filter(|waiting| waiting.met == Met::No);
+            let Some(waiting) = waiting else {
+                run.pass(element);
+                continue;
+            };
+            // Of duplicate names the first one is meant; the others stay untouched.
+            waiting.met = Met::Yes;
+            left -= 1;
+            let nodes = waiting.nodes.as_slice();
+            let outcome = run.replace(element, out, |out| self.value(nodes, element.name, element.value, out))?;
+            if level == Level::Outermost && outcome != Outcome::Unchanged {
+                storage::check_changed(&waiting.name, nodes, self.context)?;
+            }
+        }
+        run.finish(out);
+        let mut outcome = run.outcome;
+        for missing in pending.iter().filter(|pending| pending.met == Met::No) {
+            if self.create(missing.nodes.as_slice(), missing.name.as_bytes(), out)? == Outcome::Changed {
+                outcome = Outcome::Changed;
+                if level == Level::Outermost {
+                    storage::check_created(&missing.name, self.context)?;
+                }
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Writes the elements of an array, which the caller opened, where named places are positions.
+    fn positions(&self, named: &[&Named], array: Doc<'_>, out: &mut Writer) -> Result<Outcome> {
+        let mut pending = Vec::new();
+        for place in self.pending(named)? {
+            match position(&place.name) {
+                Some(position) => pending.push((position, place)),
+                None => self.blocked(place.nodes.as_slice())?,
+            }
+        }
+        pending.sort_by_key(|(position, _)| *position);
+        let mut pending = pending.into_iter().peekable();
+        let mut run = Run::new(array);
+        let mut length = 0;
+        for element in array.elements() {
+            if pending.peek().is_none() {
+                break;
+            }
+            match pending.next_if(|(position, _)| *position == length) {
+                None => run.pass(element),
+                Some((_, Pending { nodes, .. })) => {
+                    run.replace(element, out, |out| self.element(nodes.as_slice(), length, element.value, out))?;
+                    if let Some((_, double)) = pending.next_if(|(position, _)| *position == length) {
+                        return Err(tree::conflict(&double.name));
+                    }
+                }
+            }
+            length += 1;
+        }
+        run.finish(out);
+        let mut outcome = run.outcome;
+        for (position, place) in pending {
+            let checkpoint = out.checkpoint();
+            let padding = position.saturating_sub(length);
+            if padding <= MAX_PADDING {
+                (length..position).for_each(|position| out.append(digits(position).as_bytes(), Value::NULL));
+            }
+            if self.create(place.nodes.as_slice(), digits(position).as_bytes(), out)? != Outcome::Changed {
+                out.rollback(checkpoint);
+                continue;
+            }
+            if padding > MAX_PADDING {
+                let message = format!("an array is not padded by more than {MAX_PADDING} elements");
+                return Err(Error::new(CANNOT_BACKFILL_ARRAY, message).at(&*place.name));
+            }
+            outcome = Outcome::Changed;
+            length = position + 1;
+        }
+        Ok(outcome)
+    }
+
+    /// Writes the elements of an array, which the caller opened, where places are selected elements.
+    fn each(&self, nodes: &[&Node], array: Doc<'_>, out: &mut Writer) -> Result<Outcome> {
+        let mut run = Run::new(array);
+        for (position, element) in array.elements().enumerate() {
+            let children = nodes.iter().flat_map(|node| match node {
+                Node::Each(each) => each.0.as_slice(),
+                Node::Named(_) | Node::Leaf(_) => &[],
+            });
+            let selected = children.filter(|(selector, _)| self.filters.selects(*selector, element.value));
+            let selected: Vec<&Node> = selected.map(|(_, child)| child).collect();
+            if selected.is_empty() {
+                run.pass(element);
+            } else {
+                run.replace(element, out, |out| self.element(&selected, position, element.value, out))?;
+            }
+        }
+        run.finish(out);
+        Ok(run.outcome)
+    }
+
+    /// Writes the successor of an array's element. One that goes leaves null in its place.
+    fn element(&self, nodes: &[&Node], position: usize, value: Value<'_>, out: &mut Writer) -> Result<Outcome> {
+        let name = digits(position);
+        let outcome = self.value(nodes, name.as_bytes(), value, out)?;
+        if outcome == Outcome::Removed {
+            out.append(name.as_bytes(), Value::NULL);
+            return Ok(Outcome::Changed);
+        }
+        Ok(outcome)
+    }
+
+    /// The named places of several branches, `$` resolved, in order.
+    pub(super) fn pending<'n>(&self, named: &[&'n Named]) -> Result<Vec<Pending<'n>>> {
+        let mut pending = Vec::<Pending<'n>>::new();
+        let mut add = |name: &str, node: &'n Node| match pending
+            .binary_search_by(|other| tree::order(&other.name, name))
+        {
+            Ok(place) => {
+                if let Some(same) = pending.get_mut(place) {
+                    same.nodes.push(node);
+                }
+            }
+            Err(place) => pending.insert(place, Pending { name: name.into(), nodes: Nodes::One(node), met: Met::No }),
+        };
+        for Named { children, positional } in named {
+            children.iter().for_each(|(name, node)| add(name, node));
+            if let Some(node) = positional {
+                let position = self.context.position.ok_or_else(|| {
+                    let message = "the positional operator '$' found no array position in the filter's match";
+                    Error::new(Code::BAD_VALUE, message).at(first_path(node).unwrap_or_default())
+                })?;
+                add(digits(position).as_str(), node);
+            }
+        }
+        Ok(pending)
+    }
+}
+
+/// MongoDB's bound on the nulls that fill an array up to a position beyond its end.
+const MAX_PADDING: usize = 1_500_000;
+const CANNOT_BACKFILL_ARRAY: Code = Code(34);
+
+/// The array position that a name spells, leading zeros allowed, as MongoDB reads them here.
+pub(super) fn position(name: &str) -> Option<usize> {
+    let digits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| name.parse::<u32>().ok()).flatten().and_then(|position| usize::try_from(position).ok())
+}
+
+/// Copies the elements that stay, in runs.
+struct Run<'a> {
+    bytes: &'a [u8],
+    /// Where the elements begin that were passed and not copied yet.
+    start: usize,
+    end: usize,
+    outcome: Outcome,
+}
+
+impl<'a> Run<'a> {
+    fn new(doc: Doc<'a>) -> Self {
+        Self { bytes: doc.bytes(), start: 4, end: 4, outcome: Outcome::Unchanged }
+    }
+
+    /// The element stays.
+    fn pass(&mut self, element: Element<'_>) {
+        self.end += 2 + element.name.len() + element.value.bytes().len();
+    }
+
+    /// The element may be followed by what `write` writes.
+    fn replace(
+        &mut self,
+        element: Element<'_>,
+        out: &mut Writer,
+        write: impl FnOnce(&mut Writer) -> Result<Outcome>,
+    ) -> Result<Outcome> {
+        out.append_raw(self.bytes.get(self.start..self.end).unwrap_or_default());
+        self.start = self.end;
+        self.pass(element);
+        let outcome = write(out)?;
+        if outcome != Outcome::Unchanged {
+            self.start = self.end;
+            self.outcome = Outcome::Changed;
+        }
+        Ok(outcome)
+    }
+
+    /// All that is left stays.
+    fn finish(&mut self, out: &mut Writer) {
+        let end = self.bytes.len().saturating_sub(1);
+        out.append_raw(self.bytes.get(self.start..end).unwrap_or_default());
+        self.start = end;
+    }
+}

@@ -1,0 +1,135 @@
+//! Array filters: which elements `$[name]` stands for.
+
+use crate::{
+    Code, Error, Result,
+    filter::Filter,
+    raw::{Doc, Value, Writer},
+};
+
+/// Which elements of an array a step stands for. Ordered as MongoDB orders them: by identifier, `$[]` first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Selector {
+    /// All of them.
+    All,
+    /// Those that satisfy the filter at this place of [`ArrayFilters`].
+    Matching(usize),
+}
+
+/// The array filters of an update, by identifier.
+#[derive(Debug, Default)]
+pub(super) struct ArrayFilters(Vec<ArrayFilter>);
+
+#[derive(Debug)]
+struct ArrayFilter {
+    identifier: Box<str>,
+    filter: Filter,
+    /// Whether a path refers to it, which each filter must be.
+    used: Use,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Yes,
+    No,
+}
+
+impl ArrayFilters {
+    /// Parses the filters, each a filter on one identifier in place of a field.
+    ///
+    /// # Errors
+    /// `FailedToParse` (9) for none or several identifiers in a filter, and one that occurs twice; `BadValue` (2) for one
+    /// that is not alphanumeric or does not begin with a small letter; those of filters.
+    pub(super) fn parse(documents: &[Doc<'_>]) -> Result<Self> {
+        let mut filters = Vec::<ArrayFilter>::new();
+        for &document in documents {
+            let filter = Filter::parse(document)?;
+            let mut found = None;
+            identify(document, &mut found)?;
+            let identifier = found.ok_or_else(|| failed("an array filter needs a top-level field name"))?;
+            if !is_identifier(&identifier) {
+                let message = "an array filter's top-level field name is alphanumeric and begins with a small letter";
+                return Err(Error::new(Code::BAD_VALUE, message).at(identifier));
+            }
+            if filters.iter().any(|other| other.identifier == identifier) {
+                return Err(failed("several array filters have the same top-level field name").at(identifier));
+            }
+            filters.push(ArrayFilter { identifier, filter, used: Use::No });
+        }
+        filters.sort_by(|a, b| a.identifier.cmp(&b.identifier));
+        Ok(Self(filters))
+    }
+
+    /// The selector of the filter with that identifier, which counts as used from now on.
+    pub(super) fn selector(&mut self, identifier: &str) -> Result<Selector> {
+        for (place, filter) in self.0.iter_mut().enumerate() {
+            if &*filter.identifier == identifier {
+                filter.used = Use::Yes;
+                return Ok(Selector::Matching(place));
+            }
+        }
+        Err(Error::new(Code::BAD_VALUE, format!("no array filter found for identifier '{identifier}'")))
+    }
+
+    /// Refuses filters that no path refers to.
+    pub(super) fn all_used(&self) -> Result<()> {
+        match self.0.iter().find(|filter| filter.used == Use::No) {
+            None => Ok(()),
+            Some(unused) => {
+                let message =
+                    format!("the array filter for identifier '{}' is not used in the update", unused.identifier);
+                Err(failed(&message))
+            }
+        }
+    }
+
+    /// Whether the selector stands for this element.
+    pub(super) fn selects(&self, selector: Selector, element: Value<'_>) -> bool {
+        match selector {
+            Selector::All => true,
+            Selector::Matching(place) => self.0.get(place).is_some_and(|ArrayFilter { identifier, filter, .. }| {
+                // The identifier stands for the element as a field would, arrays looked into.
+                let mut wrapped = Writer::new();
+                wrapped.append(identifier.as_bytes(), element);
+                filter.matches(Doc::new(&wrapped.finish()))
+            }),
+        }
+    }
+}
+
+/// Finds the one top-level name that a filter asks about.
+fn identify(filter: Doc<'_>, found: &mut Option<Box<str>>) -> Result<()> {
+    for element in filter.elements() {
+        let name = element.display_name();
+        match &*name {
+            "$and" | "$or" | "$nor" => {
+                for branch in element.value.as_array().into_iter().flat_map(Doc::values) {
+                    identify(branch.as_document().unwrap_or(Doc::new(&[])), found)?;
+                }
+            }
+            "$comment" => {}
+            operator if operator.starts_with('$') => {
+                return Err(failed("an array filter asks about a field of its own").at(operator));
+            }
+            path => {
+                let top = path.split('.').next().unwrap_or_default();
+                match found {
+                    Some(other) if **other != *top => {
+                        let message =
+                            format!("an array filter has one top-level field name, not '{other}' and '{top}'");
+                        return Err(failed(&message));
+                    }
+                    _ => *found = Some(top.into()),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_identifier(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_lowercase()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+fn failed(message: &str) -> Error {
+    Error::new(Code::FAILED_TO_PARSE, message)
+}

@@ -1,0 +1,79 @@
+//! What operators do where their path leads nowhere: create it, leave it, or refuse.
+
+use std::io::Write;
+
+use super::{
+    apply::{Outcome, Place, Scope, place},
+    tree::Node,
+};
+use crate::{Code, Error, Result, raw::Writer};
+
+impl Scope<'_> {
+    /// Writes what operators make of a missing field, parents included; nothing where none of them makes anything.
+    pub(super) fn create(&self, nodes: &[&Node], name: &[u8], out: &mut Writer) -> Result<Outcome> {
+        match place(nodes)? {
+            Place::Leaf(leaf) if !leaf.is_active(self.context) => Ok(Outcome::Unchanged),
+            Place::Leaf(leaf) => leaf.operator.create(name, self, out).map_err(|error| error.at(&*leaf.path)),
+            Place::Named(named) => {
+                let checkpoint = out.checkpoint();
+                out.open_document(name);
+                let mut outcome = Outcome::Unchanged;
+                for child in self.pending(&named)? {
+                    if self.create(child.nodes.as_slice(), child.name.as_bytes(), out)? == Outcome::Changed {
+                        outcome = Outcome::Changed;
+                    }
+                }
+                if outcome == Outcome::Changed {
+                    out.close();
+                } else {
+                    out.rollback(checkpoint);
+                }
+                Ok(outcome)
+            }
+            Place::Each(_) => Err(no_array(name)),
+        }
+    }
+
+    /// Refuses, or not, for operators below a value that can hold no fields.
+    pub(super) fn blocked(&self, nodes: &[&Node]) -> Result<()> {
+        match place(nodes)? {
+            Place::Leaf(leaf) if !leaf.is_active(self.context) => Ok(()),
+            Place::Leaf(leaf) => leaf.operator.blocked(self).map_err(|error| error.at(&*leaf.path)),
+            Place::Named(named) => {
+                self.pending(&named)?.iter().try_for_each(|child| self.blocked(child.nodes.as_slice()))
+            }
+            Place::Each(_) => Err(no_array(b"$[]")),
+        }
+    }
+}
+
+fn no_array(name: &[u8]) -> Error {
+    let message = "the path must exist in the document in order to apply array updates";
+    Error::new(Code::BAD_VALUE, message).at(String::from_utf8_lossy(name))
+}
+
+/// An array position as an element's name.
+#[derive(Clone, Copy)]
+pub(super) struct Digits {
+    text: [u8; 20],
+    length: usize,
+}
+
+/// Spells an array position.
+pub(super) fn digits(position: usize) -> Digits {
+    let mut text = [0; 20];
+    let mut rest = text.as_mut_slice();
+    // Twenty bytes hold the greatest position.
+    let written = write!(rest, "{position}").map(|()| 20 - rest.len());
+    Digits { text, length: written.unwrap_or_default() }
+}
+
+impl Digits {
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.text.get(..self.length).unwrap_or_default()
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        std::str::from_utf8(self.as_bytes()).unwrap_or_default()
+    }
+}

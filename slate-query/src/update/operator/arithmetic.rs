@@ -1,0 +1,91 @@
+//! `$inc` and `$mul`.
+
+use super::Operator;
+use crate::{
+    Code, Error, Result,
+    number::Number,
+    raw::{Kind, Value, Writer},
+    update::apply::{Outcome, Scope},
+};
+
+#[derive(Clone, Copy, Debug)]
+struct Arithmetic {
+    operation: Operation,
+    operand: Number,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Add,
+    Multiply,
+}
+
+pub(super) fn parse_inc(argument: Value<'_>) -> Result<Box<dyn Operator>> {
+    parse(Operation::Add, argument)
+}
+
+pub(super) fn parse_mul(argument: Value<'_>) -> Result<Box<dyn Operator>> {
+    parse(Operation::Multiply, argument)
+}
+
+fn parse(operation: Operation, argument: Value<'_>) -> Result<Box<dyn Operator>> {
+    match Number::of(argument) {
+        Some(operand) => Ok(Box::new(Arithmetic { operation, operand })),
+        None => {
+            let message = format!("cannot {} by a {}", operation.verb(), argument.kind().alias());
+            Err(Error::new(Code::TYPE_MISMATCH, message))
+        }
+    }
+}
+
+impl Operation {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Add => "increment",
+            Self::Multiply => "multiply",
+        }
+    }
+
+    fn apply(self, a: Number, b: Number) -> Result<Number> {
+        let result = match self {
+            Self::Add => a.checked_add(b),
+            Self::Multiply => a.checked_mul(b),
+        };
+        result.ok_or_else(|| Error::new(Code::BAD_VALUE, format!("cannot {}: the result overflows int64", self.verb())))
+    }
+}
+
+impl Operator for Arithmetic {
+    fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+        let number = Number::of(value).ok_or_else(|| {
+            let message = format!("cannot {} a value of type {}", self.operation.verb(), value.kind().alias());
+            Error::new(Code::TYPE_MISMATCH, message)
+        })?;
+        let result = self.operation.apply(self.operand, number)?;
+        if result.is_identical(number) {
+            return Ok(Outcome::Unchanged);
+        }
+        append(name, result, out);
+        Ok(Outcome::Changed)
+    }
+
+    /// A missing field counts as zero.
+    fn create(&self, name: &[u8], _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+        let result = match self.operation {
+            Operation::Add => self.operand,
+            Operation::Multiply => self.operation.apply(self.operand, Number::Int32(0))?,
+        };
+        append(name, result, out);
+        Ok(Outcome::Changed)
+    }
+}
+
+/// Appends a number under its type.
+pub(super) fn append(name: &[u8], number: Number, out: &mut Writer) {
+    match number {
+        Number::Int32(int) => out.append(name, Value::new(Kind::Int32, &int.to_le_bytes())),
+        Number::Int64(int) => out.append(name, Value::new(Kind::Int64, &int.to_le_bytes())),
+        Number::Double(double) => out.append(name, Value::new(Kind::Double, &double.to_le_bytes())),
+        Number::Decimal(decimal) => out.append(name, Value::new(Kind::Decimal128, &decimal.to_bits())),
+    }
+}

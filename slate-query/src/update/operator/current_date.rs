@@ -1,0 +1,60 @@
+//! `$currentDate`.
+
+use super::Operator;
+use crate::{
+    Code, Error, Result,
+    raw::{Kind, Value, Writer},
+    update::apply::{Outcome, Scope},
+};
+
+#[derive(Clone, Copy, Debug)]
+enum CurrentDate {
+    Date,
+    Timestamp,
+}
+
+/// A boolean of either value means a date; else `{$type: "date"}` or `{$type: "timestamp"}`.
+pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
+    let refuse = |message: &str| Err(Error::new(Code::BAD_VALUE, message));
+    let options = match argument.kind() {
+        Kind::Boolean => return Ok(Box::new(CurrentDate::Date)),
+        _ => argument.as_document(),
+    };
+    let Some(options) = options else {
+        return refuse("$currentDate takes a boolean or {$type: 'date' | 'timestamp'}");
+    };
+    let mut chosen = None;
+    for option in options.elements() {
+        if option.name != b"$type" {
+            return refuse(&format!("unrecognized $currentDate option: {}", option.display_name()));
+        }
+        chosen = match option.value.as_str() {
+            Some("date") => Some(CurrentDate::Date),
+            Some("timestamp") => Some(CurrentDate::Timestamp),
+            Some(_) | None => chosen,
+        };
+    }
+    match chosen {
+        Some(chosen) => Ok(Box::new(chosen)),
+        None => refuse("the '$type' of $currentDate is 'date' or 'timestamp'"),
+    }
+}
+
+impl Operator for CurrentDate {
+    fn update(&self, name: &[u8], _value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+        self.create(name, scope, out)
+    }
+
+    fn create(&self, name: &[u8], scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+        let millis = scope.context.now_millis;
+        match self {
+            Self::Date => out.append(name, Value::new(Kind::DateTime, &millis.to_le_bytes())),
+            Self::Timestamp => {
+                let seconds = u32::try_from(millis / 1000).unwrap_or(u32::MAX);
+                let timestamp = u64::from(seconds) << 32 | 1;
+                out.append(name, Value::new(Kind::Timestamp, &timestamp.to_le_bytes()));
+            }
+        }
+        Ok(Outcome::Changed)
+    }
+}

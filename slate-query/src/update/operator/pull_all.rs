@@ -1,0 +1,33 @@
+//! `$pullAll`.
+
+use super::{Names, Operator, pull::cull};
+use crate::{
+    Code, Error, Result, order,
+    raw::{OwnedValue, Value, Writer},
+    update::apply::{Outcome, Scope},
+};
+
+#[derive(Debug)]
+struct PullAll {
+    values: Box<[OwnedValue]>,
+}
+
+pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
+    match argument.as_array() {
+        Some(values) => Ok(Box::new(PullAll { values: values.values().map(Value::to_owned).collect() })),
+        None => {
+            let message = format!("$pullAll requires an array argument but was given a {}", argument.kind().alias());
+            Err(Error::new(Code::BAD_VALUE, message))
+        }
+    }
+}
+
+impl Operator for PullAll {
+    fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+        cull(name, value, out, |element| self.values.iter().any(|value| order::equal(value.as_value(), element)))
+    }
+
+    fn names(&self) -> Names {
+        Names::Unchecked
+    }
+}

@@ -1,0 +1,149 @@
+//! `$rename`: a `$set` of the destination with a `$unset` of the source.
+
+use super::{Names, Operator};
+use crate::{
+    Code, Error, Result,
+    path::Path,
+    raw::{Doc, Kind, Value, Writer},
+    update::{
+        apply::{Outcome, Scope, position},
+        step::is_dynamic,
+    },
+};
+
+/// Stands at the source: the field goes. Where it is missing the destination stays too; where it cannot go the
+/// destination refuses.
+#[derive(Debug)]
+pub(in crate::update) struct Source;
+
+/// Stands at the destination: it takes the source's value.
+#[derive(Debug)]
+pub(in crate::update) struct Destination {
+    source: Path,
+    destination: Path,
+}
+
+/// The destination that the argument of `$rename` names.
+///
+/// # Errors
+/// `BadValue` (2) for what is no string; 9867600 for a NUL byte within.
+pub(in crate::update) fn parse(argument: Value<'_>) -> Result<Path> {
+    let Some(to) = argument.as_str() else {
+        let message = format!("the 'to' field for $rename is a string, not a {}", argument.kind().alias());
+        return Err(Error::new(Code::BAD_VALUE, message));
+    };
+    if to.contains('\0') {
+        return Err(Error::new(Code(9_867_600), "the 'to' field for $rename holds no NUL byte"));
+    }
+    Path::parse(to)
+}
+
+impl Destination {
+    /// # Errors
+    /// `BadValue` (2) where the paths are one, or one lies within the other, or one is dynamic.
+    pub(in crate::update) fn new(source: Path, destination: Path) -> Result<Self> {
+        let refuse = |message| Err(Error::new(Code::BAD_VALUE, message));
+        if source.parts().iter().zip(destination.parts()).all(|(a, b)| a == b) {
+            return refuse("the source and the target of $rename must differ and not lie within one another");
+        }
+        if source.parts().iter().chain(destination.parts()).any(|part| is_dynamic(part.name())) {
+            return refuse("the source and the target of $rename may not be dynamic");
+        }
+        Ok(Self { source, destination })
+    }
+
+    /// The value to move. `None` where it is missing.
+    ///
+    /// # Errors
+    /// `PathNotViable` (28), `BadValue` (2) where the source or the destination lies within an array.
+    fn value<'a>(&self, root: Doc<'a>) -> Result<Option<Value<'a>>> {
+        let Some(found) = find(&self.source, root)? else { return Ok(None) };
+        if found.within == Within::Array {
+            let message = "the source field of $rename cannot be an array element";
+            return Err(Error::new(Code::BAD_VALUE, message).at(self.source.as_str()));
+        }
+        let mut doc = Some(root);
+        for part in self.destination.parts().split_last().map_or(&[][..], |(_, parents)| parents) {
+            let value = doc.and_then(|doc| doc.get(part.name()));
+            if value.is_some_and(|value| value.kind() == Kind::Array) {
+                let message = "the destination field of $rename cannot be an array element";
+                return Err(Error::new(Code::BAD_VALUE, message).at(self.destination.as_str()));
+            }
+            doc = value.and_then(Value::as_document);
+        }
+        Ok(Some(found.value))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Documents,
+    Array,
+}
+
+struct Found<'a> {
+    value: Value<'a>,
+    within: Within,
+}
+
+/// What stands at a path, array positions included.
+fn find<'a>(path: &Path, root: Doc<'a>) -> Result<Option<Found<'a>>> {
+    let mut value = Value::new(Kind::Document, root.bytes());
+    let mut within = Within::Documents;
+    for part in path.parts() {
+        let next = match value.kind() {
+            Kind::Document => Doc::new(value.bytes()).get(part.name()),
+            Kind::Array => {
+                within = Within::Array;
+                let position = position(part.name()).ok_or_else(|| not_viable(path))?;
+                Doc::new(value.bytes()).values().nth(position)
+            }
+            _ => return Err(not_viable(path)),
+        };
+        match next {
+            Some(next) => value = next,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(Found { value, within }))
+}
+
+fn not_viable(path: &Path) -> Error {
+    Error::new(Code::PATH_NOT_VIABLE, "the source of $rename goes through a value without fields").at(path.as_str())
+}
+
+impl Operator for Source {
+    fn update(&self, _name: &[u8], _value: Value<'_>, _scope: &Scope<'_>, _out: &mut Writer) -> Result<Outcome> {
+        Ok(Outcome::Removed)
+    }
+
+    fn blocked(&self, _scope: &Scope<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn names(&self) -> Names {
+        Names::Unchecked
+    }
+}
+
+impl Operator for Destination {
+    fn update(&self, name: &[u8], _value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+        self.create(name, scope, out)
+    }
+
+    fn create(&self, name: &[u8], scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+        let Some(value) = self.value(scope.root)? else { return Ok(Outcome::Unchanged) };
+        out.append(name, value);
+        Ok(Outcome::Changed)
+    }
+
+    fn blocked(&self, scope: &Scope<'_>) -> Result<()> {
+        match self.value(scope.root)? {
+            None => Ok(()),
+            Some(_) => {
+                let message = "the target of $rename goes through a value that cannot hold such a field";
+                Err(Error::new(Code::PATH_NOT_VIABLE, message))
+            }
+        }
+    }
+}

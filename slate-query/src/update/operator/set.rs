@@ -1,0 +1,34 @@
+//! `$set` and `$setOnInsert`.
+
+use super::{Operator, depth};
+use crate::{
+    Result,
+    raw::{OwnedValue, Value, Writer},
+    update::apply::{Outcome, Scope},
+};
+
+#[derive(Debug)]
+struct Set {
+    value: OwnedValue,
+    depth: usize,
+}
+
+pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
+    Ok(Box::new(Set { value: argument.to_owned(), depth: depth(argument) }))
+}
+
+impl Operator for Set {
+    fn update(&self, name: &[u8], value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+        // The same bytes, not an equal value: setting a field to its value in another type changes it.
+        if value == self.value.as_value() { Ok(Outcome::Unchanged) } else { self.create(name, scope, out) }
+    }
+
+    fn create(&self, name: &[u8], _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+        out.append(name, self.value.as_value());
+        Ok(Outcome::Changed)
+    }
+
+    fn depth(&self) -> usize {
+        self.depth
+    }
+}

@@ -1,0 +1,102 @@
+//! The `$sort` of `$push`.
+
+use std::cmp::Ordering;
+
+use super::integer::integer;
+use crate::{
+    Code, Error, Result, order,
+    path::{Part, Path},
+    raw::{Doc, Value},
+};
+
+/// How elements are ordered.
+#[derive(Debug)]
+pub(super) enum Sort {
+    /// As whole values.
+    Whole(Direction),
+    /// Documents by these fields; everything else as a document without fields.
+    Fields(Vec<(Path, Direction)>),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Direction {
+    Ascending,
+    Descending,
+}
+
+impl Sort {
+    /// Parses 1, -1 or a document of such.
+    ///
+    /// # Errors
+    /// `BadValue` (2).
+    pub(super) fn parse(argument: Value<'_>) -> Result<Self> {
+        if argument.kind().is_number() {
+            return direction(argument).map(Self::Whole);
+        }
+        let Some(fields) = argument.as_document() else {
+            return Err(refuse("the $sort is 1 or -1 to sort whole elements, or {field: 1 | -1}"));
+        };
+        if fields.is_empty() {
+            return Err(refuse("the $sort pattern is empty"));
+        }
+        let parse = |name: &[u8], value: Value<'_>| {
+            let direction = direction(value)?;
+            let path = Path::parse(std::str::from_utf8(name).map_err(|_| refuse("a $sort field is not UTF-8"))?)?;
+            if path.parts().iter().any(|part| part.name().is_empty()) {
+                return Err(refuse("a $sort field has an empty part").at(path.as_str()));
+            }
+            Ok((path, direction))
+        };
+        fields.elements().map(|field| parse(field.name, field.value)).collect::<Result<_>>().map(Self::Fields)
+    }
+
+    /// Compares two elements.
+    pub(super) fn compare(&self, a: Value<'_>, b: Value<'_>) -> Ordering {
+        match self {
+            Self::Whole(direction) => direction.of(order::compare(a, b)),
+            Self::Fields(fields) => fields
+                .iter()
+                .map(|(path, direction)| direction.of(order::compare(field(path, a), field(path, b))))
+                .find(|order| *order != Ordering::Equal)
+                .unwrap_or(Ordering::Equal),
+        }
+    }
+}
+
+impl Direction {
+    fn of(self, order: Ordering) -> Ordering {
+        match self {
+            Self::Ascending => order,
+            Self::Descending => order.reverse(),
+        }
+    }
+}
+
+fn direction(value: Value<'_>) -> Result<Direction> {
+    match integer(value) {
+        Some(1) => Ok(Direction::Ascending),
+        Some(-1) => Ok(Direction::Descending),
+        Some(_) | None => Err(refuse("a $sort direction is 1 or -1")),
+    }
+}
+
+/// The field that an element is ordered by; null where it is missing.
+fn field<'a>(path: &Path, element: Value<'a>) -> Value<'a> {
+    element.as_document().and_then(|document| descend(path, path.parts(), document)).unwrap_or(Value::NULL)
+}
+
+/// MongoDB's own rule here: a field whose name is the rest of the path, dots and all, comes first, and array positions
+/// are names like others.
+fn descend<'a>(path: &Path, parts: &[Part], doc: Doc<'a>) -> Option<Value<'a>> {
+    let (first, rest) = parts.split_first()?;
+    if rest.is_empty() {
+        return doc.get(first.name());
+    }
+    let skipped = path.parts().len() - parts.len();
+    let literal = path.as_str().splitn(skipped + 1, '.').last().and_then(|name| doc.get(name));
+    literal.or_else(|| descend(path, rest, doc.get(first.name())?.as_container()?))
+}
+
+fn refuse(message: &str) -> Error {
+    Error::new(Code::BAD_VALUE, message)
+}

@@ -1,0 +1,31 @@
+//! `$unset`.
+
+use super::{Names, Operator};
+use crate::{
+    Result,
+    raw::{Value, Writer},
+    update::apply::{Outcome, Scope},
+};
+
+#[derive(Debug)]
+struct Unset;
+
+/// The argument is ignored, whatever it is.
+pub(super) fn parse(_argument: Value<'_>) -> Result<Box<dyn Operator>> {
+    Ok(Box::new(Unset))
+}
+
+impl Operator for Unset {
+    fn update(&self, _name: &[u8], _value: Value<'_>, _scope: &Scope<'_>, _out: &mut Writer) -> Result<Outcome> {
+        Ok(Outcome::Removed)
+    }
+
+    /// What cannot be there is not there.
+    fn blocked(&self, _scope: &Scope<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn names(&self) -> Names {
+        Names::Unchecked
+    }
+}

@@ -1,0 +1,62 @@
+//! Replacing a document, but for its `_id`.
+
+use std::cmp::Ordering;
+
+use super::{
+    Context, Phase,
+    storage::{self, Depth},
+};
+use crate::{
+    Code, Error, Result, order,
+    raw::{Doc, Value, Writer},
+};
+
+/// A document that replaces another.
+#[derive(Debug)]
+pub(super) struct Replacement(Box<[u8]>);
+
+impl Replacement {
+    pub(super) fn new(document: Doc<'_>) -> Self {
+        Self(document.bytes().into())
+    }
+
+    /// The replacement, with the `_id` in front: its own if it has one, which must be equal to the one replaced.
+    pub(super) fn apply(&self, doc: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
+        let new = Doc::new(&self.0);
+        // A replacement that leaves `_id` out is never the same bytes, and so counts as a change, as in MongoDB.
+        if new.bytes() == doc.bytes() {
+            return Ok(None);
+        }
+        if context.phase == Phase::Modify {
+            storage::check_replacement(new)?;
+        }
+        let (old_id, new_id) = (doc.get("_id"), new.get("_id"));
+        if let Some(new_id) = new_id {
+            storage::check_id(new_id)?;
+            if old_id.is_some_and(|old_id| order::compare(old_id, new_id) != Ordering::Equal) {
+                let message = "after applying the update, the immutable field '_id' was found to have been altered";
+                return Err(Error::new(Code::IMMUTABLE_FIELD, message).at("_id"));
+            }
+        }
+        let bytes = with_id_first(new_id.or(old_id), new);
+        storage::check_whole(&bytes, Depth::Bounded, context)?;
+        Ok(Some(bytes))
+    }
+}
+
+/// The document with this `_id` in front instead of its own.
+pub(super) fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>) -> Vec<u8> {
+    let mut out = Writer::into_buffer(Vec::with_capacity(doc.bytes().len() + 32));
+    if let Some(id) = id {
+        out.append(b"_id", id);
+    }
+    let mut skipped = false;
+    for element in doc.elements() {
+        if element.name == b"_id" && !skipped {
+            skipped = true;
+        } else {
+            out.append(element.name, element.value);
+        }
+    }
+    out.finish()
+}

@@ -1,0 +1,59 @@
+//! The paths of updates: names, the positional operator `$`, and `$[]` and `$[name]`.
+
+use super::array_filter::{ArrayFilters, Selector};
+use crate::{Code, Error, Result, path::Path};
+
+/// One step of an update's path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A field's name, or an array position.
+    Name(Box<str>),
+    /// `$`: the array position where the filter matched.
+    Positional,
+    /// `$[]` or `$[name]`: elements of an array.
+    Each(Selector),
+}
+
+/// Parses an update's path.
+///
+/// # Errors
+/// `EmptyFieldName` (56); `BadValue` (2) for dynamic steps that stand first, a second `$`, or a name without a filter.
+pub(super) fn parse(path: &Path, filters: &mut ArrayFilters) -> Result<Vec<Step>> {
+    check(path)?;
+    let steps = path.parts().iter().map(|part| step(part.name(), filters));
+    steps.collect::<Result<_>>().map_err(|error| error.at(path.as_str()))
+}
+
+fn check(path: &Path) -> Result<()> {
+    let names = || path.parts().iter().map(|part| part.name());
+    let refuse = |code, message| Err(Error::new(code, message).at(path.as_str()));
+    if names().any(str::is_empty) {
+        return refuse(Code::EMPTY_FIELD_NAME, "an update's path holds no empty field name");
+    }
+    if names().filter(|&name| name == "$").count() > 1 {
+        return refuse(Code::BAD_VALUE, "an update's path holds the positional operator '$' at most once");
+    }
+    if names().next().is_some_and(is_dynamic) {
+        return refuse(Code::BAD_VALUE, "an update's path cannot begin with '$', '$[]' or '$[<identifier>]'");
+    }
+    Ok(())
+}
+
+fn step(name: &str, filters: &mut ArrayFilters) -> Result<Step> {
+    Ok(match identifier(name) {
+        _ if name == "$" => Step::Positional,
+        None => Step::Name(name.into()),
+        Some("") => Step::Each(Selector::All),
+        Some(identifier) => Step::Each(filters.selector(identifier)?),
+    })
+}
+
+/// Whether a name stands for positions that only the document tells.
+pub(super) fn is_dynamic(name: &str) -> bool {
+    name == "$" || identifier(name).is_some()
+}
+
+/// What stands between the brackets of `$[…]`.
+fn identifier(name: &str) -> Option<&str> {
+    name.strip_prefix("$[")?.strip_suffix(']')
+}

@@ -1,0 +1,103 @@
+//! What may be stored: names at the top level, `_id`, sizes and depth.
+
+use super::{Context, Phase, operator::Names, tree::Node};
+use crate::{
+    Code, Error, Result,
+    raw::{self, Doc, Kind, Value},
+};
+
+/// The greatest size of a document, in bytes.
+const MAX_SIZE: usize = 16 * 1024 * 1024;
+const INVALID_ID_FIELD: Code = Code(53);
+const INVALID_DB_REF: Code = Code(55);
+
+/// Checks that a field at the top level, which was there, may be changed.
+pub(super) fn check_changed(name: &str, nodes: &[&Node], context: &Context) -> Result<()> {
+    if name == "_id" {
+        let message = "performing the update would modify the immutable field '_id'";
+        return Err(Error::new(Code::IMMUTABLE_FIELD, message).at("_id"));
+    }
+    match nodes {
+        [Node::Leaf(leaf)] if leaf.operator.names() == Names::Checked => check_created(name, context),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that a field of that name may be written at the top level. An upsert's document is checked as an inserted one
+/// is, where such names are allowed.
+pub(super) fn check_created(name: &str, context: &Context) -> Result<()> {
+    match context.phase {
+        Phase::Modify if matches!(name, "$ref" | "$id" | "$db") => Err(db_ref(name)),
+        Phase::Modify if name.starts_with('$') => Err(dollar(name)),
+        Phase::Modify | Phase::Insert => Ok(()),
+    }
+}
+
+/// Checks the names of a replacement: none begins with `$` at the top level, but for those of a DBRef in their order.
+pub(super) fn check_replacement(doc: Doc<'_>) -> Result<()> {
+    let mut before: Option<&[u8]> = None;
+    let mut elements = doc.elements().peekable();
+    while let Some(element) = elements.next() {
+        let next = elements.peek().map(|next| next.name);
+        let is_string = element.value.kind() == Kind::String;
+        let in_order = match element.name {
+            b"$ref" => is_string && next == Some(b"$id"),
+            b"$id" => before == Some(b"$ref"),
+            b"$db" => is_string && before == Some(b"$id"),
+            [b'$', ..] => return Err(dollar(&element.display_name())),
+            _ => true,
+        };
+        if !in_order {
+            return Err(db_ref(&element.display_name()));
+        }
+        before = Some(element.name);
+    }
+    Ok(())
+}
+
+/// Checks that a value may be an `_id`.
+pub(super) fn check_id(id: Value<'_>) -> Result<()> {
+    match id.kind() {
+        Kind::Array | Kind::Regex | Kind::Undefined => {
+            let message = format!("the '_id' value cannot be of type {}", id.kind().alias());
+            Err(Error::new(INVALID_ID_FIELD, message).at("_id"))
+        }
+        Kind::Document => match Doc::new(id.bytes()).elements().find(|element| element.name.starts_with(b"$")) {
+            Some(element) => Err(dollar(&element.display_name()).at("_id")),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// Whether what an update writes may nest deeper than allowed, which then is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    Bounded,
+    Unknown,
+}
+
+/// Checks the size of a finished document, and its depth where that is in question.
+pub(super) fn check_whole(bytes: &[u8], depth: Depth, context: &Context) -> Result<()> {
+    if bytes.len() > MAX_SIZE {
+        // MongoDB has no name for these two.
+        let code = match context.phase {
+            Phase::Modify => Code(17419),
+            Phase::Insert => Code(17420),
+        };
+        return Err(Error::new(code, format!("the resulting document is larger than {MAX_SIZE} bytes")));
+    }
+    match depth {
+        Depth::Unknown => raw::validate(bytes).map(drop),
+        Depth::Bounded => Ok(()),
+    }
+}
+
+fn dollar(name: &str) -> Error {
+    let message = format!("the dollar ($) prefixed field '{name}' is not allowed here");
+    Error::new(Code::DOLLAR_PREFIXED_FIELD_NAME, message).at(name)
+}
+
+fn db_ref(name: &str) -> Error {
+    Error::new(INVALID_DB_REF, "a DBRef has the fields $ref (a string), $id and then $db (a string)").at(name)
+}

@@ -1,0 +1,92 @@
+//! The document that an upsert inserts.
+
+use super::{
+    Context, Phase,
+    parse::{Form, Update},
+    replace::with_id_first,
+    storage,
+};
+use crate::{
+    Result,
+    filter::Filter,
+    path::Part,
+    raw::{Doc, OwnedValue, Value, Writer},
+};
+
+impl Update {
+    /// The document to insert where `filter` found none: what the filter says with equalities, then the update, then
+    /// `_id` in front. An `_id` that neither names is left to the database. A replacement takes only `_id` from the
+    /// filter.
+    ///
+    /// # Errors
+    /// MongoDB's codes: those of [`Update::apply`], of [`Filter::equalities`], and those of an `_id` that cannot be one.
+    pub fn upsert(&self, filter: &Filter, context: &Context) -> Result<Vec<u8>> {
+        let context = Context { phase: Phase::Insert, position: None, ..*context };
+        let equalities = filter.equalities()?;
+        let mut start = Branch::default();
+        for (path, value) in &equalities {
+            let wanted = match &self.0 {
+                Form::Operators(_) => true,
+                Form::Replacement(_) => path.as_str() == "_id",
+            };
+            if wanted {
+                start.put(path.parts(), value);
+            }
+        }
+        let mut out = Writer::new();
+        start.write(&mut out);
+        let start = out.finish();
+        let updated = self.apply(Doc::new(&start), &context)?.unwrap_or(start);
+        let document = Doc::new(&updated);
+        let Some(id) = document.get("_id") else { return Ok(updated) };
+        storage::check_id(id)?;
+        match document.elements().next() {
+            Some(first) if first.name == b"_id" => Ok(updated),
+            Some(_) | None => Ok(with_id_first(Some(id), document)),
+        }
+    }
+}
+
+/// A document in the making: fields in the order in which they were first named.
+#[derive(Default)]
+struct Branch<'a>(Vec<(&'a str, Twig<'a>)>);
+
+enum Twig<'a> {
+    Value(Value<'a>),
+    Document(Branch<'a>),
+}
+
+impl<'a> Branch<'a> {
+    /// Puts a value at a path. No path is a part of another: the filter refuses those.
+    fn put(&mut self, parts: &'a [Part], value: &'a OwnedValue) {
+        let Some((first, rest)) = parts.split_first() else { return };
+        if rest.is_empty() {
+            self.0.push((first.name(), Twig::Value(value.as_value())));
+            return;
+        }
+        for (name, twig) in &mut self.0 {
+            if let Twig::Document(branch) = twig
+                && *name == first.name()
+            {
+                branch.put(rest, value);
+                return;
+            }
+        }
+        let mut branch = Branch::default();
+        branch.put(rest, value);
+        self.0.push((first.name(), Twig::Document(branch)));
+    }
+
+    fn write(&self, out: &mut Writer) {
+        for (name, twig) in &self.0 {
+            match twig {
+                Twig::Value(value) => out.append(name.as_bytes(), *value),
+                Twig::Document(branch) => {
+                    out.open_document(name.as_bytes());
+                    branch.write(out);
+                    out.close();
+                }
+            }
+        }
+    }
+}

@@ -65,12 +65,26 @@ impl Path {
     /// arrays), and by position where the next name spells one. An array at the end is handed over whole: whoever asks
     /// about its elements goes through them. Exactly one end is reached outside arrays.
     #[inline]
-    pub fn walk<'a>(
+    pub fn walk<'a>(&self, doc: Doc<'a>, visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>) -> ControlFlow<()> {
+        walk(&self.parts, doc, None, visit)
+    }
+
+    /// The same walk where the path's first name has been looked up already: `first` is what it holds.
+    #[inline]
+    pub fn walk_from<'a>(
         &self,
-        doc: Doc<'a>,
+        first: Option<Value<'a>>,
         visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        walk(&self.parts, doc, None, visit)
+        match first {
+            None => visit(End::missing(None)),
+            Some(value) => below(self.parts.get(1..).unwrap_or_default(), value, None, visit),
+        }
+    }
+
+    /// Whether one of its names spells an array position: what an index and a filter see under such a path differs.
+    pub fn has_position(&self) -> bool {
+        self.parts.iter().any(|part| part.position.is_some())
     }
 
     /// The value at the path where no array stands in the middle; `None` where it is missing.
@@ -109,8 +123,34 @@ impl fmt::Debug for Path {
 pub struct End<'a> {
     /// What stands there.
     pub found: Found<'a>,
-    /// The position within the outermost array passed on the way, where one was passed.
+    /// The position within the outermost array that was descended into element by element. A position that the path
+    /// spells is not one.
     pub position: Option<usize>,
+    /// How the last step was taken.
+    pub step: Step,
+}
+
+/// The last step of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// By a field's name. A filter asks an array found so about its elements too.
+    Name,
+    /// By an array position that the path spells. A filter asks an array found so as a whole only.
+    Position,
+}
+
+impl<'a> End<'a> {
+    fn value(value: Value<'a>, position: Option<usize>, step: Step) -> Self {
+        Self { found: Found::Value(value), position, step }
+    }
+
+    fn missing(position: Option<usize>) -> Self {
+        Self { found: Found::Missing, position, step: Step::Name }
+    }
+
+    fn blocked(position: Option<usize>) -> Self {
+        Self { found: Found::Blocked, position, step: Step::Name }
+    }
 }
 
 /// What a walk found at its end.
@@ -133,7 +173,7 @@ fn walk<'a>(
 ) -> ControlFlow<()> {
     let Some((part, rest)) = parts.split_first() else { return ControlFlow::Continue(()) };
     match doc.get(&part.name) {
-        None => visit(End { found: Found::Missing, position }),
+        None => visit(End::missing(position)),
         Some(value) => below(rest, value, position, visit),
     }
 }
@@ -145,25 +185,87 @@ fn below<'a>(
     position: Option<usize>,
     visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let Some((next, after)) = rest.split_first() else { return visit(End { found: Found::Value(value), position }) };
-    match value.kind() {
-        Kind::Document => walk(rest, Doc::new(value.bytes()), position, visit),
-        Kind::Array => {
-            let mut elements = 0;
-            for (index, element) in Doc::new(value.bytes()).values().enumerate() {
-                elements += 1;
-                let position = position.or(Some(index));
-                if next.position == Some(index) {
-                    below(after, element, position, visit)?;
-                }
-                match element.as_document() {
-                    Some(document) => walk(rest, document, position, visit)?,
-                    None if next.position == Some(index) => {}
-                    None => visit(End { found: Found::Blocked, position })?,
-                }
-            }
-            if elements == 0 { visit(End { found: Found::Blocked, position }) } else { ControlFlow::Continue(()) }
+    if rest.is_empty() {
+        return visit(End::value(value, position, Step::Name));
+    }
+    match value.as_container() {
+        None => visit(End::missing(position)),
+        Some(doc) if value.kind() == Kind::Document => walk(rest, doc, position, visit),
+        Some(array) => through(rest, array, position, visit),
+    }
+}
+
+/// Goes through an array's elements with the names that are left, of which there is at least one.
+fn through<'a>(
+    rest: &[Part],
+    array: Doc<'a>,
+    position: Option<usize>,
+    visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let Some((next, after)) = rest.split_first() else { return ControlFlow::Continue(()) };
+    let mut empty = true;
+    for (index, element) in array.values().enumerate() {
+        empty = false;
+        let document = element.as_document();
+        if let Some(document) = document {
+            walk(rest, document, position.or(Some(index)), visit)?;
         }
-        _ => visit(End { found: Found::Missing, position }),
+        if next.position == Some(index) {
+            if after.is_empty() {
+                visit(End::value(element, position, Step::Position))?;
+            } else if let Some(document) = document {
+                walk(after, document, position, visit)?;
+            } else if let Some(nested) = element.as_array() {
+                through(after, nested, position, visit)?;
+            } else {
+                visit(End::blocked(position))?;
+            }
+        } else if document.is_none() {
+            visit(End::blocked(position.or(Some(index))))?;
+        }
+    }
+    if empty { visit(End::blocked(position)) } else { ControlFlow::Continue(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::raw::OwnedValue;
+
+    fn ends(path: &str, document: bson::Document) -> Vec<String> {
+        let owned = OwnedValue::from(bson::Bson::Document(document));
+        let mut ends = Vec::new();
+        let _ = Path::parse(path).unwrap().walk(owned.as_value().as_document().unwrap(), &mut |end| {
+            let found = match end.found {
+                Found::Value(value) => format!("{value:?}"),
+                Found::Missing => "missing".into(),
+                Found::Blocked => "blocked".into(),
+            };
+            let position = end.position.map(|position| format!(" at {position}")).unwrap_or_default();
+            let step = if end.step == Step::Position { " by position" } else { "" };
+            ends.push(format!("{found}{position}{step}"));
+            ControlFlow::Continue(())
+        });
+        ends
+    }
+
+    #[test]
+    fn a_walk_goes_through_arrays_of_documents_and_positions() {
+        use bson::doc;
+        for (path, document, expected) in [
+            ("a", doc! {"a": [1, 2]}, vec!["[1, 2]"]),
+            ("a.b", doc! {"a": {"b": 1}}, vec!["1"]),
+            ("a.b", doc! {"a": 5}, vec!["missing"]),
+            ("a.b", doc! {"a": []}, vec!["blocked"]),
+            ("a.b", doc! {"a": [{"b": 1}, 5, {"c": 1}]}, vec!["1 at 0", "blocked at 1", "missing at 2"]),
+            ("a.b", doc! {"a": [[{"b": 1}]]}, vec!["blocked at 0"]),
+            ("a.1", doc! {"a": [5, [2, 4]]}, vec!["blocked at 0", "[2, 4] by position"]),
+            ("a.0.b", doc! {"a": [{"b": 1}]}, vec!["missing at 0", "1"]),
+            ("a.0.b", doc! {"a": [[{"b": 1}]]}, vec!["1 at 0"]),
+            ("a.0.b", doc! {"a": [7]}, vec!["blocked"]),
+            ("a.0", doc! {"a": [{"0": 1}]}, vec!["1 at 0", "{ \"0\": 1 } by position"]),
+        ] {
+            assert_eq!(ends(path, document.clone()), expected, "{path} in {document}");
+        }
     }
 }

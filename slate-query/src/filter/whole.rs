@@ -1,13 +1,11 @@
-use std::fmt;
-
-use super::Node;
+use super::{Node, parse, position};
 use crate::{
-    Error, Result,
+    Result,
     path::Path,
     raw::{Doc, OwnedValue},
 };
 
-/// A parsed filter.
+/// A parsed filter. It prints as extended JSON would.
 #[derive(Clone, Debug)]
 pub struct Filter {
     root: Node,
@@ -18,18 +16,20 @@ impl Filter {
     ///
     /// # Errors
     /// As MongoDB refuses it, with its code and the path of the fault; unsupported operators by name.
-    pub fn parse(_filter: Doc<'_>) -> Result<Self> {
-        Err(Error::unsupported("filter"))
+    pub fn parse(filter: Doc<'_>) -> Result<Self> {
+        parse::document(filter, parse::Scope::whole_document()).map(|root| Self { root })
     }
 
     /// Whether the document matches. Cost: one walk over the document's fields, no allocation.
-    pub fn matches(&self, _doc: Doc<'_>) -> bool {
-        false
+    #[inline]
+    pub fn matches(&self, doc: Doc<'_>) -> bool {
+        self.root.matches(doc)
     }
 
-    /// `None` where the document does not match; else the array position that `$` stands for, where there is one.
-    pub fn positional(&self, _doc: Doc<'_>) -> Option<Option<usize>> {
-        None
+    /// `None` where the document does not match; else the array position that `$` stands for, where there is one: of
+    /// several arrays gone through, that of the condition which comes last in MongoDB's own order of conditions.
+    pub fn positional(&self, doc: Doc<'_>) -> Option<Option<usize>> {
+        self.matches(doc).then(|| position::of(&self.root, doc))
     }
 
     /// The whole tree.
@@ -39,24 +39,25 @@ impl Filter {
 
     /// The conditions that must all hold: the outermost conjunction, flattened.
     pub fn conjuncts(&self) -> &[Node] {
-        std::slice::from_ref(&self.root)
+        self.root.conjuncts()
     }
 
     /// Whether every document matches because nothing is asked.
     pub fn is_empty(&self) -> bool {
-        false
+        self.conjuncts().is_empty()
     }
 
     /// The filter without the conjuncts at these places of [`Filter::conjuncts`].
     #[must_use]
-    pub fn without(&self, _drop: &[usize]) -> Self {
-        self.clone()
+    pub fn without(&self, drop: &[usize]) -> Self {
+        let kept = self.conjuncts().iter().enumerate().filter(|(place, _)| !drop.contains(place));
+        Self { root: Node::all(kept.map(|(_, node)| node.clone()).collect()) }
     }
 
     /// Whether every document that matches `self` surely matches `condition`: each conjunct of `condition` is implied by
     /// one conjunct of `self` within the same type bracket. A `false` is no proof of the contrary.
-    pub fn implies(&self, _condition: &Self) -> bool {
-        false
+    pub fn implies(&self, condition: &Self) -> bool {
+        condition.conjuncts().iter().all(|conjunct| self.root.implies(conjunct))
     }
 
     /// The fields and values that a document upserted by this filter starts from, in the filter's order.
@@ -64,13 +65,6 @@ impl Filter {
     /// # Errors
     /// `NotSingleValueField` (54) where two conditions give one path, or a path and a part of it.
     pub fn equalities(&self) -> Result<Vec<(Path, OwnedValue)>> {
-        Ok(Vec::new())
-    }
-}
-
-/// Prints the filter as extended JSON would.
-impl fmt::Display for Filter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("{}")
+        super::equalities::of(&self.root)
     }
 }

@@ -1,0 +1,67 @@
+//! What operators say of an index's keys.
+
+use super::terms::Exactness;
+use crate::{
+    interval::{Interval, IntervalSet},
+    key,
+    order::{Bracket, bracket},
+    raw::{Doc, Kind, Value},
+};
+
+/// Where the keys of the values lie that satisfy an operator; see [`super::operator::Operator::bounds`].
+#[derive(Clone, Debug)]
+pub(super) struct Bounds {
+    pub(super) intervals: IntervalSet,
+    /// `Always`: a value whose key lies within satisfies the operator.
+    pub(super) exact: Exactness,
+}
+
+impl Bounds {
+    /// Nothing is known.
+    pub(super) fn unknown() -> Self {
+        Self::loose(IntervalSet::all())
+    }
+
+    pub(super) fn exact(intervals: impl Into<IntervalSet>) -> Self {
+        Self { intervals: intervals.into(), exact: Exactness::Always }
+    }
+
+    pub(super) fn loose(intervals: impl Into<IntervalSet>) -> Self {
+        Self { intervals: intervals.into(), exact: Exactness::Never }
+    }
+
+    /// The bounds of values that satisfy either.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self { intervals: self.intervals.union(&other.intervals), exact: self.exact.min(other.exact) }
+    }
+
+    /// The values equal to `value`, and the arrays equal to it as a whole: those have a key for their first element.
+    pub(super) fn equal(value: Value<'_>) -> Self {
+        let point: IntervalSet = Interval::point(encode(value)).into();
+        match value.kind() {
+            // A missing field has the key of null.
+            Kind::Null => Self::loose(point),
+            Kind::Array => {
+                let first = Doc::new(value.bytes()).values().next().unwrap_or(Value::UNDEFINED);
+                Self::loose(point.union(&Interval::point(encode(first)).into()))
+            }
+            _ => Self::exact(point),
+        }
+    }
+}
+
+pub(super) fn encode(value: Value<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    key::encode(value, &mut out);
+    out
+}
+
+/// The keys of a class of types.
+pub(super) fn of_bracket(class: Bracket) -> IntervalSet {
+    key::bracket_interval(class).into()
+}
+
+/// The keys of the class that a type belongs to.
+pub(super) fn of_kind(kind: Kind) -> IntervalSet {
+    of_bracket(bracket(kind))
+}

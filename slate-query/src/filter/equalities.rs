@@ -1,0 +1,25 @@
+use super::{Node, field::Sense, node::Tree};
+use crate::{Code, Error, Result, path::Path, raw::OwnedValue};
+
+/// The paths whose value the conditions fix, and the values.
+pub(super) fn of(node: &Node) -> Result<Vec<(Path, OwnedValue)>> {
+    let mut found: Vec<(Path, OwnedValue)> = Vec::new();
+    for conjunct in node.conjuncts() {
+        let Tree::Field(field) = &conjunct.tree else { continue };
+        let Some(value) = field.operator.equality().filter(|_| field.sense == Sense::Holds) else { continue };
+        if let Some((other, _)) = found.iter().find(|(path, _)| one_begins_the_other(path, &field.path)) {
+            let message = if *other == field.path {
+                format!("cannot infer query fields to set, path '{other}' is matched twice")
+            } else {
+                format!("cannot infer query fields to set, both paths '{}' and '{other}' are matched", field.path)
+            };
+            return Err(Error::new(Code::NOT_SINGLE_VALUE_FIELD, message).at(field.path.as_str()));
+        }
+        found.push((field.path.clone(), value.to_owned()));
+    }
+    Ok(found)
+}
+
+fn one_begins_the_other(a: &Path, b: &Path) -> bool {
+    a.parts().iter().zip(b.parts()).all(|(a, b)| a.name() == b.name())
+}

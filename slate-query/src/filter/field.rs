@@ -1,0 +1,140 @@
+use std::{ops::ControlFlow, sync::Arc};
+
+use super::operator::{Cost, Operator, Reach};
+use crate::{
+    path::{End, Found, Path, Step},
+    raw::{Doc, Kind, Value},
+};
+
+/// An operator asked of a path.
+///
+/// A document satisfies it where one of the values that the path leads to does: through arrays in the middle of the
+/// path, and where the path ends in an array, each of its elements and then the array itself.
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub(super) path: Path,
+    pub(super) operator: Arc<dyn Operator>,
+    pub(super) sense: Sense,
+    reach: Reach,
+    missing: bool,
+}
+
+/// Whether a condition asks that an operator holds or that it does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sense {
+    Holds,
+    Fails,
+}
+
+impl Field {
+    pub(super) fn new(path: Path, operator: impl Operator + 'static) -> Self {
+        let (reach, missing) = (operator.reach(), operator.holds_missing());
+        Self { path, operator: Arc::new(operator), sense: Sense::Holds, reach, missing }
+    }
+
+    /// The same operator, asked not to hold.
+    pub(super) fn fails(self) -> Self {
+        Self { sense: Sense::Fails, ..self }
+    }
+
+    pub(super) fn cost(&self) -> Cost {
+        self.operator.cost()
+    }
+
+    /// Whether a missing field satisfies the operator.
+    pub(super) fn holds_missing(&self) -> bool {
+        self.missing
+    }
+
+    /// The name that the path begins with, as bytes.
+    #[inline]
+    pub(super) fn first(&self) -> &[u8] {
+        self.path.parts().first().map_or(&[], |part| part.name().as_bytes())
+    }
+
+    pub(super) fn matches(&self, doc: Doc<'_>) -> bool {
+        self.matches_from(self.path.parts().first().and_then(|part| doc.get(part.name())))
+    }
+
+    /// Whether a document matches whose field of the path's first name holds `first`.
+    #[inline]
+    pub(super) fn matches_from(&self, first: Option<Value<'_>>) -> bool {
+        self.holds_from(first) == (self.sense == Sense::Holds)
+    }
+
+    /// Whether the value satisfies it as an element of an array does: taken as it is, the path set aside.
+    pub(super) fn matches_value(&self, value: Value<'_>) -> bool {
+        self.operator.holds(value) == (self.sense == Sense::Holds)
+    }
+
+    #[inline]
+    fn holds_from(&self, first: Option<Value<'_>>) -> bool {
+        match (self.path.parts(), first) {
+            ([_], None) => self.missing,
+            ([_], Some(value)) => self.holds_below(value),
+            _ => self
+                .path
+                .walk_from(first, &mut |end| {
+                    if self.holds_at(end) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })
+                .is_break(),
+        }
+    }
+
+    fn holds_at(&self, end: End<'_>) -> bool {
+        match (end.found, end.step) {
+            (Found::Value(value), Step::Name) => self.holds_below(value),
+            (Found::Value(value), Step::Position) => self.operator.holds(value),
+            (Found::Missing, _) => self.missing,
+            (Found::Blocked, _) => false,
+        }
+    }
+
+    /// Whether the value or, of an array, an element satisfies the operator.
+    #[inline]
+    fn holds_below(&self, value: Value<'_>) -> bool {
+        if value.kind() == Kind::Array && self.reach == Reach::Elements {
+            let array = Doc::new(value.bytes());
+            array.values().any(|element| self.operator.holds(element)) || self.operator.holds(value)
+        } else {
+            self.operator.holds(value)
+        }
+    }
+
+    /// The array position at which the operator holds, where it does and an array was gone through.
+    pub(super) fn position(&self, doc: Doc<'_>) -> Option<usize> {
+        first_position(&self.path, doc, self.reach, &mut |value| {
+            self.operator.holds(value).then(|| self.operator.position(value))
+        })
+    }
+}
+
+/// The position of the first value along `path` for which `holds` gives an answer: the outermost position on the way,
+/// or else the one that the answer names.
+pub(super) fn first_position(
+    path: &Path,
+    doc: Doc<'_>,
+    reach: Reach,
+    holds: &mut impl FnMut(Value<'_>) -> Option<Option<usize>>,
+) -> Option<usize> {
+    let mut position = None;
+    let _ = path.walk(doc, &mut |end| {
+        let Found::Value(value) = end.found else { return ControlFlow::Continue(()) };
+        if let (Some(array), Reach::Elements, Step::Name) = (value.as_array(), reach, end.step) {
+            for (index, element) in array.values().enumerate() {
+                if holds(element).is_some() {
+                    position = end.position.or(Some(index));
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        match holds(value) {
+            Some(inner) => {
+                position = end.position.or(inner);
+                ControlFlow::Break(())
+            }
+            None => ControlFlow::Continue(()),
+        }
+    });
+    position
+}

@@ -1,0 +1,128 @@
+use super::super::{
+    Node,
+    bounds::Bounds,
+    operator::{Operator, Rank},
+    parse::Clause,
+};
+use crate::{
+    Result,
+    interval::IntervalSet,
+    order::{self, bracket},
+    path::Path,
+    raw::{Kind, OwnedValue, Value, Writer},
+};
+
+/// `$eq`: the value is equal to the operand, in BSON's order. A missing field equals null.
+#[derive(Clone, Debug)]
+pub(super) struct Equal {
+    operand: OwnedValue,
+}
+
+impl Equal {
+    pub(super) fn new(operand: Value<'_>) -> Self {
+        Self { operand: operand.to_owned() }
+    }
+}
+
+/// Whether two values are equal, by their bytes where that settles it.
+#[inline]
+pub(super) fn equal(a: Value<'_>, b: Value<'_>) -> bool {
+    if a.kind() == b.kind() {
+        // Of these types, equal values have equal bytes; of the others, unequal bytes may still be equal values.
+        a.bytes() == b.bytes() || !has_one_spelling(a.kind()) && order::equal(a, b)
+    } else {
+        bracket(a.kind()) == bracket(b.kind()) && order::equal(a, b)
+    }
+}
+
+#[inline]
+fn has_one_spelling(kind: Kind) -> bool {
+    match kind {
+        Kind::String
+        | Kind::ObjectId
+        | Kind::Boolean
+        | Kind::DateTime
+        | Kind::Int32
+        | Kind::Int64
+        | Kind::Timestamp
+        | Kind::Symbol
+        | Kind::Code => true,
+        Kind::Double
+        | Kind::Document
+        | Kind::Array
+        | Kind::Binary
+        | Kind::Undefined
+        | Kind::Null
+        | Kind::Regex
+        | Kind::DbPointer
+        | Kind::CodeWithScope
+        | Kind::Decimal128
+        | Kind::MaxKey
+        | Kind::MinKey => false,
+    }
+}
+
+impl Operator for Equal {
+    #[inline]
+    fn holds(&self, value: Value<'_>) -> bool {
+        equal(value, self.operand.as_value())
+    }
+
+    fn holds_missing(&self) -> bool {
+        self.operand.as_value().kind() == Kind::Null
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds::equal(self.operand.as_value())
+    }
+
+    fn outside(&self, path: &Path) -> Option<IntervalSet> {
+        let null = self.operand.as_value().kind() == Kind::Null;
+        // Further down, a null key may stand for a place that a filter does not see.
+        (null && path.parts().len() == 1 && !path.has_position()).then(|| self.bounds().intervals.complement())
+    }
+
+    fn equality(&self) -> Option<Value<'_>> {
+        Some(self.operand.as_value())
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::Equal
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.append(b"$eq", self.operand.as_value());
+    }
+}
+
+pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
+    node(clause).map(Some)
+}
+
+pub(super) fn not_equal(clause: Clause<'_>) -> Result<Option<Node>> {
+    if clause.operand.kind() == Kind::Regex {
+        return Err(clause.refuse("Can't have regex as arg to $ne."));
+    }
+    node(clause).map(|node| Some(node.negated()))
+}
+
+/// A bare value in a filter: a regular expression to match, or a value to equal.
+pub(in super::super) fn implicit(clause: Clause<'_>) -> Result<Node> {
+    if clause.operand.kind() == Kind::Regex {
+        return super::regex::of_value(clause);
+    }
+    node(clause)
+}
+
+pub(super) fn node(clause: Clause<'_>) -> Result<Node> {
+    refuse_undefined(clause)?;
+    Ok(Node::field(clause.path, Equal::new(clause.operand)))
+}
+
+/// MongoDB compares nothing to undefined.
+pub(super) fn refuse_undefined(clause: Clause<'_>) -> Result<()> {
+    if clause.operand.kind() == Kind::Undefined {
+        return Err(clause.refuse("cannot compare to undefined"));
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+use super::super::{
+    Node,
+    bounds::{Bounds, encode},
+    operator::{Operator, Rank},
+    parse::{Clause, truth},
+};
+use crate::{
+    Result,
+    interval::{Interval, IntervalSet},
+    path::Path,
+    raw::{Kind, Value, Writer},
+};
+
+/// `$exists`: there is a value, be it null.
+#[derive(Clone, Copy, Debug)]
+struct Exists;
+
+impl Operator for Exists {
+    fn holds(&self, _value: Value<'_>) -> bool {
+        true
+    }
+
+    fn holds_any_value(&self) -> bool {
+        true
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds::unknown()
+    }
+
+    fn outside(&self, path: &Path) -> Option<IntervalSet> {
+        // A missing field has the key of null.
+        (!path.has_position()).then(|| Interval::point(encode(Value::NULL)).into())
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::Exists
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.append(b"$exists", Value::new(Kind::Boolean, &[1]));
+    }
+}
+
+pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
+    let exists = Node::field(clause.path, Exists);
+    Ok(Some(if truth(clause.operand) { exists } else { exists.negated() }))
+}

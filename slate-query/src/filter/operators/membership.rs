@@ -1,0 +1,125 @@
+use super::{
+    super::{
+        Node,
+        bounds::Bounds,
+        operator::{Cost, Operator, Rank},
+        parse::{Clause, is_operators},
+        pattern::Pattern,
+    },
+    equal::equal,
+    regex::pattern_bounds,
+};
+use crate::{
+    Result,
+    interval::IntervalSet,
+    order,
+    path::Path,
+    raw::{Doc, Kind, OwnedValue, Value, Writer},
+};
+
+/// `$in`: the value is equal to one of the operands or matches one of their regular expressions.
+#[derive(Clone, Debug)]
+struct Membership {
+    /// In BSON's order, each once.
+    values: Vec<OwnedValue>,
+    patterns: Vec<Pattern>,
+}
+
+/// Up to so many operands are asked one by one, which is quicker than to search among them.
+const FEW: usize = 4;
+
+impl Membership {
+    fn has_null(&self) -> bool {
+        self.values.iter().any(|value| value.as_value().kind() == Kind::Null)
+    }
+}
+
+impl Operator for Membership {
+    fn holds(&self, value: Value<'_>) -> bool {
+        let among = if self.values.len() <= FEW {
+            self.values.iter().any(|operand| equal(value, operand.as_value()))
+        } else {
+            self.values.binary_search_by(|operand| order::compare(operand.as_value(), value)).is_ok()
+        };
+        among || self.patterns.iter().any(|pattern| pattern.matches(value))
+    }
+
+    fn holds_missing(&self) -> bool {
+        self.has_null()
+    }
+
+    fn bounds(&self) -> Bounds {
+        let values = self.values.iter().map(|value| Bounds::equal(value.as_value()));
+        let patterns = self.patterns.iter().map(pattern_bounds);
+        let mut exact = super::super::Exactness::Always;
+        let mut intervals = Vec::new();
+        for bounds in values.chain(patterns) {
+            exact = exact.min(bounds.exact);
+            intervals.extend(bounds.intervals.iter().cloned());
+        }
+        Bounds { intervals: IntervalSet::from(intervals), exact }
+    }
+
+    fn outside(&self, path: &Path) -> Option<IntervalSet> {
+        let known = |value: &OwnedValue| value.as_value().kind() != Kind::Array;
+        // As for one null: further down, a null key may stand for a place that a filter does not see.
+        let simple = path.parts().len() == 1 && !path.has_position();
+        let all_known = self.patterns.is_empty() && self.values.iter().all(known);
+        (self.has_null() && simple && all_known).then(|| self.bounds().intervals.complement())
+    }
+
+    /// One operand is what `$eq` would ask.
+    fn equality(&self) -> Option<Value<'_>> {
+        match (self.values.as_slice(), self.patterns.as_slice()) {
+            ([only], []) => Some(only.as_value()),
+            _ => None,
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        if self.patterns.is_empty() { Cost::Cheap } else { Cost::Dear }
+    }
+
+    fn rank(&self) -> Rank {
+        if self.equality().is_some() { Rank::Equal } else { Rank::In }
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.open_array(b"$in");
+        for (index, value) in self.values.iter().enumerate() {
+            out.append(index.to_string().as_bytes(), value.as_value());
+        }
+        for (index, pattern) in self.patterns.iter().enumerate() {
+            let index = self.values.len() + index;
+            out.append(index.to_string().as_bytes(), pattern.to_value().as_value());
+        }
+        out.close();
+    }
+}
+
+pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
+    let operands = clause.operand.as_array().ok_or_else(|| clause.refuse(format!("{} needs an array", clause.name)))?;
+    membership(clause, operands).map(|operator| Some(Node::field(clause.path, operator)))
+}
+
+pub(super) fn none_of(clause: Clause<'_>) -> Result<Option<Node>> {
+    Ok(parse(clause)?.map(Node::negated))
+}
+
+fn membership(clause: Clause<'_>, operands: Doc<'_>) -> Result<Membership> {
+    let mut values = Vec::new();
+    let mut patterns = Vec::new();
+    for operand in operands.values() {
+        if is_operators(operand) {
+            return Err(clause.refuse("cannot nest $ under $in"));
+        }
+        match operand.kind() {
+            Kind::Undefined => return Err(clause.refuse("InMatchExpression equality cannot be undefined")),
+            Kind::Regex => patterns.push(Pattern::of_value(operand).map_err(|error| clause.locate(error))?),
+            _ => values.push(operand.to_owned()),
+        }
+    }
+    values.sort_by(|a, b| order::compare(a.as_value(), b.as_value()));
+    values.dedup_by(|a, b| order::equal(a.as_value(), b.as_value()));
+    Ok(Membership { values, patterns })
+}

@@ -1,0 +1,20 @@
+use super::{
+    super::{
+        Node,
+        parse::{self, Clause},
+    },
+    regex,
+};
+use crate::{Result, raw::Kind};
+
+/// `$not`: the operators, taken together, do not hold of the path.
+pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
+    if clause.operand.kind() == Kind::Regex {
+        return regex::of_value(clause).map(|node| Some(node.negated()));
+    }
+    let operators = clause.operand.as_document().ok_or_else(|| clause.refuse("$not needs a regex or a document"))?;
+    if operators.is_empty() {
+        return Err(clause.refuse("$not cannot be empty"));
+    }
+    parse::field_operators(clause.path, operators, clause.scope).map(|node| Some(node.negated()))
+}

@@ -1,0 +1,94 @@
+use super::super::{
+    Node,
+    bounds::{Bounds, of_bracket},
+    operator::{Cost, Operator, Rank},
+    parse::Clause,
+    pattern::Pattern,
+};
+use crate::{
+    Code, Result, key,
+    order::Bracket,
+    raw::{Kind, Value, Writer},
+};
+
+/// `$regex`: the value is a string that the pattern finds a match in, or the same regular expression.
+#[derive(Clone, Debug)]
+struct Regex(Pattern);
+
+impl Operator for Regex {
+    fn holds(&self, value: Value<'_>) -> bool {
+        self.0.matches(value)
+    }
+
+    fn bounds(&self) -> Bounds {
+        pattern_bounds(&self.0)
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::Dear
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::Regex
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.append(b"$regex", self.0.to_value().as_value());
+    }
+}
+
+/// Strings that begin as every match must, and regular expressions.
+pub(super) fn pattern_bounds(pattern: &Pattern) -> Bounds {
+    let strings = match pattern.prefix() {
+        Some(prefix) => key::prefix_interval(prefix.as_bytes()).into(),
+        None => of_bracket(Bracket::String),
+    };
+    Bounds::loose(strings.union(&of_bracket(Bracket::Regex)))
+}
+
+/// A BSON regular expression in a filter.
+pub(super) fn of_value(clause: Clause<'_>) -> Result<Node> {
+    let pattern = Pattern::of_value(clause.operand).map_err(|error| clause.locate(error))?;
+    Ok(Node::field(clause.path, Regex(pattern)))
+}
+
+/// `$regex`, with the `$options` beside it.
+pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
+    let mut source: &[u8] = &[];
+    let mut options: &[u8] = &[];
+    let twice = |code| clause.refuse_with(Code(code), "options set in both $regex and $options");
+    for element in clause.siblings.elements() {
+        match (element.name, element.value.kind()) {
+            (b"$regex", Kind::String) => source = element.value.text().unwrap_or_default(),
+            (b"$regex", Kind::Regex) => {
+                let (pattern, flags) = element.value.as_regex().unwrap_or_default();
+                source = pattern;
+                if !flags.is_empty() {
+                    if !options.is_empty() {
+                        return Err(twice(51074));
+                    }
+                    options = flags;
+                }
+            }
+            (b"$regex", _) => return Err(clause.refuse("$regex has to be a string")),
+            (b"$options", Kind::String) => {
+                if !options.is_empty() {
+                    return Err(twice(51075));
+                }
+                options = element.value.text().unwrap_or_default();
+            }
+            (b"$options", _) => return Err(clause.refuse("$options has to be a string")),
+            _ => {}
+        }
+    }
+    let pattern = Pattern::new(source, options).map_err(|error| clause.locate(error))?;
+    Ok(Some(Node::field(clause.path, Regex(pattern))))
+}
+
+/// `$options` say something with `$regex` beside them only.
+pub(super) fn options(clause: Clause<'_>) -> Result<Option<Node>> {
+    match clause.siblings.get("$regex") {
+        Some(_) => Ok(None),
+        None => Err(clause.refuse("$options needs a $regex")),
+    }
+}

@@ -1,0 +1,134 @@
+use super::super::{
+    Exactness, Node,
+    bounds::{Bounds, encode, of_kind},
+    operator::{Operator, Rank},
+    parse::{Clause, integer},
+};
+use crate::{
+    Code, Error, Result,
+    interval::{Interval, IntervalSet},
+    order::bracket,
+    raw::{Kind, Value, Writer},
+};
+
+/// `$type`: the value is of one of the types.
+#[derive(Clone, Debug)]
+struct Types(Vec<Kind>);
+
+/// Every type, and its number in `$type` where that is not the format's own.
+const KINDS: [Kind; 21] = [
+    Kind::Double,
+    Kind::String,
+    Kind::Document,
+    Kind::Array,
+    Kind::Binary,
+    Kind::Undefined,
+    Kind::ObjectId,
+    Kind::Boolean,
+    Kind::DateTime,
+    Kind::Null,
+    Kind::Regex,
+    Kind::DbPointer,
+    Kind::Code,
+    Kind::Symbol,
+    Kind::CodeWithScope,
+    Kind::Int32,
+    Kind::Timestamp,
+    Kind::Int64,
+    Kind::Decimal128,
+    Kind::MaxKey,
+    Kind::MinKey,
+];
+
+/// The number by which `$type` names a type: the format's byte, but for MinKey.
+fn number_of(kind: Kind) -> i64 {
+    if kind == Kind::MinKey { -1 } else { i64::from(kind.byte()) }
+}
+
+impl Operator for Types {
+    fn holds(&self, value: Value<'_>) -> bool {
+        self.0.contains(&value.kind())
+    }
+
+    fn bounds(&self) -> Bounds {
+        if self.0.contains(&Kind::Array) {
+            return Bounds::unknown();
+        }
+        let mut bounds = Bounds::exact(IntervalSet::empty());
+        for &kind in &self.0 {
+            bounds = bounds.or(match kind {
+                // Null's key stands for missing fields too, undefined's for empty arrays.
+                Kind::Null | Kind::Undefined => Bounds::loose(Interval::point(encode(Value::new(kind, &[])))),
+                _ => {
+                    let class = bracket(kind);
+                    let whole = KINDS.iter().all(|other| bracket(*other) != class || self.0.contains(other));
+                    let exact = if whole { Exactness::Always } else { Exactness::Never };
+                    Bounds { intervals: of_kind(kind), exact }
+                }
+            });
+        }
+        bounds
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::Type
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.open_array(b"$type");
+        for (index, kind) in self.0.iter().enumerate() {
+            let number = number_of(*kind).to_le_bytes();
+            out.append(index.to_string().as_bytes(), Value::new(Kind::Int64, &number));
+        }
+        out.close();
+    }
+}
+
+pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
+    let mut kinds = Vec::new();
+    match clause.operand.as_array() {
+        Some(names) => names.values().try_for_each(|name| add(name, &mut kinds)),
+        None => add(clause.operand, &mut kinds),
+    }
+    .map_err(|error| clause.locate(error))?;
+    if kinds.is_empty() {
+        let message = format!("{} must match at least one type", clause.path);
+        return Err(clause.refuse_with(Code::FAILED_TO_PARSE, message));
+    }
+    kinds.sort_by_key(|kind| number_of(*kind));
+    kinds.dedup();
+    Ok(Some(Node::field(clause.path, Types(kinds))))
+}
+
+/// Adds the types that one operand names.
+fn add(name: Value<'_>, kinds: &mut Vec<Kind>) -> Result<()> {
+    let refuse = |message: String| Err(Error::new(Code::BAD_VALUE, message));
+    if let Some(alias) = name.as_str() {
+        if alias == "number" {
+            kinds.extend(KINDS.iter().filter(|kind| kind.is_number()));
+            return Ok(());
+        }
+        return match KINDS.iter().find(|kind| kind.alias() == alias) {
+            Some(kind) => {
+                kinds.push(*kind);
+                Ok(())
+            }
+            None if alias == "missing" => refuse(
+                "'missing' is not a legal type name. To query for non-existence of a field, use {$exists:false}."
+                    .into(),
+            ),
+            None => refuse(format!("Unknown type name alias: {alias}")),
+        };
+    }
+    if !name.kind().is_number() {
+        return Err(Error::new(Code::TYPE_MISMATCH, "type must be represented as a number or a string"));
+    }
+    let kind = integer(name).ok().and_then(|number| KINDS.iter().find(|kind| number_of(**kind) == number));
+    match kind {
+        Some(kind) => {
+            kinds.push(*kind);
+            Ok(())
+        }
+        None => refuse(format!("Invalid numerical type code: {name:?}")),
+    }
+}

@@ -1,0 +1,133 @@
+use std::fmt::Write;
+
+use super::{
+    escape::{self, Escape},
+    invalid,
+    translate::Input,
+};
+use crate::Result;
+
+/// The POSIX names of classes that PCRE knows, and the engine with it.
+const POSIX: [&str; 14] = [
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word",
+    "xdigit",
+];
+
+/// A member of a class.
+enum Member {
+    Char(char),
+    /// A class within the class, in the engine's notation.
+    Class(String),
+}
+
+/// Translates a class of characters, behind its opening bracket.
+///
+/// Every character is written by its number: the engine gives meaning to some that PCRE takes as they are.
+pub(super) fn translate(input: &mut Input<'_>, out: &mut String) -> Result<()> {
+    if posix(&mut input.copy(), ":]").is_some() {
+        return Err(invalid("POSIX named classes are supported only within a class"));
+    }
+    out.push('[');
+    if input.eat("^") {
+        out.push('^');
+    }
+    let mut first = true;
+    let mut quoted = false;
+    loop {
+        if !first && !quoted && input.eat("]") {
+            break;
+        }
+        if input.eat(if quoted { "\\E" } else { "\\Q" }) {
+            quoted = !quoted;
+            continue;
+        }
+        if !quoted && input.eat("\\E") {
+            continue;
+        }
+        match member(input, quoted)? {
+            Member::Class(class) => out.push_str(&class),
+            Member::Char(low) => {
+                push(low, out);
+                let range = !quoted && input.ahead("-") && !input.ahead("-]");
+                if range && input.eat("-") {
+                    match member(input, quoted)? {
+                        Member::Char(high) if low <= high => {
+                            out.push('-');
+                            push(high, out);
+                        }
+                        Member::Char(_) => return Err(invalid("range out of order in character class")),
+                        // A class ends no range: the hyphen stands for itself.
+                        Member::Class(class) => {
+                            push('-', out);
+                            out.push_str(&class);
+                        }
+                    }
+                }
+            }
+        }
+        first = false;
+    }
+    out.push(']');
+    Ok(())
+}
+
+fn push(char: char, out: &mut String) {
+    let _ = write!(out, "\\x{{{:x}}}", u32::from(char));
+}
+
+fn member(input: &mut Input<'_>, quoted: bool) -> Result<Member> {
+    let char = input.next().ok_or_else(|| invalid("missing terminating ] for character class"))?;
+    match char {
+        _ if quoted => Ok(Member::Char(char)),
+        '[' if input.ahead(":") => match posix(input, ":]") {
+            Some(name) => {
+                let known = POSIX.contains(&name.trim_start_matches('^'));
+                let class = known.then(|| Member::Class(format!("[:{name}:]")));
+                class.ok_or_else(|| invalid("unknown POSIX class name"))
+            }
+            None => Ok(Member::Char('[')),
+        },
+        '[' if input.ahead(".") || input.ahead("=") => {
+            let end = if input.ahead(".") { ".]" } else { "=]" };
+            match posix(&mut input.copy(), end) {
+                Some(_) => Err(invalid("POSIX collating elements are not supported")),
+                None => Ok(Member::Char('[')),
+            }
+        }
+        '\\' => escaped(input),
+        _ => Ok(Member::Char(char)),
+    }
+}
+
+/// The name in a POSIX class behind its first bracket: letters, perhaps negated, between the signs.
+fn posix<'s>(input: &mut Input<'s>, end: &str) -> Option<&'s str> {
+    let sign = end.chars().next()?;
+    let mut ahead = input.copy();
+    let name = (ahead.next() == Some(sign)).then(|| ahead.until(end)).flatten()?;
+    let letters = name.trim_start_matches('^').bytes().all(|byte| byte.is_ascii_alphabetic());
+    if !letters {
+        return None;
+    }
+    *input = ahead;
+    Some(name)
+}
+
+fn escaped(input: &mut Input<'_>) -> Result<Member> {
+    Ok(match escape::read(input)? {
+        Escape::Literal(char) => Member::Char(char),
+        Escape::Class(class) => Member::Class(format!("[{class}]")),
+        Escape::Property(property) => Member::Class(property),
+        Escape::Other('b') => Member::Char('\u{8}'),
+        // In a class, digits are octal: there are no groups to refer to.
+        Escape::Other(digit @ '1'..='7') => {
+            let rest = input.digits(8, 2);
+            match escape::code_point(&format!("{digit}{rest}"), 8)? {
+                Escape::Literal(char) => Member::Char(char),
+                _ => return Err(invalid("malformed octal escape")),
+            }
+        }
+        Escape::Other(other) => {
+            return Err(invalid(&format!("escape sequence \\{other} is invalid in character class")));
+        }
+    })
+}

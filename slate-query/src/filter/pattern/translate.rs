@@ -1,0 +1,425 @@
+use std::fmt::Write;
+
+use super::{class, escape, invalid, needs_pcre};
+use crate::Result;
+
+/// A pattern in the engine's notation.
+pub(super) struct Translated {
+    pub(super) pattern: String,
+    /// What every match begins with, where the pattern is anchored at the start of the text.
+    pub(super) prefix: Option<Box<str>>,
+}
+
+/// Translates a pattern from PCRE's notation.
+///
+/// # Errors
+/// 51091 for what the engine cannot do, by name, and for what is no pattern in either notation.
+pub(super) fn translate(source: &str, options: &str) -> Result<Translated> {
+    let has = |flag| options.contains(flag);
+    let modes = Modes { multiline: has('m'), extended: has('x') };
+    let mut translator = Translator {
+        input: Input::new(source),
+        out: String::with_capacity(source.len() + 16),
+        modes,
+        outer: Vec::new(),
+        last: Last::Nothing,
+        prefix: Prefix::new(has('i')),
+    };
+    for flag in ['i', 's'].into_iter().filter(|&flag| has(flag)) {
+        let _ = write!(translator.out, "(?{flag})");
+    }
+    translator.run()?;
+    Ok(Translated { pattern: translator.out, prefix: translator.prefix.finish() })
+}
+
+/// The modes that the translation itself carries out; the engine has the others.
+#[derive(Clone, Copy)]
+struct Modes {
+    multiline: bool,
+    extended: bool,
+}
+
+/// What stands before the place that is being read, as a quantifier sees it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Nothing,
+    Item,
+    Quantifier,
+}
+
+struct Translator<'s> {
+    input: Input<'s>,
+    out: String,
+    modes: Modes,
+    /// The modes outside the groups that are open.
+    outer: Vec<Modes>,
+    last: Last,
+    prefix: Prefix,
+}
+
+/// The end of the text, or just before a newline that ends it.
+const END: &str = r"(?:\n?\z)";
+
+impl Translator<'_> {
+    fn run(&mut self) -> Result<()> {
+        while self.input.eat("(*UTF8)") || self.input.eat("(*UTF)") {}
+        while let Some(char) = self.input.next() {
+            match char {
+                '\\' => self.escape()?,
+                '[' => {
+                    class::translate(&mut self.input, &mut self.out)?;
+                    self.item();
+                }
+                '(' => self.group()?,
+                ')' => {
+                    self.modes = self.outer.pop().ok_or_else(|| invalid("unmatched closing parenthesis"))?;
+                    self.out.push(')');
+                    self.item();
+                }
+                '|' => {
+                    self.out.push('|');
+                    self.last = Last::Nothing;
+                    self.prefix.alternative(self.outer.is_empty());
+                }
+                '^' if self.modes.multiline => self.assertion("(?m:^)"),
+                '^' => {
+                    self.assertion(r"\A");
+                    self.prefix.anchor();
+                }
+                '$' if self.modes.multiline => self.assertion("(?m:$)"),
+                '$' => self.assertion(END),
+                '.' => {
+                    self.out.push('.');
+                    self.item();
+                }
+                '*' | '+' | '?' => self.quantifier(char.encode_utf8(&mut [0; 4]))?,
+                '{' => match self.input.counted() {
+                    Some(counted) => self.quantifier(&counted)?,
+                    None => self.literal('{'),
+                },
+                '#' if self.modes.extended => while self.input.next().is_some_and(|char| char != '\n') {},
+                space if self.modes.extended && is_pattern_space(space) => {}
+                literal => self.literal(literal),
+            }
+        }
+        if self.outer.is_empty() { Ok(()) } else { Err(invalid("missing closing parenthesis")) }
+    }
+
+    fn item(&mut self) {
+        self.last = Last::Item;
+        self.prefix.stop();
+    }
+
+    fn assertion(&mut self, assertion: &str) {
+        self.out.push_str(assertion);
+        self.item();
+    }
+
+    fn literal(&mut self, char: char) {
+        escape::push_literal(char, &mut self.out);
+        self.last = Last::Item;
+        self.prefix.literal(char);
+    }
+
+    fn quantifier(&mut self, quantifier: &str) -> Result<()> {
+        match (self.last, quantifier) {
+            (Last::Nothing, _) => return Err(invalid("quantifier does not follow a repeatable item")),
+            (Last::Quantifier, "+") => return Err(needs_pcre("a possessive quantifier")),
+            (Last::Quantifier, "?") => {
+                self.out.push('?');
+                self.last = Last::Item;
+                return Ok(());
+            }
+            (Last::Item | Last::Quantifier, _) => {}
+        }
+        self.out.push_str(quantifier);
+        self.prefix.quantifier(quantifier);
+        self.last = Last::Quantifier;
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Result<()> {
+        if self.input.eat("Q") {
+            while !self.input.is_empty() && !self.input.eat("\\E") {
+                if let Some(char) = self.input.next() {
+                    self.literal(char);
+                }
+            }
+            return Ok(());
+        }
+        match escape::read(&mut self.input)? {
+            escape::Escape::Literal(char) => self.literal(char),
+            escape::Escape::Class(class) => {
+                let _ = write!(self.out, "(?-i:[{class}])");
+                self.item();
+            }
+            escape::Escape::Property(property) => {
+                self.out.push_str(&property);
+                self.item();
+            }
+            escape::Escape::Other('A' | 'G') => {
+                self.assertion(r"\A");
+                self.prefix.anchor();
+            }
+            escape::Escape::Other('z') => self.assertion(r"\z"),
+            escape::Escape::Other('Z') => self.assertion(END),
+            escape::Escape::Other('b') => self.assertion(r"(?-u:\b)"),
+            escape::Escape::Other('B') => self.assertion(r"(?-u:\B)"),
+            escape::Escape::Other('R') => self.assertion(r"(?:\r\n|[\n\x0b\f\r\x{85}\x{2028}\x{2029}])"),
+            escape::Escape::Other('N') => self.assertion(r"[^\n]"),
+            escape::Escape::Other('E') => {}
+            escape::Escape::Other('k' | 'g' | '1'..='9') => return Err(needs_pcre("a back-reference")),
+            escape::Escape::Other(other @ ('K' | 'X' | 'C')) => return Err(needs_pcre(&format!("\\{other}"))),
+            escape::Escape::Other(other) => {
+                return Err(invalid(&format!("unrecognized character follows \\: {other}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// What follows an opening parenthesis.
+    fn group(&mut self) -> Result<()> {
+        self.prefix.stop();
+        if self.input.eat("*") {
+            return Err(needs_pcre("a verb such as (*COMMIT)"));
+        }
+        if !self.input.eat("?") {
+            return self.open();
+        }
+        let named = self.input.eat("P<") || self.input.eat("'");
+        if named || self.input.peek() == Some('<') && !self.input.ahead("<=") && !self.input.ahead("<!") {
+            // The matches of groups are of no use here, nor are their names.
+            let (_, quoted) = (self.input.eat("<"), '\'');
+            loop {
+                match self.input.next() {
+                    Some('>') => break,
+                    Some(char) if char == quoted => break,
+                    Some(char) if char.is_alphanumeric() || char == '_' => {}
+                    _ => return Err(invalid("syntax error in subpattern name")),
+                }
+            }
+            return self.open();
+        }
+        let refused = [
+            ("=", "lookahead"),
+            ("!", "lookahead"),
+            ("<=", "lookbehind"),
+            ("<!", "lookbehind"),
+            (">", "an atomic group"),
+            ("|", "a branch reset group"),
+            ("(", "a conditional group"),
+            ("P=", "a back-reference"),
+            ("P>", "recursion"),
+            ("&", "recursion"),
+            ("R", "recursion"),
+            ("+", "recursion"),
+            ("C", "a callout"),
+        ];
+        if let Some((_, construct)) = refused.iter().find(|(start, _)| self.input.ahead(start)) {
+            return Err(needs_pcre(construct));
+        }
+        if self.input.peek().is_some_and(|char| char.is_ascii_digit()) {
+            return Err(needs_pcre("recursion"));
+        }
+        if self.input.eat("#") {
+            while self.input.next().ok_or_else(|| invalid("missing ) after (?# comment"))? != ')' {}
+            return Ok(());
+        }
+        self.flags()
+    }
+
+    /// Modes set inside a pattern: `(?i)` for the rest of the group, `(?i:…)` for a group of its own.
+    fn flags(&mut self) -> Result<()> {
+        let outer = self.modes;
+        let (mut on, mut off, mut value) = (String::new(), String::new(), true);
+        loop {
+            match self.input.next().ok_or_else(|| invalid("missing closing parenthesis"))? {
+                '-' => value = false,
+                '^' => {
+                    self.modes = Modes { multiline: false, extended: false };
+                    off.push_str("is");
+                }
+                'm' => self.modes.multiline = value,
+                'x' => self.modes.extended = value,
+                flag @ ('i' | 's' | 'U') => {
+                    off.retain(|other| other != flag);
+                    if value { on.push(flag) } else { off.push(flag) }
+                }
+                'J' | 'n' => {}
+                end @ (')' | ':') => {
+                    let flags = if off.is_empty() { on } else { format!("{on}-{off}") };
+                    if end == ')' {
+                        // The engine takes no empty list of flags.
+                        if !flags.is_empty() {
+                            let _ = write!(self.out, "(?{flags})");
+                        }
+                        self.last = Last::Nothing;
+                    } else {
+                        let _ = write!(self.out, "(?{flags}:");
+                        self.outer.push(outer);
+                        self.last = Last::Nothing;
+                    }
+                    return Ok(());
+                }
+                _ => return Err(invalid("unrecognized character after (? or (?-")),
+            }
+        }
+    }
+
+    fn open(&mut self) -> Result<()> {
+        self.out.push_str("(?:");
+        self.outer.push(self.modes);
+        self.last = Last::Nothing;
+        Ok(())
+    }
+}
+
+/// What the extended mode passes over.
+fn is_pattern_space(char: char) -> bool {
+    matches!(char, ' ' | '\t'..='\r' | '\u{85}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}')
+}
+
+/// The pattern that is left to read.
+pub(super) struct Input<'s> {
+    rest: &'s str,
+}
+
+impl<'s> Input<'s> {
+    fn new(source: &'s str) -> Self {
+        Self { rest: source }
+    }
+
+    /// The same place, to look further ahead from.
+    pub(super) fn copy(&self) -> Self {
+        Self { rest: self.rest }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(super) fn next(&mut self) -> Option<char> {
+        let mut chars = self.rest.chars();
+        let char = chars.next();
+        self.rest = chars.as_str();
+        char
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    pub(super) fn ahead(&self, text: &str) -> bool {
+        self.rest.starts_with(text)
+    }
+
+    /// Takes `text` where it comes next.
+    pub(super) fn eat(&mut self, text: &str) -> bool {
+        let rest = self.rest.strip_prefix(text);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// Takes what stands before `end`, and `end`; nothing where `end` does not come.
+    pub(super) fn until(&mut self, end: &str) -> Option<&'s str> {
+        let (inside, rest) = self.rest.split_once(end)?;
+        self.rest = rest;
+        Some(inside)
+    }
+
+    /// Takes up to `most` characters that are digits to this base.
+    pub(super) fn digits(&mut self, base: u32, most: usize) -> &'s str {
+        let length = self.rest.bytes().take(most).take_while(|byte| char::from(*byte).is_digit(base)).count();
+        let (digits, rest) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
+        self.rest = rest;
+        digits
+    }
+
+    /// Takes the rest of a counted repetition, behind its brace, and gives it whole: `{2}`, `{2,}`, `{2,3}`. Anything
+    /// else is no repetition: the brace stands for itself.
+    fn counted(&mut self) -> Option<String> {
+        let (inside, rest) = self.rest.split_once('}')?;
+        let (least, most) = inside.split_once(',').unwrap_or((inside, ""));
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if least.is_empty() || !is_number(least) || !is_number(most) {
+            return None;
+        }
+        self.rest = rest;
+        Some(format!("{{{inside}}}"))
+    }
+}
+
+/// What every match begins with, as far as it has been read.
+struct Prefix {
+    state: State,
+    text: String,
+    /// Whether the last item read is the last character of `text`.
+    open: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// At the pattern's very start.
+    Start,
+    /// Behind the anchor, with nothing but literals since.
+    Literals,
+    /// Something else has come; `text` stands.
+    Stopped,
+    /// Matches may begin otherwise.
+    None,
+}
+
+impl Prefix {
+    fn new(ignores_case: bool) -> Self {
+        Self { state: if ignores_case { State::None } else { State::Start }, text: String::new(), open: false }
+    }
+
+    /// An anchor has been read; [`Prefix::stop`] has been called for it.
+    fn anchor(&mut self) {
+        if self.state == State::Stopped && self.text.is_empty() && !self.open {
+            self.state = State::Literals;
+        }
+    }
+
+    fn literal(&mut self, char: char) {
+        match self.state {
+            State::Literals => {
+                self.text.push(char);
+                self.open = true;
+            }
+            State::Start => self.state = State::None,
+            State::Stopped | State::None => self.open = false,
+        }
+    }
+
+    /// An item has been read that is no literal.
+    fn stop(&mut self) {
+        self.open = false;
+        self.state = match self.state {
+            State::Start | State::Literals | State::Stopped => State::Stopped,
+            State::None => State::None,
+        };
+    }
+
+    fn quantifier(&mut self, quantifier: &str) {
+        if self.state == State::Literals && !self.open {
+            // The anchor itself is repeated, perhaps no times.
+            self.state = State::None;
+        } else if self.open && quantifier != "+" {
+            self.text.pop();
+        }
+        self.stop();
+    }
+
+    /// An alternative begins: outside groups, matches may begin otherwise.
+    fn alternative(&mut self, outermost: bool) {
+        self.stop();
+        if outermost {
+            self.state = State::None;
+        }
+    }
+
+    fn finish(self) -> Option<Box<str>> {
+        (self.state != State::None && !self.text.is_empty()).then(|| self.text.into())
+    }
+}

@@ -1,0 +1,62 @@
+use super::{
+    Node,
+    field::{Field, Sense, first_position},
+    node::Tree,
+    operator::{Rank, Reach},
+};
+use crate::raw::Doc;
+
+/// The array position that `$` stands for in a document that matches.
+///
+/// As MongoDB's matcher records it: each condition that holds at an array's element overwrites what the one before it
+/// recorded, in the order in which MongoDB sorts them; negations and disjunctions record nothing. A disjunction of
+/// equalities on one path counts as the `$in` that MongoDB makes of it.
+pub(super) fn of(node: &Node, doc: Doc<'_>) -> Option<usize> {
+    let mut conditions: Vec<Condition<'_>> = node.conjuncts().iter().filter_map(Condition::of).collect();
+    conditions.sort_by(|a, b| a.key().cmp(&b.key()));
+    conditions.iter().rev().find_map(|condition| condition.position(doc))
+}
+
+/// A condition that can record a position.
+enum Condition<'n> {
+    Field(&'n Field),
+    /// Equalities on one path: the first of them and all of them.
+    OneOf(&'n Field, &'n [Node]),
+}
+
+impl<'n> Condition<'n> {
+    fn of(node: &'n Node) -> Option<Self> {
+        match &node.tree {
+            Tree::Field(field) => (field.sense == Sense::Holds).then_some(Self::Field(field)),
+            Tree::Or(nodes) => {
+                let first = equality(nodes.first()?)?;
+                let same = |node| equality(node).is_some_and(|field| field.path == first.path);
+                nodes.iter().all(same).then_some(Self::OneOf(first, nodes))
+            }
+            Tree::And(_) | Tree::Not(_) => None,
+        }
+    }
+
+    fn key(&self) -> (Rank, &str) {
+        match self {
+            Self::Field(field) => (field.operator.rank(), field.path.as_str()),
+            Self::OneOf(field, _) => (Rank::In, field.path.as_str()),
+        }
+    }
+
+    fn position(&self, doc: Doc<'_>) -> Option<usize> {
+        match self {
+            Self::Field(field) => field.position(doc),
+            Self::OneOf(field, nodes) => first_position(&field.path, doc, Reach::Elements, &mut |value| {
+                nodes.iter().filter_map(equality).any(|field| field.operator.holds(value)).then_some(None)
+            }),
+        }
+    }
+}
+
+fn equality(node: &Node) -> Option<&Field> {
+    match &node.tree {
+        Tree::Field(field) => (field.sense == Sense::Holds && field.operator.equality().is_some()).then_some(field),
+        Tree::And(_) | Tree::Or(_) | Tree::Not(_) => None,
+    }
+}

@@ -12,7 +12,8 @@ pub use set::IntervalSet;
 /// A place between keys. Places are ordered, and equal, as their bytes are ([`Place::to_bytes`]).
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The bytes that the keys begin with: a whole encoded value, or a part of one.
+    /// The bytes that the keys begin with: whole encoded values, and at the end perhaps the beginning of a text's. A
+    /// beginning of another value's bytes is not one: 0xff may follow it.
     pub prefix: Vec<u8>,
     /// On which side of them.
     pub side: Side,
@@ -38,8 +39,8 @@ impl Place {
         Self { prefix: prefix.into(), side: Side::After }
     }
 
-    /// The bytes at this place: no key lies between it and them. No byte of value keys that can follow a prefix
-    /// is 0xff, which is what makes `After` expressible.
+    /// The bytes at this place: no key lies between it and them. No byte that can follow a prefix is 0xff, which is what
+    /// makes `After` expressible.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.bytes().collect()
     }

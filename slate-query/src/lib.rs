@@ -14,6 +14,9 @@ pub mod pattern;
 pub mod projection;
 pub mod raw;
 pub mod sort;
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub mod testing;
 pub mod update;
 
 pub use error::{Code, Error, Refusal, Result};

@@ -7,7 +7,23 @@ use crate::{
 /// All keys of a type class. Numbers include NaN; see [`above_nan`].
 pub fn bracket_interval(bracket: Bracket) -> Interval {
     let (low, high) = tag::of(bracket);
-    Interval::new(Place::before([low]), Place::after([high]))
+    match bracket {
+        Bracket::MinKey | Bracket::Undefined | Bracket::Null | Bracket::MaxKey => Interval::point([low]),
+        // What follows a bare tag may be 0xff, so the places are named by its neighbours, which are no tags.
+        Bracket::Number
+        | Bracket::String
+        | Bracket::Document
+        | Bracket::Array
+        | Bracket::Binary
+        | Bracket::ObjectId
+        | Bracket::Boolean
+        | Bracket::Date
+        | Bracket::Timestamp
+        | Bracket::Regex
+        | Bracket::DbPointer
+        | Bracket::Code
+        | Bracket::CodeWithScope => Interval::new(Place::after([low - 1]), Place::before([high + 1])),
+    }
 }
 
 /// The key of NaN.

@@ -17,10 +17,10 @@ pub(crate) const MAX_FIELDS: usize = 32;
 /// What a name that spells an array position stands for, within an array that has this position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Positions {
-    /// The element at that position, as it is: an array there is one value. What sorts do.
+    /// The element at that position. What sorts do.
     Alone,
-    /// The element at that position, an array there expanded, and also, in each document within the array, the field of
-    /// that name, which it lacks. Filters see both; an index that left one of them out would lose rows.
+    /// That, and also, in each document within the array, the field of that name, which it lacks. Filters see both; an
+    /// index that left one of them out would lose rows.
     AndFields,
 }
 
@@ -34,16 +34,7 @@ pub(super) enum Slot<'a> {
     /// At the document, before the name of this number.
     Open(usize),
     /// At an array, before the name of this number.
-    Array(Value<'a>, usize, Nesting),
-}
-
-/// How an array was come upon.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Nesting {
-    /// As the value of a field.
-    Field,
-    /// As another array's element, by its position.
-    Element,
+    Array(Value<'a>, usize),
 }
 
 /// Receives what is found.
@@ -100,7 +91,7 @@ impl<'p, E> Expansion<'p, '_, E> {
             if let Slot::Open(from) = *slot {
                 *slot = follow(self.parts(field), from, doc);
             }
-            if let Slot::Array(value, names, _) = *slot {
+            if let Slot::Array(value, names) = *slot {
                 self.emit.array(field, names);
                 match array {
                     None => array = Some((field, value)),
@@ -125,29 +116,27 @@ impl<'p, E> Expansion<'p, '_, E> {
         E: Emit<'a>,
     {
         let elements = Doc::new(array.bytes());
-        let mut positional = false;
+        let (mut positional, mut through) = (false, false);
         // Where each path goes on from this array by position; `Open` where it does not.
         let chosen = std::array::from_fn::<_, N, _>(|field| match slots.get(field) {
-            Some(Slot::Array(_, names, _)) => {
-                let chosen = element_at(self.parts(field), *names, elements);
+            Some(Slot::Array(_, names)) => {
+                let chosen = self.element_at(field, *names, elements);
                 positional |= chosen.is_some();
+                through |= chosen.is_none();
                 chosen.unwrap_or(Slot::Open(*names))
             }
             Some(Slot::Value(_) | Slot::Missing | Slot::Open(_)) | None => Slot::Missing,
         });
-        // An array that stands in a positional place is one value to sorts, which compare elements of the outer one.
-        let whole = self.positions == Positions::Alone
-            && slots.iter().take(self.fields.len()).any(|slot| matches!(slot, Slot::Array(_, _, Nesting::Element)));
-        let mut any = false;
+        // Where no path goes through the elements, each gives what the first gives.
+        let (mut chosen_given, mut missing_given) = (false, self.positions == Positions::Alone || !positional);
         for element in elements.values() {
-            any = true;
             let document = element.as_document();
             let mut next = slots;
             for ((field, slot), chosen) in next.iter_mut().enumerate().take(self.fields.len()).zip(chosen) {
-                let Slot::Array(_, names, _) = *slot else { continue };
+                let Slot::Array(_, names) = *slot else { continue };
                 let part = self.parts(field).get(names);
                 *slot = match (part, chosen, document) {
-                    (None, _, _) => Slot::Value(if whole { array } else { element }),
+                    (None, _, _) => Slot::Value(element),
                     (Some(_), Slot::Open(_), Some(_)) => Slot::Open(names),
                     (Some(_), Slot::Open(_), None) => Slot::Missing,
                     (Some(part), _, Some(document)) if document.get(part.name()).is_some() => {
@@ -157,8 +146,12 @@ impl<'p, E> Expansion<'p, '_, E> {
                 };
             }
             let inner = document.unwrap_or(Doc::new(&[]));
-            self.go(inner, next)?;
-            if positional && document.is_some() && self.positions == Positions::AndFields {
+            if through || !chosen_given {
+                self.go(inner, next)?;
+            }
+            chosen_given = true;
+            if document.is_some() && !missing_given {
+                missing_given = !through;
                 for ((slot, before), chosen) in next.iter_mut().zip(slots).zip(chosen) {
                     if matches!(before, Slot::Array(..)) && !matches!(chosen, Slot::Open(_)) {
                         *slot = Slot::Missing;
@@ -167,7 +160,37 @@ impl<'p, E> Expansion<'p, '_, E> {
                 self.go(inner, next)?;
             }
         }
-        if any { Ok(()) } else { self.nothing(slots) }
+        if chosen_given { Ok(()) } else { self.nothing(slots) }
+    }
+
+    /// Follows a path from an array by the position that its next name spells; `None` where it spells none, or one that
+    /// the array lacks.
+    fn element_at<'a>(&mut self, field: usize, names: usize, array: Doc<'a>) -> Option<Slot<'a>>
+    where
+        E: Emit<'a>,
+    {
+        let parts = self.parts(field);
+        let position = parts.get(names)?.position()?;
+        let element = array.values().nth(position)?;
+        let ends = names + 1 == parts.len();
+        Some(match element.as_container() {
+            None if ends => Slot::Value(element),
+            None => Slot::Missing,
+            Some(doc) if element.kind() == Kind::Document => {
+                if ends {
+                    Slot::Value(element)
+                } else {
+                    follow(parts, names + 1, doc)
+                }
+            }
+            Some(_) if !ends => Slot::Array(element, names + 1),
+            Some(nested) => {
+                // An array that a position names is one value; but an empty one sorts as every empty array does.
+                self.emit.array(field, names + 1);
+                let empty = self.positions == Positions::Alone && nested.is_empty();
+                Slot::Value(if empty { Value::UNDEFINED } else { element })
+            }
+        })
     }
 
     /// An empty array: undefined where a path ends in it, nothing where it leads on.
@@ -176,7 +199,7 @@ impl<'p, E> Expansion<'p, '_, E> {
         E: Emit<'a>,
     {
         for (field, slot) in slots.iter_mut().enumerate().take(self.fields.len()) {
-            if let Slot::Array(_, names, _) = *slot {
+            if let Slot::Array(_, names) = *slot {
                 let ends = names >= self.parts(field).len();
                 *slot = if ends { Slot::Value(Value::UNDEFINED) } else { Slot::Missing };
             }
@@ -198,28 +221,11 @@ fn follow<'a>(parts: &[Part], from: usize, doc: Doc<'a>) -> Slot<'a> {
     for (place, part) in parts.iter().enumerate().skip(from) {
         let Some(value) = doc.get(part.name()) else { return Slot::Missing };
         match value.kind() {
-            Kind::Array => return Slot::Array(value, place + 1, Nesting::Field),
+            Kind::Array => return Slot::Array(value, place + 1),
             _ if place + 1 == parts.len() => return Slot::Value(value),
             Kind::Document => doc = Doc::new(value.bytes()),
             _ => return Slot::Missing,
         }
     }
     Slot::Missing
-}
-
-/// Follows a path from an array by the position that its next name spells; `None` where it spells none, or one that the
-/// array lacks.
-fn element_at<'a>(parts: &[Part], names: usize, array: Doc<'a>) -> Option<Slot<'a>> {
-    let position = parts.get(names)?.position()?;
-    let element = array.values().nth(position)?;
-    Some(match element.kind() {
-        Kind::Array => Slot::Array(element, names + 1, Nesting::Element),
-        _ if names + 1 == parts.len() => Slot::Value(element),
-        Kind::Document => match follow(parts, names + 1, Doc::new(element.bytes())) {
-            // Found before the elements are gone into, so it counts as an element's own.
-            Slot::Open(_) => Slot::Missing,
-            slot @ (Slot::Value(_) | Slot::Missing | Slot::Array(..)) => slot,
-        },
-        _ => Slot::Missing,
-    })
 }

@@ -55,10 +55,6 @@ impl OwnedBounds {
         Self { start: bounds.start.map(Box::from), end: bounds.end.map(Box::from) }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        Bounds { start: self.start.as_deref(), end: self.end.as_deref() }.is_empty()
-    }
-
     pub(crate) fn lower(&self) -> Bound<&[u8]> {
         self.start.as_deref().map_or(Bound::Unbounded, Bound::Included)
     }

@@ -12,7 +12,8 @@ pub struct Capabilities {
     pub max_key: usize,
     /// The longest value, in bytes.
     pub max_value: usize,
-    /// The most keys that one transaction may write, where there is such a limit.
+    /// The most keys that one transaction may write, where there is such a limit; one more is
+    /// [`TooLarge`](crate::Error::TooLarge).
     pub max_transaction_keys: Option<usize>,
 }
 

@@ -181,17 +181,19 @@ impl fmt::Display for Context {
 /// Something too large to be stored, and the limit it broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
-    /// Which thing: `"key"` or `"value"`.
+    /// Which thing: `"key"`, `"value"`, or `"transaction"` where a backend limits the keys that one may write.
     pub what: &'static str,
-    /// Its size in bytes.
+    /// Its size in bytes; a transaction's, in keys.
     pub size: usize,
-    /// The most that the backend takes, in bytes.
+    /// The most that the backend takes.
     pub limit: usize,
 }
 
 impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a {} of {} bytes is over this backend's limit of {}", self.what, self.size, self.limit)
+        let Self { what, size, limit } = self;
+        let unit = if *what == "transaction" { "keys" } else { "bytes" };
+        write!(f, "a {what} of {size} {unit} is over this backend's limit of {limit}")
     }
 }
 

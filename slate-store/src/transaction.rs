@@ -61,8 +61,8 @@ pub trait Transaction: Send + 'static {
 
     /// All writes at once, or none and an error.
     ///
-    /// Under [`Durability::Sync`] it may wait for transactions that were queued before it commits, so that one trip to the
-    /// device serves them all.
+    /// Where writers take turns, a [`Sync`](Durability::Sync) commit may wait for those that queue for theirs at the time, so
+    /// that one trip to the device serves them all. So none of them may wait for this commit while its own turn lasts.
     ///
     /// # Errors
     ///

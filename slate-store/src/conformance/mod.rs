@@ -83,6 +83,7 @@ macro_rules! conformance {
             writers::a_key_made_and_deleted_again_conflicts
             writers::an_equal_value_conflicts_all_the_same
             writers::deleting_what_the_other_changed_conflicts
+            writers::random_interleavings_conflict_where_they_must
             writers::the_second_of_two_writers_gets_a_retryable_error
             writers::who_waits_for_himself_is_told_at_once
             writers::write_skew_is_prevented_by_a_guard

@@ -1,12 +1,12 @@
 //! Writers that meet: who wins, who is told, and what nobody loses.
 
-use std::thread;
+use std::{collections::BTreeMap, thread};
 
 use super::{
     Fixture,
-    tools::{A, B, LONG, NOW, all, begin, begin_serializable, commit, get, number, put, transact},
+    tools::{A, B, LONG, NOW, Random, all, begin, begin_serializable, commit, get, number, put, transact},
 };
-use crate::{Durability, Error, Isolation, Store, Transaction};
+use crate::{Bounds, Durability, Error, Isolation, Keyspace, Store, Transaction};
 
 pub fn the_second_of_two_writers_gets_a_retryable_error<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
@@ -119,7 +119,7 @@ pub fn a_key_made_and_deleted_again_conflicts<S: Store>(fixture: &Fixture<S>) {
 pub fn deleting_what_the_other_changed_conflicts<S: Store>(fixture: &Fixture<S>) {
     let delete = |transaction: &mut S::Transaction| transaction.delete(A, b"a").unwrap();
     let change = |transaction: &mut S::Transaction| transaction.put(A, b"a", b"2").unwrap();
-    let range = |transaction: &mut S::Transaction| transaction.delete_range(A, crate::Bounds::ALL).unwrap();
+    let range = |transaction: &mut S::Transaction| transaction.delete_range(A, Bounds::ALL).unwrap();
     for others in [delete, change, range] {
         for second in [delete, change, range] {
             conflicts(fixture, &[others], second);
@@ -199,4 +199,89 @@ pub fn a_counter_under_many_writers_loses_no_increment<S: Store>(fixture: &Fixtu
     let view = store.snapshot().unwrap();
     assert_eq!(number(&view, A, b"all"), 4 * EACH);
     assert!((0..4_u8).all(|own| number(&view, A, &[own]) == EACH));
+}
+
+/// Several transactions open at once, at random; each must conflict if one that committed meanwhile wrote what it wrote or
+/// guarded, whatever became of the key since.
+pub fn random_interleavings_conflict_where_they_must<S: Store>(fixture: &Fixture<S>) {
+    struct Open<T> {
+        transaction: T,
+        began: usize,
+        sees: BTreeMap<Key, u64>,
+        writes: BTreeMap<Key, Option<u64>>,
+        guards: Vec<Key>,
+    }
+    type Key = (Keyspace, u8);
+
+    let store = fixture.open();
+    if !store.capabilities().concurrent_writers {
+        return;
+    }
+    let mut random = Random::new(17);
+    let mut open: Vec<Open<S::Transaction>> = Vec::new();
+    let mut model = BTreeMap::<Key, u64>::new();
+    // Which commit, counted from the first, wrote each key last.
+    let mut written = BTreeMap::<Key, usize>::new();
+    let (mut commits, mut needless) = (0, 0);
+    for round in 0..6_000_u64 {
+        if open.is_empty() || (open.len() < 4 && random.below(4) == 0) {
+            let sees = model.clone();
+            let transaction = begin_serializable(&store);
+            open.push(Open { transaction, began: commits, sees, writes: BTreeMap::new(), guards: Vec::new() });
+        }
+        let which = usize::try_from(random.below(open.len().try_into().unwrap())).unwrap();
+        let key = (Keyspace(random.below(3).try_into().unwrap()), random.below(12).try_into().unwrap());
+        let mine = &mut open[which];
+        match random.below(10) {
+            0..=3 => {
+                mine.transaction.put(key.0, &[key.1], &round.to_be_bytes()).unwrap();
+                mine.sees.insert(key, round);
+                mine.writes.insert(key, Some(round));
+            }
+            4 | 5 => {
+                mine.transaction.delete(key.0, &[key.1]).unwrap();
+                mine.sees.remove(&key);
+                mine.writes.insert(key, None);
+            }
+            6 => {
+                mine.transaction.guard(key.0, &[key.1]).unwrap();
+                mine.guards.push(key);
+            }
+            7 => {
+                let value = mine.sees.get(&key).map_or(0, |value| *value);
+                assert_eq!(number(&mine.transaction.view(), key.0, &[key.1]), value, "it reads its own snapshot");
+            }
+            8 => {
+                let mine = open.swap_remove(which);
+                let mut touched = mine.writes.keys().chain(&mine.guards);
+                let must_conflict = touched.any(|key| written.get(key).is_some_and(|commit| *commit > mine.began));
+                match mine.transaction.commit(Durability::Deferred) {
+                    Ok(()) => {
+                        assert!(!must_conflict, "a conflict was missed");
+                        commits += 1;
+                        for (key, value) in mine.writes {
+                            written.insert(key, commits);
+                            match value {
+                                Some(value) => drop(model.insert(key, value)),
+                                None => drop(model.remove(&key)),
+                            }
+                        }
+                    }
+                    Err(error) => {
+                        assert!(error.is_retryable(), "{error}");
+                        needless += usize::from(!must_conflict);
+                    }
+                }
+            }
+            _ => drop(open.swap_remove(which)),
+        }
+    }
+    assert!(commits > 200 && needless * 10 <= commits, "{needless} of {commits} conflicted for nothing");
+    let view = store.snapshot().unwrap();
+    let found = (0..3).flat_map(|keyspace| {
+        super::tools::scan(&view, Keyspace(keyspace), Bounds::ALL)
+            .into_iter()
+            .map(move |(key, value)| ((Keyspace(keyspace), key[0]), u64::from_be_bytes(value.try_into().unwrap())))
+    });
+    assert!(found.eq(model));
 }

@@ -178,6 +178,10 @@ impl Transaction for MemoryTransaction {
                 "another one committed a change to the same keys first",
             ))));
         }
+        if touched.values().all(|touched| touched.written.is_empty()) {
+            drop(open);
+            return Ok(());
+        }
         let mut root = Root::clone(&latest);
         root.sequence += 1;
         let others = !open.is_alone();

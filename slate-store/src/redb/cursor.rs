@@ -121,7 +121,7 @@ enum Within<'t> {
     /// Over a keyspace that the transaction did not write to.
     Base(RedbCursor),
     Written {
-        table: &'t Table<'t, Bytes, Bytes>,
+        table: Option<&'t Table<'t, Bytes, Bytes>>,
         bounds: OwnedBounds,
         place: Place<'t>,
     },
@@ -133,6 +133,8 @@ impl<'t> RedbTransactionCursor<'t> {
     }
 
     pub(super) fn written(table: &'t Table<'t, Bytes, Bytes>, bounds: Bounds<'_>) -> Self {
+        // Over impossible bounds there is nothing to walk.
+        let table = Some(table).filter(|_| !bounds.is_empty());
         Self(Within::Written { table, bounds: OwnedBounds::of(bounds), place: Place::default() })
     }
 }
@@ -141,8 +143,8 @@ impl Cursor for RedbTransactionCursor<'_> {
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
         match &mut self.0 {
             Within::Base(cursor) => cursor.seek(edge),
-            Within::Written { bounds, .. } if bounds.is_empty() => Ok(false),
-            Within::Written { table, bounds, place } => place.seek(*table, bounds, edge),
+            Within::Written { table: Some(table), bounds, place } => place.seek(*table, bounds, edge),
+            Within::Written { table: None, .. } => Ok(false),
         }
     }
 

@@ -87,7 +87,11 @@ fn look(path: &Path) -> Result<()> {
     if metadata.is_dir() {
         return wrong("it is a folder");
     }
-    let mut file = File::open(path).map_err(|error| files::failed(error, looking, path))?;
+    let mut file = File::open(path).map_err(|error| match error.kind() {
+        // Refused reading is no read-only database.
+        io::ErrorKind::PermissionDenied => Error::Io(Box::new(Context::new(looking).at(path).because(error))),
+        _ => files::failed(error, looking, path),
+    })?;
     match format::inspect(Some(path), metadata.len(), |bytes| file.read_exact(bytes))? {
         Found::Nothing => wrong("the file is empty"),
         Found::Redb => Ok(()),

@@ -35,7 +35,8 @@ impl RedbStore {
         Ok(Self::over(open::at(path, options)?, options))
     }
 
-    /// Opens a database over storage of the caller's own. Tests inject faults that way.
+    /// Opens a database over storage of the caller's own, or makes one in it where it is empty. Tests inject faults that way.
+    /// A crash in the middle of making one may leave storage that is neither empty nor a database.
     ///
     /// # Errors
     ///

@@ -1,0 +1,14 @@
+//! What only the redb store claims: opening, locks, formats, and what a failing device leaves behind.
+#![cfg(feature = "redb")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+#[path = "redb/device.rs"]
+mod device;
+#[path = "redb/faults.rs"]
+mod faults;
+#[path = "redb/opening.rs"]
+mod opening;
+#[path = "redb/sharing.rs"]
+mod sharing;
+#[path = "redb/tools.rs"]
+mod tools;

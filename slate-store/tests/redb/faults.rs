@@ -1,0 +1,181 @@
+//! What a failing device leaves behind: a typed error, and after opening again whole commits only.
+
+use slate_store::{
+    Durability, Error, Isolation, Keyspace, Store, Transaction,
+    redb::{Access, Options, Recovery, RedbStore},
+};
+
+use crate::{
+    device::Device,
+    tools::{A, LONG, begin, keys, put},
+};
+
+fn over(device: &Device) -> RedbStore {
+    RedbStore::open_over(device.handle(), &Options::default()).unwrap()
+}
+
+/// A transaction of many pages in two keyspaces: every key that begins with `round`.
+fn write_much(store: &RedbStore, round: u8, durability: Durability) -> slate_store::Result<()> {
+    let mut transaction = store.begin(Isolation::Snapshot, LONG)?;
+    for number in 0..200_u8 {
+        transaction.put(A, &[round, number], &[round; 500])?;
+        transaction.put(Keyspace(2), &[round, number], b"")?;
+    }
+    transaction.commit(durability)
+}
+
+/// Checks that the rounds are there whole or not at all, without a hole, and tells how many they are.
+fn whole_rounds(store: &RedbStore) -> usize {
+    let keys = keys(store);
+    assert_eq!(keys.len() % 200, 0, "a round is there by half");
+    let rounds: Vec<u8> = keys.chunks(200).map(|round| round[0][0]).collect();
+    assert!(rounds.iter().zip(0_u8..).all(|(found, expected)| *found == expected), "a hole: {rounds:?}");
+    use slate_store::{Bounds, Estimate, View};
+    let beside = store.snapshot().unwrap().estimate(Keyspace(2), Bounds::ALL, u64::MAX).unwrap();
+    assert_eq!(beside, Estimate::Exact(u64::try_from(keys.len()).unwrap()), "torn across keyspaces");
+    rounds.len()
+}
+
+fn is_typed(error: &Error) -> bool {
+    matches!(error, Error::OutcomeUnknown(_) | Error::Io(_)) && !error.is_retryable()
+}
+
+#[test]
+fn storage_of_the_callers_own_opens_again() {
+    let device = Device::default();
+    put(&over(&device), b"a", b"1", Durability::Sync).unwrap();
+    assert_eq!(keys(&over(&device)), [b"a"]);
+    let existing = Options::default().access(Access::OpenExisting);
+    assert!(RedbStore::open_over(device.handle(), &existing).is_ok());
+    let missing = RedbStore::open_over(Device::default(), &existing).err().unwrap();
+    assert!(matches!(missing, Error::Missing(_)), "{missing}");
+    let read_only = RedbStore::open_over(device, &Options::default().access(Access::ReadOnly)).err().unwrap();
+    assert!(matches!(read_only, Error::Unsupported(_)), "{read_only}");
+}
+
+#[test]
+fn a_write_that_fails_anywhere_leaves_whole_commits() {
+    for recovery in [Recovery::WhenOpened, Recovery::WithEachCommit] {
+        let options = Options::default().recovery(recovery);
+        for successes in 0..60 {
+            let device = Device::default();
+            let store = RedbStore::open_over(device.handle(), &options).unwrap();
+            write_much(&store, 0, Durability::Sync).unwrap();
+            device.fail_write_after(successes);
+            let error = write_much(&store, 1, Durability::Sync).err();
+            if let Some(error) = &error {
+                assert!(is_typed(error), "{error}");
+                device.heal();
+                assert!(is_typed(&put(&store, b"z", b"", Durability::Sync).unwrap_err()), "until it is opened again");
+            }
+            for device in [device.after_power_cut(), device.after_kill()] {
+                let rounds = whole_rounds(&over(&device));
+                assert!(if error.is_some() { (1..=2).contains(&rounds) } else { rounds == 2 });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sync_that_fails_leaves_the_outcome_unknown() {
+    for successes in 0..3 {
+        let device = Device::default();
+        let store = over(&device);
+        write_much(&store, 0, Durability::Sync).unwrap();
+        device.fail_sync_after(successes);
+        let error = (1..9).find_map(|round| write_much(&store, round, Durability::Sync).err()).unwrap();
+        assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
+        use std::error::Error as _;
+        assert!(error.source().is_some());
+        let certain = 1 + successes;
+        drop(store);
+        assert!((certain..=certain + 1).contains(&whole_rounds(&over(&device.after_power_cut()))));
+        assert!((certain..=certain + 1).contains(&whole_rounds(&over(&device.after_kill()))));
+    }
+}
+
+#[test]
+fn a_full_device_is_told_from_a_broken_one() {
+    let device = Device::default();
+    let store = over(&device);
+    write_much(&store, 0, Durability::Sync).unwrap();
+    device.fill_up();
+    let error = (1..50).find_map(|round| write_much(&store, round, Durability::Sync).err()).unwrap();
+    assert!(matches!(error, Error::Full(_)), "{error}");
+    drop(store);
+    device.heal();
+    assert_eq!(whole_rounds(&over(&device)), 1);
+}
+
+#[test]
+fn a_read_only_medium_is_told_from_a_broken_one() {
+    let device = Device::default();
+    put(&over(&device), b"a", b"", Durability::Sync).unwrap();
+    let medium = device.after_power_cut();
+    medium.protect();
+    let error = RedbStore::open_over(medium, &Options::default()).err().unwrap();
+    assert!(matches!(error, Error::ReadOnly(_)), "{error}");
+}
+
+#[test]
+fn a_power_cut_loses_a_suffix_of_the_deferred_commits_and_no_other() {
+    let device = Device::default();
+    let store = over(&device);
+    write_much(&store, 0, Durability::Sync).unwrap();
+    (1..4).for_each(|round| write_much(&store, round, Durability::Deferred).unwrap());
+    write_much(&store, 4, Durability::Sync).unwrap();
+    (5..9).for_each(|round| write_much(&store, round, Durability::Deferred).unwrap());
+    assert_eq!(whole_rounds(&store), 9);
+    for device in [device.after_power_cut(), device.after_kill()] {
+        assert!((5..=9).contains(&whole_rounds(&over(&device))));
+    }
+    store.flush().unwrap();
+    for device in [device.after_power_cut(), device.after_kill()] {
+        assert_eq!(whole_rounds(&over(&device)), 9);
+    }
+}
+
+#[test]
+fn a_flush_goes_to_the_device_only_for_something() {
+    let device = Device::default();
+    let store = over(&device);
+    let before = device.syncs();
+    store.flush().unwrap();
+    begin(&store).commit(Durability::Sync).unwrap();
+    assert_eq!(device.syncs(), before, "nothing was written");
+    put(&store, b"a", b"", Durability::Deferred).unwrap();
+    assert_eq!(device.syncs(), before);
+    store.flush().unwrap();
+    let flushed = device.syncs();
+    assert!(flushed > before);
+    store.flush().unwrap();
+    assert_eq!(device.syncs(), flushed);
+}
+
+#[test]
+fn a_flush_that_fails_says_so() {
+    let device = Device::default();
+    let store = over(&device);
+    write_much(&store, 0, Durability::Deferred).unwrap();
+    device.fail_sync_after(0);
+    assert!(matches!(store.flush(), Err(Error::OutcomeUnknown(_))));
+    assert!(whole_rounds(&over(&device.after_power_cut())) <= 1);
+}
+
+#[test]
+fn a_power_cut_while_a_database_is_made_leaves_a_database_or_nothing_like_one() {
+    for successes in 0..40 {
+        let device = Device::default();
+        device.fail_write_after(successes);
+        let made = RedbStore::open_over(device.handle(), &Options::default());
+        let after = device.after_power_cut();
+        drop(made);
+        match RedbStore::open_over(after.handle(), &Options::default()) {
+            Ok(store) => {
+                put(&store, b"a", b"", Durability::Sync).unwrap();
+                assert_eq!(keys(&store), [b"a"], "after {successes} writes");
+            }
+            Err(error) => assert!(matches!(error, Error::WrongFormat(_)), "after {successes} writes: {error}"),
+        }
+    }
+}

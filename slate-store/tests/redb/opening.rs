@@ -1,0 +1,286 @@
+//! Each way in which opening fails, by its own error and naming the path.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use redb::{Database, TableDefinition};
+use slate_store::{
+    Durability, Error, Isolation, Store,
+    redb::{Access, Options, RedbStore},
+};
+
+use crate::tools::{LONG, keys, open, open_error, put};
+
+const EVERY: [Access; 3] = [Access::CreateOrOpen, Access::OpenExisting, Access::ReadOnly];
+
+fn made(folder: &Path) -> PathBuf {
+    let path = folder.join("db");
+    put(&open(&path), b"a", b"1", Durability::Sync).unwrap();
+    path
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nothing");
+    for access in [Access::OpenExisting, Access::ReadOnly] {
+        let error = open_error(&path, access);
+        assert!(matches!(error, Error::Missing(_)) && error.path() == Some(&path), "{error}");
+    }
+    let path = folder.path().join("no such folder").join("db");
+    for access in EVERY {
+        let error = open_error(&path, access);
+        assert!(matches!(error, Error::Missing(_)), "{error}");
+        assert!(error.to_string().contains("no such folder"), "{error}");
+    }
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "and nothing was made on the way");
+}
+
+#[test]
+fn what_is_no_database_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    for bytes in [&b""[..], b"r", b"hello, not a database at all", &[0; 8192], b"redb"] {
+        fs::write(&path, bytes).unwrap();
+        for access in EVERY {
+            let error = open_error(&path, access);
+            assert!(matches!(error, Error::WrongFormat(_)) && error.path() == Some(&path), "{error}");
+        }
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+    }
+    for access in EVERY {
+        let error = open_error(folder.path(), access);
+        assert!(matches!(error, Error::WrongFormat(_)) && error.to_string().contains("folder"), "{error}");
+    }
+    let error = open_error(&path.join("below a file"), Access::CreateOrOpen);
+    assert!(matches!(error, Error::Missing(_)), "{error}");
+}
+
+#[test]
+fn a_redb_file_that_is_not_slates_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("foreign");
+    let foreign = |tables: &[&str]| {
+        let _ = fs::remove_file(&path);
+        let database = Database::create(&path).unwrap();
+        let transaction = database.begin_write().unwrap();
+        for table in tables {
+            transaction.open_table(TableDefinition::<&str, u64>::new(table)).unwrap().insert("a", 1).unwrap();
+        }
+        transaction.commit().unwrap();
+    };
+    // With tables of its own; with none; with one of the mark's name and another type.
+    for tables in [&["k00000001"][..], &[], &["slate"]] {
+        foreign(tables);
+        for access in EVERY {
+            let error = open_error(&path, access);
+            assert!(matches!(error, Error::WrongFormat(_)) && error.path() == Some(&path), "{tables:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn what_a_newer_slate_wrote_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = made(folder.path());
+    let database = Database::open(&path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    transaction.open_table(TableDefinition::<(), u32>::new("slate")).unwrap().insert((), 2).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    for access in EVERY {
+        let error = open_error(&path, access);
+        assert!(matches!(error, Error::NewerVersion(_)) && error.path() == Some(&path), "{error}");
+    }
+}
+
+#[test]
+fn what_a_newer_redb_wrote_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = made(folder.path());
+    let mut bytes = fs::read(&path).unwrap();
+    (bytes[64], bytes[64 + 128]) = (4, 4);
+    fs::write(&path, bytes).unwrap();
+    for access in EVERY {
+        let error = open_error(&path, access);
+        assert!(matches!(error, Error::NewerVersion(_)) && error.path() == Some(&path), "{error}");
+    }
+}
+
+#[test]
+fn what_an_older_redb_wrote_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = made(folder.path());
+    let mut bytes = fs::read(&path).unwrap();
+    (bytes[64], bytes[64 + 128]) = (2, 2);
+    fs::write(&path, bytes).unwrap();
+    let error = open_error(&path, Access::CreateOrOpen);
+    assert!(matches!(error, Error::WrongFormat(_)) && error.to_string().contains("older"), "{error}");
+}
+
+#[test]
+fn damage_to_the_header_is_told_from_a_foreign_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = made(folder.path());
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[12..16].fill(0xff); // The size of a page.
+    fs::write(&path, bytes).unwrap();
+    let error = open_error(&path, Access::CreateOrOpen);
+    assert!(matches!(error, Error::Corrupt(_)) && error.path() == Some(&path), "{error}");
+}
+
+#[test]
+fn a_database_is_made_whole_and_nothing_is_left_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = made(folder.path());
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["db"]);
+    assert_eq!(keys(&RedbStore::open(&path, &Options::default().access(Access::OpenExisting)).unwrap()), [b"a"]);
+}
+
+#[test]
+fn many_openers_at_once_make_one_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    std::thread::scope(|scope| {
+        for number in 0..8_u8 {
+            let path = &path;
+            scope.spawn(move || {
+                loop {
+                    match RedbStore::open(path, &Options::default()) {
+                        Ok(store) => return put(&store, &[number], b"", Durability::Sync).unwrap(),
+                        Err(error) => assert!(matches!(error, Error::Locked(_)), "{error}"),
+                    }
+                    std::thread::yield_now();
+                }
+            });
+        }
+    });
+    assert_eq!(keys(&open(&path)).len(), 8);
+}
+
+#[test]
+fn an_open_database_is_locked_in_this_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = made(folder.path());
+    let store = open(&path);
+    for access in EVERY {
+        let error = open_error(&path, access);
+        assert!(matches!(error, Error::Locked(_)) && error.path() == Some(&path), "{error}");
+    }
+    // What it opened keeps it open.
+    let snapshot = store.snapshot().unwrap();
+    drop(store);
+    assert!(matches!(open_error(&path, Access::CreateOrOpen), Error::Locked(_)));
+    drop(snapshot);
+    drop(open(&path));
+}
+
+/// Not a test of its own: the other process of the next one, which runs it by name.
+#[test]
+fn held_open_by_another_process() {
+    let Some(path) = std::env::var_os("SLATE_TEST_HOLD_OPEN") else { return };
+    let _held = open(Path::new(&path));
+    println!("\nheld");
+    let _ = std::io::stdin().lines().next();
+}
+
+#[test]
+fn an_open_database_is_locked_in_another_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = made(folder.path());
+    let mut other = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "opening::held_open_by_another_process", "--nocapture"])
+        .env("SLATE_TEST_HOLD_OPEN", &path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(other.stdout.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap() == "held"));
+    for access in EVERY {
+        let error = open_error(&path, access);
+        assert!(matches!(error, Error::Locked(_)) && error.path() == Some(&path), "{error}");
+    }
+    drop(other.stdin.take());
+    said.for_each(drop); // What the test runner has to say in the end needs somebody to say it to.
+    assert!(other.wait().unwrap().success());
+    assert_eq!(keys(&open(&path)), [b"a"]);
+}
+
+#[test]
+fn a_database_opened_to_be_read_only_refuses_writers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = made(folder.path());
+    let read_only = Options::default().access(Access::ReadOnly);
+    let store = RedbStore::open(&path, &read_only).unwrap();
+    let other = RedbStore::open(&path, &read_only).unwrap();
+    assert_eq!((keys(&store), keys(&other)), (vec![b"a".to_vec()], vec![b"a".to_vec()]), "many may read it");
+    let error = store.begin(Isolation::Snapshot, LONG).err().unwrap();
+    assert!(matches!(error, Error::ReadOnly(_)) && error.path() == Some(&path), "{error}");
+    assert!(matches!(store.drop_keyspace(crate::tools::A, LONG), Err(Error::ReadOnly(_))));
+    store.flush().unwrap();
+    store.backup(&folder.path().join("copy")).unwrap();
+    assert_eq!(keys(&open(&folder.path().join("copy"))), [b"a"]);
+    assert!(matches!(open_error(&path, Access::CreateOrOpen), Error::Locked(_)), "no writer beside readers");
+}
+
+#[test]
+fn a_database_that_was_not_closed_needs_a_writer_to_repair_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (folder.path().join("db"), folder.path().join("copy"));
+    let store = open(&path);
+    put(&store, b"a", b"1", Durability::Sync).unwrap();
+    fs::copy(&path, &copy).unwrap();
+    let error = open_error(&copy, Access::ReadOnly);
+    assert!(matches!(error, Error::ReadOnly(_)) && error.to_string().contains("closed"), "{error}");
+    assert_eq!(keys(&open(&copy)), [b"a"]);
+    assert!(RedbStore::open(&copy, &Options::default().access(Access::ReadOnly)).is_ok(), "and then it is");
+}
+
+#[test]
+fn a_backup_opens_as_a_database_with_what_was_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (made(folder.path()), folder.path().join("copy"));
+    let store = open(&path);
+    let many: Vec<[u8; 4]> = (0..3_000_u32).map(u32::to_be_bytes).collect();
+    let mut transaction = crate::tools::begin(&store);
+    use slate_store::Transaction;
+    many.iter().for_each(|key| transaction.put(slate_store::Keyspace(7), key, &[0; 300]).unwrap());
+    transaction.commit(Durability::Deferred).unwrap();
+    store.backup(&copy).unwrap();
+    put(&store, b"b", b"later", Durability::Sync).unwrap();
+    let copied = RedbStore::open(&copy, &Options::default().access(Access::ReadOnly)).unwrap();
+    assert_eq!(keys(&copied), [b"a"]);
+    use slate_store::View;
+    let count = copied.snapshot().unwrap().estimate(slate_store::Keyspace(7), slate_store::Bounds::ALL, u64::MAX);
+    assert_eq!(count.unwrap(), slate_store::Estimate::Exact(3_000));
+}
+
+#[test]
+fn the_size_on_disk_is_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = made(folder.path());
+    assert_eq!(open(&path).size().unwrap().on_disk, Some(fs::metadata(&path).unwrap().len()));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_may_not_be_written_is_read_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = made(folder.path());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    if fs::OpenOptions::new().write(true).open(&path).is_ok() {
+        return; // Permissions do not bind the superuser.
+    }
+    for access in [Access::CreateOrOpen, Access::OpenExisting] {
+        let error = open_error(&path, access);
+        assert!(matches!(error, Error::ReadOnly(_)) && error.path() == Some(&path), "{error}");
+    }
+    assert!(RedbStore::open(&path, &Options::default().access(Access::ReadOnly)).is_ok());
+}

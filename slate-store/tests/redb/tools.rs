@@ -1,0 +1,37 @@
+use std::{path::Path, time::Duration};
+
+use slate_store::{
+    Bounds, Cursor, Durability, Edge, Error, Isolation, Keyspace, Result, Store, Transaction, View,
+    redb::{Access, Options, RedbStore, RedbTransaction},
+};
+
+pub(crate) const A: Keyspace = Keyspace(1);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+pub(crate) fn open(path: &Path) -> RedbStore {
+    RedbStore::open(path, &Options::default()).unwrap()
+}
+
+pub(crate) fn open_error(path: &Path, access: Access) -> Error {
+    RedbStore::open(path, &Options::default().access(access)).err().unwrap()
+}
+
+pub(crate) fn begin(store: &RedbStore) -> RedbTransaction {
+    store.begin(Isolation::Snapshot, LONG).unwrap()
+}
+
+pub(crate) fn put(store: &RedbStore, key: &[u8], value: &[u8], durability: Durability) -> Result<()> {
+    let mut transaction = store.begin(Isolation::Snapshot, LONG)?;
+    transaction.put(A, key, value)?;
+    transaction.commit(durability)
+}
+
+pub(crate) fn keys(store: &RedbStore) -> Vec<Vec<u8>> {
+    let mut cursor = store.snapshot().unwrap().cursor(A, Bounds::ALL).unwrap();
+    let (mut keys, mut more) = (Vec::new(), cursor.seek(Edge::First).unwrap());
+    while more {
+        keys.push(cursor.current().unwrap().0.to_vec());
+        more = cursor.step_forward().unwrap();
+    }
+    keys
+}

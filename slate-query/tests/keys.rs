@@ -283,6 +283,22 @@ fn common_values_need_no_type_bits_and_few_bytes() {
 }
 
 #[test]
+fn the_examples_in_the_format_s_description_hold() {
+    use bson::Bson;
+    for (value, key) in [
+        (Bson::Int32(5), "2e0a"),
+        (Bson::Int32(-5), "2af5"),
+        (Bson::Int32(300), "2f0258"),
+        (Bson::Double(2.5), "2e0580000000000000"),
+        (Bson::Decimal128("19.99".parse().unwrap()), "2e27fd70a3d70a3d71c6"),
+        (Bson::String("a\0b\u{1}".into()), "4061020262020301"),
+    ] {
+        let bytes = encoded(OwnedValue::from(&value).as_value());
+        assert_eq!(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>(), key, "{value}");
+    }
+}
+
+#[test]
 fn numbers_compare_by_exact_value_across_types() {
     use bson::Bson;
     let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());

@@ -113,6 +113,11 @@ pub(super) fn magnitude_double(coefficient: u128, exponent: i32, double: f64) ->
     if adjusted < -325 {
         return Ordering::Less;
     }
+    // Rounding keeps the order: only where the nearest double is this one must the digits decide.
+    match quick(coefficient, exponent).and_then(|nearest| nearest.partial_cmp(&double)) {
+        Some(order @ (Ordering::Less | Ordering::Greater)) => return order,
+        Some(Ordering::Equal) | None => {}
+    }
     let (mantissa, power) = parts(double);
     super::big::compare(coefficient, exponent, mantissa, power)
 }
@@ -125,8 +130,28 @@ pub(crate) fn parts(double: f64) -> (u64, i32) {
     if exponent == 0 { (fraction, -1074) } else { (fraction | (1 << 52), exponent - 1075) }
 }
 
+/// Powers of ten that doubles hold exactly.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+    1e21, 1e22,
+];
+
+/// The double nearest to coefficient · 10^exponent, where one operation on exact doubles gives it: W. D. Clinger, "How
+/// to read floating point numbers accurately", 1990.
+#[expect(clippy::cast_precision_loss, reason = "at most 53 bits")]
+fn quick(coefficient: u128, exponent: i32) -> Option<f64> {
+    if coefficient > 1 << 53 {
+        return None;
+    }
+    let power = POWERS.get(usize::try_from(exponent.unsigned_abs()).ok()?)?;
+    Some(if exponent < 0 { coefficient as f64 / power } else { coefficient as f64 * power })
+}
+
 /// The double nearest to coefficient · 10^exponent.
 pub(super) fn nearest(coefficient: u128, exponent: i32) -> f64 {
+    if let Some(nearest) = quick(coefficient, exponent) {
+        return nearest;
+    }
     // The standard library's parser is correctly rounded.
     format!("{coefficient}e{exponent}").parse().unwrap_or(f64::INFINITY)
 }

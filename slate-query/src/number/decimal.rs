@@ -161,8 +161,8 @@ impl Decimal {
         }
     }
 
-    /// The decimal of 15 significant digits that is nearest to a double: what MongoDB makes of doubles that meet
-    /// decimals in arithmetic.
+    /// The decimal of exactly 15 digits that is nearest to a double (2.5 is 2.50000000000000): what MongoDB makes of
+    /// doubles that meet decimals in arithmetic.
     pub fn from_f64(double: f64) -> Self {
         if double.is_nan() {
             return Self::Nan;
@@ -171,9 +171,8 @@ impl Decimal {
         if double.is_infinite() {
             return Self::Infinite(sign);
         }
-        let int = crate::number::Number::Double(double).to_i64().filter(|int| int.unsigned_abs() < 10_u64.pow(15));
-        if let Some(int) = int {
-            return Self::Finite { sign, coefficient: u128::from(int.unsigned_abs()), exponent: 0 };
+        if double == 0.0 {
+            return Self::Finite { sign, coefficient: 0, exponent: 0 };
         }
         // The standard library prints correctly rounded digits: one before the point, fourteen behind it.
         format!("{double:.14e}").parse().unwrap_or(Self::Nan)

@@ -13,10 +13,10 @@ impl Exact {
     /// coefficient · 10^exponent, brought into its one form. Zero has none, and keeps its exponent.
     pub(crate) fn new(mut coefficient: u128, mut exponent: i32) -> Self {
         if coefficient != 0 {
-            // Coefficients over 64 bits are divided slowly: take large steps first.
+            // A multiple of 10^n is one of 2^n, which is seen without dividing.
             for step in [16, 8, 4, 2, 1] {
                 let power = 10_u128.pow(step);
-                while coefficient.is_multiple_of(power) {
+                while coefficient.trailing_zeros() >= step && coefficient.is_multiple_of(power) {
                     coefficient /= power;
                     exponent += i32::try_from(step).unwrap_or_default();
                 }

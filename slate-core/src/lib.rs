@@ -1,1 +1,66 @@
-//! Slate.
+//! Slate: an embedded document database for Rust services, in MongoDB's language, on the store of your choice.
+//!
+//! ```
+//! use bson::doc;
+//! use serde::{Deserialize, Serialize};
+//! use slate_core::{Database, Index};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct User { name: String, age: i32 }
+//!
+//! let db = Database::open("memory:")?;
+//! let users = db.collection::<User>("users");
+//! users.insert_one(&User { name: "Ada".into(), age: 36 })?;
+//! users.create_index(Index::on(doc! { "age": 1 }))?;
+//! for user in users.find(doc! { "age": { "$gte": 21 } }).sort(doc! { "age": 1 }).run()? {
+//!     println!("{}", user?.name);
+//! }
+//! # Ok::<(), slate_core::Error>(())
+//! ```
+//!
+//! The same question gets the same answer on every store, with every index and with none. What differs from MongoDB is
+//! listed in `docs/semantics.md`.
+
+mod catalog;
+mod clock;
+mod collection;
+mod cursor;
+mod database;
+mod delete;
+mod document;
+mod engine;
+mod entry;
+mod error;
+mod exec;
+mod explain;
+mod find;
+mod find_one_and;
+mod index;
+mod interrupt;
+mod namespace;
+mod plan;
+mod request;
+mod retry;
+mod scope;
+mod snapshot;
+mod transaction;
+mod update;
+mod write;
+
+pub use bson;
+
+pub use collection::{Collection, ReadCollection};
+pub use cursor::{Cursor, Documents};
+pub use database::{Database, DatabaseBuilder, Durability, Size};
+pub use delete::Delete;
+pub use document::IntoDocument;
+pub use engine::Access;
+pub use error::{Error, ErrorKind, Result};
+pub use explain::Explain;
+pub use find::Find;
+pub use find_one_and::{FindOneAndDelete, FindOneAndUpdate, ReturnDocument};
+pub use index::{CreateIndex, Hint, Index, IndexDescription};
+pub use interrupt::CancelToken;
+pub use snapshot::Snapshot;
+pub use transaction::Transaction;
+pub use update::{Update, UpdateResult};

@@ -1,0 +1,134 @@
+use bson::RawDocumentBuf;
+use slate_query::{
+    filter::Filter,
+    pattern::KeyPattern,
+    raw::{Doc, Kind, OwnedValue, Value, Writer},
+};
+use slate_store::Keyspace;
+
+use crate::{Error, Result};
+
+/// Per field of an index: bit i is set where the i-th name of the field's path held an array in some document.
+pub(crate) type MultikeyPaths = Vec<u64>;
+
+/// An index: what it is over, where its entries lie, and what its entries were seen to hold.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexInfo {
+    pub(crate) name: Box<str>,
+    pub(crate) keyspace: Keyspace,
+    pub(crate) pattern: KeyPattern,
+    /// The pattern as it was declared.
+    pub(crate) keys: RawDocumentBuf,
+    pub(crate) unique: bool,
+    pub(crate) sparse: bool,
+    pub(crate) partial: Option<Partial>,
+    pub(crate) multikey: MultikeyPaths,
+    /// Whether some entry holds less than its whole value: from then on the index only narrows.
+    pub(crate) truncated: bool,
+}
+
+/// The condition of a partial index.
+#[derive(Clone, Debug)]
+pub(crate) struct Partial {
+    pub(crate) document: RawDocumentBuf,
+    pub(crate) filter: Filter,
+}
+
+impl Partial {
+    pub(crate) fn parse(document: RawDocumentBuf) -> Result<Self> {
+        let filter = Filter::parse(Doc::from(&document))?;
+        Ok(Self { document, filter })
+    }
+}
+
+impl IndexInfo {
+    /// Whether a field of the index has met an array anywhere on its path.
+    pub(crate) fn is_multikey(&self) -> bool {
+        self.multikey.iter().any(|&paths| paths != 0)
+    }
+
+    /// Whether that field has.
+    pub(crate) fn is_multikey_at(&self, field: usize) -> bool {
+        self.multikey.get(field).is_some_and(|&paths| paths != 0)
+    }
+
+    /// Notes arrays that were met; whether that is news.
+    pub(crate) fn note_multikey(&mut self, met: &[u64]) -> bool {
+        let mut news = false;
+        for (known, met) in self.multikey.iter_mut().zip(met) {
+            news |= met & !*known != 0;
+            *known |= met;
+        }
+        news
+    }
+
+    pub(super) fn read(doc: Doc<'_>) -> Result<Option<Self>> {
+        Ok(read(doc)?)
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer) {
+        append_owned(writer, "name", &bson::Bson::String(self.name.to_string()));
+        put_keyspace(writer, "keyspace", self.keyspace);
+        append_document(writer, "key", &self.keys);
+        for (name, flag) in [("unique", self.unique), ("sparse", self.sparse), ("truncated", self.truncated)] {
+            writer.append(name.as_bytes(), Value::new(Kind::Boolean, &[u8::from(flag)]));
+        }
+        if let Some(partial) = &self.partial {
+            append_document(writer, "partialFilterExpression", &partial.document);
+        }
+        writer.open_array(b"multikey");
+        for (field, paths) in self.multikey.iter().enumerate() {
+            writer.append(field.to_string().as_bytes(), Value::new(Kind::Int64, &paths.to_le_bytes()));
+        }
+        writer.close();
+    }
+}
+
+fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
+    let flag = |name: &str| doc.get(name).and_then(Value::as_bool);
+    let document = |name: &str| {
+        doc.get(name).and_then(Value::as_document).map(|found| RawDocumentBuf::from_bytes(found.bytes().to_vec()))
+    };
+    let (Some(name), Some(keyspace), Some(Ok(keys))) =
+        (doc.get("name").and_then(Value::as_str), keyspace(doc, "keyspace"), document("key"))
+    else {
+        return Ok(None);
+    };
+    let pattern = KeyPattern::parse(Doc::from(&keys)).map_err(Error::from)?;
+    let partial = match document("partialFilterExpression") {
+        Some(Ok(document)) => Some(Partial::parse(document)?),
+        Some(Err(_)) => return Ok(None),
+        None => None,
+    };
+    let multikey = doc.get("multikey").and_then(Value::as_array).map_or_else(Vec::new, |paths| {
+        paths.values().filter_map(|value| value.bytes().try_into().ok().map(u64::from_le_bytes)).collect()
+    });
+    Ok(Some(IndexInfo {
+        name: name.into(),
+        keyspace,
+        pattern,
+        keys,
+        unique: flag("unique").unwrap_or_default(),
+        sparse: flag("sparse").unwrap_or_default(),
+        partial,
+        multikey,
+        truncated: flag("truncated").unwrap_or_default(),
+    }))
+}
+
+/// Keyspace numbers are unsigned and BSON's are not: they are stored as int64.
+pub(super) fn keyspace(doc: Doc<'_>, name: &str) -> Option<Keyspace> {
+    doc.get(name).and_then(Value::as_i64).and_then(|number| u32::try_from(number).ok()).map(Keyspace)
+}
+
+pub(super) fn put_keyspace(writer: &mut Writer, name: &str, keyspace: Keyspace) {
+    writer.append(name.as_bytes(), Value::new(Kind::Int64, &i64::from(keyspace.0).to_le_bytes()));
+}
+
+fn append_document(writer: &mut Writer, name: &str, document: &RawDocumentBuf) {
+    writer.append(name.as_bytes(), Value::new(Kind::Document, document.as_bytes()));
+}
+
+fn append_owned(writer: &mut Writer, name: &str, value: &bson::Bson) {
+    writer.append(name.as_bytes(), OwnedValue::from(value).as_value());
+}

@@ -1,0 +1,39 @@
+//! The keys of keyspace 0. The first byte says what a key is about.
+
+use slate_store::Keyspace;
+
+pub(super) const FORMAT: &[u8] = b"f";
+pub(super) const NEXT: &[u8] = b"n";
+pub(super) const VERSION: &[u8] = b"v";
+
+const COLLECTION: u8 = b'c';
+const DEFINITION: u8 = b'g';
+const DOOMED: u8 = b'd';
+
+pub(super) fn collection(name: &str) -> Vec<u8> {
+    [&[COLLECTION], name.as_bytes()].concat()
+}
+
+pub(super) fn collections() -> ([u8; 1], [u8; 1]) {
+    ([COLLECTION], [COLLECTION + 1])
+}
+
+pub(super) fn collection_name(key: &[u8]) -> Option<&str> {
+    std::str::from_utf8(key.strip_prefix(&[COLLECTION])?).ok()
+}
+
+pub(super) fn definition(name: &str) -> Vec<u8> {
+    [&[DEFINITION], name.as_bytes()].concat()
+}
+
+pub(super) fn doomed(keyspace: Keyspace) -> Vec<u8> {
+    [&[DOOMED][..], &keyspace.0.to_be_bytes()].concat()
+}
+
+pub(super) fn all_doomed() -> ([u8; 1], [u8; 1]) {
+    ([DOOMED], [DOOMED + 1])
+}
+
+pub(super) fn doomed_keyspace(key: &[u8]) -> Option<Keyspace> {
+    Some(Keyspace(u32::from_be_bytes(key.strip_prefix(&[DOOMED])?.try_into().ok()?)))
+}

@@ -1,0 +1,150 @@
+//! What collections and indexes there are, as the database itself records it.
+//!
+//! It lies in keyspace 0 (see `docs/format.md`), so that it commits with what it describes and a snapshot sees the
+//! catalog of its own commit. Parsed catalogs are kept by their version number: reading it is one key.
+
+mod cache;
+mod collection;
+mod index;
+mod keys;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use slate_query::{Code, raw::Doc};
+use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Points as _, Transaction, View};
+
+pub(crate) use cache::CatalogCache;
+pub(crate) use collection::CollectionInfo;
+pub(crate) use index::{IndexInfo, Partial};
+
+use crate::{Error, ErrorKind, Result};
+
+/// The keyspace of the catalog itself.
+pub(crate) const CATALOG: Keyspace = Keyspace(0);
+
+/// The layout that this version reads and writes.
+const FORMAT: u32 = 1;
+
+/// Every collection, as of one commit or as a transaction has it so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Catalog {
+    version: u64,
+    next_keyspace: u32,
+    collections: BTreeMap<Box<str>, Arc<CollectionInfo>>,
+}
+
+impl Catalog {
+    /// Reads the version number alone.
+    fn read_version(view: &impl View) -> Result<u64> {
+        let mut points = view.points(CATALOG)?;
+        let bytes = points.get(keys::VERSION)?;
+        bytes.map_or(Ok(0), |bytes| bytes.try_into().map(u64::from_be_bytes).map_err(|_| damaged("its version")))
+    }
+
+    fn read(view: &impl View, version: u64) -> Result<Self> {
+        let mut points = view.points(CATALOG)?;
+        if let Some(bytes) = points.get(keys::FORMAT)? {
+            let format = bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("its format number"))?;
+            if format > FORMAT {
+                return Err(Error::new(
+                    ErrorKind::NewerVersion,
+                    Code::BAD_VALUE,
+                    format!("the database has format {format}, and this version of Slate reads up to {FORMAT}"),
+                ));
+            }
+        }
+        let next_keyspace = match points.get(keys::NEXT)? {
+            Some(bytes) => bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("its keyspace counter"))?,
+            None => 1,
+        };
+        let mut collections = BTreeMap::new();
+        let (start, end) = keys::collections();
+        let mut cursor = view.cursor(CATALOG, Bounds { start: Some(&start), end: Some(&end) })?;
+        let mut more = cursor.seek(Edge::First)?;
+        while more {
+            if let Some((key, value)) = cursor.current() {
+                let name = keys::collection_name(key).ok_or_else(|| damaged("a collection's name"))?;
+                collections.insert(name.into(), Arc::new(CollectionInfo::read(name, Doc::new(value))?));
+            }
+            more = cursor.step_forward()?;
+        }
+        Ok(Self { version, next_keyspace, collections })
+    }
+
+    pub(crate) fn collection(&self, name: &str) -> Option<&Arc<CollectionInfo>> {
+        self.collections.get(name)
+    }
+
+    pub(crate) fn collections(&self) -> impl Iterator<Item = &Arc<CollectionInfo>> {
+        self.collections.values()
+    }
+
+    /// A keyspace that was never used before.
+    pub(crate) fn allocate(&mut self) -> Result<Keyspace> {
+        let keyspace = Keyspace(self.next_keyspace);
+        self.next_keyspace = self.next_keyspace.checked_add(1).ok_or_else(|| {
+            Error::new(ErrorKind::Full, Code::INTERNAL_ERROR, "every keyspace number has been used")
+        })?;
+        Ok(keyspace)
+    }
+
+    pub(crate) fn put(&mut self, collection: CollectionInfo) {
+        self.collections.insert(collection.name.clone(), Arc::new(collection));
+    }
+
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.collections.remove(name);
+    }
+
+    /// Writes what `changed` names, the counter and a new version, which every reader's cache goes by.
+    pub(crate) fn write<'n>(
+        &self,
+        transaction: &mut impl Transaction,
+        changed: impl Iterator<Item = &'n str>,
+    ) -> Result<()> {
+        for name in changed {
+            let key = keys::collection(name);
+            match self.collections.get(name) {
+                Some(collection) => transaction.put(CATALOG, &key, &collection.write())?,
+                None => transaction.delete(CATALOG, &key)?,
+            }
+        }
+        transaction.put(CATALOG, keys::FORMAT, &FORMAT.to_be_bytes())?;
+        transaction.put(CATALOG, keys::NEXT, &self.next_keyspace.to_be_bytes())?;
+        transaction.put(CATALOG, keys::VERSION, &(self.version + 1).to_be_bytes())?;
+        Ok(())
+    }
+}
+
+/// The key that a writer of the collection guards and a change of its definition writes: the two conflict.
+pub(crate) fn definition_key(collection: &str) -> Vec<u8> {
+    keys::definition(collection)
+}
+
+/// Notes, in the transaction that unlinks `keyspace`, that it is still to be dropped: dropping is an operation of its
+/// own, and a crash may come between.
+pub(crate) fn doom(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
+    Ok(transaction.put(CATALOG, &keys::doomed(keyspace), &[])?)
+}
+
+/// Forgets what [`doom`] noted, once the keyspace is dropped.
+pub(crate) fn forget_doomed(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
+    Ok(transaction.delete(CATALOG, &keys::doomed(keyspace))?)
+}
+
+/// The keyspaces that were unlinked and not yet dropped when the database was last closed.
+pub(crate) fn doomed(view: &impl View) -> Result<Vec<Keyspace>> {
+    let (start, end) = keys::all_doomed();
+    let mut cursor = view.cursor(CATALOG, Bounds { start: Some(&start), end: Some(&end) })?;
+    let mut found = Vec::new();
+    let mut more = cursor.seek(Edge::First)?;
+    while more {
+        found.extend(cursor.current().and_then(|(key, _)| keys::doomed_keyspace(key)));
+        more = cursor.step_forward()?;
+    }
+    Ok(found)
+}
+
+fn damaged(what: &str) -> Error {
+    Error::corrupt(format!("the catalog is damaged: {what}"))
+}

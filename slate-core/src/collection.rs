@@ -1,0 +1,298 @@
+use std::{any::Any, fmt, marker::PhantomData, ops::Deref};
+
+use bson::{Bson, RawDocumentBuf};
+use serde::{Serialize, de::DeserializeOwned};
+use slate_query::raw::OwnedValue;
+
+use crate::{
+    CreateIndex, Delete, Error, Find, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, IntoDocument,
+    Result, Update,
+    database::As,
+    document::{from_raw, to_raw},
+    entry::record_key,
+    exec::Target,
+    interrupt::Interrupt,
+    scope::Scope,
+    write::{InsertMode, UpdateKind},
+};
+
+/// A collection's reading half: what a [`Snapshot`](crate::Snapshot) gives, and what every [`Collection`] has too.
+pub struct ReadCollection<T> {
+    pub(crate) scope: Scope,
+    pub(crate) name: String,
+    documents: As<T>,
+}
+
+/// A collection of documents that are read and written as `T`.
+///
+/// A handle: cheap to clone, to share and to send. Through a [`Transaction`](crate::Transaction) its calls belong to the
+/// transaction; otherwise each read sees the last commit and each write is a transaction of its own.
+pub struct Collection<T> {
+    read: ReadCollection<T>,
+}
+
+impl<T> ReadCollection<T> {
+    pub(crate) fn new(scope: Scope, name: &str) -> Self {
+        Self { scope, name: name.into(), documents: PhantomData }
+    }
+
+    /// The collection's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The documents that match `filter`, in MongoDB's query language. Nothing is read until the builder's
+    /// [`run`](Find::run), [`cursor`](Find::cursor), [`count`](Find::count) or the like.
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use bson::{RawDocumentBuf, doc};
+    ///
+    /// let users = db.collection::<RawDocumentBuf>("users");
+    /// for user in users.find(doc! { "age": { "$gte": 21 } }).sort(doc! { "age": 1 }).limit(50).run()? {
+    ///     println!("{:?}", user?);
+    /// }
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    pub fn find(&self, filter: impl IntoDocument) -> Find<T> {
+        Find::new(self.scope.clone(), &self.name, filter)
+    }
+
+    /// How many documents match.
+    ///
+    /// # Errors
+    /// As [`Find::run`].
+    pub fn count(&self, filter: impl IntoDocument) -> Result<u64> {
+        self.find(filter).count()
+    }
+
+    /// The different values at `path` of the documents that match, in BSON's order; elements of arrays count one by one.
+    ///
+    /// # Errors
+    /// As [`Find::run`].
+    pub fn distinct(&self, path: &str, filter: impl IntoDocument) -> Result<Vec<Bson>> {
+        self.find(filter).distinct(path)
+    }
+
+    /// The collection's indexes, in the order they were declared; the one on `_id` is always there and not listed.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn indexes(&self) -> Result<Vec<IndexDescription>> {
+        let catalog = self.scope.catalog()?;
+        Ok(catalog.collection(&self.name).map_or_else(Vec::new, |collection| {
+            collection.indexes.iter().map(|index| IndexDescription::of(index)).collect()
+        }))
+    }
+
+    /// Whether the collection is there: created, or written to.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn exists(&self) -> Result<bool> {
+        Ok(self.scope.catalog()?.collection(&self.name).is_some())
+    }
+}
+
+impl<T: DeserializeOwned + Any> ReadCollection<T> {
+    /// The first document that matches, in the order of `_id`.
+    ///
+    /// # Errors
+    /// As [`Find::run`].
+    pub fn find_one(&self, filter: impl IntoDocument) -> Result<Option<T>> {
+        self.find(filter).first()
+    }
+
+    /// The document of that `_id`. Cost: one key.
+    ///
+    /// # Errors
+    /// An `_id` of a type that none can have; as [`Find::run`].
+    pub fn find_by_id(&self, id: impl Into<Bson>) -> Result<Option<T>> {
+        let id = OwnedValue::from(id.into());
+        let mut found = None;
+        self.scope.get(&self.name, &record_key(id.as_value())?, &mut |bytes| {
+            found = Some(from_raw(bytes)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+impl<T> Collection<T> {
+    pub(crate) fn new(scope: Scope, name: &str) -> Self {
+        Self { read: ReadCollection::new(scope, name) }
+    }
+
+    /// The same collection, its documents read and written as another type.
+    pub fn with_type<U>(&self) -> Collection<U> {
+        Collection::new(self.scope.clone(), &self.name)
+    }
+
+    /// Updates the first document that matches, in the order of `_id`. `update` holds update operators.
+    pub fn update_one(&self, filter: impl IntoDocument, update: impl IntoDocument) -> Update {
+        Update::new(self.scope.clone(), &self.name, filter, update, Target::One, UpdateKind::Operators)
+    }
+
+    /// Updates every document that matches. `update` holds update operators.
+    pub fn update_many(&self, filter: impl IntoDocument, update: impl IntoDocument) -> Update {
+        Update::new(self.scope.clone(), &self.name, filter, update, Target::All, UpdateKind::Operators)
+    }
+
+    /// Deletes the first document that matches, in the order of `_id`.
+    pub fn delete_one(&self, filter: impl IntoDocument) -> Delete {
+        Delete::new(self.scope.clone(), &self.name, filter, Target::One)
+    }
+
+    /// Deletes every document that matches.
+    pub fn delete_many(&self, filter: impl IntoDocument) -> Delete {
+        Delete::new(self.scope.clone(), &self.name, filter, Target::All)
+    }
+
+    /// Creates an index and fills it from what is there. One that is there already and does not differ is left alone.
+    /// Gives back its name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) with code 85 or 86 where one of the same keys or name differs;
+    /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) where documents break a unique one.
+    pub fn create_index(&self, index: Index) -> Result<String> {
+        self.build_index(index).run()
+    }
+
+    /// Creates an index, with progress, deadline and cancellation.
+    pub fn build_index(&self, index: Index) -> CreateIndex<'static> {
+        CreateIndex::new(self.scope.clone(), &self.name, index)
+    }
+
+    /// Drops an index by name; whether it was there.
+    ///
+    /// # Errors
+    /// The index on `_id` cannot be dropped; where the storage fails.
+    pub fn drop_index(&self, index: &str) -> Result<bool> {
+        self.scope.write(|writer| writer.drop_index(&self.name, index))
+    }
+
+    /// Creates the collection, empty. There is seldom a need to: the first document does too.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists); a name that no collection can have (code 73).
+    pub fn create(&self) -> Result<()> {
+        self.scope.write(|writer| {
+            if writer.create_collection(&self.name)? {
+                return Ok(());
+            }
+            Err(Error::new(
+                crate::ErrorKind::Exists,
+                slate_query::Code::NAMESPACE_EXISTS,
+                format!("a collection of the name {} exists already", self.name),
+            ))
+        })
+    }
+
+    /// Drops the collection with its documents and indexes; whether it was there.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn drop(&self) -> Result<bool> {
+        self.scope.write(|writer| writer.drop_collection(&self.name))
+    }
+}
+
+impl<T: Serialize + Any> Collection<T> {
+    /// Inserts a document. One without `_id` is given an ObjectId. Gives back the `_id`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) where its `_id`, or what a unique index is over, is
+    /// there already; [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) over 16 MiB.
+    pub fn insert_one(&self, document: &T) -> Result<Bson> {
+        let mut ids = self.insert_raw(&[to_raw(document)?])?;
+        ids.pop().ok_or_else(|| Error::corrupt("an insertion gave back no _id"))
+    }
+
+    /// Inserts documents: all of them, or none. Gives back their `_id`s, in order.
+    ///
+    /// # Errors
+    /// As [`Collection::insert_one`].
+    pub fn insert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Result<Vec<Bson>> {
+        let documents: Vec<RawDocumentBuf> = documents.into_iter().map(to_raw).collect::<Result<_>>()?;
+        self.insert_raw(&documents)
+    }
+
+    fn insert_raw(&self, documents: &[RawDocumentBuf]) -> Result<Vec<Bson>> {
+        self.scope.write(|writer| {
+            let outcome = writer.insert(&self.name, documents, InsertMode::AllOrNone, &Interrupt::default())?;
+            match outcome.refused.into_iter().next() {
+                Some((_, error)) => Err(error),
+                None => Ok(outcome.ids.iter().filter_map(|id| id.as_value().to_bson()).collect()),
+            }
+        })
+    }
+
+    /// Replaces the first document that matches, in the order of `_id`. Its `_id` stays.
+    ///
+    /// The builder's [`run`](Update::run) tells where `replacement` cannot be made a document.
+    pub fn replace_one(&self, filter: impl IntoDocument, replacement: &T) -> Update {
+        let replacement = Replacement(to_raw(replacement));
+        Update::new(self.scope.clone(), &self.name, filter, replacement, Target::One, UpdateKind::Replacement)
+    }
+}
+
+impl<T: DeserializeOwned + Any> Collection<T> {
+    /// Updates the first document that matches and gives it back, as it was or as it is now.
+    pub fn find_one_and_update(&self, filter: impl IntoDocument, update: impl IntoDocument) -> FindOneAndUpdate<T> {
+        FindOneAndUpdate::new(self.scope.clone(), &self.name, filter, update, UpdateKind::Operators)
+    }
+
+    /// Deletes the first document that matches and gives it back.
+    pub fn find_one_and_delete(&self, filter: impl IntoDocument) -> FindOneAndDelete<T> {
+        FindOneAndDelete::new(self.scope.clone(), &self.name, filter)
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + Any> Collection<T> {
+    /// Replaces the first document that matches and gives it back, as it was or as it is now. Its `_id` stays.
+    pub fn find_one_and_replace(&self, filter: impl IntoDocument, replacement: &T) -> FindOneAndUpdate<T> {
+        let replacement = Replacement(to_raw(replacement));
+        FindOneAndUpdate::new(self.scope.clone(), &self.name, filter, replacement, UpdateKind::Replacement)
+    }
+}
+
+/// A replacement that may have failed to become a document: the builder tells when it is run.
+struct Replacement(Result<RawDocumentBuf>);
+
+impl IntoDocument for Replacement {
+    fn into_document(self) -> Result<RawDocumentBuf> {
+        self.0
+    }
+}
+
+impl<T> Deref for Collection<T> {
+    type Target = ReadCollection<T>;
+
+    fn deref(&self) -> &ReadCollection<T> {
+        &self.read
+    }
+}
+
+impl<T> Clone for ReadCollection<T> {
+    fn clone(&self) -> Self {
+        Self::new(self.scope.clone(), &self.name)
+    }
+}
+
+impl<T> Clone for Collection<T> {
+    fn clone(&self) -> Self {
+        Self { read: self.read.clone() }
+    }
+}
+
+impl<T> fmt::Debug for ReadCollection<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadCollection").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Collection<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Collection").field("name", &self.name).finish_non_exhaustive()
+    }
+}

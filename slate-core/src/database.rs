@@ -1,0 +1,231 @@
+use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+
+pub use slate_store::{Durability, Size};
+
+use crate::{
+    Collection, Result, Snapshot, Transaction,
+    engine::{self, Access, Engine, OpenOptions, Writer},
+    retry,
+    scope::Scope,
+};
+
+/// An open database.
+///
+/// A handle: cheap to clone, to share and to send. What was opened through it keeps the database open.
+#[derive(Clone)]
+pub struct Database {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Box<dyn Engine>,
+    durability: Durability,
+    lock_timeout: Duration,
+}
+
+/// How long a writer waits for its turn, on a store where writers take turns, unless the builder says otherwise.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Database {
+    /// Opens a database by URL, creating it where there is none:
+    ///
+    /// | URL | store |
+    /// |---|---|
+    /// | `memory:` | in this process's memory, gone when the last handle is |
+    /// | `redb:PATH` | one file, in pure Rust |
+    ///
+    /// # Errors
+    /// Each with an [`ErrorKind`](crate::ErrorKind) of its own: no such store, a missing folder, a file that is no
+    /// database of Slate's or of a newer version, a database that another handle holds open.
+    ///
+    /// ```
+    /// let db = slate_core::Database::open("memory:")?;
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    pub fn open(url: &str) -> Result<Self> {
+        Self::builder(url).open()
+    }
+
+    /// Opens a database with settings.
+    pub fn builder(url: &str) -> DatabaseBuilder {
+        DatabaseBuilder {
+            url: url.into(),
+            durability: Durability::Sync,
+            lock_timeout: LOCK_TIMEOUT,
+            options: OpenOptions::default(),
+        }
+    }
+
+    /// A collection of documents that are read and written as `T`: a type of serde's, or
+    /// [`RawDocumentBuf`](bson::RawDocumentBuf) for the documents' own bytes. It need not exist: it is created by the
+    /// first document or index, and read as empty until then.
+    pub fn collection<T>(&self, name: &str) -> Collection<T> {
+        Collection::new(Scope::Database(self.clone()), name)
+    }
+
+    /// The database as of its last commit, for as long as the snapshot is held: what is read through it belongs
+    /// together, across collections. It blocks nobody and waits for nobody.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Ok(Snapshot::new(self.inner.engine.snapshot()?))
+    }
+
+    /// Begins a transaction. Dropping it rolls it back. Prefer [`Database::transact`], which tries again on a conflict.
+    ///
+    /// # Errors
+    /// On a store where writers take turns: [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) when the wait is over,
+    /// [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), at once, when this thread has a transaction open.
+    pub fn begin(&self) -> Result<Transaction> {
+        Ok(Transaction::new(self.clone(), self.begin_write()?))
+    }
+
+    /// Runs `work` in a transaction and commits it; an error of `work` rolls it back. On a conflict it is rolled back and
+    /// run again, with growing pauses, until the lock timeout has passed since the first try.
+    ///
+    /// Inside, use `tx.collection(…)`: a plain write through the database would wait for this very transaction on a
+    /// store where writers take turns, and fails at once there.
+    ///
+    /// # Errors
+    /// Those of `work`; the conflict that was left when time was up.
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use bson::{RawDocumentBuf, doc};
+    ///
+    /// db.transact(|tx| {
+    ///     let accounts = tx.collection::<RawDocumentBuf>("accounts");
+    ///     accounts.update_one(doc! { "_id": "a" }, doc! { "$inc": { "balance": -10 } }).upsert().run()?;
+    ///     accounts.update_one(doc! { "_id": "b" }, doc! { "$inc": { "balance": 10 } }).upsert().run()
+    /// })?;
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    pub fn transact<R>(&self, mut work: impl FnMut(&Transaction) -> Result<R>) -> Result<R> {
+        retry::on_conflict(self.inner.lock_timeout, || {
+            let transaction = self.begin()?;
+            let result = work(&transaction)?;
+            transaction.commit()?;
+            Ok(result)
+        })
+    }
+
+    /// The names of the collections, in order.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn collection_names(&self) -> Result<Vec<String>> {
+        let reader = self.inner.engine.snapshot()?;
+        Ok(reader.catalog().collections().map(|collection| collection.name.to_string()).collect())
+    }
+
+    /// Puts every commit that has returned on the device: what [`Durability::Deferred`] put off.
+    ///
+    /// # Errors
+    /// Where the device fails.
+    pub fn flush(&self) -> Result<()> {
+        self.inner.engine.flush()
+    }
+
+    /// How much room the database takes, in bytes, as far as the store can tell.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn size(&self) -> Result<Size> {
+        self.inner.engine.size()
+    }
+
+    /// The store's name: `"memory"`, `"redb"`.
+    pub fn store(&self) -> &'static str {
+        self.inner.engine.name()
+    }
+
+    pub(crate) fn engine(&self) -> &dyn Engine {
+        &*self.inner.engine
+    }
+
+    pub(crate) fn begin_write(&self) -> Result<Box<dyn Writer>> {
+        self.inner.engine.begin(self.inner.lock_timeout)
+    }
+
+    /// Runs a write of one call in a transaction of its own, again where another came first.
+    pub(crate) fn write<R>(&self, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        retry::on_conflict(self.inner.lock_timeout, || {
+            let mut writer = self.begin_write()?;
+            let result = work(&mut *writer)?;
+            self.finish(writer, self.inner.durability)?;
+            Ok(result)
+        })
+    }
+
+    /// Commits, and drops what the transaction has unlinked.
+    pub(crate) fn finish(&self, writer: Box<dyn Writer>, durability: Durability) -> Result<()> {
+        let doomed = writer.commit(durability)?;
+        if !doomed.is_empty() {
+            // The commit stands. What cannot be dropped now is dropped when the database is opened next.
+            let _ = self.inner.engine.drop_keyspaces(&doomed, self.inner.lock_timeout);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.inner.durability
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").field("store", &self.store()).finish_non_exhaustive()
+    }
+}
+
+/// Settings of a database to be opened; see [`Database::builder`].
+#[derive(Clone, Debug)]
+#[must_use = "nothing is opened until `open`"]
+pub struct DatabaseBuilder {
+    url: String,
+    durability: Durability,
+    lock_timeout: Duration,
+    options: OpenOptions,
+}
+
+impl DatabaseBuilder {
+    /// When a commit counts as done, unless it says otherwise itself. The default is [`Durability::Sync`]: on the device
+    /// before the call returns.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// The bytes of memory that a store on disk may keep pages in. The default is the store's own.
+    pub fn cache(mut self, bytes: usize) -> Self {
+        self.options.cache_bytes = Some(bytes);
+        self
+    }
+
+    /// Whether the database may be created, or written to.
+    pub fn access(mut self, access: Access) -> Self {
+        self.options.access = access;
+        self
+    }
+
+    /// How long a writer waits for its turn, on stores where writers take turns, and how long a transaction that
+    /// conflicts is tried again. The default is 5 seconds.
+    pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
+        self.lock_timeout = lock_timeout;
+        self
+    }
+
+    /// Opens the database.
+    ///
+    /// # Errors
+    /// As [`Database::open`].
+    pub fn open(self) -> Result<Database> {
+        let engine = engine::open(&self.url, &self.options)?;
+        let inner = Inner { engine, durability: self.durability, lock_timeout: self.lock_timeout };
+        Ok(Database { inner: Arc::new(inner) })
+    }
+}
+
+/// Keeps a type parameter that only says what documents are read as.
+pub(crate) type As<T> = PhantomData<fn() -> T>;

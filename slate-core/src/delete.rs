@@ -1,0 +1,70 @@
+use std::time::Duration;
+
+use crate::{
+    CancelToken, Hint, IntoDocument, Result,
+    exec::Target,
+    plan::{Output, Ties},
+    request::Request,
+    scope::Scope,
+    write::DeleteRequest,
+};
+
+/// A deletion of one or many documents; see [`Collection::delete_many`](crate::Collection::delete_many).
+#[derive(Clone)]
+#[must_use = "nothing is deleted until `run`"]
+pub struct Delete {
+    scope: Scope,
+    collection: String,
+    request: Request,
+    target: Target,
+}
+
+impl Delete {
+    pub(crate) fn new(scope: Scope, collection: &str, filter: impl IntoDocument, target: Target) -> Self {
+        Self { scope, collection: collection.into(), request: Request::new(filter), target }
+    }
+
+    /// Takes this index instead of what the planner would choose.
+    pub fn hint(mut self, hint: Hint) -> Self {
+        self.request.hint = Some(hint.into());
+        self
+    }
+
+    /// Ends, with nothing deleted, when it is not done within this time from now.
+    pub fn deadline(mut self, within: Duration) -> Self {
+        self.request.deadline(within);
+        self
+    }
+
+    /// Ends, with nothing deleted, when the token is cancelled.
+    pub fn cancel(mut self, token: CancelToken) -> Self {
+        self.request.cancel(token);
+        self
+    }
+
+    /// Runs the deletion, all of it or nothing; gives back how many documents it deleted.
+    ///
+    /// # Errors
+    /// A filter that is not valid; where the storage fails.
+    pub fn run(self) -> Result<u64> {
+        let request = delete_request(&self.request, self.target)?;
+        let outcome =
+            self.scope.write(|writer| writer.delete(&self.collection, &request, &self.request.interrupt))?;
+        Ok(outcome.deleted)
+    }
+}
+
+/// Parses a deletion.
+pub(crate) fn delete_request(request: &Request, target: Target) -> Result<DeleteRequest> {
+    let mut query = request.parse(Output::Whole, Ties::ById)?;
+    if target == Target::One && query.order().is_some() {
+        query.limit = Some(1);
+    }
+    Ok(DeleteRequest { query, target })
+}
+
+impl std::fmt::Debug for Delete {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Delete").field("collection", &self.collection).field("request", &self.request).finish()
+    }
+}

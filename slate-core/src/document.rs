@@ -1,0 +1,69 @@
+use std::any::Any;
+
+use bson::{Document, RawDocument, RawDocumentBuf};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{Error, Result};
+
+/// Something that can stand for a document in a call: `doc! {…}`, a [`RawDocumentBuf`], or a borrowed [`RawDocument`].
+pub trait IntoDocument {
+    /// Its raw form.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) where it has none: a field's name holds a NUL byte.
+    fn into_document(self) -> Result<RawDocumentBuf>;
+}
+
+impl IntoDocument for RawDocumentBuf {
+    fn into_document(self) -> Result<RawDocumentBuf> {
+        Ok(self)
+    }
+}
+
+impl IntoDocument for &RawDocumentBuf {
+    fn into_document(self) -> Result<RawDocumentBuf> {
+        Ok(self.clone())
+    }
+}
+
+impl IntoDocument for &RawDocument {
+    fn into_document(self) -> Result<RawDocumentBuf> {
+        Ok(self.to_owned())
+    }
+}
+
+impl IntoDocument for Document {
+    fn into_document(self) -> Result<RawDocumentBuf> {
+        (&self).into_document()
+    }
+}
+
+impl IntoDocument for &Document {
+    fn into_document(self) -> Result<RawDocumentBuf> {
+        RawDocumentBuf::try_from(self).map_err(Error::conversion)
+    }
+}
+
+/// A caller's value as a raw document. Raw documents pass without a round through serde.
+pub(crate) fn to_raw<T: Serialize + Any>(value: &T) -> Result<RawDocumentBuf> {
+    match (value as &dyn Any).downcast_ref::<RawDocumentBuf>() {
+        Some(raw) => Ok(raw.clone()),
+        None => bson::serialize_to_raw_document_buf(value).map_err(Error::conversion),
+    }
+}
+
+/// A stored document as the caller's type. Raw documents pass without a round through serde.
+pub(crate) fn from_raw<T: DeserializeOwned + Any>(bytes: &[u8]) -> Result<T> {
+    if std::any::TypeId::of::<T>() == std::any::TypeId::of::<RawDocumentBuf>() {
+        let raw: Box<dyn Any> = Box::new(RawDocumentBuf::from_bytes(bytes.to_vec()).map_err(Error::conversion)?);
+        if let Ok(same) = raw.downcast::<T>() {
+            return Ok(*same);
+        }
+    }
+    bson::deserialize_from_slice(bytes).map_err(Error::conversion)
+}
+
+/// The bytes of a stored or built document as `bson`'s borrowed type.
+pub(crate) fn as_raw(bytes: &[u8]) -> Result<&RawDocument> {
+    RawDocument::from_bytes(bytes).map_err(|error| Error::corrupt(format!("a record is no document: {error}")))
+}

@@ -1,0 +1,226 @@
+use std::{sync::Arc, time::Duration};
+
+use bson::RawDocumentBuf;
+use slate_store::{
+    Bounds, Capabilities, Durability, Estimate, Isolation, Keyspace, Points, Size, Snapshot, Store, Transaction, View,
+};
+
+use super::{Engine, Explained, Reader, Writer};
+use crate::{
+    Result,
+    catalog::{self, Catalog, CatalogCache, CollectionInfo},
+    exec::{self, Rows, ViewProbe},
+    interrupt::Interrupt,
+    plan::{self, Plan, Query},
+    write::{
+        BuildProgress, Created, DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome, Session, UpdateOutcome,
+        UpdateRequest,
+    },
+};
+
+/// Any store, as an engine.
+pub(super) struct Backend<S> {
+    store: S,
+    cache: CatalogCache,
+}
+
+impl<S: Store> Backend<S> {
+    /// Takes a store into use: checks the catalog's format and drops what a crash left to be dropped.
+    pub(super) fn open(store: S) -> Result<Self> {
+        let backend = Self { store, cache: CatalogCache::default() };
+        let doomed = {
+            let snapshot = backend.store.snapshot()?;
+            backend.cache.load(&snapshot)?;
+            catalog::doomed(&snapshot)?
+        };
+        if !doomed.is_empty() {
+            // A database that is read only keeps them for now.
+            let _ = backend.drop_keyspaces(&doomed, Duration::ZERO);
+        }
+        Ok(backend)
+    }
+}
+
+impl<S: Store> Engine for Backend<S> {
+    fn name(&self) -> &'static str {
+        self.store.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
+    fn snapshot(&self) -> Result<Arc<dyn Reader>> {
+        let view = self.store.snapshot()?;
+        let catalog = self.cache.load(&view)?;
+        Ok(Arc::new(SnapshotReader { view, catalog }))
+    }
+
+    fn begin(&self, wait: Duration) -> Result<Box<dyn Writer>> {
+        // `Serializable` is what makes guarded keys count; which keys are guarded is decided here.
+        let transaction = self.store.begin(Isolation::Serializable, wait)?;
+        Ok(Box::new(Session::new(transaction, &self.cache)?))
+    }
+
+    fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {
+        for &keyspace in keyspaces {
+            self.store.drop_keyspace(keyspace, wait)?;
+        }
+        let mut transaction = self.store.begin(Isolation::Snapshot, wait)?;
+        for &keyspace in keyspaces {
+            catalog::forget_doomed(&mut transaction, keyspace)?;
+        }
+        Ok(transaction.commit(Durability::Deferred)?)
+    }
+
+    fn flush(&self) -> Result<()> {
+        Ok(self.store.flush()?)
+    }
+
+    fn size(&self) -> Result<Size> {
+        Ok(self.store.size()?)
+    }
+}
+
+struct SnapshotReader<V> {
+    view: V,
+    catalog: Arc<Catalog>,
+}
+
+impl<V: Snapshot> Reader for SnapshotReader<V> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
+        let collection = resolve(&self.catalog, collection);
+        let plan = planned(&self.view, &collection, query)?;
+        Ok(Box::new(exec::open(plan, &self.view, &collection, interrupt)?))
+    }
+
+    fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        get(&self.view, &self.catalog, collection, key, see)
+    }
+
+    fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>> {
+        explained(&self.view, &self.catalog, collection, query)
+    }
+
+    fn len(&self, collection: &str) -> Result<u64> {
+        len(&self.view, &self.catalog, collection)
+    }
+}
+
+impl<T: Transaction> Writer for Session<T> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        Session::catalog(self)
+    }
+
+    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Vec<Vec<u8>>> {
+        self.check_open()?;
+        let collection = resolve(Session::catalog(self), collection);
+        let view = self.view();
+        let plan = planned(&view, &collection, query)?;
+        let mut rows = exec::open(plan, &view, &collection, interrupt)?;
+        let mut read = Vec::new();
+        while rows.advance()? {
+            read.extend(rows.current().map(<[u8]>::to_vec));
+        }
+        Ok(read)
+    }
+
+    fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.check_open()?;
+        get(&self.view(), Session::catalog(self), collection, key, see)
+    }
+
+    fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>> {
+        self.check_open()?;
+        explained(&self.view(), Session::catalog(self), collection, query)
+    }
+
+    fn len(&self, collection: &str) -> Result<u64> {
+        self.check_open()?;
+        len(&self.view(), Session::catalog(self), collection)
+    }
+
+    fn insert(
+        &mut self,
+        collection: &str,
+        documents: &[RawDocumentBuf],
+        mode: InsertMode,
+        interrupt: &Interrupt,
+    ) -> Result<InsertOutcome> {
+        Session::insert(self, collection, documents, mode, interrupt)
+    }
+
+    fn update(&mut self, collection: &str, request: &UpdateRequest, interrupt: &Interrupt) -> Result<UpdateOutcome> {
+        Session::update(self, collection, request, interrupt)
+    }
+
+    fn delete(&mut self, collection: &str, request: &DeleteRequest, interrupt: &Interrupt) -> Result<DeleteOutcome> {
+        Session::delete(self, collection, request, interrupt)
+    }
+
+    fn create_collection(&mut self, collection: &str) -> Result<bool> {
+        Ok(Session::create_collection(self, collection)? == Created::New)
+    }
+
+    fn drop_collection(&mut self, collection: &str) -> Result<bool> {
+        Session::drop_collection(self, collection)
+    }
+
+    fn create_index(
+        &mut self,
+        collection: &str,
+        spec: &IndexSpec,
+        interrupt: &Interrupt,
+        progress: BuildProgress<'_>,
+    ) -> Result<(String, bool)> {
+        let (name, created) = Session::create_index(self, collection, spec, interrupt, progress)?;
+        Ok((name, created == Created::New))
+    }
+
+    fn drop_index(&mut self, collection: &str, index: &str) -> Result<bool> {
+        Session::drop_index(self, collection, index)
+    }
+
+    fn commit(self: Box<Self>, durability: Durability) -> Result<Vec<Keyspace>> {
+        Session::commit(*self, durability)
+    }
+}
+
+/// The collection; one that is not there is read as empty.
+fn resolve(catalog: &Catalog, name: &str) -> Arc<CollectionInfo> {
+    // No keyspace is ever numbered so high, and an unknown keyspace is empty.
+    let absent = || Arc::new(CollectionInfo::new(name, Keyspace(u32::MAX)));
+    catalog.collection(name).cloned().unwrap_or_else(absent)
+}
+
+fn planned<V: View>(view: &V, collection: &CollectionInfo, query: &Query) -> Result<Plan> {
+    plan::build(&plan::Context { collection, query, probe: &ViewProbe(view) })
+}
+
+fn explained<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> Result<Option<Explained>> {
+    let Some(collection) = catalog.collection(name) else { return Ok(None) };
+    let plan = planned(view, collection, query)?;
+    Ok(Some(Explained { plan, candidates: plan::candidate_count(collection, query) }))
+}
+
+fn get<V: View>(
+    view: &V,
+    catalog: &Catalog,
+    collection: &str,
+    key: &[u8],
+    see: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let Some(collection) = catalog.collection(collection) else { return Ok(()) };
+    view.points(collection.records)?.get(key)?.map_or(Ok(()), see)
+}
+
+fn len<V: View>(view: &V, catalog: &Catalog, name: &str) -> Result<u64> {
+    let Some(collection) = catalog.collection(name) else { return Ok(0) };
+    Ok(match view.estimate(collection.records, Bounds::default(), u64::MAX)? {
+        Estimate::Exact(records) | Estimate::AtLeast(records) => records,
+    })
+}

@@ -1,0 +1,90 @@
+//! Where the backend's type ends: [`Engine`], [`Reader`] and [`Writer`] are the database's operations with no store in
+//! their types, [`Backend`] gives them to any store.
+
+mod backend;
+mod open;
+
+use std::{sync::Arc, time::Duration};
+
+use bson::RawDocumentBuf;
+use slate_store::{Capabilities, Durability, Keyspace, Size};
+
+pub use open::Access;
+pub(crate) use open::{OpenOptions, open};
+
+use crate::{
+    Result,
+    catalog::Catalog,
+    exec::Rows,
+    interrupt::Interrupt,
+    plan::{Plan, Query},
+    write::{
+        BuildProgress, DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome, UpdateOutcome, UpdateRequest,
+    },
+};
+
+/// A store, open, whichever it is.
+pub(crate) trait Engine: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn capabilities(&self) -> Capabilities;
+    fn snapshot(&self) -> Result<Arc<dyn Reader>>;
+    /// `wait` is how long to wait for the turn to write, where writers take turns.
+    fn begin(&self, wait: Duration) -> Result<Box<dyn Writer>>;
+    /// Drops keyspaces that the catalog no longer names.
+    fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()>;
+    fn flush(&self) -> Result<()>;
+    fn size(&self) -> Result<Size>;
+}
+
+/// One commit, to be read.
+pub(crate) trait Reader: Send + Sync {
+    fn catalog(&self) -> &Arc<Catalog>;
+    /// The rows of a query; none where there is no such collection.
+    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>>;
+    /// The document of that `_id`'s key, handed to `see` where it lies.
+    fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
+    fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>>;
+    /// How many records the collection holds.
+    fn len(&self, collection: &str) -> Result<u64>;
+}
+
+/// A plan, and between how many it was chosen.
+pub(crate) struct Explained {
+    pub(crate) plan: Plan,
+    pub(crate) candidates: usize,
+}
+
+/// An open write transaction.
+pub(crate) trait Writer: Send {
+    fn catalog(&self) -> &Arc<Catalog>;
+    /// The rows of a query, read at once: a transaction may write while it goes through them.
+    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Vec<Vec<u8>>>;
+    fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
+    fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>>;
+    fn len(&self, collection: &str) -> Result<u64>;
+
+    fn insert(
+        &mut self,
+        collection: &str,
+        documents: &[RawDocumentBuf],
+        mode: InsertMode,
+        interrupt: &Interrupt,
+    ) -> Result<InsertOutcome>;
+    fn update(&mut self, collection: &str, request: &UpdateRequest, interrupt: &Interrupt) -> Result<UpdateOutcome>;
+    fn delete(&mut self, collection: &str, request: &DeleteRequest, interrupt: &Interrupt) -> Result<DeleteOutcome>;
+    /// Whether it was created.
+    fn create_collection(&mut self, collection: &str) -> Result<bool>;
+    /// Whether it was there.
+    fn drop_collection(&mut self, collection: &str) -> Result<bool>;
+    /// The index's name, and whether it was created.
+    fn create_index(
+        &mut self,
+        collection: &str,
+        spec: &IndexSpec,
+        interrupt: &Interrupt,
+        progress: BuildProgress<'_>,
+    ) -> Result<(String, bool)>;
+    fn drop_index(&mut self, collection: &str, index: &str) -> Result<bool>;
+    /// Commits; gives back the keyspaces to be dropped.
+    fn commit(self: Box<Self>, durability: Durability) -> Result<Vec<Keyspace>>;
+}

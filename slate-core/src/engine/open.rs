@@ -1,0 +1,67 @@
+//! The one place that knows backends by name.
+
+use std::path::Path;
+
+use slate_query::Code;
+use slate_store::memory::MemoryStore;
+
+use super::{Engine, backend::Backend};
+use crate::{Error, Result};
+
+/// What a backend is opened with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenOptions {
+    pub(crate) cache_bytes: Option<usize>,
+    pub(crate) access: Access,
+}
+
+/// What an open database may be used for, and whether it may be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Read and write; the database is created where there is none.
+    #[default]
+    CreateOrOpen,
+    /// Read and write what is there already.
+    Open,
+    /// Read only what is there already.
+    ReadOnly,
+}
+
+/// Opens a URL: `memory:` or `redb:PATH`.
+pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Box<dyn Engine>> {
+    match url.split_once(':') {
+        Some(("memory", "")) => Ok(Box::new(Backend::open(MemoryStore::default())?)),
+        Some(("memory", _)) => Err(Error::invalid(Code::BAD_VALUE, "the URL of a database in memory is 'memory:'")),
+        Some(("redb", "")) => Err(Error::invalid(Code::BAD_VALUE, format!("{url} names no path: redb:PATH"))),
+        Some(("redb", path)) => redb(Path::new(path), options),
+        Some((scheme, _)) => Err(Error::invalid(
+            Code::BAD_VALUE,
+            format!("there is no store of the name {scheme:?}; there are: memory:, redb:PATH"),
+        )),
+        None => Err(Error::invalid(
+            Code::BAD_VALUE,
+            format!("a database's URL is memory: or redb:PATH, and {url:?} has no scheme"),
+        )),
+    }
+}
+
+#[cfg(feature = "redb")]
+fn redb(path: &Path, options: &OpenOptions) -> Result<Box<dyn Engine>> {
+    use slate_store::redb;
+
+    let access = match options.access {
+        Access::CreateOrOpen => redb::Access::CreateOrOpen,
+        Access::Open => redb::Access::OpenExisting,
+        Access::ReadOnly => redb::Access::ReadOnly,
+    };
+    let mut settings = redb::Options::default().access(access);
+    if let Some(cache_bytes) = options.cache_bytes {
+        settings = settings.cache_bytes(cache_bytes);
+    }
+    Ok(Box::new(Backend::open(redb::RedbStore::open(path, &settings)?)?))
+}
+
+#[cfg(not(feature = "redb"))]
+fn redb(_: &Path, _: &OpenOptions) -> Result<Box<dyn Engine>> {
+    Err(Error::unsupported_by_name("redb: (this build has no feature 'redb')"))
+}

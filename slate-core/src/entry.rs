@@ -1,0 +1,161 @@
+//! Index entries: where the values, the record's key and the type bits lie in an entry's key and value.
+//!
+//! | index | key | value |
+//! |---|---|---|
+//! | plain | values ‖ record key ‖ trailer | bits |
+//! | unique | values | length of the record key ‖ record key ‖ bits |
+//!
+//! The trailer gives the length of the values and is read from the key's end. `docs/format.md` has the bytes.
+
+use sha2::{Digest, Sha256};
+use slate_query::{
+    Code, key,
+    raw::{Kind, Value},
+};
+
+use crate::{Error, ErrorKind, Result, catalog::IndexInfo};
+
+/// The most that an entry keeps of its values, in bytes; longer ones are cut and the index is marked as truncated.
+pub(crate) const MAX_VALUES: usize = 2_000;
+
+/// Of values that are cut in a unique index, this much is kept in front of their digest.
+pub(crate) const MAX_UNIQUE_PREFIX: usize = MAX_VALUES - 32;
+
+/// The longest key of a record, in bytes.
+pub(crate) const MAX_RECORD_KEY: usize = 2_000;
+
+/// The key of the record whose `_id` is `id`.
+///
+/// # Errors
+/// `_id` of a type that cannot be one, or longer than [`MAX_RECORD_KEY`] as a key.
+pub(crate) fn record_key(id: Value<'_>) -> Result<Vec<u8>> {
+    if matches!(id.kind(), Kind::Array | Kind::Regex | Kind::Undefined) {
+        let message = format!("The '_id' value cannot be of type {}", id.kind().alias());
+        return Err(Error::invalid(Code(53), message).at("_id"));
+    }
+    let mut bytes = Vec::new();
+    key::encode(id, &mut bytes);
+    if bytes.len() > MAX_RECORD_KEY {
+        let message = format!("the '_id' takes {} bytes as a key, and the most is {MAX_RECORD_KEY}", bytes.len());
+        return Err(Error::new(ErrorKind::TooLarge, Code::BAD_VALUE, message).at("_id"));
+    }
+    Ok(bytes)
+}
+
+/// An entry about to be written.
+#[derive(Debug, Default)]
+pub(crate) struct EntryBuffer {
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Vec<u8>,
+}
+
+/// Whether an entry holds its values whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    Whole,
+    Truncated,
+}
+
+impl EntryBuffer {
+    /// Lays out the entry of `values` for the record, replacing what the buffer held.
+    pub(crate) fn build(&mut self, index: &IndexInfo, values: &[u8], record: RecordKey<'_>, bits: &[u8]) -> Held {
+        self.key.clear();
+        self.value.clear();
+        let held = if values.len() > MAX_VALUES { Held::Truncated } else { Held::Whole };
+        if index.unique {
+            push_unique_values(values, &mut self.key);
+            push_length(record.key.len(), &mut self.value);
+            self.value.extend_from_slice(record.key);
+        } else {
+            let kept = values.get(..MAX_VALUES).unwrap_or(values);
+            self.key.extend_from_slice(kept);
+            self.key.extend_from_slice(record.key);
+            push_trailer(kept.len(), &mut self.key);
+        }
+        if held == Held::Whole {
+            key::join(bits, record.bits, &mut self.value);
+        }
+        held
+    }
+}
+
+/// A record's key, and the type bits of its `_id`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordKey<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) bits: &'a [u8],
+}
+
+/// The key of a unique index's entry: the values, or what is kept of them and the digest of the whole.
+fn push_unique_values(values: &[u8], out: &mut Vec<u8>) {
+    match values.get(..MAX_UNIQUE_PREFIX) {
+        Some(kept) if values.len() > MAX_VALUES => {
+            out.extend_from_slice(kept);
+            out.extend_from_slice(&Sha256::digest(values));
+        }
+        _ => out.extend_from_slice(values),
+    }
+}
+
+/// The parts of a stored entry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) values: &'a [u8],
+    pub(crate) record_key: &'a [u8],
+}
+
+impl<'a> Entry<'a> {
+    /// Takes an entry apart.
+    ///
+    /// # Errors
+    /// `Corrupt` where the bytes are no entry of this index.
+    #[inline]
+    pub(crate) fn parse(index: &IndexInfo, key: &'a [u8], value: &'a [u8]) -> Result<Self> {
+        let parsed = if index.unique { Self::parse_unique(key, value) } else { Self::parse_plain(key) };
+        parsed.ok_or_else(|| Error::corrupt(format!("an entry of index {} is damaged", index.name)))
+    }
+
+    fn parse_plain(key: &'a [u8]) -> Option<Self> {
+        let (rest, values) = match key {
+            [rest @ .., high, low, 0xff] => (rest, usize::from(u16::from_be_bytes([*high, *low]))),
+            [rest @ .., length] => (rest, usize::from(*length)),
+            [] => return None,
+        };
+        let (values, record_key) = rest.split_at_checked(values)?;
+        Some(Self { values, record_key })
+    }
+
+    fn parse_unique(key: &'a [u8], value: &'a [u8]) -> Option<Self> {
+        let (length, rest) = read_length(value)?;
+        Some(Self { values: key, record_key: rest.get(..length)? })
+    }
+}
+
+/// A length that is read from the end of a key: one byte below 0xff, else two and 0xff.
+fn push_trailer(length: usize, out: &mut Vec<u8>) {
+    match u8::try_from(length) {
+        Ok(length) if length < 0xff => out.push(length),
+        // Values are cut at `MAX_VALUES`, which two bytes hold.
+        _ => {
+            out.extend_from_slice(&u16::try_from(length).unwrap_or(u16::MAX).to_be_bytes());
+            out.push(0xff);
+        }
+    }
+}
+
+/// A length of at most 16 bits: one byte below 0x80, else two with the highest bit set.
+fn push_length(length: usize, out: &mut Vec<u8>) {
+    match u8::try_from(length) {
+        Ok(length) if length < 0x80 => out.push(length),
+        // Type bits and record keys are shorter than what they describe, which is cut or refused at 2,000 bytes.
+        _ => out.extend_from_slice(&(u16::try_from(length).unwrap_or(0x7fff) | 0x8000).to_be_bytes()),
+    }
+}
+
+fn read_length(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    match bytes {
+        [length, rest @ ..] if *length < 0x80 => Some((usize::from(*length), rest)),
+        [high, low, rest @ ..] => Some((usize::from(u16::from_be_bytes([*high & 0x7f, *low])), rest)),
+        _ => None,
+    }
+}

@@ -1,0 +1,62 @@
+use slate_store::{Points, View};
+
+use super::{
+    ids::{IdBatch, IdRows},
+    rows::Record,
+};
+use crate::{Error, Result, catalog::CollectionInfo, interrupt::Interrupt, plan::IdPlan};
+
+/// The boundary between the tiers: loads the records of ids, a batch in one round.
+pub(crate) struct FetchRows<V: View> {
+    ids: IdRows<V>,
+    points: V::Points,
+    batch: IdBatch,
+    next_batch: usize,
+    at: usize,
+    collection: Box<str>,
+}
+
+/// Batches grow, so that a caller who stops early has paid for little more than was seen.
+const FIRST_BATCH: usize = 8;
+const LARGEST_BATCH: usize = 256;
+
+impl<V: View> FetchRows<V> {
+    pub(super) fn open(view: &V, collection: &CollectionInfo, plan: IdPlan, interrupt: Interrupt) -> Result<Self> {
+        Ok(Self {
+            ids: IdRows::open(view, collection, plan, interrupt),
+            points: view.points(collection.records)?,
+            batch: IdBatch::default(),
+            next_batch: FIRST_BATCH,
+            at: 0,
+            collection: collection.name.clone(),
+        })
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        loop {
+            self.at += 1;
+            if self.at >= self.batch.len() {
+                self.ids.next_batch(self.next_batch, &mut self.batch)?;
+                self.next_batch = (self.next_batch * 2).min(LARGEST_BATCH);
+                self.at = 0;
+                if self.batch.len() == 0 {
+                    return Ok(false);
+                }
+                let keys: Vec<&[u8]> = self.batch.iter().collect();
+                self.points.load(&keys)?;
+            }
+            if self.points.loaded(self.at).is_some() {
+                return Ok(true);
+            }
+            if self.ids.promises_records() {
+                let message = format!("an index of collection {} names a record that is not there", self.collection);
+                return Err(Error::corrupt(message));
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn current(&self) -> Option<Record<'_>> {
+        Some(Record { key: self.batch.get(self.at)?, document: self.points.loaded(self.at)? })
+    }
+}

@@ -1,0 +1,32 @@
+use slate_query::{filter::Filter, raw::Doc};
+use slate_store::View;
+
+use super::{RawRows, rows::Record};
+use crate::Result;
+
+/// The records that match. One that does not is neither copied nor decoded.
+pub(crate) struct FilterRows<V: View> {
+    input: RawRows<V>,
+    filter: Filter,
+}
+
+impl<V: View> FilterRows<V> {
+    pub(super) fn new(input: RawRows<V>, filter: Filter) -> Self {
+        Self { input, filter }
+    }
+
+    #[inline]
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        while self.input.advance()? {
+            if self.input.current().is_some_and(|record| self.filter.matches(Doc::new(record.document))) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    #[inline]
+    pub(super) fn current(&self) -> Option<Record<'_>> {
+        self.input.current()
+    }
+}

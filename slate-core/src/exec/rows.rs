@@ -1,0 +1,67 @@
+use slate_store::View;
+
+use super::{fetch::FetchRows, filter::FilterRows, scan::ScanRows, slice::SliceRows, sort::SortRows};
+use crate::{Result, catalog::CollectionInfo, interrupt::Interrupt, plan::RawPlan};
+
+/// The raw tier: records, one at a time, lent until the next move.
+pub(crate) enum RawRows<V: View> {
+    Scan(ScanRows<V>),
+    Fetch(Box<FetchRows<V>>),
+    Filter(Box<FilterRows<V>>),
+    Sort(Box<SortRows<V>>),
+    Slice(Box<SliceRows<V>>),
+}
+
+/// A record as a node lends it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'r> {
+    /// The record's key: its encoded `_id`.
+    pub(crate) key: &'r [u8],
+    /// The document's bytes.
+    pub(crate) document: &'r [u8],
+}
+
+impl<V: View> RawRows<V> {
+    pub(crate) fn open(plan: RawPlan, view: &V, collection: &CollectionInfo, interrupt: &Interrupt) -> Result<Self> {
+        let open = |input: RawPlan| Self::open(input, view, collection, interrupt);
+        Ok(match plan {
+            RawPlan::Scan { bounds, direction } => {
+                Self::Scan(ScanRows::open(view, collection, bounds.as_ref(), direction, interrupt.clone())?)
+            }
+            RawPlan::Fetch { ids } => {
+                Self::Fetch(Box::new(FetchRows::open(view, collection, ids, interrupt.clone())?))
+            }
+            RawPlan::Filter { input, filter } => Self::Filter(Box::new(FilterRows::new(open(*input)?, filter))),
+            RawPlan::Sort { input, sort, presorted, limit } => {
+                Self::Sort(Box::new(SortRows::new(open(*input)?, sort, presorted, limit)))
+            }
+            RawPlan::Slice { input, skip, limit } => {
+                Self::Slice(Box::new(SliceRows::new(open(*input)?, skip, limit)))
+            }
+        })
+    }
+
+    /// Moves to the next record; `false` after the last.
+    #[inline]
+    pub(crate) fn advance(&mut self) -> Result<bool> {
+        match self {
+            Self::Scan(rows) => rows.advance(),
+            Self::Fetch(rows) => rows.advance(),
+            Self::Filter(rows) => rows.advance(),
+            Self::Sort(rows) => rows.advance(),
+            Self::Slice(rows) => rows.advance(),
+        }
+    }
+
+    /// The record last moved to; `None` before the first move and after the last record.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<Record<'_>> {
+        match self {
+            Self::Scan(rows) => rows.current(),
+            Self::Fetch(rows) => rows.current(),
+            Self::Filter(rows) => rows.current(),
+            Self::Sort(rows) => rows.current(),
+            Self::Slice(rows) => rows.current(),
+        }
+    }
+}

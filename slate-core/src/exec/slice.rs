@@ -1,0 +1,37 @@
+use slate_store::View;
+
+use super::{RawRows, rows::Record};
+use crate::Result;
+
+/// The records after the first `skip`, at most `left` of them.
+pub(crate) struct SliceRows<V: View> {
+    input: RawRows<V>,
+    skip: u64,
+    left: u64,
+}
+
+impl<V: View> SliceRows<V> {
+    pub(super) fn new(input: RawRows<V>, skip: u64, limit: Option<u64>) -> Self {
+        Self { input, skip, left: limit.unwrap_or(u64::MAX) }
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        if self.left == 0 {
+            return Ok(false);
+        }
+        while self.skip > 0 {
+            self.skip -= 1;
+            if !self.input.advance()? {
+                self.left = 0;
+                return Ok(false);
+            }
+        }
+        self.left -= 1;
+        self.input.advance()
+    }
+
+    #[inline]
+    pub(super) fn current(&self) -> Option<Record<'_>> {
+        self.input.current()
+    }
+}

@@ -1,0 +1,171 @@
+use std::{any::Any, time::Duration};
+
+use bson::Bson;
+use serde::de::DeserializeOwned;
+use slate_query::raw::{Doc, Value};
+
+use crate::{
+    CancelToken, Cursor, Documents, Explain, Hint, IntoDocument, Result,
+    database::As,
+    document::from_raw,
+    plan::{Force, Output, Ties},
+    request::Request,
+    scope::Scope,
+};
+
+/// A question to a collection; see [`ReadCollection::find`](crate::ReadCollection::find).
+#[derive(Clone)]
+#[must_use = "nothing is read until `run`, `cursor`, `count`, `distinct`, `first` or `explain`"]
+pub struct Find<T> {
+    scope: Scope,
+    collection: String,
+    request: Request,
+    documents: As<T>,
+}
+
+impl<T> Find<T> {
+    pub(crate) fn new(scope: Scope, collection: &str, filter: impl IntoDocument) -> Self {
+        let request = Request::new(filter);
+        Self { scope, collection: collection.into(), request, documents: std::marker::PhantomData }
+    }
+
+    /// Orders the documents by fields, each 1 (lowest first) or -1; `{ $natural: 1 }` is the order of `_id`.
+    pub fn sort(mut self, sort: impl IntoDocument) -> Self {
+        self.request.sort(sort);
+        self
+    }
+
+    /// Hands out only some fields of each document.
+    pub fn project(mut self, projection: impl IntoDocument) -> Self {
+        self.request.project(projection);
+        self
+    }
+
+    /// Leaves out the first documents.
+    pub fn skip(mut self, documents: u64) -> Self {
+        self.request.skip = documents;
+        self
+    }
+
+    /// Hands out at most so many documents.
+    pub fn limit(mut self, documents: u64) -> Self {
+        self.request.limit = Some(documents);
+        self
+    }
+
+    /// Takes this index, or the order of `_id`, instead of what the planner would choose.
+    pub fn hint(mut self, hint: Hint) -> Self {
+        self.request.hint = Some(hint.into());
+        self
+    }
+
+    /// Ends with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when it is not done within this time from now.
+    pub fn deadline(mut self, within: Duration) -> Self {
+        self.request.deadline(within);
+        self
+    }
+
+    /// Ends with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when the token is cancelled.
+    pub fn cancel(mut self, token: CancelToken) -> Self {
+        self.request.cancel(token);
+        self
+    }
+
+    /// Takes the candidate plan of this number: for tests that compare them all.
+    #[doc(hidden)]
+    pub fn force(mut self, candidate: usize) -> Self {
+        self.request.force = Force::Candidate(candidate);
+        self
+    }
+
+    /// Opens a cursor that lends each document where it lies: nothing is copied.
+    ///
+    /// # Errors
+    /// A question that is not valid, with MongoDB's code and the path at fault; where the storage fails.
+    pub fn cursor(self) -> Result<Cursor> {
+        let query = self.request.parse_find()?;
+        Ok(Cursor::new(self.scope.find(&self.collection, &query, &self.request.interrupt)?))
+    }
+
+    /// How many documents there are, after skip and limit.
+    ///
+    /// # Errors
+    /// As [`Find::cursor`].
+    pub fn count(self) -> Result<u64> {
+        let query = self.request.parse(Output::Count, Ties::Any)?;
+        if query.filter.is_empty() && query.skip == 0 && query.limit.is_none() && query.hint.is_none() {
+            return self.scope.len(&self.collection);
+        }
+        let mut rows = self.scope.find(&self.collection, &query, &self.request.interrupt)?;
+        rows.advance()?;
+        let counted = rows.current().and_then(|row| Doc::new(row).get("n")).and_then(Value::as_i64);
+        Ok(counted.and_then(|counted| u64::try_from(counted).ok()).unwrap_or_default())
+    }
+
+    /// The different values at `path` of the documents, in BSON's order; elements of arrays count one by one. Of values
+    /// that compare equal (1 and 1.0), the one in the document first in the order of `_id` stands for all.
+    ///
+    /// # Errors
+    /// As [`Find::cursor`].
+    pub fn distinct(self, path: &str) -> Result<Vec<Bson>> {
+        let query = self.request.parse_distinct(path)?;
+        let mut rows = self.scope.find(&self.collection, &query, &self.request.interrupt)?;
+        let mut values = Vec::new();
+        while rows.advance()? {
+            values.extend(rows.current().and_then(|row| Doc::new(row).get("v")).and_then(Value::to_bson));
+        }
+        Ok(values)
+    }
+
+    /// The plan that would be run, without running it.
+    ///
+    /// # Errors
+    /// As [`Find::cursor`].
+    pub fn explain(self) -> Result<Explain> {
+        let query = self.request.parse_find()?;
+        Ok(Explain::new(&self.collection, self.scope.plan(&self.collection, &query)?))
+    }
+
+    /// The plan of [`Find::count`], without running it.
+    ///
+    /// # Errors
+    /// As [`Find::cursor`].
+    pub fn explain_count(self) -> Result<Explain> {
+        let query = self.request.parse(Output::Count, Ties::Any)?;
+        Ok(Explain::new(&self.collection, self.scope.plan(&self.collection, &query)?))
+    }
+
+    /// The plan of [`Find::distinct`], without running it.
+    ///
+    /// # Errors
+    /// As [`Find::cursor`].
+    pub fn explain_distinct(self, path: &str) -> Result<Explain> {
+        let query = self.request.parse_distinct(path)?;
+        Ok(Explain::new(&self.collection, self.scope.plan(&self.collection, &query)?))
+    }
+}
+
+impl<T: DeserializeOwned + Any> Find<T> {
+    /// Runs the question; the iterator hands out each document as `T`.
+    ///
+    /// # Errors
+    /// As [`Find::cursor`].
+    pub fn run(self) -> Result<Documents<T>> {
+        Ok(Documents::new(self.cursor()?))
+    }
+
+    /// The first document, if there is one.
+    ///
+    /// # Errors
+    /// As [`Find::cursor`].
+    pub fn first(self) -> Result<Option<T>> {
+        let mut cursor = self.limit(1).cursor()?;
+        Ok(if cursor.advance()? { cursor.bytes().map(from_raw).transpose()? } else { None })
+    }
+}
+
+impl<T> std::fmt::Debug for Find<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Find").field("collection", &self.collection).field("request", &self.request).finish()
+    }
+}

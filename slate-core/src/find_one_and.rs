@@ -1,0 +1,180 @@
+use std::{any::Any, marker::PhantomData, time::Duration};
+
+use serde::de::DeserializeOwned;
+use slate_query::raw::Doc;
+
+use crate::{
+    CancelToken, Error, Hint, IntoDocument, Result,
+    database::As,
+    delete::delete_request,
+    document::from_raw,
+    exec::Target,
+    request::Request,
+    scope::Scope,
+    update::Change,
+    write::{IfNone, UpdateKind},
+};
+
+/// Which form of the document a [`FindOneAndUpdate`] gives back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReturnDocument {
+    /// As it was; none where it was inserted.
+    #[default]
+    Before,
+    /// As it is now.
+    After,
+}
+
+/// An update of one document that gives it back; see
+/// [`Collection::find_one_and_update`](crate::Collection::find_one_and_update).
+#[must_use = "nothing is updated until `run`"]
+pub struct FindOneAndUpdate<T> {
+    scope: Scope,
+    collection: String,
+    request: Request,
+    change: Change,
+    returns: ReturnDocument,
+    documents: As<T>,
+}
+
+/// A deletion of one document that gives it back; see
+/// [`Collection::find_one_and_delete`](crate::Collection::find_one_and_delete).
+#[must_use = "nothing is deleted until `run`"]
+pub struct FindOneAndDelete<T> {
+    scope: Scope,
+    collection: String,
+    request: Request,
+    documents: As<T>,
+}
+
+/// The setters that both have.
+macro_rules! setters {
+    () => {
+        /// The first in this order instead of that of `_id`.
+        pub fn sort(mut self, sort: impl IntoDocument) -> Self {
+            self.request.sort(sort);
+            self
+        }
+
+        /// Gives back only some fields of the document.
+        pub fn project(mut self, projection: impl IntoDocument) -> Self {
+            self.request.project(projection);
+            self
+        }
+
+        /// Takes this index instead of what the planner would choose.
+        pub fn hint(mut self, hint: Hint) -> Self {
+            self.request.hint = Some(hint.into());
+            self
+        }
+
+        /// Ends, with nothing changed, when it is not done within this time from now.
+        pub fn deadline(mut self, within: Duration) -> Self {
+            self.request.deadline(within);
+            self
+        }
+
+        /// Ends, with nothing changed, when the token is cancelled.
+        pub fn cancel(mut self, token: CancelToken) -> Self {
+            self.request.cancel(token);
+            self
+        }
+    };
+}
+
+impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
+    pub(crate) fn new(
+        scope: Scope,
+        collection: &str,
+        filter: impl IntoDocument,
+        update: impl IntoDocument,
+        kind: UpdateKind,
+    ) -> Self {
+        let mut request = Request::new(filter);
+        let change = Change::new(&mut request, update, kind);
+        let returns = ReturnDocument::default();
+        Self { scope, collection: collection.into(), request, change, returns, documents: PhantomData }
+    }
+
+    setters!();
+
+    /// Where no document matches, inserts one made of the filter's equalities and the update.
+    pub fn upsert(mut self) -> Self {
+        self.change.if_none = IfNone::Upsert;
+        self
+    }
+
+    /// Conditions on array elements, for `$[name]` in the update's paths.
+    pub fn array_filters<F: IntoDocument>(mut self, filters: impl IntoIterator<Item = F>) -> Self {
+        self.change.array_filters(&mut self.request, filters);
+        self
+    }
+
+    /// Whether to give back the document as it was (the default) or as it is now.
+    pub fn returning(mut self, returns: ReturnDocument) -> Self {
+        self.returns = returns;
+        self
+    }
+
+    /// Runs the update and gives the document back; none where none matched.
+    ///
+    /// # Errors
+    /// As [`Update::run`](crate::Update::run).
+    pub fn run(self) -> Result<Option<T>> {
+        let projection = self.request.projection()?;
+        let update = self.change.parse(&self.request, Target::One)?;
+        let outcome =
+            self.scope.write(|writer| writer.update(&self.collection, &update, &self.request.interrupt))?;
+        let document = match self.returns {
+            ReturnDocument::Before => outcome.before,
+            ReturnDocument::After => outcome.after,
+        };
+        document.map(|document| shape(&document, projection.as_ref(), &update.query.filter)).transpose()
+    }
+}
+
+impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
+    pub(crate) fn new(scope: Scope, collection: &str, filter: impl IntoDocument) -> Self {
+        Self { scope, collection: collection.into(), request: Request::new(filter), documents: PhantomData }
+    }
+
+    setters!();
+
+    /// Runs the deletion and gives the document back; none where none matched.
+    ///
+    /// # Errors
+    /// As [`Delete::run`](crate::Delete::run).
+    pub fn run(self) -> Result<Option<T>> {
+        let projection = self.request.projection()?;
+        let request = delete_request(&self.request, Target::One)?;
+        let outcome =
+            self.scope.write(|writer| writer.delete(&self.collection, &request, &self.request.interrupt))?;
+        outcome.before.map(|document| shape(&document, projection.as_ref(), &request.query.filter)).transpose()
+    }
+}
+
+/// A document as the projection leaves it, in the caller's type.
+fn shape<T: DeserializeOwned + Any>(
+    document: &[u8],
+    projection: Option<&slate_query::projection::Projection>,
+    filter: &slate_query::filter::Filter,
+) -> Result<T> {
+    let Some(projection) = projection else { return from_raw(document) };
+    let document = Doc::new(document);
+    let position = if projection.needs_position() { filter.positional(document).flatten() } else { None };
+    let mut shaped = Vec::new();
+    projection.apply(document, position, &mut shaped).map_err(Error::from)?;
+    from_raw(&shaped)
+}
+
+impl<T> std::fmt::Debug for FindOneAndUpdate<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FindOneAndUpdate").field("collection", &self.collection).finish_non_exhaustive()
+    }
+}
+
+impl<T> std::fmt::Debug for FindOneAndDelete<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FindOneAndDelete").field("collection", &self.collection).finish_non_exhaustive()
+    }
+}

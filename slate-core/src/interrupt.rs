@@ -1,0 +1,81 @@
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use slate_query::Code;
+
+use crate::{Error, ErrorKind, Result};
+
+/// Cancels the operations that were given a clone of it, from any thread.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken(Arc<AtomicBool>);
+
+impl CancelToken {
+    /// A token that cancels nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends every operation that holds a clone, at its next check (every few hundred rows), with an error of kind
+    /// [`ErrorKind::Interrupted`]. It cannot be undone.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// When an operation must end before it is done: at a deadline, by a token, by both or by neither.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interrupt {
+    deadline: Option<Instant>,
+    token: Option<CancelToken>,
+    ticks: u32,
+}
+
+/// How many rows pass between two looks at the clock: a look costs about as much as a row.
+const ROWS_PER_CHECK: u32 = 128;
+
+impl Interrupt {
+    pub(crate) fn within(&mut self, time: Duration) {
+        // A deadline beyond what the clock can express is none.
+        self.deadline = Instant::now().checked_add(time);
+    }
+
+    pub(crate) fn by(&mut self, token: CancelToken) {
+        self.token = Some(token);
+    }
+
+    /// To be called once a row; looks every so often.
+    #[inline]
+    pub(crate) fn tick(&mut self) -> Result<()> {
+        self.ticks = self.ticks.wrapping_add(1);
+        if self.ticks % ROWS_PER_CHECK == 0 { self.check() } else { Ok(()) }
+    }
+
+    /// Looks now.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.token.as_ref().is_some_and(CancelToken::is_cancelled) {
+            return Err(Error::new(ErrorKind::Interrupted, Code::INTERRUPTED, "the operation was cancelled"));
+        }
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(Error::new(
+                ErrorKind::Interrupted,
+                Code::MAX_TIME_MS_EXPIRED,
+                "the operation exceeded its time limit",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+}

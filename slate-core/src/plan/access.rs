@@ -1,0 +1,160 @@
+use std::sync::Arc;
+
+use slate_query::{
+    interval::IntervalSet,
+    path::Path,
+    pattern::{Direction, KeyPattern},
+    sort::Sort,
+};
+
+use super::{ByteRange, IdPlan, IndexBounds, IndexScan, RawPlan, bounds::record_ranges};
+use crate::catalog::{CollectionInfo, IndexInfo};
+
+/// A way to the records: what a plan's leaf will read, and which conjuncts of the filter its bounds already prove.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub(crate) path: AccessPath,
+    pub(crate) direction: Direction,
+    /// Places in the filter's conjuncts that every record read this way satisfies.
+    pub(crate) proven: Vec<usize>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum AccessPath {
+    /// The records themselves, in the order of `_id`.
+    Records { bounds: Option<IntervalSet> },
+    /// The records of these `_id`s.
+    Points { ids: IntervalSet },
+    /// The records that an index's entries name.
+    Index { index: Arc<IndexInfo>, bounds: IndexBounds },
+}
+
+impl Access {
+    /// Everything, in the order of `_id`.
+    pub(crate) fn scan() -> Self {
+        let path = AccessPath::Records { bounds: None };
+        Self { path, direction: Direction::Ascending, proven: Vec::new() }
+    }
+
+    /// The access path that a plan's leaf stands for.
+    pub(crate) fn of(leaf: &RawPlan) -> Option<(AccessPath, Direction)> {
+        match leaf {
+            RawPlan::Scan { bounds, direction } => {
+                Some((AccessPath::Records { bounds: bounds.clone() }, *direction))
+            }
+            RawPlan::Fetch { ids: IdPlan::Points(ids) } => {
+                Some((AccessPath::Points { ids: ids.clone() }, Direction::Ascending))
+            }
+            RawPlan::Fetch { ids: IdPlan::Index(scan) } => {
+                let path = AccessPath::Index { index: Arc::clone(&scan.index), bounds: scan.bounds.clone() };
+                Some((path, scan.direction))
+            }
+            RawPlan::Filter { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => None,
+        }
+    }
+
+    pub(crate) fn into_leaf(self) -> RawPlan {
+        let direction = self.direction;
+        match self.path {
+            AccessPath::Records { bounds } => RawPlan::Scan { bounds, direction },
+            AccessPath::Points { ids } => RawPlan::Fetch { ids: IdPlan::Points(ids) },
+            AccessPath::Index { index, bounds } => {
+                RawPlan::Fetch { ids: IdPlan::Index(IndexScan { index, bounds, direction, limit: None }) }
+            }
+        }
+    }
+}
+
+/// How the rows of an access path are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ordered {
+    /// By how many of the sort's leading fields.
+    pub(crate) fields: usize,
+    /// Whether rows equal in all of them come in the order of `_id`.
+    pub(crate) ties_by_id: bool,
+}
+
+impl AccessPath {
+    /// How far rows read in `direction` come ordered by `sort`.
+    pub(crate) fn ordered_by(&self, sort: &Sort, direction: Direction) -> Ordered {
+        match self {
+            Self::Records { .. } => ordered_by_id(sort, direction),
+            Self::Points { .. } => ordered_by_id(sort, Direction::Ascending),
+            Self::Index { index, bounds } => ordered_by_index(index, bounds, sort, direction),
+        }
+    }
+
+    /// Whether rows read in `direction` come in the order of `_id`.
+    pub(crate) fn is_in_id_order(&self, direction: Direction) -> bool {
+        match self {
+            Self::Records { .. } => direction == Direction::Ascending,
+            Self::Points { .. } => true,
+            // Entries of one value lie in the order of the records' keys.
+            Self::Index { index, bounds } => {
+                direction == Direction::Ascending
+                    && !index.truncated
+                    && (0..index.pattern.fields().len()).all(|field| bounds.is_point(field))
+            }
+        }
+    }
+
+    /// The key ranges read, and of which keyspace.
+    pub(crate) fn ranges(&self, collection: &CollectionInfo) -> (slate_store::Keyspace, Vec<ByteRange>) {
+        match self {
+            Self::Records { bounds } => (collection.records, record_ranges(bounds.as_ref())),
+            Self::Points { ids } => (collection.records, record_ranges(Some(ids))),
+            Self::Index { index, bounds } => (index.keyspace, bounds.ranges(&index.pattern)),
+        }
+    }
+}
+
+fn ordered_by_id(sort: &Sort, direction: Direction) -> Ordered {
+    match sort.fields().first() {
+        // `_id` decides alone: there are no ties, and what follows it in the sort orders nothing.
+        Some((path, wanted)) if path.as_str() == "_id" && *wanted == direction => {
+            Ordered { fields: sort.fields().len(), ties_by_id: true }
+        }
+        _ => Ordered { fields: 0, ties_by_id: false },
+    }
+}
+
+/// An index gives an order only where its entries hold their values whole; with arrays on its paths, only where every
+/// entry is read: the first entry of a record is then its least, which is what a sort goes by.
+fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direction: Direction) -> Ordered {
+    if index.truncated || (index.is_multikey() && bounds.used() > 0) {
+        return Ordered { fields: 0, ties_by_id: false };
+    }
+    let fields = index.pattern.fields();
+    let (mut at, mut matched) = (0, 0);
+    for (path, wanted) in sort.fields() {
+        if is_constant(&index.pattern, bounds, path) {
+            matched += 1;
+            continue;
+        }
+        while fields.get(at).is_some_and(|(held, _)| held != path) && bounds.is_point(at) {
+            at += 1;
+        }
+        match fields.get(at) {
+            Some((held, held_direction)) if held == path && *wanted == along(*held_direction, direction) => {
+                at += 1;
+                matched += 1;
+            }
+            _ => break,
+        }
+    }
+    let rest_is_constant = (at..fields.len()).all(|field| bounds.is_point(field));
+    let ties_by_id = direction == Direction::Ascending && !index.is_multikey() && rest_is_constant;
+    Ordered { fields: matched, ties_by_id }
+}
+
+fn is_constant(pattern: &KeyPattern, bounds: &IndexBounds, path: &Path) -> bool {
+    pattern.fields().iter().enumerate().any(|(field, (held, _))| held == path && bounds.is_point(field))
+}
+
+/// A field's own direction, seen along a walk's.
+fn along(field: Direction, walk: Direction) -> Direction {
+    match walk {
+        Direction::Ascending => field,
+        Direction::Descending => field.reversed(),
+    }
+}

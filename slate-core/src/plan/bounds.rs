@@ -1,0 +1,111 @@
+use slate_query::{
+    interval::{IntervalSet, Place},
+    pattern::{Direction, KeyPattern},
+};
+
+use crate::entry::MAX_UNIQUE_PREFIX;
+
+/// What is asked of an index's leading fields, one set of intervals a field, over ascending key bytes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IndexBounds {
+    pub(crate) fields: Vec<IntervalSet>,
+}
+
+/// A range of keys: from `start` on, and below `end` where there is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ByteRange {
+    pub(crate) start: Vec<u8>,
+    pub(crate) end: Option<Vec<u8>>,
+}
+
+/// Where the combinations of several fields' points outgrow this, the later fields are left to the filter.
+const MAX_RANGES: usize = 4_096;
+
+impl ByteRange {
+    /// From one place to another. Entries may hold less than their whole values, so that longer places are widened
+    /// to what every entry holds.
+    fn between(low: &Place, high: &Place) -> Self {
+        let cut = |place: &Place, widened: fn(Vec<u8>) -> Place| match place.prefix.get(..MAX_UNIQUE_PREFIX) {
+            Some(kept) if place.prefix.len() > MAX_UNIQUE_PREFIX => widened(kept.to_vec()).to_bytes(),
+            _ => place.to_bytes(),
+        };
+        Self { start: cut(low, Place::before), end: Some(cut(high, Place::after)) }
+    }
+}
+
+impl IndexBounds {
+    /// How many leading fields the ranges make use of: all the points, and one field of ranges after them.
+    pub(crate) fn used(&self) -> usize {
+        let mut ranges = 1usize;
+        for (field, set) in self.fields.iter().enumerate() {
+            ranges = ranges.saturating_mul(set.iter().count().max(1));
+            if set.is_all() || (field > 0 && ranges > MAX_RANGES) {
+                return field;
+            }
+            if !set.iter().all(|interval| interval.as_point().is_some()) {
+                return field + 1;
+            }
+        }
+        self.fields.len()
+    }
+
+    /// The ranges of entry keys, ascending and apart.
+    pub(crate) fn ranges(&self, pattern: &KeyPattern) -> Vec<ByteRange> {
+        let used = self.used();
+        let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
+        let mut ranges = vec![ByteRange { start: Vec::new(), end: None }];
+        for (set, (_, direction)) in self.fields.iter().zip(pattern.fields()).take(used) {
+            let set = match direction {
+                Direction::Ascending => set.clone(),
+                Direction::Descending => set.inverted(),
+            };
+            ranges.clear();
+            let mut next = Vec::new();
+            for prefix in &prefixes {
+                for interval in set.iter() {
+                    ranges.push(ByteRange::between(&behind(prefix, &interval.low), &behind(prefix, &interval.high)));
+                    if let Some(point) = interval.as_point() {
+                        next.push([prefix, point].concat());
+                    }
+                }
+            }
+            prefixes = next;
+        }
+        merge(ranges)
+    }
+
+    /// Whether the field is bound to one value.
+    pub(crate) fn is_point(&self, field: usize) -> bool {
+        self.fields.get(field).is_some_and(|set| set.as_point().is_some())
+    }
+}
+
+/// Ranges over record keys, from bounds on `_id`.
+pub(crate) fn record_ranges(bounds: Option<&IntervalSet>) -> Vec<ByteRange> {
+    match bounds {
+        None => vec![ByteRange { start: Vec::new(), end: None }],
+        Some(set) => set
+            .iter()
+            .map(|interval| ByteRange { start: interval.low.to_bytes(), end: Some(interval.high.to_bytes()) })
+            .collect(),
+    }
+}
+
+fn behind(prefix: &[u8], place: &Place) -> Place {
+    Place { prefix: [prefix, &place.prefix].concat(), side: place.side }
+}
+
+/// Joins what widening made overlap; the ranges come in ascending order.
+fn merge(ranges: Vec<ByteRange>) -> Vec<ByteRange> {
+    let mut merged: Vec<ByteRange> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if last.end.as_ref().is_none_or(|end| *end > range.start) => {
+                // No end is the end of all.
+                last.end = last.end.take().zip(range.end).map(|(a, b)| a.max(b));
+            }
+            _ => merged.push(range),
+        }
+    }
+    merged
+}

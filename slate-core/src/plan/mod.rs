@@ -1,0 +1,20 @@
+//! From a question to a plan.
+//!
+//! A plan is plain data. [`build`] starts from the naive plan, which is right by construction (scan, filter, sort,
+//! slice, project), and hands it through the [`rules`] in order; each is a pure function from plan to plan.
+
+mod access;
+mod bounds;
+mod build;
+mod candidates;
+mod draw;
+mod node;
+mod query;
+pub(crate) mod rules;
+
+pub(crate) use access::{Access, AccessPath};
+pub(crate) use bounds::{ByteRange, IndexBounds};
+pub(crate) use build::{Context, Probe, build, candidate_count};
+pub(crate) use draw::{describe, draw};
+pub(crate) use node::{IdPlan, IndexScan, Plan, RawPlan};
+pub(crate) use query::{Force, Hint, Output, Query, Ties};

@@ -1,0 +1,21 @@
+//! A limit that stands right above a fetch is known to the index scan: it then reads no entry, and the fetch no record,
+//! that nobody will see. A filter between the two keeps it out: entries are not yet rows there.
+
+use crate::{
+    Result,
+    plan::{Context, IdPlan, IndexScan, Plan, RawPlan},
+};
+
+pub(super) fn apply(plan: Plan, _: &Context<'_>) -> Result<Plan> {
+    Ok(plan.map_input(|input| {
+        input.rewrite(&mut |node| match node {
+            RawPlan::Slice { mut input, skip, limit: Some(wanted) } => {
+                if let RawPlan::Fetch { ids: IdPlan::Index(IndexScan { limit, .. }) } = &mut *input {
+                    *limit = Some(skip.saturating_add(wanted));
+                }
+                RawPlan::Slice { input, skip, limit: Some(wanted) }
+            }
+            other => other,
+        })
+    }))
+}

@@ -1,0 +1,157 @@
+//! Chooses how the records are reached: by a scan, by `_id`, or by an index. What the access path proves is dropped
+//! from the filter.
+
+use slate_query::{Code, pattern::Direction, raw::Doc};
+
+use crate::{
+    Error, Result,
+    catalog::{CollectionInfo, IndexInfo},
+    plan::{
+        Access, AccessPath, Context, Force, Hint, Plan, RawPlan,
+        candidates::{Narrowing, candidates, serves},
+    },
+};
+
+/// How far the entries of competing access paths are counted. Beyond it they count as equally many.
+const PROBE_CAP: u64 = 1_000;
+
+pub(super) fn apply(plan: Plan, context: &Context<'_>) -> Result<Plan> {
+    let chosen = choose(context)?;
+    Ok(plan.map_input(|input| {
+        let mut chosen = Some(chosen);
+        input.rewrite(&mut |node| match node {
+            RawPlan::Filter { input, filter } => {
+                let Some(access) = chosen.take() else { return RawPlan::Filter { input, filter } };
+                let residual = filter.without(&access.proven);
+                let leaf = access.into_leaf();
+                if residual.is_empty() { leaf } else { RawPlan::Filter { input: Box::new(leaf), filter: residual } }
+            }
+            // A scan below a filter is replaced with the filter.
+            scan @ RawPlan::Scan { .. } if context.query.filter.is_empty() => {
+                chosen.take().map_or(scan, Access::into_leaf)
+            }
+            other => other,
+        })
+    }))
+}
+
+fn choose(context: &Context<'_>) -> Result<Access> {
+    let mut usable = candidates(context.collection, context.query);
+    if let Some(hint) = &context.query.hint {
+        usable = hinted(hint, usable, context)?;
+    }
+    match context.query.force {
+        Force::Candidate(number) => usable.into_iter().nth(number).ok_or_else(|| {
+            Error::invalid(Code::BAD_VALUE, format!("there is no candidate plan number {number} to force"))
+        }),
+        Force::No => best(usable, context),
+    }
+}
+
+fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec<Access>> {
+    let index = match hint {
+        Hint::Natural(direction) => return Ok(vec![Access { direction: *direction, ..Access::scan() }]),
+        Hint::Name(name) if name == "_id_" => None,
+        Hint::Keys(keys) if is_id(Doc::from(keys)) => None,
+        Hint::Name(name) => Some(context.collection.index(name).ok_or_else(|| no_such(name))?),
+        Hint::Keys(keys) => Some(by_keys(context.collection, keys).ok_or_else(|| no_such(&format!("{keys:?}")))?),
+    };
+    let Some(index) = index else {
+        let by_id = |access: &Access| !matches!(access.path, AccessPath::Index { .. });
+        let mut by_id: Vec<Access> = usable.into_iter().filter(by_id).collect();
+        if by_id.len() > 1 {
+            // A narrower way than the scan is what the hint asks for.
+            by_id.retain(|access| access.path.narrowing() != Narrowing::Nothing || access.direction == Direction::Descending);
+        }
+        return Ok(if by_id.is_empty() { vec![Access::scan()] } else { by_id });
+    };
+    if !serves(index, &context.query.filter) {
+        let message = format!("the hinted index {} does not hold every document that the query asks for", index.name);
+        return Err(Error::invalid(Code::BAD_VALUE, message).at("hint"));
+    }
+    let of_index = |access: &Access| matches!(&access.path, AccessPath::Index { index: held, .. } if held.name == index.name);
+    Ok(usable.into_iter().filter(of_index).collect())
+}
+
+fn by_keys<'c>(collection: &'c CollectionInfo, keys: &bson::RawDocumentBuf) -> Option<&'c std::sync::Arc<IndexInfo>> {
+    let wanted = slate_query::pattern::KeyPattern::parse(Doc::from(keys)).ok()?;
+    collection.indexes.iter().find(|index| index.pattern.fields() == wanted.fields())
+}
+
+fn is_id(keys: Doc<'_>) -> bool {
+    let mut elements = keys.elements();
+    elements.next().is_some_and(|element| element.name == b"_id") && elements.next().is_none()
+}
+
+fn no_such(name: &str) -> Error {
+    Error::invalid(Code::BAD_VALUE, format!("the hint names no index of the collection: {name}")).at("hint")
+}
+
+/// What an access path is worth; less is better. The derived order is the order of the fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Worth {
+    kind: Kind,
+    /// Entries to read, up to [`PROBE_CAP`].
+    entries: u64,
+    order: Order,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// Bounds on `_id` or on an index.
+    Narrowed,
+    /// The order that a limited sort wants, without bounds.
+    OrderedForLimit,
+    /// Everything, record by record.
+    Scanned,
+    /// An index that leaves almost nothing out: the scan reads less.
+    Wide,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    Whole,
+    Leading,
+    None,
+}
+
+/// Fewest entries first; among equals what spares the sort, then the order in which the indexes were declared.
+fn best(usable: Vec<Access>, context: &Context<'_>) -> Result<Access> {
+    let narrowed = |access: &Access| access.path.narrowing() == Narrowing::Narrow;
+    // Counting pays only where there is a choice.
+    let count = usable.iter().filter(|access| narrowed(access)).count() > 1;
+    let mut best: Option<(Worth, Access)> = None;
+    for access in usable {
+        let worth = worth(&access, context, count)?;
+        if best.as_ref().is_none_or(|(least, _)| worth < *least) {
+            best = Some((worth, access));
+        }
+    }
+    Ok(best.map_or_else(Access::scan, |(_, access)| access))
+}
+
+fn worth(access: &Access, context: &Context<'_>, count: bool) -> Result<Worth> {
+    let order = context.query.order().map_or(Order::Whole, |sort| {
+        match access.path.ordered_by(sort, access.direction).fields {
+            0 => Order::None,
+            fields if fields == sort.fields().len() => Order::Whole,
+            _ => Order::Leading,
+        }
+    });
+    let is_index = matches!(access.path, AccessPath::Index { .. });
+    let limited = context.query.order().is_some() && context.query.limit.is_some();
+    let kind = match access.path.narrowing() {
+        Narrowing::Narrow => Kind::Narrowed,
+        Narrowing::Nothing if !is_index && (order == Order::None || !limited) => Kind::Scanned,
+        _ if limited && order != Order::None => Kind::OrderedForLimit,
+        Narrowing::Wide | Narrowing::Nothing if is_index => Kind::Wide,
+        Narrowing::Wide | Narrowing::Nothing => Kind::Scanned,
+    };
+    let entries = if kind == Kind::Narrowed && count {
+        let (keyspace, ranges) = access.path.ranges(context.collection);
+        context.probe.count(keyspace, &ranges, PROBE_CAP)?
+    } else {
+        0
+    };
+    Ok(Worth { kind, entries, order })
+}

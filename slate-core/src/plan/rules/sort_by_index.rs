@@ -1,0 +1,28 @@
+//! Removes a sort that the access path gives already. Where it gives the leading fields only, the sort is kept and
+//! told so: it then holds one group of rows equal in those fields at a time, and a limit ends it early.
+
+use crate::{
+    Result,
+    plan::{Access, Context, Plan, RawPlan, Ties},
+};
+
+pub(super) fn apply(plan: Plan, context: &Context<'_>) -> Result<Plan> {
+    Ok(plan.map_input(|input| {
+        input.rewrite(&mut |node| match node {
+            RawPlan::Sort { input, sort, limit, presorted } => {
+                let Some((path, direction)) = Access::of(input.leaf()) else {
+                    return RawPlan::Sort { input, sort, limit, presorted };
+                };
+                let ordered = path.ordered_by(&sort, direction);
+                let ties = context.query.ties == Ties::Any || ordered.ties_by_id;
+                if ordered.fields == sort.fields().len() && ties {
+                    *input
+                } else {
+                    let presorted = ordered.fields.min(sort.fields().len());
+                    RawPlan::Sort { input, sort, limit, presorted }
+                }
+            }
+            other => other,
+        })
+    }))
+}

@@ -1,0 +1,20 @@
+//! A sort below a limit holds no more rows than the limit asks for.
+
+use crate::{
+    Result,
+    plan::{Context, Plan, RawPlan},
+};
+
+pub(super) fn apply(plan: Plan, _: &Context<'_>) -> Result<Plan> {
+    Ok(plan.map_input(|input| {
+        input.rewrite(&mut |node| match node {
+            RawPlan::Slice { mut input, skip, limit: Some(wanted) } => {
+                if let RawPlan::Sort { limit, .. } = &mut *input {
+                    *limit = Some(skip.saturating_add(wanted));
+                }
+                RawPlan::Slice { input, skip, limit: Some(wanted) }
+            }
+            other => other,
+        })
+    }))
+}

@@ -1,0 +1,111 @@
+use std::time::Duration;
+
+use bson::RawDocumentBuf;
+use slate_query::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
+
+use crate::{
+    CancelToken, Error, IntoDocument, Result,
+    interrupt::Interrupt,
+    plan::{Force, Hint, Output, Query, Ties},
+};
+
+/// What the builders of reads and writes gather: documents as the caller gave them, parsed when the call is run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Request {
+    filter: RawDocumentBuf,
+    sort: Option<RawDocumentBuf>,
+    projection: Option<RawDocumentBuf>,
+    pub(crate) skip: u64,
+    pub(crate) limit: Option<u64>,
+    pub(crate) hint: Option<Hint>,
+    pub(crate) force: Force,
+    pub(crate) interrupt: Interrupt,
+    /// The first argument that was no document; told when the call is run.
+    fault: Option<Fault>,
+}
+
+/// An error that can be kept until it is told: builders are `Clone`.
+#[derive(Clone, Debug)]
+struct Fault(std::sync::Arc<std::sync::Mutex<Option<Error>>>);
+
+impl Request {
+    pub(crate) fn new(filter: impl IntoDocument) -> Self {
+        let mut request = Self::default();
+        if let Some(filter) = request.take(filter) {
+            request.filter = filter;
+        }
+        request
+    }
+
+    /// The document, or none and a fault to be told later.
+    pub(crate) fn take(&mut self, document: impl IntoDocument) -> Option<RawDocumentBuf> {
+        match document.into_document() {
+            Ok(document) => Some(document),
+            Err(error) => {
+                let fault = || Fault(std::sync::Arc::new(std::sync::Mutex::new(Some(error))));
+                self.fault.get_or_insert_with(fault);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn sort(&mut self, sort: impl IntoDocument) {
+        self.sort = self.take(sort);
+    }
+
+    pub(crate) fn project(&mut self, projection: impl IntoDocument) {
+        self.projection = self.take(projection);
+    }
+
+    pub(crate) fn deadline(&mut self, within: Duration) {
+        self.interrupt.within(within);
+    }
+
+    pub(crate) fn cancel(&mut self, token: CancelToken) {
+        self.interrupt.by(token);
+    }
+
+    /// Tells an argument that was no document.
+    pub(crate) fn check(&self) -> Result<()> {
+        let fault = self.fault.as_ref().and_then(|fault| {
+            fault.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+        });
+        fault.map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn projection(&self) -> Result<Option<Projection>> {
+        Ok(self.projection.as_ref().map(|document| Projection::parse(Doc::from(document))).transpose()?)
+    }
+
+    /// Parses everything but the projection.
+    pub(crate) fn parse(&self, output: Output, ties: Ties) -> Result<Query> {
+        self.check()?;
+        let mut query = Query::of(Filter::parse(Doc::from(&self.filter))?);
+        query.sort = self.sort.as_ref().map(|sort| Sort::parse(Doc::from(sort))).transpose()?;
+        query.skip = self.skip;
+        query.limit = self.limit;
+        query.hint = self.hint.clone();
+        if let Some(direction) = query.sort.as_ref().and_then(Sort::natural) {
+            query.sort = None;
+            query.hint = Some(Hint::Natural(direction));
+        }
+        query.force = self.force;
+        query.output = output;
+        query.ties = ties;
+        Ok(query)
+    }
+
+    /// Parses a question whose rows are handed out.
+    pub(crate) fn parse_find(&self) -> Result<Query> {
+        self.check()?;
+        let output = match (self.projection()?, &self.projection) {
+            (Some(projection), Some(document)) => Output::Project { projection, document: document.clone() },
+            _ => Output::Whole,
+        };
+        self.parse(output, Ties::Any)
+    }
+
+    pub(crate) fn parse_distinct(&self, path: &str) -> Result<Query> {
+        self.parse(Output::Distinct(Path::parse(path)?), Ties::Any)
+    }
+}

@@ -1,0 +1,129 @@
+use std::sync::{Arc, Mutex, PoisonError};
+
+use slate_query::Code;
+
+use crate::{
+    Database, Error, ErrorKind, Result,
+    engine::{Explained, Reader, Writer},
+    exec::Rows,
+    interrupt::Interrupt,
+    plan::Query,
+};
+
+/// What a collection's calls go through.
+#[derive(Clone)]
+pub(crate) enum Scope {
+    /// Each read sees the last commit, each write is a transaction of its own.
+    Database(Database),
+    /// Reads see one commit.
+    Snapshot(Arc<dyn Reader>),
+    /// Reads and writes belong to one transaction.
+    Transaction(OpenTransaction),
+}
+
+/// A transaction's writer, until it is committed or rolled back.
+#[derive(Clone)]
+pub(crate) struct OpenTransaction(Arc<Mutex<Option<Box<dyn Writer>>>>);
+
+impl OpenTransaction {
+    pub(crate) fn new(writer: Box<dyn Writer>) -> Self {
+        Self(Arc::new(Mutex::new(Some(writer))))
+    }
+
+    /// The writer, for good.
+    pub(crate) fn take(&self) -> Result<Box<dyn Writer>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(ended)
+    }
+
+    /// Rolls back what was not committed.
+    pub(crate) fn end(&self) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut **writer.as_mut().ok_or_else(ended)?)
+    }
+}
+
+fn ended() -> Error {
+    Error::transaction_over("it was committed or rolled back")
+}
+
+impl Scope {
+    pub(crate) fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
+        match self {
+            Self::Database(database) => database.engine().snapshot()?.find(collection, query, interrupt),
+            Self::Snapshot(reader) => reader.find(collection, query, interrupt),
+            Self::Transaction(transaction) => {
+                let rows = transaction.with(|writer| writer.find(collection, query, interrupt))?;
+                Ok(Box::new(ReadRows { rows: rows.into_iter(), current: None }))
+            }
+        }
+    }
+
+    pub(crate) fn get(
+        &self,
+        collection: &str,
+        key: &[u8],
+        see: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        match self {
+            Self::Database(database) => database.engine().snapshot()?.get(collection, key, see),
+            Self::Snapshot(reader) => reader.get(collection, key, see),
+            Self::Transaction(transaction) => transaction.with(|writer| writer.get(collection, key, see)),
+        }
+    }
+
+    pub(crate) fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>> {
+        match self {
+            Self::Database(database) => database.engine().snapshot()?.plan(collection, query),
+            Self::Snapshot(reader) => reader.plan(collection, query),
+            Self::Transaction(transaction) => transaction.with(|writer| writer.plan(collection, query)),
+        }
+    }
+
+    pub(crate) fn len(&self, collection: &str) -> Result<u64> {
+        match self {
+            Self::Database(database) => database.engine().snapshot()?.len(collection),
+            Self::Snapshot(reader) => reader.len(collection),
+            Self::Transaction(transaction) => transaction.with(|writer| writer.len(collection)),
+        }
+    }
+
+    /// What the catalog says, seen as reads of this scope see it.
+    pub(crate) fn catalog(&self) -> Result<Arc<crate::catalog::Catalog>> {
+        match self {
+            Self::Database(database) => Ok(Arc::clone(database.engine().snapshot()?.catalog())),
+            Self::Snapshot(reader) => Ok(Arc::clone(reader.catalog())),
+            Self::Transaction(transaction) => transaction.with(|writer| Ok(Arc::clone(writer.catalog()))),
+        }
+    }
+
+    pub(crate) fn write<R>(&self, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        match self {
+            Self::Database(database) => database.write(work),
+            Self::Snapshot(_) => {
+                Err(Error::new(ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION, "a snapshot is for reading only"))
+            }
+            Self::Transaction(transaction) => transaction.with(|writer| work(writer)),
+        }
+    }
+}
+
+/// Rows that were read beforehand.
+struct ReadRows {
+    rows: std::vec::IntoIter<Vec<u8>>,
+    current: Option<Vec<u8>>,
+}
+
+impl Rows for ReadRows {
+    fn advance(&mut self) -> Result<bool> {
+        self.current = self.rows.next();
+        Ok(self.current.is_some())
+    }
+
+    fn current(&self) -> Option<&[u8]> {
+        self.current.as_deref()
+    }
+}

@@ -1,0 +1,31 @@
+use std::{fmt, sync::Arc};
+
+use crate::{ReadCollection, engine::Reader, scope::Scope};
+
+/// One commit of a database, across all its collections; see [`Database::snapshot`](crate::Database::snapshot).
+#[derive(Clone)]
+pub struct Snapshot {
+    reader: Arc<dyn Reader>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(reader: Arc<dyn Reader>) -> Self {
+        Self { reader }
+    }
+
+    /// A collection as of this commit.
+    pub fn collection<T>(&self, name: &str) -> ReadCollection<T> {
+        ReadCollection::new(Scope::Snapshot(Arc::clone(&self.reader)), name)
+    }
+
+    /// The names of the collections, in order.
+    pub fn collection_names(&self) -> Vec<String> {
+        self.reader.catalog().collections().map(|collection| collection.name.to_string()).collect()
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,225 @@
+use std::{collections::BTreeMap, sync::Arc};
+
+use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    pattern::KeyPattern,
+    raw::{Doc, Value},
+};
+use slate_store::{Bounds, Cursor, Edge, Keyspace, Points, Transaction, View};
+
+use super::{Session, changes::duplicate, entries::EntryMaker, session::Created};
+use crate::{
+    Error, ErrorKind, Result,
+    catalog::{CollectionInfo, IndexInfo, Partial},
+    interrupt::Interrupt,
+};
+
+/// An index that is wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexSpec {
+    pub(crate) name: Option<String>,
+    pub(crate) keys: RawDocumentBuf,
+    pub(crate) unique: bool,
+    pub(crate) sparse: bool,
+    pub(crate) partial: Option<RawDocumentBuf>,
+}
+
+/// Is told how far an index build has come: documents read so far.
+pub(crate) type BuildProgress<'p> = &'p mut dyn FnMut(u64);
+
+/// So many documents are read, and their entries sorted and written, together: what a build holds in memory.
+const ROUND: usize = 1_024;
+
+impl<T: Transaction> Session<T> {
+    /// Creates an index and fills it. One that is there already and does not differ is left alone.
+    pub(crate) fn create_index(
+        &mut self,
+        name: &str,
+        spec: &IndexSpec,
+        interrupt: &Interrupt,
+        progress: BuildProgress<'_>,
+    ) -> Result<(String, Created)> {
+        self.check_open()?;
+        let wanted = parse(spec)?;
+        let collection = self.written_or_created(name)?;
+        if &*wanted.name == "_id_" || is_id(&wanted.pattern) {
+            return if spec.name.as_deref().is_none_or(|name| name == "_id_") && is_id(&wanted.pattern) {
+                Ok(("_id_".into(), Created::AlreadyThere))
+            } else {
+                Err(conflict(Code::CANNOT_CREATE_INDEX, "the index on _id is always there, under the name _id_"))
+            };
+        }
+        if let Some(there) = find_same(&collection, &wanted)? {
+            return Ok((there.name.to_string(), Created::AlreadyThere));
+        }
+        let index = IndexInfo { keyspace: self.allocate()?, ..wanted };
+        let filled = self.fill(&collection, index, interrupt, progress);
+        let index = self.end_on_error(filled)?;
+        let created = index.name.to_string();
+        let mut defined = CollectionInfo::clone(&collection);
+        defined.indexes.push(Arc::new(index));
+        self.define(defined)?;
+        Ok((created, Created::New))
+    }
+
+    /// Drops an index; whether it was there.
+    pub(crate) fn drop_index(&mut self, name: &str, index: &str) -> Result<bool> {
+        self.check_open()?;
+        if index == "_id_" {
+            return Err(Error::invalid(Code::INVALID_OPTIONS, "the index on _id cannot be dropped"));
+        }
+        let Some(collection) = self.written(name)? else { return Ok(false) };
+        let Some(dropped) = collection.index(index) else { return Ok(false) };
+        self.doom(dropped.keyspace)?;
+        let mut defined = CollectionInfo::clone(&collection);
+        defined.indexes.retain(|held| *held.name != *index);
+        self.define(defined)?;
+        Ok(true)
+    }
+
+    /// Writes the entries of every document, a round at a time.
+    fn fill(
+        &mut self,
+        collection: &CollectionInfo,
+        mut index: IndexInfo,
+        interrupt: &Interrupt,
+        progress: BuildProgress<'_>,
+    ) -> Result<IndexInfo> {
+        let mut maker = EntryMaker::default();
+        let mut after: Option<Vec<u8>> = None;
+        let mut read = 0;
+        loop {
+            interrupt.check()?;
+            let round = self.read_round(collection, &index, after.as_deref(), &mut maker)?;
+            if let Some((_, noted)) = maker.take_notes().pop() {
+                index = noted;
+            }
+            for (key, value) in &round.entries {
+                self.transaction.put(index.keyspace, key, value)?;
+            }
+            read += round.documents;
+            progress(read);
+            match round.last {
+                Some(last) => after = Some(last),
+                None => return Ok(index),
+            }
+        }
+    }
+
+    fn read_round(
+        &self,
+        collection: &CollectionInfo,
+        index: &IndexInfo,
+        after: Option<&[u8]>,
+        maker: &mut EntryMaker,
+    ) -> Result<Round> {
+        let view = self.transaction.view();
+        // The least key above another is that key and a zero byte.
+        let start = after.map(|key| [key, &[0]].concat());
+        let mut cursor = view.cursor(collection.records, Bounds { start: start.as_deref(), end: None })?;
+        let mut built = view.points(index.keyspace)?;
+        let mut round = Round::default();
+        let mut more = cursor.seek(Edge::First)?;
+        while more {
+            let Some((key, document)) = cursor.current() else { break };
+            let mut clash = None;
+            maker.make(0, index, key, Doc::new(document), |entry, value| {
+                if round.entries.insert(entry.to_vec(), value.to_vec()).is_some() {
+                    clash = Some(entry.to_vec());
+                }
+            })?;
+            if let Some(clash) = clash.filter(|_| index.unique) {
+                return Err(duplicate(collection, index, &clash));
+            }
+            round.documents += 1;
+            if round.documents == ROUND as u64 {
+                round.last = Some(key.to_vec());
+                break;
+            }
+            more = cursor.step_forward()?;
+        }
+        if index.unique {
+            for key in round.entries.keys() {
+                if built.get(key)?.is_some() {
+                    return Err(duplicate(collection, index, key));
+                }
+            }
+        }
+        Ok(round)
+    }
+}
+
+/// What one round of a build has read.
+#[derive(Debug, Default)]
+struct Round {
+    entries: BTreeMap<Vec<u8>, Vec<u8>>,
+    documents: u64,
+    /// The last record read, where there may be more.
+    last: Option<Vec<u8>>,
+}
+
+fn parse(spec: &IndexSpec) -> Result<IndexInfo> {
+    let pattern = KeyPattern::parse(Doc::from(&spec.keys)).map_err(Error::from)?;
+    let name = spec.name.clone().unwrap_or_else(|| default_name(Doc::from(&spec.keys)));
+    if name.is_empty() || name == "*" || name.contains('\0') {
+        let message = format!("an index cannot have the name {name:?}");
+        return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message).at("name"));
+    }
+    if spec.sparse && spec.partial.is_some() {
+        let message = "cannot mix \"partialFilterExpression\" and \"sparse\" options";
+        return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message));
+    }
+    let fields = pattern.fields().len();
+    Ok(IndexInfo {
+        name: name.into(),
+        keyspace: Keyspace(u32::MAX),
+        pattern,
+        keys: spec.keys.clone(),
+        unique: spec.unique,
+        sparse: spec.sparse,
+        partial: spec.partial.clone().map(Partial::parse).transpose()?,
+        multikey: vec![0; fields],
+        truncated: false,
+    })
+}
+
+/// MongoDB's own: `a_1_b_-1`.
+fn default_name(keys: Doc<'_>) -> String {
+    let part = |value: Value<'_>| value.to_bson().map_or_else(String::new, |value| value.to_string());
+    let parts: Vec<String> =
+        keys.elements().map(|element| format!("{}_{}", element.display_name(), part(element.value))).collect();
+    parts.join("_")
+}
+
+fn is_id(pattern: &KeyPattern) -> bool {
+    matches!(pattern.fields(), [(path, slate_query::pattern::Direction::Ascending)] if path.as_str() == "_id")
+}
+
+/// The index that is already there, where nothing about it differs.
+fn find_same<'c>(collection: &'c CollectionInfo, wanted: &IndexInfo) -> Result<Option<&'c Arc<IndexInfo>>> {
+    fn condition(index: &IndexInfo) -> Option<&[u8]> {
+        index.partial.as_ref().map(|partial| partial.document.as_bytes())
+    }
+    for there in &collection.indexes {
+        let fields = there.pattern.fields() == wanted.pattern.fields() && condition(there) == condition(wanted);
+        let options = there.unique == wanted.unique && there.sparse == wanted.sparse;
+        match (there.name == wanted.name, fields) {
+            (true, true) if options => return Ok(Some(there)),
+            (true, _) => {
+                let message = format!("an index of the name {} exists with other keys or options", there.name);
+                return Err(conflict(Code::INDEX_KEY_SPECS_CONFLICT, &message));
+            }
+            (false, true) => {
+                let message = format!("an index on the same keys exists under the name {}", there.name);
+                return Err(conflict(Code::INDEX_OPTIONS_CONFLICT, &message));
+            }
+            (false, false) => {}
+        }
+    }
+    Ok(None)
+}
+
+fn conflict(code: Code, message: &str) -> Error {
+    Error::new(ErrorKind::Exists, code, message)
+}

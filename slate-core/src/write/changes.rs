@@ -1,0 +1,186 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use slate_query::{
+    key::{self, Decoded, TypeReader},
+    raw::OwnedValue,
+};
+use slate_store::{Points, Transaction, View};
+
+use super::{Session, entries::EntryMap};
+use crate::{
+    Error, Result,
+    catalog::{CollectionInfo, IndexInfo},
+};
+
+/// What a call is about to change, gathered so that uniqueness can be checked as it will be at the call's end.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// Record key to its new document, or none.
+    records: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// Per index, by its place in the collection.
+    indexes: BTreeMap<usize, IndexChanges>,
+}
+
+#[derive(Debug, Default)]
+struct IndexChanges {
+    deletes: BTreeSet<Vec<u8>>,
+    puts: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Two records of this call claim one key of a unique index.
+    clash: Option<Vec<u8>>,
+}
+
+impl Changes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(super) fn put_record(&mut self, key: Vec<u8>, document: Vec<u8>) {
+        self.records.push((key, Some(document)));
+    }
+
+    pub(super) fn delete_record(&mut self, key: Vec<u8>) {
+        self.records.push((key, None));
+    }
+
+    /// A record's entries of one index change from `old` to `new`: only those that differ are touched.
+    pub(super) fn entries(&mut self, at: usize, old: EntryMap, mut new: EntryMap) {
+        let changes = self.indexes.entry(at).or_default();
+        for (key, value) in old {
+            match new.remove(&key) {
+                None => drop(changes.deletes.insert(key)),
+                Some(same) if same == value => {}
+                Some(other) => changes.put_over(key, other),
+            }
+        }
+        for (key, value) in new {
+            changes.put(key, value);
+        }
+    }
+
+    /// The unique keys that the call still has to claim, taken out: they are put at its end.
+    pub(super) fn take_claims(&mut self, collection: &CollectionInfo, claims: &mut Claims) {
+        for (at, changes) in &mut self.indexes {
+            if collection.indexes.get(*at).is_some_and(|index| index.unique) {
+                let claimed = claims.indexes.entry(*at).or_default();
+                if let Some(clash) = changes.clash.take() {
+                    claimed.clash.get_or_insert(clash);
+                }
+                for (key, value) in std::mem::take(&mut changes.puts) {
+                    claimed.put(key, value);
+                }
+            }
+        }
+    }
+
+    /// Whether every unique key that is put is free, or freed by this very change.
+    pub(super) fn check_unique(&self, view: &impl View, collection: &CollectionInfo) -> Result<()> {
+        for (at, changes) in &self.indexes {
+            if let Some(index) = collection.indexes.get(*at).filter(|index| index.unique) {
+                changes.check(view, collection, index)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies everything. An error leaves part of it applied.
+    pub(super) fn apply<T: Transaction>(self, session: &mut Session<T>, collection: &CollectionInfo) -> Result<()> {
+        let transaction = &mut session.transaction;
+        for (key, document) in self.records {
+            match document {
+                Some(document) => transaction.put(collection.records, &key, &document)?,
+                None => transaction.delete(collection.records, &key)?,
+            }
+        }
+        for (at, changes) in self.indexes {
+            let Some(index) = collection.indexes.get(at) else { continue };
+            for key in changes.deletes {
+                if !changes.puts.contains_key(&key) {
+                    transaction.delete(index.keyspace, &key)?;
+                }
+            }
+            for (key, value) in changes.puts {
+                transaction.put(index.keyspace, &key, &value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl IndexChanges {
+    /// A new entry. In a plain index its key names the record, in a unique one it may be another record's too.
+    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        if self.puts.contains_key(&key) {
+            self.clash.get_or_insert_with(|| key.clone());
+        }
+        self.puts.insert(key, value);
+    }
+
+    /// The record's own entry, whose value changes.
+    fn put_over(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        self.deletes.insert(key.clone());
+        self.put(key, value);
+    }
+
+    fn check(&self, view: &impl View, collection: &CollectionInfo, index: &IndexInfo) -> Result<()> {
+        if let Some(key) = &self.clash {
+            return Err(duplicate(collection, index, key));
+        }
+        let mut points = view.points(index.keyspace)?;
+        for key in self.puts.keys().filter(|key| !self.deletes.contains(*key)) {
+            if points.get(key)?.is_some() {
+                return Err(duplicate(collection, index, key));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Unique keys claimed by the parts of a call that was too large to be checked before it was applied.
+#[derive(Debug, Default)]
+pub(super) struct Claims {
+    indexes: BTreeMap<usize, IndexChanges>,
+}
+
+impl Claims {
+    /// Checks the claims against what the call has made of the index, and puts them.
+    pub(super) fn settle<T: Transaction>(self, session: &mut Session<T>, collection: &CollectionInfo) -> Result<()> {
+        for (at, claimed) in self.indexes {
+            let Some(index) = collection.indexes.get(at) else { continue };
+            claimed.check(&session.view(), collection, index)?;
+            for (key, value) in claimed.puts {
+                session.transaction.put(index.keyspace, &key, &value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The error for a unique key that is taken. `key` is the entry's.
+pub(super) fn duplicate(collection: &CollectionInfo, index: &IndexInfo, key: &[u8]) -> Error {
+    Error::duplicate_key(&collection.name, &index.name, &describe(index, key))
+}
+
+/// The error for an `_id` that is taken.
+pub(super) fn duplicate_id(collection: &CollectionInfo, id: &OwnedValue) -> Error {
+    Error::duplicate_key(&collection.name, "_id_", &format!("{{ _id: {id:?} }}")).at("_id")
+}
+
+/// The values of a unique key, as a message shows them: types that the key does not tell apart are shown as one.
+fn describe(index: &IndexInfo, key: &[u8]) -> String {
+    let mut rest = key;
+    let mut likeliest = TypeReader::new(&[]);
+    let mut shown = Vec::new();
+    for (path, direction) in index.pattern.fields() {
+        let value = match key::decode(&mut rest, *direction, &mut likeliest) {
+            Some(Decoded::Value(value)) => format!("{value:?}"),
+            Some(Decoded::Missing) => "null".into(),
+            None => "…".into(),
+        };
+        shown.push(format!("{path}: {value}"));
+    }
+    format!("{{ {} }}", shown.join(", "))
+}

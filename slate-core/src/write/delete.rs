@@ -1,0 +1,70 @@
+use slate_query::raw::Doc;
+use slate_store::{Points, Transaction, View};
+
+use super::{
+    Session,
+    changes::Changes,
+    entries::{EntryMaker, EntryMap},
+    update::ROUND,
+};
+use crate::{Result, catalog::CollectionInfo, exec::Target, interrupt::Interrupt, plan::Query};
+
+/// A parsed deletion of one or many documents.
+#[derive(Clone, Debug)]
+pub(crate) struct DeleteRequest {
+    pub(crate) query: Query,
+    pub(crate) target: Target,
+}
+
+/// What came of a deletion.
+#[derive(Debug, Default)]
+pub(crate) struct DeleteOutcome {
+    pub(crate) deleted: u64,
+    /// Of a deletion of one document: it.
+    pub(crate) before: Option<Vec<u8>>,
+}
+
+impl<T: Transaction> Session<T> {
+    /// Deletes the documents that match. The call is atomic: where it fails half-way, the transaction is over.
+    pub(crate) fn delete(&mut self, name: &str, request: &DeleteRequest, interrupt: &Interrupt) -> Result<DeleteOutcome> {
+        self.check_open()?;
+        let mut outcome = DeleteOutcome::default();
+        let Some(collection) = self.written(name)? else { return Ok(outcome) };
+        let keys = self.targets(&collection, &request.query, request.target, interrupt)?;
+        let deleted = keys.chunks(ROUND).try_for_each(|round| {
+            interrupt.check()?;
+            self.delete_round(&collection, round, request.target, &mut outcome)
+        });
+        if outcome.deleted > 0 { self.end_on_error(deleted)? } else { deleted? }
+        Ok(outcome)
+    }
+
+    fn delete_round(
+        &mut self,
+        collection: &CollectionInfo,
+        keys: &[Vec<u8>],
+        target: Target,
+        outcome: &mut DeleteOutcome,
+    ) -> Result<()> {
+        let mut changes = Changes::default();
+        let mut maker = EntryMaker::default();
+        {
+            let view = self.transaction.view();
+            let mut records = view.points(collection.records)?;
+            let wanted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            records.load(&wanted)?;
+            for (at, key) in keys.iter().enumerate() {
+                let Some(old) = records.loaded(at) else { continue };
+                for (at, entries) in maker.of_document(collection, key, Doc::new(old), |_| true)? {
+                    changes.entries(at, entries, EntryMap::new());
+                }
+                if target == Target::One {
+                    outcome.before = Some(old.to_vec());
+                }
+                changes.delete_record(key.clone());
+            }
+        }
+        outcome.deleted += u64::try_from(changes.len()).unwrap_or(u64::MAX);
+        changes.apply(self, collection)
+    }
+}

@@ -1,0 +1,16 @@
+//! Writes: what changes in a collection's records and, entry by entry, in its indexes.
+
+mod build;
+mod changes;
+mod delete;
+mod entries;
+mod insert;
+mod prepare;
+mod session;
+mod update;
+
+pub(crate) use build::{BuildProgress, IndexSpec};
+pub(crate) use delete::{DeleteOutcome, DeleteRequest};
+pub(crate) use insert::{InsertMode, InsertOutcome};
+pub(crate) use session::{Created, Session};
+pub(crate) use update::{IfNone, UpdateKind, UpdateOutcome, UpdateRequest};

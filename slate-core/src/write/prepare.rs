@@ -1,0 +1,80 @@
+use std::borrow::Cow;
+
+use bson::oid::ObjectId;
+use slate_query::{
+    Code,
+    raw::{Doc, Kind, Value, Writer, validate},
+};
+
+use crate::{Error, ErrorKind, Result, clock, entry::record_key};
+
+/// The largest document, in bytes: MongoDB's own limit.
+pub(crate) const MAX_DOCUMENT: usize = 16 << 20;
+
+/// A document as it will be stored: valid, with `_id` in front, and no empty timestamp at the top level.
+#[derive(Debug)]
+pub(super) struct Prepared<'d> {
+    pub(super) record_key: Vec<u8>,
+    pub(super) bytes: Cow<'d, [u8]>,
+}
+
+impl Prepared<'_> {
+    pub(super) fn id(&self) -> Value<'_> {
+        Doc::new(&self.bytes).get("_id").unwrap_or(Value::NULL)
+    }
+}
+
+/// Checks a document and puts it in the form in which it is stored. A document that is in it already is not copied.
+pub(super) fn prepare(bytes: &[u8]) -> Result<Prepared<'_>> {
+    let document = validate(bytes)?;
+    let stored = match document.elements().next() {
+        Some(first) if first.name == b"_id" && !has_empty_timestamp(document) => Cow::Borrowed(bytes),
+        _ => Cow::Owned(rebuild(document)),
+    };
+    check_size(&stored)?;
+    let id = Doc::new(&stored).get("_id").unwrap_or(Value::NULL);
+    if let Some(field) = id.as_document().and_then(|id| id.elements().find(|field| field.name.starts_with(b"$"))) {
+        let message = format!("_id fields may not begin with '$': {}", field.display_name());
+        return Err(Error::invalid(Code::DOLLAR_PREFIXED_FIELD_NAME, message).at("_id"));
+    }
+    Ok(Prepared { record_key: record_key(id)?, bytes: stored })
+}
+
+/// Refuses a document over the limit.
+pub(super) fn check_size(bytes: &[u8]) -> Result<()> {
+    if bytes.len() <= MAX_DOCUMENT {
+        return Ok(());
+    }
+    let message = format!("the document has {} bytes, and the most is {MAX_DOCUMENT}", bytes.len());
+    Err(Error::new(ErrorKind::TooLarge, Code::BSON_OBJECT_TOO_LARGE, message))
+}
+
+/// MongoDB puts the current time where an inserted document has Timestamp(0, 0) at its top level, but for `_id`.
+fn has_empty_timestamp(document: Doc<'_>) -> bool {
+    document.elements().any(|field| is_empty_timestamp(field.name, field.value))
+}
+
+fn is_empty_timestamp(name: &[u8], value: Value<'_>) -> bool {
+    value.kind() == Kind::Timestamp && value.bytes() == [0; 8] && name != b"_id"
+}
+
+fn rebuild(document: Doc<'_>) -> Vec<u8> {
+    let mut writer = Writer::new();
+    match document.get("_id") {
+        Some(id) => writer.append(b"_id", id),
+        None => writer.append(b"_id", Value::new(Kind::ObjectId, &ObjectId::new().bytes())),
+    }
+    let mut id_seen = false;
+    for field in document.elements() {
+        // Of several `_id`s the first was moved; the others are copied like any duplicate.
+        if field.name == b"_id" && !std::mem::replace(&mut id_seen, true) {
+            continue;
+        }
+        if is_empty_timestamp(field.name, field.value) {
+            writer.append(field.name, Value::new(Kind::Timestamp, &clock::timestamp().to_le_bytes()));
+        } else {
+            writer.append(field.name, field.value);
+        }
+    }
+    writer.finish()
+}

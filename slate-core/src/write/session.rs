@@ -1,0 +1,172 @@
+use std::{collections::BTreeSet, sync::Arc};
+
+use slate_store::{Durability, Keyspace, Transaction};
+
+use crate::{
+    Error, Result,
+    catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, IndexInfo},
+    namespace,
+};
+
+/// An open transaction: the store's own, and the catalog as it has it so far.
+pub(crate) struct Session<T> {
+    pub(super) transaction: T,
+    catalog: Arc<Catalog>,
+    /// Collections whose entry in the catalog must be written.
+    changed: BTreeSet<Box<str>>,
+    /// Collections whose definition this transaction relies on.
+    guarded: BTreeSet<Box<str>>,
+    doomed: Vec<Keyspace>,
+    over: Option<String>,
+}
+
+impl<T: Transaction> Session<T> {
+    pub(crate) fn new(transaction: T, cache: &CatalogCache) -> Result<Self> {
+        let catalog = cache.load(&transaction.view())?;
+        Ok(Self {
+            transaction,
+            catalog,
+            changed: BTreeSet::new(),
+            guarded: BTreeSet::new(),
+            doomed: Vec::new(),
+            over: None,
+        })
+    }
+
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// What it reads: the last commit when it began, and its own writes.
+    pub(crate) fn view(&self) -> T::View<'_> {
+        self.transaction.view()
+    }
+
+    /// An error where an earlier one has ended the transaction.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.over.as_ref().map_or(Ok(()), |why| Err(Error::transaction_over(why)))
+    }
+
+    /// Ends the transaction where `result` is an error and part of the call had been applied.
+    pub(super) fn end_on_error<R>(&mut self, result: Result<R>) -> Result<R> {
+        if let Err(error) = &result {
+            self.over = Some(format!("an earlier write failed half-way: {error}"));
+        }
+        result
+    }
+
+    /// Ends the transaction.
+    pub(super) fn end(&mut self, why: &str) {
+        self.over = Some(why.into());
+    }
+
+    /// The collection, about to be written to. Whoever changes its definition meanwhile conflicts with this transaction.
+    pub(super) fn written(&mut self, name: &str) -> Result<Option<Arc<CollectionInfo>>> {
+        let collection = self.catalog.collection(name).cloned();
+        if collection.is_some() {
+            self.guard(name)?;
+        }
+        Ok(collection)
+    }
+
+    fn guard(&mut self, name: &str) -> Result<()> {
+        if !self.guarded.contains(name) {
+            self.transaction.guard(CATALOG, &catalog::definition_key(name))?;
+            self.guarded.insert(name.into());
+        }
+        Ok(())
+    }
+
+    /// The collection, about to be written to, and created where it is not there.
+    pub(super) fn written_or_created(&mut self, name: &str) -> Result<Arc<CollectionInfo>> {
+        if let Some(collection) = self.written(name)? {
+            return Ok(collection);
+        }
+        namespace::check(name)?;
+        let records = Arc::make_mut(&mut self.catalog).allocate()?;
+        self.define(CollectionInfo::new(name, records))?;
+        self.written(name)?.ok_or_else(|| Error::corrupt("a collection just created is not there"))
+    }
+
+    /// Creates the collection; whether it was not there before.
+    pub(crate) fn create_collection(&mut self, name: &str) -> Result<Created> {
+        self.check_open()?;
+        if self.catalog.collection(name).is_some() {
+            return Ok(Created::AlreadyThere);
+        }
+        self.written_or_created(name)?;
+        Ok(Created::New)
+    }
+
+    /// Drops the collection and its indexes; whether it was there.
+    pub(crate) fn drop_collection(&mut self, name: &str) -> Result<bool> {
+        self.check_open()?;
+        let Some(collection) = self.catalog.collection(name).cloned() else { return Ok(false) };
+        self.doom(collection.records)?;
+        for index in &collection.indexes {
+            self.doom(index.keyspace)?;
+        }
+        self.redefined(name)?;
+        Arc::make_mut(&mut self.catalog).remove(name);
+        Ok(true)
+    }
+
+    pub(super) fn doom(&mut self, keyspace: Keyspace) -> Result<()> {
+        catalog::doom(&mut self.transaction, keyspace)?;
+        self.doomed.push(keyspace);
+        Ok(())
+    }
+
+    pub(super) fn allocate(&mut self) -> Result<Keyspace> {
+        Arc::make_mut(&mut self.catalog).allocate()
+    }
+
+    /// Puts a new definition in place: every open writer of the collection conflicts with it.
+    pub(super) fn define(&mut self, collection: CollectionInfo) -> Result<()> {
+        self.redefined(&collection.name)?;
+        Arc::make_mut(&mut self.catalog).put(collection);
+        Ok(())
+    }
+
+    fn redefined(&mut self, name: &str) -> Result<()> {
+        self.transaction.put(CATALOG, &catalog::definition_key(name), &[])?;
+        self.changed.insert(name.into());
+        Ok(())
+    }
+
+    /// Puts what an index's entries were seen to hold in place. No writer conflicts with that but one who sees more.
+    pub(super) fn note(&mut self, collection: &str, notes: Vec<(usize, IndexInfo)>) {
+        let Some(known) = self.catalog.collection(collection) else { return };
+        if notes.is_empty() {
+            return;
+        }
+        let mut noted = CollectionInfo::clone(known);
+        for (at, index) in notes {
+            if let Some(place) = noted.indexes.get_mut(at) {
+                // The news may have been gathered before other news was noted: both hold.
+                let place = Arc::make_mut(place);
+                place.note_multikey(&index.multikey);
+                place.truncated |= index.truncated;
+            }
+        }
+        Arc::make_mut(&mut self.catalog).put(noted);
+        self.changed.insert(collection.into());
+    }
+
+    /// Commits; gives back the keyspaces that are to be dropped now.
+    pub(crate) fn commit(mut self, durability: Durability) -> Result<Vec<Keyspace>> {
+        self.check_open()?;
+        if !self.changed.is_empty() {
+            self.catalog.write(&mut self.transaction, self.changed.iter().map(|name| &**name))?;
+        }
+        self.transaction.commit(durability)?;
+        Ok(self.doomed)
+    }
+}
+
+/// Whether something had to be created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Created {
+    New,
+    AlreadyThere,
+}

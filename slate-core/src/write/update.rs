@@ -1,0 +1,242 @@
+use std::sync::Arc;
+
+use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    raw::{Doc, OwnedValue, Value},
+    update::{Context, Update, UsesPosition},
+};
+use slate_store::{Points, Transaction, View};
+
+use super::{
+    Session,
+    changes::{Changes, Claims},
+    entries::EntryMaker,
+    insert::InsertMode,
+    prepare::check_size,
+};
+use crate::{
+    Error, Result, clock,
+    catalog::{CollectionInfo, IndexInfo},
+    exec::{Target, ViewProbe, targets},
+    interrupt::Interrupt,
+    plan::{self, Query},
+};
+
+/// A parsed update of one or many documents.
+#[derive(Debug)]
+pub(crate) struct UpdateRequest {
+    pub(crate) query: Query,
+    pub(crate) update: Update,
+    pub(crate) target: Target,
+    pub(crate) if_none: IfNone,
+    pub(crate) now_millis: i64,
+}
+
+/// What the caller may give as an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UpdateKind {
+    /// Update operators only: a document without any would replace what it meets.
+    Operators,
+    /// A replacement only.
+    Replacement,
+    /// Whichever it is: commands tell the two apart by the first field.
+    Either,
+}
+
+impl UpdateRequest {
+    /// Parses the update; the query is parsed already.
+    pub(crate) fn parse(
+        query: Query,
+        update: Value<'_>,
+        array_filters: &[RawDocumentBuf],
+        kind: UpdateKind,
+        target: Target,
+        if_none: IfNone,
+    ) -> Result<Self> {
+        let array_filters: Vec<Doc<'_>> = array_filters.iter().map(Doc::from).collect();
+        let update = Update::parse(update, &array_filters).map_err(Error::from)?;
+        let fault = match (kind, update.is_replacement()) {
+            (UpdateKind::Operators, true) => "the update holds no operators; to replace a document, use replace_one",
+            (UpdateKind::Replacement, false) => "the replacement holds update operators",
+            (UpdateKind::Either, true) if target == Target::All => "multi update is not supported for replacement-style update",
+            _ => return Ok(Self { query, update, target, if_none, now_millis: clock::now_millis() }),
+        };
+        Err(Error::invalid(Code::FAILED_TO_PARSE, fault))
+    }
+}
+
+/// What happens when no document matches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum IfNone {
+    #[default]
+    Nothing,
+    /// A document made of the filter's equalities and the update is inserted.
+    Upsert,
+}
+
+/// What came of an update.
+#[derive(Debug, Default)]
+pub(crate) struct UpdateOutcome {
+    pub(crate) matched: u64,
+    pub(crate) modified: u64,
+    pub(crate) upserted: Option<OwnedValue>,
+    /// Of an update of one document: it before and after.
+    pub(crate) before: Option<Vec<u8>>,
+    pub(crate) after: Option<Vec<u8>>,
+}
+
+/// So many documents are read and changed together. A call within one round is checked whole before it is applied.
+pub(super) const ROUND: usize = 256;
+
+impl<T: Transaction> Session<T> {
+    /// Updates the documents that match. The call is atomic: where it fails half-way, the transaction is over.
+    pub(crate) fn update(&mut self, name: &str, request: &UpdateRequest, interrupt: &Interrupt) -> Result<UpdateOutcome> {
+        self.check_open()?;
+        let mut outcome = UpdateOutcome::default();
+        if let Some(collection) = self.written(name)? {
+            let keys = self.targets(&collection, &request.query, request.target, interrupt)?;
+            if keys.len() <= ROUND {
+                let mut changes = self.change_all(&collection, &keys, request, &mut outcome)?;
+                changes.check_unique(&self.transaction.view(), &collection)?;
+                let applied = std::mem::take(&mut changes).apply(self, &collection);
+                self.end_on_error(applied)?;
+            } else {
+                let updated = self.update_in_rounds(&collection, &keys, request, &mut outcome, interrupt);
+                self.end_on_error(updated)?;
+            }
+        }
+        if outcome.matched == 0 && request.if_none == IfNone::Upsert {
+            self.upsert(name, request, &mut outcome, interrupt)?;
+        }
+        Ok(outcome)
+    }
+
+    /// The keys of the records that a write is for.
+    pub(super) fn targets(
+        &self,
+        collection: &CollectionInfo,
+        query: &Query,
+        target: Target,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<Vec<u8>>> {
+        let view = self.transaction.view();
+        let context = plan::Context { collection, query, probe: &ViewProbe(&view) };
+        let plan = plan::build(&context)?;
+        targets(plan.input().clone(), &view, collection, target, interrupt)
+    }
+
+    /// Parts of the update are in place before all of it is known: unique keys are claimed at the end.
+    fn update_in_rounds(
+        &mut self,
+        collection: &Arc<CollectionInfo>,
+        keys: &[Vec<u8>],
+        request: &UpdateRequest,
+        outcome: &mut UpdateOutcome,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let mut claims = Claims::default();
+        for round in keys.chunks(ROUND) {
+            interrupt.check()?;
+            let mut changes = self.change_all(collection, round, request, outcome)?;
+            changes.take_claims(collection, &mut claims);
+            changes.apply(self, collection)?;
+        }
+        claims.settle(self, collection)
+    }
+
+    /// What the update makes of these records. Nothing is written yet.
+    fn change_all(
+        &mut self,
+        collection: &Arc<CollectionInfo>,
+        keys: &[Vec<u8>],
+        request: &UpdateRequest,
+        outcome: &mut UpdateOutcome,
+    ) -> Result<Changes> {
+        let mut changes = Changes::default();
+        let mut maker = EntryMaker::default();
+        {
+            let view = self.transaction.view();
+            let mut records = view.points(collection.records)?;
+            let wanted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            records.load(&wanted)?;
+            for (at, key) in keys.iter().enumerate() {
+                let Some(old) = records.loaded(at) else { continue };
+                outcome.matched += 1;
+                if request.target == Target::One {
+                    outcome.before = Some(old.to_vec());
+                }
+                let Some(new) = changed(Doc::new(old), request)? else { continue };
+                outcome.modified += 1;
+                change(collection, request, key, (old, &new), &mut maker, &mut changes)?;
+                if request.target == Target::One {
+                    outcome.after = Some(new.clone());
+                }
+                changes.put_record(key.clone(), new);
+            }
+        }
+        if outcome.after.is_none() {
+            outcome.after = outcome.before.clone();
+        }
+        self.note(&collection.name, maker.take_notes());
+        Ok(changes)
+    }
+
+    fn upsert(
+        &mut self,
+        name: &str,
+        request: &UpdateRequest,
+        outcome: &mut UpdateOutcome,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let context = Context::insert(request.now_millis);
+        let document = request.update.upsert(&request.query.filter, &context).map_err(Error::from)?;
+        let document = RawDocumentBuf::from_bytes(document).map_err(Error::conversion)?;
+        let inserted = self.insert(name, std::slice::from_ref(&document), InsertMode::AllOrNone, interrupt)?;
+        if let Some((_, error)) = inserted.refused.into_iter().next() {
+            return Err(error);
+        }
+        outcome.upserted = inserted.ids.into_iter().next();
+        if let (Some(id), Some(collection)) = (&outcome.upserted, self.catalog().collection(name)) {
+            let key = crate::entry::record_key(id.as_value())?;
+            outcome.after = self.view().points(collection.records)?.get(&key)?.map(<[u8]>::to_vec);
+        }
+        Ok(())
+    }
+}
+
+/// The document that the update makes of another; `None` where it changes nothing.
+fn changed(old: Doc<'_>, request: &UpdateRequest) -> Result<Option<Vec<u8>>> {
+    let position = match request.update.needs_position() {
+        UsesPosition::Yes => request.query.filter.positional(old).flatten(),
+        UsesPosition::No => None,
+    };
+    let new = request.update.apply(old, &Context::modify(request.now_millis, position)).map_err(Error::from)?;
+    if let Some(new) = &new {
+        check_size(new)?;
+    }
+    Ok(new)
+}
+
+/// Adds the difference between a record's entries before and after to the changes.
+fn change(
+    collection: &CollectionInfo,
+    request: &UpdateRequest,
+    key: &[u8],
+    (old, new): (&[u8], &[u8]),
+    maker: &mut EntryMaker,
+    changes: &mut Changes,
+) -> Result<()> {
+    let touched = |index: &IndexInfo| touches(&request.update, index);
+    let before = maker.of_document(collection, key, Doc::new(old), touched)?;
+    let after = maker.of_document(collection, key, Doc::new(new), touched)?;
+    for ((at, before), (_, after)) in before.into_iter().zip(after) {
+        changes.entries(at, before, after);
+    }
+    Ok(())
+}
+
+/// Whether the update can change the index's entries. A partial index's condition may be about any field.
+fn touches(update: &Update, index: &IndexInfo) -> bool {
+    index.partial.is_some() || index.pattern.fields().iter().any(|(path, _)| update.touches(path))
+}

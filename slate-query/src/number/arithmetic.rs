@@ -42,7 +42,11 @@ impl Number {
                 i32::try_from(result).map_or(Self::Int64(result), Self::Int32)
             }
             (Self::Decimal(_), _) | (_, Self::Decimal(_)) => Self::Decimal(decimals(operand(self), operand(other))),
-            (Self::Double(_), _) | (_, Self::Double(_)) => Self::Double(doubles(self.to_f64(), other.to_f64())),
+            (Self::Double(_), _) | (_, Self::Double(_)) => {
+                let result = doubles(self.to_f64(), other.to_f64());
+                // One NaN, whatever sign and payload the processor gives it.
+                Self::Double(if result.is_nan() { f64::NAN } else { result })
+            }
             (Self::Int64(a), Self::Int64(b)) => Self::Int64(integers(a, b)?),
             (Self::Int64(a), Self::Int32(b)) => Self::Int64(integers(a, i64::from(b))?),
             (Self::Int32(a), Self::Int64(b)) => Self::Int64(integers(i64::from(a), b)?),

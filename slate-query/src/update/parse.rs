@@ -4,7 +4,7 @@ use super::{
     Context,
     apply::{Level, Outcome, Scope},
     array_filter::ArrayFilters,
-    operator::{self, Destination, Grammar, Operator, Source},
+    operator::{self, Creates, Destination, Grammar, Operator, Source},
     replace::Replacement,
     step::{self, Step},
     storage::{self, Depth},
@@ -31,8 +31,8 @@ pub(super) enum Form {
 pub(super) struct Operators {
     root: Named,
     filters: ArrayFilters,
-    /// The paths that operators act on.
-    pub(super) paths: Vec<Vec<Step>>,
+    /// The paths that operators act on, and whether those create them.
+    pub(super) paths: Vec<(Vec<Step>, Creates)>,
     depth: Depth,
 }
 
@@ -89,7 +89,9 @@ impl Update {
     /// Whether the positional operator `$` occurs in it.
     pub fn needs_position(&self) -> UsesPosition {
         match &self.0 {
-            Form::Operators(operators) if operators.paths.iter().flatten().any(|step| *step == Step::Positional) => {
+            Form::Operators(operators)
+                if operators.paths.iter().flat_map(|(steps, _)| steps).any(|step| *step == Step::Positional) =>
+            {
                 UsesPosition::Yes
             }
             Form::Operators(_) | Form::Replacement(_) => UsesPosition::No,
@@ -134,7 +136,7 @@ impl Operators {
 struct Parser {
     root: Node,
     filters: ArrayFilters,
-    paths: Vec<Vec<Step>>,
+    paths: Vec<(Vec<Step>, Creates)>,
     depth: Depth,
 }
 
@@ -182,8 +184,9 @@ impl Parser {
         if steps.len() + operator.depth() > MAX_DEPTH {
             self.depth = Depth::Unknown;
         }
+        let creates = operator.creates();
         self.root.insert(&steps, Leaf { path: path.as_str().into(), operator, acts })?;
-        self.paths.push(steps);
+        self.paths.push((steps, creates));
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! What may be stored: names at the top level, `_id`, sizes and depth.
 
-use super::{Context, Phase, operator::Names, tree::Node};
+use super::{Context, Phase, operator::Creates, tree::Node};
 use crate::{
     Code, Error, Result,
     raw::{self, Doc, Kind, Value},
@@ -18,7 +18,7 @@ pub(super) fn check_changed(name: &str, nodes: &[&Node], context: &Context) -> R
         return Err(Error::new(Code::IMMUTABLE_FIELD, message).at("_id"));
     }
     match nodes {
-        [Node::Leaf(leaf)] if leaf.operator.names() == Names::Checked => check_created(name, context),
+        [Node::Leaf(leaf)] if leaf.operator.creates() == Creates::Fields => check_created(name, context),
         _ => Ok(()),
     }
 }

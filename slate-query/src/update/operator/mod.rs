@@ -40,9 +40,9 @@ pub(super) trait Operator: fmt::Debug + Send + Sync {
         Err(Error::new(Code::PATH_NOT_VIABLE, "the path goes through a value that cannot hold such a field"))
     }
 
-    /// Whether the field's name is checked at the top level.
-    fn names(&self) -> Names {
-        Names::Checked
+    /// Whether it writes fields that are missing.
+    fn creates(&self) -> Creates {
+        Creates::Fields
     }
 
     /// By how many levels, at most, what it writes nests: 0 for scalars.
@@ -51,11 +51,11 @@ pub(super) trait Operator: fmt::Debug + Send + Sync {
     }
 }
 
-/// Whether an operator may act on a top-level field whose name begins with `$`: only those that never add to it may.
+/// What an operator makes of a missing field. Those that make nothing also act where a field could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Names {
-    Checked,
-    Unchecked,
+pub(super) enum Creates {
+    Fields,
+    Nothing,
 }
 
 /// How the argument of an operator's field is understood.

@@ -1,6 +1,6 @@
 //! `$pop`.
 
-use super::{Names, Operator, integer::integer};
+use super::{Creates, Operator, integer::integer};
 use crate::{
     Code, Error, Result,
     raw::{Value, Writer},
@@ -46,7 +46,7 @@ impl Operator for Pop {
         Ok(Outcome::Changed)
     }
 
-    fn names(&self) -> Names {
-        Names::Unchecked
+    fn creates(&self) -> Creates {
+        Creates::Nothing
     }
 }

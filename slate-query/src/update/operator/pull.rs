@@ -1,6 +1,6 @@
 //! `$pull`.
 
-use super::{Names, Operator};
+use super::{Creates, Operator};
 use crate::{
     Code, Error, Result,
     filter::Filter,
@@ -94,8 +94,8 @@ impl Operator for Pull {
         cull(name, value, out, |element| self.takes(element))
     }
 
-    fn names(&self) -> Names {
-        Names::Unchecked
+    fn creates(&self) -> Creates {
+        Creates::Nothing
     }
 }
 

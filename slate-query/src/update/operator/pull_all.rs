@@ -1,6 +1,6 @@
 //! `$pullAll`.
 
-use super::{Names, Operator, pull::cull};
+use super::{Creates, Operator, pull::cull};
 use crate::{
     Code, Error, Result, order,
     raw::{OwnedValue, Value, Writer},
@@ -27,7 +27,7 @@ impl Operator for PullAll {
         cull(name, value, out, |element| self.values.iter().any(|value| order::equal(value.as_value(), element)))
     }
 
-    fn names(&self) -> Names {
-        Names::Unchecked
+    fn creates(&self) -> Creates {
+        Creates::Nothing
     }
 }

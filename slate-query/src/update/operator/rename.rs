@@ -1,6 +1,6 @@
 //! `$rename`: a `$set` of the destination with a `$unset` of the source.
 
-use super::{Names, Operator};
+use super::{Creates, Operator};
 use crate::{
     Code, Error, Result,
     path::Path,
@@ -121,8 +121,8 @@ impl Operator for Source {
         Ok(())
     }
 
-    fn names(&self) -> Names {
-        Names::Unchecked
+    fn creates(&self) -> Creates {
+        Creates::Nothing
     }
 }
 

@@ -1,6 +1,6 @@
 //! `$unset`.
 
-use super::{Names, Operator};
+use super::{Creates, Operator};
 use crate::{
     Result,
     raw::{Value, Writer},
@@ -25,7 +25,7 @@ impl Operator for Unset {
         Ok(())
     }
 
-    fn names(&self) -> Names {
-        Names::Unchecked
+    fn creates(&self) -> Creates {
+        Creates::Nothing
     }
 }

@@ -13,8 +13,9 @@ use crate::raw::Doc;
 /// equalities on one path counts as the `$in` that MongoDB makes of it.
 pub(super) fn of(node: &Node, doc: Doc<'_>) -> Option<usize> {
     let mut conditions: Vec<Condition<'_>> = node.conjuncts().iter().filter_map(Condition::of).collect();
-    conditions.sort_by(|a, b| a.key().cmp(&b.key()));
-    conditions.iter().rev().find_map(|condition| condition.position(doc))
+    // Last first; of several conditions that MongoDB's order does not tell apart, the first written.
+    conditions.sort_by(|a, b| b.key().cmp(&a.key()));
+    conditions.iter().find_map(|condition| condition.position(doc))
 }
 
 /// A condition that can record a position.

@@ -2,6 +2,7 @@ use super::{
     Node,
     field::{Field, Sense},
     node::Tree,
+    operator::Reach,
 };
 use crate::{interval::IntervalSet, path::Path};
 
@@ -66,10 +67,14 @@ impl Term {
 }
 
 fn of_field(field: &Field) -> Vec<Term> {
+    if field.path.has_position() && field.operator.reach() == Reach::Whole {
+        // It asks of an array's elements, and an array found by its position has its own key, not theirs.
+        return Vec::new();
+    }
     let bounds = field.operator.bounds();
     match field.sense {
         Sense::Holds => {
-            let elements = field.operator.element_conditions().filter(|_| !field.path.has_position());
+            let elements = field.operator.element_conditions();
             // An element may itself be an array, whose positions the conditions then name as fields; an index on them
             // holds only what stands at those positions of the outer array.
             let below = elements.into_iter().flat_map(Node::terms).filter(|term| !term.path.has_position());

@@ -3,7 +3,7 @@ use std::fmt::Write;
 use super::{
     escape::{self, Escape},
     invalid,
-    translate::Input,
+    translate::{Input, Letters},
 };
 use crate::Result;
 
@@ -12,6 +12,13 @@ const POSIX: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word",
     "xdigit",
 ];
+
+/// Whether the place stands between `\Q` and `\E`, where every character stands for itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quoted {
+    Yes,
+    No,
+}
 
 /// A member of a class.
 enum Member {
@@ -23,7 +30,7 @@ enum Member {
 /// Translates a class of characters, behind its opening bracket.
 ///
 /// Every character is written by its number: the engine gives meaning to some that PCRE takes as they are.
-pub(super) fn translate(input: &mut Input<'_>, out: &mut String) -> Result<()> {
+pub(super) fn translate(input: &mut Input<'_>, letters: Letters, out: &mut String) -> Result<()> {
     if posix(&mut input.copy(), ":]").is_some() {
         return Err(invalid("POSIX named classes are supported only within a class"));
     }
@@ -32,25 +39,26 @@ pub(super) fn translate(input: &mut Input<'_>, out: &mut String) -> Result<()> {
         out.push('^');
     }
     let mut first = true;
-    let mut quoted = false;
+    let mut quoted = Quoted::No;
     loop {
-        if !first && !quoted && input.eat("]") {
+        if quoted == Quoted::No && !first && input.eat("]") {
             break;
         }
-        if input.eat(if quoted { "\\E" } else { "\\Q" }) {
-            quoted = !quoted;
+        if input.eat("\\E") {
+            quoted = Quoted::No;
             continue;
         }
-        if !quoted && input.eat("\\E") {
+        if quoted == Quoted::No && input.eat("\\Q") {
+            quoted = Quoted::Yes;
             continue;
         }
-        match member(input, quoted)? {
+        match member(input, letters, quoted)? {
             Member::Class(class) => out.push_str(&class),
             Member::Char(low) => {
                 push(low, out);
-                let range = !quoted && input.ahead("-") && !input.ahead("-]");
+                let range = quoted == Quoted::No && input.ahead("-") && !input.ahead("-]");
                 if range && input.eat("-") {
-                    match member(input, quoted)? {
+                    match member(input, letters, quoted)? {
                         Member::Char(high) if low <= high => {
                             out.push('-');
                             push(high, out);
@@ -75,10 +83,10 @@ fn push(char: char, out: &mut String) {
     let _ = write!(out, "\\x{{{:x}}}", u32::from(char));
 }
 
-fn member(input: &mut Input<'_>, quoted: bool) -> Result<Member> {
+fn member(input: &mut Input<'_>, letters: Letters, quoted: Quoted) -> Result<Member> {
     let char = input.next().ok_or_else(|| invalid("missing terminating ] for character class"))?;
     match char {
-        _ if quoted => Ok(Member::Char(char)),
+        _ if quoted == Quoted::Yes => Ok(Member::Char(char)),
         '[' if input.ahead(":") => match posix(input, ":]") {
             Some(name) => {
                 let known = POSIX.contains(&name.trim_start_matches('^'));
@@ -94,7 +102,7 @@ fn member(input: &mut Input<'_>, quoted: bool) -> Result<Member> {
                 None => Ok(Member::Char('[')),
             }
         }
-        '\\' => escaped(input),
+        '\\' => escaped(input, letters),
         _ => Ok(Member::Char(char)),
     }
 }
@@ -112,8 +120,8 @@ fn posix<'s>(input: &mut Input<'s>, end: &str) -> Option<&'s str> {
     Some(name)
 }
 
-fn escaped(input: &mut Input<'_>) -> Result<Member> {
-    Ok(match escape::read(input)? {
+fn escaped(input: &mut Input<'_>, letters: Letters) -> Result<Member> {
+    Ok(match escape::read(input, letters)? {
         Escape::Literal(char) => Member::Char(char),
         Escape::Class(class) => Member::Class(format!("[{class}]")),
         Escape::Property(property) => Member::Class(property),

@@ -1,6 +1,9 @@
 use std::fmt::Write;
 
-use super::{invalid, translate::Input};
+use super::{
+    invalid,
+    translate::{Input, Letters},
+};
 use crate::Result;
 
 /// What a backslash and what follows it stand for.
@@ -25,9 +28,15 @@ pub(super) fn push_literal(char: char, out: &mut String) {
 }
 
 /// Reads what follows a backslash.
-pub(super) fn read(input: &mut Input<'_>) -> Result<Escape> {
+pub(super) fn read(input: &mut Input<'_>, letters: Letters) -> Result<Escape> {
     let char = input.next().ok_or_else(|| invalid("\\ at end of pattern"))?;
     Ok(match char {
+        'd' if letters == Letters::Unicode => Escape::Class(r"\p{Nd}"),
+        'D' if letters == Letters::Unicode => Escape::Class(r"\P{Nd}"),
+        'w' if letters == Letters::Unicode => Escape::Class(r"\p{L}\p{N}_"),
+        'W' if letters == Letters::Unicode => Escape::Class(r"^\p{L}\p{N}_"),
+        's' if letters == Letters::Unicode => Escape::Class(r"\p{Z}\x09-\x0d\x{85}"),
+        'S' if letters == Letters::Unicode => Escape::Class(r"^\p{Z}\x09-\x0d\x{85}"),
         'd' => Escape::Class("0-9"),
         'D' => Escape::Class("^0-9"),
         'w' => Escape::Class("0-9A-Za-z_"),

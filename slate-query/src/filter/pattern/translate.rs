@@ -24,6 +24,7 @@ pub(super) fn translate(source: &str, options: &str) -> Result<Translated> {
         outer: Vec::new(),
         last: Last::Nothing,
         prefix: Prefix::new(has('i')),
+        letters: Letters::Ascii,
     };
     for flag in ['i', 's'].into_iter().filter(|&flag| has(flag)) {
         let _ = write!(translator.out, "(?{flag})");
@@ -37,6 +38,15 @@ pub(super) fn translate(source: &str, options: &str) -> Result<Translated> {
 struct Modes {
     multiline: bool,
     extended: bool,
+}
+
+/// What `\w`, `\d`, `\s`, `\b` and the POSIX classes know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Letters {
+    /// ASCII only, as PCRE has it unless told otherwise.
+    Ascii,
+    /// Unicode's, which a pattern asks for by `(*UCP)`.
+    Unicode,
 }
 
 /// What stands before the place that is being read, as a quantifier sees it.
@@ -55,6 +65,7 @@ struct Translator<'s> {
     outer: Vec<Modes>,
     last: Last,
     prefix: Prefix,
+    letters: Letters,
 }
 
 /// The end of the text, or just before a newline that ends it.
@@ -62,12 +73,18 @@ const END: &str = r"(?:\n?\z)";
 
 impl Translator<'_> {
     fn run(&mut self) -> Result<()> {
-        while self.input.eat("(*UTF8)") || self.input.eat("(*UTF)") {}
+        loop {
+            if self.input.eat("(*UCP)") {
+                self.letters = Letters::Unicode;
+            } else if !self.input.eat("(*UTF8)") && !self.input.eat("(*UTF)") {
+                break;
+            }
+        }
         while let Some(char) = self.input.next() {
             match char {
                 '\\' => self.escape()?,
                 '[' => {
-                    class::translate(&mut self.input, &mut self.out)?;
+                    class::translate(&mut self.input, self.letters, &mut self.out)?;
                     self.item();
                 }
                 '(' => self.group()?,
@@ -147,7 +164,7 @@ impl Translator<'_> {
             }
             return Ok(());
         }
-        match escape::read(&mut self.input)? {
+        match escape::read(&mut self.input, self.letters)? {
             escape::Escape::Literal(char) => self.literal(char),
             escape::Escape::Class(class) => {
                 let _ = write!(self.out, "(?-i:[{class}])");
@@ -163,6 +180,8 @@ impl Translator<'_> {
             }
             escape::Escape::Other('z') => self.assertion(r"\z"),
             escape::Escape::Other('Z') => self.assertion(END),
+            escape::Escape::Other('b') if self.letters == Letters::Unicode => self.assertion(r"\b"),
+            escape::Escape::Other('B') if self.letters == Letters::Unicode => self.assertion(r"\B"),
             escape::Escape::Other('b') => self.assertion(r"(?-u:\b)"),
             escape::Escape::Other('B') => self.assertion(r"(?-u:\B)"),
             escape::Escape::Other('R') => self.assertion(r"(?:\r\n|[\n\x0b\f\r\x{85}\x{2028}\x{2029}])"),

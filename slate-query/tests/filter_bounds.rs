@@ -1,0 +1,184 @@
+//! What filters say of index keys is true: no document that matches is without a key where the filter puts one, and
+//! where the filter says that a key proves the match, it does.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use bson::{Bson, doc};
+use proptest::{collection::vec, prelude::*, sample::select};
+use slate_query::{
+    filter::{Exactness, Filter, Node},
+    pattern::{KeyPattern, Keys},
+    raw::{Doc, Kind, OwnedValue, Value},
+    testing,
+};
+
+fn array_of(values: &[OwnedValue]) -> OwnedValue {
+    let fields: Vec<_> = values.iter().enumerate().map(|(index, value)| (index.to_string(), value.clone())).collect();
+    Value::new(Kind::Array, &testing::document_of(&fields)).to_owned()
+}
+
+fn document_of(fields: &[(String, OwnedValue)]) -> OwnedValue {
+    Value::new(Kind::Document, &testing::document_of(fields)).to_owned()
+}
+
+fn one(name: &str, value: OwnedValue) -> OwnedValue {
+    document_of(&[(name.to_owned(), value)])
+}
+
+fn of(value: impl Into<Bson>) -> OwnedValue {
+    OwnedValue::from(value.into())
+}
+
+/// Operands near what the documents hold.
+fn operand() -> BoxedStrategy<OwnedValue> {
+    prop_oneof![
+        6 => (-2_i32..3).prop_map(of),
+        2 => (-2_i32..3).prop_map(|int| of(f64::from(int) + 0.5)),
+        2 => Just(of(Bson::Null)),
+        1 => select(vec![of(Bson::MinKey), of(Bson::MaxKey), of(f64::NAN), of(true), of(""), of("a")]),
+        2 => vec((-2_i32..3).prop_map(of), 0..3).prop_map(|values| array_of(&values)),
+        2 => select(vec![of(doc! {}), of(doc! {"a": 1}), of(doc! {"b": []})]),
+        1 => testing::value(),
+    ]
+    .prop_filter("MongoDB compares nothing to undefined", |value| value.as_value().kind() != Kind::Undefined)
+    .boxed()
+}
+
+fn literal() -> BoxedStrategy<OwnedValue> {
+    operand().prop_filter("a literal", |value| value.as_value().kind() != Kind::Regex).boxed()
+}
+
+fn one_operator() -> BoxedStrategy<(String, OwnedValue)> {
+    let names = |names: Vec<&'static str>| select(names).prop_map(String::from);
+    prop_oneof![
+        6 => (names(vec!["$eq", "$gt", "$gte", "$lt", "$lte", "$ne"]), literal()),
+        2 => (names(vec!["$in", "$nin", "$all"]), vec(operand(), 0..4).prop_map(|values| array_of(&values))),
+        1 => (names(vec!["$exists"]), any::<bool>().prop_map(of)),
+        1 => (names(vec!["$type"]), select(vec![
+            "double", "string", "object", "array", "null", "int", "number", "bool", "undefined", "date", "symbol", "regex",
+        ]).prop_map(of)),
+        1 => (names(vec!["$size"]), (0_i32..3).prop_map(of)),
+        1 => (names(vec!["$mod"]), (1_i32..4, 0_i32..3).prop_map(|(a, b)| array_of(&[of(a), of(b)]))),
+        1 => (names(vec!["$bitsAllSet", "$bitsAnyClear"]), (0_i32..4).prop_map(of)),
+        1 => (names(vec!["$regex"]), select(vec!["^a", "a", "^", "^a|b"]).prop_map(of)),
+    ]
+    .boxed()
+}
+
+fn operator() -> BoxedStrategy<(String, OwnedValue)> {
+    let flat = one_operator();
+    flat.prop_recursive(3, 8, 2, |inner| {
+        let operators = vec(inner.clone(), 1..3).prop_map(|operators| document_of(&distinct(operators)));
+        prop_oneof![
+            2 => inner,
+            1 => operators.clone().prop_map(|operators| ("$not".to_owned(), operators)),
+            1 => operators.prop_map(|operators| ("$elemMatch".to_owned(), operators)),
+            1 => (testing::path(), vec(one_operator(), 1..3)).prop_map(|(path, operators)| {
+                ("$elemMatch".to_owned(), one(&path, document_of(&distinct(operators))))
+            }),
+        ]
+    })
+    .boxed()
+}
+
+fn distinct(mut fields: Vec<(String, OwnedValue)>) -> Vec<(String, OwnedValue)> {
+    let mut seen = std::collections::BTreeSet::new();
+    fields.retain(|(name, _)| seen.insert(name.clone()));
+    fields
+}
+
+/// Filters that parse.
+fn filter() -> BoxedStrategy<Filter> {
+    let field = (
+        testing::path(),
+        prop_oneof![
+            3 => vec(operator(), 1..3).prop_map(|operators| document_of(&distinct(operators))),
+            1 => operand(),
+        ],
+    );
+    let flat = vec(field, 1..4).prop_map(|fields| document_of(&distinct(fields)));
+    flat.prop_recursive(2, 6, 3, |inner| {
+        let branches = vec(inner.clone(), 1..3).prop_map(|branches| array_of(&branches));
+        prop_oneof![
+            3 => inner,
+            1 => (select(vec!["$and", "$or", "$nor"]), branches).prop_map(|(name, branches)| one(name, branches)),
+        ]
+    })
+    .prop_filter_map("a filter", |filter| Filter::parse(Doc::new(filter.as_value().bytes())).ok())
+    .boxed()
+}
+
+/// A document's keys in an index on this path alone; `None` where it cannot be indexed so.
+fn keys(path: &str, document: Doc<'_>) -> Option<Keys> {
+    let pattern = doc! { path: 1 }.to_vec().unwrap();
+    let mut keys = Keys::new();
+    KeyPattern::parse(Doc::new(&pattern)).unwrap().keys(document, &mut keys).ok()?;
+    Some(keys)
+}
+
+fn check(conjunct: &Node, document: Doc<'_>) -> Result<(), TestCaseError> {
+    let matches = conjunct.matches(document);
+    for term in conjunct.terms() {
+        let Some(keys) = keys(term.path.as_str(), document) else { continue };
+        let within = keys.iter().any(|(key, _)| term.intervals.contains(key));
+        prop_assert!(within || !matches, "{conjunct} matches {document:?}, which has no key within {term:?}");
+        let proves = match term.exact {
+            Exactness::Never => false,
+            Exactness::WhereNotMultikey => keys.multikey().iter().all(|arrays| *arrays == 0),
+            Exactness::Always => true,
+        };
+        prop_assert!(matches || !within || !proves, "{conjunct} fails {document:?}, which has a key within {term:?}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn keys_lie_where_filters_put_them(filter in filter(), documents in vec(testing::document(), 4)) {
+        for document in &documents {
+            let document = Doc::new(document);
+            for conjunct in filter.conjuncts() {
+                check(conjunct, document)?;
+            }
+            check(filter.root(), document)?;
+        }
+    }
+
+    #[test]
+    fn one_pass_finds_what_each_condition_finds(filter in filter(), documents in vec(testing::document(), 4)) {
+        for document in &documents {
+            let document = Doc::new(document);
+            let each = filter.conjuncts().iter().all(|conjunct| conjunct.matches(document));
+            prop_assert_eq!(filter.matches(document), each, "{} of {:?}", filter, document);
+            prop_assert_eq!(filter.positional(document).is_some(), each);
+        }
+    }
+
+    #[test]
+    fn what_is_implied_holds(a in filter(), b in filter(), documents in vec(testing::document(), 4)) {
+        prop_assert!(a.implies(&a), "{a} implies itself");
+        if a.implies(&b) {
+            for document in &documents {
+                let document = Doc::new(document);
+                prop_assert!(!a.matches(document) || b.matches(document), "{a} is said to imply {b}, not of {document:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn simple_implications_hold(
+        (path, a, b) in (select(vec!["a", "a.b", "a.0"]), operator(), operator()),
+        documents in vec(testing::document(), 12),
+    ) {
+        let parse = |operator| Filter::parse(Doc::new(one(path, document_of(&[operator])).as_value().bytes()));
+        let (Ok(a), Ok(b)) = (parse(a), parse(b)) else { return Ok(()) };
+        if a.implies(&b) {
+            for document in &documents {
+                let document = Doc::new(document);
+                prop_assert!(!a.matches(document) || b.matches(document), "{a} is said to imply {b}, not of {document:?}");
+            }
+        }
+    }
+}

@@ -85,6 +85,7 @@ macro_rules! conformance {
             writers::deleting_what_the_other_changed_conflicts
             writers::random_interleavings_conflict_where_they_must
             writers::the_second_of_two_writers_gets_a_retryable_error
+            writers::what_others_deleted_stays_deleted
             writers::who_waits_for_himself_is_told_at_once
             writers::write_skew_is_prevented_by_a_guard
             writers::writers_apart_do_not_conflict

@@ -68,8 +68,22 @@ pub fn writers_apart_do_not_conflict<S: Store>(fixture: &Fixture<S>) {
     assert_eq!(get(&view, A, "a"), Some("2".into()));
 }
 
-/// Two transactions over what `prepare` left; between their beginning and the second's commit, `others` commit, one by
-/// one; then the second's commit must conflict.
+pub fn what_others_deleted_stays_deleted<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    if !store.capabilities().concurrent_writers {
+        return;
+    }
+    put(&store, A, &[("a", "1"), ("b", "1")]);
+    let (mut writer, mut deleter) = (begin(&store), begin(&store));
+    writer.put(A, b"c", b"2").unwrap();
+    deleter.delete_range(A, Bounds::ALL).unwrap();
+    commit(deleter);
+    commit(writer);
+    assert_eq!(all(&store.snapshot().unwrap(), A), "c");
+}
+
+/// After `second` did its work in a transaction and before that commits, `others` commit one by one; the second's commit
+/// must then conflict. Gives back the store, or `None` where writers take turns and cannot meet.
 fn conflicts<S: Store>(
     fixture: &Fixture<S>,
     others: &[fn(&mut S::Transaction)],
@@ -80,6 +94,9 @@ fn conflicts<S: Store>(
         return None;
     }
     put(&store, A, &[("a", "1")]);
+    // Empty, which is not the same as never written to.
+    put(&store, Keyspace(3), &[("gone", "")]);
+    transact(&store, Durability::Sync, |transaction| transaction.delete(Keyspace(3), b"gone").unwrap());
     let mut transaction = begin_serializable(&store);
     second(&mut transaction);
     for other in others {
@@ -110,10 +127,14 @@ pub fn a_key_made_and_deleted_again_conflicts<S: Store>(fixture: &Fixture<S>) {
     let delete = |transaction: &mut S::Transaction| transaction.delete(A, b"new").unwrap();
     conflicts(fixture, &[make, delete], make);
     conflicts(fixture, &[make, delete], |transaction| transaction.guard(A, b"new").unwrap());
-    // The same in a keyspace that is empty before and after.
+    // The same in keyspaces that are empty before and after.
     let make = |transaction: &mut S::Transaction| transaction.put(B, b"new", b"1").unwrap();
     let delete = |transaction: &mut S::Transaction| transaction.delete(B, b"new").unwrap();
     conflicts(fixture, &[make, delete], make);
+    let make = |transaction: &mut S::Transaction| transaction.put(Keyspace(3), b"new", b"1").unwrap();
+    let delete = |transaction: &mut S::Transaction| transaction.delete(Keyspace(3), b"new").unwrap();
+    conflicts(fixture, &[make, delete], make);
+    conflicts(fixture, &[make, delete], |transaction| transaction.guard(Keyspace(3), b"new").unwrap());
 }
 
 pub fn deleting_what_the_other_changed_conflicts<S: Store>(fixture: &Fixture<S>) {

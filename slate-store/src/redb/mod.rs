@@ -27,6 +27,7 @@ mod table;
 mod transaction;
 mod turn;
 mod view;
+mod writer;
 
 pub use cursor::{RedbCursor, RedbTransactionCursor};
 pub use options::{Access, Options, Recovery};

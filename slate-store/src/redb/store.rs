@@ -1,15 +1,14 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
-use ::redb::{Database, StorageBackend, WriteTransaction};
+use ::redb::StorageBackend;
 
 use super::{
     Options, RedbSnapshot, RedbTransaction, backup, error,
-    open::{self, Handle, Opened},
-    options::Recovery,
+    open::{self, Opened},
     table,
-    turn::{Cover, HeldTurn, Turn},
+    writer::Writer,
 };
-use crate::{Capabilities, Context, Durability, Error, Isolation, Keyspace, Result, Size, Store, files};
+use crate::{Capabilities, Durability, Isolation, Keyspace, Result, Size, Store, files};
 
 /// A database in a redb file. Clones share it; it ends with the last of them and of what they opened.
 #[derive(Clone)]
@@ -24,13 +23,13 @@ impl RedbStore {
     ///
     /// # Errors
     ///
-    /// Each names the path. [`Missing`](Error::Missing): its folder, or with
+    /// Each names the path. [`Missing`](crate::Error::Missing): its folder, or with
     /// [`Access::OpenExisting`](super::Access::OpenExisting) or [`ReadOnly`](super::Access::ReadOnly) the file, is not
-    /// there. [`WrongFormat`](Error::WrongFormat): it is a folder, empty, no redb file, or one that Slate did not
-    /// make. [`NewerVersion`](Error::NewerVersion): a later version of redb or of Slate made it.
-    /// [`Locked`](Error::Locked): it is open already, here or in another process. [`ReadOnly`](Error::ReadOnly): its
+    /// there. [`WrongFormat`](crate::Error::WrongFormat): it is a folder, empty, no redb file, or one that Slate did not
+    /// make. [`NewerVersion`](crate::Error::NewerVersion): a later version of redb or of Slate made it.
+    /// [`Locked`](crate::Error::Locked): it is open already, here or in another process. [`ReadOnly`](crate::Error::ReadOnly): its
     /// medium or its permissions allow no writing; or it was to be read only, and needs repair, which writes.
-    /// [`Corrupt`](Error::Corrupt) and [`Full`](Error::Full), as they say.
+    /// [`Corrupt`](crate::Error::Corrupt) and [`Full`](crate::Error::Full), as they say.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
         Ok(Self::over(open::at(path, options)?, options))
     }
@@ -41,14 +40,13 @@ impl RedbStore {
     /// # Errors
     ///
     /// As [`open`](Self::open), without a path. Opening it [`ReadOnly`](super::Access::ReadOnly) is
-    /// [`Unsupported`](Error::Unsupported).
+    /// [`Unsupported`](crate::Error::Unsupported).
     pub fn open_over(storage: impl StorageBackend, options: &Options) -> Result<Self> {
         Ok(Self::over(open::over(storage, options)?, options))
     }
 
     fn over(opened: Opened, options: &Options) -> Self {
-        let writer = Writer { opened: Arc::new(opened), turn: Arc::default(), recovery: options.recovery };
-        Self { writer: Arc::new(writer) }
+        Self { writer: Arc::new(Writer::new(opened, options.recovery)) }
     }
 }
 
@@ -98,102 +96,4 @@ impl Store for RedbStore {
         };
         Ok(Size { on_disk, ..Size::default() })
     }
-}
-
-/// What makes commits: the database, the turn to write to it, and how a commit reaches the device.
-pub(super) struct Writer {
-    pub(super) opened: Arc<Opened>,
-    turn: Arc<Turn>,
-    recovery: Recovery,
-}
-
-impl Writer {
-    pub(super) fn begin(&self, wait: Duration) -> Result<(HeldTurn, WriteTransaction)> {
-        let database = self.database()?;
-        let turn = Turn::take(&self.turn, wait)?;
-        let transaction = database.begin_write().map_err(error::storage)?;
-        Ok((turn, transaction))
-    }
-
-    fn database(&self) -> Result<&Database> {
-        match &self.opened.handle {
-            Handle::Writable(database) => Ok(database),
-            Handle::ReadOnly(_) => {
-                let context = Context::new("it was opened so");
-                let context = match &self.opened.path {
-                    Some(path) => context.at(path),
-                    None => context,
-                };
-                Err(Error::ReadOnly(Box::new(context)))
-            }
-        }
-    }
-
-    /// Commits and gives up the turn.
-    pub(super) fn commit(&self, turn: HeldTurn, transaction: WriteTransaction, durability: Durability) -> Result<()> {
-        if durability == Durability::Sync && !turn.is_followed_by_a_writer() {
-            return self.commit_to_device(&turn, transaction);
-        }
-        let commit = Self::commit_to_memory(&turn, transaction)?;
-        match durability {
-            Durability::Deferred => Ok(()),
-            Durability::Sync => match turn.wait_for_cover(commit) {
-                Cover::Done => Ok(()),
-                Cover::Failed => Err(uncovered(None)),
-                Cover::Yours(turn) => self.flush_in(&turn).map_err(|error| uncovered(Some(error))),
-            },
-        }
-    }
-
-    fn commit_to_memory(turn: &HeldTurn, mut transaction: WriteTransaction) -> Result<u64> {
-        transaction.set_durability(::redb::Durability::None).map_err(error::storage)?;
-        match transaction.commit() {
-            Ok(()) => Ok(turn.committed()),
-            Err(error) => Err(Self::fail(turn, error)),
-        }
-    }
-
-    fn commit_to_device(&self, turn: &HeldTurn, mut transaction: WriteTransaction) -> Result<()> {
-        transaction.set_quick_repair(self.recovery == Recovery::WithEachCommit);
-        match transaction.commit() {
-            Ok(()) => {
-                turn.committed_durably();
-                Ok(())
-            }
-            Err(error) => Err(Self::fail(turn, error)),
-        }
-    }
-
-    fn fail(turn: &HeldTurn, error: ::redb::CommitError) -> Error {
-        // One that redb rolled back cleanly says nothing about the others.
-        if !matches!(error, ::redb::CommitError::TransactionPoisoned) {
-            turn.failed();
-        }
-        error::committing(error)
-    }
-
-    fn flush(&self) -> Result<()> {
-        if matches!(self.opened.handle, Handle::ReadOnly(_)) {
-            return Ok(());
-        }
-        self.flush_in(&Turn::take(&self.turn, Duration::MAX)?)
-    }
-
-    /// Puts what is committed on the device: an empty commit that is `Immediate` takes all before it along.
-    fn flush_in(&self, turn: &HeldTurn) -> Result<()> {
-        if turn.is_all_durable() {
-            return Ok(());
-        }
-        let transaction = self.database()?.begin_write().map_err(error::storage)?;
-        self.commit_to_device(turn, transaction)
-    }
-}
-
-/// The commit was made, others may have seen it, and it did not reach the device.
-fn uncovered(source: Option<Error>) -> Error {
-    let context = Context::new("the device failed under the commits it was to be written with");
-    Error::OutcomeUnknown(Box::new(match source {
-        Some(source) => context.because(source),
-        None => context,
-    }))
 }

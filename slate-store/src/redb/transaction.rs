@@ -10,9 +10,9 @@ use self_cell::self_cell;
 
 use super::{
     RedbSnapshot, RedbTransactionView, error,
-    store::Writer,
     table::{self, Bytes},
     turn::HeldTurn,
+    writer::Writer,
 };
 use crate::{Bounds, Durability, Keyspace, Result, Transaction, bounds::OwnedBounds, limits};
 

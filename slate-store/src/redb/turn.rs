@@ -32,8 +32,6 @@ struct State {
     durable: u64,
     /// How many the last trip to the device covered besides the one who made it.
     set_free: usize,
-    /// A commit went wrong. redb writes nothing more until it is opened again: what is not durable never will be.
-    failed: bool,
 }
 
 struct Holder {
@@ -64,8 +62,6 @@ pub(super) struct HeldTurn(Arc<Turn>);
 pub(super) enum Cover {
     /// The commit is on the device.
     Done,
-    /// It never will be, as far as anybody knows.
-    Failed,
     /// Nobody did it: the turn has come, and with it the duty.
     Yours(HeldTurn),
 }
@@ -145,11 +141,6 @@ impl HeldTurn {
         state.set_free = state.queue.iter().filter(|waiting| waiting.purpose != Purpose::Write).count();
     }
 
-    /// Notes that a commit went wrong.
-    pub(super) fn failed(&self) {
-        self.0.lock().failed = true;
-    }
-
     /// Gives up the turn and waits until the commit of that number is on the device.
     pub(super) fn wait_for_cover(self, commit: u64) -> Cover {
         let turn = Arc::clone(&self.0);
@@ -163,9 +154,6 @@ impl HeldTurn {
             }
             if state.durable >= commit {
                 return Cover::Done;
-            }
-            if state.failed {
-                return Cover::Failed;
             }
             state = woken.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -200,9 +188,9 @@ impl State {
 
     /// Lets those go whose wait is over, and hands the turn to the first of the others.
     fn release(&mut self) {
-        let (durable, failed) = (self.durable, self.failed);
+        let durable = self.durable;
         self.queue.retain(|waiting| match waiting.purpose {
-            Purpose::Cover(commit) if failed || commit <= durable => {
+            Purpose::Cover(commit) if commit <= durable => {
                 waiting.woken.notify_one();
                 false
             }
@@ -277,7 +265,6 @@ mod tests {
                 match first.wait_for_cover(commit) {
                     Cover::Done => assert!(covered),
                     Cover::Yours(held) => assert!(!covered && !held.is_all_durable()),
-                    Cover::Failed => panic!("nothing failed"),
                 }
                 second.join().unwrap();
             });

@@ -1,0 +1,102 @@
+use std::{sync::Arc, time::Duration};
+
+use ::redb::{Database, WriteTransaction};
+
+use super::{
+    error,
+    open::{Handle, Opened},
+    options::Recovery,
+    turn::{Cover, HeldTurn, Turn},
+};
+use crate::{Context, Durability, Error, Result};
+
+/// What makes commits: the database, the turn to write to it, and how a commit reaches the device.
+pub(super) struct Writer {
+    pub(super) opened: Arc<Opened>,
+    turn: Arc<Turn>,
+    recovery: Recovery,
+}
+
+impl Writer {
+    pub(super) fn new(opened: Opened, recovery: Recovery) -> Self {
+        Self { opened: Arc::new(opened), turn: Arc::default(), recovery }
+    }
+
+    pub(super) fn begin(&self, wait: Duration) -> Result<(HeldTurn, WriteTransaction)> {
+        let database = self.database()?;
+        let turn = Turn::take(&self.turn, wait)?;
+        let transaction = database.begin_write().map_err(error::storage)?;
+        Ok((turn, transaction))
+    }
+
+    fn database(&self) -> Result<&Database> {
+        match &self.opened.handle {
+            Handle::Writable(database) => Ok(database),
+            Handle::ReadOnly(_) => {
+                let context = Context::new("it was opened so");
+                let context = match &self.opened.path {
+                    Some(path) => context.at(path),
+                    None => context,
+                };
+                Err(Error::ReadOnly(Box::new(context)))
+            }
+        }
+    }
+
+    /// Commits and gives up the turn.
+    pub(super) fn commit(&self, turn: HeldTurn, transaction: WriteTransaction, durability: Durability) -> Result<()> {
+        if durability == Durability::Sync && !turn.is_followed_by_a_writer() {
+            return self.commit_to_device(&turn, transaction);
+        }
+        let commit = Self::commit_to_memory(&turn, transaction)?;
+        match durability {
+            Durability::Deferred => Ok(()),
+            Durability::Sync => match turn.wait_for_cover(commit) {
+                Cover::Done => Ok(()),
+                Cover::Yours(turn) => self.flush_in(&turn).map_err(uncovered),
+            },
+        }
+    }
+
+    fn commit_to_memory(turn: &HeldTurn, mut transaction: WriteTransaction) -> Result<u64> {
+        transaction.set_durability(::redb::Durability::None).map_err(error::storage)?;
+        match transaction.commit() {
+            Ok(()) => Ok(turn.committed()),
+            Err(error) => Err(error::committing(error)),
+        }
+    }
+
+    fn commit_to_device(&self, turn: &HeldTurn, mut transaction: WriteTransaction) -> Result<()> {
+        transaction.set_quick_repair(self.recovery == Recovery::WithEachCommit);
+        match transaction.commit() {
+            Ok(()) => {
+                turn.committed_durably();
+                Ok(())
+            }
+            Err(error) => Err(error::committing(error)),
+        }
+    }
+
+    pub(super) fn flush(&self) -> Result<()> {
+        if matches!(self.opened.handle, Handle::ReadOnly(_)) {
+            return Ok(());
+        }
+        self.flush_in(&Turn::take(&self.turn, Duration::MAX)?)
+    }
+
+    /// Puts what is committed on the device: an empty commit that is `Immediate` takes all before it along.
+    fn flush_in(&self, turn: &HeldTurn) -> Result<()> {
+        if turn.is_all_durable() {
+            return Ok(());
+        }
+        let transaction = self.database()?.begin_write().map_err(error::storage)?;
+        self.commit_to_device(turn, transaction)
+    }
+}
+
+/// The commit was made, others may have seen it, and it did not reach the device. Once one commit failed there, redb
+/// refuses all that follow, so that everybody who waits to be covered ends here.
+fn uncovered(source: Error) -> Error {
+    let context = Context::new("the device failed under the commits it was to be written with");
+    Error::OutcomeUnknown(Box::new(context.because(source)))
+}

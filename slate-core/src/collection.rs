@@ -95,7 +95,7 @@ impl<T> ReadCollection<T> {
 }
 
 impl<T: DeserializeOwned + Any> ReadCollection<T> {
-    /// The first document that matches, in the order of `_id`.
+    /// A document that matches: the first that the plan comes to. For a certain one, sort.
     ///
     /// # Errors
     /// As [`Find::run`].

@@ -97,10 +97,9 @@ fn push_unique_values(values: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The parts of a stored entry.
+/// What a stored entry names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'a> {
-    pub(crate) values: &'a [u8],
     pub(crate) record_key: &'a [u8],
 }
 
@@ -111,7 +110,7 @@ impl<'a> Entry<'a> {
     /// `Corrupt` where the bytes are no entry of this index.
     #[inline]
     pub(crate) fn parse(index: &IndexInfo, key: &'a [u8], value: &'a [u8]) -> Result<Self> {
-        let parsed = if index.unique { Self::parse_unique(key, value) } else { Self::parse_plain(key) };
+        let parsed = if index.unique { Self::parse_unique(value) } else { Self::parse_plain(key) };
         parsed.ok_or_else(|| Error::corrupt(format!("an entry of index {} is damaged", index.name)))
     }
 
@@ -121,13 +120,12 @@ impl<'a> Entry<'a> {
             [rest @ .., length] => (rest, usize::from(*length)),
             [] => return None,
         };
-        let (values, record_key) = rest.split_at_checked(values)?;
-        Some(Self { values, record_key })
+        Some(Self { record_key: rest.get(values..)? })
     }
 
-    fn parse_unique(key: &'a [u8], value: &'a [u8]) -> Option<Self> {
+    fn parse_unique(value: &'a [u8]) -> Option<Self> {
         let (length, rest) = read_length(value)?;
-        Some(Self { values: key, record_key: rest.get(..length)? })
+        Some(Self { record_key: rest.get(..length)? })
     }
 }
 

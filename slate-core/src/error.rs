@@ -78,10 +78,6 @@ impl Error {
         slate_query::Error::unsupported(name).into()
     }
 
-    pub(crate) fn not_found(code: Code, message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::NotFound, code, message)
-    }
-
     pub(crate) fn corrupt(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Corrupt, Code::INTERNAL_ERROR, message)
     }

@@ -57,7 +57,7 @@ impl Interrupt {
     #[inline]
     pub(crate) fn tick(&mut self) -> Result<()> {
         self.ticks = self.ticks.wrapping_add(1);
-        if self.ticks % ROWS_PER_CHECK == 0 { self.check() } else { Ok(()) }
+        if self.ticks.is_multiple_of(ROWS_PER_CHECK) { self.check() } else { Ok(()) }
     }
 
     /// Looks now.
@@ -73,9 +73,5 @@ impl Interrupt {
             ));
         }
         Ok(())
-    }
-
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.deadline
     }
 }

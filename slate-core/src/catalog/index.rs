@@ -62,8 +62,9 @@ impl IndexInfo {
         news
     }
 
+    /// `None` where the document describes no index.
     pub(super) fn read(doc: Doc<'_>) -> Result<Option<Self>> {
-        Ok(read(doc)?)
+        read(doc)
     }
 
     pub(super) fn write(&self, writer: &mut Writer) {

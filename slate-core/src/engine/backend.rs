@@ -2,7 +2,7 @@ use std::{sync::Arc, time::Duration};
 
 use bson::RawDocumentBuf;
 use slate_store::{
-    Bounds, Capabilities, Durability, Estimate, Isolation, Keyspace, Points, Size, Snapshot, Store, Transaction, View,
+    Bounds, Durability, Estimate, Isolation, Keyspace, Points, Size, Snapshot, Store, Transaction, View,
 };
 
 use super::{Engine, Explained, Reader, Writer};
@@ -44,10 +44,6 @@ impl<S: Store> Backend<S> {
 impl<S: Store> Engine for Backend<S> {
     fn name(&self) -> &'static str {
         self.store.name()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.store.capabilities()
     }
 
     fn snapshot(&self) -> Result<Arc<dyn Reader>> {

@@ -7,7 +7,7 @@ mod open;
 use std::{sync::Arc, time::Duration};
 
 use bson::RawDocumentBuf;
-use slate_store::{Capabilities, Durability, Keyspace, Size};
+use slate_store::{Durability, Keyspace, Size};
 
 pub use open::Access;
 pub(crate) use open::{OpenOptions, open};
@@ -26,7 +26,6 @@ use crate::{
 /// A store, open, whichever it is.
 pub(crate) trait Engine: Send + Sync {
     fn name(&self) -> &'static str;
-    fn capabilities(&self) -> Capabilities;
     fn snapshot(&self) -> Result<Arc<dyn Reader>>;
     /// `wait` is how long to wait for the turn to write, where writers take turns.
     fn begin(&self, wait: Duration) -> Result<Box<dyn Writer>>;

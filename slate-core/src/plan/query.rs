@@ -79,11 +79,6 @@ impl Query {
         }
     }
 
-    /// How many rows have to be found before the first `skip` are left out; `None` for all.
-    pub(crate) fn wanted(&self) -> Option<u64> {
-        self.limit.map(|limit| limit.saturating_add(self.skip))
-    }
-
     /// The sort, where it orders anything.
     pub(crate) fn order(&self) -> Option<&Sort> {
         self.sort.as_ref().filter(|sort| !sort.fields().is_empty())

@@ -30,10 +30,6 @@ struct IndexChanges {
 }
 
 impl Changes {
-    pub(super) fn is_empty(&self) -> bool {
-        self.records.is_empty()
-    }
-
     pub(super) fn len(&self) -> usize {
         self.records.len()
     }

@@ -120,15 +120,22 @@ fn is_refusal(error: &Error) -> bool {
 struct Check<'c, V: View> {
     collection: &'c CollectionInfo,
     records: V::Points,
-    /// By the place of the unique index.
-    unique: Vec<Option<(V::Points, BTreeSet<Vec<u8>>)>>,
+    /// By the place of the index: the keys of the unique ones.
+    unique: Vec<Option<UniqueKeys<V>>>,
+    taken: BTreeSet<Vec<u8>>,
+}
+
+/// The keys of a unique index: those that are there, and those that this batch adds.
+struct UniqueKeys<V: View> {
+    there: V::Points,
     taken: BTreeSet<Vec<u8>>,
 }
 
 impl<'c, V: View> Check<'c, V> {
     fn open(view: &V, collection: &'c CollectionInfo) -> Result<Self> {
         let unique = collection.indexes.iter().map(|index| {
-            Ok(if index.unique { Some((view.points(index.keyspace)?, BTreeSet::new())) } else { None })
+            let there = if index.unique { Some(view.points(index.keyspace)?) } else { None };
+            Ok(there.map(|there| UniqueKeys { there, taken: BTreeSet::new() }))
         });
         Ok(Self {
             collection,
@@ -150,19 +157,18 @@ impl<'c, V: View> Check<'c, V> {
         let document = Doc::new(&prepared.bytes);
         let entries = maker.of_document(self.collection, &prepared.record_key, document, |_| true)?;
         for (at, entries) in &entries {
-            let (Some(Some((points, taken))), Some(index)) = (self.unique.get_mut(*at), self.collection.indexes.get(*at))
-            else {
+            let (Some(Some(unique)), Some(index)) = (self.unique.get_mut(*at), self.collection.indexes.get(*at)) else {
                 continue;
             };
             for key in entries.keys() {
-                if taken.contains(key) || points.get(key)?.is_some() {
+                if unique.taken.contains(key) || unique.there.get(key)?.is_some() {
                     return Err(super::changes::duplicate(self.collection, index, key));
                 }
             }
         }
         for (at, entries) in &entries {
-            if let Some(Some((_, taken))) = self.unique.get_mut(*at) {
-                taken.extend(entries.keys().cloned());
+            if let Some(Some(unique)) = self.unique.get_mut(*at) {
+                unique.taken.extend(entries.keys().cloned());
             }
         }
         self.taken.insert(prepared.record_key.clone());

@@ -195,6 +195,9 @@ fn replacements_keep_the_id_in_front() {
     check(doc! { "_id": 1, "a": 1 }, doc! { "b": 2 }, doc! { "_id": 1, "b": 2 });
     check(doc! { "_id": 1, "a": 1 }, doc! { "b": 2, "_id": 1 }, doc! { "_id": 1, "b": 2 });
     check(doc! { "_id": 1, "a": 1 }, doc! { "_id": 1_i64 }, doc! { "_id": 1_i64 });
+    let (empty, now) =
+        (bson::Timestamp { time: 0, increment: 0 }, bson::Timestamp { time: 1_700_000_000, increment: 1 });
+    check(doc! { "_id": 1 }, doc! { "a": empty, "b": [empty] }, doc! { "_id": 1, "a": now, "b": [empty] });
     refuse(doc! { "_id": 1 }, doc! { "_id": 2 }, 66);
     refuse(doc! { "_id": 1 }, doc! { "_id": [1] }, 53);
     refuse(doc! { "_id": 1 }, doc! { "a": 1, "$b": 1 }, 52);
@@ -310,6 +313,8 @@ fn upserts_start_from_the_filters_equalities() {
     assert_eq!(upsert(doc! { "_id": 1, "a": 2 }, doc! { "b": 3 }).unwrap(), doc! { "_id": 1, "b": 3 });
     assert_eq!(upsert(doc! { "_id": 1 }, doc! { "$set": { "_id": 2 } }).unwrap_err().code(), Code(66));
     assert_eq!(upsert(doc! { "_id": 1 }, doc! { "_id": 2 }).unwrap_err().code(), Code(66));
+    assert_eq!(upsert(doc! { "_id.a": 1 }, doc! { "b": 2 }).unwrap_err().code(), Code(111));
+    assert_eq!(upsert(doc! { "_id.a": 1 }, doc! { "$set": { "b": 2 } }).unwrap(), doc! { "_id": { "a": 1 }, "b": 2 });
     assert_eq!(upsert(doc! {}, doc! { "_id": [1] }).unwrap_err().code(), Code(53));
     assert_eq!(upsert(doc! { "a": 1 }, doc! { "$set": { "a.b": 1 } }).unwrap_err().code(), Code(28));
     assert_eq!(upsert(doc! { "a": 1 }, doc! { "$set": { "a.$": 1 } }).unwrap_err().code(), Code(2));

@@ -3,8 +3,10 @@
 pub struct Context {
     /// The array position that the positional operator `$` stands for, as the filter's match gave it.
     pub position: Option<usize>,
-    /// The time for `$currentDate`, in milliseconds since 1970. A timestamp made of it has the increment 1.
+    /// The time for `$currentDate`, in milliseconds since 1970.
     pub now_millis: i64,
+    /// The timestamp of now: seconds in the high half, increment in the low.
+    pub timestamp: u64,
     /// What the write is for.
     pub phase: Phase,
 }
@@ -21,11 +23,22 @@ pub enum Phase {
 impl Context {
     /// For changing a document found by the filter.
     pub fn modify(now_millis: i64, position: Option<usize>) -> Self {
-        Self { position, now_millis, phase: Phase::Modify }
+        Self { position, now_millis, timestamp: first_timestamp(now_millis), phase: Phase::Modify }
     }
 
     /// For the document that an upsert inserts.
     pub fn insert(now_millis: i64) -> Self {
-        Self { position: None, now_millis, phase: Phase::Insert }
+        Self { position: None, now_millis, timestamp: first_timestamp(now_millis), phase: Phase::Insert }
     }
+
+    /// With a timestamp whose increment is the caller's: without, it is 1.
+    #[must_use]
+    pub fn with_timestamp(self, timestamp: u64) -> Self {
+        Self { timestamp, ..self }
+    }
+}
+
+fn first_timestamp(now_millis: i64) -> u64 {
+    let seconds = u32::try_from(now_millis / 1000).unwrap_or(u32::MAX);
+    u64::from(seconds) << 32 | 1
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result, order,
-    raw::{Doc, Value, Writer},
+    raw::{Doc, Element, Kind, Value, Writer},
 };
 
 /// A document that replaces another.
@@ -38,25 +38,29 @@ impl Replacement {
                 return Err(Error::new(Code::IMMUTABLE_FIELD, message).at("_id"));
             }
         }
-        let bytes = with_id_first(new_id.or(old_id), new);
+        let bytes = with_id_first(new_id.or(old_id), new, &context.timestamp.to_le_bytes());
         storage::check_whole(&bytes, Depth::Bounded, context)?;
         Ok(Some(bytes))
     }
 }
 
-/// The document with this `_id` in front instead of its own.
-pub(super) fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>) -> Vec<u8> {
+/// The document with this `_id` in front instead of its own, and `now` in place of empty timestamps at the top level.
+fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>, now: &[u8]) -> Vec<u8> {
     let mut out = Writer::into_buffer(Vec::with_capacity(doc.bytes().len() + 32));
     if let Some(id) = id {
         out.append(b"_id", id);
     }
-    let mut skipped = false;
-    for element in doc.elements() {
-        if element.name == b"_id" && !skipped {
-            skipped = true;
-        } else {
-            out.append(element.name, element.value);
+    for element in without_first_id(doc) {
+        match element.value.as_timestamp() {
+            Some(0) => out.append(element.name, Value::new(Kind::Timestamp, now)),
+            Some(_) | None => out.append(element.name, element.value),
         }
     }
     out.finish()
+}
+
+/// The fields but for `_id`.
+pub(super) fn without_first_id(doc: Doc<'_>) -> impl Iterator<Item = Element<'_>> {
+    let id = doc.elements().position(|element| element.name == b"_id");
+    doc.elements().enumerate().filter(move |(place, _)| Some(*place) != id).map(|(_, element)| element)
 }

@@ -3,13 +3,13 @@
 use super::{
     Context, Phase,
     parse::{Form, Update},
-    replace::with_id_first,
+    replace::without_first_id,
     storage,
 };
 use crate::{
-    Result,
+    Code, Error, Result,
     filter::Filter,
-    path::Part,
+    path::{Part, Path},
     raw::{Doc, OwnedValue, Value, Writer},
 };
 
@@ -25,11 +25,7 @@ impl Update {
         let equalities = filter.equalities()?;
         let mut start = Branch::default();
         for (path, value) in &equalities {
-            let wanted = match &self.0 {
-                Form::Operators(_) => true,
-                Form::Replacement(_) => path.as_str() == "_id",
-            };
-            if wanted {
+            if self.starts_from(path)? == Wanted::Yes {
                 start.put(path.parts(), value);
             }
         }
@@ -40,11 +36,34 @@ impl Update {
         let document = Doc::new(&updated);
         let Some(id) = document.get("_id") else { return Ok(updated) };
         storage::check_id(id)?;
-        match document.elements().next() {
-            Some(first) if first.name == b"_id" => Ok(updated),
-            Some(_) | None => Ok(with_id_first(Some(id), document)),
+        if document.elements().next().is_some_and(|first| first.name == b"_id") {
+            return Ok(updated);
+        }
+        let mut out = Writer::into_buffer(Vec::with_capacity(updated.len()));
+        out.append(b"_id", id);
+        without_first_id(document).for_each(|field| out.append(field.name, field.value));
+        Ok(out.finish())
+    }
+
+    /// Whether the new document starts from what the filter says of this path.
+    fn starts_from(&self, path: &Path) -> Result<Wanted> {
+        match (&self.0, path.parts()) {
+            (Form::Replacement(_), [first, _, ..]) if first.name() == "_id" => {
+                let message = "the filter says what '_id' holds, but not all of it";
+                Err(Error::new(NOT_EXACT_VALUE_FIELD, message).at(path.as_str()))
+            }
+            (Form::Replacement(_), _) if path.as_str() != "_id" => Ok(Wanted::No),
+            (Form::Replacement(_) | Form::Operators(_), _) => Ok(Wanted::Yes),
         }
     }
+}
+
+const NOT_EXACT_VALUE_FIELD: Code = Code(111);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Yes,
+    No,
 }
 
 /// A document in the making: fields in the order in which they were first named.

@@ -46,14 +46,10 @@ impl Operator for CurrentDate {
     }
 
     fn create(&self, name: &[u8], scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
-        let millis = scope.context.now_millis;
+        let context = scope.context;
         match self {
-            Self::Date => out.append(name, Value::new(Kind::DateTime, &millis.to_le_bytes())),
-            Self::Timestamp => {
-                let seconds = u32::try_from(millis / 1000).unwrap_or(u32::MAX);
-                let timestamp = u64::from(seconds) << 32 | 1;
-                out.append(name, Value::new(Kind::Timestamp, &timestamp.to_le_bytes()));
-            }
+            Self::Date => out.append(name, Value::new(Kind::DateTime, &context.now_millis.to_le_bytes())),
+            Self::Timestamp => out.append(name, Value::new(Kind::Timestamp, &context.timestamp.to_le_bytes())),
         }
         Ok(Outcome::Changed)
     }

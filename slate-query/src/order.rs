@@ -64,7 +64,16 @@ pub fn bracket(kind: Kind) -> Bracket {
 /// mathematically equal are equal, NaN is the lowest number and equal to itself, a symbol equals the string it spells.
 ///
 /// Recursion is as deep as the values nest, which [`crate::raw::validate`] bounds.
+#[inline]
 pub fn compare(a: Value<'_>, b: Value<'_>) -> Ordering {
+    match (a.kind(), b.kind()) {
+        (Kind::Int32, Kind::Int32) => a.as_i32().cmp(&b.as_i32()),
+        (Kind::String, Kind::String) => a.text().cmp(&b.text()),
+        (_, _) => compare_any(a, b),
+    }
+}
+
+fn compare_any(a: Value<'_>, b: Value<'_>) -> Ordering {
     let class = bracket(a.kind());
     class.cmp(&bracket(b.kind())).then_with(|| within(class, a, b))
 }

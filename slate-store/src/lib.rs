@@ -6,7 +6,43 @@
 //!                        └─ put, delete, commit   └─points(keyspace)→ Points: get, load, lend values
 //! ```
 //!
-//! It sees no documents, no indexes and no queries: those are bytes here.
+//! A store is ordered maps of bytes, [`Keyspace`]s, under one order of commits. What is promised of every backend stands
+//! with the traits, and the `conformance` module (behind the feature of that name) checks it, on a backend of anyone's.
+//! In what backends differ, they say so by their [`Capabilities`].
+//!
+//! | backend | where | writers | for |
+//! |---|---|---|---|
+//! | [`memory`] | in main memory | at once; the first to commit wins | tests, caches, what can be computed again |
+//! | `redb` (feature, on unless switched off) | one file, pure Rust | take turns | everything else on one machine |
+//!
+//! # What it is not
+//!
+//! It sees no documents, no indexes and no queries: those are bytes here. It has no thread of its own, no network, no
+//! cache beyond its backend's, and no `unsafe`.
+//!
+//! # Example
+//!
+//! ```
+//! use std::time::Duration;
+//! use slate_store::{Bounds, Cursor, Durability, Edge, Isolation, Keyspace, Store, Transaction, View};
+//!
+//! const FRUIT: Keyspace = Keyspace(1);
+//!
+//! fn harvest(store: &impl Store) -> slate_store::Result<()> {
+//!     let mut transaction = store.begin(Isolation::Snapshot, Duration::from_secs(5))?;
+//!     transaction.put(FRUIT, b"apple", b"red")?;
+//!     transaction.put(FRUIT, b"pear", b"green")?;
+//!     transaction.commit(Durability::Sync)?;
+//!
+//!     let mut cursor = store.snapshot()?.cursor(FRUIT, Bounds { start: Some(b"b"), end: None })?;
+//!     assert!(cursor.seek(Edge::First)?);
+//!     assert_eq!(cursor.current(), Some((&b"pear"[..], &b"green"[..])));
+//!     assert!(!cursor.step_forward()?);
+//!     Ok(())
+//! }
+//!
+//! harvest(&slate_store::memory::MemoryStore::new()).unwrap();
+//! ```
 
 mod bounds;
 mod capabilities;

@@ -42,8 +42,8 @@ pub trait Store: Send + Sync + 'static {
     /// Drops a keyspace and all it holds: at once, for every snapshot taken from now on. Snapshots already open keep
     /// seeing it. Dropping one that does not exist does nothing.
     ///
-    /// Like a [`Deferred`](Durability::Deferred) commit it takes its place in the order of commits, and is on the device
-    /// by the next [`Sync`](Durability::Sync) commit or [`flush`](Self::flush). The cost does not grow with the number
+    /// Like a [`Deferred`](crate::Durability::Deferred) commit it takes its place in the order of commits, and is on the device
+    /// by the next [`Sync`](crate::Durability::Sync) commit or [`flush`](Self::flush). The cost does not grow with the number
     /// of keys beyond giving their space back.
     ///
     /// What it means to an open write transaction: where writers are concurrent, one that began before the drop and

@@ -212,7 +212,7 @@ fn name_of(name: &[u8]) -> Result<&str> {
 }
 
 /// MongoDB's limit of a path's names in a filter.
-const MAX_NAMES: usize = 200;
+const MAX_NAMES: usize = 180;
 
 fn path_of(name: &str) -> Result<Path> {
     if name.bytes().filter(|&byte| byte == b'.').count() >= MAX_NAMES {

@@ -8,6 +8,7 @@ use bson::{Bson, Document, doc};
 use proptest::{collection::vec, prelude::*, sample::select};
 use slate_query::{
     Error,
+    filter::Filter,
     path::Path,
     pattern::{KeyPattern, Keys},
     raw::{Doc, OwnedValue, validate},
@@ -328,6 +329,51 @@ proptest! {
         };
         if keys(&bytes) != keys(&after) {
             prop_assert!(update.touches(&Path::parse(&path).unwrap()));
+        }
+    }
+
+    #[test]
+    fn dynamic_steps_are_the_positions_they_stand_for(
+        before in document(),
+        parents in path(),
+        below in vec(select(NAMES), 0..2),
+        change in change().prop_filter("the operators that take such paths", |change| change.operator != "$rename"),
+        step in select(vec!["$", "$[]", "$[x]"]),
+        at in 0_usize..3,
+        least in -1_i32..3,
+    ) {
+        let bytes = before.to_vec().unwrap();
+        let selects = doc! { "x": { "$gte": least } }.to_vec().unwrap();
+        let filter = Filter::parse(Doc::new(&selects)).unwrap();
+        let filters = [Doc::new(&selects)];
+        let apply = |doc: &[u8], step: &str, filters: &[Doc<'_>]| {
+            let steps = parents.iter().chain([&step]).chain(&below).copied().collect::<Vec<_>>().join(".");
+            let update = doc! { change.operator: { steps: change.argument.clone() } };
+            let update = Update::parse(OwnedValue::from(Bson::Document(update)).as_value(), filters)?;
+            let after = update.apply(Doc::new(doc), &Context::modify(0, Some(at)))?;
+            Ok::<_, Error>(after.unwrap_or_else(|| doc.to_vec()))
+        };
+        let found = apply(&bytes, step, if step == "$[x]" { &filters } else { &[] });
+        let mut root = Bson::Document(before);
+        let positions: Vec<usize> = match (walk(&mut root, &parents), step) {
+            (_, "$") => vec![at],
+            (End::Found(Bson::Array(elements)), _) => {
+                let selected = |element: &Bson| {
+                    let wrapped = doc! { "x": element.clone() }.to_vec().unwrap();
+                    step == "$[]" || filter.matches(Doc::new(&wrapped))
+                };
+                (0..elements.len()).filter(|&position| selected(&elements[position])).collect()
+            }
+            _ => {
+                prop_assert!(found.is_err());
+                return Ok(());
+            }
+        };
+        let expected =
+            positions.iter().try_fold(bytes.clone(), |doc, position| apply(&doc, &position.to_string(), &[]));
+        match (found, expected) {
+            (Ok(found), Ok(expected)) => prop_assert_eq!(found, expected),
+            (found, expected) => prop_assert_eq!(found.is_err(), expected.is_err()),
         }
     }
 }

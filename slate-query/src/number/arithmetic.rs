@@ -41,7 +41,9 @@ impl Number {
                 let result = integers(i64::from(a), i64::from(b))?;
                 i32::try_from(result).map_or(Self::Int64(result), Self::Int32)
             }
-            (Self::Decimal(_), _) | (_, Self::Decimal(_)) => Self::Decimal(decimals(operand(self), operand(other))),
+            (Self::Decimal(_), _) | (_, Self::Decimal(_)) => {
+                Self::Decimal(decimals(self.to_decimal(), other.to_decimal()))
+            }
             (Self::Double(_), _) | (_, Self::Double(_)) => {
                 let result = doubles(self.to_f64(), other.to_f64());
                 // One NaN, whatever sign and payload the processor gives it.
@@ -51,17 +53,6 @@ impl Number {
             (Self::Int64(a), Self::Int32(b)) => Self::Int64(integers(a, i64::from(b))?),
             (Self::Int32(a), Self::Int64(b)) => Self::Int64(integers(i64::from(a), b)?),
         })
-    }
-}
-
-/// A number as an operand of decimal arithmetic. A double becomes a decimal of exactly 15 digits, trailing zeros
-/// included: 2.5 counts as 2.50000000000000.
-fn operand(number: Number) -> Decimal {
-    match number {
-        Number::Double(double) if double.is_finite() && double != 0.0 => {
-            format!("{double:.14e}").parse().unwrap_or(Decimal::Nan)
-        }
-        _ => number.to_decimal(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Applying the tree of operators to the bytes of a document.
 
+use std::borrow::Cow;
+
 use super::{
     Context,
     array_filter::ArrayFilters,
@@ -63,7 +65,7 @@ impl<'n> Nodes<'n> {
 
 /// A named place that waits for its field to come by.
 pub(super) struct Pending<'n> {
-    pub(super) name: Box<str>,
+    pub(super) name: Cow<'n, str>,
     pub(super) nodes: Nodes<'n>,
     pub(super) met: Met,
 }
@@ -287,24 +289,24 @@ impl Scope<'_> {
     /// The named places of several branches, `$` resolved, in order.
     pub(super) fn pending<'n>(&self, named: &[&'n Named]) -> Result<Vec<Pending<'n>>> {
         let mut pending = Vec::<Pending<'n>>::new();
-        let mut add = |name: &str, node: &'n Node| match pending
-            .binary_search_by(|other| tree::order(&other.name, name))
+        let mut add = |name: Cow<'n, str>, node: &'n Node| match pending
+            .binary_search_by(|other| tree::order(&other.name, &name))
         {
             Ok(place) => {
                 if let Some(same) = pending.get_mut(place) {
                     same.nodes.push(node);
                 }
             }
-            Err(place) => pending.insert(place, Pending { name: name.into(), nodes: Nodes::One(node), met: Met::No }),
+            Err(place) => pending.insert(place, Pending { name, nodes: Nodes::One(node), met: Met::No }),
         };
         for Named { children, positional } in named {
-            children.iter().for_each(|(name, node)| add(name, node));
+            children.iter().for_each(|(name, node)| add(Cow::Borrowed(&**name), node));
             if let Some(node) = positional {
                 let position = self.context.position.ok_or_else(|| {
                     let message = "the positional operator '$' found no array position in the filter's match";
                     Error::new(Code::BAD_VALUE, message).at(first_path(node).unwrap_or_default())
                 })?;
-                add(digits(position).as_str(), node);
+                add(Cow::Owned(digits(position).as_str().to_owned()), node);
             }
         }
         Ok(pending)

@@ -119,12 +119,15 @@ fn ordered_by_id(sort: &Sort, direction: Direction) -> Ordered {
 }
 
 /// An index gives an order only where its entries hold their values whole; with arrays on its paths, only where every
-/// entry is read: the first entry of a record is then its least, which is what a sort goes by.
+/// entry is read: the first entry of a record is then its least, which is what a sort goes by. Where a path spells a
+/// position in an array, an index holds more keys of a record than a sort sees, and their least may not be the sort's.
 fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direction: Direction) -> Ordered {
-    if index.truncated || (index.is_multikey() && bounds.used() > 0) {
+    let fields = index.pattern.fields();
+    // On a path that spells an array's position an index holds more than a sort goes by.
+    let spells_position = || fields.iter().any(|(path, _)| path.has_position());
+    if index.truncated || (index.is_multikey() && (bounds.used() > 0 || spells_position())) {
         return Ordered { fields: 0, ties_by_id: false };
     }
-    let fields = index.pattern.fields();
     let (mut at, mut matched) = (0, 0);
     for (path, wanted) in sort.fields() {
         if is_constant(&index.pattern, bounds, path) {

@@ -3,7 +3,7 @@ use std::time::Duration;
 use crate::{
     CancelToken, Hint, IntoDocument, Result,
     exec::Target,
-    plan::{Output, Ties},
+    plan::{Force, Output, Ties},
     request::Request,
     scope::Scope,
     write::DeleteRequest,
@@ -39,6 +39,13 @@ impl Delete {
     /// Ends, with nothing deleted, when the token is cancelled.
     pub fn cancel(mut self, token: CancelToken) -> Self {
         self.request.cancel(token);
+        self
+    }
+
+    /// Takes the candidate plan of this number: for tests that compare them all.
+    #[doc(hidden)]
+    pub fn force(mut self, candidate: usize) -> Self {
+        self.request.force = Force::Candidate(candidate);
         self
     }
 

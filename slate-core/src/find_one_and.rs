@@ -9,6 +9,7 @@ use crate::{
     delete::delete_request,
     document::from_raw,
     exec::Target,
+    plan::Force,
     request::Request,
     scope::Scope,
     update::Change,
@@ -65,6 +66,13 @@ macro_rules! setters {
         /// Takes this index instead of what the planner would choose.
         pub fn hint(mut self, hint: Hint) -> Self {
             self.request.hint = Some(hint.into());
+            self
+        }
+
+        /// Takes the candidate plan of this number: for tests that compare them all.
+        #[doc(hidden)]
+        pub fn force(mut self, candidate: usize) -> Self {
+            self.request.force = Force::Candidate(candidate);
             self
         }
 

@@ -6,7 +6,7 @@ use slate_query::raw::Value;
 use crate::{
     CancelToken, Hint, IntoDocument, Result,
     exec::Target,
-    plan::{Output, Ties},
+    plan::{Force, Output, Ties},
     request::Request,
     scope::Scope,
     write::{IfNone, UpdateKind, UpdateRequest},
@@ -117,6 +117,13 @@ impl Update {
     /// Ends, with nothing changed, when the token is cancelled.
     pub fn cancel(mut self, token: CancelToken) -> Self {
         self.request.cancel(token);
+        self
+    }
+
+    /// Takes the candidate plan of this number: for tests that compare them all.
+    #[doc(hidden)]
+    pub fn force(mut self, candidate: usize) -> Self {
+        self.request.force = Force::Candidate(candidate);
         self
     }
 

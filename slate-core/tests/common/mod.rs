@@ -1,0 +1,110 @@
+//! What the tests share: databases on every store, random documents and questions, comparisons.
+
+#![allow(unreachable_pub, missing_docs, reason = "a test's own module")]
+#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+pub mod random;
+
+use std::path::PathBuf;
+
+use bson::{Document, RawDocumentBuf};
+use slate_core::{Collection, Database, Durability, Error, Find};
+
+/// The stores that every behaviour is tested on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Store {
+    Memory,
+    Redb,
+}
+
+/// Every store.
+pub const STORES: [Store; 2] = [Store::Memory, Store::Redb];
+
+/// A database of its own, and the folder that it lies in where it lies in one.
+pub struct TestDatabase {
+    pub db: Database,
+    pub store: Store,
+    folder: Option<tempfile::TempDir>,
+}
+
+impl Store {
+    /// An empty database. Its commits do not wait for the device.
+    pub fn open(self) -> TestDatabase {
+        let folder = (self == Self::Redb).then(|| tempfile::tempdir().unwrap());
+        let url = url(folder.as_ref());
+        let db = Database::builder(&url).durability(Durability::Deferred).open().unwrap();
+        TestDatabase { db, store: self, folder }
+    }
+}
+
+impl TestDatabase {
+    pub fn url(&self) -> String {
+        url(self.folder.as_ref())
+    }
+
+    /// Closes the database and opens it again, where its store outlives that.
+    pub fn reopen(self) -> Self {
+        if self.folder.is_none() {
+            return self;
+        }
+        let Self { db, store, folder } = self;
+        drop(db);
+        let db = Database::builder(&url(folder.as_ref())).durability(Durability::Deferred).open().unwrap();
+        Self { db, store, folder }
+    }
+
+    pub fn collection(&self, name: &str) -> Collection<RawDocumentBuf> {
+        self.db.collection(name)
+    }
+}
+
+fn url(folder: Option<&tempfile::TempDir>) -> String {
+    let path = |folder: &tempfile::TempDir| -> PathBuf { folder.path().join("db.slate") };
+    folder.map_or_else(|| "memory:".into(), |folder| format!("redb:{}", path(folder).display()))
+}
+
+/// Runs a test on every store.
+pub fn on_every_store(test: impl Fn(TestDatabase)) {
+    STORES.into_iter().for_each(|store| test(store.open()));
+}
+
+pub fn raw(document: &Document) -> RawDocumentBuf {
+    RawDocumentBuf::try_from(document).unwrap()
+}
+
+/// An error as far as two plans, or two stores, must agree on it.
+pub type Refusal = (i32, String);
+
+pub fn refusal(error: &Error) -> Refusal {
+    (error.code(), error.to_string())
+}
+
+/// All rows, in their order, or the error.
+pub fn rows(find: Find<RawDocumentBuf>) -> Result<Vec<RawDocumentBuf>, Refusal> {
+    find.run().and_then(Iterator::collect).map_err(|error| refusal(&error))
+}
+
+/// The rows without their order.
+pub fn multiset(rows: &[RawDocumentBuf]) -> Vec<&[u8]> {
+    let mut bytes: Vec<&[u8]> = rows.iter().map(|row| row.as_bytes()).collect();
+    bytes.sort_unstable();
+    bytes
+}
+
+/// How often a property is tried: `SLATE_CASES`, or so many times.
+pub fn runner(default_cases: u32) -> proptest::test_runner::TestRunner {
+    use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+    let cases = std::env::var("SLATE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default_cases);
+    let seed: u64 = std::env::var("SLATE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
+    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
+}

@@ -1,0 +1,415 @@
+//! Random documents, filters, sorts, projections and indexes. Names and values come from small pools, so that matches and
+//! collisions are frequent.
+
+use std::fmt;
+
+use bson::{Binary, Bson, DateTime, Document, Regex, Timestamp, doc, oid::ObjectId, spec::BinarySubtype};
+use proptest::{collection::vec, option, prelude::*, sample::select};
+
+fn decimal(text: &str) -> Bson {
+    Bson::Decimal128(text.parse().unwrap())
+}
+
+fn regex(pattern: &str, options: &str) -> Bson {
+    Bson::RegularExpression(Regex {
+        pattern: pattern.to_owned().try_into().unwrap(),
+        options: options.to_owned().try_into().unwrap(),
+    })
+}
+
+fn binary(subtype: BinarySubtype, bytes: &[u8]) -> Bson {
+    Bson::Binary(Binary { subtype, bytes: bytes.to_vec() })
+}
+
+/// Numbers that meet across the four types, or almost do.
+fn numbers() -> Vec<Bson> {
+    vec![
+        Bson::Int32(0),
+        Bson::Int32(1),
+        Bson::Int32(1),
+        Bson::Int32(2),
+        Bson::Int32(-1),
+        Bson::Int64(0),
+        Bson::Int64(1),
+        Bson::Int64(2),
+        Bson::Int64((1 << 53) + 1),
+        Bson::Int64(i64::MAX),
+        Bson::Double(0.0),
+        Bson::Double(-0.0),
+        Bson::Double(1.0),
+        Bson::Double(2.0),
+        Bson::Double(1.5),
+        Bson::Double(0.1),
+        Bson::Double(f64::NAN),
+        Bson::Double(f64::INFINITY),
+        Bson::Double(f64::NEG_INFINITY),
+        Bson::Double(9_007_199_254_740_992.0),
+        decimal("1"),
+        decimal("1.0"),
+        decimal("0.1"),
+        decimal("-0"),
+        decimal("NaN"),
+        decimal("9007199254740993"),
+        decimal("Infinity"),
+    ]
+}
+
+fn texts() -> Vec<Bson> {
+    ["", "a", "ab", "abc", "a\0", "a\0b", "b", "A", "a.b", "é"].into_iter().map(Bson::from).collect()
+}
+
+fn others() -> Vec<Bson> {
+    vec![
+        Bson::Null,
+        Bson::Null,
+        Bson::Undefined,
+        Bson::MinKey,
+        Bson::MaxKey,
+        Bson::Boolean(false),
+        Bson::Boolean(true),
+        Bson::DateTime(DateTime::from_millis(0)),
+        Bson::DateTime(DateTime::from_millis(-1)),
+        Bson::Timestamp(Timestamp { time: 1, increment: 0 }),
+        Bson::Timestamp(Timestamp { time: 0, increment: 1 }),
+        Bson::ObjectId(ObjectId::from_bytes([0; 12])),
+        Bson::ObjectId(ObjectId::from_bytes([255; 12])),
+        binary(BinarySubtype::Generic, &[]),
+        binary(BinarySubtype::Generic, &[0]),
+        binary(BinarySubtype::Generic, &[0, 255]),
+        binary(BinarySubtype::Uuid, &[0]),
+        regex("^a", ""),
+        regex("^a", "i"),
+        Bson::Symbol("a".into()),
+        Bson::JavaScriptCode("a".into()),
+        Bson::JavaScriptCodeWithScope(bson::JavaScriptCodeWithScope { code: "a".into(), scope: doc! { "a": 1 } }),
+        Bson::String(format!("{}a", "x".repeat(2_100))),
+        Bson::String(format!("{}b", "x".repeat(2_100))),
+    ]
+}
+
+pub fn scalar() -> BoxedStrategy<Bson> {
+    prop_oneof![6 => select(numbers()), 3 => select(texts()), 3 => select(others())].boxed()
+}
+
+const NAMES: [&str; 4] = ["a", "b", "c", "0"];
+
+/// Values of every type, with documents, arrays, and arrays of both.
+pub fn value() -> BoxedStrategy<Bson> {
+    let leaf = prop_oneof![3 => (0..3_i32).prop_map(Bson::Int32), 4 => scalar()];
+    leaf.prop_recursive(3, 10, 3, |inner| {
+        prop_oneof![
+            2 => vec((select(&NAMES[..]), inner.clone()), 0..3).prop_map(|fields| Bson::Document(document_of(fields))),
+            3 => vec(inner, 0..4).prop_map(Bson::Array),
+        ]
+    })
+    .boxed()
+}
+
+fn document_of(fields: Vec<(&str, Bson)>) -> Document {
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// A document without `_id`.
+pub fn body() -> BoxedStrategy<Document> {
+    let names = &NAMES[..3];
+    vec((select(names), prop_oneof![3 => value(), 1 => elements(), 1 => (0..3_i32).prop_map(Bson::Int32)]), 0..4)
+        .prop_map(document_of)
+        .boxed()
+}
+
+/// Arrays of documents of one shape, which multikey paths are about.
+fn elements() -> BoxedStrategy<Bson> {
+    let value = prop_oneof![3 => (0..3_i32).prop_map(Bson::Int32), 1 => value()];
+    let element = vec((select(&NAMES[..2]), value), 0..3).prop_map(|fields| Bson::Document(document_of(fields)));
+    vec(prop_oneof![5 => element, 1 => scalar()], 0..4).prop_map(Bson::Array).boxed()
+}
+
+/// `_id`s of every type that one may have, all different.
+pub fn ids() -> Vec<Bson> {
+    vec![
+        Bson::Int32(3),
+        Bson::Double(1.5),
+        Bson::String("a".into()),
+        Bson::String("a\0b".into()),
+        Bson::Int64(255),
+        Bson::Document(doc! { "a": 1, "b": "x" }),
+        Bson::Boolean(true),
+        Bson::Null,
+        Bson::ObjectId(ObjectId::from_bytes([255; 12])),
+        Bson::MinKey,
+        Bson::DateTime(DateTime::from_millis(-1)),
+        binary(BinarySubtype::Generic, &[0, 255, 0]),
+        Bson::Int32(-7),
+        Bson::String(String::new()),
+        decimal("2.50"),
+        Bson::Timestamp(Timestamp { time: 1, increment: 255 }),
+        Bson::MaxKey,
+        Bson::String("y".repeat(300)),
+        Bson::Document(doc! {}),
+        Bson::Double(f64::NAN),
+        Bson::Int32(0),
+        Bson::Boolean(false),
+        Bson::String("ab".into()),
+        Bson::Document(doc! { "a": { "b": [1, 2] } }),
+    ]
+}
+
+/// Some documents, their `_id`s in no order.
+pub fn documents(most: usize) -> BoxedStrategy<Vec<Document>> {
+    (vec(body(), 0..most), 0..ids().len())
+        .prop_map(|(bodies, first)| {
+            let ids = ids();
+            let with_id = |(place, body): (usize, Document)| {
+                let mut document = doc! { "_id": ids[(first + place * 5) % ids.len()].clone() };
+                document.extend(body);
+                document
+            };
+            // 5 and 24 have no common divisor: up to 24 documents get different ids.
+            bodies.into_iter().take(ids.len()).enumerate().map(with_id).collect()
+        })
+        .boxed()
+}
+
+const PATHS: [&str; 16] =
+    ["a", "a", "a", "b", "b", "c", "a.b", "a.b", "a.a", "b.a", "a.0", "a.b.0", "a.0.b", "b.0.a", "a.b.a", "a.1"];
+
+pub fn path() -> BoxedStrategy<String> {
+    select(&PATHS[..]).prop_map(str::to_owned).boxed()
+}
+
+fn query_path() -> BoxedStrategy<String> {
+    prop_oneof![12 => path(), 1 => Just("_id".to_owned()), 1 => Just("_id.a".to_owned())].boxed()
+}
+
+fn operand() -> BoxedStrategy<Bson> {
+    prop_oneof![
+        4 => (0..3_i32).prop_map(Bson::Int32),
+        5 => scalar(),
+        1 => select(ids()),
+        2 => value(),
+        1 => Just(Bson::Null)
+    ]
+    .boxed()
+}
+
+fn pattern() -> BoxedStrategy<Bson> {
+    let patterns = select(vec!["^a", "^ab", "^a\\.", "a", "b$", "^", "^(a|b)", "^a?b", "^a*", "^A", "x"]);
+    (patterns, select(vec!["", "", "", "i", "m", "s", "x"]))
+        .prop_map(|(pattern, options)| regex(pattern, options))
+        .boxed()
+}
+
+fn types() -> BoxedStrategy<Bson> {
+    let names = [
+        "double",
+        "string",
+        "object",
+        "array",
+        "binData",
+        "undefined",
+        "objectId",
+        "bool",
+        "date",
+        "null",
+        "regex",
+        "javascript",
+        "symbol",
+        "int",
+        "timestamp",
+        "long",
+        "decimal",
+        "minKey",
+        "maxKey",
+        "number",
+    ];
+    let one = prop_oneof![select(names.to_vec()).prop_map(Bson::from), (-1..20_i32).prop_map(Bson::Int32)];
+    prop_oneof![2 => one.clone(), 1 => vec(one, 1..3).prop_map(Bson::Array)].boxed()
+}
+
+/// One operator with its operand, on a path's value.
+fn operator(depth: u32) -> BoxedStrategy<(String, Bson)> {
+    let named = |name: &'static str| move |operand: Bson| (name.to_owned(), operand);
+    let compared = (select(vec!["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]), operand())
+        .prop_map(|(name, operand)| (name.to_owned(), operand));
+    let range =
+        (select(vec!["$gt", "$gte", "$lt", "$lte"]), operand()).prop_map(|(name, operand)| (name.to_owned(), operand));
+    let listed = (
+        select(vec!["$in", "$in", "$nin"]),
+        vec(prop_oneof![6 => operand(), 1 => pattern()], 0..4).prop_map(Bson::Array),
+    )
+        .prop_map(|(name, operand)| (name.to_owned(), operand));
+    let all = vec(prop_oneof![6 => operand(), 1 => pattern()], 0..3).prop_map(Bson::Array).prop_map(named("$all"));
+    let bits = (select(vec!["$bitsAllSet", "$bitsAnySet", "$bitsAllClear", "$bitsAnyClear"]), 0..4_i32)
+        .prop_map(|(name, mask)| (name.to_owned(), Bson::Int32(mask)));
+    let modulo = (1..3_i32, 0..2_i32).prop_map(|(divisor, rest)| ("$mod".to_owned(), Bson::from(vec![divisor, rest])));
+    let leaf = prop_oneof![
+        6 => compared,
+        4 => range,
+        4 => listed,
+        2 => all,
+        2 => any::<bool>().prop_map(Bson::Boolean).prop_map(named("$exists")),
+        2 => types().prop_map(named("$type")),
+        1 => (0..3_i32).prop_map(Bson::Int32).prop_map(named("$size")),
+        1 => modulo,
+        2 => pattern().prop_map(named("$regex")),
+        1 => bits,
+    ];
+    if depth == 0 {
+        return leaf.boxed();
+    }
+    prop_oneof![
+        8 => leaf,
+        2 => operators(depth - 1).prop_map(Bson::Document).prop_map(named("$not")),
+        2 => operators(depth - 1).prop_map(Bson::Document).prop_map(named("$elemMatch")),
+        2 => filter_of(element_path(), depth - 1).prop_map(Bson::Document).prop_map(named("$elemMatch")),
+    ]
+    .boxed()
+}
+
+fn element_path() -> BoxedStrategy<String> {
+    select(vec!["a", "b", "a.b", "0"]).prop_map(str::to_owned).boxed()
+}
+
+fn operators(depth: u32) -> BoxedStrategy<Document> {
+    prop_oneof![
+        3 => operator(depth).prop_map(|one| Document::from_iter([one])),
+        1 => vec(operator(depth), 2..3).prop_map(Document::from_iter),
+    ]
+    .boxed()
+}
+
+fn predicate(paths: BoxedStrategy<String>, depth: u32) -> BoxedStrategy<Document> {
+    let condition = prop_oneof![
+        2 => operand(),
+        1 => pattern(),
+        8 => operators(depth).prop_map(Bson::Document),
+    ];
+    (paths, condition).prop_map(|(path, condition)| Document::from_iter([(path, condition)])).boxed()
+}
+
+fn filter_of(paths: BoxedStrategy<String>, depth: u32) -> BoxedStrategy<Document> {
+    let one = predicate(paths.clone(), depth);
+    if depth == 0 {
+        return one;
+    }
+    let several = vec(predicate(paths.clone(), depth - 1), 2..4)
+        .prop_map(|predicates| predicates.into_iter().flatten().collect::<Document>());
+    let logical = (select(vec!["$and", "$and", "$or", "$or", "$nor"]), vec(filter_of(paths, depth - 1), 1..4))
+        .prop_map(|(name, filters)| doc! { name: filters });
+    prop_oneof![5 => one, 3 => several, 3 => logical].boxed()
+}
+
+/// A filter over all operators.
+pub fn filter() -> BoxedStrategy<Document> {
+    prop_oneof![1 => Just(Document::new()), 12 => filter_of(query_path(), 2)].boxed()
+}
+
+fn directed(paths: BoxedStrategy<String>, most: usize) -> BoxedStrategy<Document> {
+    vec((paths, select(vec![1_i32, 1, -1])), 1..=most)
+        .prop_map(|fields| fields.into_iter().map(|(path, direction)| (path, Bson::Int32(direction))).collect())
+        .boxed()
+}
+
+pub fn sort() -> BoxedStrategy<Option<Document>> {
+    option::of(directed(query_path(), 3)).boxed()
+}
+
+pub fn projection() -> BoxedStrategy<Option<Document>> {
+    let fields = vec((query_path(), select(vec![0_i32, 1])), 1..3)
+        .prop_map(|fields| fields.into_iter().map(|(path, shown)| (path, Bson::Int32(shown))).collect::<Document>());
+    let include = vec(select(vec!["a", "b", "c", "a.b", "_id"]), 1..4)
+        .prop_map(|paths| paths.into_iter().map(|path| (path.to_owned(), Bson::Int32(1))).collect::<Document>());
+    let positional = select(vec!["a.$", "b.$", "a.b.$"]).prop_map(|path| doc! { path: 1 });
+    let sliced = (select(vec!["a", "a.b"]), -2..3_i32).prop_map(|(path, slice)| doc! { path: { "$slice": slice } });
+    option::of(prop_oneof![3 => include, 2 => fields, 1 => positional, 1 => sliced]).boxed()
+}
+
+/// An index, and whether it is there before the documents.
+#[derive(Clone)]
+pub struct RandomIndex {
+    pub keys: Document,
+    pub unique: bool,
+    pub sparse: bool,
+    pub partial: Option<Document>,
+    pub before_documents: bool,
+}
+
+/// Shown in one line: a failure is read by people.
+impl fmt::Debug for RandomIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "index {}", self.keys)?;
+        for (flag, name) in [(self.unique, "unique"), (self.sparse, "sparse"), (self.before_documents, "before")] {
+            write!(f, "{}", if flag { format!(" {name}") } else { String::new() })?;
+        }
+        self.partial.as_ref().map_or(Ok(()), |partial| write!(f, " only {partial}"))
+    }
+}
+
+impl RandomIndex {
+    pub fn spec(&self) -> slate_core::Index {
+        let mut index = slate_core::Index::on(&self.keys);
+        if self.unique {
+            index = index.unique();
+        }
+        if self.sparse {
+            index = index.sparse();
+        }
+        if let Some(partial) = &self.partial {
+            index = index.only(partial);
+        }
+        index
+    }
+}
+
+pub fn index() -> BoxedStrategy<RandomIndex> {
+    let paths = prop_oneof![20 => path(), 1 => Just("_id".to_owned())].boxed();
+    let unique = prop::bool::weighted(0.1);
+    let sparse = prop::bool::weighted(0.15);
+    let partial = option::weighted(0.2, filter_of(path(), 1));
+    (directed(paths, 3), unique, sparse, partial, any::<bool>())
+        .prop_map(|(keys, unique, sparse, partial, before_documents)| {
+            let sparse = sparse && partial.is_none();
+            RandomIndex { keys, unique, sparse, partial, before_documents }
+        })
+        .boxed()
+}
+
+pub fn indexes(most: usize) -> BoxedStrategy<Vec<RandomIndex>> {
+    vec(index(), 1..=most).boxed()
+}
+
+/// A question.
+#[derive(Clone)]
+pub struct RandomQuery {
+    pub filter: Document,
+    pub sort: Option<Document>,
+    pub projection: Option<Document>,
+    pub skip: u64,
+    pub limit: Option<u64>,
+    pub distinct: String,
+}
+
+/// Shown in one line: a failure is read by people.
+impl fmt::Debug for RandomQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "find {}", self.filter)?;
+        self.sort.as_ref().map_or(Ok(()), |sort| write!(f, " sort {sort}"))?;
+        self.projection.as_ref().map_or(Ok(()), |projection| write!(f, " project {projection}"))?;
+        write!(f, " skip {} limit {:?} distinct {}", self.skip, self.limit, self.distinct)
+    }
+}
+
+pub fn query() -> BoxedStrategy<RandomQuery> {
+    let skip = prop_oneof![3 => Just(0_u64), 1 => 1..4_u64];
+    let limit = option::of(prop_oneof![5 => 1..6_u64, 1 => Just(0_u64)]);
+    (filter(), sort(), projection(), skip, limit, query_path())
+        .prop_map(|(filter, sort, projection, skip, limit, distinct)| RandomQuery {
+            filter,
+            sort,
+            projection,
+            skip,
+            limit,
+            distinct,
+        })
+        .boxed()
+}

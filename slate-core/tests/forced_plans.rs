@@ -1,0 +1,397 @@
+//! The promise above all others: a question has the same answer whatever plan serves it.
+//!
+//! Each random question is put to a collection without indexes, and then to one with the same documents and indexes,
+//! once for each plan that could serve it.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::{cell::Cell, collections::HashMap, fmt};
+
+use bson::{Bson, Document, RawDocumentBuf, doc};
+use common::{
+    Refusal, Store, TestDatabase, multiset,
+    random::{self, RandomIndex, RandomQuery},
+    raw, refusal, rows, runner,
+};
+use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
+use slate_core::{Collection, Find, ReturnDocument};
+use slate_query::{raw::Doc, sort::Sort};
+
+type Documents = Collection<RawDocumentBuf>;
+
+/// A collection, and the questions it is asked.
+#[derive(Clone)]
+struct Case {
+    documents: Vec<Document>,
+    indexes: Vec<RandomIndex>,
+    /// Documents that are deleted again: what an index was seen to hold outlives them.
+    deleted: usize,
+    queries: Vec<RandomQuery>,
+}
+
+/// Shown in a line each: a failure is read by people.
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.documents.iter().try_for_each(|document| writeln!(f, "insert {document}"))?;
+        self.indexes.iter().try_for_each(|index| writeln!(f, "{index:?}"))?;
+        writeln!(f, "delete the first {}", self.deleted)?;
+        self.queries.iter().try_for_each(|query| writeln!(f, "{query:?}"))
+    }
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let queries = vec((random::query(), any::<prop::sample::Index>(), 0..4_u8), 1..5);
+    (random::documents(16), random::indexes(4), 0..3_usize, queries).prop_map(
+        |(documents, indexes, deleted, queries)| {
+            let queries =
+                queries.into_iter().map(|(query, which, how)| aimed(query, which.get(&indexes), how)).collect();
+            Case { documents, indexes, deleted, queries }
+        },
+    )
+}
+
+/// Some questions ask for what an index has: its condition and its order.
+fn aimed(mut query: RandomQuery, index: &RandomIndex, how: u8) -> RandomQuery {
+    if let (Some(partial), 0 | 1) = (&index.partial, how) {
+        query.filter = doc! { "$and": [partial.clone(), query.filter] };
+    }
+    if how >= 2 && query.sort.is_some() {
+        query.sort = Some(index.keys.clone());
+    }
+    query
+}
+
+fn fail(what: impl Into<String>) -> TestCaseError {
+    TestCaseError::fail(what.into())
+}
+
+fn id(document: &RawDocumentBuf) -> Bson {
+    document.get("_id").unwrap().unwrap().try_into().unwrap()
+}
+
+/// The two collections that are compared.
+struct Pair {
+    plain: Documents,
+    indexed: Documents,
+}
+
+impl Pair {
+    fn build(database: &TestDatabase, number: u32, case: &Case) -> Self {
+        let name = |kind: &str| format!("{kind}{number}");
+        let (plain, indexed) = (database.collection(&name("plain")), database.collection(&name("indexed")));
+        let create = |collection: &Documents, before: bool| {
+            for index in case.indexes.iter().filter(|index| index.before_documents == before) {
+                // One that the documents do not allow (or that is there already) is left out.
+                let _ = collection.create_index(index.spec());
+            }
+        };
+        create(&indexed, true);
+        let kept = database.db.transact(|tx| {
+            let indexed = tx.collection::<RawDocumentBuf>(&name("indexed"));
+            // A document that an index refuses is left out of both.
+            let accepted = |document: &&Document| indexed.insert_one(&raw(document)).is_ok();
+            let kept: Vec<RawDocumentBuf> = case.documents.iter().filter(accepted).map(raw).collect();
+            tx.collection::<RawDocumentBuf>(&name("plain")).insert_many(&kept)?;
+            Ok(kept)
+        });
+        create(&indexed, false);
+        for document in kept.unwrap().iter().take(case.deleted) {
+            let by_id = doc! { "_id": id(document) };
+            for collection in [&plain, &indexed] {
+                assert_eq!(collection.delete_one(&by_id).run().unwrap(), 1, "{by_id}");
+            }
+        }
+        Self { plain, indexed }
+    }
+
+    fn drop(self) {
+        self.plain.drop().unwrap();
+        self.indexed.drop().unwrap();
+    }
+}
+
+fn find(collection: &Documents, query: &RandomQuery) -> Find<RawDocumentBuf> {
+    let mut find = collection.find(&query.filter);
+    if let Some(sort) = &query.sort {
+        find = find.sort(sort);
+    }
+    find
+}
+
+fn sliced(find: Find<RawDocumentBuf>, query: &RandomQuery) -> Find<RawDocumentBuf> {
+    let find = find.skip(query.skip);
+    match query.limit {
+        Some(limit) => find.limit(limit),
+        None => find,
+    }
+}
+
+fn sort_keys(sort: &Document, rows: &[RawDocumentBuf]) -> Vec<Vec<u8>> {
+    let sort = raw(sort);
+    let sort = Sort::parse(Doc::from(&sort)).unwrap();
+    let key = |row: &RawDocumentBuf| {
+        let mut key = Vec::new();
+        sort.key(Doc::from(row), &mut key).unwrap();
+        key
+    };
+    rows.iter().map(key).collect()
+}
+
+/// What a question must be answered, by the collection without indexes.
+struct Answer {
+    /// All that matches, in the order asked for.
+    rows: Vec<RawDocumentBuf>,
+    query: RandomQuery,
+}
+
+impl Answer {
+    /// Whether rows are a right answer, without skip and limit.
+    fn check_whole(&self, rows: &[RawDocumentBuf]) -> Result<(), String> {
+        if multiset(rows) != multiset(&self.rows) {
+            return Err(format!("rows are {rows:?}, and should be {:?}", self.rows));
+        }
+        self.check_order(rows, &self.rows)
+    }
+
+    /// Whether rows are a right answer, with skip and limit.
+    fn check_sliced(&self, rows: &[RawDocumentBuf]) -> Result<(), String> {
+        let skip = usize::try_from(self.query.skip).unwrap();
+        let limit = self.query.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap());
+        let right: Vec<RawDocumentBuf> = self.rows.iter().skip(skip).take(limit).cloned().collect();
+        if right.len() != rows.len() {
+            return Err(format!("there are {} rows, and should be {}: {rows:?}", rows.len(), right.len()));
+        }
+        let mut left = multiset(&self.rows);
+        for row in rows {
+            let Ok(place) = left.binary_search(&row.as_bytes()) else {
+                return Err(format!("{row:?} is no row of the answer, or comes twice"));
+            };
+            left.remove(place);
+        }
+        self.check_order(rows, &right)
+    }
+
+    fn check_order(&self, rows: &[RawDocumentBuf], right: &[RawDocumentBuf]) -> Result<(), String> {
+        match &self.query.sort {
+            Some(sort) if sort_keys(sort, rows) != sort_keys(sort, right) => {
+                Err(format!("the order is {rows:?}, and should be {right:?}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Checks every plan for every question.
+fn check(database: &TestDatabase, number: u32, case: &Case) -> Result<(), TestCaseError> {
+    let pair = Pair::build(database, number, case);
+    let checked = case.queries.iter().try_for_each(|query| {
+        check_query(database, &pair, query).map_err(|error| match error {
+            TestCaseError::Fail(why) => fail(format!("{query:?}: {why}")),
+            reject @ TestCaseError::Reject(_) => reject,
+        })
+    });
+    pair.drop();
+    checked
+}
+
+fn check_query(database: &TestDatabase, pair: &Pair, query: &RandomQuery) -> Result<(), TestCaseError> {
+    let right = match rows(find(&pair.plain, query)) {
+        Ok(rows) => rows,
+        Err(refused) => return check_refused(pair, query, &refused),
+    };
+    let answer = Answer { rows: right, query: query.clone() };
+    let candidates = find(&pair.indexed, query).explain().map_err(|error| fail(error.to_string()))?.candidates();
+    let planned = |find: Find<RawDocumentBuf>, plan: Option<usize>| match plan {
+        Some(plan) => find.force(plan),
+        None => find,
+    };
+    for plan in std::iter::once(None).chain((0..candidates).map(Some)) {
+        let find = || planned(find(&pair.indexed, query), plan);
+        let drawn = |what: &str, why: String| {
+            let explained = find().explain().map_or_else(|error| error.to_string(), |plan| plan.to_string());
+            fail(format!("{what} with plan {plan:?}\n{explained}\n: {why}"))
+        };
+        let whole = rows(find()).map_err(|error| drawn("find", format!("{error:?}")))?;
+        answer.check_whole(&whole).map_err(|why| drawn("find", why))?;
+        let part = rows(sliced(find(), query)).map_err(|error| drawn("find sliced", format!("{error:?}")))?;
+        answer.check_sliced(&part).map_err(|why| drawn("find sliced", why))?;
+        let counted = sliced(find(), query).count().map_err(|error| drawn("count", error.to_string()))?;
+        if counted != u64::try_from(part.len()).unwrap() {
+            return Err(drawn("count", format!("{counted} instead of {}", part.len())));
+        }
+        if let Some(projection) = &query.projection {
+            check_projection(pair, query, projection, &whole, || find().project(projection))
+                .map_err(|why| drawn("project", why))?;
+        }
+    }
+    check_distinct(pair, query)?;
+    check_targets(database, pair, query, candidates)
+}
+
+/// Each plan refuses what the scan refuses. Only a plan that need not look at every row under a limit may miss a row
+/// that cannot be sorted: which rows it looks at is its own affair.
+fn check_refused(pair: &Pair, query: &RandomQuery, refused: &Refusal) -> Result<(), TestCaseError> {
+    let explained = find(&pair.indexed, query).explain();
+    let candidates = match explained {
+        Ok(explained) => explained.candidates(),
+        Err(error) if refusal(&error) == *refused => return Ok(()),
+        Err(error) => return Err(fail(format!("explain is refused with {error}, and should be with {refused:?}"))),
+    };
+    for plan in 0..candidates {
+        let answered = rows(find(&pair.indexed, query).force(plan));
+        if answered.as_ref().err() != Some(refused) {
+            return Err(fail(format!("plan {plan} answers {answered:?}, and should refuse with {refused:?}")));
+        }
+    }
+    Ok(())
+}
+
+/// A projection shapes each row as it does without indexes: the same plan yields the same rows in the same order.
+fn check_projection(
+    pair: &Pair,
+    query: &RandomQuery,
+    projection: &Document,
+    whole: &[RawDocumentBuf],
+    projected: impl Fn() -> Find<RawDocumentBuf>,
+) -> Result<(), String> {
+    let plain = rows(find(&pair.plain, query)).map_err(|error| format!("{error:?}"))?;
+    let right = match rows(find(&pair.plain, query).project(projection)) {
+        Ok(shaped) => shaped,
+        Err(refused) => {
+            return match rows(projected()) {
+                Err(other) if other == refused => Ok(()),
+                other => Err(format!("{other:?}, and should refuse with {refused:?}")),
+            };
+        }
+    };
+    let shapes: HashMap<&[u8], &RawDocumentBuf> = plain.iter().map(|row| row.as_bytes()).zip(&right).collect();
+    let right: Vec<&RawDocumentBuf> = whole.iter().map(|row| shapes[row.as_bytes()]).collect();
+    let got = rows(projected()).map_err(|error| format!("{error:?}"))?;
+    if got.iter().collect::<Vec<_>>() == right { Ok(()) } else { Err(format!("{got:?}, and should be {right:?}")) }
+}
+
+fn check_distinct(pair: &Pair, query: &RandomQuery) -> Result<(), TestCaseError> {
+    let right = pair.plain.find(&query.filter).distinct(&query.distinct).map_err(|error| refusal(&error));
+    let explained = match pair.indexed.find(&query.filter).explain_distinct(&query.distinct) {
+        Ok(explained) => explained,
+        Err(error) if right.as_ref().err() == Some(&refusal(&error)) => return Ok(()),
+        Err(error) => return Err(fail(format!("distinct is refused with {error}, and should give {right:?}"))),
+    };
+    for plan in 0..explained.candidates() {
+        let got = pair.indexed.find(&query.filter).force(plan).distinct(&query.distinct);
+        let got = got.map_err(|error| refusal(&error));
+        // Compared as text: NaN is not equal to itself.
+        if format!("{got:?}") != format!("{right:?}") {
+            return Err(fail(format!("distinct with plan {plan}: {got:?}, and should be {right:?}")));
+        }
+    }
+    Ok(())
+}
+
+/// Writes take the same documents whatever the plan: of several the first in the order of `_id`.
+fn check_targets(
+    database: &TestDatabase,
+    pair: &Pair,
+    query: &RandomQuery,
+    candidates: usize,
+) -> Result<(), TestCaseError> {
+    let mark = doc! { "$set": { "marked": true } };
+    let marked = doc! { "marked": true };
+    let sorted = |update: slate_core::FindOneAndUpdate<RawDocumentBuf>| match &query.sort {
+        Some(sort) => update.sort(sort),
+        None => update,
+    };
+    let plans = std::iter::once(None).chain((0..candidates).map(|plan| Some((&pair.indexed, plan))));
+    let mut right: Option<[String; 5]> = None;
+    for plan in plans {
+        let name = plan.map_or_else(|| pair.plain.name(), |(indexed, _)| indexed.name());
+        // Each target is taken in a transaction that is rolled back.
+        let attempt = |write: &dyn Fn(&Documents) -> slate_core::Result<String>| {
+            let transaction = database.db.begin().unwrap();
+            let collection = transaction.collection(name);
+            let written = write(&collection);
+            let left = rows(collection.find(&marked));
+            transaction.rollback();
+            format!("{:?} {left:?}", written.map_err(|error| refusal(&error)))
+        };
+        let unsorted_plan = |candidates: usize| plan.map(|(_, plan)| plan).filter(|plan| *plan < candidates);
+        // Without the sort there may be fewer plans.
+        let unsorted = pair.indexed.find(&query.filter).explain().map_or(0, |explained| explained.candidates());
+        let outcomes = [
+            attempt(&|collection| {
+                let mut update = collection.update_one(&query.filter, &mark);
+                if let Some(plan) = unsorted_plan(unsorted) {
+                    update = update.force(plan);
+                }
+                Ok(format!("{:?}", update.run()?))
+            }),
+            attempt(&|collection| {
+                let mut update = collection.update_many(&query.filter, &mark);
+                if let Some(plan) = unsorted_plan(unsorted) {
+                    update = update.force(plan);
+                }
+                Ok(format!("{:?}", update.run()?))
+            }),
+            attempt(&|collection| {
+                let mut delete = collection.delete_one(&query.filter);
+                if let Some(plan) = unsorted_plan(unsorted) {
+                    delete = delete.force(plan);
+                }
+                delete.run()?;
+                Ok(format!("{:?}", rows(collection.find(doc! {}).hint(slate_core::Hint::Forward))))
+            }),
+            attempt(&|collection| {
+                let mut delete = collection.delete_many(&query.filter);
+                if let Some(plan) = unsorted_plan(unsorted) {
+                    delete = delete.force(plan);
+                }
+                delete.run()?;
+                Ok(format!("{:?}", rows(collection.find(doc! {}).hint(slate_core::Hint::Forward))))
+            }),
+            attempt(&|collection| {
+                let mut update = sorted(collection.find_one_and_update(&query.filter, &mark));
+                if let Some((_, plan)) = plan {
+                    update = update.force(plan);
+                }
+                Ok(format!("{:?}", update.returning(ReturnDocument::Before).run()?))
+            }),
+        ];
+        match &right {
+            None => right = Some(outcomes),
+            Some(right) => {
+                let names = ["update_one", "update_many", "delete_one", "delete_many", "find_one_and_update"];
+                for ((name, right), got) in names.iter().zip(right).zip(&outcomes) {
+                    if right != got {
+                        let plan = plan.map(|(_, plan)| plan);
+                        return Err(fail(format!("{name} with plan {plan:?}: {got}, and should be {right}")));
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn every_plan_answers_as_the_scan_does(store: Store, cases: u32) {
+    let database = store.open();
+    let number = Cell::new(0);
+    let tested = runner(cases).run(&case(), |case| {
+        number.set(number.get() + 1);
+        check(&database, number.get(), &case)
+    });
+    if let Err(error) = tested {
+        panic!("{error}");
+    }
+}
+
+#[test]
+fn every_plan_answers_as_the_scan_does_in_memory() {
+    every_plan_answers_as_the_scan_does(Store::Memory, 600);
+}
+
+#[test]
+fn every_plan_answers_as_the_scan_does_on_redb() {
+    every_plan_answers_as_the_scan_does(Store::Redb, 150);
+}

@@ -23,13 +23,18 @@ const MAX_RANGES: usize = 4_096;
 
 impl ByteRange {
     /// From one place to another. Entries may hold less than their whole values, so that longer places are widened
-    /// to what every entry holds.
+    /// to what every entry holds: to all keys that begin with it.
     fn between(low: &Place, high: &Place) -> Self {
-        let cut = |place: &Place, widened: fn(Vec<u8>) -> Place| match place.prefix.get(..MAX_UNIQUE_PREFIX) {
-            Some(kept) if place.prefix.len() > MAX_UNIQUE_PREFIX => widened(kept.to_vec()).to_bytes(),
-            _ => place.to_bytes(),
+        let start = match cut(low) {
+            Some(kept) => kept.to_vec(),
+            None => low.to_bytes(),
         };
-        Self { start: cut(low, Place::before), end: Some(cut(high, Place::after)) }
+        let end = match cut(high) {
+            // Cut inside a value, any byte may follow: 0xff would not be above it.
+            Some(kept) => successor(kept),
+            None => Some(high.to_bytes()),
+        };
+        Self { start, end }
     }
 }
 
@@ -78,6 +83,19 @@ impl IndexBounds {
     pub(crate) fn is_point(&self, field: usize) -> bool {
         self.fields.get(field).is_some_and(|set| set.as_point().is_some())
     }
+}
+
+/// What every entry keeps of a place's prefix, where that is longer.
+fn cut(place: &Place) -> Option<&[u8]> {
+    if place.prefix.len() > MAX_UNIQUE_PREFIX { place.prefix.get(..MAX_UNIQUE_PREFIX) } else { None }
+}
+
+/// The least bytes above all that begin with `prefix`; `None` where there are none.
+fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let kept = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut bytes = prefix.get(..=kept)?.to_vec();
+    *bytes.last_mut()? += 1;
+    Some(bytes)
 }
 
 /// Ranges over record keys, from bounds on `_id`.

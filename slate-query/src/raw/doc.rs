@@ -40,7 +40,22 @@ impl<'a> Doc<'a> {
     #[inline]
     pub fn get(self, name: &str) -> Option<Value<'a>> {
         let name = name.as_bytes();
-        self.elements().find(|element| element.name == name).map(|element| element.value)
+        let mut rest = self.0.get(4..)?;
+        loop {
+            let (&byte, named) = rest.split_first()?;
+            let kind = Kind::from_byte(byte)?;
+            // The name is compared before its end is looked for: most fields passed over differ in their first bytes,
+            // and the one that is sought needs no search.
+            let (sought, value) = match named.split_at_checked(name.len()) {
+                Some((head, [0, value @ ..])) if head == name => (true, value),
+                _ => (false, named.get(named.iter().position(|&byte| byte == 0)? + 1..)?),
+            };
+            let (value, after) = value.split_at_checked(Value::measure(kind, value)?)?;
+            if sought {
+                return Some(Value::new(kind, value));
+            }
+            rest = after;
+        }
     }
 }
 

@@ -181,4 +181,22 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn patterns_find_only_what_begins_as_they_say(
+        tokens in vec(select(vec![
+            "^", "^", "\\A", "a", "b", "a", ".", "*", "+", "?", "|", "(", ")", "(?:", "(?i)", "(?m)", "[ab]", "[^a]", "{0,1}", "{2}",
+            "$", "\\Q", "\\E", "\\n", "\\", "[", "]", " ", "#",
+        ]), 0..7),
+        options in select(vec!["", "i", "m", "x", "s"]),
+        texts in vec("[abAB\n]{0,4}", 8),
+    ) {
+        let filter = doc! { "a": { "$regex": tokens.concat(), "$options": options } };
+        // Many are no patterns, which must be said and not be a panic.
+        let Ok(filter) = Filter::parse(Doc::new(&filter.to_vec().unwrap())) else { return Ok(()) };
+        for text in texts {
+            let document = doc! { "a": text }.to_vec().unwrap();
+            check(filter.root(), Doc::new(&document))?;
+        }
+    }
 }

@@ -78,11 +78,11 @@ impl Clause<'_> {
 /// Parses a filter document.
 pub(super) fn document(filter: Doc<'_>, scope: Scope) -> Result<Node> {
     let scope = scope.inner()?;
-    let none = Path::parse("")?;
     let mut nodes = Vec::new();
     for element in filter.elements() {
         let name = name_of(element.name)?;
         if name.starts_with('$') {
+            let none = Path::parse("")?;
             let clause = Clause { path: &none, name, operand: element.value, siblings: filter, scope };
             nodes.extend(match operators::for_document(name) {
                 Some(ForDocument::Known(parse)) => parse(clause)?,

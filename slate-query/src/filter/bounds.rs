@@ -5,7 +5,7 @@ use crate::{
     interval::{Interval, IntervalSet},
     key,
     order::{Bracket, bracket},
-    raw::{Doc, Kind, Value},
+    raw::{Kind, Value},
 };
 
 /// Where the keys of the values lie that satisfy an operator; see [`super::operator::Operator::bounds`].
@@ -38,15 +38,12 @@ impl Bounds {
     /// The values equal to `value`, and the arrays equal to it as a whole: those have a key for their first element.
     pub(super) fn equal(value: Value<'_>) -> Self {
         let point: IntervalSet = Interval::point(encode(value)).into();
-        match value.kind() {
-            // A missing field has the key of null.
-            Kind::Null => Self::loose(point),
-            Kind::Array => {
-                let first = Doc::new(value.bytes()).values().next().unwrap_or(Value::UNDEFINED);
-                Self::loose(point.union(&Interval::point(encode(first)).into()))
-            }
-            _ => Self::exact(point),
+        if let Some(array) = value.as_array() {
+            let first = array.values().next().unwrap_or(Value::UNDEFINED);
+            return Self::loose(point.union(&Interval::point(encode(first)).into()));
         }
+        // A missing field has the key of null.
+        if value.kind() == Kind::Null { Self::loose(point) } else { Self::exact(point) }
     }
 }
 

@@ -6,6 +6,8 @@
 
 mod class;
 mod escape;
+mod input;
+mod prefix;
 mod translate;
 
 use crate::{
@@ -66,10 +68,10 @@ impl Pattern {
     /// Whether the value is a string in which the pattern finds a match, or the same regular expression.
     #[inline]
     pub(super) fn matches(&self, value: Value<'_>) -> bool {
-        match value.kind() {
-            Kind::String | Kind::Symbol => value.text().is_some_and(|text| self.compiled.is_match(text)),
-            Kind::Regex => value == self.value.as_value(),
-            _ => false,
+        if matches!(value.kind(), Kind::String | Kind::Symbol) {
+            value.text().is_some_and(|text| self.compiled.is_match(text))
+        } else {
+            value == self.value.as_value()
         }
     }
 

@@ -103,11 +103,8 @@ impl Decoded {
 impl Compare {
     /// Whether the relation reaches past the operand, one of the order's ends, over all other classes.
     fn spans_all(&self) -> bool {
-        match self.operand.as_value().kind() {
-            Kind::MinKey => self.relation.is_upward(),
-            Kind::MaxKey => !self.relation.is_upward(),
-            _ => false,
-        }
+        let kind = self.operand.as_value().kind();
+        kind == Kind::MinKey && self.relation.is_upward() || kind == Kind::MaxKey && !self.relation.is_upward()
     }
 
     fn holds_slowly(&self, value: Value<'_>) -> bool {

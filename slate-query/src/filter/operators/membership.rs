@@ -113,10 +113,13 @@ fn membership(clause: Clause<'_>, operands: Doc<'_>) -> Result<Membership> {
         if is_operators(operand) {
             return Err(clause.refuse("cannot nest $ under $in"));
         }
-        match operand.kind() {
-            Kind::Undefined => return Err(clause.refuse("InMatchExpression equality cannot be undefined")),
-            Kind::Regex => patterns.push(Pattern::of_value(operand).map_err(|error| clause.locate(error))?),
-            _ => values.push(operand.to_owned()),
+        if operand.kind() == Kind::Undefined {
+            return Err(clause.refuse("InMatchExpression equality cannot be undefined"));
+        }
+        if operand.kind() == Kind::Regex {
+            patterns.push(Pattern::of_value(operand).map_err(|error| clause.locate(error))?);
+        } else {
+            values.push(operand.to_owned());
         }
     }
     values.sort_by(|a, b| order::compare(a.as_value(), b.as_value()));

@@ -1,12 +1,12 @@
 use super::super::{
     Exactness, Node,
-    bounds::{Bounds, encode, of_kind},
+    bounds::{Bounds, of_kind},
     operator::{Operator, Rank},
     parse::{Clause, integer},
 };
 use crate::{
     Code, Error, Result,
-    interval::{Interval, IntervalSet},
+    interval::IntervalSet,
     order::bracket,
     raw::{Kind, Value, Writer},
 };
@@ -56,16 +56,12 @@ impl Operator for Types {
         }
         let mut bounds = Bounds::exact(IntervalSet::empty());
         for &kind in &self.0 {
-            bounds = bounds.or(match kind {
-                // Null's key stands for missing fields too, undefined's for empty arrays.
-                Kind::Null | Kind::Undefined => Bounds::loose(Interval::point(encode(Value::new(kind, &[])))),
-                _ => {
-                    let class = bracket(kind);
-                    let whole = KINDS.iter().all(|other| bracket(*other) != class || self.0.contains(other));
-                    let exact = if whole { Exactness::Always } else { Exactness::Never };
-                    Bounds { intervals: of_kind(kind), exact }
-                }
-            });
+            let class = bracket(kind);
+            // Null's key stands for missing fields too, undefined's for empty arrays.
+            let shared = matches!(kind, Kind::Null | Kind::Undefined);
+            let whole = KINDS.iter().all(|other| bracket(*other) != class || self.0.contains(other));
+            let exact = if whole && !shared { Exactness::Always } else { Exactness::Never };
+            bounds = bounds.or(Bounds { intervals: of_kind(kind), exact });
         }
         bounds
     }

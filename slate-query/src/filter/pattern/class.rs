@@ -2,8 +2,9 @@ use std::fmt::Write;
 
 use super::{
     escape::{self, Escape},
+    input::Input,
     invalid,
-    translate::{Input, Letters},
+    translate::Letters,
 };
 use crate::Result;
 

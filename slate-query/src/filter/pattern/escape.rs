@@ -1,9 +1,6 @@
 use std::fmt::Write;
 
-use super::{
-    invalid,
-    translate::{Input, Letters},
-};
+use super::{input::Input, invalid, translate::Letters};
 use crate::Result;
 
 /// What a backslash and what follows it stand for.

@@ -110,9 +110,10 @@ impl AccessPath {
 
 fn ordered_by_id(sort: &Sort, direction: Direction) -> Ordered {
     match sort.fields().first() {
-        // `_id` decides alone: there are no ties, and what follows it in the sort orders nothing.
+        // `_id` decides alone: there are no ties. What follows it in the sort orders nothing, but a row may have no key
+        // there (parallel arrays), which is an error whatever the plan: such a sort is kept, over groups of one row.
         Some((path, wanted)) if path.as_str() == "_id" && *wanted == direction => {
-            Ordered { fields: sort.fields().len(), ties_by_id: true }
+            Ordered { fields: 1, ties_by_id: true }
         }
         _ => Ordered { fields: 0, ties_by_id: false },
     }

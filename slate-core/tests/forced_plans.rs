@@ -42,14 +42,14 @@ impl fmt::Debug for Case {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let queries = vec((random::query(), any::<prop::sample::Index>(), 0..4_u8), 1..5);
-    (random::documents(16), random::indexes(4), 0..3_usize, queries).prop_map(
-        |(documents, indexes, deleted, queries)| {
-            let queries =
-                queries.into_iter().map(|(query, which, how)| aimed(query, which.get(&indexes), how)).collect();
+    random::pool().prop_flat_map(|pool| {
+        let queries = vec((pool.query(), any::<prop::sample::Index>(), 0..6_u8), 1..6);
+        (pool.documents(20), pool.indexes(3), 0..3_usize, queries).prop_map(|(documents, indexes, deleted, queries)| {
+            let aimed = |(query, which, how): (_, prop::sample::Index, _)| aimed(query, which.get(&indexes), how);
+            let queries = queries.into_iter().map(aimed).collect();
             Case { documents, indexes, deleted, queries }
-        },
-    )
+        })
+    })
 }
 
 /// Some questions ask for what an index has: its condition and its order.
@@ -57,7 +57,7 @@ fn aimed(mut query: RandomQuery, index: &RandomIndex, how: u8) -> RandomQuery {
     if let (Some(partial), 0 | 1) = (&index.partial, how) {
         query.filter = doc! { "$and": [partial.clone(), query.filter] };
     }
-    if how >= 2 && query.sort.is_some() {
+    if how >= 4 && query.sort.is_some() {
         query.sort = Some(index.keys.clone());
     }
     query

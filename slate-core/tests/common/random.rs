@@ -87,41 +87,91 @@ fn others() -> Vec<Bson> {
     ]
 }
 
-pub fn scalar() -> BoxedStrategy<Bson> {
+fn scalar() -> BoxedStrategy<Bson> {
     prop_oneof![6 => select(numbers()), 3 => select(texts()), 3 => select(others())].boxed()
 }
 
-const NAMES: [&str; 4] = ["a", "b", "c", "0"];
+/// What one case is made of: so few paths and values that conditions, indexes and documents meet.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    values: Vec<Bson>,
+    paths: Vec<String>,
+}
 
-/// Values of every type, with documents, arrays, and arrays of both.
-pub fn value() -> BoxedStrategy<Bson> {
-    let leaf = prop_oneof![3 => (0..3_i32).prop_map(Bson::Int32), 4 => scalar()];
-    leaf.prop_recursive(3, 10, 3, |inner| {
-        prop_oneof![
-            2 => vec((select(&NAMES[..]), inner.clone()), 0..3).prop_map(|fields| Bson::Document(document_of(fields))),
-            3 => vec(inner, 0..4).prop_map(Bson::Array),
-        ]
-    })
-    .boxed()
+/// Paths that have to do with each other.
+const RELATED: [&[&str]; 12] = [
+    &["a"],
+    &["a", "b"],
+    &["a", "b", "c"],
+    &["a.a", "a.b"],
+    &["a.a", "a.b", "b"],
+    &["a", "a.b"],
+    &["a.0", "a"],
+    &["a.0.b", "a.b"],
+    &["a.b", "b.a"],
+    &["a.b.a", "a.b.b"],
+    &["a.b.0", "a.b", "a.1"],
+    &["a", "_id"],
+];
+
+pub fn pool() -> BoxedStrategy<Pool> {
+    let values = prop_oneof![
+        2 => (vec(scalar(), 0..3)).prop_map(|mut values| { values.extend((0..3).map(Bson::Int32)); values }),
+        1 => Just((0..4).map(Bson::Int32).collect()),
+        1 => vec(scalar(), 2..6),
+        1 => vec(select(numbers()), 3..6),
+        1 => vec(select(texts()), 3..6),
+    ];
+    (values, select(&RELATED[..]))
+        .prop_map(|(values, paths)| Pool { values, paths: paths.iter().map(|&path| path.to_owned()).collect() })
+        .boxed()
+}
+
+const NAMES: [&str; 3] = ["a", "b", "0"];
+
+impl Pool {
+    fn value(&self) -> BoxedStrategy<Bson> {
+        select(self.values.clone()).boxed()
+    }
+
+    /// Values with documents, arrays, and arrays of both.
+    fn nested(&self) -> BoxedStrategy<Bson> {
+        let names = || prop_oneof![5 => Just("a"), 5 => Just("b"), 1 => Just("0")];
+        self.value()
+            .prop_recursive(3, 12, 3, move |inner| {
+                prop_oneof![
+                    2 => vec((names(), inner.clone()), 0..3).prop_map(|fields| Bson::Document(document_of(fields))),
+                    3 => vec(inner, 0..4).prop_map(Bson::Array),
+                ]
+            })
+            .boxed()
+    }
+
+    /// Arrays of documents of one shape, which multikey paths are about.
+    fn elements(&self) -> BoxedStrategy<Bson> {
+        let value = prop_oneof![6 => self.value(), 1 => self.nested()];
+        let element = vec((select(&NAMES[..2]), value), 0..3).prop_map(|fields| Bson::Document(document_of(fields)));
+        vec(prop_oneof![6 => element, 1 => self.value()], 0..4).prop_map(Bson::Array).boxed()
+    }
+
+    /// A document without `_id`.
+    pub fn body(&self) -> BoxedStrategy<Document> {
+        let inner =
+            vec((select(&NAMES[..]), self.value()), 0..3).prop_map(|fields| Bson::Document(document_of(fields)));
+        let value = prop_oneof![
+            5 => self.value(),
+            3 => self.elements(),
+            2 => vec(self.value(), 0..4).prop_map(Bson::Array),
+            2 => inner,
+            2 => self.nested(),
+            1 => scalar(),
+        ];
+        vec((prop_oneof![4 => Just("a"), 3 => Just("b"), 1 => Just("c")], value), 0..4).prop_map(document_of).boxed()
+    }
 }
 
 fn document_of(fields: Vec<(&str, Bson)>) -> Document {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// A document without `_id`.
-pub fn body() -> BoxedStrategy<Document> {
-    let names = &NAMES[..3];
-    vec((select(names), prop_oneof![3 => value(), 1 => elements(), 1 => (0..3_i32).prop_map(Bson::Int32)]), 0..4)
-        .prop_map(document_of)
-        .boxed()
-}
-
-/// Arrays of documents of one shape, which multikey paths are about.
-fn elements() -> BoxedStrategy<Bson> {
-    let value = prop_oneof![3 => (0..3_i32).prop_map(Bson::Int32), 1 => value()];
-    let element = vec((select(&NAMES[..2]), value), 0..3).prop_map(|fields| Bson::Document(document_of(fields)));
-    vec(prop_oneof![5 => element, 1 => scalar()], 0..4).prop_map(Bson::Array).boxed()
 }
 
 /// `_id`s of every type that one may have, all different.
@@ -154,43 +204,41 @@ pub fn ids() -> Vec<Bson> {
     ]
 }
 
-/// Some documents, their `_id`s in no order.
-pub fn documents(most: usize) -> BoxedStrategy<Vec<Document>> {
-    (vec(body(), 0..most), 0..ids().len())
-        .prop_map(|(bodies, first)| {
-            let ids = ids();
-            let with_id = |(place, body): (usize, Document)| {
-                let mut document = doc! { "_id": ids[(first + place * 5) % ids.len()].clone() };
-                document.extend(body);
-                document
-            };
-            // 5 and 24 have no common divisor: up to 24 documents get different ids.
-            bodies.into_iter().take(ids.len()).enumerate().map(with_id).collect()
-        })
+impl Pool {
+    /// Some documents, their `_id`s in no order.
+    pub fn documents(&self, most: usize) -> BoxedStrategy<Vec<Document>> {
+        (vec(self.body(), 0..most), 0..ids().len())
+            .prop_map(|(bodies, first)| {
+                let ids = ids();
+                let with_id = |(place, body): (usize, Document)| {
+                    let mut document = doc! { "_id": ids[(first + place * 5) % ids.len()].clone() };
+                    document.extend(body);
+                    document
+                };
+                // 5 and 24 have no common divisor: up to 24 documents get different ids.
+                bodies.into_iter().take(ids.len()).enumerate().map(with_id).collect()
+            })
+            .boxed()
+    }
+
+    fn path(&self) -> BoxedStrategy<String> {
+        prop_oneof![8 => select(self.paths.clone()), 1 => select(&ANY_PATH[..]).prop_map(str::to_owned)].boxed()
+    }
+
+    fn operand(&self) -> BoxedStrategy<Bson> {
+        prop_oneof![
+            12 => self.value(),
+            1 => scalar(),
+            1 => select(ids()),
+            1 => self.nested(),
+            1 => Just(Bson::Null)
+        ]
         .boxed()
+    }
 }
 
-const PATHS: [&str; 16] =
-    ["a", "a", "a", "b", "b", "c", "a.b", "a.b", "a.a", "b.a", "a.0", "a.b.0", "a.0.b", "b.0.a", "a.b.a", "a.1"];
-
-pub fn path() -> BoxedStrategy<String> {
-    select(&PATHS[..]).prop_map(str::to_owned).boxed()
-}
-
-fn query_path() -> BoxedStrategy<String> {
-    prop_oneof![12 => path(), 1 => Just("_id".to_owned()), 1 => Just("_id.a".to_owned())].boxed()
-}
-
-fn operand() -> BoxedStrategy<Bson> {
-    prop_oneof![
-        4 => (0..3_i32).prop_map(Bson::Int32),
-        5 => scalar(),
-        1 => select(ids()),
-        2 => value(),
-        1 => Just(Bson::Null)
-    ]
-    .boxed()
-}
+const ANY_PATH: [&str; 14] =
+    ["a", "b", "c", "a.b", "a.a", "b.a", "a.0", "a.b.0", "a.0.b", "b.0.a", "a.b.a", "a.1", "_id", "_id.a"];
 
 fn pattern() -> BoxedStrategy<Bson> {
     let patterns = select(vec!["^a", "^ab", "^a\\.", "a", "b$", "^", "^(a|b)", "^a?b", "^a*", "^A", "x"]);
@@ -226,102 +274,134 @@ fn types() -> BoxedStrategy<Bson> {
     prop_oneof![2 => one.clone(), 1 => vec(one, 1..3).prop_map(Bson::Array)].boxed()
 }
 
-/// One operator with its operand, on a path's value.
-fn operator(depth: u32) -> BoxedStrategy<(String, Bson)> {
-    let named = |name: &'static str| move |operand: Bson| (name.to_owned(), operand);
-    let compared = (select(vec!["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]), operand())
-        .prop_map(|(name, operand)| (name.to_owned(), operand));
-    let range =
-        (select(vec!["$gt", "$gte", "$lt", "$lte"]), operand()).prop_map(|(name, operand)| (name.to_owned(), operand));
-    let listed = (
-        select(vec!["$in", "$in", "$nin"]),
-        vec(prop_oneof![6 => operand(), 1 => pattern()], 0..4).prop_map(Bson::Array),
-    )
-        .prop_map(|(name, operand)| (name.to_owned(), operand));
-    let all = vec(prop_oneof![6 => operand(), 1 => pattern()], 0..3).prop_map(Bson::Array).prop_map(named("$all"));
-    let bits = (select(vec!["$bitsAllSet", "$bitsAnySet", "$bitsAllClear", "$bitsAnyClear"]), 0..4_i32)
-        .prop_map(|(name, mask)| (name.to_owned(), Bson::Int32(mask)));
-    let modulo = (1..3_i32, 0..2_i32).prop_map(|(divisor, rest)| ("$mod".to_owned(), Bson::from(vec![divisor, rest])));
-    let leaf = prop_oneof![
-        6 => compared,
-        4 => range,
-        4 => listed,
-        2 => all,
-        2 => any::<bool>().prop_map(Bson::Boolean).prop_map(named("$exists")),
-        2 => types().prop_map(named("$type")),
-        1 => (0..3_i32).prop_map(Bson::Int32).prop_map(named("$size")),
-        1 => modulo,
-        2 => pattern().prop_map(named("$regex")),
-        1 => bits,
-    ];
-    if depth == 0 {
-        return leaf.boxed();
-    }
-    prop_oneof![
-        8 => leaf,
-        2 => operators(depth - 1).prop_map(Bson::Document).prop_map(named("$not")),
-        2 => operators(depth - 1).prop_map(Bson::Document).prop_map(named("$elemMatch")),
-        2 => filter_of(element_path(), depth - 1).prop_map(Bson::Document).prop_map(named("$elemMatch")),
-    ]
-    .boxed()
-}
-
 fn element_path() -> BoxedStrategy<String> {
-    select(vec!["a", "b", "a.b", "0"]).prop_map(str::to_owned).boxed()
+    prop_oneof![4 => Just("a"), 4 => Just("b"), 1 => Just("a.b"), 1 => Just("0")].prop_map(str::to_owned).boxed()
 }
 
-fn operators(depth: u32) -> BoxedStrategy<Document> {
-    prop_oneof![
-        3 => operator(depth).prop_map(|one| Document::from_iter([one])),
-        1 => vec(operator(depth), 2..3).prop_map(Document::from_iter),
-    ]
-    .boxed()
-}
-
-fn predicate(paths: BoxedStrategy<String>, depth: u32) -> BoxedStrategy<Document> {
-    let condition = prop_oneof![
-        2 => operand(),
-        1 => pattern(),
-        8 => operators(depth).prop_map(Bson::Document),
-    ];
-    (paths, condition).prop_map(|(path, condition)| Document::from_iter([(path, condition)])).boxed()
-}
-
-fn filter_of(paths: BoxedStrategy<String>, depth: u32) -> BoxedStrategy<Document> {
-    let one = predicate(paths.clone(), depth);
-    if depth == 0 {
-        return one;
-    }
-    let several = vec(predicate(paths.clone(), depth - 1), 2..4)
-        .prop_map(|predicates| predicates.into_iter().flatten().collect::<Document>());
-    let logical = (select(vec!["$and", "$and", "$or", "$or", "$nor"]), vec(filter_of(paths, depth - 1), 1..4))
-        .prop_map(|(name, filters)| doc! { name: filters });
-    prop_oneof![5 => one, 3 => several, 3 => logical].boxed()
-}
-
-/// A filter over all operators.
-pub fn filter() -> BoxedStrategy<Document> {
-    prop_oneof![1 => Just(Document::new()), 12 => filter_of(query_path(), 2)].boxed()
-}
-
-fn directed(paths: BoxedStrategy<String>, most: usize) -> BoxedStrategy<Document> {
-    vec((paths, select(vec![1_i32, 1, -1])), 1..=most)
-        .prop_map(|fields| fields.into_iter().map(|(path, direction)| (path, Bson::Int32(direction))).collect())
+impl Pool {
+    /// One operator with its operand, on a path's value.
+    fn operator(&self, depth: u32) -> BoxedStrategy<(String, Bson)> {
+        let named = |name: &'static str| move |operand: Bson| (name.to_owned(), operand);
+        let compared =
+            (select(vec!["$eq", "$ne"]), self.operand()).prop_map(|(name, operand)| (name.to_owned(), operand));
+        let range = (select(vec!["$gt", "$gte", "$lt", "$lte"]), self.operand())
+            .prop_map(|(name, operand)| (name.to_owned(), operand));
+        let listed = (
+            select(vec!["$in", "$in", "$nin"]),
+            vec(prop_oneof![6 => self.operand(), 1 => pattern()], 0..4).prop_map(Bson::Array),
+        )
+            .prop_map(|(name, operand)| (name.to_owned(), operand));
+        let all = vec(prop_oneof![6 => self.operand(), 1 => pattern()], 0..3).prop_map(Bson::Array);
+        let bits = (select(vec!["$bitsAllSet", "$bitsAnySet", "$bitsAllClear", "$bitsAnyClear"]), 0..4_i32)
+            .prop_map(|(name, mask)| (name.to_owned(), Bson::Int32(mask)));
+        let modulo =
+            (1..3_i32, 0..2_i32).prop_map(|(divisor, rest)| ("$mod".to_owned(), Bson::from(vec![divisor, rest])));
+        let leaf = prop_oneof![
+            5 => compared,
+            7 => range,
+            4 => listed,
+            2 => all.prop_map(named("$all")),
+            2 => any::<bool>().prop_map(Bson::Boolean).prop_map(named("$exists")),
+            2 => types().prop_map(named("$type")),
+            1 => (0..3_i32).prop_map(Bson::Int32).prop_map(named("$size")),
+            1 => modulo,
+            1 => pattern().prop_map(named("$regex")),
+            1 => bits,
+        ];
+        if depth == 0 {
+            return leaf.boxed();
+        }
+        prop_oneof![
+            10 => leaf,
+            2 => self.operators(depth - 1).prop_map(Bson::Document).prop_map(named("$not")),
+            2 => self.operators(depth - 1).prop_map(Bson::Document).prop_map(named("$elemMatch")),
+            2 => self.filter_on(element_path(), depth - 1).prop_map(Bson::Document).prop_map(named("$elemMatch")),
+        ]
         .boxed()
-}
+    }
 
-pub fn sort() -> BoxedStrategy<Option<Document>> {
-    option::of(directed(query_path(), 3)).boxed()
-}
+    fn operators(&self, depth: u32) -> BoxedStrategy<Document> {
+        prop_oneof![
+            3 => self.operator(depth).prop_map(|one| Document::from_iter([one])),
+            1 => vec(self.operator(depth), 2..3).prop_map(Document::from_iter),
+        ]
+        .boxed()
+    }
 
-pub fn projection() -> BoxedStrategy<Option<Document>> {
-    let fields = vec((query_path(), select(vec![0_i32, 1])), 1..3)
-        .prop_map(|fields| fields.into_iter().map(|(path, shown)| (path, Bson::Int32(shown))).collect::<Document>());
-    let include = vec(select(vec!["a", "b", "c", "a.b", "_id"]), 1..4)
-        .prop_map(|paths| paths.into_iter().map(|path| (path.to_owned(), Bson::Int32(1))).collect::<Document>());
-    let positional = select(vec!["a.$", "b.$", "a.b.$"]).prop_map(|path| doc! { path: 1 });
-    let sliced = (select(vec!["a", "a.b"]), -2..3_i32).prop_map(|(path, slice)| doc! { path: { "$slice": slice } });
-    option::of(prop_oneof![3 => include, 2 => fields, 1 => positional, 1 => sliced]).boxed()
+    fn predicate(&self, paths: BoxedStrategy<String>, depth: u32) -> BoxedStrategy<Document> {
+        let condition = prop_oneof![
+            3 => self.operand(),
+            1 => pattern(),
+            8 => self.operators(depth).prop_map(Bson::Document),
+        ];
+        (paths, condition).prop_map(|(path, condition)| Document::from_iter([(path, condition)])).boxed()
+    }
+
+    fn filter_on(&self, paths: BoxedStrategy<String>, depth: u32) -> BoxedStrategy<Document> {
+        let one = self.predicate(paths.clone(), depth);
+        if depth == 0 {
+            return one;
+        }
+        let several = vec(self.predicate(paths.clone(), depth - 1), 2..4)
+            .prop_map(|predicates| predicates.into_iter().flatten().collect::<Document>());
+        let logical = (select(vec!["$and", "$and", "$or", "$or", "$nor"]), vec(self.filter_on(paths, depth - 1), 1..4))
+            .prop_map(|(name, filters)| doc! { name: filters });
+        prop_oneof![4 => one, 5 => several, 3 => logical].boxed()
+    }
+
+    /// A filter over all operators.
+    pub fn filter(&self) -> BoxedStrategy<Document> {
+        prop_oneof![1 => Just(Document::new()), 12 => self.filter_on(self.path(), 2)].boxed()
+    }
+
+    fn directed(&self, most: usize) -> BoxedStrategy<Document> {
+        vec((self.path(), select(vec![1_i32, 1, -1])), 1..=most)
+            .prop_map(|fields| fields.into_iter().map(|(path, direction)| (path, Bson::Int32(direction))).collect())
+            .boxed()
+    }
+
+    fn projection(&self) -> BoxedStrategy<Document> {
+        let fields = vec((self.path(), select(vec![0_i32, 1])), 1..3)
+            .prop_map(|fields| fields.into_iter().map(|(path, shown)| (path, Bson::Int32(shown))).collect());
+        let include = vec(select(vec!["a", "b", "c", "a.b", "_id"]), 1..4)
+            .prop_map(|paths| paths.into_iter().map(|path| (path.to_owned(), Bson::Int32(1))).collect());
+        let positional = select(vec!["a.$", "b.$", "a.b.$"]).prop_map(|path| doc! { path: 1 });
+        let sliced = (select(vec!["a", "a.b"]), -2..3_i32).prop_map(|(path, slice)| doc! { path: { "$slice": slice } });
+        prop_oneof![3 => include, 2 => fields, 1 => positional, 1 => sliced].boxed()
+    }
+
+    pub fn index(&self) -> BoxedStrategy<RandomIndex> {
+        let unique = prop::bool::weighted(0.1);
+        let sparse = prop::bool::weighted(0.15);
+        let partial = option::weighted(0.2, self.filter_on(self.path(), 1));
+        (self.directed(3), unique, sparse, partial, any::<bool>())
+            .prop_map(|(keys, unique, sparse, partial, before_documents)| {
+                let sparse = sparse && partial.is_none();
+                RandomIndex { keys, unique, sparse, partial, before_documents }
+            })
+            .boxed()
+    }
+
+    pub fn indexes(&self, most: usize) -> BoxedStrategy<Vec<RandomIndex>> {
+        vec(self.index(), 1..=most).boxed()
+    }
+
+    pub fn query(&self) -> BoxedStrategy<RandomQuery> {
+        let skip = prop_oneof![3 => Just(0_u64), 1 => 1..4_u64];
+        let limit = option::of(prop_oneof![5 => 1..6_u64, 1 => Just(0_u64)]);
+        let sort = option::weighted(0.6, self.directed(3));
+        let projection = option::weighted(0.4, self.projection());
+        (self.filter(), sort, projection, skip, limit, self.path())
+            .prop_map(|(filter, sort, projection, skip, limit, distinct)| RandomQuery {
+                filter,
+                sort,
+                projection,
+                skip,
+                limit,
+                distinct,
+            })
+            .boxed()
+    }
 }
 
 /// An index, and whether it is there before the documents.
@@ -361,23 +441,6 @@ impl RandomIndex {
     }
 }
 
-pub fn index() -> BoxedStrategy<RandomIndex> {
-    let paths = prop_oneof![20 => path(), 1 => Just("_id".to_owned())].boxed();
-    let unique = prop::bool::weighted(0.1);
-    let sparse = prop::bool::weighted(0.15);
-    let partial = option::weighted(0.2, filter_of(path(), 1));
-    (directed(paths, 3), unique, sparse, partial, any::<bool>())
-        .prop_map(|(keys, unique, sparse, partial, before_documents)| {
-            let sparse = sparse && partial.is_none();
-            RandomIndex { keys, unique, sparse, partial, before_documents }
-        })
-        .boxed()
-}
-
-pub fn indexes(most: usize) -> BoxedStrategy<Vec<RandomIndex>> {
-    vec(index(), 1..=most).boxed()
-}
-
 /// A question.
 #[derive(Clone)]
 pub struct RandomQuery {
@@ -397,19 +460,4 @@ impl fmt::Debug for RandomQuery {
         self.projection.as_ref().map_or(Ok(()), |projection| write!(f, " project {projection}"))?;
         write!(f, " skip {} limit {:?} distinct {}", self.skip, self.limit, self.distinct)
     }
-}
-
-pub fn query() -> BoxedStrategy<RandomQuery> {
-    let skip = prop_oneof![3 => Just(0_u64), 1 => 1..4_u64];
-    let limit = option::of(prop_oneof![5 => 1..6_u64, 1 => Just(0_u64)]);
-    (filter(), sort(), projection(), skip, limit, query_path())
-        .prop_map(|(filter, sort, projection, skip, limit, distinct)| RandomQuery {
-            filter,
-            sort,
-            projection,
-            skip,
-            limit,
-            distinct,
-        })
-        .boxed()
 }

@@ -1,9 +1,10 @@
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
+use bson::{RawDocument, RawDocumentBuf};
 pub use slate_store::{Durability, Size};
 
 use crate::{
-    Collection, Result, Snapshot, Transaction,
+    Collection, Result, Snapshot, Transaction, command,
     engine::{self, Access, Engine, OpenOptions, Writer},
     retry,
     scope::Scope,
@@ -117,6 +118,40 @@ impl Database {
     pub fn collection_names(&self) -> Result<Vec<String>> {
         let reader = self.inner.engine.snapshot()?;
         Ok(reader.catalog().collections().map(|collection| collection.name.to_string()).collect())
+    }
+
+    /// Runs one of MongoDB's commands and gives its reply, for tests, tools and protocols that speak commands. It is a
+    /// face over the same calls as the typed API, and as strict as MongoDB's own parser: what is not valid fails with
+    /// its code, what Slate does not offer by name ([`Error::unsupported`](crate::Error::unsupported)).
+    ///
+    /// | command | what of it |
+    /// |---|---|
+    /// | `find` | everything in the first batch: the cursor's `id` is 0 |
+    /// | `count`, `distinct` | whole |
+    /// | `insert`, `update`, `delete` | each statement is a transaction of its own, an `insert` is one |
+    /// | `findAndModify` | whole |
+    /// | `create`, `drop`, `listCollections` | plain collections |
+    /// | `createIndexes`, `dropIndexes`, `listIndexes` | ordered indexes: `unique`, `sparse`, `partialFilterExpression` |
+    /// | `explain` | of `find`, `count`, `distinct`: the plan, with verbosity `queryPlanner` |
+    /// | `ping` | |
+    ///
+    /// Arguments that only concern servers, sessions and logs (`lsid`, `comment`, `$readPreference`, …) are checked and
+    /// change nothing. A statement that is refused is told in `writeErrors`, in a reply whose `ok` is 1.
+    ///
+    /// # Errors
+    /// A command that is not known (code 59), not offered, or not valid; where the storage fails.
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use bson::rawdoc;
+    ///
+    /// db.command(&rawdoc! { "insert": "users", "documents": [{ "_id": 1, "age": 36 }] })?;
+    /// let reply = db.command(&rawdoc! { "find": "users", "filter": { "age": { "$gt": 21 } } })?;
+    /// assert_eq!(reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap().into_iter().count(), 1);
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    pub fn command(&self, command: &RawDocument) -> Result<RawDocumentBuf> {
+        command::run(self, command)
     }
 
     /// Puts every commit that has returned on the device: what [`Durability::Deferred`] put off.

@@ -2,13 +2,12 @@ use std::{any::Any, time::Duration};
 
 use bson::Bson;
 use serde::de::DeserializeOwned;
-use slate_query::raw::{Doc, Value};
 
 use crate::{
     CancelToken, Cursor, Documents, Explain, Hint, IntoDocument, Result,
     database::As,
     document::from_raw,
-    plan::{Force, Output, Ties},
+    plan::Force,
     request::Request,
     scope::Scope,
 };
@@ -92,14 +91,7 @@ impl<T> Find<T> {
     /// # Errors
     /// As [`Find::cursor`].
     pub fn count(self) -> Result<u64> {
-        let query = self.request.parse(Output::Count, Ties::Any)?;
-        if query.filter.is_empty() && query.skip == 0 && query.limit.is_none() && query.hint.is_none() {
-            return self.scope.len(&self.collection);
-        }
-        let mut rows = self.scope.find(&self.collection, &query, &self.request.interrupt)?;
-        rows.advance()?;
-        let counted = rows.current().and_then(|row| Doc::new(row).get("n")).and_then(Value::as_i64);
-        Ok(counted.and_then(|counted| u64::try_from(counted).ok()).unwrap_or_default())
+        self.request.count(&self.scope, &self.collection)
     }
 
     /// The different values at `path` of the documents, in BSON's order; elements of arrays count one by one. Of values
@@ -108,12 +100,8 @@ impl<T> Find<T> {
     /// # Errors
     /// As [`Find::cursor`].
     pub fn distinct(self, path: &str) -> Result<Vec<Bson>> {
-        let query = self.request.parse_distinct(path)?;
-        let mut rows = self.scope.find(&self.collection, &query, &self.request.interrupt)?;
         let mut values = Vec::new();
-        while rows.advance()? {
-            values.extend(rows.current().and_then(|row| Doc::new(row).get("v")).and_then(Value::to_bson));
-        }
+        self.request.distinct(&self.scope, &self.collection, path, |value| values.extend(value.to_bson()))?;
         Ok(values)
     }
 
@@ -131,7 +119,7 @@ impl<T> Find<T> {
     /// # Errors
     /// As [`Find::cursor`].
     pub fn explain_count(self) -> Result<Explain> {
-        let query = self.request.parse(Output::Count, Ties::Any)?;
+        let query = self.request.parse_count()?;
         Ok(Explain::new(&self.collection, self.scope.plan(&self.collection, &query)?))
     }
 

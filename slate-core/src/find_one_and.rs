@@ -1,7 +1,7 @@
 use std::{any::Any, marker::PhantomData, time::Duration};
 
 use serde::de::DeserializeOwned;
-use slate_query::raw::Doc;
+use slate_query::{Code, filter::Filter, projection::Projection, raw::Doc};
 
 use crate::{
     CancelToken, Error, Hint, IntoDocument, Result,
@@ -13,7 +13,7 @@ use crate::{
     request::Request,
     scope::Scope,
     update::Change,
-    write::{IfNone, UpdateKind},
+    write::{IfNone, UpdateKind, UpdateOutcome},
 };
 
 /// Which form of the document a [`FindOneAndUpdate`] gives back.
@@ -129,15 +129,8 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     /// # Errors
     /// As [`Update::run`](crate::Update::run).
     pub fn run(self) -> Result<Option<T>> {
-        let projection = self.request.projection()?;
-        let update = self.change.parse(&self.request, Target::One)?;
-        let outcome =
-            self.scope.write(|writer| writer.update(&self.collection, &update, &self.request.interrupt))?;
-        let document = match self.returns {
-            ReturnDocument::Before => outcome.before,
-            ReturnDocument::After => outcome.after,
-        };
-        document.map(|document| shape(&document, projection.as_ref(), &update.query.filter)).transpose()
+        let (_, document) = update_one(&self.scope, &self.collection, &self.request, &self.change, self.returns)?;
+        document.map(|document| from_raw(&document)).transpose()
     }
 }
 
@@ -153,26 +146,55 @@ impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
     /// # Errors
     /// As [`Delete::run`](crate::Delete::run).
     pub fn run(self) -> Result<Option<T>> {
-        let projection = self.request.projection()?;
-        let request = delete_request(&self.request, Target::One)?;
-        let outcome =
-            self.scope.write(|writer| writer.delete(&self.collection, &request, &self.request.interrupt))?;
-        outcome.before.map(|document| shape(&document, projection.as_ref(), &request.query.filter)).transpose()
+        let document = delete_one(&self.scope, &self.collection, &self.request)?;
+        document.map(|document| from_raw(&document)).transpose()
     }
 }
 
-/// A document as the projection leaves it, in the caller's type.
-fn shape<T: DeserializeOwned + Any>(
-    document: &[u8],
-    projection: Option<&slate_query::projection::Projection>,
-    filter: &slate_query::filter::Filter,
-) -> Result<T> {
-    let Some(projection) = projection else { return from_raw(document) };
-    let document = Doc::new(document);
+/// Updates the first document that matches; what came of it, and the document that the caller wants, projected.
+pub(crate) fn update_one(
+    scope: &Scope,
+    collection: &str,
+    request: &Request,
+    change: &Change,
+    returns: ReturnDocument,
+) -> Result<(UpdateOutcome, Option<Vec<u8>>)> {
+    let projection = request.projection()?;
+    if returns == ReturnDocument::After && projection.as_ref().is_some_and(Projection::needs_position) {
+        let message = "the positional projection '$' has no meaning for the document after its update";
+        return Err(Error::invalid(Code::BAD_VALUE, message));
+    }
+    let update = change.parse(request, Target::One)?;
+    scope.write(|writer| {
+        let mut outcome = writer.update(collection, &update, &request.interrupt)?;
+        let document = match returns {
+            ReturnDocument::Before => outcome.before.take(),
+            ReturnDocument::After => outcome.after.take(),
+        };
+        // Within the transaction: a document that cannot be shown so stays as it was.
+        let document = document.map(|document| shape(document, projection.as_ref(), &update.query.filter)).transpose()?;
+        Ok((outcome, document))
+    })
+}
+
+/// Deletes the first document that matches; the document, projected.
+pub(crate) fn delete_one(scope: &Scope, collection: &str, request: &Request) -> Result<Option<Vec<u8>>> {
+    let projection = request.projection()?;
+    let deletion = delete_request(request, Target::One)?;
+    scope.write(|writer| {
+        let outcome = writer.delete(collection, &deletion, &request.interrupt)?;
+        outcome.before.map(|document| shape(document, projection.as_ref(), &deletion.query.filter)).transpose()
+    })
+}
+
+/// A document as the projection leaves it.
+fn shape(document: Vec<u8>, projection: Option<&Projection>, filter: &Filter) -> Result<Vec<u8>> {
+    let Some(projection) = projection else { return Ok(document) };
+    let document = Doc::new(&document);
     let position = if projection.needs_position() { filter.positional(document).flatten() } else { None };
     let mut shaped = Vec::new();
-    projection.apply(document, position, &mut shaped).map_err(Error::from)?;
-    from_raw(&shaped)
+    projection.apply(document, position, &mut shaped)?;
+    Ok(shaped)
 }
 
 impl<T> std::fmt::Debug for FindOneAndUpdate<T> {

@@ -24,6 +24,7 @@
 mod catalog;
 mod clock;
 mod collection;
+mod command;
 mod cursor;
 mod database;
 mod delete;

@@ -1,12 +1,19 @@
 use std::time::Duration;
 
 use bson::RawDocumentBuf;
-use slate_query::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
+use slate_query::{
+    distinct,
+    filter::Filter,
+    projection::Projection,
+    raw::{Doc, Value},
+    sort::Sort,
+};
 
 use crate::{
     CancelToken, Error, IntoDocument, Result,
     interrupt::Interrupt,
     plan::{Force, Hint, Output, Query, Ties},
+    scope::Scope,
 };
 
 /// What the builders of reads and writes gather: documents as the caller gave them, parsed when the call is run.
@@ -105,7 +112,41 @@ impl Request {
         self.parse(output, Ties::Any)
     }
 
+    pub(crate) fn parse_count(&self) -> Result<Query> {
+        self.parse(Output::Count, Ties::Any)
+    }
+
     pub(crate) fn parse_distinct(&self, path: &str) -> Result<Query> {
-        self.parse(Output::Distinct(Path::parse(path)?), Ties::Any)
+        self.parse(Output::Distinct(distinct::parse(path)?), Ties::Any)
+    }
+
+    /// How many documents there are, after skip and limit.
+    pub(crate) fn count(&self, scope: &Scope, collection: &str) -> Result<u64> {
+        let query = self.parse_count()?;
+        if query.filter.is_empty() && query.skip == 0 && query.limit.is_none() && query.hint.is_none() {
+            return scope.len(collection);
+        }
+        let mut rows = scope.find(collection, &query, &self.interrupt)?;
+        rows.advance()?;
+        let counted = rows.current().and_then(|row| Doc::new(row).get("n")).and_then(Value::as_i64);
+        Ok(counted.and_then(|counted| u64::try_from(counted).ok()).unwrap_or_default())
+    }
+
+    /// Hands `see` the different values at `path`, in order.
+    pub(crate) fn distinct(
+        &self,
+        scope: &Scope,
+        collection: &str,
+        path: &str,
+        mut see: impl FnMut(Value<'_>),
+    ) -> Result<()> {
+        let query = self.parse_distinct(path)?;
+        let mut rows = scope.find(collection, &query, &self.interrupt)?;
+        while rows.advance()? {
+            if let Some(value) = rows.current().and_then(|row| Doc::new(row).get("v")) {
+                see(value);
+            }
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use bson::{Bson, RawDocumentBuf};
-use slate_query::raw::Value;
+use slate_query::raw::{Kind, OwnedValue, Value};
 
 use crate::{
     CancelToken, Hint, IntoDocument, Result,
@@ -26,7 +26,7 @@ pub struct Update {
 /// What an update does to a document, as the caller gave it.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
-    pub(crate) update: RawDocumentBuf,
+    pub(crate) update: OwnedValue,
     pub(crate) array_filters: Vec<RawDocumentBuf>,
     pub(crate) if_none: IfNone,
     pub(crate) kind: UpdateKind,
@@ -35,6 +35,7 @@ pub(crate) struct Change {
 impl Change {
     pub(crate) fn new(request: &mut Request, update: impl IntoDocument, kind: UpdateKind) -> Self {
         let update = request.take(update).unwrap_or_default();
+        let update = Value::new(Kind::Document, update.as_bytes()).to_owned();
         Self { update, array_filters: Vec::new(), if_none: IfNone::Nothing, kind }
     }
 
@@ -53,8 +54,7 @@ impl Change {
         if target == Target::One && query.order().is_some() {
             query.limit = Some(1);
         }
-        let update = Value::new(slate_query::raw::Kind::Document, self.update.as_bytes());
-        UpdateRequest::parse(query, update, &self.array_filters, self.kind, target, self.if_none)
+        UpdateRequest::parse(query, self.update.as_value(), &self.array_filters, self.kind, target, self.if_none)
     }
 }
 

@@ -130,4 +130,7 @@ codes! {
     BSON_OBJECT_TOO_LARGE = 10334 "BSONObjectTooLarge",
     DUPLICATE_KEY = 11000 "DuplicateKey",
     INTERRUPTED = 11601 "Interrupted",
+    IDL_DUPLICATE_FIELD = 40413 "IDLDuplicateField",
+    IDL_FAILED_TO_PARSE = 40414 "IDLFailedToParse",
+    IDL_UNKNOWN_FIELD = 40415 "IDLUnknownField",
 }

@@ -1,0 +1,75 @@
+use std::time::Duration;
+
+use slate_query::Code;
+
+use super::{
+    concern::{self, Concerns},
+    fields::Fields,
+};
+use crate::{Error, Result, interrupt::Interrupt};
+
+/// What every command may say.
+#[derive(Debug)]
+pub(super) struct Common {
+    /// The name of the database, for the namespaces in replies: MongoDB's default where none is given.
+    pub(super) database: String,
+    pub(super) interrupt: Interrupt,
+}
+
+impl Common {
+    /// Takes the fields that every command may have.
+    ///
+    /// # Errors
+    /// Types and ranges, as MongoDB; sessions' transactions are refused as by a node that runs alone.
+    pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns) -> Result<Self> {
+        concern::take(fields, concerns)?;
+        let database = fields.string("$db")?.unwrap_or("test").to_owned();
+        let interrupt = max_time(fields)?;
+        // They change nothing here: for logs, for drivers, for choosing among nodes.
+        fields.any("comment");
+        for name in ["lsid", "$clusterTime", "$readPreference", "$queryOptions", "$client"] {
+            fields.object(name)?;
+        }
+        for name in ["apiStrict", "apiDeprecationErrors", "mayBypassWriteBlocking", "rawData", "help"] {
+            fields.truth(name)?;
+        }
+        if let Some(version) = fields.string("apiVersion")?
+            && version != "1"
+        {
+            let message = format!("there is no API version '{version}'");
+            return Err(Error::invalid(Code(322), message).at("apiVersion"));
+        }
+        if fields.integer("txnNumber")?.is_some() {
+            let message = "Transaction numbers are only allowed on a replica set member or mongos";
+            return Err(Error::invalid(Code::ILLEGAL_OPERATION, message).at("txnNumber"));
+        }
+        for name in ["autocommit", "startTransaction"] {
+            if fields.boolean(name)?.is_some() {
+                let message = "a command in a transaction has a transaction number";
+                return Err(Error::invalid(Code::INVALID_OPTIONS, message).at(name));
+            }
+        }
+        Ok(Self { database, interrupt })
+    }
+
+    /// A collection's full name.
+    pub(super) fn namespace(&self, collection: &str) -> String {
+        format!("{}.{collection}", self.database)
+    }
+}
+
+/// Zero stands for no limit.
+fn max_time(fields: &mut Fields<'_>) -> Result<Interrupt> {
+    let mut interrupt = Interrupt::default();
+    for name in ["maxTimeMS", "maxTimeMSOpOnly"] {
+        let Some(millis) = fields.size(name)? else { continue };
+        if i32::try_from(millis).is_err() {
+            let message = format!("{millis} value for {name} is out of range");
+            return Err(Error::invalid(Code::BAD_VALUE, message).at(name));
+        }
+        if millis > 0 {
+            interrupt.within(Duration::from_millis(millis));
+        }
+    }
+    Ok(interrupt)
+}

@@ -1,0 +1,98 @@
+//! Read and write concerns. Slate is one node whose reads see one commit: every level that such a node can give holds
+//! without more ado; what asks for other nodes is refused as MongoDB does where it runs alone.
+
+use slate_query::{
+    Code,
+    raw::{Doc, Kind},
+};
+
+use super::{fields::Fields, number};
+use crate::{Error, Result};
+
+/// The levels, in order.
+const LEVELS: [&str; 5] = ["available", "linearizable", "local", "majority", "snapshot"];
+
+/// MongoDB's own limit on the number of acknowledging nodes.
+const MAX_NODES: i64 = 50;
+
+/// Which concerns a command takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Concerns {
+    /// It reads: any read concern, no write concern.
+    Read,
+    /// It writes: a write concern, and no read concern but the default.
+    Write,
+    /// It does neither: no write concern, no read concern but the default.
+    Neither,
+}
+
+/// Takes and checks the concerns among a command's fields.
+///
+/// # Errors
+/// `InvalidOptions` (72) for a concern that the command does not take; `TypeMismatch`, `BadValue` and the like for what
+/// is not valid.
+pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns) -> Result<()> {
+    let (read, write) = (fields.object("readConcern")?, fields.object("writeConcern")?);
+    if let Some(read) = read {
+        let level = read_concern(read)?;
+        if concerns != Concerns::Read && !matches!(level, None | Some("local")) {
+            return Err(not_taken("readConcern"));
+        }
+    }
+    if let Some(write) = write {
+        if concerns != Concerns::Write {
+            return Err(not_taken("writeConcern"));
+        }
+        write_concern(write)?;
+    }
+    Ok(())
+}
+
+fn not_taken(name: &str) -> Error {
+    Error::invalid(Code::INVALID_OPTIONS, format!("the command does not take {name}")).at(name)
+}
+
+fn read_concern(concern: Doc<'_>) -> Result<Option<&str>> {
+    let mut fields = Fields::read("readConcern", concern)?;
+    let level = fields.string("level")?;
+    if let Some(level) = level.filter(|level| LEVELS.binary_search(level).is_err()) {
+        let message = format!("Enumeration value '{level}' for field 'readConcern.level' is not a valid value.");
+        return Err(Error::invalid(Code::BAD_VALUE, message).at("level"));
+    }
+    for name in ["afterClusterTime", "atClusterTime"] {
+        if let Some(time) = fields.value(name) {
+            if time.kind() != Kind::Timestamp {
+                return Err(fields.mistyped(name, time, "timestamp"));
+            }
+            return Err(Error::unsupported_by_name(name).at("readConcern"));
+        }
+    }
+    fields.string("provenance")?;
+    fields.finish()?;
+    Ok(level)
+}
+
+fn write_concern(concern: Doc<'_>) -> Result<()> {
+    let mut fields = Fields::read("writeConcern", concern)?;
+    let refused = |code, message: &str| Err(Error::invalid(code, message).at("writeConcern"));
+    if let Some(w) = fields.value("w") {
+        match w.as_str() {
+            Some("majority") => {}
+            Some(_) => return refused(Code::BAD_VALUE, "no 'w' mode but 'majority' holds for a single node"),
+            None => match number::to_i64(w) {
+                Some(nodes) if !(0..=MAX_NODES).contains(&nodes) => {
+                    return refused(Code::FAILED_TO_PARSE, "'w' is from 0 to 50");
+                }
+                Some(0 | 1) => {}
+                Some(_) => return refused(Code::BAD_VALUE, "cannot use 'w' > 1 when a host is not replicated"),
+                None => return refused(Code::FAILED_TO_PARSE, "'w' has to be a number or a string"),
+            },
+        }
+    }
+    for name in ["j", "fsync"] {
+        fields.truth(name)?;
+    }
+    fields.integer("wtimeout")?;
+    fields.string("provenance")?;
+    fields.finish()
+}

@@ -1,0 +1,62 @@
+use bson::RawDocumentBuf;
+use slate_query::{Code, number::Number, raw::Value};
+
+use super::{call::Call, collation, common::Common, concern::Concerns, fields::owned, hint, number, reply::Reply};
+use crate::{Database, Error, Explain, Result, request::Request, scope::Scope};
+
+/// A parsed `count`.
+struct Count<'c> {
+    collection: &'c str,
+    common: Common,
+    request: Request,
+}
+
+/// `{count: collection, query, limit, skip, hint}`.
+pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf> {
+    let count = parse(call)?;
+    let counted = count.request.count(&Scope::Database(database.clone()), count.collection)?;
+    let mut reply = Reply::default();
+    reply.count("n", counted);
+    reply.finish()
+}
+
+/// The plan of a `count`.
+pub(super) fn explain(database: &Database, call: Call<'_>) -> Result<(Common, Explain)> {
+    let count = parse(call)?;
+    let query = count.request.parse_count()?;
+    let plan = Scope::Database(database.clone()).plan(count.collection, &query)?;
+    Ok((count.common, Explain::new(count.collection, plan)))
+}
+
+fn parse(mut call: Call<'_>) -> Result<Count<'_>> {
+    let collection = call.collection()?;
+    let fields = &mut call.fields;
+    let filter = fields.object("query")?;
+    let limit = fields.any("limit").map(limit).transpose()?;
+    let skip = fields.size("skip")?;
+    let hint = hint::take(fields)?;
+    let collated = fields.object("collation")?;
+    // The shell's own; it has no meaning for a count.
+    fields.any("fields");
+    let common = Common::take(fields, Concerns::Read)?;
+    call.fields.finish()?;
+    collation::check(collated)?;
+
+    let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
+    request.hint = hint;
+    request.skip = skip.unwrap_or_default();
+    request.limit = limit.filter(|&limit| limit > 0);
+    request.interrupt = common.interrupt.clone();
+    Ok(Count { collection, common, request })
+}
+
+/// A limit and its negation mean the same.
+fn limit(limit: Value<'_>) -> Result<u64> {
+    let refused = |message| Error::invalid(Code::BAD_VALUE, message).at("limit");
+    let limit = Number::of(limit).ok_or_else(|| refused("limit value is not a valid number"))?;
+    let limit = number::exact_i64("limit", limit)?;
+    if limit == i64::MIN {
+        return Err(refused("limit value for count cannot be min long"));
+    }
+    Ok(limit.unsigned_abs())
+}

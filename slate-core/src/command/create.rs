@@ -1,0 +1,42 @@
+use bson::RawDocumentBuf;
+
+use super::{call::Call, collation, common::Common, concern::Concerns, reply::Reply};
+use crate::{Database, Result, scope::Scope};
+
+/// What MongoDB's collections may be and Slate's are not.
+const REFUSED: [&str; 15] = [
+    "capped",
+    "changeStreamPreAndPostImages",
+    "clusteredIndex",
+    "encryptedFields",
+    "expireAfterSeconds",
+    "indexOptionDefaults",
+    "max",
+    "pipeline",
+    "recordIdsReplicated",
+    "size",
+    "storageEngine",
+    "temp",
+    "timeseries",
+    "validator",
+    "viewOn",
+];
+
+/// `{create: collection}`. One that is there already stays as it is.
+pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let collection = call.collection()?;
+    let fields = &mut call.fields;
+    let collated = fields.object("collation")?;
+    // They say how a validator acts, and there is none.
+    for name in ["validationLevel", "validationAction"] {
+        fields.string(name)?;
+    }
+    fields.object("idIndex")?;
+    fields.truth("autoIndexId")?;
+    fields.refuse(&REFUSED)?;
+    Common::take(fields, Concerns::Write)?;
+    call.fields.finish()?;
+    collation::check(collated)?;
+    Scope::Database(database.clone()).write(|writer| writer.create_collection(collection))?;
+    Reply::default().finish()
+}

@@ -1,0 +1,122 @@
+use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    number::Number,
+    raw::{Doc, Kind},
+};
+
+use super::{
+    call::Call,
+    collation,
+    common::Common,
+    concern::Concerns,
+    fields::{Fields, missing, owned},
+    reply::Reply,
+};
+use crate::{Database, Error, Result, scope::Scope, write::IndexSpec};
+
+/// Options of kinds of indexes that are not offered, and those that change what an index does.
+const REFUSED: [&str; 16] = [
+    "2dsphereIndexVersion",
+    "bits",
+    "bucketSize",
+    "clustered",
+    "columnstoreProjection",
+    "default_language",
+    "expireAfterSeconds",
+    "hidden",
+    "language_override",
+    "max",
+    "min",
+    "prepareUnique",
+    "storageEngine",
+    "textIndexVersion",
+    "weights",
+    "wildcardProjection",
+];
+
+/// `{createIndexes: collection, indexes: [{key, name, unique, sparse, partialFilterExpression}, …]}`: all or none.
+pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let collection = call.collection()?;
+    let fields = &mut call.fields;
+    let indexes = fields.objects("indexes")?;
+    let ignore_unknown = fields.boolean("ignoreUnknownIndexOptions")?.unwrap_or_default();
+    // How many nodes must have built it: this one has.
+    fields.any("commitQuorum");
+    let common = Common::take(fields, Concerns::Write)?;
+    call.fields.finish()?;
+    let indexes = indexes.ok_or_else(|| missing("createIndexes", "indexes"))?;
+    if indexes.is_empty() {
+        return Err(Error::invalid(Code::BAD_VALUE, "Must specify at least one index to create").at("indexes"));
+    }
+    let unknown = if ignore_unknown { Unknown::Ignored } else { Unknown::Refused };
+    let specs: Vec<IndexSpec> = indexes.into_iter().map(|index| parse(index, unknown)).collect::<Result<_>>()?;
+
+    let made = Scope::Database(database.clone()).write(|writer| {
+        // The one on _id is counted.
+        let before = writer.catalog().collection(collection).map(|there| there.indexes.len() + 1);
+        for spec in &specs {
+            writer.create_index(collection, spec, &common.interrupt, &mut |_| {})?;
+        }
+        let after = writer.catalog().collection(collection).map_or(0, |there| there.indexes.len() + 1);
+        Ok((before, after))
+    })?;
+    let (before, after) = made;
+    let count = |indexes: usize| u64::try_from(indexes).unwrap_or(u64::MAX);
+    let mut reply = Reply::default();
+    reply.count("numIndexesBefore", count(before.unwrap_or(1)));
+    reply.count("numIndexesAfter", count(after));
+    reply.boolean("createdCollectionAutomatically", before.is_none());
+    if before == Some(after) {
+        reply.text("note", "all indexes already exist");
+    }
+    reply.finish()
+}
+
+/// What becomes of an option that no index has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unknown {
+    Refused,
+    Ignored,
+}
+
+fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
+    let mut fields = Fields::read("createIndexes.indexes", index)?;
+    let keys = fields.object_not_null("key")?;
+    let name = fields.string("name")?;
+    let unique = fields.truth("unique")?.unwrap_or_default();
+    let sparse = fields.truth("sparse")?.unwrap_or_default();
+    let partial = fields.object_not_null("partialFilterExpression")?;
+    let collated = fields.object_not_null("collation")?;
+    check_version(&mut fields)?;
+    // MongoDB takes these and does nothing with them.
+    for name in ["background", "dropDups", "ns"] {
+        fields.any(name);
+    }
+    fields.refuse(&REFUSED)?;
+    if unknown == Unknown::Refused
+        && let Some(name) = fields.names().next()
+    {
+        let message = format!("The field '{name}' is not valid for an index specification");
+        return Err(Error::invalid(Code::INVALID_INDEX_SPECIFICATION_OPTION, message).at(name));
+    }
+    let required = |name: &str| {
+        let message = format!("The '{name}' field is a required property of an index specification");
+        Error::invalid(Code::FAILED_TO_PARSE, message).at(name)
+    };
+    let keys = keys.ok_or_else(|| required("key"))?;
+    let name = name.ok_or_else(|| required("name"))?;
+    collation::check(collated)?;
+    let partial = partial.map(owned).transpose()?;
+    Ok(IndexSpec { name: Some(name.into()), keys: owned(keys)?, unique, sparse, partial })
+}
+
+/// MongoDB's versions of an index's format; both are Slate's one.
+fn check_version(fields: &mut Fields<'_>) -> Result<()> {
+    let Some(version) = fields.value("v") else { return Ok(()) };
+    let number = Number::of(version).ok_or_else(|| fields.mistyped("v", version, "number"))?;
+    if matches!(number.to_i64(), Some(1 | 2)) && version.kind() != Kind::Decimal128 {
+        return Ok(());
+    }
+    Err(Error::invalid(Code::CANNOT_CREATE_INDEX, "the version of an index is 1 or 2").at("v"))
+}

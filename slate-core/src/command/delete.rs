@@ -1,0 +1,97 @@
+use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    number::Number,
+    raw::{Doc, Value},
+};
+
+use super::{
+    call::Call,
+    collation,
+    common::Common,
+    concern::Concerns,
+    fields::{Fields, missing, owned},
+    hint,
+    reply::Reply,
+    statements::{self, Order, WriteErrors},
+};
+use crate::{
+    Database, Error, Result, delete::delete_request, exec::Target, interrupt::Interrupt, plan::Hint, request::Request,
+    scope::Scope,
+};
+
+/// One of the statements of a `delete`.
+struct Statement<'c> {
+    filter: Doc<'c>,
+    target: Target,
+    hint: Option<Hint>,
+    collation: Option<Doc<'c>>,
+}
+
+/// `{delete: collection, deletes: [{q, limit, hint}, …], ordered}`: each statement is a transaction of its own.
+pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let collection = call.collection()?;
+    let fields = &mut call.fields;
+    let deletes = match fields.objects("deletes")? {
+        Some(deletes) => Some(deletes.into_iter().map(Statement::parse).collect::<Result<Vec<_>>>()?),
+        None => None,
+    };
+    let variables = fields.object("let")?;
+    let order = Order::take(fields)?;
+    statements::take_idle(fields)?;
+    let common = Common::take(fields, Concerns::Write)?;
+    call.fields.finish()?;
+    let deletes = statements::required(deletes, "delete", "deletes")?;
+    statements::refuse_variables(variables)?;
+
+    let scope = Scope::Database(database.clone());
+    let mut deleted = 0;
+    let errors = WriteErrors::run(&deletes, order, |_, statement| {
+        deleted += statement.run(&scope, collection, &common.interrupt)?;
+        Ok(())
+    })?;
+    let mut reply = Reply::default();
+    reply.count("n", deleted);
+    errors.tell(&mut reply);
+    reply.finish()
+}
+
+impl<'c> Statement<'c> {
+    fn parse(statement: Doc<'c>) -> Result<Self> {
+        let mut fields = Fields::read("delete.deletes", statement)?;
+        let filter = fields.object("q")?;
+        let target = fields.any("limit").map(target).transpose()?;
+        let hint = hint::take(&mut fields)?;
+        let collation = fields.object("collation")?;
+        fields.refuse(&["sampleId"])?;
+        fields.finish()?;
+        Ok(Self {
+            filter: filter.ok_or_else(|| missing("delete.deletes", "q"))?,
+            target: target.ok_or_else(|| missing("delete.deletes", "limit"))?,
+            hint,
+            collation,
+        })
+    }
+
+    fn run(&self, scope: &Scope, collection: &str, interrupt: &Interrupt) -> Result<u64> {
+        collation::check(self.collation)?;
+        let mut request = Request::new(owned(self.filter)?);
+        request.hint = self.hint.clone();
+        request.interrupt = interrupt.clone();
+        let deletion = delete_request(&request, self.target)?;
+        Ok(scope.write(|writer| writer.delete(collection, &deletion, interrupt))?.deleted)
+    }
+}
+
+/// 0 for every document that matches, 1 for the first. What is no number counts as 0, as MongoDB has it.
+fn target(limit: Value<'_>) -> Result<Target> {
+    let Some(limit) = Number::of(limit) else { return Ok(Target::All) };
+    match limit.to_i64() {
+        Some(0) => Ok(Target::All),
+        Some(1) => Ok(Target::One),
+        _ => {
+            let message = format!("The limit field in delete objects must be 0 or 1. Got {}", limit.to_f64());
+            Err(Error::invalid(Code::FAILED_TO_PARSE, message).at("limit"))
+        }
+    }
+}

@@ -1,0 +1,61 @@
+use bson::RawDocumentBuf;
+
+use super::{
+    call::Call,
+    collation,
+    common::Common,
+    concern::Concerns,
+    fields::{missing, owned},
+    hint,
+    reply::Reply,
+};
+use crate::{Database, Explain, Result, request::Request, scope::Scope};
+
+/// A parsed `distinct`.
+struct Distinct<'c> {
+    collection: &'c str,
+    key: &'c str,
+    common: Common,
+    request: Request,
+}
+
+/// `{distinct: collection, key, query, hint}`.
+pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf> {
+    let distinct = parse(call)?;
+    let scope = Scope::Database(database.clone());
+    let mut reply = Reply::default();
+    reply.array("values", |values| {
+        let mut place = 0_u64;
+        distinct.request.distinct(&scope, distinct.collection, distinct.key, |value| {
+            values.value(&place.to_string(), value);
+            place += 1;
+        })
+    })?;
+    reply.finish()
+}
+
+/// The plan of a `distinct`.
+pub(super) fn explain(database: &Database, call: Call<'_>) -> Result<(Common, Explain)> {
+    let distinct = parse(call)?;
+    let query = distinct.request.parse_distinct(distinct.key)?;
+    let plan = Scope::Database(database.clone()).plan(distinct.collection, &query)?;
+    Ok((distinct.common, Explain::new(distinct.collection, plan)))
+}
+
+fn parse(mut call: Call<'_>) -> Result<Distinct<'_>> {
+    let collection = call.collection()?;
+    let fields = &mut call.fields;
+    let key = fields.string("key")?;
+    let filter = fields.object("query")?;
+    let collated = fields.object("collation")?;
+    let hint = hint::take(fields)?;
+    let common = Common::take(fields, Concerns::Read)?;
+    call.fields.finish()?;
+    let key = key.ok_or_else(|| missing("distinct", "key"))?;
+    collation::check(collated)?;
+
+    let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
+    request.hint = hint;
+    request.interrupt = common.interrupt.clone();
+    Ok(Distinct { collection, key, common, request })
+}

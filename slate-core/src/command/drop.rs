@@ -1,0 +1,24 @@
+use bson::RawDocumentBuf;
+
+use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
+use crate::{Database, Result, scope::Scope};
+
+/// `{drop: collection}`. One that is not there is no error.
+pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let collection = call.collection()?;
+    let common = Common::take(&mut call.fields, Concerns::Write)?;
+    call.fields.refuse(&["collectionUUID"])?;
+    call.fields.finish()?;
+    let dropped = Scope::Database(database.clone()).write(|writer| {
+        let indexes = writer.catalog().collection(collection).map(|there| there.indexes.len());
+        writer.drop_collection(collection)?;
+        Ok(indexes)
+    })?;
+    let mut reply = Reply::default();
+    if let Some(indexes) = dropped {
+        // The one on _id is counted.
+        reply.count("nIndexesWas", u64::try_from(indexes + 1).unwrap_or(u64::MAX));
+        reply.text("ns", &common.namespace(collection));
+    }
+    reply.finish()
+}

@@ -1,0 +1,78 @@
+use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    raw::{Kind, Value},
+};
+
+use super::{
+    call::Call, common::Common, concern::Concerns, fields::missing, list_indexes::no_collection, reply::Reply,
+};
+use crate::{Database, Error, ErrorKind, Result, catalog::CollectionInfo, scope::Scope};
+
+/// `{dropIndexes: collection, index: "*" | name | [name, …] | keys}`: all of them or none.
+pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let collection = call.collection()?;
+    let wanted = call.fields.value("index");
+    let common = Common::take(&mut call.fields, Concerns::Write)?;
+    call.fields.refuse(&["collectionUUID"])?;
+    call.fields.finish()?;
+    let wanted = wanted.ok_or_else(|| missing("dropIndexes", "index"))?;
+
+    let were = Scope::Database(database.clone()).write(|writer| {
+        let there = writer.catalog().collection(collection).cloned();
+        let there = there.ok_or_else(|| no_collection(&common.namespace(collection)))?;
+        for name in names(&there, wanted)? {
+            writer.drop_index(collection, &name)?;
+        }
+        Ok(there.indexes.len() + 1)
+    })?;
+    let mut reply = Reply::default();
+    reply.count("nIndexesWas", u64::try_from(were).unwrap_or(u64::MAX));
+    if wanted.as_str() == Some("*") {
+        reply.text("msg", "non-_id indexes dropped for collection");
+    }
+    reply.finish()
+}
+
+/// The names of the indexes that are wanted; each is there.
+fn names(collection: &CollectionInfo, wanted: Value<'_>) -> Result<Vec<String>> {
+    let named = |name: &str| match collection.index(name) {
+        Some(_) => Ok(name.to_owned()),
+        None if name == "_id_" => Err(on_id()),
+        None => {
+            Err(Error::new(ErrorKind::NotFound, Code::INDEX_NOT_FOUND, format!("index not found with name [{name}]")))
+        }
+    };
+    let mistyped = || {
+        let message = "indexes are dropped by name, by a list of names, or by keys";
+        Error::invalid(Code::TYPE_MISMATCH, message).at("index")
+    };
+    match wanted.kind() {
+        Kind::String if wanted.as_str() == Some("*") => {
+            Ok(collection.indexes.iter().map(|index| index.name.to_string()).collect())
+        }
+        Kind::String => Ok(vec![named(wanted.as_str().unwrap_or_default())?]),
+        Kind::Array => {
+            let names = wanted.as_array().into_iter().flat_map(|names| names.values());
+            names.map(|name| named(name.as_str().ok_or_else(mistyped)?)).collect()
+        }
+        Kind::Document => {
+            let keys = wanted.bytes();
+            let found = collection.indexes.iter().find(|index| index.keys.as_bytes() == keys);
+            match found {
+                Some(index) => Ok(vec![index.name.to_string()]),
+                None if keys == bson::rawdoc! { "_id": 1 }.as_bytes() => Err(on_id()),
+                None => Err(Error::new(
+                    ErrorKind::NotFound,
+                    Code::INDEX_NOT_FOUND,
+                    format!("can't find index with key: {wanted:?}"),
+                )),
+            }
+        }
+        _ => Err(mistyped()),
+    }
+}
+
+fn on_id() -> Error {
+    Error::invalid(Code::INVALID_OPTIONS, "cannot drop _id index")
+}

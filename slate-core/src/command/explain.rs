@@ -1,0 +1,42 @@
+use bson::RawDocumentBuf;
+use slate_query::{Code, raw::OwnedValue};
+
+use super::{call::Call, common::Common, concern::Concerns, count, distinct, find, reply::Reply};
+use crate::{Database, Error, Result};
+
+/// `{explain: {find | count | distinct: …}, verbosity: "queryPlanner"}`: the plan, without running it.
+pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let command = call.target.as_document().ok_or_else(|| {
+        Error::invalid(Code::TYPE_MISMATCH, "what is to be explained is not a command's document").at("explain")
+    })?;
+    let verbosity = call.fields.string("verbosity")?;
+    Common::take(&mut call.fields, Concerns::Neither)?;
+    call.fields.finish()?;
+    match verbosity {
+        None | Some("queryPlanner") => {}
+        Some(verbosity @ ("executionStats" | "allPlansExecution")) => {
+            return Err(Error::unsupported_by_name(verbosity).at("verbosity"));
+        }
+        Some(verbosity) => {
+            let message =
+                format!("Enumeration value '{verbosity}' for field 'explain.verbosity' is not a valid value.");
+            return Err(Error::invalid(Code::BAD_VALUE, message).at("verbosity"));
+        }
+    }
+    let inner = Call::read(command)?;
+    let (name, collection) = (inner.name, inner.target.as_str().unwrap_or_default().to_owned());
+    let (common, explain) = match name {
+        "find" => find::explain(database, inner)?,
+        "count" => count::explain(database, inner)?,
+        "distinct" => distinct::explain(database, inner)?,
+        other => return Err(Error::unsupported_by_name(&format!("explain of {other}")).at("explain")),
+    };
+    let mut reply = Reply::default();
+    reply.nest("queryPlanner", |planner| {
+        planner.text("namespace", &common.namespace(&collection));
+        planner.value("winningPlan", OwnedValue::from(bson::Bson::Document(explain.to_document())).as_value());
+        planner.count("candidates", u64::try_from(explain.candidates()).unwrap_or(u64::MAX));
+    });
+    reply.document("command", command);
+    reply.finish()
+}

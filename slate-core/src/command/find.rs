@@ -1,0 +1,123 @@
+use bson::RawDocumentBuf;
+use slate_query::{Code, raw::Doc};
+
+use super::{
+    call::Call,
+    collation,
+    common::Common,
+    concern::Concerns,
+    fields::{Fields, owned},
+    hint,
+    reply::Reply,
+};
+use crate::{Database, Error, Explain, Result, request::Request, scope::Scope};
+
+/// How many documents MongoDB puts into a first batch whose size is not given.
+const FIRST_BATCH: u64 = 101;
+
+/// A parsed `find`.
+struct Find<'c> {
+    collection: &'c str,
+    common: Common,
+    request: Request,
+}
+
+/// `{find: collection, filter, projection, sort, hint, skip, limit, …}`.
+pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf> {
+    let find = parse(call)?;
+    let query = find.request.parse_find()?;
+    let mut rows = Scope::Database(database.clone()).find(find.collection, &query, &find.request.interrupt)?;
+    let mut reply = Reply::default();
+    reply.cursor(&find.common.namespace(find.collection), |batch, name| {
+        let more = rows.advance()?;
+        if let Some(row) = rows.current().filter(|_| more) {
+            batch.document(name, Doc::new(row));
+        }
+        Ok(more)
+    })?;
+    reply.finish()
+}
+
+/// The plan of a `find`.
+pub(super) fn explain(database: &Database, call: Call<'_>) -> Result<(Common, Explain)> {
+    let find = parse(call)?;
+    let query = find.request.parse_find()?;
+    let plan = Scope::Database(database.clone()).plan(find.collection, &query)?;
+    Ok((find.common, Explain::new(find.collection, plan)))
+}
+
+fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
+    let collection = call.collection()?;
+    let fields = &mut call.fields;
+    let filter = fields.object_not_null("filter")?;
+    let projection = fields.object_not_null("projection")?;
+    let sort = fields.object_not_null("sort")?;
+    let collated = fields.object_not_null("collation")?;
+    let hint = hint::take(fields)?;
+    let skip = fields.size("skip")?;
+    let limit = fields.size("limit")?;
+    let batch = fields.size("batchSize")?;
+    let single = fields.boolean("singleBatch")?.unwrap_or_default();
+    for name in ["allowDiskUse", "noCursorTimeout", "allowPartialResults", "oplogReplay", "readOnce"] {
+        fields.boolean(name)?;
+    }
+    not_tailable(fields)?;
+    let variables = fields.object("let")?;
+    let refused = refused(fields)?;
+    let common = Common::take(fields, Concerns::Read)?;
+    call.fields.finish()?;
+    collation::check(collated)?;
+    if let Some(name) = refused.or(variables.filter(|variables| !variables.is_empty()).map(|_| "let")) {
+        return Err(Error::unsupported_by_name(name).at(name));
+    }
+
+    let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
+    if let Some(sort) = sort {
+        request.sort(owned(sort)?);
+    }
+    if let Some(projection) = projection.filter(|projection| !projection.is_empty()) {
+        request.project(owned(projection)?);
+    }
+    request.hint = hint;
+    request.skip = skip.unwrap_or_default();
+    request.limit = limit.filter(|&limit| limit > 0);
+    if single {
+        let batch = batch.unwrap_or(FIRST_BATCH);
+        request.limit = Some(request.limit.map_or(batch, |limit| limit.min(batch)));
+    }
+    request.interrupt = common.interrupt.clone();
+    Ok(Find { collection, common, request })
+}
+
+/// There are no capped collections, which alone have tailable cursors.
+fn not_tailable(fields: &mut Fields<'_>) -> Result<()> {
+    let tailable = fields.boolean("tailable")?.unwrap_or_default();
+    let awaits = fields.boolean("awaitData")?.unwrap_or_default();
+    match (tailable, awaits) {
+        (true, _) => {
+            let message = "tailable cursor requested on non capped collection";
+            Err(Error::invalid(Code::BAD_VALUE, message).at("tailable"))
+        }
+        (false, true) => {
+            let message = "Cannot set 'awaitData' without also setting 'tailable'";
+            Err(Error::invalid(Code::FAILED_TO_PARSE, message).at("awaitData"))
+        }
+        (false, false) => Ok(()),
+    }
+}
+
+/// Takes the arguments that are valid and not offered; the name of one that asks for something.
+fn refused(fields: &mut Fields<'_>) -> Result<Option<&'static str>> {
+    let mut refused = None;
+    for name in ["returnKey", "showRecordId", "$_requestResumeToken"] {
+        if fields.boolean(name)?.unwrap_or_default() {
+            refused.get_or_insert(name);
+        }
+    }
+    for name in ["min", "max", "$_resumeAfter"] {
+        if fields.object_not_null(name)?.is_some_and(|bounds| !bounds.is_empty()) {
+            refused.get_or_insert(name);
+        }
+    }
+    Ok(refused)
+}

@@ -1,0 +1,151 @@
+use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    raw::{Doc, Value},
+};
+
+use super::{
+    call::Call,
+    collation,
+    common::Common,
+    concern::Concerns,
+    fields::{Fields, owned},
+    hint,
+    reply::Reply,
+    statements::refuse_variables,
+    update::modification,
+};
+use crate::{
+    Database, Error, Result, ReturnDocument,
+    find_one_and::{delete_one, update_one},
+    request::Request,
+    scope::Scope,
+    update::Change,
+    write::{IfNone, UpdateKind},
+};
+
+/// What is done with the document that was found.
+enum Modification {
+    Remove,
+    Update(Change, ReturnDocument),
+}
+
+/// `{findAndModify: collection, query, sort, fields, remove | update, new, upsert, arrayFilters, hint}`.
+pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let collection = call.collection()?;
+    let fields = &mut call.fields;
+    let filter = fields.object("query")?;
+    let projection = fields.object("fields")?;
+    let sort = fields.object("sort")?;
+    let hint = hint::take(fields)?;
+    let collated = fields.object("collation")?;
+    let variables = fields.object("let")?;
+    let modification = take_modification(fields)?;
+    fields.truth("bypassDocumentValidation")?;
+    fields.integer("stmtId")?;
+    fields.refuse(&["encryptionInformation", "sampleId", "isTimeseriesNamespace"])?;
+    let common = Common::take(fields, Concerns::Write)?;
+    call.fields.finish()?;
+    let modification = modification.check()?;
+    collation::check(collated)?;
+    refuse_variables(variables)?;
+
+    let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
+    if let Some(sort) = sort {
+        request.sort(owned(sort)?);
+    }
+    if let Some(projection) = projection.filter(|projection| !projection.is_empty()) {
+        request.project(owned(projection)?);
+    }
+    request.hint = hint;
+    request.interrupt = common.interrupt;
+    let scope = Scope::Database(database.clone());
+    match modification {
+        Modification::Remove => remove(&scope, collection, &request),
+        Modification::Update(change, returns) => update(&scope, collection, &request, &change, returns),
+    }
+}
+
+fn remove(scope: &Scope, collection: &str, request: &Request) -> Result<RawDocumentBuf> {
+    let document = delete_one(scope, collection, request)?;
+    let mut reply = Reply::default();
+    reply.nest("lastErrorObject", |last| last.int("n", i32::from(document.is_some())));
+    tell_value(document.as_deref(), &mut reply);
+    reply.finish()
+}
+
+fn update(
+    scope: &Scope,
+    collection: &str,
+    request: &Request,
+    change: &Change,
+    returns: ReturnDocument,
+) -> Result<RawDocumentBuf> {
+    let (outcome, document) = update_one(scope, collection, request, change, returns)?;
+    let mut reply = Reply::default();
+    reply.nest("lastErrorObject", |last| {
+        let existing = outcome.matched > 0;
+        last.int("n", i32::from(existing || outcome.upserted.is_some()));
+        last.boolean("updatedExisting", existing);
+        if let Some(id) = &outcome.upserted {
+            last.value("upserted", id.as_value());
+        }
+    });
+    tell_value(document.as_deref(), &mut reply);
+    reply.finish()
+}
+
+fn tell_value(document: Option<&[u8]>, reply: &mut Reply) {
+    match document {
+        Some(document) => reply.document("value", Doc::new(document)),
+        None => reply.value("value", Value::NULL),
+    }
+}
+
+/// The fields that say what is to be done, each valid; whether they go together is not checked yet.
+struct Wanted<'c> {
+    remove: bool,
+    update: Option<Value<'c>>,
+    upsert: bool,
+    new: bool,
+    array_filters: Option<Vec<RawDocumentBuf>>,
+}
+
+fn take_modification<'c>(fields: &mut Fields<'c>) -> Result<Wanted<'c>> {
+    Ok(Wanted {
+        remove: fields.truth("remove")?.unwrap_or_default(),
+        update: fields.any("update").map(modification).transpose()?,
+        upsert: fields.truth("upsert")?.unwrap_or_default(),
+        new: fields.truth("new")?.unwrap_or_default(),
+        array_filters: fields.owned_objects("arrayFilters")?,
+    })
+}
+
+impl Wanted<'_> {
+    fn check(self) -> Result<Modification> {
+        let fault = match (&self.update, self.remove) {
+            (None, false) => "Either an update or remove=true must be specified",
+            (Some(_), true) => "Cannot specify both an update and remove=true",
+            (None, true) if self.upsert => "Cannot specify both upsert=true and remove=true",
+            (None, true) if self.new => {
+                "Cannot specify both new=true and remove=true; 'remove' always returns the deleted document"
+            }
+            (None, true) if self.array_filters.is_some() => "Cannot specify arrayFilters and remove=true",
+            (None, true) => return Ok(Modification::Remove),
+            (Some(update), false) if update.as_array().is_some() && self.array_filters.is_some() => {
+                "Cannot specify arrayFilters and a pipeline update"
+            }
+            (Some(update), false) => {
+                let change = Change {
+                    update: Value::to_owned(*update),
+                    array_filters: self.array_filters.unwrap_or_default(),
+                    if_none: if self.upsert { IfNone::Upsert } else { IfNone::Nothing },
+                    kind: UpdateKind::Either,
+                };
+                let returns = if self.new { ReturnDocument::After } else { ReturnDocument::Before };
+                return Ok(Modification::Update(change, returns));
+            }
+        };
+        Err(Error::invalid(Code::FAILED_TO_PARSE, fault))
+    }
+}

@@ -1,0 +1,41 @@
+use bson::RawDocumentBuf;
+use slate_query::raw::Doc;
+
+use super::{
+    call::Call,
+    common::Common,
+    concern::Concerns,
+    fields::owned,
+    reply::Reply,
+    statements::{self, Order, WriteErrors},
+};
+use crate::{Database, Result, scope::Scope, write::InsertMode};
+
+/// `{insert: collection, documents: […], ordered}`: one transaction.
+pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let collection = call.collection()?;
+    let fields = &mut call.fields;
+    let documents = fields.objects("documents")?;
+    let order = Order::take(fields)?;
+    statements::take_idle(fields)?;
+    let common = Common::take(fields, Concerns::Write)?;
+    call.fields.finish()?;
+    let documents = statements::required(documents, "insert", "documents")?;
+    // Each is checked where it is made ready to be stored.
+    let documents: Vec<RawDocumentBuf> = documents.into_iter().map(|doc: Doc<'_>| owned(doc)).collect::<Result<_>>()?;
+
+    let mode = match order {
+        Order::Ordered => InsertMode::Ordered,
+        Order::Unordered => InsertMode::Unordered,
+    };
+    let outcome = Scope::Database(database.clone())
+        .write(|writer| writer.insert(collection, &documents, mode, &common.interrupt))?;
+    let mut errors = WriteErrors::default();
+    for (place, error) in outcome.refused {
+        errors.note(place, error);
+    }
+    let mut reply = Reply::default();
+    reply.count("n", u64::try_from(outcome.ids.len()).unwrap_or(u64::MAX));
+    errors.tell(&mut reply);
+    reply.finish()
+}

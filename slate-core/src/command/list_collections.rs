@@ -1,0 +1,40 @@
+use bson::{RawDocumentBuf, rawdoc};
+use slate_query::{filter::Filter, raw::Doc};
+
+use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
+use crate::{Database, Result, scope::Scope};
+
+/// `{listCollections: 1, filter, nameOnly}`.
+pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let fields = &mut call.fields;
+    let filter = fields.object("filter")?;
+    let name_only = fields.truth("nameOnly")?.unwrap_or_default();
+    fields.truth("authorizedCollections")?;
+    fields.object("cursor")?;
+    let common = Common::take(fields, Concerns::Neither)?;
+    call.fields.finish()?;
+    let filter = filter.map(Filter::parse).transpose()?;
+
+    let catalog = Scope::Database(database.clone()).catalog()?;
+    let described = catalog.collections().map(|collection| {
+        let mut document = rawdoc! { "name": &*collection.name, "type": "collection" };
+        if !name_only {
+            let id_index = rawdoc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
+            document.append(bson::cstr!("options"), RawDocumentBuf::new());
+            document.append(bson::cstr!("info"), rawdoc! { "readOnly": false });
+            document.append(bson::cstr!("idIndex"), id_index);
+        }
+        document
+    });
+    let mut listed =
+        described.filter(|document| filter.as_ref().is_none_or(|filter| filter.matches(Doc::from(document))));
+    let mut reply = Reply::default();
+    reply.cursor(&common.namespace("$cmd.listCollections"), |batch, name| {
+        let next = listed.next();
+        if let Some(document) = &next {
+            batch.document(name, Doc::from(document));
+        }
+        Ok(next.is_some())
+    })?;
+    reply.finish()
+}

@@ -1,0 +1,45 @@
+use bson::{RawDocumentBuf, cstr, rawdoc};
+use slate_query::{Code, raw::Doc};
+
+use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
+use crate::{Database, Error, ErrorKind, Result, catalog::IndexInfo, scope::Scope};
+
+/// `{listIndexes: collection}`: the one on `_id`, and the others in the order in which they were declared.
+pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let collection = call.collection()?;
+    call.fields.object("cursor")?;
+    let common = Common::take(&mut call.fields, Concerns::Neither)?;
+    call.fields.finish()?;
+
+    let catalog = Scope::Database(database.clone()).catalog()?;
+    let there = catalog.collection(collection).ok_or_else(|| no_collection(&common.namespace(collection)))?;
+    let id_index = rawdoc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
+    let mut listed = std::iter::once(id_index).chain(there.indexes.iter().map(|index| describe(index)));
+    let mut reply = Reply::default();
+    reply.cursor(&common.namespace(collection), |batch, name| {
+        let next = listed.next();
+        if let Some(document) = &next {
+            batch.document(name, Doc::from(document));
+        }
+        Ok(next.is_some())
+    })?;
+    reply.finish()
+}
+
+fn describe(index: &IndexInfo) -> RawDocumentBuf {
+    let mut document = rawdoc! { "v": 2, "key": index.keys.clone(), "name": &*index.name };
+    for (name, flag) in [(cstr!("unique"), index.unique), (cstr!("sparse"), index.sparse)] {
+        if flag {
+            document.append(name, true);
+        }
+    }
+    if let Some(partial) = &index.partial {
+        document.append(cstr!("partialFilterExpression"), partial.document.clone());
+    }
+    document
+}
+
+/// `NamespaceNotFound` (26).
+pub(super) fn no_collection(namespace: &str) -> Error {
+    Error::new(ErrorKind::NotFound, Code::NAMESPACE_NOT_FOUND, format!("ns does not exist: {namespace}"))
+}

@@ -1,0 +1,11 @@
+use bson::RawDocumentBuf;
+
+use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
+use crate::{Database, Result};
+
+/// `{ping: 1}`: answers.
+pub(super) fn run(_: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    Common::take(&mut call.fields, Concerns::Neither)?;
+    call.fields.finish()?;
+    Reply::default().finish()
+}

@@ -1,0 +1,90 @@
+use bson::RawDocumentBuf;
+use slate_query::raw::{Doc, Kind, Value, Writer};
+
+use crate::{Error, Result};
+
+/// A reply in the making.
+#[derive(Debug, Default)]
+pub(super) struct Reply(Writer);
+
+impl Reply {
+    pub(super) fn value(&mut self, name: &str, value: Value<'_>) {
+        self.0.append(name.as_bytes(), value);
+    }
+
+    pub(super) fn document(&mut self, name: &str, doc: Doc<'_>) {
+        self.value(name, Value::new(Kind::Document, doc.bytes()));
+    }
+
+    pub(super) fn boolean(&mut self, name: &str, truth: bool) {
+        self.value(name, Value::new(Kind::Boolean, &[u8::from(truth)]));
+    }
+
+    pub(super) fn text(&mut self, name: &str, text: &str) {
+        // A document's length is an int32, so that no longer text can stand in one.
+        let length = i32::try_from(text.len() + 1).unwrap_or(i32::MAX);
+        let bytes = [&length.to_le_bytes(), text.as_bytes(), &[0]].concat();
+        self.value(name, Value::new(Kind::String, &bytes));
+    }
+
+    pub(super) fn int(&mut self, name: &str, int: i32) {
+        self.value(name, Value::new(Kind::Int32, &int.to_le_bytes()));
+    }
+
+    /// A count: an int32 where it fits, else an int64.
+    pub(super) fn count(&mut self, name: &str, count: u64) {
+        match i32::try_from(count) {
+            Ok(int) => self.int(name, int),
+            Err(_) => {
+                let long = i64::try_from(count).unwrap_or(i64::MAX);
+                self.value(name, Value::new(Kind::Int64, &long.to_le_bytes()));
+            }
+        }
+    }
+
+    /// A nested document, filled by `fill`.
+    pub(super) fn nest<R>(&mut self, name: &str, fill: impl FnOnce(&mut Self) -> R) -> R {
+        self.0.open_document(name.as_bytes());
+        let result = fill(self);
+        self.0.close();
+        result
+    }
+
+    /// A nested array, filled by `fill`, which names the elements by their places.
+    pub(super) fn array<R>(&mut self, name: &str, fill: impl FnOnce(&mut Self) -> R) -> R {
+        self.0.open_array(name.as_bytes());
+        let result = fill(self);
+        self.0.close();
+        result
+    }
+
+    /// A cursor that is exhausted by its first batch. `next` appends the document of the given name, and tells whether
+    /// there was one.
+    pub(super) fn cursor(
+        &mut self,
+        namespace: &str,
+        mut next: impl FnMut(&mut Self, &str) -> Result<bool>,
+    ) -> Result<()> {
+        self.nest("cursor", |cursor| {
+            cursor.array("firstBatch", |batch| -> Result<()> {
+                let mut place = 0_u64;
+                while next(batch, &place.to_string())? {
+                    place += 1;
+                }
+                Ok(())
+            })?;
+            cursor.value("id", Value::new(Kind::Int64, &0_i64.to_le_bytes()));
+            cursor.text("ns", namespace);
+            Ok(())
+        })
+    }
+
+    /// The reply of a command that succeeded.
+    ///
+    /// # Errors
+    /// A reply that is longer than a document can be.
+    pub(super) fn finish(mut self) -> Result<RawDocumentBuf> {
+        self.value("ok", Value::new(Kind::Double, &1.0_f64.to_le_bytes()));
+        RawDocumentBuf::from_bytes(self.0.finish()).map_err(Error::conversion)
+    }
+}

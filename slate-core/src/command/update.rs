@@ -1,0 +1,161 @@
+use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    raw::{Doc, Kind, OwnedValue, Value, validate},
+};
+
+use super::{
+    call::Call,
+    collation,
+    common::Common,
+    concern::Concerns,
+    fields::{Fields, missing, owned},
+    hint,
+    reply::Reply,
+    statements::{self, Order, WriteErrors},
+};
+use crate::{
+    Database, Error, Result,
+    exec::Target,
+    interrupt::Interrupt,
+    plan::Hint,
+    request::Request,
+    scope::Scope,
+    update::Change,
+    write::{IfNone, UpdateKind, UpdateOutcome},
+};
+
+/// One of the statements of an `update`.
+struct Statement<'c> {
+    filter: Doc<'c>,
+    update: Value<'c>,
+    constants: Option<Doc<'c>>,
+    array_filters: Vec<RawDocumentBuf>,
+    target: Target,
+    if_none: IfNone,
+    sort: Option<Doc<'c>>,
+    hint: Option<Hint>,
+    collation: Option<Doc<'c>>,
+}
+
+/// `{update: collection, updates: [{q, u, multi, upsert, arrayFilters, hint, sort}, …], ordered}`: each statement is a
+/// transaction of its own.
+pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let collection = call.collection()?;
+    let fields = &mut call.fields;
+    let updates = match fields.objects("updates")? {
+        Some(updates) => Some(updates.into_iter().map(Statement::parse).collect::<Result<Vec<_>>>()?),
+        None => None,
+    };
+    let variables = fields.object("let")?;
+    let order = Order::take(fields)?;
+    statements::take_idle(fields)?;
+    let common = Common::take(fields, Concerns::Write)?;
+    call.fields.finish()?;
+    let updates = statements::required(updates, "update", "updates")?;
+    statements::refuse_variables(variables)?;
+
+    let scope = Scope::Database(database.clone());
+    let (mut matched, mut modified, mut upserted) = (0_u64, 0_u64, Vec::new());
+    let errors = WriteErrors::run(&updates, order, |place, statement| {
+        let outcome = statement.run(&scope, collection, &common.interrupt)?;
+        matched += outcome.matched;
+        modified += outcome.modified;
+        if let Some(id) = outcome.upserted {
+            matched += 1;
+            upserted.push((place, id));
+        }
+        Ok(())
+    })?;
+    let mut reply = Reply::default();
+    reply.count("n", matched);
+    tell_upserted(&upserted, &mut reply);
+    reply.count("nModified", modified);
+    errors.tell(&mut reply);
+    reply.finish()
+}
+
+fn tell_upserted(upserted: &[(usize, OwnedValue)], reply: &mut Reply) {
+    if upserted.is_empty() {
+        return;
+    }
+    reply.array("upserted", |all| {
+        for (nth, (place, id)) in upserted.iter().enumerate() {
+            all.nest(&nth.to_string(), |one| {
+                one.count("index", u64::try_from(*place).unwrap_or(u64::MAX));
+                one.value("_id", id.as_value());
+            });
+        }
+    });
+}
+
+impl<'c> Statement<'c> {
+    fn parse(statement: Doc<'c>) -> Result<Self> {
+        let mut fields = Fields::read("update.updates", statement)?;
+        let filter = fields.object("q")?;
+        let update = fields.any("u").map(modification).transpose()?;
+        let constants = fields.object("c")?;
+        let array_filters = fields.owned_objects("arrayFilters")?.unwrap_or_default();
+        let hint = hint::take(&mut fields)?;
+        let multi = fields.boolean("multi")?.unwrap_or_default();
+        let upsert = fields.boolean("upsert")?.unwrap_or_default();
+        let collation = fields.object("collation")?;
+        let sort = fields.object("sort")?;
+        fields.refuse(&["upsertSupplied", "sampleId"])?;
+        fields.finish()?;
+        Ok(Self {
+            filter: filter.ok_or_else(|| missing("update.updates", "q"))?,
+            update: update.ok_or_else(|| missing("update.updates", "u"))?,
+            constants,
+            array_filters,
+            target: if multi { Target::All } else { Target::One },
+            if_none: if upsert { IfNone::Upsert } else { IfNone::Nothing },
+            sort,
+            hint,
+            collation,
+        })
+    }
+
+    fn run(&self, scope: &Scope, collection: &str, interrupt: &Interrupt) -> Result<UpdateOutcome> {
+        collation::check(self.collation)?;
+        if self.constants.is_some() && self.update.kind() != Kind::Array {
+            let message = "Constant values may only be specified for pipeline updates";
+            return Err(Error::invalid(Code(51198), message).at("c"));
+        }
+        if self.sort.is_some_and(|sort| !sort.is_empty()) && self.target == Target::All {
+            let message = "Cannot specify sort with multi=true";
+            return Err(Error::invalid(Code::FAILED_TO_PARSE, message).at("sort"));
+        }
+        let mut request = Request::new(owned(self.filter)?);
+        if let Some(sort) = self.sort {
+            request.sort(owned(sort)?);
+        }
+        request.hint = self.hint.clone();
+        request.interrupt = interrupt.clone();
+        let change = Change {
+            update: self.update.to_owned(),
+            array_filters: self.array_filters.clone(),
+            if_none: self.if_none,
+            kind: UpdateKind::Either,
+        };
+        let update = change.parse(&request, self.target)?;
+        scope.write(|writer| writer.update(collection, &update, interrupt))
+    }
+}
+
+/// What may stand as an update.
+///
+/// # Errors
+/// `FailedToParse` (9) for what is neither a document nor an array.
+pub(super) fn modification(update: Value<'_>) -> Result<Value<'_>> {
+    match update.as_container() {
+        Some(container) => {
+            validate(container.bytes())?;
+            Ok(update)
+        }
+        None => {
+            let message = "Update argument must be either an object or an array";
+            Err(Error::invalid(Code::FAILED_TO_PARSE, message).at("u"))
+        }
+    }
+}

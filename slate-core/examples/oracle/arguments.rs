@@ -1,0 +1,58 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use lexopt::{Arg, Parser};
+
+use super::bench::Backend;
+
+pub(crate) const USAGE: &str = "\
+Runs semantic cases against Slate.
+
+usage: oracle [--backend memory|redb|all] [--indexed] FILE…
+
+  FILE       cases, a JSON object a line, plain or compressed by gzip
+  --backend  the store to run on (default: memory)
+  --indexed  run each case with indexes on the paths that it names, each forced in turn
+
+Ends with a line `passed P failed F unsupported U`; exit code 1 where a case failed, 2 where the call is wrong.";
+
+#[derive(Debug)]
+pub(crate) struct Arguments {
+    pub(crate) backends: Vec<Backend>,
+    pub(crate) indexes: Indexes,
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Which indexes cases are run with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Indexes {
+    TheirOwn,
+    Forced,
+}
+
+/// Reads the command line; `None` where help is asked for.
+pub(crate) fn parse() -> Result<Option<Arguments>, lexopt::Error> {
+    let mut arguments = Arguments { backends: vec![Backend::Memory], indexes: Indexes::TheirOwn, files: Vec::new() };
+    let mut parser = Parser::from_env();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Long("backend") => {
+                arguments.backends = match parser.value()?.to_str() {
+                    Some("memory") => vec![Backend::Memory],
+                    Some("redb") => vec![Backend::Redb],
+                    Some("all") => Backend::ALL.to_vec(),
+                    _ => return Err("no such backend: there are memory, redb and all".into()),
+                }
+            }
+            Arg::Long("indexed") => arguments.indexes = Indexes::Forced,
+            Arg::Short('h') | Arg::Long("help") => return Ok(None),
+            Arg::Value(file) => arguments.files.push(file.into()),
+            Arg::Short(_) | Arg::Long(_) => return Err(argument.unexpected()),
+        }
+    }
+    if arguments.files.is_empty() {
+        return Err("no file of cases is named".into());
+    }
+    Ok(Some(arguments))
+}

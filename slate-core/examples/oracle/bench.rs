@@ -1,0 +1,114 @@
+//! The database that cases run against: emptied before each.
+
+use bson::{Bson, Document, RawDocumentBuf, doc};
+use slate_core::{Database, Durability, Error};
+use tempfile::TempDir;
+
+/// A store, by the name that the command line gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backend {
+    Memory,
+    Redb,
+}
+
+impl Backend {
+    pub(crate) const ALL: [Self; 2] = [Self::Memory, Self::Redb];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Redb => "redb",
+        }
+    }
+}
+
+pub(crate) struct Bench {
+    database: Database,
+    _folder: TempDir,
+}
+
+/// A command's refusal.
+#[derive(Clone, Debug)]
+pub(crate) struct Refused {
+    pub(crate) code: i32,
+    pub(crate) message: String,
+    /// The name of what Slate does not offer, where that is the reason.
+    pub(crate) unsupported: Option<String>,
+}
+
+impl Bench {
+    pub(crate) fn open(backend: Backend) -> Result<Self, Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let url = match backend {
+            Backend::Memory => "memory:".to_owned(),
+            Backend::Redb => format!("redb:{}", folder.path().join("oracle.slate").display()),
+        };
+        // Nothing here has to outlive a crash.
+        let database = Database::builder(&url).durability(Durability::Deferred).open()?;
+        Ok(Self { database, _folder: folder })
+    }
+
+    /// Drops every collection.
+    pub(crate) fn empty(&self) -> Result<(), Refused> {
+        for name in self.database.collection_names().map_err(Refused::from)? {
+            self.command(&doc! { "drop": name })?;
+        }
+        Ok(())
+    }
+
+    /// Runs a command. The refusal of a single statement, which a reply holds, is a refusal.
+    pub(crate) fn command(&self, command: &Document) -> Result<Document, Refused> {
+        let unsendable = |error: bson::error::Error| Refused { code: 0, message: error.to_string(), unsupported: None };
+        let command = RawDocumentBuf::try_from(command).map_err(unsendable)?;
+        let reply = self.database.command(&command).map_err(Refused::from)?;
+        let reply = Document::try_from(reply.as_ref()).map_err(unsendable)?;
+        match reply.get_array("writeErrors").ok().and_then(|errors| errors.first()?.as_document()) {
+            Some(error) => Err(Refused::from_write_error(error)),
+            None => Ok(reply),
+        }
+    }
+
+    /// Runs a command that answers with a cursor, and reads it to its end.
+    pub(crate) fn rows(&self, collection: &str, command: &Document) -> Result<Vec<Bson>, Refused> {
+        let mut reply = self.command(command)?;
+        let mut rows = Vec::new();
+        loop {
+            let cursor = reply.get_document("cursor").cloned().unwrap_or_default();
+            let batch = cursor.get_array("firstBatch").or_else(|_| cursor.get_array("nextBatch"));
+            rows.extend(batch.into_iter().flatten().cloned());
+            match cursor.get_i64("id") {
+                Err(_) | Ok(0) => return Ok(rows),
+                Ok(id) => reply = self.command(&doc! { "getMore": id, "collection": collection })?,
+            }
+        }
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        let unsupported = error.unsupported().map(str::to_owned).or_else(|| unsupported_pattern(&error));
+        Self { code: error.code(), message: error.to_string(), unsupported }
+    }
+}
+
+/// What a regular expression asks for and Slate does not offer: refused by MongoDB's code for a wrong expression.
+fn unsupported_pattern(error: &Error) -> Option<String> {
+    let name = error.message().strip_prefix("Regular expression is invalid: ")?.strip_suffix(" is not supported")?;
+    (error.code() == INVALID_PATTERN).then(|| name.to_owned())
+}
+
+impl Refused {
+    fn from_write_error(error: &Document) -> Self {
+        let code = error.get_i32("code").unwrap_or_default();
+        let message = error.get_str("errmsg").unwrap_or_default().to_owned();
+        // A write error has no field for the name; the sentence begins with it.
+        let unsupported = message.split_once(" is not supported").map(|(name, _)| name.to_owned());
+        Self { code, message, unsupported: unsupported.filter(|_| code == NOT_IMPLEMENTED) }
+    }
+}
+
+/// MongoDB's code for a regular expression that cannot be compiled.
+const INVALID_PATTERN: i32 = 51091;
+
+/// MongoDB's code for what a server does not offer.
+const NOT_IMPLEMENTED: i32 = 238;

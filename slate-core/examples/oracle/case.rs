@@ -1,0 +1,176 @@
+//! A semantic case: documents, a command, and what the command must do.
+
+use bson::{Bson, Document};
+
+use crate::extjson::{self, Regexes, Unreadable};
+
+#[derive(Debug)]
+pub(crate) struct Case {
+    pub(crate) id: String,
+    pub(crate) area: String,
+    /// The collection that the command is about.
+    pub(crate) collection: String,
+    /// What lies in which collection before; a collection that is not named was never created.
+    pub(crate) collections: Vec<(String, Vec<Bson>)>,
+    pub(crate) indexes: Vec<Index>,
+    pub(crate) operation: String,
+    /// The rest of the case: the command's arguments are read from it as they are, ill-typed ones too.
+    pub(crate) fields: Document,
+    pub(crate) expected: Expected,
+    pub(crate) rules: Rules,
+    /// The write may be refused; only what lies in the collection afterwards is known.
+    pub(crate) may_be_refused: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub(crate) collection: String,
+    pub(crate) keys: Document,
+    pub(crate) options: Document,
+}
+
+#[derive(Debug)]
+pub(crate) enum Expected {
+    /// Documents or values, of the command or of the find that follows a write; and a part of a write's reply.
+    Answer { values: Option<Vec<Bson>>, reply: Option<Document> },
+    /// The code of the refusal.
+    Refusal(i32),
+}
+
+/// How answers are compared.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub(crate) values: Order,
+    /// The order of the fields within documents.
+    pub(crate) fields: Order,
+    pub(crate) numbers: Precision,
+    /// Fields that hold arrays whose elements come in any order.
+    pub(crate) unordered: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Matters,
+    Free,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Precision {
+    Exact,
+    /// To 1e-9, relatively.
+    Approximate,
+}
+
+impl Case {
+    pub(crate) fn parse(line: &[u8]) -> Result<Self, Unreadable> {
+        let fields = extjson::document(line, Regexes::Operators)?;
+        let text = |name: &str| fields.get_str(name).map(str::to_owned).map_err(|_| Unreadable::new(name));
+        let collection = fields.get_str("collection").unwrap_or("c").to_owned();
+        let mut collections = Vec::new();
+        if !is_true(&fields, "collection_missing") {
+            collections.push((collection.clone(), latest(array(&fields, "docs").unwrap_or_default())));
+        }
+        if let Ok(others) = fields.get_document("other_collections") {
+            collections.extend(others.keys().map(|name| (name.clone(), array(others, name).unwrap_or_default())));
+        }
+        let expected = match fields.get("expected_error").and_then(as_i32) {
+            Some(code) => Expected::Refusal(code),
+            None => {
+                let reply = fields.get_document("expected_reply").cloned().ok();
+                Expected::Answer { values: array(&fields, "expected"), reply }
+            }
+        };
+        let indexes = array(&fields, "indexes").unwrap_or_default();
+        Ok(Self {
+            id: text("id")?,
+            area: text("area")?,
+            operation: text("op")?,
+            indexes: indexes.iter().filter_map(|index| Index::parse(index.as_document()?, &collection)).collect(),
+            rules: Rules::parse(&fields),
+            may_be_refused: is_true(&fields, "maybe_error"),
+            collection,
+            collections,
+            expected,
+            fields,
+        })
+    }
+
+    pub(crate) fn options(&self) -> Document {
+        self.fields.get_document("options").cloned().unwrap_or_default()
+    }
+
+    /// Whether the command writes to one document at most, so that its refusal must leave everything as it was.
+    pub(crate) fn writes_one(&self) -> bool {
+        let options = self.options();
+        match self.operation.as_str() {
+            "update" => !is_true(&options, "multi"),
+            "delete" => options.get("limit").and_then(as_i32) == Some(1),
+            "insert" => array(&self.fields, "insert").is_some_and(|documents| documents.len() == 1),
+            "findAndModify" => true,
+            _ => false,
+        }
+    }
+}
+
+impl Index {
+    /// Keys are a list of `[path, direction]`, or one bare path.
+    fn parse(index: &Document, collection: &str) -> Option<Self> {
+        let keys = match index.get("keys")? {
+            Bson::String(path) => [(path.clone(), Bson::Int32(1))].into_iter().collect(),
+            Bson::Array(keys) => {
+                let key = |key: &Bson| match key.as_array()?.as_slice() {
+                    [Bson::String(path), direction] => Some((path.clone(), direction.clone())),
+                    _ => None,
+                };
+                keys.iter().map(key).collect::<Option<Document>>()?
+            }
+            Bson::Document(keys) => keys.clone(),
+            _ => return None,
+        };
+        let collection = index.get_str("coll").unwrap_or(collection).to_owned();
+        Some(Self { collection, keys, options: index.get_document("opts").cloned().unwrap_or_default() })
+    }
+}
+
+impl Rules {
+    fn parse(fields: &Document) -> Self {
+        let from_regress = fields.get_str("source").is_ok_and(|source| source.starts_with("microsoft/documentdb"));
+        let sorted = fields.get_str("order").is_ok_and(|order| order == "sorted");
+        let unordered = array(fields, "unordered_fields").unwrap_or_default();
+        let order = |matters: bool| if matters { Order::Matters } else { Order::Free };
+        Self {
+            values: order(sorted),
+            fields: order(from_regress),
+            numbers: if is_true(fields, "approx") { Precision::Approximate } else { Precision::Exact },
+            unordered: unordered.into_iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
+        }
+    }
+}
+
+/// Some sources delete and insert again before the command: of documents with one `_id`, the last is there.
+fn latest(documents: Vec<Bson>) -> Vec<Bson> {
+    let id = |document: &Bson| document.as_document().and_then(|document| document.get("_id")).cloned();
+    let mut latest: Vec<Bson> = Vec::with_capacity(documents.len());
+    for document in documents {
+        let new = id(&document);
+        latest.retain(|other| new.is_none() || id(other) != new);
+        latest.push(document);
+    }
+    latest
+}
+
+fn array(fields: &Document, name: &str) -> Option<Vec<Bson>> {
+    fields.get_array(name).cloned().ok()
+}
+
+fn is_true(fields: &Document, name: &str) -> bool {
+    fields.get_bool(name).unwrap_or_default()
+}
+
+fn as_i32(value: &Bson) -> Option<i32> {
+    match value {
+        Bson::Int32(int) => Some(*int),
+        Bson::Int64(int) => i32::try_from(*int).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,110 @@
+//! The commands of a case, as documents: whatever stands in the case reaches the database's own parser.
+
+use bson::{Bson, Document, doc};
+
+use super::case::{Case, Index};
+
+/// The commands that lay out a case's collections.
+pub(crate) fn collections(case: &Case) -> Vec<Document> {
+    let command = |(name, documents): &(String, Vec<Bson>)| match documents.as_slice() {
+        [] => doc! { "create": name },
+        documents => doc! { "insert": name, "documents": documents },
+    };
+    case.collections.iter().map(command).collect()
+}
+
+pub(crate) fn create_index(index: &Index) -> Document {
+    let mut spec = doc! { "key": index.keys.clone(), "name": index_name(&index.keys) };
+    spec.extend(index.options.clone());
+    doc! { "createIndexes": &index.collection, "indexes": [spec] }
+}
+
+fn index_name(keys: &Document) -> String {
+    keys.iter().map(|(path, direction)| format!("{path}_{direction}")).collect::<Vec<_>>().join("_")
+}
+
+/// The command that a case is about; `hint` names the index that it must use.
+pub(crate) fn main(case: &Case, hint: Option<&Document>) -> Option<Document> {
+    let options = case.options();
+    let mut command = Document::new();
+    command.insert(&case.operation, &case.collection);
+    match case.operation.as_str() {
+        "find" => add(&mut command, case, &[("filter", "filter")]),
+        "count" => add(&mut command, case, &[("filter", "query")]),
+        "distinct" => add(&mut command, case, &[("key", "key"), ("filter", "query")]),
+        "insert" => add(&mut command, case, &[("insert", "documents")]),
+        "findAndModify" => add(&mut command, case, &[("filter", "query"), ("update", "update")]),
+        "aggregate" => {
+            add(&mut command, case, &[("pipeline", "pipeline")]);
+            command.insert("cursor", Document::new());
+        }
+        "update" => {
+            let mut statement = Document::new();
+            add(&mut statement, case, &[("filter", "q"), ("update", "u")]);
+            return Some(statement_command(command, "updates", statement, options, hint));
+        }
+        "delete" => {
+            let mut statement = Document::new();
+            add(&mut statement, case, &[("filter", "q")]);
+            statement.insert("limit", options.get("limit").cloned().unwrap_or(Bson::Int32(0)));
+            return Some(statement_command(command, "deletes", statement, options, hint));
+        }
+        _ => return None,
+    }
+    command.extend(options);
+    if let Some(hint) = hint {
+        command.insert("hint", hint.clone());
+    }
+    Some(command)
+}
+
+/// The question for the plan of a case's command under a hint; of a write, for that of finding its documents.
+pub(crate) fn explain(case: &Case, hint: &Document) -> Option<Document> {
+    let command = if matches!(case.operation.as_str(), "find" | "count" | "distinct") {
+        main(case, Some(hint))?
+    } else {
+        let mut find = doc! { "find": &case.collection, "hint": hint.clone() };
+        add(&mut find, case, &[("filter", "filter")]);
+        find
+    };
+    Some(doc! { "explain": command, "verbosity": "queryPlanner" })
+}
+
+/// An update or delete of one statement: the options are the statement's, but for the command's own.
+fn statement_command(
+    mut command: Document,
+    statements: &str,
+    mut statement: Document,
+    options: Document,
+    hint: Option<&Document>,
+) -> Document {
+    let (own, others): (Vec<_>, Vec<_>) = options.into_iter().partition(|(name, _)| name == "let" || name == "ordered");
+    statement.extend(others);
+    if let Some(hint) = hint {
+        statement.insert("hint", hint.clone());
+    }
+    command.insert(statements, vec![Bson::Document(statement)]);
+    command.extend(own);
+    command
+}
+
+/// The find that looks at what a write has done.
+pub(crate) fn after(case: &Case) -> Option<Document> {
+    let mut command = doc! { "find": &case.collection };
+    command.extend(case.fields.get_document("post_find").ok()?.clone());
+    Some(command)
+}
+
+/// All of a collection, in the order of `_id`.
+pub(crate) fn everything(case: &Case) -> Document {
+    doc! { "find": &case.collection, "sort": { "_id": 1 } }
+}
+
+/// Copies fields of the case under their names in the command.
+fn add(command: &mut Document, case: &Case, names: &[(&str, &str)]) {
+    for (name, argument) in names {
+        if let Some(value) = case.fields.get(name) {
+            command.insert(*argument, value.clone());
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Runs one case.
+
+use bson::{Bson, Document};
+
+use super::{
+    bench::{Bench, Refused},
+    case::{Case, Expected, Index},
+    command, compare,
+    report::Used,
+};
+
+/// What came of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Passed,
+    /// Refused, as expected; by another code than MongoDB's where one is given.
+    Refused {
+        other_code: Option<i32>,
+    },
+    /// Refused by the name of something that Slate does not offer.
+    Unsupported(String),
+    Failed(String),
+}
+
+type Run<T> = Result<T, Outcome>;
+
+/// Runs a case as it stands, with indexes over these keys beyond its own.
+pub(crate) fn run(bench: &Bench, case: &Case, more_indexes: &[Document]) -> Outcome {
+    lay_out(bench, case, more_indexes).and_then(|()| command(bench, case, None)).unwrap_or_else(|outcome| outcome)
+}
+
+/// Runs a case whose command must use the index of these keys, and tells what its plan reads; `None` where these
+/// documents cannot be indexed so (parallel arrays).
+pub(crate) fn run_hinted(
+    bench: &Bench,
+    case: &Case,
+    candidates: &[Document],
+    hint: &Document,
+) -> Option<(Outcome, Used)> {
+    if let Err(outcome) = lay_out(bench, case, candidates) {
+        return Some((outcome, Used::Collection));
+    }
+    let is_default = hint.keys().eq(["_id"]);
+    if !is_default && bench.command(&command::create_index(&plain_index(case, hint))).is_err() {
+        return None;
+    }
+    let plan = bench.command(&command::explain(case, hint)?).map(Bson::Document);
+    let used = if plan.is_ok_and(|plan| reads_index(&plan)) { Used::Index } else { Used::Collection };
+    Some((command(bench, case, Some(hint)).unwrap_or_else(|outcome| outcome), used))
+}
+
+/// Whether a stage of the plan is an index scan.
+fn reads_index(plan: &Bson) -> bool {
+    match plan {
+        Bson::Document(plan) => {
+            plan.get_str("stage").is_ok_and(|stage| stage == "IXSCAN")
+                || plan.iter().any(|(_, value)| reads_index(value))
+        }
+        Bson::Array(stages) => stages.iter().any(reads_index),
+        _ => false,
+    }
+}
+
+/// Makes the case's collections and indexes.
+fn lay_out(bench: &Bench, case: &Case, more_indexes: &[Document]) -> Run<()> {
+    bench.empty().map_err(|refused| unexpected(&refused, "emptying the database"))?;
+    for command in command::collections(case) {
+        bench.command(&command).map_err(|refused| unexpected(&refused, "laying out the documents"))?;
+    }
+    for index in &case.indexes {
+        match (bench.command(&command::create_index(index)), &case.expected) {
+            (Ok(_), _) => {}
+            (Err(refused), Expected::Refusal(code)) => return Err(refusal(&refused, *code)),
+            (Err(refused), Expected::Answer { .. }) => return Err(unexpected(&refused, "creating an index")),
+        }
+    }
+    for keys in more_indexes {
+        // Where these documents cannot be indexed so, the case is run without.
+        let _ = bench.command(&command::create_index(&plain_index(case, keys)));
+    }
+    Ok(())
+}
+
+fn plain_index(case: &Case, keys: &Document) -> Index {
+    Index { collection: case.collection.clone(), keys: keys.clone(), options: Document::new() }
+}
+
+fn command(bench: &Bench, case: &Case, hint: Option<&Document>) -> Run<Outcome> {
+    let command =
+        command::main(case, hint).ok_or_else(|| Outcome::Failed(format!("no such operation: {}", case.operation)))?;
+    match &case.expected {
+        Expected::Refusal(code) => refuse(bench, case, &command, *code),
+        Expected::Answer { values, reply } => answer(bench, case, &command, values.as_deref(), reply.as_ref()),
+    }
+}
+
+fn refuse(bench: &Bench, case: &Case, command: &Document, code: i32) -> Run<Outcome> {
+    let everything = command::everything(case);
+    let before = bench.rows(&case.collection, &everything);
+    let refused = match bench.command(command) {
+        Ok(reply) => {
+            return Ok(Outcome::Failed(format!("not refused (expected {code}): {}", text(Bson::Document(reply)))));
+        }
+        Err(refused) => refused,
+    };
+    if case.writes_one()
+        && let (Ok(before), Ok(after)) = (before, bench.rows(&case.collection, &everything))
+        && !compare::values(&after, &before, &case.rules)
+    {
+        return Ok(Outcome::Failed("the refused write changed the collection".into()));
+    }
+    Ok(refusal(&refused, code))
+}
+
+fn answer(
+    bench: &Bench,
+    case: &Case,
+    command: &Document,
+    values: Option<&[Bson]>,
+    reply: Option<&Document>,
+) -> Run<Outcome> {
+    let found = match perform(bench, case, command) {
+        Ok(found) => found,
+        Err(_) if case.may_be_refused && is_left_as_expected(bench, case, values) => return Ok(Outcome::Passed),
+        Err(refused) => return Err(unexpected(&refused, "the command")),
+    };
+    if let Some(expected) = reply
+        && !compare::reply(&found.reply, expected, &case.rules)
+    {
+        return Ok(differs("the reply", Bson::Document(found.reply), Bson::Document(expected.clone())));
+    }
+    let Some(expected) = values else { return Ok(Outcome::Passed) };
+    let found = match found.values {
+        Some(values) => values,
+        None => after_write(bench, case).map_err(|refused| unexpected(&refused, "the find after the write"))?,
+    };
+    if compare::values(&found, expected, &case.rules) {
+        return Ok(Outcome::Passed);
+    }
+    Ok(differs("the answer", Bson::Array(found), Bson::Array(expected.to_vec())))
+}
+
+struct Answer {
+    reply: Document,
+    /// What a read answers with; a write's effect is looked at afterwards.
+    values: Option<Vec<Bson>>,
+}
+
+fn perform(bench: &Bench, case: &Case, command: &Document) -> Result<Answer, Refused> {
+    if matches!(case.operation.as_str(), "find" | "aggregate") {
+        let rows = bench.rows(&case.collection, command)?;
+        return Ok(Answer { reply: Document::new(), values: Some(rows) });
+    }
+    let reply = bench.command(command)?;
+    let values = match case.operation.as_str() {
+        // Whatever the type of a count, what is expected is an int32.
+        "count" => Some(reply.get("n").and_then(compare::count).map(Bson::Int32).into_iter().collect()),
+        "distinct" => Some(reply.get_array("values").cloned().unwrap_or_default()),
+        _ => None,
+    };
+    Ok(Answer { reply, values })
+}
+
+/// What the find that follows a write sees.
+fn after_write(bench: &Bench, case: &Case) -> Result<Vec<Bson>, Refused> {
+    let command = command::after(case).unwrap_or_else(|| command::everything(case));
+    bench.rows(&case.collection, &command)
+}
+
+fn is_left_as_expected(bench: &Bench, case: &Case, expected: Option<&[Bson]>) -> bool {
+    after_write(bench, case)
+        .is_ok_and(|found| expected.is_none_or(|expected| compare::values(&found, expected, &case.rules)))
+}
+
+fn refusal(refused: &Refused, code: i32) -> Outcome {
+    Outcome::Refused { other_code: (refused.code != code).then_some(refused.code) }
+}
+
+fn unexpected(refused: &Refused, during: &str) -> Outcome {
+    match &refused.unsupported {
+        Some(name) => Outcome::Unsupported(name.clone()),
+        None => Outcome::Failed(format!("{during} was refused: {} {}", refused.code, refused.message)),
+    }
+}
+
+fn differs(what: &str, found: Bson, expected: Bson) -> Outcome {
+    Outcome::Failed(format!("{what} differs\n    found    {}\n    expected {}", text(found), text(expected)))
+}
+
+fn text(value: Bson) -> String {
+    let text = value.into_canonical_extjson().to_string();
+    match text.char_indices().nth(1_000) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}

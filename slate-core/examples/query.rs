@@ -1,0 +1,177 @@
+//! Asks a collection a question, and prints what it answers as extended JSON.
+//!
+//! ```text
+//! cargo run --release --example query -- URL COLLECTION FILTER [options]
+//! ```
+
+#[path = "support/extjson.rs"]
+mod extjson;
+
+use std::{
+    error::Error,
+    io::{self, BufWriter, Write},
+    process::ExitCode,
+};
+
+use bson::{Bson, Document, RawDocumentBuf};
+use lexopt::{Arg, Parser, ValueExt};
+use slate_core::{Database, Find, Index};
+
+use self::extjson::Regexes;
+
+const USAGE: &str = "\
+Asks a collection a question, and prints what it answers as extended JSON, a document a line.
+
+usage: query URL COLLECTION FILTER [options]
+
+  URL              redb:PATH
+  FILTER           in MongoDB's query language, as extended JSON: '{ \"age\": { \"$gte\": 21 } }'
+  --sort SORT      '{ \"age\": -1 }'
+  --project SPEC   '{ \"name\": 1, \"_id\": 0 }'
+  --skip N         leaves out the first N
+  --limit N        prints at most N
+  --distinct PATH  prints the different values at a path
+  --count          prints how many documents match
+  --index KEYS     creates this index first, where it is not there: '{ \"org\": 1, \"age\": -1 }'
+  --explain        draws the plan instead of running it";
+
+struct Arguments {
+    url: String,
+    collection: String,
+    filter: Document,
+    sort: Option<Document>,
+    project: Option<Document>,
+    skip: u64,
+    limit: Option<u64>,
+    index: Option<Document>,
+    answer: Answer,
+    explain: Explain,
+}
+
+/// What is printed of the documents that match.
+enum Answer {
+    Documents,
+    Distinct(String),
+    Count,
+}
+
+#[derive(PartialEq)]
+enum Explain {
+    Instead,
+    No,
+}
+
+fn main() -> ExitCode {
+    let arguments = match arguments() {
+        Ok(Some(arguments)) => arguments,
+        Ok(None) => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            eprintln!("query: {error}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    match ask(arguments, &mut out).and_then(|()| Ok(out.flush()?)) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader has seen enough.
+        Err(error)
+            if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) =>
+        {
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("query: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn arguments() -> Result<Option<Arguments>, lexopt::Error> {
+    let (mut values, mut parser) = (Vec::new(), Parser::from_env());
+    let (mut sort, mut project, mut index) = (None, None, None);
+    let (mut skip, mut limit, mut answer, mut explain) = (0, None, Answer::Documents, Explain::No);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Long("sort") => sort = Some(document("the sort", &parser.value()?.string()?)?),
+            Arg::Long("project") => project = Some(document("the projection", &parser.value()?.string()?)?),
+            Arg::Long("index") => index = Some(document("the index", &parser.value()?.string()?)?),
+            Arg::Long("skip") => skip = parser.value()?.parse()?,
+            Arg::Long("limit") => limit = Some(parser.value()?.parse()?),
+            Arg::Long("distinct") => answer = Answer::Distinct(parser.value()?.string()?),
+            Arg::Long("count") => answer = Answer::Count,
+            Arg::Long("explain") => explain = Explain::Instead,
+            Arg::Short('h') | Arg::Long("help") => return Ok(None),
+            Arg::Value(value) => values.push(value.string()?),
+            Arg::Short(_) | Arg::Long(_) => return Err(argument.unexpected()),
+        }
+    }
+    let [url, collection, filter] = <[String; 3]>::try_from(values)
+        .map_err(|values| format!("a URL, a collection and a filter are needed; there are {}", values.len()))?;
+    let filter = document("the filter", &filter)?;
+    Ok(Some(Arguments { url, collection, filter, sort, project, skip, limit, index, answer, explain }))
+}
+
+fn document(what: &str, text: &str) -> Result<Document, lexopt::Error> {
+    extjson::document(text.as_bytes(), Regexes::Operators).map_err(|error| format!("{what}: {error}").into())
+}
+
+fn ask(arguments: Arguments, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let database = Database::open(&arguments.url)?;
+    let collection = database.collection::<RawDocumentBuf>(&arguments.collection);
+    if let Some(keys) = arguments.index {
+        collection.create_index(Index::on(keys))?;
+    }
+    if !collection.exists()? {
+        return Err(format!("there is no collection {}", arguments.collection).into());
+    }
+    let mut find = collection.find(arguments.filter).skip(arguments.skip);
+    if let Some(sort) = arguments.sort {
+        find = find.sort(sort);
+    }
+    if let Some(project) = arguments.project {
+        find = find.project(project);
+    }
+    if let Some(limit) = arguments.limit {
+        find = find.limit(limit);
+    }
+    if arguments.explain == Explain::Instead {
+        return explain(find, &arguments.answer, out);
+    }
+    answer(find, &arguments.answer, out)
+}
+
+fn explain(find: Find<RawDocumentBuf>, answer: &Answer, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let plan = match answer {
+        Answer::Documents => find.explain()?,
+        Answer::Distinct(path) => find.explain_distinct(path)?,
+        Answer::Count => find.explain_count()?,
+    };
+    Ok(writeln!(out, "{plan}")?)
+}
+
+fn answer(find: Find<RawDocumentBuf>, answer: &Answer, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    match answer {
+        Answer::Documents => {
+            let mut documents = find.cursor()?;
+            while documents.advance()? {
+                if let Some(document) = documents.current() {
+                    print(Bson::Document(document.try_into()?), out)?;
+                }
+            }
+        }
+        Answer::Distinct(path) => {
+            for value in find.distinct(path)? {
+                print(value, out)?;
+            }
+        }
+        Answer::Count => writeln!(out, "{}", find.count()?)?,
+    }
+    Ok(())
+}
+
+fn print(value: Bson, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{}", value.into_relaxed_extjson())
+}

@@ -1,10 +1,11 @@
 use std::time::Duration;
 
-use slate_query::Code;
+use slate_query::{Code, number::Number};
 
 use super::{
     concern::{self, Concerns},
     fields::Fields,
+    number,
 };
 use crate::{Error, Result, interrupt::Interrupt};
 
@@ -62,11 +63,14 @@ impl Common {
 fn max_time(fields: &mut Fields<'_>) -> Result<Interrupt> {
     let mut interrupt = Interrupt::default();
     for name in ["maxTimeMS", "maxTimeMSOpOnly"] {
-        let Some(millis) = fields.size(name)? else { continue };
-        if i32::try_from(millis).is_err() {
-            let message = format!("{millis} value for {name} is out of range");
-            return Err(Error::invalid(Code::BAD_VALUE, message).at(name));
-        }
+        let Some(value) = fields.value(name) else { continue };
+        let millis = Number::of(value).ok_or_else(|| {
+            Error::invalid(Code::BAD_VALUE, format!("{name} must be a number, not {}", value.kind().alias())).at(name)
+        })?;
+        let millis = number::exact_i64(name, millis)?;
+        let out_of_range = || Error::invalid(Code::BAD_VALUE, format!("{millis} is out of range for {name}")).at(name);
+        let millis =
+            i32::try_from(millis).ok().and_then(|millis| u64::try_from(millis).ok()).ok_or_else(out_of_range)?;
         if millis > 0 {
             interrupt.within(Duration::from_millis(millis));
         }

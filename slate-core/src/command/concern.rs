@@ -64,7 +64,13 @@ fn read_concern(concern: Doc<'_>) -> Result<Option<&str>> {
             if time.kind() != Kind::Timestamp {
                 return Err(fields.mistyped(name, time, "timestamp"));
             }
-            return Err(Error::unsupported_by_name(name).at("readConcern"));
+            // There is no cluster whose time it could be.
+            let (code, message) = if time.as_timestamp() == Some(0) {
+                (Code::INVALID_OPTIONS, "the time of a read concern cannot be a null timestamp")
+            } else {
+                (Code::ILLEGAL_OPERATION, "a single node has no cluster time to read at")
+            };
+            return Err(Error::invalid(code, message).at(name));
         }
     }
     fields.string("provenance")?;

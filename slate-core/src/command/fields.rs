@@ -92,6 +92,11 @@ impl<'c> Fields<'c> {
         self.value(name).map(|value| value.as_bool().ok_or_else(|| self.mistyped(name, value, "bool"))).transpose()
     }
 
+    /// A boolean and nothing else, or none where it is missing: null is refused here.
+    pub(super) fn boolean_not_null(&mut self, name: &str) -> Result<Option<bool>> {
+        self.any(name).map(|value| value.as_bool().ok_or_else(|| self.mistyped(name, value, "bool"))).transpose()
+    }
+
     /// A boolean or a number, which is true unless it is zero; none where it is missing or null.
     pub(super) fn truth(&mut self, name: &str) -> Result<Option<bool>> {
         let truth = |value: Value<'c>| value.as_bool().or_else(|| number::is_nonzero(value));

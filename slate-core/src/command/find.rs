@@ -57,9 +57,9 @@ fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
     let skip = fields.size("skip")?;
     let limit = fields.size("limit")?;
     let batch = fields.size("batchSize")?;
-    let single = fields.boolean("singleBatch")?.unwrap_or_default();
+    let single = fields.boolean_not_null("singleBatch")?.unwrap_or_default();
     for name in ["allowDiskUse", "noCursorTimeout", "allowPartialResults", "oplogReplay", "readOnce"] {
-        fields.boolean(name)?;
+        fields.boolean_not_null(name)?;
     }
     not_tailable(fields)?;
     let variables = fields.object("let")?;
@@ -91,8 +91,8 @@ fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
 
 /// There are no capped collections, which alone have tailable cursors.
 fn not_tailable(fields: &mut Fields<'_>) -> Result<()> {
-    let tailable = fields.boolean("tailable")?.unwrap_or_default();
-    let awaits = fields.boolean("awaitData")?.unwrap_or_default();
+    let tailable = fields.boolean_not_null("tailable")?.unwrap_or_default();
+    let awaits = fields.boolean_not_null("awaitData")?.unwrap_or_default();
     match (tailable, awaits) {
         (true, _) => {
             let message = "tailable cursor requested on non capped collection";
@@ -110,7 +110,7 @@ fn not_tailable(fields: &mut Fields<'_>) -> Result<()> {
 fn refused(fields: &mut Fields<'_>) -> Result<Option<&'static str>> {
     let mut refused = None;
     for name in ["returnKey", "showRecordId", "$_requestResumeToken"] {
-        if fields.boolean(name)?.unwrap_or_default() {
+        if fields.boolean_not_null(name)?.unwrap_or_default() {
             refused.get_or_insert(name);
         }
     }

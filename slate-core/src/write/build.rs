@@ -43,12 +43,12 @@ impl<T: Transaction> Session<T> {
         self.check_open()?;
         let wanted = parse(spec)?;
         let collection = self.written_or_created(name)?;
-        if &*wanted.name == "_id_" || is_id(&wanted.pattern) {
-            return if spec.name.as_deref().is_none_or(|name| name == "_id_") && is_id(&wanted.pattern) {
-                Ok(("_id_".into(), Created::AlreadyThere))
-            } else {
-                Err(conflict(Code::CANNOT_CREATE_INDEX, "the index on _id is always there, under the name _id_"))
-            };
+        if is_id(&wanted.pattern) {
+            return on_id(spec).map(|()| ("_id_".into(), Created::AlreadyThere));
+        }
+        if &*wanted.name == "_id_" {
+            let message = "the name _id_ is reserved for the index whose keys are {_id: 1}";
+            return Err(Error::invalid(Code::BAD_VALUE, message).at("name"));
         }
         if let Some(there) = find_same(&collection, &wanted)? {
             return Ok((there.name.to_string(), Created::AlreadyThere));
@@ -164,11 +164,17 @@ fn parse(spec: &IndexSpec) -> Result<IndexInfo> {
     let name = spec.name.clone().unwrap_or_else(|| default_name(Doc::from(&spec.keys)));
     if name.is_empty() || name == "*" || name.contains('\0') {
         let message = format!("an index cannot have the name {name:?}");
-        return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message).at("name"));
+        let code = if name == "*" { Code::BAD_VALUE } else { Code::CANNOT_CREATE_INDEX };
+        return Err(Error::invalid(code, message).at("name"));
     }
     if spec.sparse && spec.partial.is_some() {
         let message = "cannot mix \"partialFilterExpression\" and \"sparse\" options";
         return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message));
+    }
+    let partial = spec.partial.clone().map(Partial::parse).transpose()?;
+    if partial.as_ref().is_some_and(|partial| !partial.filter.may_limit_an_index()) {
+        let message = "a partial index is limited by comparisons, $in, $exists: true and $type, joined by $and and $or";
+        return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message).at("partialFilterExpression"));
     }
     let fields = pattern.fields().len();
     Ok(IndexInfo {
@@ -178,7 +184,7 @@ fn parse(spec: &IndexSpec) -> Result<IndexInfo> {
         keys: spec.keys.clone(),
         unique: spec.unique,
         sparse: spec.sparse,
-        partial: spec.partial.clone().map(Partial::parse).transpose()?,
+        partial,
         multikey: vec![0; fields],
         truncated: false,
     })
@@ -196,22 +202,35 @@ fn is_id(pattern: &KeyPattern) -> bool {
     matches!(pattern.fields(), [(path, slate_query::pattern::Direction::Ascending)] if path.as_str() == "_id")
 }
 
-/// The index that is already there, where nothing about it differs.
+/// Whether the index on `_id`, which is always there whatever name it is asked for by, is what is wanted.
+fn on_id(spec: &IndexSpec) -> Result<()> {
+    let options =
+        [("unique", spec.unique), ("sparse", spec.sparse), ("partialFilterExpression", spec.partial.is_some())];
+    match options.iter().find(|(_, wanted)| *wanted) {
+        Some((name, _)) => {
+            let message = format!("the field '{name}' is not valid for an _id index specification");
+            Err(Error::invalid(Code::INVALID_INDEX_SPECIFICATION_OPTION, message).at(name))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The index that is already there, where nothing about it differs. Indexes on the same keys may differ in their options.
 fn find_same<'c>(collection: &'c CollectionInfo, wanted: &IndexInfo) -> Result<Option<&'c Arc<IndexInfo>>> {
     fn condition(index: &IndexInfo) -> Option<&[u8]> {
         index.partial.as_ref().map(|partial| partial.document.as_bytes())
     }
     for there in &collection.indexes {
-        let fields = there.pattern.fields() == wanted.pattern.fields() && condition(there) == condition(wanted);
-        let options = there.unique == wanted.unique && there.sparse == wanted.sparse;
-        match (there.name == wanted.name, fields) {
-            (true, true) if options => return Ok(Some(there)),
-            (true, _) => {
+        let keys = there.pattern.fields() == wanted.pattern.fields() && condition(there) == condition(wanted);
+        let same = keys && there.unique == wanted.unique && there.sparse == wanted.sparse;
+        match (there.name == wanted.name, same) {
+            (true, true) => return Ok(Some(there)),
+            (true, false) => {
                 let message = format!("an index of the name {} exists with other keys or options", there.name);
                 return Err(conflict(Code::INDEX_KEY_SPECS_CONFLICT, &message));
             }
             (false, true) => {
-                let message = format!("an index on the same keys exists under the name {}", there.name);
+                let message = format!("the same index exists under the name {}", there.name);
                 return Err(conflict(Code::INDEX_OPTIONS_CONFLICT, &message));
             }
             (false, false) => {}

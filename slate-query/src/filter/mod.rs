@@ -14,6 +14,7 @@ mod node;
 mod operator;
 mod operators;
 mod parse;
+mod partial;
 mod pattern;
 mod position;
 mod terms;

@@ -1,0 +1,485 @@
+//! Commands: what they answer, how they are refused, on every store.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use bson::{Bson, Document, RawDocumentBuf, doc};
+use slate_core::{Database, Error};
+
+use self::common::STORES;
+
+/// Runs a behaviour on every store.
+fn on_every_store(behaviour: impl Fn(&Database)) {
+    for store in STORES {
+        behaviour(&store.open().db);
+    }
+}
+
+fn command(db: &Database, command: &Document) -> Result<Document, Error> {
+    let command = RawDocumentBuf::try_from(command).unwrap();
+    db.command(&command).map(|reply| Document::try_from(reply.as_ref()).unwrap())
+}
+
+#[track_caller]
+fn run(db: &Database, wanted: Document) -> Document {
+    command(db, &wanted).unwrap_or_else(|error| panic!("{wanted}: {error}"))
+}
+
+/// The documents of a cursor's only batch.
+#[track_caller]
+fn rows(db: &Database, wanted: Document) -> Vec<Document> {
+    let reply = run(db, wanted);
+    let cursor = reply.get_document("cursor").unwrap();
+    assert_eq!(cursor.get_i64("id").unwrap(), 0);
+    cursor.get_array("firstBatch").unwrap().iter().map(|row| row.as_document().unwrap().clone()).collect()
+}
+
+#[track_caller]
+fn refused(db: &Database, wanted: Document, code: i32) {
+    match command(db, &wanted) {
+        Ok(reply) => panic!("{wanted}\nwas not refused: {reply}"),
+        Err(error) => assert_eq!((error.code(), error.unsupported()), (code, None), "{wanted}: {error}"),
+    }
+}
+
+#[track_caller]
+fn unsupported(db: &Database, wanted: Document, name: &str) {
+    match command(db, &wanted) {
+        Ok(reply) => panic!("{wanted}\nwas not refused: {reply}"),
+        Err(error) => assert_eq!(error.unsupported(), Some(name), "{wanted}: {error}"),
+    }
+}
+
+fn write_error_codes(reply: &Document) -> Vec<(i32, i32)> {
+    let errors = reply.get_array("writeErrors").map(Vec::as_slice).unwrap_or_default();
+    let told = |error: &Bson| {
+        let error = error.as_document().unwrap();
+        (error.get_i32("index").unwrap(), error.get_i32("code").unwrap())
+    };
+    errors.iter().map(told).collect()
+}
+
+fn with_numbers(db: &Database) {
+    let documents: Vec<Document> = (0..10).map(|n| doc! { "_id": n, "n": n, "tags": ["x", n % 3] }).collect();
+    assert_eq!(run(db, doc! { "insert": "c", "documents": documents }), doc! { "n": 10, "ok": 1.0 });
+}
+
+#[test]
+fn find_gives_everything_in_the_first_batch() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let reply = run(
+            db,
+            doc! { "find": "c", "filter": { "n": { "$gte": 3 } }, "sort": { "n": -1 }, "projection": { "n": 1, "_id": 0 },
+            "skip": 1.9, "limit": 2_i64, "batchSize": 1, "$db": "shop", "comment": { "why": 1 } },
+        );
+        let batch = vec![doc! { "n": 8 }, doc! { "n": 7 }];
+        assert_eq!(reply, doc! { "cursor": { "firstBatch": batch, "id": 0_i64, "ns": "shop.c" }, "ok": 1.0 });
+        assert_eq!(rows(db, doc! { "find": "c", "batchSize": 3, "singleBatch": true }).len(), 3);
+        assert_eq!(rows(db, doc! { "find": "c", "limit": 0 }).len(), 10);
+        assert_eq!(rows(db, doc! { "find": "nowhere" }).len(), 0);
+        assert_eq!(rows(db, doc! { "find": "c", "hint": "_id_", "let": {}, "min": {}, "returnKey": false }).len(), 10);
+    });
+}
+
+#[test]
+fn find_refuses_what_mongodb_refuses() {
+    on_every_store(|db| {
+        refused(db, doc! { "find": "c", "filter": 1 }, 14);
+        refused(db, doc! { "find": "c", "filter": Bson::Null }, 14);
+        refused(db, doc! { "find": "c", "sort": Bson::Null }, 14);
+        refused(db, doc! { "find": "c", "skip": "1" }, 14);
+        refused(db, doc! { "find": "c", "skip": -1 }, 2);
+        refused(db, doc! { "find": "c", "limit": -2.5 }, 2);
+        refused(db, doc! { "find": "c", "singleBatch": Bson::Null }, 14);
+        refused(db, doc! { "find": "c", "hint": 1 }, 9);
+        refused(db, doc! { "find": "c", "hint": "none" }, 2);
+        refused(db, doc! { "find": "c", "tailable": true }, 2);
+        refused(db, doc! { "find": "c", "awaitData": true }, 9);
+        refused(db, doc! { "find": "c", "query": {} }, 40415);
+        refused(db, doc! { "find": "c", "filter": {}, "maxTimeMS": -1 }, 2);
+        refused(db, doc! { "find": "c", "maxTimeMS": 1.5 }, 9);
+        refused(db, doc! { "find": "c", "writeConcern": { "w": 1 } }, 72);
+        refused(db, doc! { "find": "c", "readConcern": { "level": "best" } }, 2);
+        refused(db, doc! { "find": "c", "readConcern": { "depth": 1 } }, 40415);
+        refused(db, doc! { "find": "c", "txnNumber": 1_i64 }, 20);
+        refused(db, doc! { "find": 1 }, 73);
+        refused(db, doc! { "find": "" }, 73);
+        refused(db, doc! { "find": "a$b" }, 73);
+        unsupported(db, doc! { "find": "c", "collation": { "locale": "sv" } }, "collation");
+        unsupported(db, doc! { "find": "c", "let": { "a": 1 } }, "let");
+        unsupported(db, doc! { "find": "c", "min": { "a": 1 } }, "min");
+        unsupported(db, doc! { "find": "c", "returnKey": true }, "returnKey");
+        unsupported(db, doc! { "find": "c", "showRecordId": true }, "showRecordId");
+    });
+}
+
+#[test]
+fn concerns_that_hold_anyway_and_the_simple_collation_are_taken() {
+    on_every_store(|db| {
+        for level in ["available", "linearizable", "local", "majority", "snapshot"] {
+            assert_eq!(run(db, doc! { "count": "c", "readConcern": { "level": level } }), doc! { "n": 0, "ok": 1.0 });
+        }
+        run(db, doc! { "find": "c", "collation": { "locale": "simple" } });
+        run(db, doc! { "count": "c", "collation": Bson::Null, "readConcern": Bson::Null });
+        run(
+            db,
+            doc! { "insert": "c", "documents": [{}], "writeConcern": { "w": "majority", "j": true, "wtimeout": 5 } },
+        );
+        refused(db, doc! { "insert": "c", "documents": [{}], "writeConcern": { "w": 2 } }, 2);
+        refused(db, doc! { "insert": "c", "documents": [{}], "writeConcern": 1.0 }, 14);
+        refused(db, doc! { "insert": "c", "documents": [{}], "readConcern": { "level": "majority" } }, 72);
+        refused(db, doc! { "find": "c", "collation": { "strength": 1 } }, 40414);
+        refused(db, doc! { "find": "c", "collation": { "locale": "nowhere" } }, 2);
+    });
+}
+
+#[test]
+fn count_takes_limits_of_either_sign_and_any_numeric_type() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let count = |options: Document| {
+            let mut command = doc! { "count": "c" };
+            command.extend(options);
+            run(db, command).get_i32("n").unwrap()
+        };
+        assert_eq!(count(doc! {}), 10);
+        assert_eq!(count(doc! { "query": { "n": { "$lt": 4 } }, "limit": -3 }), 3);
+        assert_eq!(count(doc! { "limit": 0.0, "query": Bson::Null, "fields": 1 }), 10);
+        assert_eq!(count(doc! { "skip": 2.9 }), 8);
+        assert_eq!(count(doc! { "skip": "2.5".parse::<bson::Decimal128>().unwrap() }), 8);
+        assert_eq!(count(doc! { "skip": "3.5".parse::<bson::Decimal128>().unwrap() }), 6);
+        assert_eq!(count(doc! { "skip": f64::NAN }), 10);
+        assert_eq!(count(doc! { "skip": f64::INFINITY }), 0);
+        refused(db, doc! { "count": "c", "limit": 1.5 }, 9);
+        refused(db, doc! { "count": "c", "limit": f64::NAN }, 9);
+        refused(db, doc! { "count": "c", "limit": true }, 2);
+        refused(db, doc! { "count": "c", "limit": i64::MIN }, 2);
+        refused(db, doc! { "count": "c", "skip": -1 }, 2);
+        refused(db, doc! { "count": "c", "skip": f64::NEG_INFINITY }, 2);
+    });
+}
+
+#[test]
+fn distinct_gives_values_in_order() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let reply = run(db, doc! { "distinct": "c", "key": "tags", "query": { "n": { "$lt": 5 } } });
+        assert_eq!(reply, doc! { "values": [0, 1, 2, "x"], "ok": 1.0 });
+        refused(db, doc! { "distinct": "c" }, 40414);
+        refused(db, doc! { "distinct": "c", "key": Bson::Null }, 40414);
+        refused(db, doc! { "distinct": "c", "key": 1 }, 14);
+        refused(db, doc! { "distinct": "c", "key": "a\0b" }, 31032);
+    });
+}
+
+#[test]
+fn an_insert_stops_at_the_first_refusal_unless_it_is_unordered() {
+    on_every_store(|db| {
+        let documents = vec![doc! { "_id": 1 }, doc! { "_id": 1 }, doc! { "_id": [1] }, doc! { "_id": 2 }];
+        let reply = run(db, doc! { "insert": "a", "documents": &documents });
+        assert_eq!((reply.get_i32("n").unwrap(), write_error_codes(&reply)), (1, vec![(1, 11_000)]));
+        let reply = run(db, doc! { "insert": "b", "documents": &documents, "ordered": false });
+        assert_eq!((reply.get_i32("n").unwrap(), write_error_codes(&reply)), (2, vec![(1, 11_000), (2, 53)]));
+        assert_eq!(run(db, doc! { "count": "a" }).get_i32("n").unwrap(), 1);
+        assert_eq!(run(db, doc! { "count": "b" }).get_i32("n").unwrap(), 2);
+        refused(db, doc! { "insert": "a" }, 40414);
+        refused(db, doc! { "insert": "a", "documents": [] }, 16);
+        refused(db, doc! { "insert": "a", "documents": [1] }, 14);
+        refused(db, doc! { "insert": "a", "documents": [{}], "ordered": 1 }, 14);
+    });
+}
+
+#[test]
+fn an_update_runs_its_statements_in_turn_and_tells_what_each_did() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let reply = run(
+            db,
+            doc! { "update": "c", "updates": [
+                { "q": { "n": { "$lt": 3 } }, "u": { "$set": { "small": true } }, "multi": true },
+                { "q": { "_id": 77 }, "u": { "n": 77 }, "upsert": true },
+                { "q": {}, "u": { "$inc": { "n": 100 } }, "sort": { "n": -1 } },
+                { "q": { "_id": 3 }, "u": { "$set": { "n": 3 } } },
+            ] },
+        );
+        let upserted = vec![doc! { "index": 1, "_id": 77 }];
+        assert_eq!(reply, doc! { "n": 6, "upserted": upserted, "nModified": 4, "ok": 1.0 });
+        assert_eq!(rows(db, doc! { "find": "c", "filter": { "n": 177 } }), [doc! { "_id": 77, "n": 177 }]);
+    });
+}
+
+#[test]
+fn a_refused_statement_is_told_and_those_before_it_stand() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let updates = vec![
+            doc! { "q": { "_id": 0 }, "u": { "$set": { "seen": 1 } } },
+            doc! { "q": { "_id": 1 }, "u": { "$set": { "_id": 5 } } },
+            doc! { "q": {}, "u": { "a": 1 }, "multi": true },
+            doc! { "q": { "_id": 2 }, "u": { "$set": { "seen": 1 } } },
+        ];
+        let reply = run(db, doc! { "update": "c", "updates": &updates });
+        assert_eq!((reply.get_i32("n").unwrap(), write_error_codes(&reply)), (1, vec![(1, 66)]));
+        let reply = run(db, doc! { "update": "c", "updates": &updates, "ordered": false });
+        assert_eq!((reply.get_i32("n").unwrap(), write_error_codes(&reply)), (2, vec![(1, 66), (2, 9)]));
+        assert_eq!(rows(db, doc! { "find": "c", "filter": { "seen": 1 } }).len(), 2);
+
+        let one = |statement: Document| {
+            let reply = run(db, doc! { "update": "c", "updates": [statement] });
+            write_error_codes(&reply).first().map(|(_, code)| *code)
+        };
+        assert_eq!(one(doc! { "q": {}, "u": { "$set": { "a": 1 } }, "sort": { "n": 1 }, "multi": true }), Some(9));
+        assert_eq!(one(doc! { "q": {}, "u": { "$set": { "a": 1 } }, "c": { "x": 1 } }), Some(51198));
+        assert_eq!(one(doc! { "q": { "$nope": 1 }, "u": { "$set": { "a": 1 } } }), Some(2));
+        assert_eq!(one(doc! { "q": {}, "u": [{ "$set": { "a": 1 } }] }), Some(238));
+    });
+}
+
+#[test]
+fn an_update_that_is_ill_formed_fails_as_a_whole() {
+    on_every_store(|db| {
+        let update = |statement: Document| doc! { "update": "c", "updates": [statement] };
+        refused(db, update(doc! { "u": {} }), 40414);
+        refused(db, update(doc! { "q": {} }), 40414);
+        refused(db, update(doc! { "q": Bson::Null, "u": {} }), 40414);
+        refused(db, update(doc! { "q": {}, "u": 1 }), 9);
+        refused(db, update(doc! { "q": {}, "u": {}, "multi": 1 }), 14);
+        refused(db, update(doc! { "q": {}, "u": {}, "limit": 1 }), 40415);
+        refused(db, update(doc! { "q": {}, "u": {}, "arrayFilters": [1] }), 14);
+        refused(db, doc! { "update": "c", "updates": [] }, 16);
+    });
+}
+
+#[test]
+fn a_delete_takes_one_or_all() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let reply = run(
+            db,
+            doc! { "delete": "c", "deletes": [
+            { "q": { "n": { "$gte": 5 } }, "limit": 1 }, { "q": { "n": { "$gte": 8 } }, "limit": 0 } ] },
+        );
+        assert_eq!(reply, doc! { "n": 3, "ok": 1.0 });
+        let left: Vec<i32> = rows(db, doc! { "find": "c" }).iter().map(|row| row.get_i32("n").unwrap()).collect();
+        assert_eq!(left, [0, 1, 2, 3, 4, 6, 7]);
+        refused(db, doc! { "delete": "c", "deletes": [{ "q": {} }] }, 40414);
+        refused(db, doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 2 }] }, 9);
+        refused(db, doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0.5 }] }, 9);
+    });
+}
+
+#[test]
+fn find_and_modify_gives_the_document_before_or_after() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let found = run(
+            db,
+            doc! { "findAndModify": "c", "query": { "n": { "$gt": 3 } }, "sort": { "n": -1 }, "update": { "$set": { "n": 50 } },
+            "fields": { "n": 1 } },
+        );
+        let last = doc! { "n": 1, "updatedExisting": true };
+        assert_eq!(found, doc! { "lastErrorObject": last.clone(), "value": { "_id": 9, "n": 9 }, "ok": 1.0 });
+        let found = run(db, doc! { "findandmodify": "c", "query": { "_id": 9 }, "update": { "a": 1 }, "new": 1 });
+        assert_eq!(found, doc! { "lastErrorObject": last, "value": { "_id": 9, "a": 1 }, "ok": 1.0 });
+        let found =
+            run(db, doc! { "findAndModify": "c", "query": { "_id": 10 }, "update": { "a": 1 }, "upsert": true });
+        let last = doc! { "n": 1, "updatedExisting": false, "upserted": 10 };
+        assert_eq!(found, doc! { "lastErrorObject": last, "value": Bson::Null, "ok": 1.0 });
+        let found = run(db, doc! { "findAndModify": "c", "query": { "_id": 10 }, "remove": true });
+        assert_eq!(found, doc! { "lastErrorObject": { "n": 1 }, "value": { "_id": 10, "a": 1 }, "ok": 1.0 });
+        let found = run(db, doc! { "findAndModify": "c", "query": { "_id": 10 }, "remove": true });
+        assert_eq!(found, doc! { "lastErrorObject": { "n": 0 }, "value": Bson::Null, "ok": 1.0 });
+    });
+}
+
+#[test]
+fn find_and_modify_refuses_what_does_not_go_together_and_leaves_all_as_it_was() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let with = |options: Document| {
+            let mut command = doc! { "findAndModify": "c", "query": { "_id": 1 } };
+            command.extend(options);
+            command
+        };
+        refused(db, with(doc! {}), 9);
+        refused(db, with(doc! { "update": Bson::Null }), 9);
+        refused(db, with(doc! { "update": 1 }), 9);
+        refused(db, with(doc! { "update": {}, "remove": true }), 9);
+        refused(db, with(doc! { "remove": true, "new": true }), 9);
+        refused(db, with(doc! { "remove": true, "upsert": true }), 9);
+        refused(db, with(doc! { "remove": true, "arrayFilters": [] }), 9);
+        refused(db, with(doc! { "update": { "$set": { "_id": 2 } } }), 66);
+        refused(db, with(doc! { "update": { "n": 5 }, "fields": { "tags.$": 1 }, "new": true }), 2);
+        refused(db, with(doc! { "update": { "n": 5 }, "fields": { "tags.$": 1 } }), 51246);
+        assert_eq!(
+            rows(db, doc! { "find": "c", "filter": { "_id": 1 } }),
+            [doc! { "_id": 1, "n": 1, "tags": ["x", 1] }]
+        );
+    });
+}
+
+#[test]
+fn collections_are_created_listed_and_dropped() {
+    on_every_store(|db| {
+        assert_eq!(run(db, doc! { "create": "b" }), doc! { "ok": 1.0 });
+        run(db, doc! { "create": "b" });
+        run(db, doc! { "create": "a" });
+        let listed = rows(db, doc! { "listCollections": 1, "nameOnly": true });
+        assert_eq!(listed, ["a", "b"].map(|name| doc! { "name": name, "type": "collection" }));
+        let listed = rows(db, doc! { "listCollections": 1, "filter": { "name": "b" } });
+        assert_eq!(listed[0].get_document("idIndex").unwrap().get_str("name").unwrap(), "_id_");
+        assert_eq!(run(db, doc! { "drop": "b" }), doc! { "nIndexesWas": 1, "ns": "test.b", "ok": 1.0 });
+        assert_eq!(run(db, doc! { "drop": "b" }), doc! { "ok": 1.0 });
+        unsupported(db, doc! { "create": "d", "capped": true }, "capped");
+        unsupported(db, doc! { "create": "d", "validator": { "a": 1 } }, "validator");
+        refused(db, doc! { "create": "d", "shape": 1 }, 40415);
+        refused(db, doc! { "create": "system.d" }, 73);
+    });
+}
+
+#[test]
+fn indexes_are_created_all_or_none() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let index = |spec: Document| doc! { "createIndexes": "c", "indexes": [spec] };
+        let made =
+            run(db, index(doc! { "key": { "n": 1 }, "name": "n_1", "unique": true, "v": 2, "background": true }));
+        assert_eq!(
+            made,
+            doc! { "numIndexesBefore": 1, "numIndexesAfter": 2, "createdCollectionAutomatically": false, "ok": 1.0 }
+        );
+        let again = run(db, index(doc! { "key": { "n": 1 }, "name": "n_1", "unique": true }));
+        assert_eq!(again.get_str("note").unwrap(), "all indexes already exist");
+        let partial = doc! { "n": { "$gt": 3 } };
+        run(db, index(doc! { "key": { "tags": 1 }, "name": "t", "partialFilterExpression": &partial }));
+        let two = vec![doc! { "key": { "z": 1 }, "name": "z" }, doc! { "key": { "n": -1 }, "name": "n_1" }];
+        refused(db, doc! { "createIndexes": "c", "indexes": two }, 86);
+
+        let listed = rows(db, doc! { "listIndexes": "c" });
+        assert_eq!(
+            listed,
+            [
+                doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" },
+                doc! { "v": 2, "key": { "n": 1 }, "name": "n_1", "unique": true },
+                doc! { "v": 2, "key": { "tags": 1 }, "name": "t", "partialFilterExpression": partial },
+            ]
+        );
+        refused(db, doc! { "listIndexes": "nowhere" }, 26);
+    });
+}
+
+#[test]
+fn create_indexes_refuses_what_mongodb_refuses() {
+    on_every_store(|db| {
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1 }, "name": "a" }] });
+        let index = |spec: Document| doc! { "createIndexes": "c", "indexes": [spec] };
+        let on = |options: Document| {
+            let mut spec = doc! { "key": { "b": 1 }, "name": "b" };
+            spec.extend(options);
+            index(spec)
+        };
+        refused(db, index(doc! { "key": { "a": 1 }, "name": "other" }), 85);
+        refused(db, index(doc! { "key": { "a": 1 }, "name": "a", "unique": true }), 86);
+        refused(db, index(doc! { "key": { "a": 1 } }), 9);
+        refused(db, index(doc! { "name": "a" }), 9);
+        refused(db, index(doc! { "key": {}, "name": "none" }), 67);
+        refused(db, index(doc! { "key": { "b": 0 }, "name": "b" }), 67);
+        refused(db, index(doc! { "key": { "b": 1 }, "name": "_id_" }), 2);
+        refused(db, index(doc! { "key": { "_id": 1 }, "name": "_id_", "sparse": true }), 197);
+        refused(db, on(doc! { "unique": "yes" }), 14);
+        refused(db, on(doc! { "lonely": true }), 197);
+        refused(db, on(doc! { "v": 3 }), 67);
+        refused(db, on(doc! { "sparse": true, "partialFilterExpression": { "b": 1 } }), 67);
+        refused(db, on(doc! { "partialFilterExpression": { "b": { "$ne": 1 } } }), 67);
+        refused(db, doc! { "createIndexes": "c", "indexes": [] }, 2);
+        refused(db, doc! { "createIndexes": "c" }, 40414);
+        unsupported(db, on(doc! { "expireAfterSeconds": 60 }), "expireAfterSeconds");
+        unsupported(db, on(doc! { "hidden": true }), "hidden");
+        unsupported(db, index(doc! { "key": { "b": "text" }, "name": "b" }), "text");
+        run(db, index(doc! { "key": { "a": 1 }, "name": "sparse", "sparse": true }));
+        run(db, index(doc! { "key": { "_id": 1 }, "name": "whatever" }));
+    });
+}
+
+#[test]
+fn indexes_are_dropped_by_name_by_keys_and_all_at_once() {
+    on_every_store(|db| {
+        let specs = ["a", "b", "d", "e"].map(|name| doc! { "key": { name: 1 }, "name": name });
+        run(db, doc! { "createIndexes": "c", "indexes": specs.to_vec() });
+        assert_eq!(run(db, doc! { "dropIndexes": "c", "index": "a" }), doc! { "nIndexesWas": 5, "ok": 1.0 });
+        run(db, doc! { "deleteIndexes": "c", "index": { "b": 1 } });
+        refused(db, doc! { "dropIndexes": "c", "index": "a" }, 27);
+        refused(db, doc! { "dropIndexes": "c", "index": { "b": 1 } }, 27);
+        refused(db, doc! { "dropIndexes": "c", "index": ["d", "a"] }, 27);
+        refused(db, doc! { "dropIndexes": "c", "index": "_id_" }, 72);
+        refused(db, doc! { "dropIndexes": "c", "index": { "_id": 1 } }, 72);
+        refused(db, doc! { "dropIndexes": "nowhere", "index": "*" }, 26);
+        refused(db, doc! { "dropIndexes": "c" }, 40414);
+        assert_eq!(run(db, doc! { "dropIndexes": "c", "index": "*" }).get_i32("nIndexesWas").unwrap(), 3);
+        assert_eq!(rows(db, doc! { "listIndexes": "c" }).len(), 1);
+    });
+}
+
+#[test]
+fn explain_tells_the_plan_without_running_it() {
+    on_every_store(|db| {
+        with_numbers(db);
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "n": 1 }, "name": "n_1" }] });
+        for command in [
+            doc! { "find": "c", "filter": { "n": 3 } },
+            doc! { "count": "c", "query": { "n": 3 } },
+            doc! { "distinct": "c", "key": "n", "query": { "n": 3 } },
+        ] {
+            let reply = run(db, doc! { "explain": &command, "verbosity": "queryPlanner" });
+            let planner = reply.get_document("queryPlanner").unwrap();
+            assert_eq!(planner.get_str("namespace").unwrap(), "test.c");
+            assert!(planner.get_i32("candidates").unwrap() >= 2, "{reply}");
+            assert!(planner.get_document("winningPlan").unwrap().to_string().contains("n_1"), "{reply}");
+            assert_eq!(reply.get_document("command").unwrap(), &command);
+        }
+        refused(db, doc! { "explain": { "find": "c", "filter": 1 } }, 14);
+        refused(db, doc! { "explain": { "find": "c" }, "verbosity": "loud" }, 2);
+        unsupported(db, doc! { "explain": { "find": "c" }, "verbosity": "executionStats" }, "executionStats");
+        unsupported(db, doc! { "explain": { "delete": "c" } }, "explain of delete");
+    });
+}
+
+#[test]
+fn commands_are_known_by_name() {
+    on_every_store(|db| {
+        assert_eq!(run(db, doc! { "ping": 1 }), doc! { "ok": 1.0 });
+        refused(db, doc! { "fetch": "c" }, 59);
+        refused(db, doc! {}, 59);
+        refused(db, doc! { "ping": 1, "loud": true }, 40415);
+        unsupported(db, doc! { "aggregate": "c", "pipeline": [] }, "aggregate");
+        unsupported(db, doc! { "getMore": 1_i64, "collection": "c" }, "getMore");
+    });
+}
+
+#[test]
+fn a_field_given_twice_and_damaged_bytes_are_refused() {
+    on_every_store(|db| {
+        let mut twice = bson::rawdoc! { "find": "c", "limit": 1 };
+        twice.append(bson::cstr!("limit"), 2);
+        assert_eq!(db.command(&twice).unwrap_err().code(), 40413);
+        let mut bytes = bson::rawdoc! { "find": "c", "limit": 1 }.into_bytes();
+        // The type of `limit` becomes one that there is not.
+        let limit = bytes.windows(6).position(|name| name == b"limit\0").unwrap();
+        bytes[limit - 1] = 0x60;
+        let damaged = RawDocumentBuf::from_bytes(bytes).unwrap();
+        assert_eq!(db.command(&damaged).unwrap_err().code(), 22);
+    });
+}
+
+#[test]
+fn time_that_is_up_ends_a_command() {
+    on_every_store(|db| {
+        let documents: Vec<Document> = (0..20_000).map(|n| doc! { "_id": n, "n": n }).collect();
+        run(db, doc! { "insert": "c", "documents": documents });
+        let slow = doc! { "find": "c", "filter": { "$or": (0..50).map(|n| doc! { "n": -n - 1 }).collect::<Vec<_>>() },
+        "sort": { "n": -1 }, "maxTimeMS": 1 };
+        refused(db, slow, 50);
+    });
+}

@@ -6,7 +6,7 @@ use slate_query::{
 };
 use slate_store::Keyspace;
 
-use crate::{Error, Result};
+use crate::{Error, Result, entry::Held};
 
 /// Per field of an index: bit i is set where the i-th name of the field's path held an array in some document.
 pub(crate) type MultikeyPaths = Vec<u64>;
@@ -50,6 +50,11 @@ impl IndexInfo {
     /// Whether that field has.
     pub(crate) fn is_multikey_at(&self, field: usize) -> bool {
         self.multikey.get(field).is_some_and(|&paths| paths != 0)
+    }
+
+    /// Whether every entry holds its values whole.
+    pub(crate) fn held(&self) -> Held {
+        if self.truncated { Held::Truncated } else { Held::Whole }
     }
 
     /// Notes arrays that were met; whether that is news.

@@ -103,7 +103,7 @@ impl AccessPath {
         match self {
             Self::Records { bounds } => (collection.records, record_ranges(bounds.as_ref())),
             Self::Points { ids } => (collection.records, record_ranges(Some(ids))),
-            Self::Index { index, bounds } => (index.keyspace, bounds.ranges(&index.pattern)),
+            Self::Index { index, bounds } => (index.keyspace, bounds.ranges(&index.pattern, index.held())),
         }
     }
 }

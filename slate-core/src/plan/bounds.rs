@@ -3,7 +3,7 @@ use slate_query::{
     pattern::{Direction, KeyPattern},
 };
 
-use crate::entry::MAX_UNIQUE_PREFIX;
+use crate::entry::{Held, MAX_UNIQUE_PREFIX};
 
 /// What is asked of an index's leading fields, one set of intervals a field, over ascending key bytes.
 #[derive(Clone, Debug, Default)]
@@ -22,14 +22,14 @@ pub(crate) struct ByteRange {
 const MAX_RANGES: usize = 4_096;
 
 impl ByteRange {
-    /// From one place to another. Entries may hold less than their whole values, so that longer places are widened
-    /// to what every entry holds: to all keys that begin with it.
-    fn between(low: &Place, high: &Place) -> Self {
-        let start = match cut(low) {
+    /// From one place to another. Where entries may hold less than their whole values, longer places are widened to
+    /// what every entry holds: to all keys that begin with it.
+    fn between(low: &Place, high: &Place, held: Held) -> Self {
+        let start = match cut(low, held) {
             Some(kept) => kept.to_vec(),
             None => low.to_bytes(),
         };
-        let end = match cut(high) {
+        let end = match cut(high, held) {
             // Cut inside a value, any byte may follow: 0xff would not be above it.
             Some(kept) => successor(kept),
             None => Some(high.to_bytes()),
@@ -54,8 +54,9 @@ impl IndexBounds {
         self.fields.len()
     }
 
-    /// The ranges of entry keys, ascending and apart.
-    pub(crate) fn ranges(&self, pattern: &KeyPattern) -> Vec<ByteRange> {
+    /// The ranges of entry keys, ascending and apart. `held` tells whether every entry holds its values whole: the
+    /// ranges are then no wider than the bounds, which is what lets the filter be dropped.
+    pub(crate) fn ranges(&self, pattern: &KeyPattern, held: Held) -> Vec<ByteRange> {
         let used = self.used();
         let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
         let mut ranges = vec![ByteRange { start: Vec::new(), end: None }];
@@ -68,7 +69,8 @@ impl IndexBounds {
             let mut next = Vec::new();
             for prefix in &prefixes {
                 for interval in set.iter() {
-                    ranges.push(ByteRange::between(&behind(prefix, &interval.low), &behind(prefix, &interval.high)));
+                    let (low, high) = (behind(prefix, &interval.low), behind(prefix, &interval.high));
+                    ranges.push(ByteRange::between(&low, &high, held));
                     if let Some(point) = interval.as_point() {
                         next.push([prefix, point].concat());
                     }
@@ -85,9 +87,12 @@ impl IndexBounds {
     }
 }
 
-/// What every entry keeps of a place's prefix, where that is longer.
-fn cut(place: &Place) -> Option<&[u8]> {
-    if place.prefix.len() > MAX_UNIQUE_PREFIX { place.prefix.get(..MAX_UNIQUE_PREFIX) } else { None }
+/// What every entry keeps of a place's prefix, where that is less than all.
+fn cut(place: &Place, held: Held) -> Option<&[u8]> {
+    match held {
+        Held::Truncated if place.prefix.len() > MAX_UNIQUE_PREFIX => place.prefix.get(..MAX_UNIQUE_PREFIX),
+        Held::Truncated | Held::Whole => None,
+    }
 }
 
 /// The least bytes above all that begin with `prefix`; `None` where there are none.

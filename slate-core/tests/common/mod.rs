@@ -98,6 +98,31 @@ pub fn multiset(rows: &[RawDocumentBuf]) -> Vec<&[u8]> {
     bytes
 }
 
+/// Text in which runs of one character, or of one pair of them, are told by their length: documents with long texts are
+/// read by people when a test fails.
+pub fn brief(text: &str) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    let mut told = String::new();
+    let mut at = 0;
+    while at < characters.len() {
+        let repeats = |unit: usize| {
+            let units = characters[at..].chunks_exact(unit);
+            units.take_while(|chunk| **chunk == characters[at..at + unit]).count()
+        };
+        let unit = if repeats(1) > 40 { 1 } else { 2 };
+        let count = if at + unit <= characters.len() { repeats(unit) } else { 0 };
+        if count > 40 {
+            told.extend(&characters[at..at + unit]);
+            told.push_str(&format!("<{count} times>"));
+            at += count * unit;
+        } else {
+            told.push(characters[at]);
+            at += 1;
+        }
+    }
+    told
+}
+
 /// How often a property is tried: `SLATE_CASES`, or so many times.
 pub fn runner(default_cases: u32) -> proptest::test_runner::TestRunner {
     use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

@@ -82,9 +82,13 @@ fn others() -> Vec<Bson> {
         Bson::Symbol("a".into()),
         Bson::JavaScriptCode("a".into()),
         Bson::JavaScriptCodeWithScope(bson::JavaScriptCodeWithScope { code: "a".into(), scope: doc! { "a": 1 } }),
-        Bson::String(format!("{}a", "x".repeat(2_100))),
-        Bson::String(format!("{}b", "x".repeat(2_100))),
     ]
+}
+
+/// Texts around and beyond what an index entry keeps, which differ only at their ends.
+fn long_texts() -> Vec<Bson> {
+    let lengths = [1_960, 1_967, 1_995, 1_999, 2_100];
+    lengths.into_iter().flat_map(|length| ["a", "b"].map(|end| Bson::from("x".repeat(length) + end))).collect()
 }
 
 fn scalar() -> BoxedStrategy<Bson> {
@@ -121,6 +125,7 @@ pub fn pool() -> BoxedStrategy<Pool> {
         1 => vec(scalar(), 2..6),
         1 => vec(select(numbers()), 3..6),
         1 => vec(select(texts()), 3..6),
+        1 => vec(prop_oneof![3 => select(long_texts()), 1 => scalar()], 3..6),
     ];
     (values, select(&RELATED[..]))
         .prop_map(|(values, paths)| Pool { values, paths: paths.iter().map(|&path| path.to_owned()).collect() })
@@ -347,6 +352,19 @@ impl Pool {
         let logical = (select(vec!["$and", "$and", "$or", "$or", "$nor"]), vec(self.filter_on(paths, depth - 1), 1..4))
             .prop_map(|(name, filters)| doc! { name: filters });
         prop_oneof![4 => one, 5 => several, 3 => logical].boxed()
+    }
+
+    /// A condition that bounds an index.
+    pub fn condition(&self) -> BoxedStrategy<Bson> {
+        let range = (select(vec!["$gt", "$gte", "$lt", "$lte", "$eq", "$ne"]), self.value());
+        let range = range.prop_map(|(name, operand)| (name.to_owned(), operand));
+        prop_oneof![
+            2 => self.value(),
+            2 => range.clone().prop_map(|one| Bson::Document(Document::from_iter([one]))),
+            3 => vec(range, 2..3).prop_map(|two| Bson::Document(Document::from_iter(two))),
+            1 => vec(self.value(), 1..3).prop_map(|values| Bson::Document(doc! { "$in": values })),
+        ]
+        .boxed()
     }
 
     /// A filter over all operators.

@@ -334,6 +334,9 @@ fn collections_are_created_listed_and_dropped() {
         assert_eq!(run(db, doc! { "drop": "b" }), doc! { "ok": 1.0 });
         unsupported(db, doc! { "create": "d", "capped": true }, "capped");
         unsupported(db, doc! { "create": "d", "validator": { "a": 1 } }, "validator");
+        unsupported(db, doc! { "create": "d", "timeseries": {} }, "timeseries");
+        refused(db, doc! { "create": "d", "validator": 1 }, 14);
+        run(db, doc! { "create": "d", "validator": {}, "capped": false });
         refused(db, doc! { "create": "d", "shape": 1 }, 40415);
         refused(db, doc! { "create": "system.d" }, 73);
     });
@@ -396,7 +399,9 @@ fn create_indexes_refuses_what_mongodb_refuses() {
         refused(db, doc! { "createIndexes": "c", "indexes": [] }, 2);
         refused(db, doc! { "createIndexes": "c" }, 40414);
         unsupported(db, on(doc! { "expireAfterSeconds": 60 }), "expireAfterSeconds");
+        unsupported(db, on(doc! { "expireAfterSeconds": 0 }), "expireAfterSeconds");
         unsupported(db, on(doc! { "hidden": true }), "hidden");
+        run(db, on(doc! { "hidden": false, "storageEngine": {} }));
         unsupported(db, index(doc! { "key": { "b": "text" }, "name": "b" }), "text");
         run(db, index(doc! { "key": { "a": 1 }, "name": "sparse", "sparse": true }));
         run(db, index(doc! { "key": { "_id": 1 }, "name": "whatever" }));

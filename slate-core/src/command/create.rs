@@ -4,21 +4,18 @@ use super::{call::Call, collation, common::Common, concern::Concerns, reply::Rep
 use crate::{Database, Result, scope::Scope};
 
 /// What MongoDB's collections may be and Slate's are not.
-const REFUSED: [&str; 15] = [
+const REFUSED: [&str; 12] = [
     "capped",
     "changeStreamPreAndPostImages",
     "clusteredIndex",
     "encryptedFields",
     "expireAfterSeconds",
-    "indexOptionDefaults",
     "max",
     "pipeline",
     "recordIdsReplicated",
     "size",
-    "storageEngine",
     "temp",
     "timeseries",
-    "validator",
     "viewOn",
 ];
 
@@ -34,6 +31,7 @@ pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocument
     fields.object("idIndex")?;
     fields.truth("autoIndexId")?;
     fields.refuse(&REFUSED)?;
+    fields.refuse_filled(&["validator", "storageEngine", "indexOptionDefaults"])?;
     Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     collation::check(collated)?;

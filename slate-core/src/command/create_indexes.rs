@@ -16,7 +16,7 @@ use super::{
 use crate::{Database, Error, Result, scope::Scope, write::IndexSpec};
 
 /// Options of kinds of indexes that are not offered, and those that change what an index does.
-const REFUSED: [&str; 16] = [
+const REFUSED: [&str; 15] = [
     "2dsphereIndexVersion",
     "bits",
     "bucketSize",
@@ -29,7 +29,6 @@ const REFUSED: [&str; 16] = [
     "max",
     "min",
     "prepareUnique",
-    "storageEngine",
     "textIndexVersion",
     "weights",
     "wildcardProjection",
@@ -94,6 +93,7 @@ fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
         fields.any(name);
     }
     fields.refuse(&REFUSED)?;
+    fields.refuse_filled(&["storageEngine"])?;
     if unknown == Unknown::Refused
         && let Some(name) = fields.names().next()
     {

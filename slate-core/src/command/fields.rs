@@ -139,16 +139,18 @@ impl<'c> Fields<'c> {
         objects.into_iter().map(|doc| owned(validate(doc.bytes())?)).collect::<Result<_>>().map(Some)
     }
 
-    /// Refuses by name a field that asks for something Slate does not offer: where it is there, not null, not false, not
-    /// zero and not empty.
+    /// Refuses by name fields that ask for what Slate does not offer: where they are there, not null and not false.
     pub(super) fn refuse(&mut self, names: &[&str]) -> Result<()> {
+        match names.iter().find(|name| self.value(name).is_some_and(|value| value.as_bool() != Some(false))) {
+            Some(name) => Err(Error::unsupported_by_name(name).at(name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses by name documents that ask for what Slate does not offer, where they hold anything.
+    pub(super) fn refuse_filled(&mut self, names: &[&str]) -> Result<()> {
         for name in names {
-            let asks = self.value(name).is_some_and(|value| match value.kind() {
-                Kind::Document | Kind::Array => value.as_container().is_some_and(|container| !container.is_empty()),
-                Kind::Boolean => value.as_bool() == Some(true),
-                _ => number::is_nonzero(value).unwrap_or(true),
-            });
-            if asks {
+            if self.object(name)?.is_some_and(|options| !options.is_empty()) {
                 return Err(Error::unsupported_by_name(name).at(name));
             }
         }

@@ -103,10 +103,11 @@ pub struct Pool {
 }
 
 /// Paths that have to do with each other.
-const RELATED: [&[&str]; 12] = [
+const RELATED: [&[&str]; 13] = [
     &["a"],
     &["a", "b"],
     &["a", "b", "c"],
+    &["a.a", "a.b"],
     &["a.a", "a.b"],
     &["a.a", "a.b", "b"],
     &["a", "a.b"],
@@ -135,12 +136,17 @@ pub fn pool() -> BoxedStrategy<Pool> {
 const NAMES: [&str; 3] = ["a", "b", "0"];
 
 impl Pool {
+    /// The values that the case is about.
+    pub fn values(&self) -> &[Bson] {
+        &self.values
+    }
+
     fn value(&self) -> BoxedStrategy<Bson> {
         select(self.values.clone()).boxed()
     }
 
     /// Values with documents, arrays, and arrays of both.
-    fn nested(&self) -> BoxedStrategy<Bson> {
+    pub fn nested(&self) -> BoxedStrategy<Bson> {
         let names = || prop_oneof![5 => Just("a"), 5 => Just("b"), 1 => Just("0")];
         self.value()
             .prop_recursive(3, 12, 3, move |inner| {
@@ -163,9 +169,10 @@ impl Pool {
     pub fn body(&self) -> BoxedStrategy<Document> {
         let inner =
             vec((select(&NAMES[..]), self.value()), 0..3).prop_map(|fields| Bson::Document(document_of(fields)));
+        let dotted = self.paths.iter().filter(|path| path.contains('.')).count();
         let value = prop_oneof![
             5 => self.value(),
-            3 => self.elements(),
+            if dotted > 1 { 15 } else { 3 } => self.elements(),
             2 => vec(self.value(), 0..4).prop_map(Bson::Array),
             2 => inner,
             2 => self.nested(),
@@ -226,11 +233,11 @@ impl Pool {
             .boxed()
     }
 
-    fn path(&self) -> BoxedStrategy<String> {
+    pub fn path(&self) -> BoxedStrategy<String> {
         prop_oneof![8 => select(self.paths.clone()), 1 => select(&ANY_PATH[..]).prop_map(str::to_owned)].boxed()
     }
 
-    fn operand(&self) -> BoxedStrategy<Bson> {
+    pub fn operand(&self) -> BoxedStrategy<Bson> {
         prop_oneof![
             12 => self.value(),
             1 => scalar(),
@@ -372,7 +379,7 @@ impl Pool {
         prop_oneof![1 => Just(Document::new()), 12 => self.filter_on(self.path(), 2)].boxed()
     }
 
-    fn directed(&self, most: usize) -> BoxedStrategy<Document> {
+    pub fn directed(&self, most: usize) -> BoxedStrategy<Document> {
         vec((self.path(), select(vec![1_i32, 1, -1])), 1..=most)
             .prop_map(|fields| fields.into_iter().map(|(path, direction)| (path, Bson::Int32(direction))).collect())
             .boxed()

@@ -1,0 +1,342 @@
+//! Both stores live through the same random histories and stay equal, step by step; and after each step every index holds
+//! what the documents say.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fmt;
+
+use bson::{Bson, Document, RawDocumentBuf, doc};
+use common::{
+    Store, TestDatabase, brief, multiset,
+    random::{self, Pool, RandomIndex},
+    raw, refusal, rows, runner,
+};
+use proptest::{collection::vec, option, prelude::*, sample::select, test_runner::TestCaseError};
+use slate_core::{Collection, Hint, ReadCollection, ReturnDocument, Snapshot, Transaction};
+
+type Documents = Collection<RawDocumentBuf>;
+
+const COLLECTIONS: [&str; 2] = ["x", "y"];
+
+/// One call on one collection.
+#[derive(Clone, Debug)]
+enum Call {
+    Insert(Vec<Document>),
+    Update { filter: Document, update: Document, many: bool, upsert: bool },
+    Replace { filter: Document, replacement: Document, upsert: bool },
+    Delete { filter: Document, many: bool },
+    FindOneAndUpdate { filter: Document, update: Document, sort: Document },
+    FindOneAndDelete { filter: Document, sort: Document },
+    CreateIndex(RandomIndex),
+    DropIndex(usize),
+    DropCollection,
+}
+
+#[derive(Clone)]
+enum Step {
+    Call(&'static str, Call),
+    Transaction {
+        calls: Vec<(&'static str, Call)>,
+        commit: bool,
+    },
+    TakeSnapshot,
+    /// Closes what can be closed, and opens it again.
+    Reopen,
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told = match self {
+            Self::Call(name, call) => format!("{name}: {call:?}"),
+            Self::Transaction { calls, commit } => format!("commit {commit}: {calls:?}"),
+            Self::TakeSnapshot => "take a snapshot".into(),
+            Self::Reopen => "reopen".into(),
+        };
+        f.write_str(&brief(&told))
+    }
+}
+
+/// So few `_id`s that they collide.
+fn id() -> BoxedStrategy<Bson> {
+    let mut ids = random::ids();
+    ids.truncate(7);
+    ids.extend([Bson::Double(3.0), Bson::Int32(255)]);
+    select(ids).boxed()
+}
+
+fn with_id(pool: &Pool) -> BoxedStrategy<Document> {
+    (id(), pool.body())
+        .prop_map(|(id, body)| {
+            let mut document = doc! { "_id": id };
+            document.extend(body);
+            document
+        })
+        .boxed()
+}
+
+fn update(pool: &Pool) -> BoxedStrategy<Document> {
+    let operator = prop_oneof![
+        6 => (Just("$set"), pool.operand()),
+        2 => (Just("$set"), pool.nested()),
+        2 => (Just("$unset"), Just(Bson::from(""))),
+        3 => (Just("$inc"), (-1..3_i32).prop_map(Bson::from)),
+        1 => (Just("$mul"), (0..3_i32).prop_map(Bson::from)),
+        1 => (select(vec!["$min", "$max"]), pool.operand()),
+        3 => (select(vec!["$push", "$addToSet"]), pool.operand()),
+        1 => (Just("$pull"), pool.operand()),
+        1 => (Just("$pop"), select(vec![Bson::Int32(1), Bson::Int32(-1)])),
+        1 => (Just("$rename"), select(vec!["a", "b", "c"]).prop_map(Bson::from)),
+        1 => (Just("$setOnInsert"), pool.operand()),
+    ];
+    vec((operator, pool.path()), 1..3)
+        .prop_map(|operators| {
+            let mut update = Document::new();
+            for ((name, operand), path) in operators {
+                let fields = update.entry(name.to_owned()).or_insert_with(|| Document::new().into());
+                fields.as_document_mut().unwrap().insert(path, operand);
+            }
+            update
+        })
+        .boxed()
+}
+
+fn call(pool: &Pool) -> BoxedStrategy<Call> {
+    let insert = vec(with_id(pool), 1..4).prop_map(Call::Insert);
+    // An upsert without an `_id` would be given one that differs from store to store.
+    let upserting = (id(), pool.filter(), option::weighted(0.3, Just(()))).prop_map(|(id, filter, upsert)| {
+        let filter = if upsert.is_some() {
+            doc! { "_id": id }
+        } else {
+            filter
+        };
+        (filter, upsert.is_some())
+    });
+    let changed = (upserting.clone(), update(pool), any::<bool>())
+        .prop_map(|((filter, upsert), update, many)| Call::Update { filter, update, many, upsert });
+    let replaced = (upserting, pool.body()).prop_map(|((filter, upsert), replacement)| Call::Replace {
+        filter,
+        replacement,
+        upsert,
+    });
+    let deleted = (pool.filter(), any::<bool>()).prop_map(|(filter, many)| Call::Delete { filter, many });
+    let taken = (pool.filter(), update(pool), pool.directed(2))
+        .prop_map(|(filter, update, sort)| Call::FindOneAndUpdate { filter, update, sort });
+    let removed = (pool.filter(), pool.directed(2)).prop_map(|(filter, sort)| Call::FindOneAndDelete { filter, sort });
+    prop_oneof![
+        8 => insert,
+        8 => changed,
+        2 => replaced,
+        2 => deleted,
+        2 => taken,
+        1 => removed,
+        4 => pool.index().prop_map(Call::CreateIndex),
+        1 => (0..3_usize).prop_map(Call::DropIndex),
+        1 => prop_oneof![1 => Just(Call::DropCollection), 2 => pool.index().prop_map(Call::CreateIndex)],
+    ]
+    .boxed()
+}
+
+fn history() -> impl Strategy<Value = (Pool, Vec<Step>)> {
+    random::pool().prop_flat_map(|pool| {
+        let call = (prop_oneof![3 => Just(COLLECTIONS[0]), 1 => Just(COLLECTIONS[1])], call(&pool));
+        let step = prop_oneof![
+            12 => call.clone().prop_map(|(name, call)| Step::Call(name, call)),
+            3 => (vec(call, 1..5), any::<bool>()).prop_map(|(calls, commit)| Step::Transaction { calls, commit }),
+            1 => Just(Step::TakeSnapshot),
+            1 => Just(Step::Reopen),
+        ];
+        (Just(pool), vec(step, 1..14))
+    })
+}
+
+fn run(collection: &Documents, call: &Call) -> Result<String, (i32, String)> {
+    let tell = |told: &dyn fmt::Debug| format!("{told:?}");
+    let outcome = match call {
+        Call::Insert(documents) => {
+            let documents: Vec<RawDocumentBuf> = documents.iter().map(raw).collect();
+            collection.insert_many(&documents).map(|ids| tell(&ids))
+        }
+        Call::Update { filter, update, many, upsert } => {
+            let update =
+                if *many { collection.update_many(filter, update) } else { collection.update_one(filter, update) };
+            let update = if *upsert { update.upsert() } else { update };
+            update.run().map(|result| tell(&result))
+        }
+        Call::Replace { filter, replacement, upsert } => {
+            let replace = collection.replace_one(filter, &raw(replacement));
+            let replace = if *upsert { replace.upsert() } else { replace };
+            replace.run().map(|result| tell(&result))
+        }
+        Call::Delete { filter, many } => {
+            let delete = if *many { collection.delete_many(filter) } else { collection.delete_one(filter) };
+            delete.run().map(|deleted| tell(&deleted))
+        }
+        Call::FindOneAndUpdate { filter, update, sort } => collection
+            .find_one_and_update(filter, update)
+            .sort(sort)
+            .returning(ReturnDocument::After)
+            .run()
+            .map(|found| tell(&found)),
+        Call::FindOneAndDelete { filter, sort } => {
+            collection.find_one_and_delete(filter).sort(sort).run().map(|found| tell(&found))
+        }
+        Call::CreateIndex(index) => collection.create_index(index.spec()).map(|name| tell(&name)),
+        Call::DropIndex(place) => {
+            let indexes = collection.indexes().map_err(|error| refusal(&error))?;
+            let name = indexes.get(*place).map_or("none", |index| &index.name);
+            collection.drop_index(name).map(|dropped| tell(&dropped))
+        }
+        Call::DropCollection => collection.drop().map(|dropped| tell(&dropped)),
+    };
+    outcome.map_err(|error| refusal(&error))
+}
+
+/// Every document in the order of `_id`, and every index.
+fn contents(collection: &ReadCollection<RawDocumentBuf>) -> String {
+    let documents = rows(collection.find(doc! {}).hint(Hint::Forward));
+    format!("{documents:?} {:?}", collection.indexes().map_err(|error| refusal(&error)))
+}
+
+/// Each index says of the documents what they say of themselves: asked for each value that is about, every plan gives
+/// what the scan gives.
+fn check_indexes(collection: &ReadCollection<RawDocumentBuf>, pool: &Pool) -> Result<(), String> {
+    for index in collection.indexes().map_err(|error| error.to_string())? {
+        let condition = index.only.as_ref().map_or_else(Document::new, |only| only.try_into().unwrap());
+        let mut filters = vec![condition.clone()];
+        for path in index.keys.iter().map(|field| field.unwrap().0.to_string()) {
+            filters.push(doc! { "$and": [condition.clone(), { &path: { "$exists": true } }] });
+            for value in pool.values().iter().filter(|value| **value != Bson::Undefined) {
+                filters.push(doc! { "$and": [condition.clone(), { &path: { "$eq": value } }] });
+            }
+            filters.push(doc! { "$and": [condition.clone(), { &path: { "$gt": 0 } }] });
+        }
+        for filter in filters {
+            let right = rows(collection.find(&filter).force(0)).map_err(|error| format!("{error:?}"))?;
+            let explained = collection.find(&filter).explain().map_err(|error| error.to_string())?;
+            for plan in 1..explained.candidates() {
+                let find = collection.find(&filter).force(plan);
+                let drawn = find.clone().explain().map_err(|error| error.to_string())?;
+                let got = rows(find).map_err(|error| format!("{filter}\n{drawn}\n{error:?}"))?;
+                if multiset(&got) != multiset(&right) {
+                    return Err(format!("{filter}\n{drawn}\ngives {got:?}, and should give {right:?}"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A database, and the snapshots held of it with what they showed when they were taken.
+struct Life {
+    database: TestDatabase,
+    snapshots: Vec<(Snapshot, String)>,
+}
+
+impl Life {
+    fn new(store: Store) -> Self {
+        Self { database: store.open(), snapshots: Vec::new() }
+    }
+
+    fn contents(&self) -> String {
+        COLLECTIONS.map(|name| contents(&self.database.collection(name))).join("\n")
+    }
+
+    /// What the step does, told.
+    fn step(self, step: &Step, pool: &Pool) -> Result<(Self, String), String> {
+        let before = self.contents();
+        let (mut life, outcome, refused) = match step {
+            Step::Call(name, call) => {
+                let outcome = run(&self.database.collection(name), call);
+                let refused = outcome.is_err();
+                (self, format!("{outcome:?}"), refused)
+            }
+            Step::Transaction { calls, commit } => {
+                let (outcome, committed) = self.transaction(calls, *commit, pool)?;
+                (self, outcome, !committed)
+            }
+            Step::TakeSnapshot => {
+                let snapshot = self.database.db.snapshot().unwrap();
+                let shown = snapshot_contents(&snapshot);
+                let mut life = self;
+                life.snapshots.push((snapshot, shown));
+                (life, String::new(), true)
+            }
+            Step::Reopen => {
+                // A snapshot keeps the database open.
+                drop(self.snapshots);
+                (Self { database: self.database.reopen(), snapshots: Vec::new() }, String::new(), true)
+            }
+        };
+        if refused && life.contents() != before {
+            return Err(format!("{outcome}: refused, yet it changed {before} to {}", life.contents()));
+        }
+        for name in COLLECTIONS {
+            check_indexes(&life.database.collection(name), pool)?;
+        }
+        life.snapshots.retain(|(snapshot, _)| !snapshot.collection_names().is_empty());
+        for (snapshot, shown) in &life.snapshots {
+            if snapshot_contents(snapshot) != *shown {
+                return Err(format!("a snapshot showed {shown}, and shows {}", snapshot_contents(snapshot)));
+            }
+            check_indexes(&snapshot.collection(COLLECTIONS[0]), pool)?;
+        }
+        Ok((life, outcome))
+    }
+
+    fn transaction(&self, calls: &[(&'static str, Call)], commit: bool, pool: &Pool) -> Result<(String, bool), String> {
+        let transaction: Transaction = self.database.db.begin().unwrap();
+        let mut told = Vec::new();
+        for (name, call) in calls {
+            let collection = transaction.collection(name);
+            let before = contents(&collection);
+            let outcome = run(&collection, call);
+            let over = matches!(rows(collection.find(doc! {})), Err((251, _)));
+            if outcome.is_err() && !over && contents(&collection) != before {
+                return Err(format!("{call:?}: refused, yet it changed {before} to {}", contents(&collection)));
+            }
+            told.push(format!("{outcome:?} over {over}"));
+            if !over {
+                check_indexes(&collection, pool).map_err(|why| format!("inside the transaction: {why}"))?;
+            }
+        }
+        let ended = if commit { transaction.commit().map_err(|error| refusal(&error)) } else { Err((0, "".into())) };
+        Ok((format!("{told:?} {ended:?}"), ended.is_ok()))
+    }
+}
+
+fn snapshot_contents(snapshot: &Snapshot) -> String {
+    COLLECTIONS.map(|name| contents(&snapshot.collection(name))).join("\n")
+}
+
+fn live(pool: &Pool, steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut lives = (Life::new(Store::Memory), Life::new(Store::Redb));
+    for (place, step) in steps.iter().enumerate() {
+        let fail = |why: String| TestCaseError::fail(brief(&format!("step {place}, {step:?}: {why}")));
+        let reopened = matches!(step, Step::Reopen);
+        let (memory, left) = if reopened {
+            // What lives in memory ends when it is closed: there it goes on.
+            (lives.0, String::new())
+        } else {
+            lives.0.step(step, pool).map_err(|why| fail(format!("in memory: {why}")))?
+        };
+        let (redb, right) = lives.1.step(step, pool).map_err(|why| fail(format!("on redb: {why}")))?;
+        if left != right {
+            return Err(fail(format!("in memory {left}\non redb {right}")));
+        }
+        if memory.contents() != redb.contents() {
+            return Err(fail(format!("in memory {}\non redb {}", memory.contents(), redb.contents())));
+        }
+        lives = (memory, redb);
+    }
+    Ok(())
+}
+
+#[test]
+fn stores_agree_over_histories_and_indexes_hold_what_documents_say() {
+    let tested = runner(60).run(&history(), |(pool, steps)| live(&pool, &steps));
+    if let Err(error) = tested {
+        panic!("{error}");
+    }
+}

@@ -14,7 +14,7 @@ pub mod random;
 
 use std::path::PathBuf;
 
-use bson::{Document, RawDocumentBuf};
+use bson::{Bson, Document, RawDocumentBuf};
 use slate_core::{Collection, Database, Durability, Error, Find};
 
 /// The stores that every behaviour is tested on.
@@ -96,6 +96,48 @@ pub fn multiset(rows: &[RawDocumentBuf]) -> Vec<&[u8]> {
     let mut bytes: Vec<&[u8]> = rows.iter().map(|row| row.as_bytes()).collect();
     bytes.sort_unstable();
     bytes
+}
+
+/// The `_id`s of rows.
+pub fn ids(rows: &[RawDocumentBuf]) -> Vec<Bson> {
+    rows.iter().map(|row| row.get("_id").unwrap().unwrap().try_into().unwrap()).collect()
+}
+
+/// The rows of each plan that could serve the question, with the plan as it is drawn.
+pub fn each_plan(find: &Find<RawDocumentBuf>) -> Vec<(String, Vec<RawDocumentBuf>)> {
+    let candidates = find.clone().explain().unwrap().candidates();
+    let forced = |plan| {
+        let find = find.clone().force(plan);
+        let drawn = find.clone().explain().unwrap().to_string();
+        let found = rows(find).unwrap_or_else(|refused| panic!("{drawn}: {refused:?}"));
+        (drawn, found)
+    };
+    (0..candidates).map(forced).collect()
+}
+
+/// Checks that each plan, and the one that is chosen, finds the documents of these `_id`s, in any order.
+#[track_caller]
+pub fn finds(find: &Find<RawDocumentBuf>, wanted: impl IntoIterator<Item = impl Into<Bson>>) {
+    let sorted = |ids: Vec<Bson>| {
+        let mut told: Vec<String> = ids.iter().map(|id| format!("{id:?}")).collect();
+        told.sort();
+        told
+    };
+    let wanted = sorted(wanted.into_iter().map(Into::into).collect());
+    let chosen = ("the chosen plan".to_owned(), rows(find.clone()).unwrap());
+    for (drawn, found) in std::iter::once(chosen).chain(each_plan(find)) {
+        assert_eq!(sorted(ids(&found)), wanted, "{drawn}");
+    }
+}
+
+/// Checks that each plan, and the one that is chosen, finds the documents of these `_id`s, in this order.
+#[track_caller]
+pub fn finds_in_order(find: &Find<RawDocumentBuf>, wanted: impl IntoIterator<Item = impl Into<Bson>>) {
+    let wanted: Vec<Bson> = wanted.into_iter().map(Into::into).collect();
+    let chosen = ("the chosen plan".to_owned(), rows(find.clone()).unwrap());
+    for (drawn, found) in std::iter::once(chosen).chain(each_plan(find)) {
+        assert_eq!(ids(&found), wanted, "{drawn}");
+    }
 }
 
 /// Text in which runs of one character, or of one pair of them, are told by their length: documents with long texts are

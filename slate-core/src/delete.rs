@@ -55,8 +55,7 @@ impl Delete {
     /// A filter that is not valid; where the storage fails.
     pub fn run(self) -> Result<u64> {
         let request = delete_request(&self.request, self.target)?;
-        let outcome =
-            self.scope.write(|writer| writer.delete(&self.collection, &request, &self.request.interrupt))?;
+        let outcome = self.scope.write(|writer| writer.delete(&self.collection, &request, &self.request.interrupt))?;
         Ok(outcome.deleted)
     }
 }

@@ -10,7 +10,7 @@
 use sha2::{Digest, Sha256};
 use slate_query::{
     Code, key,
-    raw::{Kind, Value},
+    raw::{Doc, Kind, Value},
 };
 
 use crate::{Error, ErrorKind, Result, catalog::IndexInfo};
@@ -58,7 +58,13 @@ pub(crate) enum Held {
 
 impl EntryBuffer {
     /// Lays out the entry of `values` for the record, replacing what the buffer held.
-    pub(crate) fn build(&mut self, index: &IndexInfo, values: &[u8], record: RecordKey<'_>, bits: &[u8]) -> Held {
+    pub(crate) fn build(
+        &mut self,
+        index: &IndexInfo,
+        (values, bits): (&[u8], &[u8]),
+        record: RecordKey<'_>,
+        order: &FieldOrder,
+    ) -> Held {
         self.key.clear();
         self.value.clear();
         let held = if values.len() > MAX_VALUES { Held::Truncated } else { Held::Whole };
@@ -73,9 +79,58 @@ impl EntryBuffer {
             push_trailer(kept.len(), &mut self.key);
         }
         if held == Held::Whole {
+            order.write(&mut self.value);
             key::join(bits, record.bits, &mut self.value);
         }
         held
+    }
+}
+
+/// In which order a document has the fields of an index: an inclusion shows them in the document's. Kept only where it
+/// is not the index's own order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FieldOrder(Vec<u8>);
+
+/// Begins the extras of an entry with an order of its own. No head of an exception has these low bits.
+const ORDERED: u8 = 0x09;
+
+impl FieldOrder {
+    /// The order in which `document` has the index's fields, those that it has.
+    pub(crate) fn note(&mut self, index: &IndexInfo, document: Doc<'_>) {
+        self.0.clear();
+        let fields = index.pattern.fields();
+        if fields.len() < 2 {
+            return;
+        }
+        for element in document.elements() {
+            let field = fields.iter().position(|(path, _)| path.as_str().as_bytes() == element.name);
+            // An index has at most 32 fields.
+            if let Some(field) =
+                field.and_then(|field| u8::try_from(field).ok()).filter(|field| !self.0.contains(field))
+            {
+                self.0.push(field);
+            }
+        }
+        if self.0.is_sorted() {
+            self.0.clear();
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        if let Ok(length) = u8::try_from(self.0.len())
+            && length > 0
+        {
+            out.extend_from_slice(&[ORDERED, length]);
+            out.extend_from_slice(&self.0);
+        }
+    }
+
+    /// Takes the order off an entry's extras: the fields' numbers, empty for the index's own order; and the type bits.
+    pub(crate) fn split(extras: &[u8]) -> Option<(&[u8], &[u8])> {
+        match extras {
+            [ORDERED, length, rest @ ..] => rest.split_at_checked(usize::from(*length)),
+            bits => Some((&[], bits)),
+        }
     }
 }
 
@@ -97,9 +152,13 @@ fn push_unique_values(values: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// What a stored entry names.
+/// The parts of a stored entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'a> {
+    /// The encoded values, or what is kept of them.
+    pub(crate) values: &'a [u8],
+    /// What the key does not tell: the order of the fields, and type bits.
+    pub(crate) extras: &'a [u8],
     pub(crate) record_key: &'a [u8],
 }
 
@@ -110,22 +169,24 @@ impl<'a> Entry<'a> {
     /// `Corrupt` where the bytes are no entry of this index.
     #[inline]
     pub(crate) fn parse(index: &IndexInfo, key: &'a [u8], value: &'a [u8]) -> Result<Self> {
-        let parsed = if index.unique { Self::parse_unique(value) } else { Self::parse_plain(key) };
+        let parsed = if index.unique { Self::parse_unique(key, value) } else { Self::parse_plain(key, value) };
         parsed.ok_or_else(|| Error::corrupt(format!("an entry of index {} is damaged", index.name)))
     }
 
-    fn parse_plain(key: &'a [u8]) -> Option<Self> {
+    fn parse_plain(key: &'a [u8], value: &'a [u8]) -> Option<Self> {
         let (rest, values) = match key {
             [rest @ .., high, low, 0xff] => (rest, usize::from(u16::from_be_bytes([*high, *low]))),
             [rest @ .., length] => (rest, usize::from(*length)),
             [] => return None,
         };
-        Some(Self { record_key: rest.get(values..)? })
+        let (values, record_key) = rest.split_at_checked(values)?;
+        Some(Self { values, extras: value, record_key })
     }
 
-    fn parse_unique(value: &'a [u8]) -> Option<Self> {
+    fn parse_unique(key: &'a [u8], value: &'a [u8]) -> Option<Self> {
         let (length, rest) = read_length(value)?;
-        Some(Self { record_key: rest.get(..length)? })
+        let (record_key, extras) = rest.split_at_checked(length)?;
+        Some(Self { values: key, extras, record_key })
     }
 }
 

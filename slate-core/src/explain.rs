@@ -23,11 +23,9 @@ pub struct Explain {
 impl Explain {
     pub(crate) fn new(collection: &str, explained: Option<Explained>) -> Self {
         match explained {
-            Some(Explained { plan, candidates }) => Self {
-                drawn: plan::draw(&plan, collection),
-                document: plan::describe(&plan, collection),
-                candidates,
-            },
+            Some(Explained { plan, candidates }) => {
+                Self { drawn: plan::draw(&plan, collection), document: plan::describe(&plan, collection), candidates }
+            }
             None => Self {
                 drawn: format!("NOTHING: there is no collection {collection}"),
                 document: bson::doc! { "stage": "EOF", "collection": collection },
@@ -43,14 +41,7 @@ impl Explain {
 
     /// Whether the plan reads an index other than the one on `_id`.
     pub fn uses_index(&self) -> bool {
-        let mut node = Some(&self.document);
-        while let Some(document) = node {
-            if document.get_str("stage").is_ok_and(|stage| stage == "IXSCAN") {
-                return true;
-            }
-            node = document.get_document("input").ok();
-        }
-        false
+        reads_index(&self.document)
     }
 
     /// How many plans could serve the question: what `force` may take, counted from 0.
@@ -64,4 +55,10 @@ impl fmt::Display for Explain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.drawn)
     }
+}
+
+fn reads_index(node: &Document) -> bool {
+    let inputs = node.get_array("inputs").into_iter().flatten().filter_map(bson::Bson::as_document);
+    node.get_str("stage").is_ok_and(|stage| stage == "IXSCAN")
+        || node.get_document("input").into_iter().chain(inputs).any(reads_index)
 }

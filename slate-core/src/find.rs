@@ -4,12 +4,8 @@ use bson::Bson;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    CancelToken, Cursor, Documents, Explain, Hint, IntoDocument, Result,
-    database::As,
-    document::from_raw,
-    plan::Force,
-    request::Request,
-    scope::Scope,
+    CancelToken, Cursor, Documents, Explain, Hint, IntoDocument, Result, database::As, document::from_raw, plan::Force,
+    request::Request, scope::Scope,
 };
 
 /// A question to a collection; see [`ReadCollection::find`](crate::ReadCollection::find).
@@ -96,6 +92,8 @@ impl<T> Find<T> {
 
     /// The different values at `path` of the documents, in BSON's order; elements of arrays count one by one. Of values
     /// that compare equal (1 and 1.0), the one in the document first in the order of `_id` stands for all.
+    ///
+    /// Sort, skip and limit are about the values here: a sort by `path` itself, 1 or -1, and which of the values.
     ///
     /// # Errors
     /// As [`Find::cursor`].

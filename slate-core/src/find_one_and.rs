@@ -172,7 +172,8 @@ pub(crate) fn update_one(
             ReturnDocument::After => outcome.after.take(),
         };
         // Within the transaction: a document that cannot be shown so stays as it was.
-        let document = document.map(|document| shape(document, projection.as_ref(), &update.query.filter)).transpose()?;
+        let document =
+            document.map(|document| shape(document, projection.as_ref(), &update.query.filter)).transpose()?;
         Ok((outcome, document))
     })
 }

@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use bson::RawDocumentBuf;
 use slate_query::{
-    distinct,
+    Code, distinct,
     filter::Filter,
+    pattern::Direction,
     projection::Projection,
     raw::{Doc, Value},
     sort::Sort,
@@ -12,7 +13,7 @@ use slate_query::{
 use crate::{
     CancelToken, Error, IntoDocument, Result,
     interrupt::Interrupt,
-    plan::{Force, Hint, Output, Query, Ties},
+    plan::{Force, Hint, Output, Query, Ties, Values, Window},
     scope::Scope,
 };
 
@@ -74,9 +75,10 @@ impl Request {
 
     /// Tells an argument that was no document.
     pub(crate) fn check(&self) -> Result<()> {
-        let fault = self.fault.as_ref().and_then(|fault| {
-            fault.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
-        });
+        let fault = self
+            .fault
+            .as_ref()
+            .and_then(|fault| fault.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take());
         fault.map_or(Ok(()), Err)
     }
 
@@ -117,7 +119,22 @@ impl Request {
     }
 
     pub(crate) fn parse_distinct(&self, path: &str) -> Result<Query> {
-        self.parse(Output::Distinct(distinct::parse(path)?), Ties::Any)
+        let path = distinct::parse(path)?;
+        let mut query = self.parse(Output::Count, Ties::Any)?;
+        let direction = match query.sort.as_ref().map(Sort::fields) {
+            None | Some([]) => Direction::Ascending,
+            Some([(by, direction)]) if *by == path => *direction,
+            Some(_) => {
+                let message = format!("different values of {path} can be sorted by {path} alone");
+                return Err(Error::invalid(Code::BAD_VALUE, message).at("sort"));
+            }
+        };
+        // Sort, skip and limit are about the values, not about the documents that they come from.
+        let window = std::mem::replace(&mut query.skip, 0);
+        let window = Window { skip: window, limit: query.limit.take() };
+        query.sort = None;
+        query.output = Output::Distinct { path, values: Values { direction, window } };
+        Ok(query)
     }
 
     /// How many documents there are, after skip and limit.

@@ -62,12 +62,7 @@ impl Scope {
         }
     }
 
-    pub(crate) fn get(
-        &self,
-        collection: &str,
-        key: &[u8],
-        see: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self {
             Self::Database(database) => database.engine().snapshot()?.get(collection, key, see),
             Self::Snapshot(reader) => reader.get(collection, key, see),

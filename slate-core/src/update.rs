@@ -134,9 +134,7 @@ impl Update {
     /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) where it breaks a unique index.
     pub fn run(self) -> Result<UpdateResult> {
         let update = self.change.parse(&self.request, self.target)?;
-        let outcome = self
-            .scope
-            .write(|writer| writer.update(&self.collection, &update, &self.request.interrupt))?;
+        let outcome = self.scope.write(|writer| writer.update(&self.collection, &update, &self.request.interrupt))?;
         Ok(UpdateResult {
             matched: outcome.matched,
             modified: outcome.modified,

@@ -3,7 +3,10 @@ use std::sync::Arc;
 use slate_query::raw::{Doc, Writer};
 use slate_store::Keyspace;
 
-use super::{IndexInfo, damaged, index::keyspace};
+use super::{
+    IndexInfo, KeyStatistics, damaged,
+    index::{self, keyspace},
+};
 use crate::Result;
 
 /// A collection: where its records lie, and its indexes in the order they were declared.
@@ -12,11 +15,13 @@ pub(crate) struct CollectionInfo {
     pub(crate) name: Box<str>,
     pub(crate) records: Keyspace,
     pub(crate) indexes: Vec<Arc<IndexInfo>>,
+    /// Of the records' own keyspace.
+    pub(crate) statistics: Option<KeyStatistics>,
 }
 
 impl CollectionInfo {
     pub(crate) fn new(name: &str, records: Keyspace) -> Self {
-        Self { name: name.into(), records, indexes: Vec::new() }
+        Self { name: name.into(), records, indexes: Vec::new(), statistics: None }
     }
 
     pub(crate) fn index(&self, name: &str) -> Option<&Arc<IndexInfo>> {
@@ -31,12 +36,16 @@ impl CollectionInfo {
             let index = value.as_document().map(IndexInfo::read).transpose()?.flatten();
             index.map(Arc::new).ok_or_else(|| damaged(&format!("an index of collection {name}")))
         });
-        Ok(Self { name: name.into(), records, indexes: indexes.collect::<Result<_>>()? })
+        let statistics = doc.get("statistics").and_then(|value| value.as_document()).and_then(KeyStatistics::read);
+        Ok(Self { name: name.into(), records, indexes: indexes.collect::<Result<_>>()?, statistics })
     }
 
     pub(super) fn write(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         index::put_keyspace(&mut writer, "records", self.records);
+        if let Some(statistics) = &self.statistics {
+            statistics.write(&mut writer, "statistics");
+        }
         writer.open_array(b"indexes");
         for (position, index) in self.indexes.iter().enumerate() {
             writer.open_document(position.to_string().as_bytes());
@@ -46,5 +55,3 @@ impl CollectionInfo {
         writer.finish()
     }
 }
-
-use super::index;

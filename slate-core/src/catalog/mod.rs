@@ -5,8 +5,10 @@
 
 mod cache;
 mod collection;
+mod drift;
 mod index;
 mod keys;
+mod statistics;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,9 +17,11 @@ use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Points as _, Transaction,
 
 pub(crate) use cache::CatalogCache;
 pub(crate) use collection::CollectionInfo;
+pub(crate) use drift::Drift;
 pub(crate) use index::{IndexInfo, Partial};
+pub(crate) use statistics::KeyStatistics;
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, plan::ByteRange};
 
 /// The keyspace of the catalog itself.
 pub(crate) const CATALOG: Keyspace = Keyspace(0);
@@ -82,9 +86,10 @@ impl Catalog {
     /// A keyspace that was never used before.
     pub(crate) fn allocate(&mut self) -> Result<Keyspace> {
         let keyspace = Keyspace(self.next_keyspace);
-        self.next_keyspace = self.next_keyspace.checked_add(1).ok_or_else(|| {
-            Error::new(ErrorKind::Full, Code::INTERNAL_ERROR, "every keyspace number has been used")
-        })?;
+        self.next_keyspace = self
+            .next_keyspace
+            .checked_add(1)
+            .ok_or_else(|| Error::new(ErrorKind::Full, Code::INTERNAL_ERROR, "every keyspace number has been used"))?;
         Ok(keyspace)
     }
 

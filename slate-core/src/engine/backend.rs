@@ -8,13 +8,13 @@ use slate_store::{
 use super::{Engine, Explained, Reader, Writer};
 use crate::{
     Result,
-    catalog::{self, Catalog, CatalogCache, CollectionInfo},
+    catalog::{self, Catalog, CatalogCache, CollectionInfo, Drift},
     exec::{self, Rows, ViewProbe},
     interrupt::Interrupt,
     plan::{self, Plan, Query},
     write::{
-        BuildProgress, Created, DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome, Session, UpdateOutcome,
-        UpdateRequest,
+        BuildProgress, Created, DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome, Session,
+        UpdateOutcome, UpdateRequest,
     },
 };
 
@@ -22,12 +22,13 @@ use crate::{
 pub(super) struct Backend<S> {
     store: S,
     cache: CatalogCache,
+    drift: Arc<Drift>,
 }
 
 impl<S: Store> Backend<S> {
     /// Takes a store into use: checks the catalog's format and drops what a crash left to be dropped.
     pub(super) fn open(store: S) -> Result<Self> {
-        let backend = Self { store, cache: CatalogCache::default() };
+        let backend = Self { store, cache: CatalogCache::default(), drift: Arc::default() };
         let doomed = {
             let snapshot = backend.store.snapshot()?;
             backend.cache.load(&snapshot)?;
@@ -55,7 +56,7 @@ impl<S: Store> Engine for Backend<S> {
     fn begin(&self, wait: Duration) -> Result<Box<dyn Writer>> {
         // `Serializable` is what makes guarded keys count; which keys are guarded is decided here.
         let transaction = self.store.begin(Isolation::Serializable, wait)?;
-        Ok(Box::new(Session::new(transaction, &self.cache)?))
+        Ok(Box::new(Session::new(transaction, &self.cache, Arc::clone(&self.drift))?))
     }
 
     fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {

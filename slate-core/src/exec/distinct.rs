@@ -1,6 +1,10 @@
 use std::collections::BTreeMap;
 
-use slate_query::{distinct, key, path::Path, raw::{Doc, OwnedValue}};
+use slate_query::{
+    distinct, key,
+    path::Path,
+    raw::{Doc, OwnedValue},
+};
 use slate_store::View;
 
 use super::RawRows;

@@ -1,7 +1,7 @@
 use slate_store::{Points, View};
 
 use super::{
-    ids::{IdBatch, IdRows},
+    ids::{IdBatch, IdRows, Promise},
     rows::Record,
 };
 use crate::{Error, Result, catalog::CollectionInfo, interrupt::Interrupt, plan::IdPlan};
@@ -23,7 +23,7 @@ const LARGEST_BATCH: usize = 256;
 impl<V: View> FetchRows<V> {
     pub(super) fn open(view: &V, collection: &CollectionInfo, plan: IdPlan, interrupt: Interrupt) -> Result<Self> {
         Ok(Self {
-            ids: IdRows::open(view, collection, plan, interrupt),
+            ids: IdRows::open(view, plan, &interrupt)?,
             points: view.points(collection.records)?,
             batch: IdBatch::default(),
             next_batch: FIRST_BATCH,
@@ -48,7 +48,7 @@ impl<V: View> FetchRows<V> {
             if self.points.loaded(self.at).is_some() {
                 return Ok(true);
             }
-            if self.ids.promises_records() {
+            if self.ids.promise() == Promise::Record {
                 let message = format!("an index of collection {} names a record that is not there", self.collection);
                 return Err(Error::corrupt(message));
             }

@@ -2,10 +2,12 @@
 //!
 //! Generic over the view and so instantiated per backend; erased once, on top, as [`Rows`].
 
+mod covered;
 mod distinct;
 mod fetch;
 mod filter;
 mod ids;
+mod keys;
 mod output;
 mod probe;
 mod rows;

@@ -1,12 +1,22 @@
-use slate_query::{filter::Filter, projection::Projection, raw::{Doc, OwnedValue, Writer}};
+use slate_query::{
+    filter::Filter,
+    pattern::Direction,
+    projection::Projection,
+    raw::{Doc, OwnedValue, Writer},
+};
 use slate_store::View;
 
-use super::{RawRows, distinct::distinct};
+use super::{
+    RawRows,
+    covered::CoveredRows,
+    distinct::distinct,
+    keys::{count_keys, distinct_keys},
+};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
     interrupt::Interrupt,
-    plan::{Plan, RawPlan},
+    plan::{Plan, RawPlan, Values},
 };
 
 /// Rows as the caller sees them, with no backend in their type.
@@ -31,12 +41,31 @@ pub(crate) fn open<'v, V: View + 'v>(
         Plan::Project { input, projection, filter, .. } => {
             Output::Project(Box::new(ProjectRows { input: raw(input)?, projection, filter, row: None }))
         }
-        Plan::Count { input } => {
-            let counted = i64::try_from(count(raw(input)?)?).unwrap_or(i64::MAX);
-            Output::Values(ValueRows::new("n", vec![bson::Bson::Int64(counted).into()]))
+        Plan::Count { input } => Output::Values(ValueRows::counted(count(raw(input)?)?)),
+        Plan::Distinct { input, path, values } => {
+            Output::Values(ValueRows::new("v", chosen(distinct(raw(input)?, &path)?, values)))
         }
-        Plan::Distinct { input, path } => Output::Values(ValueRows::new("v", distinct(raw(input)?, &path)?)),
+        Plan::Covered { scan, fields, window, .. } => {
+            Output::Covered(Box::new(CoveredRows::open(view, &scan, fields, window, interrupt)))
+        }
+        Plan::CountKeys { keys, window } => {
+            let counted = window.count(count_keys(view, collection, &keys, interrupt)?);
+            Output::Values(ValueRows::counted(counted))
+        }
+        Plan::DistinctKeys { scan, values } => {
+            Output::Values(ValueRows::new("v", chosen(distinct_keys(view, &scan, interrupt)?, values)))
+        }
     })
+}
+
+/// Different values, given in ascending order, as they are wanted.
+fn chosen(mut found: Vec<OwnedValue>, values: Values) -> Vec<OwnedValue> {
+    if values.direction == Direction::Descending {
+        found.reverse();
+    }
+    let place = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
+    let limit = values.window.limit.map_or(usize::MAX, place);
+    found.into_iter().skip(place(values.window.skip)).take(limit).collect()
 }
 
 /// How many records there are.
@@ -52,6 +81,7 @@ fn count<V: View>(mut input: RawRows<V>) -> Result<u64> {
 pub(crate) enum Output<V: View> {
     Whole(RawRows<V>),
     Project(Box<ProjectRows<V>>),
+    Covered(Box<CoveredRows<V>>),
     Values(ValueRows),
 }
 
@@ -61,6 +91,7 @@ impl<V: View> Rows for Output<V> {
         match self {
             Self::Whole(rows) => rows.advance(),
             Self::Project(rows) => rows.advance(),
+            Self::Covered(rows) => rows.advance(),
             Self::Values(rows) => Ok(rows.advance()),
         }
     }
@@ -70,6 +101,7 @@ impl<V: View> Rows for Output<V> {
         match self {
             Self::Whole(rows) => rows.current().map(|record| record.document),
             Self::Project(rows) => rows.row.as_deref(),
+            Self::Covered(rows) => rows.current(),
             Self::Values(rows) => rows.current.as_deref(),
         }
     }
@@ -109,6 +141,10 @@ pub(crate) struct ValueRows {
 impl ValueRows {
     fn new(name: &'static str, values: Vec<OwnedValue>) -> Self {
         Self { name, values: values.into_iter(), current: None }
+    }
+
+    fn counted(counted: u64) -> Self {
+        Self::new("n", vec![bson::Bson::Int64(i64::try_from(counted).unwrap_or(i64::MAX)).into()])
     }
 
     fn advance(&mut self) -> bool {

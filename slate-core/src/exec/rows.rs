@@ -28,16 +28,12 @@ impl<V: View> RawRows<V> {
             RawPlan::Scan { bounds, direction } => {
                 Self::Scan(ScanRows::open(view, collection, bounds.as_ref(), direction, interrupt.clone())?)
             }
-            RawPlan::Fetch { ids } => {
-                Self::Fetch(Box::new(FetchRows::open(view, collection, ids, interrupt.clone())?))
-            }
+            RawPlan::Fetch { ids } => Self::Fetch(Box::new(FetchRows::open(view, collection, ids, interrupt.clone())?)),
             RawPlan::Filter { input, filter } => Self::Filter(Box::new(FilterRows::new(open(*input)?, filter))),
             RawPlan::Sort { input, sort, presorted, limit } => {
                 Self::Sort(Box::new(SortRows::new(open(*input)?, sort, presorted, limit)))
             }
-            RawPlan::Slice { input, skip, limit } => {
-                Self::Slice(Box::new(SliceRows::new(open(*input)?, skip, limit)))
-            }
+            RawPlan::Slice { input, window } => Self::Slice(Box::new(SliceRows::new(open(*input)?, window))),
         })
     }
 

@@ -2,12 +2,7 @@ use slate_query::{interval::IntervalSet, pattern::Direction};
 use slate_store::View;
 
 use super::{probe::RangeWalk, rows::Record};
-use crate::{
-    Result,
-    catalog::CollectionInfo,
-    interrupt::Interrupt,
-    plan::{Access, AccessPath},
-};
+use crate::{Result, catalog::CollectionInfo, interrupt::Interrupt, plan::record_ranges};
 
 /// The records of a collection in the order of `_id`, straight from the store's cursor.
 pub(crate) struct ScanRows<V: View> {
@@ -23,10 +18,8 @@ impl<V: View> ScanRows<V> {
         direction: Direction,
         interrupt: Interrupt,
     ) -> Result<Self> {
-        let path = AccessPath::Records { bounds: bounds.cloned() };
-        let access = Access { path, direction, proven: Vec::new() };
-        let (keyspace, ranges) = access.path.ranges(collection);
-        Ok(Self { walk: RangeWalk::new(view.clone(), keyspace, ranges, direction), interrupt })
+        let walk = RangeWalk::new(view.clone(), collection.records, record_ranges(bounds), direction);
+        Ok(Self { walk, interrupt })
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 use slate_store::View;
 
 use super::{RawRows, rows::Record};
-use crate::Result;
+use crate::{Result, plan::Window};
 
 /// The records after the first `skip`, at most `left` of them.
 pub(crate) struct SliceRows<V: View> {
@@ -11,8 +11,8 @@ pub(crate) struct SliceRows<V: View> {
 }
 
 impl<V: View> SliceRows<V> {
-    pub(super) fn new(input: RawRows<V>, skip: u64, limit: Option<u64>) -> Self {
-        Self { input, skip, left: limit.unwrap_or(u64::MAX) }
+    pub(super) fn new(input: RawRows<V>, window: Window) -> Self {
+        Self { input, skip: window.skip, left: window.limit.unwrap_or(u64::MAX) }
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {

@@ -7,8 +7,8 @@ use slate_query::{
     sort::Sort,
 };
 
-use super::{ByteRange, IdPlan, IndexBounds, IndexScan, RawPlan, bounds::record_ranges};
-use crate::catalog::{CollectionInfo, IndexInfo};
+use super::{Combine, IdPlan, IndexBounds, IndexScan, RawPlan};
+use crate::catalog::IndexInfo;
 
 /// A way to the records: what a plan's leaf will read, and which conjuncts of the filter its bounds already prove.
 #[derive(Clone, Debug)]
@@ -26,41 +26,69 @@ pub(crate) enum AccessPath {
     /// The records of these `_id`s.
     Points { ids: IntervalSet },
     /// The records that an index's entries name.
-    Index { index: Arc<IndexInfo>, bounds: IndexBounds },
+    Index { index: Arc<IndexInfo>, bounds: IndexBounds, checks: Vec<(usize, IntervalSet)> },
+    /// The records that any, or all, of several name.
+    Merge { how: Combine, inputs: Vec<AccessPath> },
 }
 
 impl Access {
     /// Everything, in the order of `_id`.
     pub(crate) fn scan() -> Self {
-        let path = AccessPath::Records { bounds: None };
-        Self { path, direction: Direction::Ascending, proven: Vec::new() }
+        Self::of_path(AccessPath::Records { bounds: None }, Vec::new())
+    }
+
+    pub(crate) fn of_path(path: AccessPath, proven: Vec<usize>) -> Self {
+        Self { path, direction: Direction::Ascending, proven }
     }
 
     /// The access path that a plan's leaf stands for.
     pub(crate) fn of(leaf: &RawPlan) -> Option<(AccessPath, Direction)> {
         match leaf {
-            RawPlan::Scan { bounds, direction } => {
-                Some((AccessPath::Records { bounds: bounds.clone() }, *direction))
-            }
-            RawPlan::Fetch { ids: IdPlan::Points(ids) } => {
-                Some((AccessPath::Points { ids: ids.clone() }, Direction::Ascending))
-            }
-            RawPlan::Fetch { ids: IdPlan::Index(scan) } => {
-                let path = AccessPath::Index { index: Arc::clone(&scan.index), bounds: scan.bounds.clone() };
-                Some((path, scan.direction))
+            RawPlan::Scan { bounds, direction } => Some((AccessPath::Records { bounds: bounds.clone() }, *direction)),
+            RawPlan::Fetch { ids } => {
+                let direction = match ids {
+                    IdPlan::Index(scan) => scan.direction,
+                    IdPlan::Points(_) | IdPlan::Merge { .. } => Direction::Ascending,
+                };
+                Some((AccessPath::of_ids(ids), direction))
             }
             RawPlan::Filter { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => None,
         }
     }
 
     pub(crate) fn into_leaf(self) -> RawPlan {
-        let direction = self.direction;
         match self.path {
-            AccessPath::Records { bounds } => RawPlan::Scan { bounds, direction },
-            AccessPath::Points { ids } => RawPlan::Fetch { ids: IdPlan::Points(ids) },
-            AccessPath::Index { index, bounds } => {
-                RawPlan::Fetch { ids: IdPlan::Index(IndexScan { index, bounds, direction, limit: None }) }
+            AccessPath::Records { bounds } => RawPlan::Scan { bounds, direction: self.direction },
+            path => RawPlan::Fetch { ids: path.into_ids(self.direction) },
+        }
+    }
+}
+
+impl AccessPath {
+    fn of_ids(ids: &IdPlan) -> Self {
+        match ids {
+            IdPlan::Points(ids) => Self::Points { ids: ids.clone() },
+            IdPlan::Index(IndexScan { index, bounds, checks, .. }) => {
+                Self::Index { index: Arc::clone(index), bounds: bounds.clone(), checks: checks.clone() }
             }
+            IdPlan::Merge { how, inputs } => {
+                Self::Merge { how: *how, inputs: inputs.iter().map(Self::of_ids).collect() }
+            }
+        }
+    }
+
+    fn into_ids(self, direction: Direction) -> IdPlan {
+        match self {
+            // A scan is no list of ids; candidates never merge one.
+            Self::Records { bounds } => IdPlan::Points(bounds.unwrap_or_default()),
+            Self::Points { ids } => IdPlan::Points(ids),
+            Self::Index { index, bounds, checks } => {
+                IdPlan::Index(IndexScan { index, bounds, checks, direction, limit: None })
+            }
+            Self::Merge { how, inputs } => IdPlan::Merge {
+                how,
+                inputs: inputs.into_iter().map(|input| input.into_ids(Direction::Ascending)).collect(),
+            },
         }
     }
 }
@@ -75,12 +103,17 @@ pub(crate) struct Ordered {
 }
 
 impl AccessPath {
+    /// Whether it is the record of one `_id`.
+    pub(crate) fn is_single_point(&self) -> bool {
+        matches!(self, Self::Points { ids } if ids.len() == 1)
+    }
+
     /// How far rows read in `direction` come ordered by `sort`.
     pub(crate) fn ordered_by(&self, sort: &Sort, direction: Direction) -> Ordered {
         match self {
             Self::Records { .. } => ordered_by_id(sort, direction),
-            Self::Points { .. } => ordered_by_id(sort, Direction::Ascending),
-            Self::Index { index, bounds } => ordered_by_index(index, bounds, sort, direction),
+            Self::Points { .. } | Self::Merge { .. } => ordered_by_id(sort, Direction::Ascending),
+            Self::Index { index, bounds, .. } => ordered_by_index(index, bounds, sort, direction),
         }
     }
 
@@ -88,22 +121,13 @@ impl AccessPath {
     pub(crate) fn is_in_id_order(&self, direction: Direction) -> bool {
         match self {
             Self::Records { .. } => direction == Direction::Ascending,
-            Self::Points { .. } => true,
+            Self::Points { .. } | Self::Merge { .. } => true,
             // Entries of one value lie in the order of the records' keys.
-            Self::Index { index, bounds } => {
+            Self::Index { index, bounds, .. } => {
                 direction == Direction::Ascending
                     && !index.truncated
                     && (0..index.pattern.fields().len()).all(|field| bounds.is_point(field))
             }
-        }
-    }
-
-    /// The key ranges read, and of which keyspace.
-    pub(crate) fn ranges(&self, collection: &CollectionInfo) -> (slate_store::Keyspace, Vec<ByteRange>) {
-        match self {
-            Self::Records { bounds } => (collection.records, record_ranges(bounds.as_ref())),
-            Self::Points { ids } => (collection.records, record_ranges(Some(ids))),
-            Self::Index { index, bounds } => (index.keyspace, bounds.ranges(&index.pattern, index.held())),
         }
     }
 }

@@ -1,9 +1,12 @@
 use slate_query::{
     interval::{IntervalSet, Place},
-    pattern::{Direction, KeyPattern},
+    pattern::Direction,
 };
 
-use crate::entry::{Held, MAX_UNIQUE_PREFIX};
+use crate::{
+    catalog::IndexInfo,
+    entry::{Held, MAX_UNIQUE_PREFIX},
+};
 
 /// What is asked of an index's leading fields, one set of intervals a field, over ascending key bytes.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +25,12 @@ pub(crate) struct ByteRange {
 const MAX_RANGES: usize = 4_096;
 
 impl ByteRange {
+    /// Whether the key lies in it.
+    #[inline]
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        self.start.as_slice() <= key && self.end.as_ref().is_none_or(|end| key < end.as_slice())
+    }
+
     /// From one place to another. Where entries may hold less than their whole values, longer places are widened to
     /// what every entry holds: to all keys that begin with it.
     fn between(low: &Place, high: &Place, held: Held) -> Self {
@@ -54,9 +63,10 @@ impl IndexBounds {
         self.fields.len()
     }
 
-    /// The ranges of entry keys, ascending and apart. `held` tells whether every entry holds its values whole: the
-    /// ranges are then no wider than the bounds, which is what lets the filter be dropped.
-    pub(crate) fn ranges(&self, pattern: &KeyPattern, held: Held) -> Vec<ByteRange> {
+    /// The ranges of entry keys, ascending and apart. Where every entry holds its values whole they are no wider than
+    /// the bounds, which is what lets the filter be dropped.
+    pub(crate) fn ranges(&self, index: &IndexInfo) -> Vec<ByteRange> {
+        let (pattern, held) = (&index.pattern, index.held());
         let used = self.used();
         let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
         let mut ranges = vec![ByteRange { start: Vec::new(), end: None }];
@@ -101,6 +111,15 @@ fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = prefix.get(..=kept)?.to_vec();
     *bytes.last_mut()? += 1;
     Some(bytes)
+}
+
+/// Ranges of one field's encoded values, in the field's direction: a value lies in one where it lies in the set.
+pub(crate) fn component_ranges(set: &IntervalSet, direction: Direction) -> Vec<ByteRange> {
+    let set = match direction {
+        Direction::Ascending => set.clone(),
+        Direction::Descending => set.inverted(),
+    };
+    record_ranges(Some(&set))
 }
 
 /// Ranges over record keys, from bounds on `_id`.

@@ -39,8 +39,8 @@ fn naive(query: &Query) -> Plan {
     if let Some(sort) = query.order() {
         input = RawPlan::Sort { input: Box::new(input), sort: sort.clone(), presorted: 0, limit: None };
     }
-    if query.skip > 0 || query.limit.is_some() {
-        input = RawPlan::Slice { input: Box::new(input), skip: query.skip, limit: query.limit };
+    if !query.window().is_whole() {
+        input = RawPlan::Slice { input: Box::new(input), window: query.window() };
     }
     match &query.output {
         Output::Whole => Plan::Whole { input },
@@ -52,6 +52,6 @@ fn naive(query: &Query) -> Plan {
             filter: query.filter.clone(),
         },
         Output::Count => Plan::Count { input },
-        Output::Distinct(path) => Plan::Distinct { input, path: path.clone() },
+        Output::Distinct { path, values } => Plan::Distinct { input, path: path.clone(), values: *values },
     }
 }

@@ -3,46 +3,58 @@
 use std::sync::Arc;
 
 use slate_query::{
-    filter::{Exactness, Filter, Term},
-    interval::{Interval, IntervalSet},
+    filter::{Exactness, Filter, Node, Term},
+    interval::{Interval, IntervalSet, Place},
     path::Path,
     pattern::Direction,
     raw::Doc,
 };
 
 use super::{
-    IndexBounds, Query,
+    Combine, IndexBounds, Query,
     access::{Access, AccessPath},
 };
 use crate::catalog::{CollectionInfo, IndexInfo};
 
-/// What the filter's conjuncts say of single paths.
-pub(super) struct Terms<'q> {
-    filter: &'q Filter,
+/// What conjuncts say of single paths.
+struct Terms {
     /// The conjunct's place, and one thing it says.
     terms: Vec<(usize, Term)>,
 }
 
-impl<'q> Terms<'q> {
-    pub(super) fn of(filter: &'q Filter) -> Self {
-        let conjuncts = filter.conjuncts().iter().enumerate();
-        let terms = conjuncts.flat_map(|(at, node)| node.terms().into_iter().map(move |term| (at, term))).collect();
-        Self { filter, terms }
+impl Terms {
+    fn of(conjuncts: &[Node]) -> Self {
+        let said = conjuncts.iter().enumerate();
+        Self { terms: said.flat_map(|(at, node)| node.terms().into_iter().map(move |term| (at, term))).collect() }
     }
 
     fn on<'s>(&'s self, path: &'s Path) -> impl Iterator<Item = (usize, &'s Term)> {
         self.terms.iter().filter(move |(_, term)| term.path == *path).map(|(at, term)| (*at, term))
     }
+
+    /// The conjuncts that are proven whole: one that says several things must have each of them proven.
+    fn whole(&self, mut proven: Vec<usize>) -> Vec<usize> {
+        let said = |at: usize| self.terms.iter().filter(|(conjunct, _)| *conjunct == at).count();
+        proven.sort_unstable();
+        let counted = |at: usize| proven.iter().filter(|proven| **proven == at).count();
+        let mut whole: Vec<usize> = proven.iter().copied().filter(|&at| counted(at) == said(at)).collect();
+        whole.dedup();
+        whole
+    }
 }
 
-/// Every usable access path: the scan first, then `_id`, then the indexes as they were declared.
+/// Every usable access path: the scan first, then `_id`, then the indexes as they were declared, then merges.
 pub(super) fn candidates(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
-    let terms = Terms::of(&query.filter);
+    let conjuncts = query.filter.conjuncts();
+    let terms = Terms::of(conjuncts);
+    let serving = || collection.indexes.iter().filter(|index| serves(index, &query.filter));
     let mut found = vec![Access::scan()];
     found.extend(by_id(&terms));
-    for index in collection.indexes.iter().filter(|index| serves(index, &query.filter)) {
+    for index in serving() {
         found.extend(by_index(index, &terms));
     }
+    found.extend(intersections(&found));
+    found.extend(unions(collection, query, conjuncts));
     let Some(sort) = query.order() else { return found };
     // Walking backwards is worth listing where it gives an order that walking forwards does not.
     let mut directed = Vec::with_capacity(found.len());
@@ -71,7 +83,7 @@ fn exists(path: &Path) -> Option<Filter> {
 }
 
 /// `_id` is unique, never an array, and the records lie in its order.
-fn by_id(terms: &Terms<'_>) -> Option<Access> {
+fn by_id(terms: &Terms) -> Option<Access> {
     let mut set = IntervalSet::all();
     let mut proven = Vec::new();
     for (at, term) in terms.terms.iter().filter(|(_, term)| term.path.as_str() == "_id") {
@@ -83,16 +95,17 @@ fn by_id(terms: &Terms<'_>) -> Option<Access> {
     if set.is_all() {
         return None;
     }
-    let points = set.iter().all(|interval| interval.as_point().is_some());
-    let path = if points { AccessPath::Points { ids: set } } else { AccessPath::Records { bounds: Some(set) } };
-    Some(Access { path, direction: Direction::Ascending, proven: whole(terms, proven) })
+    let path =
+        if set.is_points() { AccessPath::Points { ids: set } } else { AccessPath::Records { bounds: Some(set) } };
+    Some(Access::of_path(path, terms.whole(proven)))
 }
 
 /// The index without bounds (for its order), and with the bounds that the filter gives. On a path that held arrays two
 /// conjuncts may be satisfied by different elements: each gives a candidate of its own there.
-fn by_index(index: &Arc<IndexInfo>, terms: &Terms<'_>) -> Vec<Access> {
-    let mut found = vec![(IndexBounds::default(), Vec::new())];
-    let mut growing = vec![(IndexBounds::default(), Vec::new())];
+fn by_index(index: &Arc<IndexInfo>, terms: &Terms) -> Vec<Access> {
+    let unbounded = (IndexBounds::default(), Vec::new());
+    let mut found = vec![unbounded.clone()];
+    let mut growing = vec![unbounded];
     for (field, (path, _)) in index.pattern.fields().iter().enumerate() {
         if shares_an_array(index, field) {
             break;
@@ -101,53 +114,64 @@ fn by_index(index: &Arc<IndexInfo>, terms: &Terms<'_>) -> Vec<Access> {
         if choices.is_empty() {
             break;
         }
-        let mut grown = Vec::new();
-        for (bounds, proven) in &growing {
-            for (set, proves) in &choices {
-                let mut bounds: IndexBounds = bounds.clone();
-                bounds.fields.push(set.clone());
-                grown.push((bounds, [&proven[..], proves].concat()));
-            }
-        }
+        growing = growing.iter().flat_map(|grown| choices.iter().map(|choice| grow(grown, choice))).collect();
         // The choices of later fields are few; those of the first are the conjuncts on it.
-        growing = grown;
         growing.truncate(MAX_CHOICES);
         // Bounds behind a range are not used: the longer list would repeat the shorter.
-        if growing.iter().any(|(bounds, _)| bounds.used() == field + 1) {
-            found.truncate(1);
-            found.extend(growing.iter().cloned());
-        }
         if growing.iter().all(|(bounds, _)| bounds.used() <= field) {
             break;
         }
+        found.truncate(1);
+        found.extend(growing.iter().cloned());
     }
-    let access = |(mut bounds, proven): (IndexBounds, Vec<(usize, usize)>)| {
-        let used = bounds.used();
-        bounds.fields.truncate(used);
-        let proven = proven.into_iter().filter(|(field, _)| *field < used && !index.truncated);
-        let proven = whole(terms, proven.map(|(_, at)| at).collect());
-        let path = AccessPath::Index { index: Arc::clone(index), bounds };
-        Access { path, direction: Direction::Ascending, proven }
-    };
-    found.into_iter().map(access).collect()
+    found.into_iter().map(|(bounds, proven)| bounded(index, bounds, proven, terms)).collect()
 }
+
+/// Bounds on leading fields, and what they prove: (field, conjunct).
+type Bounded = (IndexBounds, Vec<(usize, usize)>);
+
+/// A set of intervals that a field may be bound to, and what it proves.
+type Choice = (IntervalSet, Vec<(usize, usize)>);
 
 /// How many ways to combine the conjuncts on an index's multikey fields are weighed.
 const MAX_CHOICES: usize = 16;
 
-/// The sets of intervals that one field may be bound to, each with what it proves: (field, conjunct).
-fn choices(
-    index: &IndexInfo,
-    field: usize,
-    path: &Path,
-    terms: &Terms<'_>,
-) -> Vec<(IntervalSet, Vec<(usize, usize)>)> {
+fn grow((bounds, proven): &Bounded, (set, proves): &Choice) -> Bounded {
+    let mut bounds = bounds.clone();
+    bounds.fields.push(set.clone());
+    (bounds, [&proven[..], proves].concat())
+}
+
+/// The access by an index with these bounds. Conditions on fields that they do not reach are checked entry by entry,
+/// before a record is fetched, where an entry is sure to hold what the record does.
+fn bounded(index: &Arc<IndexInfo>, mut bounds: IndexBounds, mut proven: Vec<(usize, usize)>, terms: &Terms) -> Access {
+    let used = bounds.used();
+    bounds.fields.truncate(used);
+    proven.retain(|(field, _)| *field < used);
+    let mut checks = Vec::new();
+    if !index.is_multikey() && !index.truncated {
+        for (field, (path, _)) in index.pattern.fields().iter().enumerate().skip(used) {
+            if let Some((set, proves)) = choices(index, field, path, terms).pop() {
+                checks.push((field, set));
+                proven.extend(proves);
+            }
+        }
+    }
+    if index.truncated {
+        proven.clear();
+    }
+    let proven = terms.whole(proven.into_iter().map(|(_, at)| at).collect());
+    Access::of_path(AccessPath::Index { index: Arc::clone(index), bounds, checks }, proven)
+}
+
+/// The sets of intervals that one field may be bound to.
+fn choices(index: &IndexInfo, field: usize, path: &Path, terms: &Terms) -> Vec<Choice> {
     if index.is_multikey_at(field) {
         let single = |(at, term): (usize, &Term)| {
             let proves = (term.exact == Exactness::Always).then_some((field, at));
             (term.intervals.clone(), proves.into_iter().collect())
         };
-        return terms.on(path).filter(|(_, term)| !term.intervals.is_all()).map(single).collect();
+        return terms.on(path).map(single).collect();
     }
     let mut set = IntervalSet::all();
     let mut proves = Vec::new();
@@ -173,42 +197,86 @@ fn shares_an_array(index: &IndexInfo, field: usize) -> bool {
     })
 }
 
-/// The conjuncts that are proven whole: one that says several things must have each of them proven.
-fn whole(terms: &Terms<'_>, mut proven: Vec<usize>) -> Vec<usize> {
-    let said = |at: usize| terms.terms.iter().filter(|(conjunct, _)| *conjunct == at).count();
-    proven.sort_unstable();
-    let counted = |at: usize| proven.iter().filter(|proven| **proven == at).count();
-    let mut whole: Vec<usize> = proven.iter().copied().filter(|&at| counted(at) == said(at)).collect();
-    whole.dedup();
-    debug_assert!(whole.iter().all(|&at| at < terms.filter.conjuncts().len()));
-    whole
+/// Of two indexes that each leave much, the records that both name: one fetch for what would be two filters' work.
+fn intersections(found: &[Access]) -> Vec<Access> {
+    let narrow: Vec<&Access> = found.iter().filter(|access| access.path.is_narrow_index()).take(MAX_MERGED).collect();
+    let mut merged = Vec::new();
+    for (at, left) in narrow.iter().enumerate() {
+        for right in narrow.iter().skip(at + 1).filter(|right| !right.path.same_index(&left.path)) {
+            let inputs = vec![left.path.clone(), right.path.clone()];
+            let mut proven = [&left.proven[..], &right.proven[..]].concat();
+            proven.sort_unstable();
+            proven.dedup();
+            merged.push(Access::of_path(AccessPath::Merge { how: Combine::Intersection, inputs }, proven));
+        }
+    }
+    merged
 }
 
-/// How much a set of intervals leaves out, told without looking at the data.
+/// How many indexes are tried in pairs.
+const MAX_MERGED: usize = 4;
+
+/// The branches of an `$or` with an index each: the records that any branch's names. The filter is asked again.
+fn unions(collection: &CollectionInfo, query: &Query, conjuncts: &[Node]) -> Vec<Access> {
+    let union = |branches: &[Node]| -> Option<Access> {
+        let inputs = branches.iter().map(|branch| {
+            let terms = Terms::of(branch.conjuncts());
+            let indexes = collection.indexes.iter().filter(|index| serves(index, &query.filter));
+            let by_index = indexes.flat_map(|index| by_index(index, &terms));
+            let by_id = by_id(&terms).filter(|access| matches!(access.path, AccessPath::Points { .. }));
+            by_id.into_iter().chain(by_index.filter(|access| access.path.is_narrow_index())).min_by_key(points_first)
+        });
+        let inputs: Vec<AccessPath> = inputs.map(|access| Some(access?.path)).collect::<Option<_>>()?;
+        Some(Access::of_path(AccessPath::Merge { how: Combine::Union, inputs }, Vec::new()))
+    };
+    conjuncts.iter().filter_map(Node::branches).filter_map(union).collect()
+}
+
+/// Of several ways for one branch: that which binds most fields to points, and among equals the first declared.
+fn points_first(access: &Access) -> std::cmp::Reverse<usize> {
+    std::cmp::Reverse(match &access.path {
+        AccessPath::Points { .. } => usize::MAX,
+        AccessPath::Index { bounds, .. } => bounds.fields.iter().filter(|set| set.is_points()).count(),
+        AccessPath::Records { .. } | AccessPath::Merge { .. } => 0,
+    })
+}
+
+/// How much an access path leaves out, told without looking at the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Narrowing {
     /// Single values, or a stretch of the order.
     Narrow,
     /// All but a stretch: the negation of something.
     Wide,
-    /// Everything.
+    /// Nothing.
     Nothing,
 }
 
 impl AccessPath {
     pub(super) fn narrowing(&self) -> Narrowing {
         let first = match self {
-            Self::Points { .. } => return Narrowing::Narrow,
+            Self::Points { .. } | Self::Merge { .. } => return Narrowing::Narrow,
             Self::Records { bounds } => bounds.as_ref(),
             Self::Index { bounds, .. } => bounds.fields.first(),
         };
         let Some(set) = first else { return Narrowing::Nothing };
         let all = Interval::all();
-        let touches = |end: fn(&Interval) -> &slate_query::interval::Place| set.iter().any(|i| end(i) == end(&all));
+        let touches = |end: fn(&Interval) -> &Place| set.iter().any(|interval| end(interval) == end(&all));
         match set {
             set if set.is_all() => Narrowing::Nothing,
             _ if touches(|interval| &interval.low) && touches(|interval| &interval.high) => Narrowing::Wide,
             _ => Narrowing::Narrow,
+        }
+    }
+
+    fn is_narrow_index(&self) -> bool {
+        matches!(self, Self::Index { .. }) && self.narrowing() == Narrowing::Narrow
+    }
+
+    fn same_index(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Index { index, .. }, Self::Index { index: other, .. }) => index.keyspace == other.keyspace,
+            _ => false,
         }
     }
 }

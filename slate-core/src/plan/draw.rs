@@ -9,7 +9,7 @@ use slate_query::{
     sort::Sort,
 };
 
-use super::{IdPlan, IndexScan, Plan, RawPlan};
+use super::{Combine, CountedKeys, IdPlan, IndexScan, Plan, RawPlan, Values, Window};
 
 /// What a node says of itself: its name for people, its name for programs, and its details for both.
 struct Node {
@@ -17,11 +17,12 @@ struct Node {
     stage: &'static str,
     details: Document,
     line: String,
+    inputs: Vec<Node>,
 }
 
 impl Node {
     fn new(title: &'static str, stage: &'static str) -> Self {
-        Self { title, stage, details: Document::new(), line: String::new() }
+        Self { title, stage, details: Document::new(), line: String::new(), inputs: Vec::new() }
     }
 
     fn with(mut self, name: &str, value: impl Into<bson::Bson>) -> Self {
@@ -33,92 +34,124 @@ impl Node {
         self.line = line.into();
         self
     }
+
+    fn over(mut self, input: Self) -> Self {
+        self.inputs.push(input);
+        self
+    }
+
+    fn draw(&self, first: &str, others: &str, drawn: &mut String) {
+        drawn.push_str(first);
+        drawn.push_str(self.title);
+        if !self.line.is_empty() {
+            drawn.push(' ');
+            drawn.push_str(&self.line);
+        }
+        let last = self.inputs.len().saturating_sub(1);
+        for (at, input) in self.inputs.iter().enumerate() {
+            let (branch, trunk) = if at == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            drawn.push('\n');
+            input.draw(&format!("{others}{branch}"), &format!("{others}{trunk}"), drawn);
+        }
+    }
+
+    fn describe(self) -> Document {
+        let mut document = doc! { "stage": self.stage };
+        document.extend(self.details);
+        let mut inputs: Vec<Document> = self.inputs.into_iter().map(Self::describe).collect();
+        match (inputs.pop(), inputs.is_empty()) {
+            (None, _) => {}
+            (Some(only), true) => drop(document.insert("input", only)),
+            (Some(last), false) => {
+                inputs.push(last);
+                document.insert("inputs", inputs);
+            }
+        }
+        document
+    }
 }
 
 /// Draws the plan as a tree, the root first.
 pub(crate) fn draw(plan: &Plan, collection: &str) -> String {
     let mut drawn = String::new();
-    for (depth, node) in nodes(plan, collection).into_iter().enumerate() {
-        if depth > 0 {
-            drawn.push('\n');
-            drawn.push_str(&"   ".repeat(depth - 1));
-            drawn.push_str("└─ ");
-        }
-        drawn.push_str(node.title);
-        if !node.line.is_empty() {
-            drawn.push(' ');
-            drawn.push_str(&node.line);
-        }
-    }
+    node(plan, collection).draw("", "", &mut drawn);
     drawn
 }
 
 /// The plan as a document.
 pub(crate) fn describe(plan: &Plan, collection: &str) -> Document {
-    let mut described: Option<Document> = None;
-    for node in nodes(plan, collection).into_iter().rev() {
-        let mut document = doc! { "stage": node.stage };
-        document.extend(node.details);
-        if let Some(input) = described.take() {
-            document.insert("input", input);
-        }
-        described = Some(document);
-    }
-    described.unwrap_or_default()
+    node(plan, collection).describe()
 }
 
-/// The nodes from the root down: every node has one input.
-fn nodes(plan: &Plan, collection: &str) -> Vec<Node> {
-    let mut nodes = Vec::new();
+fn node(plan: &Plan, collection: &str) -> Node {
     match plan {
-        Plan::Whole { .. } => {}
-        Plan::Project { document, .. } => {
+        Plan::Whole { input } => raw(input, collection),
+        Plan::Project { input, document, .. } => {
             let text = format!("{:?}", Doc::from(document));
-            nodes.push(Node::new("PROJECT", "PROJECTION").with("projection", &text).saying(text));
+            Node::new("PROJECT", "PROJECTION").with("projection", &text).saying(text).over(raw(input, collection))
         }
-        Plan::Count { .. } => nodes.push(Node::new("COUNT", "COUNT")),
-        Plan::Distinct { path, .. } => {
-            nodes.push(Node::new("DISTINCT", "DISTINCT").with("path", path.as_str()).saying(path.as_str()));
+        Plan::Covered { scan, window, document, .. } => {
+            let text = format!("{:?}", Doc::from(document));
+            let covered = Node::new("COVERED", "PROJECTION_COVERED").with("projection", &text).saying(text);
+            windowed(*window, covered.over(index_node(scan)))
+        }
+        Plan::Count { input } => Node::new("COUNT", "COUNT").over(raw(input, collection)),
+        Plan::CountKeys { keys, window } => {
+            let input = match keys {
+                CountedKeys::Records { bounds } => scan(collection, bounds.as_ref(), Direction::Ascending),
+                CountedKeys::Entries(scan) => index_node(scan),
+            };
+            windowed(*window, Node::new("COUNT KEYS", "COUNT_SCAN").over(input))
+        }
+        Plan::Distinct { input, path, values } => {
+            let distinct = Node::new("DISTINCT", "DISTINCT").with("path", path.as_str());
+            chosen(*values, distinct.saying(path.as_str()).over(raw(input, collection)))
+        }
+        Plan::DistinctKeys { scan, values } => {
+            let paths = scan.index.pattern.fields();
+            let path = paths.last().map_or("", |(path, _)| path.as_str());
+            let distinct = Node::new("DISTINCT KEYS", "DISTINCT_SCAN").with("path", path).saying(path);
+            chosen(*values, distinct.over(index_node(scan)))
         }
     }
-    let mut input = Some(plan.input());
-    while let Some(node) = input {
-        input = match node {
-            RawPlan::Slice { input, skip, limit } => {
-                nodes.extend(slice(*skip, *limit));
-                Some(input)
-            }
-            RawPlan::Sort { input, sort, presorted, limit } => {
-                nodes.push(sort_node(sort, *presorted, *limit));
-                Some(input)
-            }
-            RawPlan::Filter { input, filter } => {
-                let text = filter.to_string();
-                nodes.push(Node::new("FILTER", "FILTER").with("filter", &text).saying(text));
-                Some(input)
-            }
-            RawPlan::Scan { bounds, direction } => {
-                nodes.push(scan(collection, bounds.as_ref(), *direction));
-                None
-            }
-            RawPlan::Fetch { ids } => {
-                nodes.push(Node::new("FETCH", "FETCH").with("collection", collection).saying(collection));
-                nodes.push(ids_node(ids));
-                None
-            }
-        };
-    }
-    nodes
 }
 
-fn slice(skip: u64, limit: Option<u64>) -> Vec<Node> {
-    let count = |rows: u64| i64::try_from(rows).unwrap_or(i64::MAX);
-    let mut nodes = Vec::new();
-    nodes.extend(limit.map(|limit| Node::new("LIMIT", "LIMIT").with("limit", count(limit)).saying(limit.to_string())));
-    if skip > 0 {
-        nodes.push(Node::new("SKIP", "SKIP").with("skip", count(skip)).saying(skip.to_string()));
+fn raw(plan: &RawPlan, collection: &str) -> Node {
+    match plan {
+        RawPlan::Slice { input, window } => windowed(*window, raw(input, collection)),
+        RawPlan::Sort { input, sort, presorted, limit } => {
+            sort_node(sort, *presorted, *limit).over(raw(input, collection))
+        }
+        RawPlan::Filter { input, filter } => {
+            let text = filter.to_string();
+            Node::new("FILTER", "FILTER").with("filter", &text).saying(text).over(raw(input, collection))
+        }
+        RawPlan::Scan { bounds, direction } => scan(collection, bounds.as_ref(), *direction),
+        RawPlan::Fetch { ids } => {
+            Node::new("FETCH", "FETCH").with("collection", collection).saying(collection).over(ids_node(ids))
+        }
     }
-    nodes
+}
+
+/// The slice, where it leaves anything out, above what it is a slice of.
+fn windowed(window: Window, mut input: Node) -> Node {
+    let count = |rows: u64| i64::try_from(rows).unwrap_or(i64::MAX);
+    if window.skip > 0 {
+        input = Node::new("SKIP", "SKIP").with("skip", count(window.skip)).saying(window.skip.to_string()).over(input);
+    }
+    if let Some(limit) = window.limit {
+        input = Node::new("LIMIT", "LIMIT").with("limit", count(limit)).saying(limit.to_string()).over(input);
+    }
+    input
+}
+
+/// Different values, in another order than the ascending one or some of them only.
+fn chosen(values: Values, mut input: Node) -> Node {
+    if values.direction == Direction::Descending {
+        input = input.with("direction", "descending");
+        input.line.push_str(" descending");
+    }
+    windowed(values.window, input)
 }
 
 fn sort_node(sort: &Sort, presorted: usize, limit: Option<u64>) -> Node {
@@ -154,11 +187,18 @@ fn ids_node(ids: &IdPlan) -> Node {
             Node::new("POINTS", "IDHACK").with("bounds", doc! { "_id": &points }).saying(format!("_id {points}"))
         }
         IdPlan::Index(scan) => index_node(scan),
+        IdPlan::Merge { how, inputs } => {
+            let merge = match how {
+                Combine::Union => Node::new("INDEX MERGE", "OR").saying("or"),
+                Combine::Intersection => Node::new("INDEX MERGE", "AND_SORTED").saying("and"),
+            };
+            inputs.iter().fold(merge, |merge, input| merge.over(ids_node(input)))
+        }
     }
 }
 
 fn index_node(scan: &IndexScan) -> Node {
-    let IndexScan { index, bounds, direction, limit } = scan;
+    let IndexScan { index, bounds, checks, direction, limit } = scan;
     let mut line = format!("{} {}", index.name, way(*direction));
     let mut told = Document::new();
     for ((path, _), bound) in index.pattern.fields().iter().zip(&bounds.fields) {
@@ -170,11 +210,22 @@ fn index_node(scan: &IndexScan) -> Node {
         line.push_str(": ");
         line.push_str(&fields.join(", "));
     }
+    let mut checked = Document::new();
+    for (field, held) in checks {
+        if let Some((path, _)) = index.pattern.fields().get(*field) {
+            let bound = set(held);
+            line.push_str(&format!(", where {path} {bound}"));
+            checked.insert(path.as_str(), bound);
+        }
+    }
     let mut node = Node::new("INDEX SCAN", "IXSCAN")
         .with("index", &*index.name)
         .with("direction", way(*direction))
         .with("bounds", told)
         .with("multikey", index.is_multikey());
+    if !checked.is_empty() {
+        node = node.with("checks", checked);
+    }
     if let Some(limit) = limit {
         node = node.with("limit", i64::try_from(*limit).unwrap_or(i64::MAX));
         line.push_str(&format!(", limit {limit}"));

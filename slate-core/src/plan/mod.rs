@@ -7,14 +7,15 @@ mod access;
 mod bounds;
 mod build;
 mod candidates;
+mod cost;
 mod draw;
 mod node;
 mod query;
 pub(crate) mod rules;
 
 pub(crate) use access::{Access, AccessPath};
-pub(crate) use bounds::{ByteRange, IndexBounds};
+pub(crate) use bounds::{ByteRange, IndexBounds, component_ranges, record_ranges};
 pub(crate) use build::{Context, Probe, build, candidate_count};
 pub(crate) use draw::{describe, draw};
-pub(crate) use node::{IdPlan, IndexScan, Plan, RawPlan};
+pub(crate) use node::{Combine, CountedKeys, CoveredField, IdPlan, IndexScan, Plan, RawPlan, Values, Window};
 pub(crate) use query::{Force, Hint, Output, Query, Ties};

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use bson::RawDocumentBuf;
-use slate_query::{filter::Filter, interval::IntervalSet, path::Path, pattern::Direction, projection::Projection, sort::Sort};
+use slate_query::{
+    filter::Filter, interval::IntervalSet, path::Path, pattern::Direction, projection::Projection, sort::Sort,
+};
 
 use super::IndexBounds;
 use crate::catalog::IndexInfo;
@@ -13,6 +15,15 @@ pub(crate) enum IdPlan {
     Points(IntervalSet),
     /// The records that an index's entries name.
     Index(IndexScan),
+    /// The records that any of the inputs names, or that all of them name, in the order of `_id`.
+    Merge { how: Combine, inputs: Vec<IdPlan> },
+}
+
+/// How sets of records are combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Combine {
+    Union,
+    Intersection,
 }
 
 /// A walk over an index's entries.
@@ -20,6 +31,8 @@ pub(crate) enum IdPlan {
 pub(crate) struct IndexScan {
     pub(crate) index: Arc<IndexInfo>,
     pub(crate) bounds: IndexBounds,
+    /// Fields that the bounds cannot narrow, and where their values must lie: entries elsewhere are passed over.
+    pub(crate) checks: Vec<(usize, IntervalSet)>,
     pub(crate) direction: Direction,
     /// At most so many different records; set where nothing above rejects one.
     pub(crate) limit: Option<u64>,
@@ -38,28 +51,96 @@ pub(crate) enum RawPlan {
     /// and sorted. With a limit, no more rows than it asks for are held.
     Sort { input: Box<RawPlan>, sort: Sort, presorted: usize, limit: Option<u64> },
     /// Without the first `skip`, and at most `limit` of the rest.
-    Slice { input: Box<RawPlan>, skip: u64, limit: Option<u64> },
+    Slice { input: Box<RawPlan>, window: Window },
+}
+
+/// Which of some rows are wanted, by their place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) skip: u64,
+    pub(crate) limit: Option<u64>,
 }
 
 /// Projection tier: what the caller sees.
 #[derive(Clone, Debug)]
 pub(crate) enum Plan {
-    Whole { input: RawPlan },
-    Project { input: RawPlan, projection: Projection, document: RawDocumentBuf, filter: Filter },
-    Count { input: RawPlan },
-    Distinct { input: RawPlan, path: Path },
+    Whole {
+        input: RawPlan,
+    },
+    Project {
+        input: RawPlan,
+        projection: Projection,
+        document: RawDocumentBuf,
+        filter: Filter,
+    },
+    /// Documents made of an index's entries alone.
+    Covered {
+        scan: IndexScan,
+        fields: Vec<CoveredField>,
+        window: Window,
+        document: RawDocumentBuf,
+    },
+    Count {
+        input: RawPlan,
+    },
+    /// How many keys there are: no record is read.
+    CountKeys {
+        keys: CountedKeys,
+        window: Window,
+    },
+    Distinct {
+        input: RawPlan,
+        path: Path,
+        values: Values,
+    },
+    /// The different values of an index's field, the last one that its bounds leave open: from one value the walk goes
+    /// straight to the next.
+    DistinctKeys {
+        scan: IndexScan,
+        values: Values,
+    },
+}
+
+/// Keys that are counted instead of read.
+#[derive(Clone, Debug)]
+pub(crate) enum CountedKeys {
+    Records { bounds: Option<IntervalSet> },
+    Entries(IndexScan),
+}
+
+/// A field of a document made of an index's entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CoveredField {
+    Id,
+    /// The index's field of this number.
+    Indexed(usize),
+}
+
+/// In which order different values are handed out, and which of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Values {
+    pub(crate) direction: Direction,
+    pub(crate) window: Window,
+}
+
+impl Window {
+    /// How many rows have to be found; `None` for all.
+    pub(crate) fn reach(self) -> Option<u64> {
+        self.limit.map(|limit| limit.saturating_add(self.skip))
+    }
+
+    /// Whether it leaves nothing out.
+    pub(crate) fn is_whole(self) -> bool {
+        self == Self::default()
+    }
+
+    /// How many of `rows` it leaves.
+    pub(crate) fn count(self, rows: u64) -> u64 {
+        rows.saturating_sub(self.skip).min(self.limit.unwrap_or(u64::MAX))
+    }
 }
 
 impl Plan {
-    pub(crate) fn input(&self) -> &RawPlan {
-        match self {
-            Self::Whole { input }
-            | Self::Project { input, .. }
-            | Self::Count { input }
-            | Self::Distinct { input, .. } => input,
-        }
-    }
-
     pub(crate) fn map_input(self, rewrite: impl FnOnce(RawPlan) -> RawPlan) -> Self {
         match self {
             Self::Whole { input } => Self::Whole { input: rewrite(input) },
@@ -67,7 +148,8 @@ impl Plan {
                 Self::Project { input: rewrite(input), projection, document, filter }
             }
             Self::Count { input } => Self::Count { input: rewrite(input) },
-            Self::Distinct { input, path } => Self::Distinct { input: rewrite(input), path },
+            Self::Distinct { input, path, values } => Self::Distinct { input: rewrite(input), path, values },
+            keys @ (Self::Covered { .. } | Self::CountKeys { .. } | Self::DistinctKeys { .. }) => keys,
         }
     }
 }
@@ -80,9 +162,7 @@ impl RawPlan {
             Self::Sort { input, sort, presorted, limit } => {
                 Self::Sort { input: Box::new(input.rewrite(rewrite)), sort, presorted, limit }
             }
-            Self::Slice { input, skip, limit } => {
-                Self::Slice { input: Box::new(input.rewrite(rewrite)), skip, limit }
-            }
+            Self::Slice { input, window } => Self::Slice { input: Box::new(input.rewrite(rewrite)), window },
             leaf @ (Self::Scan { .. } | Self::Fetch { .. }) => leaf,
         };
         rewrite(node)
@@ -93,6 +173,18 @@ impl RawPlan {
         match self {
             Self::Filter { input, .. } | Self::Sort { input, .. } | Self::Slice { input, .. } => input.leaf(),
             Self::Scan { .. } | Self::Fetch { .. } => self,
+        }
+    }
+
+    /// The leaf, where nothing but a slice stands above it, and what the slice leaves.
+    pub(crate) fn sliced_leaf(&self) -> Option<(&Self, Window)> {
+        match self {
+            Self::Slice { input, window } => match &**input {
+                leaf @ (Self::Scan { .. } | Self::Fetch { .. }) => Some((leaf, *window)),
+                Self::Filter { .. } | Self::Sort { .. } | Self::Slice { .. } => None,
+            },
+            leaf @ (Self::Scan { .. } | Self::Fetch { .. }) => Some((leaf, Window::default())),
+            Self::Filter { .. } | Self::Sort { .. } => None,
         }
     }
 }

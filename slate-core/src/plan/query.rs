@@ -1,11 +1,7 @@
 use bson::RawDocumentBuf;
-use slate_query::{
-    filter::Filter,
-    path::Path,
-    pattern::Direction,
-    projection::Projection,
-    sort::Sort,
-};
+use slate_query::{filter::Filter, path::Path, pattern::Direction, projection::Projection, sort::Sort};
+
+use super::{Values, Window};
 
 /// A parsed question.
 #[derive(Clone, Debug)]
@@ -30,7 +26,7 @@ pub(crate) enum Output {
     /// They are counted.
     Count,
     /// The different values at this path are handed out, in order.
-    Distinct(Path),
+    Distinct { path: Path, values: Values },
 }
 
 /// Which access path the caller wants.
@@ -77,6 +73,11 @@ impl Query {
             force: Force::No,
             ties: Ties::Any,
         }
+    }
+
+    /// Which rows are wanted, by their place.
+    pub(crate) fn window(&self) -> Window {
+        Window { skip: self.skip, limit: self.limit }
     }
 
     /// The sort, where it orders anything.

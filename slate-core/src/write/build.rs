@@ -11,7 +11,7 @@ use slate_store::{Bounds, Cursor, Edge, Keyspace, Points, Transaction, View};
 use super::{Session, changes::duplicate, entries::EntryMaker, session::Created};
 use crate::{
     Error, ErrorKind, Result,
-    catalog::{CollectionInfo, IndexInfo, Partial},
+    catalog::{CollectionInfo, IndexInfo, KeyStatistics, Partial},
     interrupt::Interrupt,
 };
 
@@ -102,7 +102,13 @@ impl<T: Transaction> Session<T> {
             progress(read);
             match round.last {
                 Some(last) => after = Some(last),
-                None => return Ok(index),
+                None => {
+                    if read >= ROUND as u64 {
+                        let statistics = KeyStatistics::gather(&self.transaction.view(), index.keyspace)?;
+                        index.statistics = Some(statistics);
+                    }
+                    return Ok(index);
+                }
             }
         }
     }
@@ -186,6 +192,7 @@ fn parse(spec: &IndexSpec) -> Result<IndexInfo> {
         sparse: spec.sparse,
         partial,
         multikey: vec![0; fields],
+        statistics: None,
         truncated: false,
     })
 }

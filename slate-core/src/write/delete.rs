@@ -26,7 +26,12 @@ pub(crate) struct DeleteOutcome {
 
 impl<T: Transaction> Session<T> {
     /// Deletes the documents that match. The call is atomic: where it fails half-way, the transaction is over.
-    pub(crate) fn delete(&mut self, name: &str, request: &DeleteRequest, interrupt: &Interrupt) -> Result<DeleteOutcome> {
+    pub(crate) fn delete(
+        &mut self,
+        name: &str,
+        request: &DeleteRequest,
+        interrupt: &Interrupt,
+    ) -> Result<DeleteOutcome> {
         self.check_open()?;
         let mut outcome = DeleteOutcome::default();
         let Some(collection) = self.written(name)? else { return Ok(outcome) };
@@ -35,7 +40,11 @@ impl<T: Transaction> Session<T> {
             interrupt.check()?;
             self.delete_round(&collection, round, request.target, &mut outcome)
         });
-        if outcome.deleted > 0 { self.end_on_error(deleted)? } else { deleted? }
+        if outcome.deleted > 0 {
+            self.end_on_error(deleted)?
+        } else {
+            deleted?
+        }
         Ok(outcome)
     }
 
@@ -65,6 +74,7 @@ impl<T: Transaction> Session<T> {
             }
         }
         outcome.deleted += u64::try_from(changes.len()).unwrap_or(u64::MAX);
+        self.added(&collection.name, i64::try_from(changes.len()).map_or(i64::MIN, |records| -records));
         changes.apply(self, collection)
     }
 }

@@ -9,7 +9,7 @@ use slate_query::{
 use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
-    entry::{EntryBuffer, Held, RecordKey},
+    entry::{EntryBuffer, FieldOrder, Held, RecordKey},
 };
 
 /// Entries of one index: key to value.
@@ -21,6 +21,7 @@ pub(super) type EntryMap = BTreeMap<Vec<u8>, Vec<u8>>;
 pub(super) struct EntryMaker {
     keys: Keys,
     buffer: EntryBuffer,
+    order: FieldOrder,
     id_key: Vec<u8>,
     id_bits: TypeBits,
     /// News about an index, by its place in the collection.
@@ -49,9 +50,10 @@ impl EntryMaker {
         let id = document.get("_id").unwrap_or(Value::NULL);
         key::encode_typed(Some(id), &mut self.id_key, &mut self.id_bits);
         let record = RecordKey { key: record_key, bits: self.id_bits.as_bytes() };
+        self.order.note(index, document);
         let mut truncated = false;
         for (values, bits) in self.keys.iter() {
-            truncated |= self.buffer.build(index, values, record, bits) == Held::Truncated;
+            truncated |= self.buffer.build(index, (values, bits), record, &self.order) == Held::Truncated;
             sink(&self.buffer.key, &self.buffer.value);
         }
         let known = self.notes.get(&at).unwrap_or(index);

@@ -101,6 +101,7 @@ impl<T: Transaction> Session<T> {
             }
         }
         self.note(&collection.name, maker.take_notes());
+        self.added(&collection.name, i64::try_from(changes.len()).unwrap_or(i64::MAX));
         let applied = changes.apply(self, collection);
         self.end_on_error(applied)?;
         Ok(refused)
@@ -110,10 +111,7 @@ impl<T: Transaction> Session<T> {
 /// Whether the document is at fault and not the storage.
 fn is_refusal(error: &Error) -> bool {
     use crate::ErrorKind;
-    matches!(
-        error.kind(),
-        ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::DuplicateKey | ErrorKind::TooLarge
-    )
+    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::DuplicateKey | ErrorKind::TooLarge)
 }
 
 /// Checks documents one after the other, each against the collection and those before it.

@@ -1,10 +1,13 @@
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use slate_store::{Durability, Keyspace, Transaction};
 
 use crate::{
     Error, Result,
-    catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, IndexInfo},
+    catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, Drift, IndexInfo, KeyStatistics},
     namespace,
 };
 
@@ -17,11 +20,14 @@ pub(crate) struct Session<T> {
     /// Collections whose definition this transaction relies on.
     guarded: BTreeSet<Box<str>>,
     doomed: Vec<Keyspace>,
+    /// By how many records this transaction makes each collection grow.
+    added: BTreeMap<Box<str>, i64>,
+    drift: Arc<Drift>,
     over: Option<String>,
 }
 
 impl<T: Transaction> Session<T> {
-    pub(crate) fn new(transaction: T, cache: &CatalogCache) -> Result<Self> {
+    pub(crate) fn new(transaction: T, cache: &CatalogCache, drift: Arc<Drift>) -> Result<Self> {
         let catalog = cache.load(&transaction.view())?;
         Ok(Self {
             transaction,
@@ -29,6 +35,8 @@ impl<T: Transaction> Session<T> {
             changed: BTreeSet::new(),
             guarded: BTreeSet::new(),
             doomed: Vec::new(),
+            added: BTreeMap::new(),
+            drift,
             over: None,
         })
     }
@@ -156,11 +164,46 @@ impl<T: Transaction> Session<T> {
     /// Commits; gives back the keyspaces that are to be dropped now.
     pub(crate) fn commit(mut self, durability: Durability) -> Result<Vec<Keyspace>> {
         self.check_open()?;
+        let gathered = self.gather_statistics()?;
         if !self.changed.is_empty() {
             self.catalog.write(&mut self.transaction, self.changed.iter().map(|name| &**name))?;
         }
         self.transaction.commit(durability)?;
+        for (name, added) in &self.added {
+            self.drift.add(name, *added);
+        }
+        gathered.iter().for_each(|name| self.drift.reset(name));
         Ok(self.doomed)
+    }
+
+    /// Notes that a collection grew by so many records, or shrank.
+    pub(super) fn added(&mut self, collection: &str, records: i64) {
+        let added = self.added.entry(collection.into()).or_default();
+        *added = added.saturating_add(records);
+    }
+
+    /// Gathers the statistics of collections that have become another size; gives back which.
+    fn gather_statistics(&mut self) -> Result<Vec<Box<str>>> {
+        let mut gathered = Vec::new();
+        for (name, added) in &self.added {
+            let Some(collection) = self.catalog.collection(name) else { continue };
+            let known = collection.statistics.as_ref().map_or(0, |statistics| statistics.keys);
+            if !self.drift.is_far(name, known, *added) {
+                continue;
+            }
+            let view = self.transaction.view();
+            let mut renewed = CollectionInfo::clone(collection);
+            renewed.statistics = Some(KeyStatistics::gather(&view, renewed.records)?);
+            for index in &mut renewed.indexes {
+                let statistics = KeyStatistics::gather(&view, index.keyspace)?;
+                Arc::make_mut(index).statistics = Some(statistics);
+            }
+            drop(view);
+            Arc::make_mut(&mut self.catalog).put(renewed);
+            self.changed.insert(name.clone());
+            gathered.push(name.clone());
+        }
+        Ok(gathered)
     }
 }
 

@@ -16,8 +16,9 @@ use super::{
     prepare::check_size,
 };
 use crate::{
-    Error, Result, clock,
+    Error, Result,
     catalog::{CollectionInfo, IndexInfo},
+    clock,
     exec::{Target, ViewProbe, targets},
     interrupt::Interrupt,
     plan::{self, Query},
@@ -59,7 +60,9 @@ impl UpdateRequest {
         let fault = match (kind, update.is_replacement()) {
             (UpdateKind::Operators, true) => "the update holds no operators; to replace a document, use replace_one",
             (UpdateKind::Replacement, false) => "the replacement holds update operators",
-            (UpdateKind::Either, true) if target == Target::All => "multi update is not supported for replacement-style update",
+            (UpdateKind::Either, true) if target == Target::All => {
+                "multi update is not supported for replacement-style update"
+            }
             _ => return Ok(Self { query, update, target, if_none, now_millis: clock::now_millis() }),
         };
         Err(Error::invalid(Code::FAILED_TO_PARSE, fault))
@@ -91,7 +94,12 @@ pub(super) const ROUND: usize = 256;
 
 impl<T: Transaction> Session<T> {
     /// Updates the documents that match. The call is atomic: where it fails half-way, the transaction is over.
-    pub(crate) fn update(&mut self, name: &str, request: &UpdateRequest, interrupt: &Interrupt) -> Result<UpdateOutcome> {
+    pub(crate) fn update(
+        &mut self,
+        name: &str,
+        request: &UpdateRequest,
+        interrupt: &Interrupt,
+    ) -> Result<UpdateOutcome> {
         self.check_open()?;
         let mut outcome = UpdateOutcome::default();
         if let Some(collection) = self.written(name)? {
@@ -122,8 +130,10 @@ impl<T: Transaction> Session<T> {
     ) -> Result<Vec<Vec<u8>>> {
         let view = self.transaction.view();
         let context = plan::Context { collection, query, probe: &ViewProbe(&view) };
-        let plan = plan::build(&context)?;
-        targets(plan.input().clone(), &view, collection, target, interrupt)
+        let plan::Plan::Whole { input } = plan::build(&context)? else {
+            return Err(Error::corrupt("the targets of a write were planned as something else"));
+        };
+        targets(input, &view, collection, target, interrupt)
     }
 
     /// Parts of the update are in place before all of it is known: unique keys are claimed at the end.

@@ -1,11 +1,14 @@
 //! The rules, in the order in which they are applied.
 
+mod count_keys;
+mod cover;
+mod distinct_keys;
 mod limit_pushdown;
 mod select_access;
 mod sort_by_index;
 mod top_k;
 
-use super::{Context, Plan};
+use super::{Access, Context, Output, Plan, Query};
 use crate::Result;
 
 /// A rewriting of plans that keeps their answer.
@@ -19,6 +22,26 @@ pub(crate) const ALL: &[Rule] = &[
     sort_by_index::apply,
     // After it is known which sorts remain.
     top_k::apply,
-    // Last: a limit may pass what the rules before have removed.
+    // After the sorts: a limit may pass what the rules before have removed.
     limit_pushdown::apply,
+    // The next three replace the whole plan by one that reads no record: after every rule that could still have put a
+    // filter or a sort in between, or taken one away. Each is about another output, so their order among them is free.
+    cover::apply,
+    count_keys::apply,
+    distinct_keys::apply,
 ];
+
+/// Whether an access path, once its rules have been applied, answers the query from keys alone. Selection asks, so that
+/// it counts no record there.
+pub(super) fn reads_keys_alone(access: &Access, query: &Query) -> bool {
+    let proven = query.filter.is_empty() || access.proven.len() == query.filter.conjuncts().len();
+    let ordered =
+        query.order().is_none_or(|sort| access.path.ordered_by(sort, access.direction).fields == sort.fields().len());
+    proven
+        && match &query.output {
+            Output::Whole => false,
+            Output::Project { projection, .. } => ordered && cover::fields(&access.path, projection).is_some(),
+            Output::Count => count_keys::counted(&access.path).is_some(),
+            Output::Distinct { path, .. } => distinct_keys::serves(&access.path, path),
+        }
+}

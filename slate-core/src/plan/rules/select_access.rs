@@ -9,11 +9,9 @@ use crate::{
     plan::{
         Access, AccessPath, Context, Force, Hint, Plan, RawPlan,
         candidates::{Narrowing, candidates, serves},
+        cost::{Rivals, cost, rank},
     },
 };
-
-/// How far the entries of competing access paths are counted. Beyond it they count as equally many.
-const PROBE_CAP: u64 = 1_000;
 
 pub(super) fn apply(plan: Plan, context: &Context<'_>) -> Result<Plan> {
     let chosen = choose(context)?;
@@ -57,11 +55,13 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
         Hint::Keys(keys) => Some(by_keys(context.collection, keys).ok_or_else(|| no_such(&format!("{keys:?}")))?),
     };
     let Some(index) = index else {
-        let by_id = |access: &Access| !matches!(access.path, AccessPath::Index { .. });
+        let by_id = |access: &Access| matches!(access.path, AccessPath::Records { .. } | AccessPath::Points { .. });
         let mut by_id: Vec<Access> = usable.into_iter().filter(by_id).collect();
         if by_id.len() > 1 {
             // A narrower way than the scan is what the hint asks for.
-            by_id.retain(|access| access.path.narrowing() != Narrowing::Nothing || access.direction == Direction::Descending);
+            by_id.retain(|access| {
+                access.path.narrowing() != Narrowing::Nothing || access.direction == Direction::Descending
+            });
         }
         return Ok(if by_id.is_empty() { vec![Access::scan()] } else { by_id });
     };
@@ -69,7 +69,8 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
         let message = format!("the hinted index {} does not hold every document that the query asks for", index.name);
         return Err(Error::invalid(Code::BAD_VALUE, message).at("hint"));
     }
-    let of_index = |access: &Access| matches!(&access.path, AccessPath::Index { index: held, .. } if held.name == index.name);
+    let of_index =
+        |access: &Access| matches!(&access.path, AccessPath::Index { index: held, .. } if held.name == index.name);
     Ok(usable.into_iter().filter(of_index).collect())
 }
 
@@ -87,71 +88,21 @@ fn no_such(name: &str) -> Error {
     Error::invalid(Code::BAD_VALUE, format!("the hint names no index of the collection: {name}")).at("hint")
 }
 
-/// What an access path is worth; less is better. The derived order is the order of the fields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Worth {
-    kind: Kind,
-    /// Entries to read, up to [`PROBE_CAP`].
-    entries: u64,
-    order: Order,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    /// Bounds on `_id` or on an index.
-    Narrowed,
-    /// The order that a limited sort wants, without bounds.
-    OrderedForLimit,
-    /// Everything, record by record.
-    Scanned,
-    /// An index that leaves almost nothing out: the scan reads less.
-    Wide,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Order {
-    Whole,
-    Leading,
-    None,
-}
-
-/// Fewest entries first; among equals what spares the sort, then the order in which the indexes were declared.
+/// The cheapest; among equals the narrower, then the first in the order of the candidates, which is the order in which
+/// the indexes were declared.
 fn best(usable: Vec<Access>, context: &Context<'_>) -> Result<Access> {
-    let narrowed = |access: &Access| access.path.narrowing() == Narrowing::Narrow;
-    // Counting pays only where there is a choice.
-    let count = usable.iter().filter(|access| narrowed(access)).count() > 1;
-    let mut best: Option<(Worth, Access)> = None;
+    // One key of the records: nothing is cheaper, and nothing need be counted.
+    if let Some(points) = usable.iter().find(|access| access.path.is_single_point()) {
+        return Ok(points.clone());
+    }
+    let narrow = usable.iter().filter(|access| access.path.narrowing() == Narrowing::Narrow).count();
+    let rivals = if narrow > 1 { Rivals::Some } else { Rivals::None };
+    let mut best: Option<((u64, (Narrowing, u8)), Access)> = None;
     for access in usable {
-        let worth = worth(&access, context, count)?;
+        let worth = (cost(&access, context, rivals)?, rank(&access));
         if best.as_ref().is_none_or(|(least, _)| worth < *least) {
             best = Some((worth, access));
         }
     }
     Ok(best.map_or_else(Access::scan, |(_, access)| access))
-}
-
-fn worth(access: &Access, context: &Context<'_>, count: bool) -> Result<Worth> {
-    let order = context.query.order().map_or(Order::Whole, |sort| {
-        match access.path.ordered_by(sort, access.direction).fields {
-            0 => Order::None,
-            fields if fields == sort.fields().len() => Order::Whole,
-            _ => Order::Leading,
-        }
-    });
-    let is_index = matches!(access.path, AccessPath::Index { .. });
-    let limited = context.query.order().is_some() && context.query.limit.is_some();
-    let kind = match access.path.narrowing() {
-        Narrowing::Narrow => Kind::Narrowed,
-        Narrowing::Nothing if !is_index && (order == Order::None || !limited) => Kind::Scanned,
-        _ if limited && order != Order::None => Kind::OrderedForLimit,
-        Narrowing::Wide | Narrowing::Nothing if is_index => Kind::Wide,
-        Narrowing::Wide | Narrowing::Nothing => Kind::Scanned,
-    };
-    let entries = if kind == Kind::Narrowed && count {
-        let (keyspace, ranges) = access.path.ranges(context.collection);
-        context.probe.count(keyspace, &ranges, PROBE_CAP)?
-    } else {
-        0
-    };
-    Ok(Worth { kind, entries, order })
 }

@@ -8,11 +8,11 @@ use crate::{
 pub(super) fn apply(plan: Plan, _: &Context<'_>) -> Result<Plan> {
     Ok(plan.map_input(|input| {
         input.rewrite(&mut |node| match node {
-            RawPlan::Slice { mut input, skip, limit: Some(wanted) } => {
+            RawPlan::Slice { mut input, window } => {
                 if let RawPlan::Sort { limit, .. } = &mut *input {
-                    *limit = Some(skip.saturating_add(wanted));
+                    *limit = window.reach();
                 }
-                RawPlan::Slice { input, skip, limit: Some(wanted) }
+                RawPlan::Slice { input, window }
             }
             other => other,
         })

@@ -1,0 +1,84 @@
+use slate_query::raw::{Doc, Kind, Value, Writer};
+use slate_store::{Bounds, Cursor, Edge, Keyspace, View};
+
+use super::ByteRange;
+use crate::Result;
+
+/// What a keyspace held when it was last looked through: how many keys, and some of them at equal distances.
+///
+/// It is looked through again when the collection has grown or shrunk by half, by the commit that makes it so; between
+/// those it may be off by as much. The same writes make the same statistics on every store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KeyStatistics {
+    pub(crate) keys: u64,
+    /// Beginnings of keys, ascending: about as many keys lie between one and the next everywhere.
+    sample: Vec<Box<[u8]>>,
+}
+
+/// So many stretches of equal size a keyspace is seen as.
+const STRETCHES: u64 = 64;
+
+/// So much of a key is kept.
+const KEPT: usize = 48;
+
+impl KeyStatistics {
+    /// Looks through a keyspace. Cost: every key.
+    pub(crate) fn gather(view: &impl View, keyspace: Keyspace) -> Result<Self> {
+        let mut sample: Vec<Box<[u8]>> = Vec::new();
+        let (mut keys, mut stride) = (0u64, 1u64);
+        let mut cursor = view.cursor(keyspace, Bounds::default())?;
+        let mut more = cursor.seek(Edge::First)?;
+        while more {
+            if keys.is_multiple_of(stride) {
+                if sample.len() as u64 == 2 * STRETCHES {
+                    // Twice as many as wanted: every second is left, and from here on taken.
+                    let mut place = 0;
+                    sample.retain(|_| {
+                        place += 1;
+                        place % 2 == 1
+                    });
+                    stride *= 2;
+                }
+                if keys.is_multiple_of(stride) {
+                    sample.extend(cursor.current().map(|(key, _)| key.get(..KEPT).unwrap_or(key).into()));
+                }
+            }
+            keys += 1;
+            more = cursor.step_forward()?;
+        }
+        Ok(Self { keys, sample })
+    }
+
+    /// About how many keys lie within the ranges.
+    pub(crate) fn estimate(&self, ranges: &[ByteRange]) -> u64 {
+        let Some(stretches) = u64::try_from(self.sample.len()).ok().filter(|&stretches| stretches > 0) else {
+            return 0;
+        };
+        let within = |key: &&Box<[u8]>| ranges.iter().any(|range| range.contains(key));
+        let sampled = self.sample.iter().filter(within).count() as u64;
+        // A range between two samples holds some part of a stretch.
+        sampled.max(1).saturating_mul(self.keys) / stretches
+    }
+
+    pub(super) fn read(doc: Doc<'_>) -> Option<Self> {
+        let keys = doc.get("keys").and_then(Value::as_i64).and_then(|keys| u64::try_from(keys).ok())?;
+        let sample = doc.get("sample").and_then(Value::as_array)?;
+        let sample = sample.values().filter_map(|value| value.as_binary().map(|(_, key)| key.into())).collect();
+        Some(Self { keys, sample })
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer, name: &str) {
+        writer.open_document(name.as_bytes());
+        let keys = i64::try_from(self.keys).unwrap_or(i64::MAX);
+        writer.append(b"keys", Value::new(Kind::Int64, &keys.to_le_bytes()));
+        writer.open_array(b"sample");
+        for (place, key) in self.sample.iter().enumerate() {
+            // `KEPT` bytes at most: the length fits.
+            let length = i32::try_from(key.len()).unwrap_or_default().to_le_bytes();
+            let binary = [&length[..], &[0], key].concat();
+            writer.append(place.to_string().as_bytes(), Value::new(Kind::Binary, &binary));
+        }
+        writer.close();
+        writer.close();
+    }
+}

@@ -1,0 +1,108 @@
+use slate_query::{
+    key::{self, Presence, TypeReader},
+    pattern::Direction,
+    raw::Writer,
+};
+use slate_store::View;
+
+use super::ids::EntryWalk;
+use crate::{
+    Error, Result,
+    entry::{Entry, FieldOrder},
+    interrupt::Interrupt,
+    plan::{CoveredField, IndexScan, Window},
+};
+
+/// Documents made of an index's entries: each value as it was stored, type and all, in the document's own order.
+pub(crate) struct CoveredRows<V: View> {
+    walk: EntryWalk<V>,
+    fields: Vec<(Box<[u8]>, Direction)>,
+    shown: Vec<CoveredField>,
+    name: Box<str>,
+    skip: u64,
+    left: u64,
+    row: Option<Vec<u8>>,
+}
+
+impl<V: View> CoveredRows<V> {
+    pub(super) fn open(
+        view: &V,
+        scan: &IndexScan,
+        shown: Vec<CoveredField>,
+        window: Window,
+        interrupt: &Interrupt,
+    ) -> Self {
+        let fields = scan.index.pattern.fields().iter();
+        Self {
+            walk: EntryWalk::open(view, scan, interrupt),
+            fields: fields.map(|(path, direction)| (path.as_str().as_bytes().into(), *direction)).collect(),
+            shown,
+            name: scan.index.name.clone(),
+            skip: window.skip,
+            left: window.limit.unwrap_or(u64::MAX),
+            row: None,
+        }
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        let mut buffer = self.row.take().unwrap_or_default();
+        while self.skip > 0 && self.walk.advance()? {
+            self.skip -= 1;
+        }
+        if self.left == 0 || !self.walk.advance()? {
+            self.left = 0;
+            return Ok(false);
+        }
+        self.left -= 1;
+        let Some(entry) = self.walk.current()? else { return Ok(false) };
+        buffer.clear();
+        let built = build(entry, &self.fields, &self.shown, buffer);
+        self.row = Some(built.ok_or_else(|| Error::corrupt(format!("an entry of index {} is damaged", self.name)))?);
+        Ok(true)
+    }
+
+    pub(super) fn current(&self) -> Option<&[u8]> {
+        self.row.as_deref()
+    }
+}
+
+/// The document, `_id` in front; `None` where the entry is damaged.
+fn build(
+    entry: Entry<'_>,
+    fields: &[(Box<[u8]>, Direction)],
+    shown: &[CoveredField],
+    buffer: Vec<u8>,
+) -> Option<Vec<u8>> {
+    let (order, bits) = FieldOrder::split(entry.extras)?;
+    let mut reader = TypeReader::new(bits);
+    let mut rest = entry.values;
+    let mut decoded = Writer::new();
+    let mut found = Vec::new();
+    // Values must be decoded in the key's order: their type bits are read on the way.
+    for (number, (name, direction)) in fields.iter().enumerate() {
+        if key::decode_into(&mut rest, *direction, &mut reader, name, &mut decoded)? == Presence::Present {
+            found.push(number);
+        }
+    }
+    reader.next_part();
+    let mut document = Writer::into_buffer(buffer);
+    if shown.contains(&CoveredField::Id) {
+        let mut id = entry.record_key;
+        key::decode_into(&mut id, Direction::Ascending, &mut reader, b"_id", &mut document)?;
+    }
+    let decoded = decoded.finish();
+    let decoded = slate_query::raw::Doc::new(&decoded);
+    let mut append = |number: usize| {
+        let at = found.iter().position(|&present| present == number);
+        if let Some(element) = at.and_then(|at| decoded.elements().nth(at)) {
+            document.append(element.name, element.value);
+        }
+    };
+    let wanted = |number: usize| shown.contains(&CoveredField::Indexed(number));
+    if order.is_empty() {
+        (0..fields.len()).filter(|&number| wanted(number)).for_each(&mut append);
+    } else {
+        order.iter().map(|&number| usize::from(number)).filter(|&number| wanted(number)).for_each(&mut append);
+    }
+    Some(document.finish())
+}

@@ -1,0 +1,115 @@
+//! Answers that are in the keys alone.
+
+use slate_query::{
+    key::{self, Decoded, TypeReader},
+    pattern::Direction,
+    raw::OwnedValue,
+};
+use slate_store::{Bounds, Cursor, Edge, View};
+
+use super::{ids::EntryWalk, probe::ViewProbe};
+use crate::{
+    Error, Result,
+    catalog::{CollectionInfo, IndexInfo},
+    entry::{Entry, FieldOrder},
+    interrupt::Interrupt,
+    plan::{ByteRange, CountedKeys, IndexScan, Probe, record_ranges},
+};
+
+/// How many keys there are.
+pub(super) fn count_keys<V: View>(
+    view: &V,
+    collection: &CollectionInfo,
+    keys: &CountedKeys,
+    interrupt: &Interrupt,
+) -> Result<u64> {
+    let probe = ViewProbe(view);
+    match keys {
+        CountedKeys::Records { bounds } => probe.count(collection.records, &record_ranges(bounds.as_ref()), u64::MAX),
+        CountedKeys::Entries(scan) if scan.checks.is_empty() => {
+            probe.count(scan.index.keyspace, &scan.bounds.ranges(&scan.index), u64::MAX)
+        }
+        CountedKeys::Entries(scan) => {
+            let mut walk = EntryWalk::open(view, scan, interrupt);
+            let mut counted = 0;
+            while walk.advance()? {
+                counted += 1;
+            }
+            Ok(counted)
+        }
+    }
+}
+
+/// The different values of an index's last field, ascending. From one value the walk goes straight to the next.
+pub(super) fn distinct_keys<V: View>(view: &V, scan: &IndexScan, interrupt: &Interrupt) -> Result<Vec<OwnedValue>> {
+    let mut found = Vec::new();
+    for range in scan.bounds.ranges(&scan.index) {
+        distinct_in(view, &scan.index, &range, interrupt, &mut found)?;
+    }
+    match scan.index.pattern.fields().last() {
+        Some((_, Direction::Descending)) => found.reverse(),
+        Some((_, Direction::Ascending)) | None => {}
+    }
+    Ok(found)
+}
+
+/// So many entries of one value are stepped over before the walk seeks past the rest: a step costs a fraction of a seek.
+const STEPS: usize = 4;
+
+fn distinct_in<V: View>(
+    view: &V,
+    index: &IndexInfo,
+    range: &ByteRange,
+    interrupt: &Interrupt,
+    found: &mut Vec<OwnedValue>,
+) -> Result<()> {
+    let mut interrupt = interrupt.clone();
+    let bounds = Bounds { start: Some(&range.start), end: range.end.as_deref() };
+    let mut cursor = view.cursor(index.keyspace, bounds)?;
+    let mut more = cursor.seek(Edge::First)?;
+    let mut group: Vec<u8> = Vec::new();
+    while more {
+        interrupt.tick()?;
+        let Some((key, value)) = cursor.current() else { break };
+        let entry = Entry::parse(index, key, value)?;
+        match decode_last(index, entry)? {
+            // Null and missing are one value to the key: the group is gone through until one of them is there.
+            Decoded::Missing => {
+                more = cursor.step_forward()?;
+                continue;
+            }
+            Decoded::Value(value) => found.push(value),
+        }
+        group.clear();
+        group.extend_from_slice(entry.values);
+        more = leave(&mut cursor, &group)?;
+    }
+    Ok(())
+}
+
+/// Moves past every entry whose values begin with `group`.
+fn leave(cursor: &mut impl Cursor, group: &[u8]) -> Result<bool> {
+    for _ in 0..STEPS {
+        if !cursor.step_forward()? {
+            return Ok(false);
+        }
+        if cursor.current().is_some_and(|(key, _)| !key.starts_with(group)) {
+            return Ok(true);
+        }
+    }
+    // No byte that can follow whole values is 0xff.
+    Ok(cursor.seek(Edge::AtOrAfter(&[group, &[0xff]].concat()))?)
+}
+
+/// The value of the index's last field, as the record has it.
+fn decode_last(index: &IndexInfo, entry: Entry<'_>) -> Result<Decoded> {
+    let damaged = || Error::corrupt(format!("an entry of index {} is damaged", index.name));
+    let (_, bits) = FieldOrder::split(entry.extras).ok_or_else(damaged)?;
+    let mut reader = TypeReader::new(bits);
+    let mut rest = entry.values;
+    let mut last = None;
+    for (_, direction) in index.pattern.fields() {
+        last = Some(key::decode(&mut rest, *direction, &mut reader).ok_or_else(damaged)?);
+    }
+    last.ok_or_else(damaged)
+}

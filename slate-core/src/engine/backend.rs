@@ -13,7 +13,7 @@ use crate::{
     interrupt::Interrupt,
     plan::{self, Plan, Query},
     write::{
-        BuildProgress, Created, DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome, Session,
+        BuildProgress, Created, DeleteOutcome, DeleteRequest, Gate, IndexSpec, InsertMode, InsertOutcome, Session,
         UpdateOutcome, UpdateRequest,
     },
 };
@@ -23,12 +23,13 @@ pub(super) struct Backend<S> {
     store: S,
     cache: CatalogCache,
     drift: Arc<Drift>,
+    gate: Arc<Gate>,
 }
 
 impl<S: Store> Backend<S> {
     /// Takes a store into use: checks the catalog's format and drops what a crash left to be dropped.
     pub(super) fn open(store: S) -> Result<Self> {
-        let backend = Self { store, cache: CatalogCache::default(), drift: Arc::default() };
+        let backend = Self { store, cache: CatalogCache::default(), drift: Arc::default(), gate: Arc::default() };
         let doomed = {
             let snapshot = backend.store.snapshot()?;
             backend.cache.load(&snapshot)?;
@@ -54,9 +55,11 @@ impl<S: Store> Engine for Backend<S> {
     }
 
     fn begin(&self, wait: Duration) -> Result<Box<dyn Writer>> {
+        // Where writers take turns, no other one comes between a transaction's snapshot and its commit.
+        let gate = self.store.capabilities().concurrent_writers.then(|| (Arc::clone(&self.gate), self.gate.began()));
         // `Serializable` is what makes guarded keys count; which keys are guarded is decided here.
         let transaction = self.store.begin(Isolation::Serializable, wait)?;
-        Ok(Box::new(Session::new(transaction, &self.cache, Arc::clone(&self.drift))?))
+        Ok(Box::new(Session::new(transaction, &self.cache, Arc::clone(&self.drift), gate)?))
     }
 
     fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {

@@ -4,6 +4,7 @@ mod build;
 mod changes;
 mod delete;
 mod entries;
+mod gate;
 mod insert;
 mod prepare;
 mod session;
@@ -11,6 +12,7 @@ mod update;
 
 pub(crate) use build::{BuildProgress, IndexSpec};
 pub(crate) use delete::{DeleteOutcome, DeleteRequest};
+pub(crate) use gate::Gate;
 pub(crate) use insert::{InsertMode, InsertOutcome};
 pub(crate) use session::{Created, Session};
 pub(crate) use update::{IfNone, UpdateKind, UpdateOutcome, UpdateRequest};

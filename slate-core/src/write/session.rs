@@ -11,6 +11,8 @@ use crate::{
     namespace,
 };
 
+use super::gate::{Began, Gate};
+
 /// An open transaction: the store's own, and the catalog as it has it so far.
 pub(crate) struct Session<T> {
     pub(super) transaction: T,
@@ -19,6 +21,10 @@ pub(crate) struct Session<T> {
     changed: BTreeSet<Box<str>>,
     /// Collections whose definition this transaction relies on.
     guarded: BTreeSet<Box<str>>,
+    /// Collections whose definition this transaction changes.
+    defined: BTreeSet<Box<str>>,
+    /// Where several transactions may be open: what keeps the two apart.
+    gate: Option<(Arc<Gate>, Began)>,
     doomed: Vec<Keyspace>,
     /// By how many records this transaction makes each collection grow.
     added: BTreeMap<Box<str>, i64>,
@@ -27,13 +33,20 @@ pub(crate) struct Session<T> {
 }
 
 impl<T: Transaction> Session<T> {
-    pub(crate) fn new(transaction: T, cache: &CatalogCache, drift: Arc<Drift>) -> Result<Self> {
+    pub(crate) fn new(
+        transaction: T,
+        cache: &CatalogCache,
+        drift: Arc<Drift>,
+        gate: Option<(Arc<Gate>, Began)>,
+    ) -> Result<Self> {
         let catalog = cache.load(&transaction.view())?;
         Ok(Self {
             transaction,
             catalog,
             changed: BTreeSet::new(),
             guarded: BTreeSet::new(),
+            defined: BTreeSet::new(),
+            gate,
             doomed: Vec::new(),
             added: BTreeMap::new(),
             drift,
@@ -139,6 +152,7 @@ impl<T: Transaction> Session<T> {
     fn redefined(&mut self, name: &str) -> Result<()> {
         self.transaction.put(CATALOG, &catalog::definition_key(name), &[])?;
         self.changed.insert(name.into());
+        self.defined.insert(name.into());
         Ok(())
     }
 
@@ -168,7 +182,11 @@ impl<T: Transaction> Session<T> {
         if !self.changed.is_empty() {
             self.catalog.write(&mut self.transaction, self.changed.iter().map(|name| &**name))?;
         }
-        self.transaction.commit(durability)?;
+        let commit = || Ok(self.transaction.commit(durability)?);
+        match &self.gate {
+            Some((gate, began)) => gate.commit(*began, self.guarded.iter(), self.defined.iter(), commit)?,
+            None => commit()?,
+        }
         for (name, added) in &self.added {
             self.drift.add(name, *added);
         }

@@ -1,0 +1,320 @@
+//! Transactions that meet.
+
+use std::{
+    sync::{
+        Barrier,
+        atomic::{AtomicBool, AtomicI32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use bson::{RawDocumentBuf, doc, rawdoc};
+use slate_core::{Database, Durability, ErrorKind, Index};
+
+use crate::{
+    Documents,
+    common::{STORES, Store, TestDatabase, finds, ids, on_every_store, raw, rows},
+    contents, insert, refused,
+};
+
+fn on_store(store: Store, test: impl Fn(TestDatabase)) {
+    test(store.open());
+}
+
+#[test]
+fn of_two_concurrent_inserts_of_one_unique_value_one_is_refused() {
+    on_every_store(|database| {
+        let users = database.collection("users");
+        users.create_index(Index::on(doc! { "mail": 1 }).unique()).unwrap();
+        for round in 0..30 {
+            let (barrier, inserted) = (Barrier::new(4), AtomicI32::new(0));
+            std::thread::scope(|scope| {
+                for writer in 0..4 {
+                    let (users, barrier, inserted) = (users.clone(), &barrier, &inserted);
+                    scope.spawn(move || {
+                        barrier.wait();
+                        match users.insert_one(&rawdoc! { "_id": round * 4 + writer, "mail": round }) {
+                            Ok(_) => drop(inserted.fetch_add(1, Ordering::Relaxed)),
+                            Err(error) => assert_eq!(error.kind(), ErrorKind::DuplicateKey, "{error}"),
+                        }
+                    });
+                }
+            });
+            assert_eq!(inserted.into_inner(), 1);
+            assert_eq!(users.count(doc! { "mail": round }).unwrap(), 1);
+        }
+    });
+}
+
+#[test]
+fn of_two_open_transactions_with_one_unique_value_the_second_conflicts() {
+    on_store(Store::Memory, |database| {
+        let users = database.collection("users");
+        users.create_index(Index::on(doc! { "mail": 1 }).unique()).unwrap();
+        let (first, second) = (database.db.begin().unwrap(), database.db.begin().unwrap());
+        first.collection("users").insert_one(&rawdoc! { "_id": 1, "mail": "a" }).unwrap();
+        second.collection("users").insert_one(&rawdoc! { "_id": 2, "mail": "a" }).unwrap();
+        first.commit().unwrap();
+        let error = second.commit().unwrap_err();
+        assert!(error.is_retryable() && error.kind() == ErrorKind::Conflict, "{error}");
+        finds(&users.find(doc! { "mail": "a" }), [1]);
+    });
+}
+
+#[test]
+fn concurrent_increments_are_all_counted() {
+    on_every_store(|database| {
+        let db = &database.db;
+        let counters = database.collection("counters");
+        counters.create_index(Index::on(doc! { "n": 1 })).unwrap();
+        insert(&counters, [doc! { "_id": 0, "n": 0 }, doc! { "_id": 1, "n": 0 }]);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        let inc = doc! { "$inc": { "n": 1 } };
+                        db.collection::<RawDocumentBuf>("counters").update_one(doc! { "_id": 0 }, &inc).run().unwrap();
+                        db.transact(|tx| {
+                            let counters: Documents = tx.collection("counters");
+                            let n = counters.find_by_id(1)?.unwrap().get_i32("n").unwrap();
+                            counters.update_one(doc! { "_id": 1 }, doc! { "$set": { "n": n + 1 } }).run()
+                        })
+                        .unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(contents(&counters), [doc! { "_id": 0, "n": 200 }, doc! { "_id": 1, "n": 200 }]);
+        finds(&counters.find(doc! { "n": 200 }), [0, 1]);
+    });
+}
+
+#[test]
+fn creating_an_index_conflicts_with_open_writers_of_its_collection() {
+    on_store(Store::Memory, |database| {
+        let db = &database.db;
+        let users = database.collection("users");
+        let others = database.collection("others");
+        insert(&users, [doc! { "_id": 0, "a": 0 }]);
+        insert(&others, [doc! { "_id": 0, "a": 0 }]);
+        // The writer commits first: the index would lack what it wrote.
+        let (writer, creator) = (db.begin().unwrap(), db.begin().unwrap());
+        writer.collection("users").insert_one(&rawdoc! { "_id": 1, "a": 1 }).unwrap();
+        creator.collection::<RawDocumentBuf>("users").create_index(Index::on(doc! { "a": 1 })).unwrap();
+        writer.commit().unwrap();
+        assert!(creator.commit().is_err_and(|error| error.is_retryable()), "an index without the writer's document");
+        assert!(users.indexes().unwrap().is_empty());
+        // The index is committed first: the writer would leave it without an entry.
+        let (writer, creator) = (db.begin().unwrap(), db.begin().unwrap());
+        writer.collection("users").insert_one(&rawdoc! { "_id": 2, "a": 2 }).unwrap();
+        let elsewhere = db.begin().unwrap();
+        elsewhere.collection("others").insert_one(&rawdoc! { "_id": 1, "a": 1 }).unwrap();
+        creator.collection::<RawDocumentBuf>("users").create_index(Index::on(doc! { "a": 1 })).unwrap();
+        creator.commit().unwrap();
+        assert!(writer.commit().is_err_and(|error| error.is_retryable()), "a document without its entry");
+        elsewhere.commit().unwrap();
+        finds(&users.find(doc! { "a": { "$gte": 0 } }), [0, 1]);
+        // Dropping too.
+        let (writer, dropper) = (db.begin().unwrap(), db.begin().unwrap());
+        writer.collection::<RawDocumentBuf>("users").delete_one(doc! { "_id": 1 }).run().unwrap();
+        assert!(dropper.collection::<RawDocumentBuf>("users").drop_index("a_1").unwrap());
+        dropper.commit().unwrap();
+        assert!(writer.commit().is_err_and(|error| error.is_retryable()));
+        finds(&users.find(doc! { "a": { "$gte": 0 } }), [0, 1]);
+    });
+}
+
+#[test]
+fn indexes_created_among_writers_miss_nothing() {
+    on_every_store(|database| {
+        let db = &database.db;
+        let users = database.collection("users");
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for writer in 0..2 {
+                let done = &done;
+                scope.spawn(move || {
+                    let users: Documents = db.collection("users");
+                    for n in 0..60 {
+                        let id = writer * 1_000 + n;
+                        let a = if n % 10 == 9 {
+                            raw(&doc! { "_id": id, "a": [n, 100] })
+                        } else {
+                            raw(&doc! { "_id": id, "a": n })
+                        };
+                        users.insert_one(&a).unwrap();
+                        users.update_one(doc! { "_id": id }, doc! { "$set": { "b": n } }).run().unwrap();
+                    }
+                    done.store(true, Ordering::Release);
+                });
+            }
+            while !done.load(Ordering::Acquire) {
+                users.create_index(Index::on(doc! { "a": 1 })).unwrap();
+                users.create_index(Index::on(doc! { "b": -1, "a": 1 })).unwrap();
+                users.drop_index("b_-1_a_1").unwrap();
+            }
+        });
+        users.create_index(Index::on(doc! { "b": -1, "a": 1 })).unwrap();
+        let every: Vec<i32> = (0..60).chain(1_000..1_060).collect();
+        finds(&users.find(doc! { "a": { "$gte": 0 } }), every.clone());
+        finds(&users.find(doc! { "b": { "$gte": 0 } }), every);
+        finds(&users.find(doc! { "a": 100 }), [9, 19, 29, 39, 49, 59].into_iter().flat_map(|n| [n, n + 1_000]));
+    });
+}
+
+#[test]
+fn a_write_outside_of_this_threads_own_transaction_fails_at_once() {
+    on_store(Store::Redb, |database| {
+        let db = &database.db;
+        let start = Instant::now();
+        db.transact(|tx| {
+            tx.collection("users").insert_one(&rawdoc! { "_id": 1 })?;
+            let error = db.collection("users").insert_one(&rawdoc! { "_id": 2 }).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Reentrant, "{error}");
+            assert!(!error.is_retryable());
+            assert_eq!(db.begin().unwrap_err().kind(), ErrorKind::Reentrant);
+            Ok(())
+        })
+        .unwrap();
+        assert!(start.elapsed() < Duration::from_secs(2), "it waited");
+        finds(&database.collection("users").find(doc! {}), [1]);
+        // Reading is no writing.
+        let transaction = db.begin().unwrap();
+        assert_eq!(db.collection::<RawDocumentBuf>("users").count(doc! {}).unwrap(), 1);
+        transaction.rollback();
+    });
+}
+
+#[test]
+fn a_second_writer_waits_for_the_lock_timeout_and_then_fails_retryably() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("redb:{}", folder.path().join("db.slate").display());
+    let timeout = Duration::from_millis(300);
+    let db = Database::builder(&url).durability(Durability::Deferred).lock_timeout(timeout).open().unwrap();
+    db.collection("users").insert_one(&rawdoc! { "_id": 0 }).unwrap();
+    let transaction = db.begin().unwrap();
+    transaction.collection("users").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let start = Instant::now();
+            let error = db.begin().unwrap_err();
+            assert!(error.is_retryable() && error.kind() == ErrorKind::Conflict, "{error}");
+            assert!(start.elapsed() >= timeout, "it did not wait");
+            let error = db.collection("users").insert_one(&rawdoc! { "_id": 2 }).unwrap_err();
+            assert!(error.is_retryable(), "{error}");
+            // Who reads waits for nobody.
+            assert_eq!(db.collection::<RawDocumentBuf>("users").count(doc! {}).unwrap(), 1);
+        });
+    });
+    transaction.commit().unwrap();
+    db.collection("users").insert_one(&rawdoc! { "_id": 2 }).unwrap();
+    finds(&db.collection("users").find(doc! {}), [0, 1, 2]);
+}
+
+#[test]
+fn a_writer_gets_its_turn_when_the_other_ends() {
+    on_every_store(|database| {
+        let db = &database.db;
+        database.collection("users").create().unwrap();
+        let barrier = Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let transaction = db.begin().unwrap();
+                transaction.collection("users").insert_one(&rawdoc! { "_id": 0 }).unwrap();
+                barrier.wait();
+                std::thread::sleep(Duration::from_millis(50));
+                transaction.commit().unwrap();
+            });
+            barrier.wait();
+            db.collection("users").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        });
+        finds(&database.collection("users").find(doc! {}), [0, 1]);
+    });
+}
+
+#[test]
+fn readers_see_whole_commits_while_writers_write() {
+    on_every_store(|database| {
+        let db = &database.db;
+        let users = database.collection("users");
+        users.create_index(Index::on(doc! { "round": 1 })).unwrap();
+        insert(&users, (0..20).map(|n| doc! { "_id": n, "round": 0 }));
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let users: Documents = db.collection("users");
+                    while !done.load(Ordering::Acquire) {
+                        let found = rows(users.find(doc! { "round": { "$gte": 0 } }).force(2)).unwrap();
+                        let round = found[0].get_i32("round").unwrap();
+                        assert_eq!(found.len(), 20, "{:?}", ids(&found));
+                        assert!(found.iter().all(|row| row.get_i32("round").unwrap() == round), "half of a commit");
+                    }
+                });
+            }
+            for _ in 0..100 {
+                users.update_many(doc! {}, doc! { "$inc": { "round": 1 } }).run().unwrap();
+            }
+            done.store(true, Ordering::Release);
+        });
+    });
+}
+
+#[test]
+fn a_cursor_reads_on_in_its_own_commit() {
+    on_every_store(|database| {
+        let users = database.collection("users");
+        users.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        insert(&users, (0..1_000).map(|n| doc! { "_id": n, "a": n }));
+        for plan in 0..3 {
+            let mut cursor = users.find(doc! { "a": { "$gte": 0 } }).force(plan).cursor().unwrap();
+            assert!(cursor.advance().unwrap());
+            let transaction = database.db.begin().unwrap();
+            let inside: Documents = transaction.collection("users");
+            inside.delete_many(doc! {}).run().unwrap();
+            transaction.commit().unwrap();
+            let mut read = 1;
+            while cursor.advance().unwrap() {
+                assert!(cursor.current().unwrap().get_i32("a").unwrap() == read);
+                read += 1;
+            }
+            assert_eq!(read, 1_000);
+            insert(&users, (0..1_000).map(|n| doc! { "_id": n, "a": n }));
+        }
+    });
+}
+
+#[test]
+fn an_ended_transaction_refuses_calls_and_a_dropped_one_is_rolled_back() {
+    on_every_store(|database| {
+        let transaction = database.db.begin().unwrap();
+        let inside: Documents = transaction.collection("users");
+        insert(&inside, [doc! { "_id": 0 }]);
+        drop(transaction);
+        let error = refused(inside.insert_one(&rawdoc! { "_id": 1 }), 251);
+        assert_eq!(error.kind(), ErrorKind::TransactionOver);
+        refused(inside.count(doc! {}), 251);
+        finds(&database.collection("users").find(doc! {}), Vec::<i32>::new());
+        // The turn to write is given back.
+        insert(&database.collection("users"), [doc! { "_id": 2 }]);
+    });
+}
+
+#[test]
+fn what_was_committed_is_there_after_reopening() {
+    for store in STORES.into_iter().filter(|store| *store == Store::Redb) {
+        let database = store.open();
+        let users = database.collection("users");
+        users.create_index(Index::on(doc! { "a": 1 }).named("by_a")).unwrap();
+        users.create_index(Index::on(doc! { "t": 1 }).unique().sparse()).unwrap();
+        users.create_index(Index::on(doc! { "b": -1 }).only(doc! { "a": { "$gt": 0 } })).unwrap();
+        insert(&users, [doc! { "_id": 0, "a": [1, 5], "b": 1 }, doc! { "_id": 1, "a": 3, "t": "x".repeat(3_000) }]);
+        let (before, indexes) = (contents(&users), users.indexes().unwrap());
+        drop(users);
+        let database = database.reopen();
+        let users = database.collection("users");
+        assert_eq!((contents(&users), users.indexes().unwrap()), (before, indexes));
+        finds(&users.find(doc! { "a": { "$gt": 1, "$lt": 5 } }), [0, 1]);
+        refused(users.insert_one(&raw(&doc! { "t": "x".repeat(3_000) })), 11000);
+    }
+}

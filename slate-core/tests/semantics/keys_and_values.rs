@@ -1,0 +1,310 @@
+//! Keys and values.
+
+use bson::{Binary, Bson, DateTime, Document, RawDocumentBuf, Timestamp, doc, oid::ObjectId, spec::BinarySubtype};
+use slate_core::{ErrorKind, Index};
+
+use crate::{
+    common::{each_plan, finds, finds_in_order, ids, on_every_store, raw},
+    contents, insert, refused,
+};
+
+fn decimal(text: &str) -> Bson {
+    Bson::Decimal128(text.parse().unwrap())
+}
+
+#[test]
+fn keys_are_equal_exactly_when_values_are() {
+    on_every_store(|database| {
+        let values = database.collection("values");
+        values.create_index(Index::on(doc! { "v": 1 }).unique()).unwrap();
+        let different: Vec<Bson> = vec![
+            Bson::Null,
+            0.into(),
+            1.into(),
+            0.1.into(),
+            decimal("0.1"),
+            f64::NAN.into(),
+            ((1_i64 << 53) + 1).into(),
+            ((1_i64 << 53) as f64).into(),
+            "".into(),
+            "a".into(),
+            "a\0".into(),
+            Bson::Document(doc! {}),
+            Bson::Document(doc! { "a": 1 }),
+            Bson::Document(doc! { "a": 1, "b": 1 }),
+            Bson::Document(doc! { "b": 1 }),
+            false.into(),
+            DateTime::from_millis(0).into(),
+            Bson::Timestamp(Timestamp { time: 0, increment: 1 }),
+        ];
+        insert(&values, different.into_iter().map(|value| doc! { "v": value }));
+        let equal: [Bson; 14] = [
+            Bson::Undefined,
+            0.0.into(),
+            (-0.0).into(),
+            decimal("-0.00"),
+            1_i64.into(),
+            1.0.into(),
+            decimal("1.00"),
+            decimal("NaN"),
+            decimal("9007199254740993"),
+            (1_i64 << 53).into(),
+            Bson::Symbol("a".into()),
+            Bson::Document(doc! { "a": 1.0 }),
+            Bson::Document(doc! { "a": 1_i64, "b": decimal("1.0") }),
+            decimal("0.10"),
+        ];
+        // In this order undefined has a place of its own or that of null; what MongoDB has it be is tested below.
+        for value in equal.into_iter().skip(1) {
+            let document = raw(&doc! { "v": value.clone() });
+            let Err(error) = values.insert_one(&document) else { panic!("{value:?} was taken for another value") };
+            assert_eq!((error.code(), error.kind()), (11000, ErrorKind::DuplicateKey), "{value:?}: {error}");
+        }
+    });
+}
+
+#[test]
+fn values_come_back_from_documents_with_their_own_types() {
+    on_every_store(|database| {
+        let values = database.collection("values");
+        values.create_index(Index::on(doc! { "v": 1 })).unwrap();
+        let equal: [Bson; 4] = [1_i32.into(), 1_i64.into(), 1.0.into(), decimal("1.0")];
+        insert(&values, equal.iter().enumerate().map(|(n, value)| doc! { "_id": n as i32, "v": value.clone() }));
+        for (drawn, found) in each_plan(&values.find(doc! { "v": 1 }).project(doc! { "_id": 0, "v": 1 })) {
+            let found: Vec<Document> = found.iter().map(|row| row.try_into().unwrap()).collect();
+            assert_eq!(found, equal.clone().map(|value| doc! { "v": value }), "{drawn}");
+        }
+    });
+}
+
+#[test]
+fn numbers_compare_by_their_exact_values() {
+    on_every_store(|database| {
+        let numbers = database.collection("numbers");
+        numbers.create_index(Index::on(doc! { "n": 1 })).unwrap();
+        let ascending: [Bson; 12] = [
+            f64::NAN.into(),
+            f64::NEG_INFINITY.into(),
+            i64::MIN.into(),
+            (-1).into(),
+            0.into(),
+            f64::from_bits(1).into(),
+            decimal("0.1"),
+            0.1.into(),
+            ((1_i64 << 53) as f64).into(),
+            ((1_i64 << 53) + 1).into(),
+            i64::MAX.into(),
+            // 2^63, one above the greatest int64.
+            9_223_372_036_854_775_808.0.into(),
+        ];
+        insert(&numbers, ascending.iter().enumerate().map(|(n, value)| doc! { "_id": n as i32, "n": value.clone() }));
+        finds_in_order(&numbers.find(doc! {}).sort(doc! { "n": 1 }), 0..12);
+        finds_in_order(&numbers.find(doc! {}).sort(doc! { "n": -1 }), (0..12).rev());
+        for (n, value) in ascending.iter().enumerate() {
+            finds(&numbers.find(doc! { "n": value.clone() }), [n as i32]);
+            // NaN is in no range but its own.
+            let from = if n == 0 { 12 } else { n as i32 + 1 };
+            finds(&numbers.find(doc! { "n": { "$gt": value.clone() } }), from..12);
+            finds(&numbers.find(doc! { "n": { "$lt": value.clone() } }), 1..n.max(1) as i32);
+        }
+        finds(&numbers.find(doc! { "n": { "$gte": f64::NAN } }), [0]);
+        finds(&numbers.find(doc! { "n": { "$not": { "$lt": 0 } } }), (0..12).filter(|n| !(1..=3).contains(n)));
+    });
+}
+
+#[test]
+fn the_order_has_a_place_for_every_type() {
+    let ascending: Vec<Bson> = vec![
+        Bson::MinKey,
+        Bson::Null,
+        1.into(),
+        "a".into(),
+        Bson::Document(doc! {}),
+        Bson::Binary(Binary { subtype: BinarySubtype::Generic, bytes: vec![0] }),
+        ObjectId::from_bytes([0; 12]).into(),
+        false.into(),
+        DateTime::from_millis(-1).into(),
+        Bson::Timestamp(Timestamp { time: 0, increment: 1 }),
+        Bson::RegularExpression(bson::Regex {
+            pattern: "a".to_owned().try_into().unwrap(),
+            options: bson::raw::CString::try_from("").unwrap(),
+        }),
+        Bson::JavaScriptCode("a".into()),
+        Bson::JavaScriptCodeWithScope(bson::JavaScriptCodeWithScope { code: "a".into(), scope: doc! {} }),
+        Bson::MaxKey,
+    ];
+    on_every_store(|database| {
+        let values = database.collection("values");
+        values.create_index(Index::on(doc! { "v": 1 })).unwrap();
+        let reversed = ascending.iter().enumerate().rev();
+        insert(&values, reversed.map(|(n, value)| doc! { "_id": n as i32, "v": value.clone() }));
+        finds_in_order(&values.find(doc! {}).sort(doc! { "v": 1 }), 0..ascending.len() as i32);
+        finds_in_order(&values.find(doc! {}).sort(doc! { "v": -1 }), (0..ascending.len() as i32).rev());
+        let distinct = values.distinct("v", doc! {}).unwrap();
+        assert_eq!(distinct, ascending);
+        // As `_id`s they have the same order; a regular expression cannot be one.
+        let records = database.collection("records");
+        let may_be_id = ascending.iter().filter(|value| !matches!(value, Bson::RegularExpression(_)));
+        insert(&records, may_be_id.clone().rev().map(|value| doc! { "_id": value.clone() }));
+        let found: Vec<Bson> = contents(&records).into_iter().map(|row| row.get("_id").unwrap().clone()).collect();
+        assert!(found.iter().eq(may_be_id), "{found:?}");
+    });
+}
+
+#[test]
+fn values_longer_than_an_entry_keeps_are_still_told_apart() {
+    on_every_store(|database| {
+        let texts = database.collection("texts");
+        texts.create_index(Index::on(doc! { "t": 1 })).unwrap();
+        texts.create_index(Index::on(doc! { "t": -1, "n": 1 })).unwrap();
+        let lengths = [1_960, 1_966, 1_967, 1_968, 1_996, 1_997, 1_998, 1_999, 2_000, 2_001, 4_000, 100_000];
+        let long: Vec<String> =
+            lengths.iter().flat_map(|length| ["a", "b"].map(|end| "x".repeat(*length) + end)).collect();
+        for (n, text) in long.iter().enumerate() {
+            insert(&texts, [doc! { "_id": n as i32, "t": text, "n": 1 }]);
+            // As long as every entry holds its value whole, and from then on.
+            for (n, text) in long.iter().enumerate().take(n + 1) {
+                let mut plans = each_plan(&texts.find(doc! { "t": text }));
+                plans.extend(each_plan(&texts.find(doc! { "t": text, "n": { "$gte": 1 } })));
+                for (drawn, found) in plans {
+                    assert_eq!(ids(&found), [Bson::Int32(n as i32)], "{}", crate::common::brief(&drawn));
+                }
+            }
+        }
+        let mut sorted: Vec<(&String, i32)> = long.iter().zip(0..).collect();
+        sorted.sort();
+        let ascending: Vec<i32> = sorted.iter().map(|(_, n)| *n).collect();
+        finds_in_order(&texts.find(doc! {}).sort(doc! { "t": 1 }), ascending.clone());
+        finds_in_order(&texts.find(doc! {}).sort(doc! { "t": -1 }).limit(5), ascending.iter().rev().take(5).copied());
+        for (place, (text, _)) in sorted.iter().enumerate() {
+            finds(&texts.find(doc! { "t": { "$gt": *text } }), ascending[place + 1..].to_vec());
+            finds(&texts.find(doc! { "t": { "$lt": *text } }), ascending[..place].to_vec());
+        }
+        assert_eq!(texts.delete_many(doc! { "t": { "$gte": &long[0] } }).run().unwrap(), long.len() as u64);
+    });
+}
+
+#[test]
+fn long_values_are_unique_by_all_of_their_bytes() {
+    on_every_store(|database| {
+        let texts = database.collection("texts");
+        texts.create_index(Index::on(doc! { "t": 1 }).unique()).unwrap();
+        for length in [1_960, 1_990, 1_999, 2_000, 2_001, 3_000] {
+            for end in ["a", "b"] {
+                let document = raw(&doc! { "t": "x".repeat(length) + end });
+                texts.insert_one(&document).unwrap();
+                refused(texts.insert_one(&document), 11000);
+                finds(
+                    &texts.find(doc! { "t": "x".repeat(length) + end }).project(doc! { "_id": 1 }),
+                    [texts
+                        .find_one(doc! { "t": "x".repeat(length) + end })
+                        .unwrap()
+                        .unwrap()
+                        .get_object_id("_id")
+                        .unwrap()],
+                );
+            }
+        }
+        // Freed with the document that had it.
+        let taken = doc! { "t": "x".repeat(3_000) + "a" };
+        texts.delete_one(&taken).run().unwrap();
+        texts.insert_one(&raw(&taken)).unwrap();
+    });
+}
+
+#[test]
+fn ids_collide_by_value() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        insert(&records, [doc! { "_id": 1 }]);
+        for equal in [Bson::Int64(1), Bson::Double(1.0), decimal("1.0")] {
+            let error = refused(records.insert_one(&raw(&doc! { "_id": equal })), 11000);
+            assert!(error.message().contains("index: _id_"), "{error}");
+        }
+        for equal in [Bson::Int64(1), Bson::Double(1.0), decimal("1.0")] {
+            finds(&records.find(doc! { "_id": equal.clone() }), [1]);
+            assert!(records.find_by_id(equal).unwrap().is_some());
+        }
+    });
+}
+
+#[test]
+fn an_id_moves_to_the_front_and_a_missing_one_is_an_object_id() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        records.insert_one(&raw(&doc! { "b": 1, "_id": 7, "a": 2 })).unwrap();
+        let id = records.insert_one(&raw(&doc! { "b": 1 })).unwrap();
+        assert!(matches!(id, Bson::ObjectId(_)), "{id:?}");
+        let stored = contents(&records);
+        assert_eq!(stored[0].keys().collect::<Vec<_>>(), ["_id", "b", "a"]);
+        assert_eq!(stored[1], doc! { "_id": id, "b": 1 });
+    });
+}
+
+#[test]
+fn an_empty_timestamp_is_stamped_at_the_top_level_alone() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        let empty = Bson::Timestamp(Timestamp { time: 0, increment: 0 });
+        records
+            .insert_one(&raw(&doc! { "_id": empty.clone(), "t": empty.clone(), "d": { "t": empty.clone() } }))
+            .unwrap();
+        let stored = &contents(&records)[0];
+        assert_eq!(stored.get("_id"), Some(&empty));
+        assert_eq!(stored.get_document("d").unwrap(), &doc! { "t": empty });
+        assert!(stored.get_timestamp("t").unwrap().time > 0);
+    });
+}
+
+#[test]
+fn an_id_that_cannot_be_one_is_refused() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        let regex = bson::Regex {
+            pattern: "a".to_owned().try_into().unwrap(),
+            options: bson::raw::CString::try_from("").unwrap(),
+        };
+        for id in [Bson::Array(vec![1.into()]), Bson::RegularExpression(regex), Bson::Undefined] {
+            let error = refused(records.insert_one(&raw(&doc! { "_id": id })), 53);
+            assert_eq!(error.path(), Some("_id"));
+        }
+        refused(records.insert_one(&raw(&doc! { "_id": { "$a": 1 } })), 52);
+        let longest =
+            (1_900..2_100).rfind(|length| records.insert_one(&raw(&doc! { "_id": "i".repeat(*length) })).is_ok());
+        let longest = longest.unwrap();
+        let error = records.insert_one(&raw(&doc! { "_id": "i".repeat(longest + 1) })).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::TooLarge, Some("_id")), "{error}");
+        finds(&records.find(doc! { "_id": "i".repeat(longest) }), ["i".repeat(longest)]);
+        // Asked for, it is an `_id` that no record has.
+        finds(&records.find(doc! { "_id": "i".repeat(longest + 1) }), Vec::<Bson>::new());
+        finds(&records.find(doc! { "_id": { "$gt": "i".repeat(longest + 1) } }), Vec::<Bson>::new());
+        assert_eq!(
+            records.update_one(doc! { "_id": "i".repeat(5_000) }, doc! { "$set": { "a": 1 } }).run().unwrap().matched,
+            0
+        );
+    });
+}
+
+#[test]
+fn of_fields_of_one_name_the_first_wins_and_updates_leave_the_others() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        records.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        let mut twice = RawDocumentBuf::new();
+        for (name, value) in [("_id", 1), ("a", 1), ("b", 5), ("a", 2)] {
+            twice.append(bson::raw::CString::try_from(name).unwrap(), value);
+        }
+        records.insert_one(&twice).unwrap();
+        finds(&records.find(doc! { "a": 1 }), [1]);
+        finds(&records.find(doc! { "a": 2 }), Vec::<i32>::new());
+        assert_eq!(records.distinct("a", doc! {}).unwrap(), [Bson::Int32(1)]);
+        records.update_one(doc! { "a": 1 }, doc! { "$set": { "a": 3 } }).run().unwrap();
+        let stored = records.find_by_id(1).unwrap().unwrap();
+        let fields: Vec<(String, i32)> = stored
+            .iter()
+            .map(|field| field.map(|(name, value)| (name.to_string(), value.as_i32().unwrap())).unwrap())
+            .collect();
+        assert_eq!(fields, [("_id", 1), ("a", 3), ("b", 5), ("a", 2)].map(|(name, value)| (name.to_owned(), value)));
+        finds(&records.find(doc! { "a": 3 }), [1]);
+    });
+}

@@ -1,0 +1,90 @@
+//! Refused by name until it is built: nothing is silently ignored.
+
+use bson::{Bson, Document, doc};
+use slate_core::{Error, ErrorKind, Index};
+
+use crate::common::{on_every_store, raw};
+
+#[track_caller]
+fn by_name<T: std::fmt::Debug>(result: Result<T, Error>, name: &str) {
+    let error = result.unwrap_err();
+    assert_eq!((error.kind(), error.unsupported()), (ErrorKind::Unsupported, Some(name)), "{error}");
+}
+
+#[test]
+fn operators_of_filters_that_are_not_built_are_refused_by_name() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        for (filter, name) in [
+            (doc! { "$expr": { "$gt": ["$a", 1] } }, "$expr"),
+            (doc! { "$jsonSchema": {} }, "$jsonSchema"),
+            (doc! { "$where": "true" }, "$where"),
+            (doc! { "$text": { "$search": "a" } }, "$text"),
+            (doc! { "a": { "$near": [0, 0] } }, "$near"),
+            (doc! { "a": { "$nearSphere": [0, 0] } }, "$nearSphere"),
+            (doc! { "a": { "$geoWithin": {} } }, "$geoWithin"),
+            (doc! { "a": { "$geoIntersects": {} } }, "$geoIntersects"),
+        ] {
+            by_name(records.find(&filter).run(), name);
+            by_name(records.find(&filter).explain(), name);
+            by_name(records.count(&filter), name);
+            by_name(records.distinct("a", &filter), name);
+            by_name(records.update_many(&filter, doc! { "$set": { "a": 1 } }).run(), name);
+            by_name(records.delete_many(&filter).run(), name);
+            by_name(records.create_index(Index::on(doc! { "a": 1 }).only(&filter)), name);
+        }
+    });
+}
+
+#[test]
+fn unknown_operators_are_refused_with_the_path_where_they_stand() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        let error = records.find(doc! { "a.b": { "$unheard": 1 } }).run().unwrap_err();
+        assert_eq!((error.kind(), error.code(), error.path()), (ErrorKind::Invalid, 2, Some("a.b")), "{error}");
+        assert!(error.message().contains("$unheard"), "{error}");
+        let error = records.find(doc! { "$unheard": 1 }).run().unwrap_err();
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Invalid, 2), "{error}");
+        let error = records.update_one(doc! {}, doc! { "$unheard": { "a": 1 } }).run().unwrap_err();
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Invalid, 9), "{error}");
+    });
+}
+
+#[test]
+fn regular_expressions_that_need_pcre_are_refused() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        for pattern in ["a(?=b)", "a(?!b)", "(?<=a)b", "(?<!a)b", "(a)\\1", "a\\Kb"] {
+            let error = records.find(doc! { "a": { "$regex": pattern } }).run().unwrap_err();
+            assert_eq!(error.code(), 51091, "{pattern}: {error}");
+        }
+    });
+}
+
+#[test]
+fn kinds_of_indexes_that_are_not_built_are_refused_by_name() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        let create = |keys: Document| records.create_index(Index::on(keys));
+        for (kind, name) in [("text", "text"), ("hashed", "hashed"), ("2d", "2d"), ("2dsphere", "2dsphere")] {
+            by_name(create(doc! { "a": Bson::from(kind) }), name);
+        }
+        for keys in [doc! { "$**": 1 }, doc! { "a.$**": 1 }] {
+            let error = create(keys).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        }
+        assert!(!records.exists().unwrap(), "what is refused leaves nothing behind");
+    });
+}
+
+#[test]
+fn computed_projections_that_are_not_built_are_refused() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        records.insert_one(&raw(&doc! { "_id": 0, "a": 1, "b": 2 })).unwrap();
+        for projection in [doc! { "c": { "$add": ["$a", "$b"] } }, doc! { "c": { "$cond": [true, 1, 2] } }] {
+            let error = records.find(doc! {}).project(projection).run().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        }
+    });
+}

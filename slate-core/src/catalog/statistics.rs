@@ -54,8 +54,8 @@ impl KeyStatistics {
         let Some(stretches) = u64::try_from(self.sample.len()).ok().filter(|&stretches| stretches > 0) else {
             return 0;
         };
-        let within = |key: &&Box<[u8]>| ranges.iter().any(|range| range.contains(key));
-        let sampled = self.sample.iter().filter(within).count() as u64;
+        let within = |key: &[u8]| ranges.iter().any(|range| range.contains(key));
+        let sampled = self.sample.iter().filter(|key| within(key)).count() as u64;
         // A range between two samples holds some part of a stretch.
         sampled.max(1).saturating_mul(self.keys) / stretches
     }

@@ -97,12 +97,11 @@ fn best(usable: Vec<Access>, context: &Context<'_>) -> Result<Access> {
     }
     let narrow = usable.iter().filter(|access| access.path.narrowing() == Narrowing::Narrow).count();
     let rivals = if narrow > 1 { Rivals::Some } else { Rivals::None };
-    let mut best: Option<((u64, (Narrowing, u8)), Access)> = None;
+    let mut weighed = Vec::with_capacity(usable.len());
     for access in usable {
-        let worth = (cost(&access, context, rivals)?, rank(&access));
-        if best.as_ref().is_none_or(|(least, _)| worth < *least) {
-            best = Some((worth, access));
-        }
+        weighed.push(((cost(&access, context, rivals)?, rank(&access)), access));
     }
+    // The first of the least: `min_by_key` keeps it.
+    let best = weighed.into_iter().min_by_key(|(worth, _)| *worth);
     Ok(best.map_or_else(Access::scan, |(_, access)| access))
 }

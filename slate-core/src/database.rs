@@ -1,4 +1,4 @@
-use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{fmt, marker::PhantomData, path::Path, sync::Arc, time::Duration};
 
 use bson::{RawDocument, RawDocumentBuf};
 pub use slate_store::{Durability, Size};
@@ -251,11 +251,33 @@ impl DatabaseBuilder {
         self
     }
 
+    /// The bytes of memory that one question, or one write, may hold rows in: to sort them, to tell the values or the
+    /// records apart that it has seen, to remember what it will change. Its nodes share them equally; what exceeds them
+    /// is put into temporary files, and the answer stays the same. The default is 64 MiB.
+    ///
+    /// Not counted is what comes in one piece however little memory there is: a few rows being merged, and buffers of
+    /// some 100 KiB. With many questions at once, each has so much.
+    pub fn memory_limit(mut self, bytes: usize) -> Self {
+        self.options.memory = self.options.memory.limited(Some(bytes));
+        self
+    }
+
+    /// Where temporary files are put; the default is the operating system's folder for them. They have no names there,
+    /// and are gone with the question that needed them, however it ends.
+    ///
+    /// Where the operating system keeps that folder in memory (`tmpfs`), name one on a device.
+    pub fn temp_directory(mut self, directory: impl AsRef<Path>) -> Self {
+        self.options.memory = self.options.memory.in_directory(directory.as_ref());
+        self
+    }
+
     /// Opens the database.
     ///
     /// # Errors
-    /// As [`Database::open`].
+    /// As [`Database::open`]; [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) where the folder for temporary files is
+    /// none.
     pub fn open(self) -> Result<Database> {
+        self.options.memory.check()?;
         let engine = engine::open(&self.url, &self.options)?;
         let inner = Inner { engine, durability: self.durability, lock_timeout: self.lock_timeout };
         Ok(Database { inner: Arc::new(inner) })

@@ -93,6 +93,18 @@ impl Error {
         error
     }
 
+    /// The one place where errors of temporary files take their meaning.
+    pub(crate) fn spill(what: &str, source: std::io::Error) -> Self {
+        use std::io::ErrorKind as Cause;
+        let (kind, code) = match source.kind() {
+            Cause::StorageFull | Cause::QuotaExceeded | Cause::FileTooLarge => (ErrorKind::Full, Code(14031)),
+            _ => (ErrorKind::Io, Code::INTERNAL_ERROR),
+        };
+        let mut error = Self::new(kind, code, format!("{what}: {source}"));
+        error.0.source = Some(source.into());
+        error
+    }
+
     pub(crate) fn duplicate_key(collection: &str, index: &str, key: &str) -> Self {
         Self::new(
             ErrorKind::DuplicateKey,

@@ -69,6 +69,13 @@ macro_rules! setters {
             self
         }
 
+        /// Holds rows in at most so many bytes of memory; the rest goes to temporary files. The default is the database's, see
+        /// [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
+        pub fn memory_limit(mut self, bytes: usize) -> Self {
+            self.request.memory_limit = Some(bytes);
+            self
+        }
+
         /// Takes the candidate plan of this number: for tests that compare them all.
         #[doc(hidden)]
         pub fn force(mut self, candidate: usize) -> Self {

@@ -44,6 +44,7 @@ mod request;
 mod retry;
 mod scope;
 mod snapshot;
+mod spill;
 mod transaction;
 mod update;
 mod write;

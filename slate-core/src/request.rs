@@ -28,6 +28,7 @@ pub(crate) struct Request {
     pub(crate) hint: Option<Hint>,
     pub(crate) force: Force,
     pub(crate) interrupt: Interrupt,
+    pub(crate) memory_limit: Option<usize>,
     /// The first argument that was no document; told when the call is run.
     fault: Option<Fault>,
 }
@@ -101,6 +102,7 @@ impl Request {
         query.force = self.force;
         query.output = output;
         query.ties = ties;
+        query.memory_limit = self.memory_limit;
         Ok(query)
     }
 

@@ -55,10 +55,7 @@ impl Scope {
         match self {
             Self::Database(database) => database.engine().snapshot()?.find(collection, query, interrupt),
             Self::Snapshot(reader) => reader.find(collection, query, interrupt),
-            Self::Transaction(transaction) => {
-                let rows = transaction.with(|writer| writer.find(collection, query, interrupt))?;
-                Ok(Box::new(ReadRows { rows: rows.into_iter(), current: None }))
-            }
+            Self::Transaction(transaction) => transaction.with(|writer| writer.find(collection, query, interrupt)),
         }
     }
 
@@ -103,22 +100,5 @@ impl Scope {
             }
             Self::Transaction(transaction) => transaction.with(|writer| work(writer)),
         }
-    }
-}
-
-/// Rows that were read beforehand.
-struct ReadRows {
-    rows: std::vec::IntoIter<Vec<u8>>,
-    current: Option<Vec<u8>>,
-}
-
-impl Rows for ReadRows {
-    fn advance(&mut self) -> Result<bool> {
-        self.current = self.rows.next();
-        Ok(self.current.is_some())
-    }
-
-    fn current(&self) -> Option<&[u8]> {
-        self.current.as_deref()
     }
 }

@@ -9,9 +9,10 @@ use super::{Engine, Explained, Reader, Writer};
 use crate::{
     Result,
     catalog::{self, Catalog, CatalogCache, CollectionInfo, Drift},
-    exec::{self, Rows, ViewProbe},
+    exec::{self, Resources, Rows, ViewProbe},
     interrupt::Interrupt,
     plan::{self, Plan, Query},
+    spill::Memory,
     write::{
         BuildProgress, Created, DeleteOutcome, DeleteRequest, Gate, IndexSpec, InsertMode, InsertOutcome, Session,
         UpdateOutcome, UpdateRequest,
@@ -24,12 +25,14 @@ pub(super) struct Backend<S> {
     cache: CatalogCache,
     drift: Arc<Drift>,
     gate: Arc<Gate>,
+    memory: Memory,
 }
 
 impl<S: Store> Backend<S> {
     /// Takes a store into use: checks the catalog's format and drops what a crash left to be dropped.
-    pub(super) fn open(store: S) -> Result<Self> {
-        let backend = Self { store, cache: CatalogCache::default(), drift: Arc::default(), gate: Arc::default() };
+    pub(super) fn open(store: S, memory: Memory) -> Result<Self> {
+        let (cache, drift, gate) = (CatalogCache::default(), Arc::default(), Arc::default());
+        let backend = Self { store, cache, drift, gate, memory };
         let doomed = {
             let snapshot = backend.store.snapshot()?;
             backend.cache.load(&snapshot)?;
@@ -51,7 +54,7 @@ impl<S: Store> Engine for Backend<S> {
     fn snapshot(&self) -> Result<Arc<dyn Reader>> {
         let view = self.store.snapshot()?;
         let catalog = self.cache.load(&view)?;
-        Ok(Arc::new(SnapshotReader { view, catalog }))
+        Ok(Arc::new(SnapshotReader { view, catalog, memory: self.memory.clone() }))
     }
 
     fn begin(&self, wait: Duration) -> Result<Box<dyn Writer>> {
@@ -59,7 +62,8 @@ impl<S: Store> Engine for Backend<S> {
         let gate = self.store.capabilities().concurrent_writers.then(|| (Arc::clone(&self.gate), self.gate.began()));
         // `Serializable` is what makes guarded keys count; which keys are guarded is decided here.
         let transaction = self.store.begin(Isolation::Serializable, wait)?;
-        Ok(Box::new(Session::new(transaction, &self.cache, Arc::clone(&self.drift), gate)?))
+        let (drift, memory) = (Arc::clone(&self.drift), self.memory.clone());
+        Ok(Box::new(Session::new(transaction, &self.cache, drift, gate, memory)?))
     }
 
     fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {
@@ -85,6 +89,7 @@ impl<S: Store> Engine for Backend<S> {
 struct SnapshotReader<V> {
     view: V,
     catalog: Arc<Catalog>,
+    memory: Memory,
 }
 
 impl<V: Snapshot> Reader for SnapshotReader<V> {
@@ -95,7 +100,8 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
     fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
         let collection = resolve(&self.catalog, collection);
         let plan = planned(&self.view, &collection, query)?;
-        Ok(Box::new(exec::open(plan, &self.view, &collection, interrupt)?))
+        let resources = Resources::new(interrupt, self.memory.limited(query.memory_limit));
+        Ok(Box::new(exec::open(plan, &self.view, &collection, &resources)?))
     }
 
     fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
@@ -116,17 +122,12 @@ impl<T: Transaction> Writer for Session<T> {
         Session::catalog(self)
     }
 
-    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Vec<Vec<u8>>> {
+    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
         self.check_open()?;
         let collection = resolve(Session::catalog(self), collection);
         let view = self.view();
         let plan = planned(&view, &collection, query)?;
-        let mut rows = exec::open(plan, &view, &collection, interrupt)?;
-        let mut read = Vec::new();
-        while rows.advance()? {
-            read.extend(rows.current().map(<[u8]>::to_vec));
-        }
-        Ok(read)
+        Ok(Box::new(exec::gather(plan, &view, &collection, &self.resources(query, interrupt))?))
     }
 
     fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {

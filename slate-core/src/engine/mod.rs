@@ -57,7 +57,7 @@ pub(crate) struct Explained {
 pub(crate) trait Writer: Send {
     fn catalog(&self) -> &Arc<Catalog>;
     /// The rows of a query, read at once: a transaction may write while it goes through them.
-    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Vec<Vec<u8>>>;
+    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>>;
     fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
     fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>>;
     fn len(&self, collection: &str) -> Result<u64>;

@@ -6,13 +6,14 @@ use slate_query::Code;
 use slate_store::memory::MemoryStore;
 
 use super::{Engine, backend::Backend};
-use crate::{Error, Result};
+use crate::{Error, Result, spill::Memory};
 
 /// What a backend is opened with.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenOptions {
     pub(crate) cache_bytes: Option<usize>,
     pub(crate) access: Access,
+    pub(crate) memory: Memory,
 }
 
 /// What an open database may be used for, and whether it may be made.
@@ -30,7 +31,7 @@ pub enum Access {
 /// Opens a URL: `memory:` or `redb:PATH`.
 pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Box<dyn Engine>> {
     match url.split_once(':') {
-        Some(("memory", "")) => Ok(Box::new(Backend::open(MemoryStore::default())?)),
+        Some(("memory", "")) => Ok(Box::new(Backend::open(MemoryStore::default(), options.memory.clone())?)),
         Some(("memory", _)) => Err(Error::invalid(Code::BAD_VALUE, "the URL of a database in memory is 'memory:'")),
         Some(("redb", "")) => Err(Error::invalid(Code::BAD_VALUE, format!("{url} names no path: redb:PATH"))),
         Some(("redb", path)) => redb(Path::new(path), options),
@@ -58,7 +59,7 @@ fn redb(path: &Path, options: &OpenOptions) -> Result<Box<dyn Engine>> {
     if let Some(cache_bytes) = options.cache_bytes {
         settings = settings.cache_bytes(cache_bytes);
     }
-    Ok(Box::new(Backend::open(redb::RedbStore::open(path, &settings)?)?))
+    Ok(Box::new(Backend::open(redb::RedbStore::open(path, &settings)?, options.memory.clone())?))
 }
 
 #[cfg(not(feature = "redb"))]

@@ -5,7 +5,7 @@ use slate_query::{
 };
 use slate_store::View;
 
-use super::ids::EntryWalk;
+use super::entries::EntryWalk;
 use crate::{
     Error, Result,
     entry::{Entry, FieldOrder},

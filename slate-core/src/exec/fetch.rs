@@ -1,10 +1,11 @@
 use slate_store::{Points, View};
 
 use super::{
+    Resources,
     ids::{IdBatch, IdRows, Promise},
     rows::Record,
 };
-use crate::{Error, Result, catalog::CollectionInfo, interrupt::Interrupt, plan::IdPlan};
+use crate::{Error, Result, catalog::CollectionInfo, plan::IdPlan};
 
 /// The boundary between the tiers: loads the records of ids, a batch in one round.
 pub(crate) struct FetchRows<V: View> {
@@ -21,9 +22,9 @@ const FIRST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 256;
 
 impl<V: View> FetchRows<V> {
-    pub(super) fn open(view: &V, collection: &CollectionInfo, plan: IdPlan, interrupt: Interrupt) -> Result<Self> {
+    pub(super) fn open(view: &V, collection: &CollectionInfo, plan: IdPlan, resources: &Resources) -> Result<Self> {
         Ok(Self {
-            ids: IdRows::open(view, plan, &interrupt)?,
+            ids: IdRows::open(view, plan, resources)?,
             points: view.points(collection.records)?,
             batch: IdBatch::default(),
             next_batch: FIRST_BATCH,

@@ -1,23 +1,19 @@
-use std::sync::Arc;
-
-use ahash::AHashSet;
-use slate_query::{interval::IntervalSet, key, pattern::Direction};
+use slate_query::interval::IntervalSet;
 use slate_store::View;
 
-use super::probe::RangeWalk;
+use super::{Resources, entries::EntryWalk, merge::MergedIds};
 use crate::{
-    Error, Result,
-    catalog::IndexInfo,
-    entry::Entry,
-    interrupt::Interrupt,
-    plan::{ByteRange, Combine, IdPlan, IndexScan, component_ranges},
+    Result,
+    plan::{IdPlan, IndexScan},
+    spill::{KeySet, Sorter},
 };
 
 /// The ID tier: keys of records, handed out in batches so that a store can load many in one round.
 pub(super) enum IdRows<V: View> {
-    /// Keys known beforehand, and whether each must have a record.
-    Keys(std::vec::IntoIter<Vec<u8>>, Promise),
+    /// Keys that were asked for.
+    Points(std::vec::IntoIter<Vec<u8>>),
     Index(Box<IndexIds<V>>),
+    Merged(Box<MergedIds>),
 }
 
 /// Whether an id that has no record is damage.
@@ -65,24 +61,30 @@ impl IdBatch {
 }
 
 impl<V: View> IdRows<V> {
-    pub(super) fn open(view: &V, plan: IdPlan, interrupt: &Interrupt) -> Result<Self> {
+    pub(super) fn open(view: &V, plan: IdPlan, resources: &Resources) -> Result<Self> {
         Ok(match plan {
-            IdPlan::Points(ids) => Self::Keys(points(&ids).into_iter(), Promise::Nothing),
-            IdPlan::Index(scan) => Self::Index(Box::new(IndexIds::open(view, scan, interrupt))),
-            IdPlan::Merge { how, inputs } => {
-                // A point among the inputs of a union may name no record.
-                let points = inputs.iter().any(|input| matches!(input, IdPlan::Points(_)));
-                let promise = if points { Promise::Nothing } else { Promise::Record };
-                Self::Keys(merge(view, how, inputs, interrupt)?.into_iter(), promise)
-            }
+            IdPlan::Points(ids) => Self::Points(points(&ids).into_iter()),
+            IdPlan::Index(scan) => Self::Index(Box::new(IndexIds::open(view, &scan, resources))),
+            IdPlan::Merge { how, inputs } => Self::Merged(Box::new(MergedIds::gather(view, how, inputs, resources)?)),
         })
+    }
+
+    /// As an input of a merge, which takes each id once itself.
+    pub(super) fn open_input(view: &V, plan: IdPlan, resources: &Resources) -> Result<Self> {
+        match plan {
+            IdPlan::Index(scan) if scan.limit.is_none() => {
+                Ok(Self::Index(Box::new(IndexIds::repeating(view, &scan, resources))))
+            }
+            other => Self::open(view, other, resources),
+        }
     }
 
     /// What it means that an id has no record.
     pub(super) fn promise(&self) -> Promise {
         match self {
-            Self::Keys(_, promise) => *promise,
+            Self::Points(_) => Promise::Nothing,
             Self::Index(_) => Promise::Record,
+            Self::Merged(ids) => ids.promise(),
         }
     }
 
@@ -91,11 +93,15 @@ impl<V: View> IdRows<V> {
         batch.clear();
         while batch.len() < most {
             match self {
-                Self::Keys(keys, _) => match keys.next() {
+                Self::Points(keys) => match keys.next() {
                     Some(key) => batch.push(&key),
                     None => break,
                 },
                 Self::Index(ids) => match ids.next()? {
+                    Some(key) => batch.push(key),
+                    None => break,
+                },
+                Self::Merged(ids) => match ids.next()? {
                     Some(key) => batch.push(key),
                     None => break,
                 },
@@ -109,138 +115,82 @@ fn points(ids: &IntervalSet) -> Vec<Vec<u8>> {
     ids.iter().filter_map(|interval| interval.as_point().map(<[u8]>::to_vec)).collect()
 }
 
-/// The keys that any input, or every input, yields: in order, each once.
-fn merge<V: View>(view: &V, how: Combine, inputs: Vec<IdPlan>, interrupt: &Interrupt) -> Result<Vec<Vec<u8>>> {
-    let mut merged: Option<Vec<Vec<u8>>> = None;
-    for input in inputs {
-        let mut keys = Vec::new();
-        let mut rows = IdRows::open(view, input, interrupt)?;
-        let mut batch = IdBatch::default();
-        loop {
-            rows.next_batch(MERGED, &mut batch)?;
-            if batch.len() == 0 {
-                break;
-            }
-            keys.extend(batch.iter().map(<[u8]>::to_vec));
+/// The records that an index's entries name, each once.
+pub(super) struct IndexIds<V: View> {
+    walk: EntryWalk<V>,
+    once: Once,
+    left: u64,
+    resources: Resources,
+}
+
+/// How each record is handed out once where it may have several entries.
+enum Once {
+    /// It has one entry, or may come as often as it has.
+    Already,
+    /// Those seen are held.
+    Seen(KeySet),
+    /// There were too many: the rest was gathered, and is read in the order in which it came.
+    Gathered(Box<Sorter>),
+}
+
+impl<V: View> IndexIds<V> {
+    fn open(view: &V, scan: &IndexScan, resources: &Resources) -> Self {
+        let seen = || Once::Seen(KeySet::new(resources.memory.clone()));
+        let once = if scan.index.is_multikey() { seen() } else { Once::Already };
+        Self { once, ..Self::repeating(view, scan, resources) }
+    }
+
+    /// Each record as often as it has entries.
+    fn repeating(view: &V, scan: &IndexScan, resources: &Resources) -> Self {
+        let walk = EntryWalk::open(view, scan, &resources.interrupt);
+        Self { walk, once: Once::Already, left: scan.limit.unwrap_or(u64::MAX), resources: resources.clone() }
+    }
+
+    fn next(&mut self) -> Result<Option<&[u8]>> {
+        if self.left == 0 || !self.advance()? {
+            self.left = 0;
+            return Ok(None);
         }
-        keys.sort_unstable();
-        keys.dedup();
-        merged = Some(match (merged, how) {
-            (None, _) => keys,
-            (Some(mut others), Combine::Union) => {
-                others.append(&mut keys);
-                // Two sorted runs: a merge sort finds them and is linear.
-                others.sort();
-                others.dedup();
-                others
-            }
-            (Some(mut others), Combine::Intersection) => {
-                others.retain(|key| keys.binary_search(key).is_ok());
-                others
-            }
-        });
-    }
-    Ok(merged.unwrap_or_default())
-}
-
-/// So many ids are taken at once from an input of a merge.
-const MERGED: usize = 1_024;
-
-/// The entries of an index within bounds, those that pass the checks.
-pub(super) struct EntryWalk<V: View> {
-    walk: RangeWalk<V>,
-    index: Arc<IndexInfo>,
-    /// Ascending by field: where the field's encoded value must lie.
-    checks: Vec<(usize, Vec<ByteRange>)>,
-    interrupt: Interrupt,
-}
-
-impl<V: View> EntryWalk<V> {
-    pub(super) fn open(view: &V, scan: &IndexScan, interrupt: &Interrupt) -> Self {
-        let IndexScan { index, bounds, checks, direction, limit: _ } = scan;
-        let fields = index.pattern.fields();
-        let check = |(field, set): &(usize, IntervalSet)| {
-            let direction = fields.get(*field).map_or(Direction::Ascending, |(_, direction)| *direction);
-            (*field, component_ranges(set, direction))
-        };
-        let mut checks: Vec<_> = checks.iter().map(check).collect();
-        checks.sort_by_key(|(field, _)| *field);
-        let walk = RangeWalk::new(view.clone(), index.keyspace, bounds.ranges(index), *direction);
-        Self { walk, index: Arc::clone(index), checks, interrupt: interrupt.clone() }
+        self.left -= 1;
+        match &self.once {
+            Once::Gathered(gathered) => Ok(gathered.current().map(|row| row.payload)),
+            Once::Already | Once::Seen(_) => Ok(self.walk.current()?.map(|entry| entry.record_key)),
+        }
     }
 
-    /// Moves to the next entry; `false` after the last.
-    pub(super) fn advance(&mut self) -> Result<bool> {
+    /// Moves to the next record that was not handed out yet.
+    fn advance(&mut self) -> Result<bool> {
+        if let Once::Seen(seen) = &self.once
+            && seen.is_full()
+        {
+            self.gather()?;
+        }
         loop {
-            self.interrupt.tick()?;
+            if let Once::Gathered(gathered) = &mut self.once {
+                self.resources.interrupt.tick()?;
+                return gathered.advance();
+            }
             if !self.walk.advance()? {
                 return Ok(false);
             }
-            if self.checks.is_empty() || self.passes()? {
+            let Once::Seen(seen) = &mut self.once else { return Ok(true) };
+            let Some(entry) = self.walk.current()? else { return Ok(false) };
+            if seen.insert(entry.record_key)? {
                 return Ok(true);
             }
         }
     }
 
-    /// The entry last moved to.
-    #[inline]
-    pub(super) fn current(&self) -> Result<Option<Entry<'_>>> {
-        self.walk.current().map(|(key, value)| Entry::parse(&self.index, key, value)).transpose()
-    }
-
-    fn passes(&self) -> Result<bool> {
-        let Some(entry) = self.current()? else { return Ok(false) };
-        let mut rest = entry.values;
-        let mut checks = self.checks.iter();
-        let mut next = checks.next();
-        for (at, (_, direction)) in self.index.pattern.fields().iter().enumerate() {
-            let Some((field, ranges)) = next else { break };
-            let damaged = || Error::corrupt(format!("an entry of index {} is damaged", self.index.name));
-            let length = key::skip(rest, *direction).ok_or_else(damaged)?;
-            let (value, after) = rest.split_at_checked(length).ok_or_else(damaged)?;
-            if *field == at {
-                if !ranges.iter().any(|range| range.contains(value)) {
-                    return Ok(false);
-                }
-                next = checks.next();
-            }
-            rest = after;
-        }
-        Ok(true)
-    }
-}
-
-/// The records that an index's entries name, each once.
-pub(super) struct IndexIds<V: View> {
-    walk: EntryWalk<V>,
-    /// Where a record may have several entries: those seen, by the key itself.
-    seen: Option<AHashSet<Box<[u8]>>>,
-    left: u64,
-}
-
-impl<V: View> IndexIds<V> {
-    fn open(view: &V, scan: IndexScan, interrupt: &Interrupt) -> Self {
-        let seen = scan.index.is_multikey().then(AHashSet::new);
-        Self { walk: EntryWalk::open(view, &scan, interrupt), seen, left: scan.limit.unwrap_or(u64::MAX) }
-    }
-
-    fn next(&mut self) -> Result<Option<&[u8]>> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        loop {
-            if !self.walk.advance()? {
-                self.left = 0;
-                return Ok(None);
-            }
-            let Some(seen) = &mut self.seen else { break };
-            let Some(entry) = self.walk.current()? else { return Ok(None) };
-            if !seen.contains(entry.record_key) {
-                seen.insert(entry.record_key.into());
-                break;
+    /// Reads all entries that are left, where those seen outgrow memory.
+    fn gather(&mut self) -> Result<()> {
+        let Once::Seen(seen) = std::mem::replace(&mut self.once, Once::Already) else { return Ok(()) };
+        let mut overflow = seen.overflow()?;
+        while self.walk.advance()? {
+            if let Some(entry) = self.walk.current()? {
+                overflow.push(entry.record_key)?;
             }
         }
-        self.left -= 1;
-        Ok(self.walk.current()?.map(|entry| entry.record_key))
+        self.once = Once::Gathered(Box::new(overflow.finish(&mut self.resources.interrupt)?));
+        Ok(())
     }
 }

@@ -1,13 +1,14 @@
 //! Answers that are in the keys alone.
 
+use std::ops::ControlFlow;
+
 use slate_query::{
     key::{self, Decoded, TypeReader},
-    pattern::Direction,
     raw::OwnedValue,
 };
 use slate_store::{Bounds, Cursor, Edge, View};
 
-use super::{ids::EntryWalk, probe::ViewProbe};
+use super::{entries::EntryWalk, probe::ViewProbe};
 use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
@@ -40,17 +41,20 @@ pub(super) fn count_keys<V: View>(
     }
 }
 
-/// The different values of an index's last field, ascending. From one value the walk goes straight to the next.
-pub(super) fn distinct_keys<V: View>(view: &V, scan: &IndexScan, interrupt: &Interrupt) -> Result<Vec<OwnedValue>> {
-    let mut found = Vec::new();
+/// Hands `see` the different values of an index's last field, in that field's direction, until it has seen enough. From
+/// one value the walk goes straight to the next.
+pub(super) fn distinct_keys<V: View>(
+    view: &V,
+    scan: &IndexScan,
+    interrupt: &Interrupt,
+    mut see: impl FnMut(&OwnedValue) -> Result<ControlFlow<()>>,
+) -> Result<()> {
     for range in scan.bounds.ranges(&scan.index) {
-        distinct_in(view, &scan.index, &range, interrupt, &mut found)?;
+        if distinct_in(view, &scan.index, &range, interrupt, &mut see)?.is_break() {
+            break;
+        }
     }
-    match scan.index.pattern.fields().last() {
-        Some((_, Direction::Descending)) => found.reverse(),
-        Some((_, Direction::Ascending)) | None => {}
-    }
-    Ok(found)
+    Ok(())
 }
 
 /// So many entries of one value are stepped over before the walk seeks past the rest: a step costs a fraction of a seek.
@@ -61,8 +65,8 @@ fn distinct_in<V: View>(
     index: &IndexInfo,
     range: &ByteRange,
     interrupt: &Interrupt,
-    found: &mut Vec<OwnedValue>,
-) -> Result<()> {
+    see: &mut impl FnMut(&OwnedValue) -> Result<ControlFlow<()>>,
+) -> Result<ControlFlow<()>> {
     let mut interrupt = interrupt.clone();
     let bounds = Bounds { start: Some(&range.start), end: range.end.as_deref() };
     let mut cursor = view.cursor(index.keyspace, bounds)?;
@@ -78,13 +82,17 @@ fn distinct_in<V: View>(
                 more = cursor.step_forward()?;
                 continue;
             }
-            Decoded::Value(value) => found.push(value),
+            Decoded::Value(value) => {
+                if see(&value)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
         }
         group.clear();
         group.extend_from_slice(entry.values);
         more = leave(&mut cursor, &group)?;
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }
 
 /// Moves past every entry whose values begin with `group`.

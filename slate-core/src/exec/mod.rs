@@ -4,19 +4,25 @@
 
 mod covered;
 mod distinct;
+mod entries;
 mod fetch;
 mod filter;
+mod gather;
 mod ids;
 mod keys;
+mod merge;
 mod output;
 mod probe;
+mod resources;
 mod rows;
 mod scan;
 mod slice;
 mod sort;
 mod targets;
 
+pub(crate) use gather::gather;
 pub(crate) use output::{Rows, open};
 pub(crate) use probe::ViewProbe;
+pub(crate) use resources::Resources;
 pub(crate) use rows::RawRows;
 pub(crate) use targets::{Target, targets};

@@ -1,22 +1,15 @@
 use slate_query::{
     filter::Filter,
-    pattern::Direction,
     projection::Projection,
     raw::{Doc, OwnedValue, Writer},
 };
 use slate_store::View;
 
-use super::{
-    RawRows,
-    covered::CoveredRows,
-    distinct::distinct,
-    keys::{count_keys, distinct_keys},
-};
+use super::{RawRows, Resources, covered::CoveredRows, distinct::DistinctRows, keys::count_keys, resources::holders};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
-    interrupt::Interrupt,
-    plan::{Plan, RawPlan, Values},
+    plan::{Plan, RawPlan},
 };
 
 /// Rows as the caller sees them, with no backend in their type.
@@ -33,39 +26,40 @@ pub(crate) fn open<'v, V: View + 'v>(
     plan: Plan,
     view: &V,
     collection: &CollectionInfo,
-    interrupt: &Interrupt,
+    resources: &Resources,
 ) -> Result<Output<V>> {
-    let raw = |input: RawPlan| RawRows::open(input, view, collection, interrupt);
+    let resources = resources.shared_by(holders(&plan));
+    open_shared(plan, view, collection, &resources)
+}
+
+/// Opens a plan's rows, where the memory is what each node that holds rows has.
+pub(super) fn open_shared<'v, V: View + 'v>(
+    plan: Plan,
+    view: &V,
+    collection: &CollectionInfo,
+    resources: &Resources,
+) -> Result<Output<V>> {
+    let raw = |input: RawPlan| RawRows::open(input, view, collection, resources);
     Ok(match plan {
         Plan::Whole { input } => Output::Whole(raw(input)?),
         Plan::Project { input, projection, filter, .. } => {
             Output::Project(Box::new(ProjectRows { input: raw(input)?, projection, filter, row: None }))
         }
-        Plan::Count { input } => Output::Values(ValueRows::counted(count(raw(input)?)?)),
+        Plan::Count { input } => Output::Counted(CountedRows::new(count(raw(input)?)?)),
         Plan::Distinct { input, path, values } => {
-            Output::Values(ValueRows::new("v", chosen(distinct(raw(input)?, &path)?, values)))
+            Output::Distinct(Box::new(DistinctRows::of_records(raw(input)?, &path, values, resources)?))
         }
         Plan::Covered { scan, fields, window, .. } => {
-            Output::Covered(Box::new(CoveredRows::open(view, &scan, fields, window, interrupt)))
+            Output::Covered(Box::new(CoveredRows::open(view, &scan, fields, window, &resources.interrupt)))
         }
         Plan::CountKeys { keys, window } => {
-            let counted = window.count(count_keys(view, collection, &keys, interrupt)?);
-            Output::Values(ValueRows::counted(counted))
+            let counted = count_keys(view, collection, &keys, &resources.interrupt)?;
+            Output::Counted(CountedRows::new(window.count(counted)))
         }
         Plan::DistinctKeys { scan, values } => {
-            Output::Values(ValueRows::new("v", chosen(distinct_keys(view, &scan, interrupt)?, values)))
+            Output::Distinct(Box::new(DistinctRows::of_keys(view, &scan, values, resources)?))
         }
     })
-}
-
-/// Different values, given in ascending order, as they are wanted.
-fn chosen(mut found: Vec<OwnedValue>, values: Values) -> Vec<OwnedValue> {
-    if values.direction == Direction::Descending {
-        found.reverse();
-    }
-    let place = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
-    let limit = values.window.limit.map_or(usize::MAX, place);
-    found.into_iter().skip(place(values.window.skip)).take(limit).collect()
 }
 
 /// How many records there are.
@@ -82,7 +76,8 @@ pub(crate) enum Output<V: View> {
     Whole(RawRows<V>),
     Project(Box<ProjectRows<V>>),
     Covered(Box<CoveredRows<V>>),
-    Values(ValueRows),
+    Counted(CountedRows),
+    Distinct(Box<DistinctRows>),
 }
 
 impl<V: View> Rows for Output<V> {
@@ -92,7 +87,8 @@ impl<V: View> Rows for Output<V> {
             Self::Whole(rows) => rows.advance(),
             Self::Project(rows) => rows.advance(),
             Self::Covered(rows) => rows.advance(),
-            Self::Values(rows) => Ok(rows.advance()),
+            Self::Counted(rows) => Ok(rows.advance()),
+            Self::Distinct(rows) => rows.advance(),
         }
     }
 
@@ -102,7 +98,8 @@ impl<V: View> Rows for Output<V> {
             Self::Whole(rows) => rows.current().map(|record| record.document),
             Self::Project(rows) => rows.row.as_deref(),
             Self::Covered(rows) => rows.current(),
-            Self::Values(rows) => rows.current.as_deref(),
+            Self::Counted(rows) => rows.current(),
+            Self::Distinct(rows) => rows.current(),
         }
     }
 }
@@ -131,28 +128,33 @@ impl<V: View> ProjectRows<V> {
     }
 }
 
-/// Computed values, each in a document of one field.
-pub(crate) struct ValueRows {
-    name: &'static str,
-    values: std::vec::IntoIter<OwnedValue>,
-    current: Option<Vec<u8>>,
+/// One row, `{n}`.
+pub(crate) struct CountedRows {
+    row: Vec<u8>,
+    position: Position,
 }
 
-impl ValueRows {
-    fn new(name: &'static str, values: Vec<OwnedValue>) -> Self {
-        Self { name, values: values.into_iter(), current: None }
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    Before,
+    On,
+    After,
+}
 
-    fn counted(counted: u64) -> Self {
-        Self::new("n", vec![bson::Bson::Int64(i64::try_from(counted).unwrap_or(i64::MAX)).into()])
+impl CountedRows {
+    fn new(counted: u64) -> Self {
+        let counted = OwnedValue::from(bson::Bson::Int64(i64::try_from(counted).unwrap_or(i64::MAX)));
+        let mut writer = Writer::new();
+        writer.append(b"n", counted.as_value());
+        Self { row: writer.finish(), position: Position::Before }
     }
 
     fn advance(&mut self) -> bool {
-        self.current = self.values.next().map(|value| {
-            let mut writer = Writer::new();
-            writer.append(self.name.as_bytes(), value.as_value());
-            writer.finish()
-        });
-        self.current.is_some()
+        self.position = if self.position == Position::Before { Position::On } else { Position::After };
+        self.position == Position::On
+    }
+
+    fn current(&self) -> Option<&[u8]> {
+        (self.position == Position::On).then_some(self.row.as_slice())
     }
 }

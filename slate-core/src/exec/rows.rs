@@ -1,7 +1,7 @@
 use slate_store::View;
 
-use super::{fetch::FetchRows, filter::FilterRows, scan::ScanRows, slice::SliceRows, sort::SortRows};
-use crate::{Result, catalog::CollectionInfo, interrupt::Interrupt, plan::RawPlan};
+use super::{Resources, fetch::FetchRows, filter::FilterRows, scan::ScanRows, slice::SliceRows, sort::SortRows};
+use crate::{Result, catalog::CollectionInfo, plan::RawPlan};
 
 /// The raw tier: records, one at a time, lent until the next move.
 pub(crate) enum RawRows<V: View> {
@@ -22,16 +22,16 @@ pub(crate) struct Record<'r> {
 }
 
 impl<V: View> RawRows<V> {
-    pub(crate) fn open(plan: RawPlan, view: &V, collection: &CollectionInfo, interrupt: &Interrupt) -> Result<Self> {
-        let open = |input: RawPlan| Self::open(input, view, collection, interrupt);
+    pub(crate) fn open(plan: RawPlan, view: &V, collection: &CollectionInfo, resources: &Resources) -> Result<Self> {
+        let open = |input: RawPlan| Self::open(input, view, collection, resources);
         Ok(match plan {
             RawPlan::Scan { bounds, direction } => {
-                Self::Scan(ScanRows::open(view, collection, bounds.as_ref(), direction, interrupt.clone())?)
+                Self::Scan(ScanRows::open(view, collection, bounds.as_ref(), direction, resources.interrupt.clone())?)
             }
-            RawPlan::Fetch { ids } => Self::Fetch(Box::new(FetchRows::open(view, collection, ids, interrupt.clone())?)),
+            RawPlan::Fetch { ids } => Self::Fetch(Box::new(FetchRows::open(view, collection, ids, resources)?)),
             RawPlan::Filter { input, filter } => Self::Filter(Box::new(FilterRows::new(open(*input)?, filter))),
             RawPlan::Sort { input, sort, presorted, limit } => {
-                Self::Sort(Box::new(SortRows::new(open(*input)?, sort, presorted, limit)))
+                Self::Sort(Box::new(SortRows::new(open(*input)?, sort, presorted, limit, resources)))
             }
             RawPlan::Slice { input, window } => Self::Slice(Box::new(SliceRows::new(open(*input)?, window))),
         })

@@ -1,11 +1,11 @@
 use slate_store::View;
 
-use super::RawRows;
+use super::{RawRows, Resources, resources::raw_holders};
 use crate::{
     Result,
     catalog::CollectionInfo,
-    interrupt::Interrupt,
     plan::{Access, RawPlan},
+    spill::{Spool, SpoolRows},
 };
 
 /// How many records a write is for.
@@ -24,8 +24,8 @@ pub(crate) fn targets<V: View>(
     view: &V,
     collection: &CollectionInfo,
     target: Target,
-    interrupt: &Interrupt,
-) -> Result<Vec<Vec<u8>>> {
+    resources: &Resources,
+) -> Result<SpoolRows> {
     let ordered = match &plan {
         // A sort puts equal rows in the order of `_id`, and one that was removed was removed with that in mind.
         RawPlan::Sort { .. } | RawPlan::Slice { .. } => true,
@@ -33,19 +33,23 @@ pub(crate) fn targets<V: View>(
             Access::of(plan.leaf()).is_some_and(|(path, direction)| path.is_in_id_order(direction))
         }
     };
-    let mut rows = RawRows::open(plan, view, collection, interrupt)?;
-    let mut keys: Vec<Vec<u8>> = Vec::new();
+    let resources = resources.shared_by(1 + raw_holders(&plan));
+    let mut rows = RawRows::open(plan, view, collection, &resources)?;
+    let mut keys = Spool::new(resources.memory.clone());
+    let mut least: Option<Vec<u8>> = None;
     while rows.advance()? {
         let Some(record) = rows.current() else { break };
-        match (target, ordered, keys.first_mut()) {
-            (Target::All, _, _) | (Target::One, _, None) => keys.push(record.key.to_vec()),
-            (Target::One, true, Some(_)) => {}
-            (Target::One, false, Some(least)) if record.key < least.as_slice() => *least = record.key.to_vec(),
-            (Target::One, false, Some(_)) => {}
+        match (target, &mut least) {
+            (Target::All, _) => keys.push(record.key)?,
+            (Target::One, Some(least)) if record.key >= least.as_slice() => {}
+            (Target::One, least) => *least = Some(record.key.to_vec()),
         }
         if target == Target::One && ordered {
             break;
         }
     }
-    Ok(keys)
+    if let Some(least) = least {
+        keys.push(&least)?;
+    }
+    keys.into_rows()
 }

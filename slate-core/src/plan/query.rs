@@ -14,6 +14,8 @@ pub(crate) struct Query {
     pub(crate) hint: Option<Hint>,
     pub(crate) force: Force,
     pub(crate) ties: Ties,
+    /// The bytes of memory that rows may be held in, where it is not the database's own limit.
+    pub(crate) memory_limit: Option<usize>,
 }
 
 /// What becomes of the records that were found.
@@ -72,6 +74,7 @@ impl Query {
             hint: None,
             force: Force::No,
             ties: Ties::Any,
+            memory_limit: None,
         }
     }
 

@@ -7,7 +7,7 @@ use super::{
     entries::{EntryMaker, EntryMap},
     update::ROUND,
 };
-use crate::{Result, catalog::CollectionInfo, exec::Target, interrupt::Interrupt, plan::Query};
+use crate::{Result, catalog::CollectionInfo, exec::Target, interrupt::Interrupt, plan::Query, spill::SpoolRows};
 
 /// A parsed deletion of one or many documents.
 #[derive(Clone, Debug)]
@@ -35,17 +35,32 @@ impl<T: Transaction> Session<T> {
         self.check_open()?;
         let mut outcome = DeleteOutcome::default();
         let Some(collection) = self.written(name)? else { return Ok(outcome) };
-        let keys = self.targets(&collection, &request.query, request.target, interrupt)?;
-        let deleted = keys.chunks(ROUND).try_for_each(|round| {
-            interrupt.check()?;
-            self.delete_round(&collection, round, request.target, &mut outcome)
-        });
+        let mut keys = self.targets(&collection, &request.query, request.target, interrupt)?;
+        let deleted = self.delete_in_rounds(&collection, &mut keys, request.target, &mut outcome, interrupt);
         if outcome.deleted > 0 {
             self.end_on_error(deleted)?
         } else {
             deleted?
         }
         Ok(outcome)
+    }
+
+    fn delete_in_rounds(
+        &mut self,
+        collection: &CollectionInfo,
+        keys: &mut SpoolRows,
+        target: Target,
+        outcome: &mut DeleteOutcome,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        loop {
+            let round = keys.take(ROUND)?;
+            if round.is_empty() {
+                return Ok(());
+            }
+            interrupt.check()?;
+            self.delete_round(collection, &round, target, outcome)?;
+        }
     }
 
     fn delete_round(

@@ -8,7 +8,11 @@ use slate_store::{Durability, Keyspace, Transaction};
 use crate::{
     Error, Result,
     catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, Drift, IndexInfo, KeyStatistics},
+    exec::Resources,
+    interrupt::Interrupt,
     namespace,
+    plan::Query,
+    spill::Memory,
 };
 
 use super::gate::{Began, Gate};
@@ -30,6 +34,7 @@ pub(crate) struct Session<T> {
     added: BTreeMap<Box<str>, i64>,
     drift: Arc<Drift>,
     over: Option<String>,
+    memory: Memory,
 }
 
 impl<T: Transaction> Session<T> {
@@ -38,6 +43,7 @@ impl<T: Transaction> Session<T> {
         cache: &CatalogCache,
         drift: Arc<Drift>,
         gate: Option<(Arc<Gate>, Began)>,
+        memory: Memory,
     ) -> Result<Self> {
         let catalog = cache.load(&transaction.view())?;
         Ok(Self {
@@ -51,6 +57,7 @@ impl<T: Transaction> Session<T> {
             added: BTreeMap::new(),
             drift,
             over: None,
+            memory,
         })
     }
 
@@ -61,6 +68,11 @@ impl<T: Transaction> Session<T> {
     /// What it reads: the last commit when it began, and its own writes.
     pub(crate) fn view(&self) -> T::View<'_> {
         self.transaction.view()
+    }
+
+    /// What the nodes of a query share.
+    pub(crate) fn resources(&self, query: &Query, interrupt: &Interrupt) -> Resources {
+        Resources::new(interrupt, self.memory.limited(query.memory_limit))
     }
 
     /// An error where an earlier one has ended the transaction.

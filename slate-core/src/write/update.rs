@@ -22,6 +22,7 @@ use crate::{
     exec::{Target, ViewProbe, targets},
     interrupt::Interrupt,
     plan::{self, Query},
+    spill::SpoolRows,
 };
 
 /// A parsed update of one or many documents.
@@ -103,14 +104,14 @@ impl<T: Transaction> Session<T> {
         self.check_open()?;
         let mut outcome = UpdateOutcome::default();
         if let Some(collection) = self.written(name)? {
-            let keys = self.targets(&collection, &request.query, request.target, interrupt)?;
-            if keys.len() <= ROUND {
-                let mut changes = self.change_all(&collection, &keys, request, &mut outcome)?;
+            let mut keys = self.targets(&collection, &request.query, request.target, interrupt)?;
+            if keys.len() <= ROUND as u64 {
+                let mut changes = self.change_all(&collection, &keys.take(ROUND)?, request, &mut outcome)?;
                 changes.check_unique(&self.transaction.view(), &collection)?;
                 let applied = std::mem::take(&mut changes).apply(self, &collection);
                 self.end_on_error(applied)?;
             } else {
-                let updated = self.update_in_rounds(&collection, &keys, request, &mut outcome, interrupt);
+                let updated = self.update_in_rounds(&collection, keys, request, &mut outcome, interrupt);
                 self.end_on_error(updated)?;
             }
         }
@@ -127,28 +128,32 @@ impl<T: Transaction> Session<T> {
         query: &Query,
         target: Target,
         interrupt: &Interrupt,
-    ) -> Result<Vec<Vec<u8>>> {
+    ) -> Result<SpoolRows> {
         let view = self.transaction.view();
         let context = plan::Context { collection, query, probe: &ViewProbe(&view) };
         let plan::Plan::Whole { input } = plan::build(&context)? else {
             return Err(Error::corrupt("the targets of a write were planned as something else"));
         };
-        targets(input, &view, collection, target, interrupt)
+        targets(input, &view, collection, target, &self.resources(query, interrupt))
     }
 
     /// Parts of the update are in place before all of it is known: unique keys are claimed at the end.
     fn update_in_rounds(
         &mut self,
         collection: &Arc<CollectionInfo>,
-        keys: &[Vec<u8>],
+        mut keys: SpoolRows,
         request: &UpdateRequest,
         outcome: &mut UpdateOutcome,
         interrupt: &Interrupt,
     ) -> Result<()> {
         let mut claims = Claims::default();
-        for round in keys.chunks(ROUND) {
+        loop {
+            let round = keys.take(ROUND)?;
+            if round.is_empty() {
+                break;
+            }
             interrupt.check()?;
-            let mut changes = self.change_all(collection, round, request, outcome)?;
+            let mut changes = self.change_all(collection, &round, request, outcome)?;
             changes.take_claims(collection, &mut claims);
             changes.apply(self, collection)?;
         }

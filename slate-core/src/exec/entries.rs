@@ -1,0 +1,77 @@
+use std::sync::Arc;
+
+use slate_query::{interval::IntervalSet, key, pattern::Direction};
+use slate_store::View;
+
+use super::probe::RangeWalk;
+use crate::{
+    Error, Result,
+    catalog::IndexInfo,
+    entry::Entry,
+    interrupt::Interrupt,
+    plan::{ByteRange, IndexScan, component_ranges},
+};
+
+/// The entries of an index within bounds, those that pass the checks.
+pub(super) struct EntryWalk<V: View> {
+    walk: RangeWalk<V>,
+    index: Arc<IndexInfo>,
+    /// Ascending by field: where the field's encoded value must lie.
+    checks: Vec<(usize, Vec<ByteRange>)>,
+    interrupt: Interrupt,
+}
+
+impl<V: View> EntryWalk<V> {
+    pub(super) fn open(view: &V, scan: &IndexScan, interrupt: &Interrupt) -> Self {
+        let IndexScan { index, bounds, checks, direction, limit: _ } = scan;
+        let fields = index.pattern.fields();
+        let check = |(field, set): &(usize, IntervalSet)| {
+            let direction = fields.get(*field).map_or(Direction::Ascending, |(_, direction)| *direction);
+            (*field, component_ranges(set, direction))
+        };
+        let mut checks: Vec<_> = checks.iter().map(check).collect();
+        checks.sort_by_key(|(field, _)| *field);
+        let walk = RangeWalk::new(view.clone(), index.keyspace, bounds.ranges(index), *direction);
+        Self { walk, index: Arc::clone(index), checks, interrupt: interrupt.clone() }
+    }
+
+    /// Moves to the next entry; `false` after the last.
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        loop {
+            self.interrupt.tick()?;
+            if !self.walk.advance()? {
+                return Ok(false);
+            }
+            if self.checks.is_empty() || self.passes()? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The entry last moved to.
+    #[inline]
+    pub(super) fn current(&self) -> Result<Option<Entry<'_>>> {
+        self.walk.current().map(|(key, value)| Entry::parse(&self.index, key, value)).transpose()
+    }
+
+    fn passes(&self) -> Result<bool> {
+        let Some(entry) = self.current()? else { return Ok(false) };
+        let mut rest = entry.values;
+        let mut checks = self.checks.iter();
+        let mut next = checks.next();
+        for (at, (_, direction)) in self.index.pattern.fields().iter().enumerate() {
+            let Some((field, ranges)) = next else { break };
+            let damaged = || Error::corrupt(format!("an entry of index {} is damaged", self.index.name));
+            let length = key::skip(rest, *direction).ok_or_else(damaged)?;
+            let (value, after) = rest.split_at_checked(length).ok_or_else(damaged)?;
+            if *field == at {
+                if !ranges.iter().any(|range| range.contains(value)) {
+                    return Ok(false);
+                }
+                next = checks.next();
+            }
+            rest = after;
+        }
+        Ok(true)
+    }
+}

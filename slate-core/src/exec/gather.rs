@@ -1,0 +1,40 @@
+use slate_store::View;
+
+use super::{Resources, Rows, output::open_shared, resources::holders};
+use crate::{
+    Result,
+    catalog::CollectionInfo,
+    plan::Plan,
+    spill::{Spool, SpoolRows},
+};
+
+/// Rows that were all read beforehand, and need the view no more.
+pub(crate) struct GatheredRows(SpoolRows);
+
+/// Opens a plan and reads its rows to the end.
+pub(crate) fn gather<'v, V: View + 'v>(
+    plan: Plan,
+    view: &V,
+    collection: &CollectionInfo,
+    resources: &Resources,
+) -> Result<GatheredRows> {
+    let resources = resources.shared_by(1 + holders(&plan));
+    let mut gathered = Spool::new(resources.memory.clone());
+    let mut rows = open_shared(plan, view, collection, &resources)?;
+    while rows.advance()? {
+        if let Some(row) = rows.current() {
+            gathered.push(row)?;
+        }
+    }
+    Ok(GatheredRows(gathered.into_rows()?))
+}
+
+impl Rows for GatheredRows {
+    fn advance(&mut self) -> Result<bool> {
+        self.0.advance()
+    }
+
+    fn current(&self) -> Option<&[u8]> {
+        self.0.current()
+    }
+}

@@ -1,0 +1,53 @@
+use crate::{
+    interrupt::Interrupt,
+    plan::{IdPlan, Plan, RawPlan},
+    spill::Memory,
+};
+
+/// What a question's nodes share: when to stop, and how much memory to hold rows in.
+#[derive(Clone, Debug)]
+pub(crate) struct Resources {
+    pub(crate) interrupt: Interrupt,
+    pub(crate) memory: Memory,
+}
+
+impl Resources {
+    pub(crate) fn new(interrupt: &Interrupt, memory: Memory) -> Self {
+        Self { interrupt: interrupt.clone(), memory }
+    }
+
+    /// The memory divided among the nodes that hold rows, so that the question as a whole keeps to its limit. They are
+    /// known beforehand: a question writes the same to temporary files whatever else is running.
+    pub(super) fn shared_by(&self, holders: usize) -> Self {
+        Self { interrupt: self.interrupt.clone(), memory: self.memory.shared_by(holders) }
+    }
+}
+
+/// How many of a plan's nodes hold rows at the same time.
+pub(super) fn holders(plan: &Plan) -> usize {
+    match plan {
+        Plan::Whole { input } | Plan::Project { input, .. } | Plan::Count { input } => raw_holders(input),
+        Plan::Distinct { input, .. } => 1 + raw_holders(input),
+        Plan::DistinctKeys { .. } => 1,
+        Plan::Covered { .. } | Plan::CountKeys { .. } => 0,
+    }
+}
+
+/// How many nodes of the raw tier and below hold rows at the same time.
+pub(super) fn raw_holders(plan: &RawPlan) -> usize {
+    match plan {
+        RawPlan::Sort { input, .. } => 1 + raw_holders(input),
+        RawPlan::Filter { input, .. } | RawPlan::Slice { input, .. } => raw_holders(input),
+        RawPlan::Fetch { ids } => id_holders(ids),
+        RawPlan::Scan { .. } => 0,
+    }
+}
+
+fn id_holders(plan: &IdPlan) -> usize {
+    match plan {
+        IdPlan::Index(scan) => usize::from(scan.index.is_multikey()),
+        IdPlan::Points(_) => 0,
+        // Its inputs are read one after another.
+        IdPlan::Merge { inputs, .. } => 1 + inputs.iter().map(id_holders).max().unwrap_or_default(),
+    }
+}

@@ -1,0 +1,178 @@
+use super::row::{HEADER, Row, write_row};
+use crate::Result;
+
+/// Rows end to end in one buffer, and where each begins: no allocation per row, and none that a move of a row would
+/// touch.
+#[derive(Debug, Default)]
+pub(super) struct Arena {
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+}
+
+/// Where a row begins, and the eight bytes of its key that decide most comparisons without a look at it.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    prefix: u64,
+    start: usize,
+}
+
+impl Arena {
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The bytes taken.
+    pub(super) fn size(&self) -> usize {
+        self.bytes.len() + self.places.len() * size_of::<Place>()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.places.clear();
+    }
+
+    /// Appends a row. The buffer does not grow beyond `limit` for rows to come, only for this one.
+    pub(super) fn push(&mut self, sort_key: &[u8], tie_key: &[u8], payload: &[u8], limit: usize) -> Result<()> {
+        let (start, more) = (self.bytes.len(), HEADER + sort_key.len() + tie_key.len() + payload.len());
+        let needed = start + more;
+        if needed > self.bytes.capacity() {
+            let wanted = (self.bytes.capacity() * 2).min(limit).max(needed);
+            self.bytes.reserve_exact(wanted - start);
+        }
+        write_row(sort_key, tie_key, payload, &mut self.bytes)?;
+        self.places.push(Place { prefix: 0, start });
+        Ok(())
+    }
+
+    /// The row at that place of the current order: as they were pushed, or sorted.
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> Option<Row<'_>> {
+        row(&self.bytes, self.places.get(at)?)
+    }
+
+    /// The rows in the current order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Row<'_>> {
+        self.places.iter().filter_map(|place| row(&self.bytes, place))
+    }
+
+    /// Orders the rows by their keys.
+    pub(super) fn sort(&mut self) {
+        if self.places.len() < 2 {
+            return;
+        }
+        let common = self.cache_prefixes();
+        let Self { bytes, places } = self;
+        places.sort_unstable_by(|a, b| compare(bytes, common, a, b));
+    }
+
+    /// Keeps the `most` rows with the least keys, the greatest of them last, and gives back the room of the others.
+    /// Costs time in proportion to the rows that there are.
+    pub(super) fn keep_least(&mut self, most: usize) {
+        let Some(last) = most.checked_sub(1) else { return self.clear() };
+        if self.places.len() <= most {
+            return;
+        }
+        let common = self.cache_prefixes();
+        let Self { bytes, places } = self;
+        places.select_nth_unstable_by(last, |a, b| compare(bytes, common, a, b));
+        places.truncate(most);
+        let greatest = places.last().map(|place| place.start);
+        places.sort_unstable_by_key(|place| place.start);
+        let mut end = 0;
+        let mut moved_greatest = None;
+        for (at, place) in places.iter_mut().enumerate() {
+            let Some(length) = row(bytes, place).map(|row| row.written_len()) else { continue };
+            bytes.copy_within(place.start..place.start + length, end);
+            if greatest == Some(place.start) {
+                moved_greatest = Some(at);
+            }
+            place.start = end;
+            end += length;
+        }
+        bytes.truncate(end);
+        if let Some(at) = moved_greatest {
+            places.swap(at, last);
+        }
+    }
+
+    /// Notes of each key the eight bytes behind those that all keys have in common; gives back how many those are.
+    fn cache_prefixes(&mut self) -> usize {
+        let Self { bytes, places } = self;
+        let key = |place: &Place| row(bytes, place).map_or(&[][..], |row| row.key);
+        let first = places.first().map_or(&[][..], key);
+        let mut common = first.len();
+        for place in places.iter() {
+            let key = key(place);
+            if key.get(..common) != first.get(..common) {
+                common = first.iter().zip(key).take_while(|(a, b)| a == b).count();
+            }
+        }
+        for place in places.iter_mut() {
+            let rest = key(place).get(common..).unwrap_or_default();
+            // Shorter keys are filled up with zeros: they then meet what they are a prefix of, and the bytes decide.
+            let mut prefix = [0; 8];
+            for (to, from) in prefix.iter_mut().zip(rest) {
+                *to = *from;
+            }
+            place.prefix = u64::from_be_bytes(prefix);
+        }
+        common
+    }
+}
+
+#[inline]
+fn row<'b>(bytes: &'b [u8], place: &Place) -> Option<Row<'b>> {
+    bytes.get(place.start..).and_then(Row::parse)
+}
+
+#[inline]
+fn compare(bytes: &[u8], common: usize, a: &Place, b: &Place) -> std::cmp::Ordering {
+    let rest = |place| row(bytes, place).and_then(|row| row.key.get(common..)).unwrap_or_default();
+    a.prefix.cmp(&b.prefix).then_with(|| rest(a).cmp(rest(b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arena(keys: &[&str]) -> Arena {
+        let mut arena = Arena::default();
+        for key in keys {
+            arena.push(key.as_bytes(), b"", key.as_bytes(), usize::MAX).unwrap();
+        }
+        arena
+    }
+
+    fn keys(arena: &Arena) -> Vec<&str> {
+        arena.iter().map(|row| std::str::from_utf8(row.key).unwrap()).collect()
+    }
+
+    #[test]
+    fn rows_are_ordered_by_all_of_their_keys() {
+        let mut arena = arena(&["same.b", "same.a", "same.abcdefghz", "same.abcdefgh", "same.abcdefgha", "same."]);
+        arena.sort();
+        assert_eq!(keys(&arena), ["same.", "same.a", "same.abcdefgh", "same.abcdefgha", "same.abcdefghz", "same.b"]);
+    }
+
+    #[test]
+    fn a_prefix_filled_up_with_zeros_is_not_taken_for_the_key() {
+        let mut arena = arena(&["a\0\0", "a", "a\0", "b"]);
+        arena.sort();
+        assert_eq!(keys(&arena), ["a", "a\0", "a\0\0", "b"]);
+    }
+
+    #[test]
+    fn the_least_rows_are_kept_and_the_room_of_the_others_is_given_back() {
+        let mut arena = arena(&["d", "a", "e", "c", "b"]);
+        arena.keep_least(3);
+        assert_eq!(keys(&arena).last(), Some(&"c"), "the greatest that is kept comes last");
+        assert_eq!(arena.size(), 3 * (HEADER + 2 + size_of::<Place>()));
+        arena.sort();
+        assert_eq!(keys(&arena), ["a", "b", "c"]);
+        assert!(arena.iter().all(|row| row.payload == row.key));
+    }
+}

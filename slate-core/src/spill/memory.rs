@@ -1,0 +1,80 @@
+use std::{fs::File, ops::AddAssign, path::Path, sync::Arc};
+
+use slate_query::Code;
+
+use crate::{Error, ErrorKind, Result};
+
+/// How many bytes of rows may be held in memory, and where the rest is put.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    limit: usize,
+    directory: Option<Arc<Path>>,
+}
+
+/// Unless the caller says otherwise: a sort of 100,000 usual documents stays in memory, and a hundred operations at once
+/// do not exhaust a usual machine.
+const DEFAULT_LIMIT: usize = 64 << 20;
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { limit: DEFAULT_LIMIT, directory: None }
+    }
+}
+
+impl Memory {
+    /// With another limit, where one is given.
+    pub(crate) fn limited(&self, limit: Option<usize>) -> Self {
+        Self { limit: limit.unwrap_or(self.limit), directory: self.directory.clone() }
+    }
+
+    /// With temporary files in that folder instead of the operating system's.
+    pub(crate) fn in_directory(&self, directory: &Path) -> Self {
+        Self { limit: self.limit, directory: Some(directory.into()) }
+    }
+
+    /// An error where the folder is none: better told when the database is opened than in the middle of a sort.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Some(directory) = self.directory.as_deref().filter(|directory| !directory.is_dir()) else { return Ok(()) };
+        let message = format!("the folder for temporary files is none: {}", directory.display());
+        Err(Error::new(ErrorKind::NotFound, Code(38), message))
+    }
+
+    /// What each has where `holders` hold rows at the same time.
+    pub(crate) fn shared_by(&self, holders: usize) -> Self {
+        Self { limit: self.limit / holders.max(1), directory: self.directory.clone() }
+    }
+
+    /// The bytes that may be held.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// An empty file that has no name, or none that outlives it.
+    pub(super) fn create_file(&self) -> Result<File> {
+        let created = match &self.directory {
+            Some(directory) => tempfile::tempfile_in(directory),
+            None => tempfile::tempfile(),
+        };
+        created.map_err(|error| {
+            let default = std::env::temp_dir();
+            let directory = self.directory.as_deref().unwrap_or(&default);
+            Error::spill(&format!("no temporary file could be created in {}", directory.display()), error)
+        })
+    }
+}
+
+/// What an operation wrote to temporary files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spilled {
+    /// Stretches of rows written out because memory was full.
+    pub(crate) runs: u64,
+    /// Bytes written, those written again by a merge in several passes included.
+    pub(crate) bytes: u64,
+}
+
+impl AddAssign for Spilled {
+    fn add_assign(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.bytes += other.bytes;
+    }
+}

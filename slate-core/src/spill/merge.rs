@@ -1,0 +1,71 @@
+use std::{
+    cmp::Ordering,
+    collections::{BinaryHeap, binary_heap::PeekMut},
+};
+
+use super::{file::RowReader, row::Row};
+use crate::Result;
+
+/// The rows of several sorted runs in the order of their keys.
+pub(super) struct Merge {
+    /// The run whose row is the least on top. None of them has ended.
+    runs: BinaryHeap<Run>,
+    started: bool,
+}
+
+struct Run {
+    rows: RowReader,
+    number: usize,
+}
+
+impl Merge {
+    pub(super) fn new(readers: impl Iterator<Item = RowReader>) -> Result<Self> {
+        let mut runs = BinaryHeap::new();
+        for (number, mut rows) in readers.enumerate() {
+            if rows.advance()? {
+                runs.push(Run { rows, number });
+            }
+        }
+        Ok(Self { runs, started: false })
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        if std::mem::replace(&mut self.started, true)
+            && let Some(mut least) = self.runs.peek_mut()
+            && !least.rows.advance()?
+        {
+            PeekMut::pop(least);
+        }
+        Ok(!self.runs.is_empty())
+    }
+
+    #[inline]
+    pub(super) fn current(&self) -> Option<Row<'_>> {
+        self.runs.peek().and_then(|run| run.rows.current())
+    }
+}
+
+/// The greatest on a heap is the run with the least row; of equal rows the one written first.
+impl Ord for Run {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let keys = match (self.rows.current(), other.rows.current()) {
+            (Some(row), Some(other)) => other.cmp_key(&row),
+            (row, other) => row.is_some().cmp(&other.is_some()),
+        };
+        keys.then_with(|| other.number.cmp(&self.number))
+    }
+}
+
+impl PartialOrd for Run {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Run {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Run {}

@@ -1,0 +1,106 @@
+use super::{arena::Arena, file::RowReader, memory::Memory, runs::Runs};
+use crate::Result;
+
+/// Rows to be read later, in the order in which they were pushed.
+pub(crate) struct Spool {
+    memory: Memory,
+    arena: Arena,
+    runs: Option<Runs>,
+    len: u64,
+}
+
+impl Spool {
+    pub(crate) fn new(memory: Memory) -> Self {
+        Self { memory, arena: Arena::default(), runs: None, len: 0 }
+    }
+
+    pub(crate) fn push(&mut self, row: &[u8]) -> Result<()> {
+        self.arena.push(&[], &[], row, self.memory.limit())?;
+        self.len += 1;
+        if self.arena.size() > self.memory.limit() {
+            let runs = match &mut self.runs {
+                Some(runs) => runs,
+                none => none.insert(Runs::create(&self.memory)?),
+            };
+            runs.write(self.arena.iter())?;
+            self.arena.clear();
+        }
+        Ok(())
+    }
+
+    /// The rows, to be read.
+    pub(crate) fn into_rows(self) -> Result<SpoolRows> {
+        let written = self.runs.map(Runs::into_rows).transpose()?;
+        Ok(SpoolRows { written, arena: self.arena, next: 0, len: self.len })
+    }
+}
+
+/// The rows of a [`Spool`], one at a time, lent until the next move.
+pub(crate) struct SpoolRows {
+    /// The rows that were written; they come before those in the arena.
+    written: Option<RowReader>,
+    arena: Arena,
+    /// The place in the arena of the row after the current one.
+    next: usize,
+    len: u64,
+}
+
+impl SpoolRows {
+    /// How many rows there are in all.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(crate) fn advance(&mut self) -> Result<bool> {
+        if let Some(written) = &mut self.written {
+            if written.advance()? {
+                return Ok(true);
+            }
+            self.written = None;
+        }
+        self.next = self.next.saturating_add(1);
+        Ok(self.next <= self.arena.len())
+    }
+
+    pub(crate) fn current(&self) -> Option<&[u8]> {
+        let row = match &self.written {
+            Some(written) => written.current(),
+            None => self.arena.get(self.next.checked_sub(1)?),
+        };
+        row.map(|row| row.payload)
+    }
+
+    /// The next rows, at most `most` of them; none after the last.
+    pub(crate) fn take(&mut self, most: usize) -> Result<Vec<Vec<u8>>> {
+        let mut taken = Vec::new();
+        while taken.len() < most && self.advance()? {
+            taken.extend(self.current().map(<[u8]>::to_vec));
+        }
+        Ok(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_in_the_order_in_which_they_were_pushed() {
+        for limit in [0, 100, 1_000, 1 << 20] {
+            let mut spool = Spool::new(Memory::default().limited(Some(limit)));
+            let rows: Vec<Vec<u8>> = (0..200_u8).rev().map(|n| vec![n; usize::from(n)]).collect();
+            for row in &rows {
+                spool.push(row).unwrap();
+            }
+            assert_eq!(spool.runs.is_none(), limit == 1 << 20);
+            let mut read = spool.into_rows().unwrap();
+            assert_eq!(read.len(), 200);
+            let mut all = read.take(33).unwrap();
+            while read.advance().unwrap() {
+                all.push(read.current().unwrap().to_vec());
+            }
+            assert!(all == rows, "limit {limit}");
+            assert!(read.current().is_none() && !read.advance().unwrap());
+        }
+    }
+}

@@ -1,4 +1,8 @@
-use slate_query::raw::{Doc, Kind, Value, Writer};
+use slate_query::{
+    key,
+    pattern::KeyPattern,
+    raw::{Doc, Kind, Value, Writer},
+};
 use slate_store::{Bounds, Cursor, Edge, Keyspace, View};
 
 use super::ByteRange;
@@ -60,6 +64,14 @@ impl KeyStatistics {
         sampled.max(1).saturating_mul(self.keys) / stretches
     }
 
+    /// About how many keys share the first `fields` values of an index: what a sort by those leaves to be put in order
+    /// at a time.
+    pub(crate) fn group(&self, pattern: &KeyPattern, fields: usize) -> u64 {
+        let mut groups: Vec<&[u8]> = self.sample.iter().map(|key| leading(key, pattern, fields)).collect();
+        groups.dedup();
+        self.keys / u64::try_from(groups.len()).unwrap_or(u64::MAX).max(1)
+    }
+
     pub(super) fn read(doc: Doc<'_>) -> Option<Self> {
         let keys = doc.get("keys").and_then(Value::as_i64).and_then(|keys| u64::try_from(keys).ok())?;
         let sample = doc.get("sample").and_then(Value::as_array)?;
@@ -81,4 +93,16 @@ impl KeyStatistics {
         writer.close();
         writer.close();
     }
+}
+
+/// The first values of a key, or all that is kept of it where it was cut within them.
+fn leading<'k>(sampled: &'k [u8], pattern: &KeyPattern, fields: usize) -> &'k [u8] {
+    let mut end = 0;
+    for (_, direction) in pattern.fields().iter().take(fields) {
+        match sampled.get(end..).and_then(|rest| key::skip(rest, *direction)) {
+            Some(length) => end += length,
+            None => return sampled,
+        }
+    }
+    sampled.get(..end).unwrap_or(sampled)
 }

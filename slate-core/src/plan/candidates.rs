@@ -150,7 +150,8 @@ fn bounded(index: &Arc<IndexInfo>, mut bounds: IndexBounds, mut proven: Vec<(usi
     proven.retain(|(field, _)| *field < used);
     let mut checks = Vec::new();
     if !index.is_multikey() && !index.truncated {
-        for (field, (path, _)) in index.pattern.fields().iter().enumerate().skip(used) {
+        // Conditions on the first field are bounds: a walk that checks them instead is never better.
+        for (field, (path, _)) in index.pattern.fields().iter().enumerate().skip(used.max(1)) {
             if let Some((set, proves)) = choices(index, field, path, terms).pop() {
                 checks.push((field, set));
                 proven.extend(proves);

@@ -18,9 +18,11 @@ use crate::{Result, catalog::KeyStatistics};
 const PROBE_CAP: u64 = 1_000;
 
 /// The record of an id: a descent into the records.
-const FETCH: u64 = 4;
-/// A record that a scan steps onto and a filter looks at.
-const SCANNED: u64 = 3;
+const FETCH: u64 = 5;
+/// A record that a scan steps onto.
+const SCANNED: u64 = 2;
+/// A record that a filter looks at.
+const FILTERED: u64 = 2;
 /// A row put in order: copied and compared.
 const SORTED: u64 = 2;
 /// Of rows that a filter still has to see, one in so many is expected to pass.
@@ -51,9 +53,16 @@ pub(super) fn cost(access: &Access, context: &Context<'_>, rivals: Rivals) -> Re
     let ordered = order.map(|sort| access.path.ordered_by(sort, access.direction).fields);
     let sorted = order.zip(ordered).is_none_or(|(sort, fields)| fields == sort.fields().len());
     let residual = access.proven.len() < query.filter.conjuncts().len() && !query.filter.is_empty();
-    // Rows that come as they are wanted need not all be read.
-    let wanted = if sorted && lists_records(&query.output) { query.window().reach() } else { None };
-    let most = wanted.map(|rows| if residual { rows.saturating_mul(PASSES) } else { rows }.max(1));
+    // Rows that come as they are wanted need not all be read; of those that come in groups, whole groups.
+    let group = match ordered {
+        Some(fields) if !sorted && fields > 0 => group(&access.path, fields),
+        _ => sorted.then_some(0),
+    };
+    let reach = if lists_records(&query.output) { query.window().reach() } else { None };
+    let most = reach.zip(group).map(|(rows, group)| {
+        let rows = if residual { rows.saturating_mul(PASSES) } else { rows };
+        rows.saturating_add(group).max(1)
+    });
 
     let reads = reads(&access.path, context, most, rivals)?;
     let (keys, records) = match most {
@@ -66,15 +75,30 @@ pub(super) fn cost(access: &Access, context: &Context<'_>, rivals: Rivals) -> Re
     }
     let reading = match &access.path {
         AccessPath::Records { .. } => records.saturating_mul(SCANNED),
-        _ => keys.saturating_add(records.saturating_mul(FETCH)),
+        AccessPath::Points { .. } | AccessPath::Index { .. } | AccessPath::Merge { .. } => {
+            keys.saturating_add(records.saturating_mul(FETCH))
+        }
     };
+    let filtering = if residual { records.saturating_mul(FILTERED) } else { 0 };
     let passing = if residual { records / PASSES } else { records };
     let sorting = match (sorted, ordered) {
         (true, _) => 0,
         (false, Some(fields)) if fields > 0 => passing,
         (false, _) => passing.saturating_mul(SORTED),
     };
-    Ok(reading.saturating_add(sorting))
+    Ok(reading.saturating_add(filtering).saturating_add(sorting))
+}
+
+/// About how many rows share the fields that a path's order begins with, where that can be told.
+fn group(path: &AccessPath, fields: usize) -> Option<u64> {
+    match path {
+        // Fields bound to one value come before those that the order is about.
+        AccessPath::Index { index, bounds, .. } => {
+            let constant = (0..index.pattern.fields().len()).take_while(|&field| bounds.is_point(field)).count();
+            index.statistics.as_ref().map(|statistics| statistics.group(&index.pattern, constant + fields))
+        }
+        AccessPath::Records { .. } | AccessPath::Points { .. } | AccessPath::Merge { .. } => None,
+    }
 }
 
 fn lists_records(output: &Output) -> bool {

@@ -58,6 +58,10 @@ impl<T: Transaction> Session<T> {
         let index = self.end_on_error(filled)?;
         let created = index.name.to_string();
         let mut defined = CollectionInfo::clone(&collection);
+        if index.statistics.is_some() {
+            // The two are compared: they should be of one time.
+            defined.statistics = Some(KeyStatistics::gather(&self.transaction.view(), collection.records)?);
+        }
         defined.indexes.push(Arc::new(index));
         self.define(defined)?;
         Ok((created, Created::New))

@@ -51,6 +51,11 @@ mod write;
 
 pub use bson;
 
+/// The README's program compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
+
 pub use collection::{Collection, ReadCollection};
 pub use cursor::{Cursor, Documents};
 pub use database::{Database, DatabaseBuilder, Durability, Size};

@@ -5,15 +5,15 @@ use serde::{Serialize, de::DeserializeOwned};
 use slate_query::raw::OwnedValue;
 
 use crate::{
-    CreateIndex, Delete, Error, Find, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, IntoDocument,
-    Result, Update,
+    BulkWrite, CreateIndex, Delete, Error, Find, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription,
+    InsertMany, IntoDocument, PutManyResult, Result, Update, WriteOperation,
     database::As,
     document::{from_raw, to_raw},
     entry::record_key,
     exec::Target,
     interrupt::Interrupt,
     scope::Scope,
-    write::{InsertMode, UpdateKind},
+    write::{InsertMode, PutKind, UpdateKind},
 };
 
 /// A collection's reading half: what a [`Snapshot`](crate::Snapshot) gives, and what every [`Collection`] has too.
@@ -79,8 +79,8 @@ impl<T> ReadCollection<T> {
     /// # Errors
     /// Where the storage fails.
     pub fn indexes(&self) -> Result<Vec<IndexDescription>> {
-        let catalog = self.scope.catalog()?;
-        Ok(catalog.collection(&self.name).map_or_else(Vec::new, |collection| {
+        let collection = self.scope.definition(&self.name)?;
+        Ok(collection.map_or_else(Vec::new, |collection| {
             collection.indexes.iter().map(|index| IndexDescription::of(index)).collect()
         }))
     }
@@ -90,7 +90,7 @@ impl<T> ReadCollection<T> {
     /// # Errors
     /// Where the storage fails.
     pub fn exists(&self) -> Result<bool> {
-        Ok(self.scope.catalog()?.collection(&self.name).is_some())
+        Ok(self.scope.definition(&self.name)?.is_some())
     }
 }
 
@@ -146,6 +146,58 @@ impl<T> Collection<T> {
     /// Deletes every document that matches.
     pub fn delete_many(&self, filter: impl IntoDocument) -> Delete {
         Delete::new(self.scope.clone(), &self.name, filter, Target::All)
+    }
+
+    /// Writes fields over documents: each document given names one by its `_id`, whose top-level fields of the same names
+    /// take the new values, whole and in their places; other fields stay, new ones are appended. Names are literal: a dot
+    /// or a `$` is part of them. Where the `_id` is not there, the document is inserted as it is. All of them, or none.
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use bson::{RawDocumentBuf, doc, rawdoc};
+    ///
+    /// let users = db.collection::<RawDocumentBuf>("users");
+    /// users.insert_one(&rawdoc! { "_id": 1, "name": "Ada", "age": 36 })?;
+    /// users.merge_many([doc! { "_id": 1, "age": 37 }, doc! { "_id": 2, "name": "Bob" }])?;
+    /// assert_eq!(users.find_by_id(1)?, Some(rawdoc! { "_id": 1, "name": "Ada", "age": 37 }));
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Collection::insert_one`](Collection::insert_one); what must be unique must be so at the end of the call.
+    pub fn merge_many<D: IntoDocument>(&self, documents: impl IntoIterator<Item = D>) -> Result<PutManyResult> {
+        let documents: Vec<RawDocumentBuf> =
+            documents.into_iter().map(IntoDocument::into_document).collect::<Result<_>>()?;
+        self.put_raw(&documents, PutKind::Merge)
+    }
+
+    fn put_raw(&self, documents: &[RawDocumentBuf], kind: PutKind) -> Result<PutManyResult> {
+        let outcome = self.scope.write(|writer| writer.put(&self.name, documents, kind, &Interrupt::default()))?;
+        Ok(PutManyResult::of(outcome))
+    }
+
+    /// Runs many writes as one; see [`BulkWrite`].
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use bson::{RawDocumentBuf, doc};
+    /// use slate_core::WriteOperation;
+    ///
+    /// let users = db.collection::<RawDocumentBuf>("users");
+    /// let outcome = users
+    ///     .bulk_write([
+    ///         WriteOperation::insert_one(doc! { "_id": 1, "name": "Ada" }),
+    ///         WriteOperation::update_one(doc! { "_id": 1 }, doc! { "$set": { "age": 36 } }),
+    ///         WriteOperation::delete_many(doc! { "age": { "$lt": 18 } }),
+    ///     ])
+    ///     .run()?
+    ///     .into_result()?;
+    /// assert_eq!((outcome.inserted_ids.len(), outcome.modified, outcome.deleted), (1, 1, 0));
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    pub fn bulk_write(&self, operations: impl IntoIterator<Item = WriteOperation>) -> BulkWrite {
+        let operations = operations.into_iter().map(|operation| (self.name.clone(), operation)).collect();
+        BulkWrite::new(self.scope.clone(), operations)
     }
 
     /// Creates an index and fills it from what is there. One that is there already and does not differ is left alone.
@@ -217,12 +269,37 @@ impl<T: Serialize + Any> Collection<T> {
         self.insert_raw(&documents)
     }
 
+    /// Inserts documents with a say in what a refused one means for the others; see [`InsertMany`].
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use bson::{RawDocumentBuf, rawdoc};
+    ///
+    /// let users = db.collection::<RawDocumentBuf>("users");
+    /// let inserted = users.insert_batch(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }]).unordered().run()?;
+    /// assert_eq!((inserted.inserted_ids.len(), inserted.errors[0].index), (2, 1));
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    pub fn insert_batch<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> InsertMany {
+        InsertMany::new(self.scope.clone(), &self.name, documents.into_iter().map(to_raw).collect())
+    }
+
+    /// Puts documents by their `_id`s: one whose `_id` is there replaces that document whole, any other is inserted. All
+    /// of them, or none. One without `_id` is given an ObjectId; of two with one `_id` the later stays.
+    ///
+    /// # Errors
+    /// As [`Collection::insert_one`]; what must be unique must be so at the end of the call.
+    pub fn upsert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Result<PutManyResult> {
+        let documents: Vec<RawDocumentBuf> = documents.into_iter().map(to_raw).collect::<Result<_>>()?;
+        self.put_raw(&documents, PutKind::Replace)
+    }
+
     fn insert_raw(&self, documents: &[RawDocumentBuf]) -> Result<Vec<Bson>> {
         self.scope.write(|writer| {
             let outcome = writer.insert(&self.name, documents, InsertMode::AllOrNone, &Interrupt::default())?;
             match outcome.refused.into_iter().next() {
                 Some((_, error)) => Err(error),
-                None => Ok(outcome.ids.iter().filter_map(|id| id.as_value().to_bson()).collect()),
+                None => Ok(outcome.ids.iter().filter_map(|(_, id)| id.as_value().to_bson()).collect()),
             }
         })
     }

@@ -1,13 +1,16 @@
 use std::{fmt, marker::PhantomData, path::Path, sync::Arc, time::Duration};
 
 use bson::{RawDocument, RawDocumentBuf};
-pub use slate_store::{Durability, Size};
+pub use slate_store::{Durability, Isolation, Size};
 
 use crate::{
-    Collection, Result, Snapshot, Transaction, command,
+    BulkWrite, Collection, Result, Snapshot, Transaction, TransactionOptions, WriteOperation,
+    catalog::Catalog,
+    command,
     engine::{self, Access, Engine, OpenOptions, Writer},
     retry,
     scope::Scope,
+    transaction_options::Started,
 };
 
 /// An open database.
@@ -73,13 +76,28 @@ impl Database {
         Ok(Snapshot::new(self.inner.engine.snapshot()?))
     }
 
-    /// Begins a transaction. Dropping it rolls it back. Prefer [`Database::transact`], which tries again on a conflict.
+    /// Begins a transaction of snapshot isolation. Dropping it rolls it back. Prefer [`Database::transact`], which tries
+    /// again on a conflict.
     ///
     /// # Errors
     /// On a store where writers take turns: [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) when the wait is over,
     /// [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), at once, when this thread has a transaction open.
     pub fn begin(&self) -> Result<Transaction> {
-        Ok(Transaction::new(self.clone(), self.begin_write()?))
+        self.begin_with(&TransactionOptions::default())
+    }
+
+    /// Begins a transaction that is isolated, committed and limited as the options say. Its retries are the caller's.
+    ///
+    /// # Errors
+    /// As [`Database::begin`].
+    pub fn begin_with(&self, options: &TransactionOptions) -> Result<Transaction> {
+        let started = options.start(self.inner.lock_timeout);
+        self.begin_started(&started)
+    }
+
+    fn begin_started(&self, started: &Started) -> Result<Transaction> {
+        let writer = self.inner.engine.begin(&started.begin_options())?;
+        Ok(Transaction::new(self.clone(), writer, started.durability.unwrap_or(self.inner.durability)))
     }
 
     /// Runs `work` in a transaction and commits it; an error of `work` rolls it back. On a conflict it is rolled back and
@@ -102,13 +120,50 @@ impl Database {
     /// })?;
     /// # Ok::<(), slate_core::Error>(())
     /// ```
-    pub fn transact<R>(&self, mut work: impl FnMut(&Transaction) -> Result<R>) -> Result<R> {
-        retry::on_conflict(self.inner.lock_timeout, || {
-            let transaction = self.begin()?;
+    pub fn transact<R>(&self, work: impl FnMut(&Transaction) -> Result<R>) -> Result<R> {
+        self.transact_with(&TransactionOptions::default(), work)
+    }
+
+    /// Runs `work` in a transaction, as [`Database::transact`] does, that is isolated, committed, limited and tried again
+    /// as the options say.
+    ///
+    /// # Errors
+    /// As [`Database::transact`]; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) past the deadline.
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use bson::{RawDocumentBuf, doc};
+    /// use slate_core::{Isolation, TransactionOptions};
+    ///
+    /// let serializable = TransactionOptions::new().isolation(Isolation::Serializable);
+    /// db.transact_with(&serializable, |tx| {
+    ///     let doctors = tx.collection::<RawDocumentBuf>("doctors");
+    ///     if doctors.count(doc! { "on_call": true })? > 1 {
+    ///         doctors.update_one(doc! { "_id": "Ada" }, doc! { "$set": { "on_call": false } }).run()?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    pub fn transact_with<R>(
+        &self,
+        options: &TransactionOptions,
+        mut work: impl FnMut(&Transaction) -> Result<R>,
+    ) -> Result<R> {
+        let started = options.start(self.inner.lock_timeout);
+        retry::on_conflict(&started.retry, || {
+            let transaction = self.begin_started(&started)?;
             let result = work(&transaction)?;
             transaction.commit()?;
             Ok(result)
         })
+    }
+
+    /// Runs many writes, over any number of collections, as one: each operation with the name of its collection. See
+    /// [`BulkWrite`].
+    pub fn bulk_write<'n>(&self, operations: impl IntoIterator<Item = (&'n str, WriteOperation)>) -> BulkWrite {
+        let operations = operations.into_iter().map(|(collection, operation)| (collection.into(), operation));
+        BulkWrite::new(Scope::Database(self.clone()), operations.collect())
     }
 
     /// The names of the collections, in order.
@@ -116,8 +171,12 @@ impl Database {
     /// # Errors
     /// Where the storage fails.
     pub fn collection_names(&self) -> Result<Vec<String>> {
-        let reader = self.inner.engine.snapshot()?;
-        Ok(reader.catalog().collections().map(|collection| collection.name.to_string()).collect())
+        Ok(self.catalog()?.collections().map(|collection| collection.name.to_string()).collect())
+    }
+
+    /// What there is, as of the last commit.
+    pub(crate) fn catalog(&self) -> Result<Arc<Catalog>> {
+        Ok(Arc::clone(self.inner.engine.snapshot()?.catalog()))
     }
 
     /// Runs one of MongoDB's commands and gives its reply, for tests, tools and protocols that speak commands. It is a
@@ -179,14 +238,11 @@ impl Database {
         &*self.inner.engine
     }
 
-    pub(crate) fn begin_write(&self) -> Result<Box<dyn Writer>> {
-        self.inner.engine.begin(self.inner.lock_timeout)
-    }
-
     /// Runs a write of one call in a transaction of its own, again where another came first.
     pub(crate) fn write<R>(&self, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
-        retry::on_conflict(self.inner.lock_timeout, || {
-            let mut writer = self.begin_write()?;
+        let started = TransactionOptions::default().start(self.inner.lock_timeout);
+        retry::on_conflict(&started.retry, || {
+            let mut writer = self.inner.engine.begin(&started.begin_options())?;
             let result = work(&mut *writer)?;
             self.finish(writer, self.inner.durability)?;
             Ok(result)
@@ -201,10 +257,6 @@ impl Database {
             let _ = self.inner.engine.drop_keyspaces(&doomed, self.inner.lock_timeout);
         }
         Ok(())
-    }
-
-    pub(crate) fn durability(&self) -> Durability {
-        self.inner.durability
     }
 }
 

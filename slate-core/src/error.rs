@@ -113,6 +113,14 @@ impl Error {
         )
     }
 
+    /// Whether what was asked for is at fault, and not the storage or the time: nothing of it was applied.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(
+            self.0.kind,
+            ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::DuplicateKey | ErrorKind::TooLarge
+        )
+    }
+
     #[must_use]
     pub(crate) fn at(mut self, path: &str) -> Self {
         self.0.path.get_or_insert_with(|| path.to_owned());

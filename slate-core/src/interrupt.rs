@@ -37,6 +37,8 @@ impl CancelToken {
 pub(crate) struct Interrupt {
     deadline: Option<Instant>,
     token: Option<CancelToken>,
+    /// That of the transaction, where the operation belongs to one that has a token of its own.
+    outer: Option<CancelToken>,
     ticks: u32,
 }
 
@@ -53,6 +55,20 @@ impl Interrupt {
         self.token = Some(token);
     }
 
+    /// Ends at whichever of the two ends first.
+    pub(crate) fn or(&self, outer: &Self) -> Self {
+        let deadline = match (self.deadline, outer.deadline) {
+            (Some(own), Some(outer)) => Some(own.min(outer)),
+            (own, outer) => own.or(outer),
+        };
+        Self { deadline, token: self.token.clone(), outer: outer.token.clone(), ticks: 0 }
+    }
+
+    /// When it ends at the latest.
+    pub(crate) fn ends(&self) -> Option<Instant> {
+        self.deadline
+    }
+
     /// To be called once a row; looks every so often.
     #[inline]
     pub(crate) fn tick(&mut self) -> Result<()> {
@@ -62,7 +78,7 @@ impl Interrupt {
 
     /// Looks now.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.token.as_ref().is_some_and(CancelToken::is_cancelled) {
+        if [&self.token, &self.outer].into_iter().flatten().any(CancelToken::is_cancelled) {
             return Err(Error::new(ErrorKind::Interrupted, Code::INTERRUPTED, "the operation was cancelled"));
         }
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {

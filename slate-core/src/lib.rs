@@ -21,6 +21,7 @@
 //! The same question gets the same answer on every store, with every index and with none. What differs from MongoDB is
 //! listed in `docs/semantics.md`.
 
+mod bulk_write;
 mod catalog;
 mod clock;
 mod collection;
@@ -37,17 +38,21 @@ mod explain;
 mod find;
 mod find_one_and;
 mod index;
+mod insert_many;
 mod interrupt;
 mod namespace;
 mod plan;
+mod put_many;
 mod request;
 mod retry;
 mod scope;
 mod snapshot;
 mod spill;
 mod transaction;
+mod transaction_options;
 mod update;
 mod write;
+mod write_operation;
 
 pub use bson;
 
@@ -56,9 +61,10 @@ pub use bson;
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
+pub use bulk_write::{BulkWrite, BulkWriteResult};
 pub use collection::{Collection, ReadCollection};
 pub use cursor::{Cursor, Documents};
-pub use database::{Database, DatabaseBuilder, Durability, Size};
+pub use database::{Database, DatabaseBuilder, Durability, Isolation, Size};
 pub use delete::Delete;
 pub use document::IntoDocument;
 pub use engine::Access;
@@ -67,7 +73,11 @@ pub use explain::Explain;
 pub use find::Find;
 pub use find_one_and::{FindOneAndDelete, FindOneAndUpdate, ReturnDocument};
 pub use index::{CreateIndex, Hint, Index, IndexDescription};
+pub use insert_many::{InsertMany, InsertManyResult, WriteError};
 pub use interrupt::CancelToken;
+pub use put_many::PutManyResult;
 pub use snapshot::Snapshot;
 pub use transaction::Transaction;
+pub use transaction_options::TransactionOptions;
 pub use update::{Update, UpdateResult};
+pub use write_operation::WriteOperation;

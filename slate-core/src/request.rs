@@ -51,11 +51,20 @@ impl Request {
         match document.into_document() {
             Ok(document) => Some(document),
             Err(error) => {
-                let fault = || Fault(std::sync::Arc::new(std::sync::Mutex::new(Some(error))));
-                self.fault.get_or_insert_with(fault);
+                self.fault(error);
                 None
             }
         }
+    }
+
+    /// An option that the call does not know, to be told when it is run.
+    pub(crate) fn refuse(&mut self, message: &str, option: &str) {
+        self.fault(Error::invalid(Code::INVALID_OPTIONS, message).at(option));
+    }
+
+    fn fault(&mut self, error: Error) {
+        let fault = || Fault(std::sync::Arc::new(std::sync::Mutex::new(Some(error))));
+        self.fault.get_or_insert_with(fault);
     }
 
     pub(crate) fn sort(&mut self, sort: impl IntoDocument) {

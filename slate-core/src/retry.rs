@@ -1,23 +1,43 @@
 use std::time::{Duration, Instant};
 
-use crate::Result;
+use crate::{Result, interrupt::Interrupt};
 
 /// The first pause is about as long as a small transaction.
-const FIRST_PAUSE: Duration = Duration::from_micros(50);
-const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_micros(50);
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// Tries until it succeeds, fails otherwise than by a conflict, or `within` has passed since the first try.
+/// How often, and how soon, a transaction is tried again.
+#[derive(Clone, Debug)]
+pub(crate) struct Retry {
+    /// No new try begins later than this after the first.
+    pub(crate) within: Duration,
+    /// At most so many tries after the first.
+    pub(crate) retries: u32,
+    pub(crate) first_pause: Duration,
+    pub(crate) longest_pause: Duration,
+    /// When the caller wants to hear of it, whatever has come of it.
+    pub(crate) limits: Interrupt,
+}
+
+/// Tries until it succeeds, fails otherwise than by a conflict, or may not be tried again.
 ///
 /// Pauses double, and are spread by the clock's own noise so that two writers do not meet again.
-pub(crate) fn on_conflict<R>(within: Duration, mut attempt: impl FnMut() -> Result<R>) -> Result<R> {
+pub(crate) fn on_conflict<R>(retry: &Retry, mut attempt: impl FnMut() -> Result<R>) -> Result<R> {
     let start = Instant::now();
-    let mut pause = FIRST_PAUSE;
+    let mut pause = retry.first_pause;
+    let mut left = retry.retries;
     loop {
         match attempt() {
-            Err(error) if error.is_retryable() && start.elapsed() < within => {
+            Err(error) if error.is_retryable() && left > 0 && start.elapsed() < retry.within => {
                 let noise = start.elapsed().subsec_nanos() % 1_000;
-                std::thread::sleep(pause / 2 + pause * noise / 1_000);
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                let spread = pause / 2 + pause.saturating_mul(noise) / 1_000;
+                if retry.limits.ends().is_some_and(|end| Instant::now() + spread >= end) {
+                    return Err(error);
+                }
+                retry.limits.check()?;
+                std::thread::sleep(spread);
+                pause = pause.saturating_mul(2).min(retry.longest_pause);
+                left -= 1;
             }
             result => return result,
         }

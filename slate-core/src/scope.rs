@@ -4,6 +4,7 @@ use slate_query::Code;
 
 use crate::{
     Database, Error, ErrorKind, Result,
+    catalog::CollectionInfo,
     engine::{Explained, Reader, Writer},
     exec::Rows,
     interrupt::Interrupt,
@@ -83,12 +84,15 @@ impl Scope {
         }
     }
 
-    /// What the catalog says, seen as reads of this scope see it.
-    pub(crate) fn catalog(&self) -> Result<Arc<crate::catalog::Catalog>> {
+    /// What the catalog says of a collection, seen as reads of this scope see it.
+    pub(crate) fn definition(&self, collection: &str) -> Result<Option<Arc<CollectionInfo>>> {
         match self {
-            Self::Database(database) => Ok(Arc::clone(database.engine().snapshot()?.catalog())),
-            Self::Snapshot(reader) => Ok(Arc::clone(reader.catalog())),
-            Self::Transaction(transaction) => transaction.with(|writer| Ok(Arc::clone(writer.catalog()))),
+            Self::Database(database) => Ok(database.engine().snapshot()?.catalog().collection(collection).cloned()),
+            Self::Snapshot(reader) => Ok(reader.catalog().collection(collection).cloned()),
+            Self::Transaction(transaction) => transaction.with(|writer| {
+                writer.reads_definition(collection)?;
+                Ok(writer.catalog().collection(collection).cloned())
+            }),
         }
     }
 

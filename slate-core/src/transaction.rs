@@ -6,7 +6,8 @@ use crate::{
     scope::{OpenTransaction, Scope},
 };
 
-/// An open transaction over any number of collections: snapshot isolation, and it reads its own writes.
+/// An open transaction over any number of collections. It reads one commit and its own writes over it; whether it may
+/// be overtaken in what it only read is its [isolation](crate::TransactionOptions::isolation).
 ///
 /// Dropping it rolls it back. A write that fails half-way (an update of many documents that breaks a unique index, say)
 /// ends it: every later call says so, and nothing of it is kept.
@@ -14,11 +15,12 @@ use crate::{
 pub struct Transaction {
     database: Database,
     open: OpenTransaction,
+    durability: Durability,
 }
 
 impl Transaction {
-    pub(crate) fn new(database: Database, writer: Box<dyn Writer>) -> Self {
-        Self { database, open: OpenTransaction::new(writer) }
+    pub(crate) fn new(database: Database, writer: Box<dyn Writer>, durability: Durability) -> Self {
+        Self { database, open: OpenTransaction::new(writer), durability }
     }
 
     /// A collection whose reads and writes belong to this transaction. Once the transaction has ended, its calls fail
@@ -30,13 +32,16 @@ impl Transaction {
         Collection::new(Scope::Transaction(self.open.clone()), name)
     }
 
-    /// Commits: all of it at once, or none and an error. Waits for the device as the database was told to.
+    /// Commits: all of it at once, or none and an error. Waits for the device as its options say, else as the database
+    /// was told to.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where another transaction committed first what this one wrote;
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where another transaction committed first what this one wrote,
+    /// or, if this one is serializable, what it read;
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) past its deadline;
     /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) where the device failed.
     pub fn commit(self) -> Result<()> {
-        let durability = self.database.durability();
+        let durability = self.durability;
         self.commit_with(durability)
     }
 

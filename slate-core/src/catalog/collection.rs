@@ -5,7 +5,7 @@ use slate_store::Keyspace;
 
 use super::{
     IndexInfo, KeyStatistics, damaged,
-    index::{self, keyspace},
+    index::{keyspace, put_keyspace},
 };
 use crate::Result;
 
@@ -14,14 +14,42 @@ use crate::Result;
 pub(crate) struct CollectionInfo {
     pub(crate) name: Box<str>,
     pub(crate) records: Keyspace,
+    /// The indexes that questions may be answered by: each holds every entry it should.
     pub(crate) indexes: Vec<Arc<IndexInfo>>,
     /// Of the records' own keyspace.
     pub(crate) statistics: Option<KeyStatistics>,
+    /// The indexes that are being built: writers keep their entries, no question sees them.
+    pub(crate) building: Vec<Arc<IndexInfo>>,
 }
 
 impl CollectionInfo {
     pub(crate) fn new(name: &str, records: Keyspace) -> Self {
-        Self { name: name.into(), records, indexes: Vec::new(), statistics: None }
+        Self { name: name.into(), records, indexes: Vec::new(), building: Vec::new(), statistics: None }
+    }
+
+    /// Every index whose entries a writer keeps, by its place: the ready ones, then those being built.
+    pub(crate) fn maintained(&self) -> impl Iterator<Item = &Arc<IndexInfo>> {
+        self.indexes.iter().chain(&self.building)
+    }
+
+    /// The index at that place of [`CollectionInfo::maintained`].
+    pub(crate) fn maintained_at(&self, place: usize) -> Option<&Arc<IndexInfo>> {
+        match place.checked_sub(self.indexes.len()) {
+            None => self.indexes.get(place),
+            Some(place) => self.building.get(place),
+        }
+    }
+
+    pub(crate) fn maintained_at_mut(&mut self, place: usize) -> Option<&mut Arc<IndexInfo>> {
+        match place.checked_sub(self.indexes.len()) {
+            None => self.indexes.get_mut(place),
+            Some(place) => self.building.get_mut(place),
+        }
+    }
+
+    /// Whether the index at that place of [`CollectionInfo::maintained`] is still being built.
+    pub(crate) fn is_building(&self, place: usize) -> bool {
+        place >= self.indexes.len()
     }
 
     pub(crate) fn index(&self, name: &str) -> Option<&Arc<IndexInfo>> {
@@ -30,28 +58,42 @@ impl CollectionInfo {
 
     pub(super) fn read(name: &str, doc: Doc<'_>) -> Result<Self> {
         let records = keyspace(doc, "records").ok_or_else(|| damaged(&format!("the records of collection {name}")))?;
-        let indexes = doc.get("indexes").and_then(|value| value.as_array());
+        let indexes = read_indexes(name, doc, "indexes")?;
         let indexes = indexes.ok_or_else(|| damaged(&format!("the indexes of collection {name}")))?;
-        let indexes = indexes.values().map(|value| {
-            let index = value.as_document().map(IndexInfo::read).transpose()?.flatten();
-            index.map(Arc::new).ok_or_else(|| damaged(&format!("an index of collection {name}")))
-        });
+        let building = read_indexes(name, doc, "building")?.unwrap_or_default();
         let statistics = doc.get("statistics").and_then(|value| value.as_document()).and_then(KeyStatistics::read);
-        Ok(Self { name: name.into(), records, indexes: indexes.collect::<Result<_>>()?, statistics })
+        Ok(Self { name: name.into(), records, indexes, building, statistics })
     }
 
     pub(super) fn write(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        index::put_keyspace(&mut writer, "records", self.records);
+        put_keyspace(&mut writer, "records", self.records);
         if let Some(statistics) = &self.statistics {
             statistics.write(&mut writer, "statistics");
         }
-        writer.open_array(b"indexes");
-        for (position, index) in self.indexes.iter().enumerate() {
-            writer.open_document(position.to_string().as_bytes());
-            index.write(&mut writer);
-            writer.close();
+        write_indexes(&mut writer, "indexes", &self.indexes);
+        if !self.building.is_empty() {
+            write_indexes(&mut writer, "building", &self.building);
         }
         writer.finish()
     }
+}
+
+fn read_indexes(collection: &str, doc: Doc<'_>, field: &str) -> Result<Option<Vec<Arc<IndexInfo>>>> {
+    let Some(indexes) = doc.get(field).and_then(|value| value.as_array()) else { return Ok(None) };
+    let indexes = indexes.values().map(|value| {
+        let index = value.as_document().map(IndexInfo::read).transpose()?.flatten();
+        index.map(Arc::new).ok_or_else(|| damaged(&format!("an index of collection {collection}")))
+    });
+    indexes.collect::<Result<_>>().map(Some)
+}
+
+fn write_indexes(writer: &mut Writer, field: &str, indexes: &[Arc<IndexInfo>]) {
+    writer.open_array(field.as_bytes());
+    for (position, index) in indexes.iter().enumerate() {
+        writer.open_document(position.to_string().as_bytes());
+        index.write(writer);
+        writer.close();
+    }
+    writer.close();
 }

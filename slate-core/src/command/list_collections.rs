@@ -2,7 +2,7 @@ use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{filter::Filter, raw::Doc};
 
 use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
-use crate::{Database, Result, scope::Scope};
+use crate::{Database, Result};
 
 /// `{listCollections: 1, filter, nameOnly}`.
 pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -15,7 +15,7 @@ pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocument
     call.fields.finish()?;
     let filter = filter.map(Filter::parse).transpose()?;
 
-    let catalog = Scope::Database(database.clone()).catalog()?;
+    let catalog = database.catalog()?;
     let described = catalog.collections().map(|collection| {
         let mut document = rawdoc! { "name": &*collection.name, "type": "collection" };
         if !name_only {

@@ -11,8 +11,8 @@ pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocument
     let common = Common::take(&mut call.fields, Concerns::Neither)?;
     call.fields.finish()?;
 
-    let catalog = Scope::Database(database.clone()).catalog()?;
-    let there = catalog.collection(collection).ok_or_else(|| no_collection(&common.namespace(collection)))?;
+    let there = Scope::Database(database.clone()).definition(collection)?;
+    let there = there.ok_or_else(|| no_collection(&common.namespace(collection)))?;
     let id_index = rawdoc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
     let mut listed = std::iter::once(id_index).chain(there.indexes.iter().map(|index| describe(index)));
     let mut reply = Reply::default();

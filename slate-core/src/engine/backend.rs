@@ -5,7 +5,7 @@ use slate_store::{
     Bounds, Durability, Estimate, Isolation, Keyspace, Points, Size, Snapshot, Store, Transaction, View,
 };
 
-use super::{Engine, Explained, Reader, Writer};
+use super::{BeginOptions, Engine, Explained, Reader, Writer};
 use crate::{
     Result,
     catalog::{self, Catalog, CatalogCache, CollectionInfo, Drift},
@@ -14,8 +14,8 @@ use crate::{
     plan::{self, Plan, Query},
     spill::Memory,
     write::{
-        BuildProgress, Created, DeleteOutcome, DeleteRequest, Gate, IndexSpec, InsertMode, InsertOutcome, Session,
-        UpdateOutcome, UpdateRequest,
+        BuildProgress, BulkOperation, BulkOutcome, Created, DeleteOutcome, DeleteRequest, Gate, IndexSpec, InsertMode,
+        InsertOutcome, PutKind, PutOutcome, Reads, Session, UpdateOutcome, UpdateRequest,
     },
 };
 
@@ -57,13 +57,13 @@ impl<S: Store> Engine for Backend<S> {
         Ok(Arc::new(SnapshotReader { view, catalog, memory: self.memory.clone() }))
     }
 
-    fn begin(&self, wait: Duration) -> Result<Box<dyn Writer>> {
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {
         // Where writers take turns, no other one comes between a transaction's snapshot and its commit.
         let gate = self.store.capabilities().concurrent_writers.then(|| (Arc::clone(&self.gate), self.gate.began()));
         // `Serializable` is what makes guarded keys count; which keys are guarded is decided here.
-        let transaction = self.store.begin(Isolation::Serializable, wait)?;
+        let transaction = self.store.begin(Isolation::Serializable, options.wait)?;
         let (drift, memory) = (Arc::clone(&self.drift), self.memory.clone());
-        Ok(Box::new(Session::new(transaction, &self.cache, drift, gate, memory)?))
+        Ok(Box::new(Session::new(transaction, &self.cache, drift, gate, memory, options)?))
     }
 
     fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {
@@ -122,16 +122,24 @@ impl<T: Transaction> Writer for Session<T> {
         Session::catalog(self)
     }
 
-    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
+    fn reads_definition(&mut self, collection: &str) -> Result<()> {
         self.check_open()?;
+        Session::reads(self, collection, Reads::Nothing)
+    }
+
+    fn find(&mut self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
+        self.check_open()?;
+        Session::reads(self, collection, Reads::Matches(&query.filter))?;
+        let interrupt = &self.limited(interrupt);
         let collection = resolve(Session::catalog(self), collection);
         let view = self.view();
         let plan = planned(&view, &collection, query)?;
         Ok(Box::new(exec::gather(plan, &view, &collection, &self.resources(query, interrupt))?))
     }
 
-    fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn get(&mut self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.check_open()?;
+        Session::reads(self, collection, Reads::Key(key))?;
         get(&self.view(), Session::catalog(self), collection, key, see)
     }
 
@@ -140,8 +148,9 @@ impl<T: Transaction> Writer for Session<T> {
         explained(&self.view(), Session::catalog(self), collection, query)
     }
 
-    fn len(&self, collection: &str) -> Result<u64> {
+    fn len(&mut self, collection: &str) -> Result<u64> {
         self.check_open()?;
+        Session::reads(self, collection, Reads::All)?;
         len(&self.view(), Session::catalog(self), collection)
     }
 
@@ -161,6 +170,25 @@ impl<T: Transaction> Writer for Session<T> {
 
     fn delete(&mut self, collection: &str, request: &DeleteRequest, interrupt: &Interrupt) -> Result<DeleteOutcome> {
         Session::delete(self, collection, request, interrupt)
+    }
+
+    fn put(
+        &mut self,
+        collection: &str,
+        documents: &[RawDocumentBuf],
+        kind: PutKind,
+        interrupt: &Interrupt,
+    ) -> Result<PutOutcome> {
+        Session::put(self, collection, documents, kind, interrupt)
+    }
+
+    fn bulk(
+        &mut self,
+        operations: &[(&str, BulkOperation)],
+        mode: InsertMode,
+        interrupt: &Interrupt,
+    ) -> Result<BulkOutcome> {
+        Session::bulk(self, operations, mode, interrupt)
     }
 
     fn create_collection(&mut self, collection: &str) -> Result<bool> {

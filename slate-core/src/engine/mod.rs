@@ -7,7 +7,7 @@ mod open;
 use std::{sync::Arc, time::Duration};
 
 use bson::RawDocumentBuf;
-use slate_store::{Durability, Keyspace, Size};
+use slate_store::{Durability, Isolation, Keyspace, Size};
 
 pub use open::Access;
 pub(crate) use open::{OpenOptions, open};
@@ -19,7 +19,8 @@ use crate::{
     interrupt::Interrupt,
     plan::{Plan, Query},
     write::{
-        BuildProgress, DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome, UpdateOutcome, UpdateRequest,
+        BuildProgress, BulkOperation, BulkOutcome, DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome,
+        PutKind, PutOutcome, UpdateOutcome, UpdateRequest,
     },
 };
 
@@ -27,12 +28,21 @@ use crate::{
 pub(crate) trait Engine: Send + Sync {
     fn name(&self) -> &'static str;
     fn snapshot(&self) -> Result<Arc<dyn Reader>>;
-    /// `wait` is how long to wait for the turn to write, where writers take turns.
-    fn begin(&self, wait: Duration) -> Result<Box<dyn Writer>>;
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
     /// Drops keyspaces that the catalog no longer names.
     fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()>;
     fn flush(&self) -> Result<()>;
     fn size(&self) -> Result<Size>;
+}
+
+/// How a transaction begins.
+#[derive(Clone, Debug)]
+pub(crate) struct BeginOptions {
+    /// How long to wait for the turn to write, where writers take turns.
+    pub(crate) wait: Duration,
+    pub(crate) isolation: Isolation,
+    /// When the transaction as a whole must end.
+    pub(crate) limits: Interrupt,
 }
 
 /// One commit, to be read.
@@ -56,11 +66,13 @@ pub(crate) struct Explained {
 /// An open write transaction.
 pub(crate) trait Writer: Send {
     fn catalog(&self) -> &Arc<Catalog>;
+    /// Notes that what the catalog says of a collection is relied on.
+    fn reads_definition(&mut self, collection: &str) -> Result<()>;
     /// The rows of a query, read at once: a transaction may write while it goes through them.
-    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>>;
-    fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
+    fn find(&mut self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>>;
+    fn get(&mut self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
     fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>>;
-    fn len(&self, collection: &str) -> Result<u64>;
+    fn len(&mut self, collection: &str) -> Result<u64>;
 
     fn insert(
         &mut self,
@@ -71,6 +83,19 @@ pub(crate) trait Writer: Send {
     ) -> Result<InsertOutcome>;
     fn update(&mut self, collection: &str, request: &UpdateRequest, interrupt: &Interrupt) -> Result<UpdateOutcome>;
     fn delete(&mut self, collection: &str, request: &DeleteRequest, interrupt: &Interrupt) -> Result<DeleteOutcome>;
+    fn put(
+        &mut self,
+        collection: &str,
+        documents: &[RawDocumentBuf],
+        kind: PutKind,
+        interrupt: &Interrupt,
+    ) -> Result<PutOutcome>;
+    fn bulk(
+        &mut self,
+        operations: &[(&str, BulkOperation)],
+        mode: InsertMode,
+        interrupt: &Interrupt,
+    ) -> Result<BulkOutcome>;
     /// Whether it was created.
     fn create_collection(&mut self, collection: &str) -> Result<bool>;
     /// Whether it was there.

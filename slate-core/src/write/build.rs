@@ -54,6 +54,7 @@ impl<T: Transaction> Session<T> {
             return Ok((there.name.to_string(), Created::AlreadyThere));
         }
         let index = IndexInfo { keyspace: self.allocate()?, ..wanted };
+        self.watch(name);
         let filled = self.fill(&collection, index, interrupt, progress);
         let index = self.end_on_error(filled)?;
         let created = index.name.to_string();

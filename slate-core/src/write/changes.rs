@@ -4,27 +4,35 @@ use slate_query::{
     key::{self, Decoded, TypeReader},
     raw::OwnedValue,
 };
-use slate_store::{Points, Transaction, View};
+use slate_store::{Keyspace, Points, Transaction, View};
 
-use super::{Session, entries::EntryMap};
+use super::{
+    Session,
+    entries::{Entries, EntryMap},
+};
 use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
+    entry::Entry,
 };
 
 /// What a call is about to change, gathered so that uniqueness can be checked as it will be at the call's end.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// Record key to its new document, or none.
+    /// Record key to its new document, or none. No key stands here twice.
     records: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     /// Per index, by its place in the collection.
     indexes: BTreeMap<usize, IndexChanges>,
+    /// Keys that were relied on and are not written: whoever writes one of them meanwhile conflicts.
+    guards: Vec<(Keyspace, Vec<u8>)>,
 }
 
 #[derive(Debug, Default)]
 struct IndexChanges {
     deletes: BTreeSet<Vec<u8>>,
     puts: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Entries of new records, whose keys are known to be new: sorted only once, when they are applied.
+    fresh: Entries,
     /// Two records of this call claim one key of a unique index.
     clash: Option<Vec<u8>>,
 }
@@ -42,6 +50,11 @@ impl Changes {
         self.records.push((key, None));
     }
 
+    /// The entries of a new record in one index, each of which is known to be free.
+    pub(super) fn fresh_entries(&mut self, at: usize, entries: &mut Entries) {
+        self.indexes.entry(at).or_default().fresh.append(entries);
+    }
+
     /// A record's entries of one index change from `old` to `new`: only those that differ are touched.
     pub(super) fn entries(&mut self, at: usize, old: EntryMap, mut new: EntryMap) {
         let changes = self.indexes.entry(at).or_default();
@@ -57,10 +70,43 @@ impl Changes {
         }
     }
 
+    /// Of the entries that a record should have in the index at that place, those it has.
+    ///
+    /// In an index that is being built, the build may not have come to the record yet; and if the index is unique, a
+    /// record that came later may hold the key, whose entry must not be taken for this record's. What is left out is
+    /// guarded: the build may be about to put it.
+    pub(super) fn held(
+        &mut self,
+        view: &impl View,
+        collection: &CollectionInfo,
+        at: usize,
+        record_key: &[u8],
+        mut entries: EntryMap,
+    ) -> Result<EntryMap> {
+        let Some(index) = collection.maintained_at(at).filter(|index| index.unique && collection.is_building(at))
+        else {
+            return Ok(entries);
+        };
+        let mut points = view.points(index.keyspace)?;
+        let mut absent = Vec::new();
+        for key in entries.keys() {
+            let there = points.get(key)?;
+            let owner = there.map(|value| Entry::parse(index, key, value)).transpose()?;
+            if owner.is_none_or(|entry| entry.record_key != record_key) {
+                absent.push(key.clone());
+            }
+        }
+        for key in absent {
+            entries.remove(&key);
+            self.guards.push((index.keyspace, key));
+        }
+        Ok(entries)
+    }
+
     /// The unique keys that the call still has to claim, taken out: they are put at its end.
     pub(super) fn take_claims(&mut self, collection: &CollectionInfo, claims: &mut Claims) {
         for (at, changes) in &mut self.indexes {
-            if collection.indexes.get(*at).is_some_and(|index| index.unique) {
+            if collection.maintained_at(*at).is_some_and(|index| index.unique) {
                 let claimed = claims.indexes.entry(*at).or_default();
                 if let Some(clash) = changes.clash.take() {
                     claimed.clash.get_or_insert(clash);
@@ -75,34 +121,44 @@ impl Changes {
     /// Whether every unique key that is put is free, or freed by this very change.
     pub(super) fn check_unique(&self, view: &impl View, collection: &CollectionInfo) -> Result<()> {
         for (at, changes) in &self.indexes {
-            if let Some(index) = collection.indexes.get(*at).filter(|index| index.unique) {
+            if let Some(index) = collection.maintained_at(*at).filter(|index| index.unique) {
                 changes.check(view, collection, index)?;
             }
         }
         Ok(())
     }
 
-    /// Applies everything. An error leaves part of it applied.
-    pub(super) fn apply<T: Transaction>(self, session: &mut Session<T>, collection: &CollectionInfo) -> Result<()> {
+    /// Applies everything, in the order of keys, which stores like best. An error leaves part of it applied.
+    pub(super) fn apply<T: Transaction>(mut self, session: &mut Session<T>, collection: &CollectionInfo) -> Result<()> {
+        if !self.records.is_empty() {
+            session.wrote(collection);
+        }
         let transaction = &mut session.transaction;
-        for (key, document) in self.records {
+        for (keyspace, key) in &self.guards {
+            transaction.guard(*keyspace, key)?;
+        }
+        self.records.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let mut puts: Vec<(&[u8], &[u8])> = Vec::with_capacity(self.records.len());
+        for (key, document) in &self.records {
             match document {
-                Some(document) => transaction.put(collection.records, &key, &document)?,
-                None => transaction.delete(collection.records, &key)?,
+                Some(document) => puts.push((key, document)),
+                None => transaction.delete(collection.records, key)?,
             }
         }
-        for (at, changes) in self.indexes {
-            let Some(index) = collection.indexes.get(at) else { continue };
-            for key in changes.deletes {
-                if !changes.puts.contains_key(&key) {
-                    transaction.delete(index.keyspace, &key)?;
-                }
-            }
-            for (key, value) in changes.puts {
-                transaction.put(index.keyspace, &key, &value)?;
-            }
+        put_many(transaction, collection.records, &puts)?;
+        for (at, changes) in &mut self.indexes {
+            let Some(index) = collection.maintained_at(*at) else { continue };
+            changes.apply(transaction, index.keyspace)?;
         }
         Ok(())
+    }
+}
+
+fn put_many(transaction: &mut impl Transaction, keyspace: Keyspace, entries: &[(&[u8], &[u8])]) -> Result<()> {
+    match entries {
+        [] => Ok(()),
+        [(key, value)] => Ok(transaction.put(keyspace, key, value)?),
+        _ => Ok(transaction.put_many(keyspace, entries)?),
     }
 }
 
@@ -133,6 +189,18 @@ impl IndexChanges {
         }
         Ok(())
     }
+
+    fn apply(&mut self, transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
+        for key in &self.deletes {
+            if !self.puts.contains_key(key) {
+                transaction.delete(keyspace, key)?;
+            }
+        }
+        let puts: Vec<(&[u8], &[u8])> =
+            self.puts.iter().map(|(key, value)| (key.as_slice(), value.as_slice())).collect();
+        put_many(transaction, keyspace, &puts)?;
+        put_many(transaction, keyspace, &self.fresh.sorted())
+    }
 }
 
 /// Unique keys claimed by the parts of a call that was too large to be checked before it was applied.
@@ -144,12 +212,10 @@ pub(super) struct Claims {
 impl Claims {
     /// Checks the claims against what the call has made of the index, and puts them.
     pub(super) fn settle<T: Transaction>(self, session: &mut Session<T>, collection: &CollectionInfo) -> Result<()> {
-        for (at, claimed) in self.indexes {
-            let Some(index) = collection.indexes.get(at) else { continue };
+        for (at, mut claimed) in self.indexes {
+            let Some(index) = collection.maintained_at(at) else { continue };
             claimed.check(&session.view(), collection, index)?;
-            for (key, value) in claimed.puts {
-                session.transaction.put(index.keyspace, &key, &value)?;
-            }
+            claimed.apply(&mut session.transaction, index.keyspace)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@ use slate_query::raw::Doc;
 use slate_store::{Points, Transaction, View};
 
 use super::{
-    Session,
+    Reads, Session,
     changes::Changes,
     entries::{EntryMaker, EntryMap},
     update::ROUND,
@@ -33,7 +33,9 @@ impl<T: Transaction> Session<T> {
         interrupt: &Interrupt,
     ) -> Result<DeleteOutcome> {
         self.check_open()?;
+        let interrupt = &self.limited(interrupt);
         let mut outcome = DeleteOutcome::default();
+        self.reads(name, Reads::Matches(&request.query.filter))?;
         let Some(collection) = self.written(name)? else { return Ok(outcome) };
         let mut keys = self.targets(&collection, &request.query, request.target, interrupt)?;
         let deleted = self.delete_in_rounds(&collection, &mut keys, request.target, &mut outcome, interrupt);
@@ -58,7 +60,7 @@ impl<T: Transaction> Session<T> {
             if round.is_empty() {
                 return Ok(());
             }
-            interrupt.check()?;
+            self.interrupted_in_round(outcome.deleted, interrupt)?;
             self.delete_round(collection, &round, target, outcome)?;
         }
     }
@@ -80,6 +82,7 @@ impl<T: Transaction> Session<T> {
             for (at, key) in keys.iter().enumerate() {
                 let Some(old) = records.loaded(at) else { continue };
                 for (at, entries) in maker.of_document(collection, key, Doc::new(old), |_| true)? {
+                    let entries = changes.held(&view, collection, at, key, entries)?;
                     changes.entries(at, entries, EntryMap::new());
                 }
                 if target == Target::One {

@@ -15,6 +15,59 @@ use crate::{
 /// Entries of one index: key to value.
 pub(super) type EntryMap = BTreeMap<Vec<u8>, Vec<u8>>;
 
+/// Entries of one index that are only gathered, in one buffer: what insertions make by the thousand.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    bytes: Vec<u8>,
+    /// Where each begins, and how long its key and its value are.
+    spans: Vec<Span>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: usize,
+    key: usize,
+    value: usize,
+}
+
+impl Entries {
+    pub(super) fn push(&mut self, key: &[u8], value: &[u8]) {
+        self.spans.push(Span { start: self.bytes.len(), key: key.len(), value: value.len() });
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.spans.clear();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Moves the other's entries behind these.
+    pub(super) fn append(&mut self, other: &mut Self) {
+        let shift = self.bytes.len();
+        self.bytes.append(&mut other.bytes);
+        self.spans.extend(other.spans.drain(..).map(|span| Span { start: span.start + shift, ..span }));
+    }
+
+    /// The entries as they were pushed.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.spans
+            .iter()
+            .filter_map(|span| self.bytes.get(span.start..)?.get(..span.key + span.value)?.split_at_checked(span.key))
+    }
+
+    /// The entries in the order of their keys.
+    pub(super) fn sorted(&self) -> Vec<(&[u8], &[u8])> {
+        let mut sorted: Vec<_> = self.iter().collect();
+        sorted.sort_unstable();
+        sorted
+    }
+}
+
 /// Makes the entries of documents, and gathers what the indexes must be noted to hold: one traversal per index, with
 /// buffers that are used again.
 #[derive(Debug, Default)]
@@ -74,17 +127,28 @@ impl EntryMaker {
         document: Doc<'_>,
         mut wanted: impl FnMut(&IndexInfo) -> bool,
     ) -> Result<Vec<(usize, EntryMap)>> {
-        let mut found = Vec::new();
-        for (at, index) in collection.indexes.iter().enumerate() {
-            if wanted(index) {
-                let mut entries = EntryMap::new();
-                self.make(at, index, record_key, document, |key, value| {
-                    entries.insert(key.to_vec(), value.to_vec());
-                })?;
-                found.push((at, entries));
-            }
-        }
-        Ok(found)
+        let indexes = collection.maintained().enumerate().filter(|(_, index)| wanted(index));
+        indexes.map(|(at, index)| Ok((at, self.map(at, index, record_key, document)?))).collect()
+    }
+
+    /// The entries of a document in the index at that place.
+    pub(super) fn of_index(
+        &mut self,
+        collection: &CollectionInfo,
+        at: usize,
+        record_key: &[u8],
+        document: Doc<'_>,
+    ) -> Result<EntryMap> {
+        let index = collection.maintained_at(at);
+        index.map_or_else(|| Ok(EntryMap::new()), |index| self.map(at, index, record_key, document))
+    }
+
+    fn map(&mut self, at: usize, index: &IndexInfo, record_key: &[u8], document: Doc<'_>) -> Result<EntryMap> {
+        let mut entries = EntryMap::new();
+        self.make(at, index, record_key, document, |key, value| {
+            entries.insert(key.to_vec(), value.to_vec());
+        })?;
+        Ok(entries)
     }
 
     /// The news gathered so far.

@@ -1,22 +1,25 @@
 use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError, RwLock},
+    collections::{BTreeSet, HashMap},
+    sync::{Mutex, MutexGuard, PoisonError, RwLock},
 };
 
 use slate_query::Code;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Keeps changes of a collection's definition apart from writes to its documents, where several transactions may be
-/// open at once.
+/// What commits tell transactions that are still open, where several may be: which collections they wrote to.
 ///
-/// A writer guards the definition, and conflicts with one that was committed before it. The other way round the store
-/// sees no conflict: who creates an index has read the documents as they were, and a writer who commits first changes
-/// no key of the definition. So commits are noted here by the collections that they wrote to. The store lies in this
-/// process alone, and so does the gate.
+/// A store sees conflicts between single keys. Some transactions have relied on more: who creates an index has read all
+/// documents of the collection, and a serializable transaction those that a filter found and might have found. They watch
+/// the collection: if a commit since their beginning wrote to it, they conflict. They are checked and committed while no
+/// other commit is under way, so that their place in the order of commits is where all that they read is still so. Single
+/// keys that were read are guarded by the store itself.
+///
+/// Nobody else pays for it: other writers conflict neither with each other here nor with what was read. It lies in the
+/// memory of the process, which holds its database alone: every store here is locked by who opened it.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
-    /// Writers commit side by side, who changes a definition alone.
+    /// Others commit side by side, who watches alone.
     turn: RwLock<()>,
     notes: Mutex<Notes>,
 }
@@ -35,44 +38,49 @@ pub(crate) struct Began(u64);
 
 impl Gate {
     pub(crate) fn began(&self) -> Began {
-        Began(self.notes.lock().unwrap_or_else(PoisonError::into_inner).commits)
+        Began(self.notes().commits)
     }
 
-    /// Runs the commit of a transaction that wrote to the collections `written` and defined those of `defined` anew.
+    /// Runs the commit of a transaction that wrote documents of the collections `written` and watches those of `watched`.
     ///
     /// # Errors
-    /// `Conflict` where another transaction wrote to one of `defined` since this one began; those of `commit`.
-    pub(crate) fn commit<'n>(
+    /// `Conflict` where another transaction wrote to one of `watched` since this one began; those of `commit`.
+    pub(crate) fn commit(
         &self,
         began: Began,
-        written: impl Iterator<Item = &'n Box<str>>,
-        mut defined: impl ExactSizeIterator<Item = &'n Box<str>>,
+        written: &BTreeSet<Box<str>>,
+        watched: &BTreeSet<Box<str>>,
         commit: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let (_shared, _alone);
-        if defined.len() == 0 {
+        if watched.is_empty() {
             _shared = self.turn.read().unwrap_or_else(PoisonError::into_inner);
         } else {
             _alone = self.turn.write().unwrap_or_else(PoisonError::into_inner);
-            let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-            if defined.any(|name| notes.written.get(name).is_some_and(|last| *last > began.0)) {
-                return Err(Error::new(
-                    ErrorKind::Conflict,
-                    Code::WRITE_CONFLICT,
-                    "another transaction wrote to the collection whose definition this one changes",
-                ));
+            let notes = self.notes();
+            if watched.iter().any(|name| notes.written.get(name).is_some_and(|last| *last > began.0)) {
+                let message = "another transaction wrote to a collection that this one has read";
+                return Err(Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message));
             }
         }
-        commit()?;
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.commits += 1;
-        let commits = notes.commits;
-        for name in written {
-            match notes.written.get_mut(name) {
-                Some(last) => *last = commits,
-                None => drop(notes.written.insert(name.clone(), commits)),
+        let outcome = commit();
+        // A commit whose outcome is not known may have been made.
+        if !outcome.as_ref().is_err_and(Error::is_retryable) {
+            let mut notes = self.notes();
+            notes.commits += 1;
+            let commits = notes.commits;
+            for name in written {
+                match notes.written.get_mut(name) {
+                    Some(last) => *last = commits,
+                    None => drop(notes.written.insert(name.clone(), commits)),
+                }
             }
         }
-        Ok(())
+        outcome
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        // Nothing under the lock can panic half-way.
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,13 +1,14 @@
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
-use bson::RawDocumentBuf;
+use ahash::AHashSet;
+use bson::RawDocument;
 use slate_query::raw::{Doc, OwnedValue};
-use slate_store::{Points, Transaction, View};
+use slate_store::{Bounds, Cursor, Edge, Points, Transaction, View};
 
 use super::{
     Session,
-    changes::{Changes, duplicate_id},
-    entries::{EntryMaker, EntryMap},
+    changes::{Changes, duplicate, duplicate_id},
+    entries::{Entries, EntryMaker},
     prepare::{Prepared, prepare},
 };
 use crate::{Error, Result, catalog::CollectionInfo, interrupt::Interrupt};
@@ -15,8 +16,8 @@ use crate::{Error, Result, catalog::CollectionInfo, interrupt::Interrupt};
 /// What came of an insertion.
 #[derive(Debug, Default)]
 pub(crate) struct InsertOutcome {
-    /// The `_id`s of the documents inserted, in their order.
-    pub(crate) ids: Vec<OwnedValue>,
+    /// The `_id`s of the documents inserted, by their places, in order.
+    pub(crate) ids: Vec<(usize, OwnedValue)>,
     /// The documents refused, by their places, and why.
     pub(crate) refused: Vec<(usize, Error)>,
 }
@@ -43,55 +44,62 @@ impl<T: Transaction> Session<T> {
     pub(crate) fn insert(
         &mut self,
         name: &str,
-        documents: &[RawDocumentBuf],
+        documents: &[impl AsRef<RawDocument>],
         mode: InsertMode,
         interrupt: &Interrupt,
     ) -> Result<InsertOutcome> {
         self.check_open()?;
+        let interrupt = &self.limited(interrupt);
         let collection = self.written_or_created(name)?;
         let mut outcome = InsertOutcome::default();
         for (round, batch) in documents.chunks(BATCH).enumerate() {
-            interrupt.check()?;
-            let refused = self.insert_batch(&collection, batch, mode, &mut outcome.ids)?;
-            let stop = mode != InsertMode::Unordered && !refused.is_empty();
-            outcome.refused.extend(refused.into_iter().map(|(at, error)| (round * BATCH + at, error)));
-            if stop {
+            self.interrupted_in_round(u64::try_from(round).unwrap_or(u64::MAX), interrupt)?;
+            let refused = outcome.refused.len();
+            self.insert_batch(&collection, round * BATCH, batch, mode, &mut outcome)?;
+            if mode != InsertMode::Unordered && outcome.refused.len() > refused {
                 if mode == InsertMode::AllOrNone && round > 0 {
                     self.end("an insertion of many documents was refused after some had been inserted");
                 }
                 break;
             }
         }
+        if !outcome.refused.is_empty() {
+            // Why a document was refused is something that the transaction has read.
+            self.read_all(&collection);
+        }
         Ok(outcome)
     }
 
-    /// Inserts one batch; gives back the documents refused.
+    /// Looks whether a call of several rounds must end; where some were applied already, so does the transaction.
+    pub(super) fn interrupted_in_round(&mut self, applied: u64, interrupt: &Interrupt) -> Result<()> {
+        let checked = interrupt.check();
+        if applied > 0 { self.end_on_error(checked) } else { checked }
+    }
+
+    /// Inserts one batch, whose first document has the place `first` in its call.
     fn insert_batch(
         &mut self,
         collection: &Arc<CollectionInfo>,
-        documents: &[RawDocumentBuf],
+        first: usize,
+        documents: &[impl AsRef<RawDocument>],
         mode: InsertMode,
-        ids: &mut Vec<OwnedValue>,
-    ) -> Result<Vec<(usize, Error)>> {
+        outcome: &mut InsertOutcome,
+    ) -> Result<()> {
         let mut maker = EntryMaker::default();
         let mut changes = Changes::default();
-        let mut refused = Vec::new();
         {
             let view = self.transaction.view();
             let mut check = Check::open(&view, collection)?;
             for (at, document) in documents.iter().enumerate() {
-                match check.document(document.as_bytes(), &mut maker) {
-                    Ok((prepared, entries)) => {
-                        ids.push(prepared.id().to_owned());
-                        for (at, entries) in entries {
-                            changes.entries(at, EntryMap::new(), entries);
-                        }
+                match check.document(document.as_ref().as_bytes(), &mut maker, &mut changes) {
+                    Ok(prepared) => {
+                        outcome.ids.push((first + at, prepared.id().to_owned()));
                         changes.put_record(prepared.record_key, prepared.bytes.into_owned());
                     }
-                    Err(error) if is_refusal(&error) => {
-                        refused.push((at, error));
+                    Err(error) if error.is_refusal() => {
+                        outcome.refused.push((first + at, error));
                         match mode {
-                            InsertMode::AllOrNone => return Ok(refused),
+                            InsertMode::AllOrNone => return Ok(()),
                             InsertMode::Ordered => break,
                             InsertMode::Unordered => {}
                         }
@@ -103,73 +111,85 @@ impl<T: Transaction> Session<T> {
         self.note(&collection.name, maker.take_notes());
         self.added(&collection.name, i64::try_from(changes.len()).unwrap_or(i64::MAX));
         let applied = changes.apply(self, collection);
-        self.end_on_error(applied)?;
-        Ok(refused)
+        self.end_on_error(applied)
     }
-}
-
-/// Whether the document is at fault and not the storage.
-fn is_refusal(error: &Error) -> bool {
-    use crate::ErrorKind;
-    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::DuplicateKey | ErrorKind::TooLarge)
 }
 
 /// Checks documents one after the other, each against the collection and those before it.
 struct Check<'c, V: View> {
     collection: &'c CollectionInfo,
     records: V::Points,
-    /// By the place of the index: the keys of the unique ones.
-    unique: Vec<Option<UniqueKeys<V>>>,
-    taken: BTreeSet<Vec<u8>>,
+    /// The greatest key that is there: none above it needs to be looked for.
+    last: Option<Vec<u8>>,
+    taken: AHashSet<Vec<u8>>,
+    /// By the place of the index.
+    indexes: Vec<IndexCheck<V>>,
+}
+
+struct IndexCheck<V: View> {
+    /// The entries of the document that is being checked.
+    entries: Entries,
+    unique: Option<UniqueKeys<V>>,
 }
 
 /// The keys of a unique index: those that are there, and those that this batch adds.
 struct UniqueKeys<V: View> {
     there: V::Points,
-    taken: BTreeSet<Vec<u8>>,
+    taken: AHashSet<Vec<u8>>,
 }
 
 impl<'c, V: View> Check<'c, V> {
     fn open(view: &V, collection: &'c CollectionInfo) -> Result<Self> {
-        let unique = collection.indexes.iter().map(|index| {
+        let indexes = collection.maintained().map(|index| {
             let there = if index.unique { Some(view.points(index.keyspace)?) } else { None };
-            Ok(there.map(|there| UniqueKeys { there, taken: BTreeSet::new() }))
+            let unique = there.map(|there| UniqueKeys { there, taken: AHashSet::new() });
+            Ok(IndexCheck { entries: Entries::default(), unique })
         });
+        let mut cursor = view.cursor(collection.records, Bounds::ALL)?;
+        cursor.seek(Edge::Last)?;
         Ok(Self {
             collection,
             records: view.points(collection.records)?,
-            unique: unique.collect::<Result<_>>()?,
-            taken: BTreeSet::new(),
+            last: cursor.current().map(|(key, _)| key.to_vec()),
+            taken: AHashSet::new(),
+            indexes: indexes.collect::<Result<_>>()?,
         })
     }
 
-    fn document<'d>(
-        &mut self,
-        bytes: &'d [u8],
-        maker: &mut EntryMaker,
-    ) -> Result<(Prepared<'d>, Vec<(usize, EntryMap)>)> {
+    /// Checks a document; its entries go to `changes` where nothing is wrong with it.
+    fn document<'d>(&mut self, bytes: &'d [u8], maker: &mut EntryMaker, changes: &mut Changes) -> Result<Prepared<'d>> {
         let prepared = prepare(bytes)?;
-        if self.taken.contains(&prepared.record_key) || self.records.get(&prepared.record_key)?.is_some() {
+        if self.taken.contains(&prepared.record_key) || self.is_there(&prepared.record_key)? {
             return Err(duplicate_id(self.collection, &prepared.id().to_owned()));
         }
         let document = Doc::new(&prepared.bytes);
-        let entries = maker.of_document(self.collection, &prepared.record_key, document, |_| true)?;
-        for (at, entries) in &entries {
-            let (Some(Some(unique)), Some(index)) = (self.unique.get_mut(*at), self.collection.indexes.get(*at)) else {
-                continue;
-            };
-            for key in entries.keys() {
+        for (at, (index, check)) in self.collection.maintained().zip(&mut self.indexes).enumerate() {
+            check.entries.clear();
+            let entries = &mut check.entries;
+            maker.make(at, index, &prepared.record_key, document, |key, value| entries.push(key, value))?;
+            let Some(unique) = &mut check.unique else { continue };
+            for (key, _) in check.entries.iter() {
                 if unique.taken.contains(key) || unique.there.get(key)?.is_some() {
-                    return Err(super::changes::duplicate(self.collection, index, key));
+                    return Err(duplicate(self.collection, index, key));
                 }
             }
         }
-        for (at, entries) in &entries {
-            if let Some(Some(unique)) = self.unique.get_mut(*at) {
-                unique.taken.extend(entries.keys().cloned());
+        for (at, check) in self.indexes.iter_mut().enumerate() {
+            if let Some(unique) = &mut check.unique {
+                unique.taken.extend(check.entries.iter().map(|(key, _)| key.to_vec()));
+            }
+            if !check.entries.is_empty() {
+                changes.fresh_entries(at, &mut check.entries);
             }
         }
         self.taken.insert(prepared.record_key.clone());
-        Ok((prepared, entries))
+        Ok(prepared)
+    }
+
+    fn is_there(&mut self, record_key: &[u8]) -> Result<bool> {
+        match &self.last {
+            Some(last) if last.as_slice() >= record_key => Ok(self.records.get(record_key)?.is_some()),
+            _ => Ok(false),
+        }
     }
 }

@@ -1,18 +1,22 @@
 //! Writes: what changes in a collection's records and, entry by entry, in its indexes.
 
 mod build;
+mod bulk;
 mod changes;
 mod delete;
 mod entries;
 mod gate;
 mod insert;
 mod prepare;
+mod put;
 mod session;
 mod update;
 
 pub(crate) use build::{BuildProgress, IndexSpec};
+pub(crate) use bulk::{BulkOperation, BulkOutcome};
 pub(crate) use delete::{DeleteOutcome, DeleteRequest};
 pub(crate) use gate::Gate;
 pub(crate) use insert::{InsertMode, InsertOutcome};
-pub(crate) use session::{Created, Session};
-pub(crate) use update::{IfNone, UpdateKind, UpdateOutcome, UpdateRequest};
+pub(crate) use put::{PutKind, PutOutcome};
+pub(crate) use session::{Created, Reads, Session};
+pub(crate) use update::{IfNone, IfRefused, UpdateKind, UpdateOutcome, UpdateRequest};

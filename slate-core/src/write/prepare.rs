@@ -33,11 +33,19 @@ pub(super) fn prepare(bytes: &[u8]) -> Result<Prepared<'_>> {
     };
     check_size(&stored)?;
     let id = Doc::new(&stored).get("_id").unwrap_or(Value::NULL);
-    if let Some(field) = id.as_document().and_then(|id| id.elements().find(|field| field.name.starts_with(b"$"))) {
-        let message = format!("_id fields may not begin with '$': {}", field.display_name());
-        return Err(Error::invalid(Code::DOLLAR_PREFIXED_FIELD_NAME, message).at("_id"));
-    }
+    check_id(id)?;
     Ok(Prepared { record_key: record_key(id)?, bytes: stored })
+}
+
+/// Refuses an `_id` whose own fields look like operators.
+pub(super) fn check_id(id: Value<'_>) -> Result<()> {
+    match id.as_document().and_then(|id| id.elements().find(|field| field.name.starts_with(b"$"))) {
+        Some(field) => {
+            let message = format!("_id fields may not begin with '$': {}", field.display_name());
+            Err(Error::invalid(Code::DOLLAR_PREFIXED_FIELD_NAME, message).at("_id"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Refuses a document over the limit.

@@ -3,11 +3,14 @@ use std::{
     sync::Arc,
 };
 
-use slate_store::{Durability, Keyspace, Transaction};
+use slate_query::filter::Filter;
+use slate_store::{Durability, Isolation, Keyspace, Transaction};
 
 use crate::{
     Error, Result,
     catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, Drift, IndexInfo, KeyStatistics},
+    engine::BeginOptions,
+    entry::record_key,
     exec::Resources,
     interrupt::Interrupt,
     namespace,
@@ -25,14 +28,19 @@ pub(crate) struct Session<T> {
     changed: BTreeSet<Box<str>>,
     /// Collections whose definition this transaction relies on.
     guarded: BTreeSet<Box<str>>,
-    /// Collections whose definition this transaction changes.
-    defined: BTreeSet<Box<str>>,
-    /// Where several transactions may be open: what keeps the two apart.
+    /// The collections it wrote documents to.
+    written: BTreeSet<Box<str>>,
+    /// The collections of which it read more than single documents: nobody may have written to them meanwhile.
+    watched: BTreeSet<Box<str>>,
+    isolation: Isolation,
+    /// Where several transactions may be open: what tells them of each other.
     gate: Option<(Arc<Gate>, Began)>,
     doomed: Vec<Keyspace>,
     /// By how many records this transaction makes each collection grow.
     added: BTreeMap<Box<str>, i64>,
     drift: Arc<Drift>,
+    /// When the transaction as a whole must end.
+    limits: Interrupt,
     over: Option<String>,
     memory: Memory,
 }
@@ -44,6 +52,7 @@ impl<T: Transaction> Session<T> {
         drift: Arc<Drift>,
         gate: Option<(Arc<Gate>, Began)>,
         memory: Memory,
+        options: &BeginOptions,
     ) -> Result<Self> {
         let catalog = cache.load(&transaction.view())?;
         Ok(Self {
@@ -51,11 +60,14 @@ impl<T: Transaction> Session<T> {
             catalog,
             changed: BTreeSet::new(),
             guarded: BTreeSet::new(),
-            defined: BTreeSet::new(),
+            written: BTreeSet::new(),
+            watched: BTreeSet::new(),
+            isolation: options.isolation,
             gate,
             doomed: Vec::new(),
             added: BTreeMap::new(),
             drift,
+            limits: options.limits.clone(),
             over: None,
             memory,
         })
@@ -75,9 +87,63 @@ impl<T: Transaction> Session<T> {
         Resources::new(interrupt, self.memory.limited(query.memory_limit))
     }
 
-    /// An error where an earlier one has ended the transaction.
+    /// An error where an earlier one has ended the transaction, or its time is up.
     pub(crate) fn check_open(&self) -> Result<()> {
-        self.over.as_ref().map_or(Ok(()), |why| Err(Error::transaction_over(why)))
+        self.over.as_ref().map_or(Ok(()), |why| Err(Error::transaction_over(why)))?;
+        self.limits.check()
+    }
+
+    /// When a call must end: by its own limits or the transaction's.
+    pub(crate) fn limited(&self, interrupt: &Interrupt) -> Interrupt {
+        interrupt.or(&self.limits)
+    }
+
+    /// Notes that documents of the collection are written.
+    pub(super) fn wrote(&mut self, collection: &CollectionInfo) {
+        if !self.written.contains(&collection.name) {
+            self.written.insert(collection.name.clone());
+        }
+    }
+
+    /// Whether others may commit meanwhile, and must not overtake this transaction in what it reads.
+    fn is_watchful(&self) -> bool {
+        self.isolation == Isolation::Serializable && self.gate.is_some()
+    }
+
+    /// Notes that any of the collection's documents may have been read by a question.
+    pub(super) fn read_all(&mut self, collection: &CollectionInfo) {
+        if self.is_watchful() {
+            self.watch(&collection.name);
+        }
+    }
+
+    /// Whatever the isolation: nobody may write to the collection's documents until this transaction commits.
+    pub(super) fn watch(&mut self, collection: &str) {
+        self.watched.insert(collection.into());
+    }
+
+    /// Notes that one record was read, or found not to be there.
+    pub(super) fn read_key(&mut self, collection: &CollectionInfo, key: &[u8]) -> Result<()> {
+        if self.is_watchful() {
+            self.transaction.guard(collection.records, key)?;
+        }
+        Ok(())
+    }
+
+    /// Notes that a question about the collection is answered: what it may find is read, and that the collection is
+    /// there, or is not.
+    pub(crate) fn reads(&mut self, name: &str, what: Reads<'_>) -> Result<()> {
+        if !self.is_watchful() {
+            return Ok(());
+        }
+        self.guard(name)?;
+        let Some(collection) = self.catalog.collection(name).cloned() else { return Ok(()) };
+        match (what, what.key()) {
+            (Reads::Nothing, _) => {}
+            (_, Some(key)) => self.read_key(&collection, &key)?,
+            (_, None) => self.read_all(&collection),
+        }
+        Ok(())
     }
 
     /// Ends the transaction where `result` is an error and part of the call had been applied.
@@ -136,7 +202,7 @@ impl<T: Transaction> Session<T> {
         self.check_open()?;
         let Some(collection) = self.catalog.collection(name).cloned() else { return Ok(false) };
         self.doom(collection.records)?;
-        for index in &collection.indexes {
+        for index in collection.maintained() {
             self.doom(index.keyspace)?;
         }
         self.redefined(name)?;
@@ -164,7 +230,6 @@ impl<T: Transaction> Session<T> {
     fn redefined(&mut self, name: &str) -> Result<()> {
         self.transaction.put(CATALOG, &catalog::definition_key(name), &[])?;
         self.changed.insert(name.into());
-        self.defined.insert(name.into());
         Ok(())
     }
 
@@ -176,7 +241,7 @@ impl<T: Transaction> Session<T> {
         }
         let mut noted = CollectionInfo::clone(known);
         for (at, index) in notes {
-            if let Some(place) = noted.indexes.get_mut(at) {
+            if let Some(place) = noted.maintained_at_mut(at) {
                 // The news may have been gathered before other news was noted: both hold.
                 let place = Arc::make_mut(place);
                 place.note_multikey(&index.multikey);
@@ -194,9 +259,12 @@ impl<T: Transaction> Session<T> {
         if !self.changed.is_empty() {
             self.catalog.write(&mut self.transaction, self.changed.iter().map(|name| &**name))?;
         }
+        let wrote = !(self.written.is_empty() && self.changed.is_empty() && self.doomed.is_empty());
         let commit = || Ok(self.transaction.commit(durability)?);
         match &self.gate {
-            Some((gate, began)) => gate.commit(*began, self.guarded.iter(), self.defined.iter(), commit)?,
+            // It has read one commit and changed nothing: its place in the order is right behind that commit.
+            Some(_) if !wrote => {}
+            Some((gate, began)) => gate.commit(*began, &self.written, &self.watched, commit)?,
             None => commit()?,
         }
         for (name, added) in &self.added {
@@ -242,4 +310,31 @@ impl<T: Transaction> Session<T> {
 pub(crate) enum Created {
     New,
     AlreadyThere,
+}
+
+/// What a question may find.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reads<'a> {
+    /// No record.
+    Nothing,
+    /// One record.
+    Key(&'a [u8]),
+    /// The records that match; by an equality on `_id`, one.
+    Matches(&'a Filter),
+    /// Any record.
+    All,
+}
+
+impl Reads<'_> {
+    fn key(self) -> Option<Vec<u8>> {
+        match self {
+            Self::Key(key) => Some(key.to_vec()),
+            Self::Matches(filter) => {
+                let equalities = filter.equalities().ok()?;
+                let (_, id) = equalities.iter().find(|(path, _)| path.as_str() == "_id")?;
+                record_key(id.as_value()).ok()
+            }
+            Self::Nothing | Self::All => None,
+        }
+    }
 }

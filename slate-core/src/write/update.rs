@@ -9,7 +9,7 @@ use slate_query::{
 use slate_store::{Points, Transaction, View};
 
 use super::{
-    Session,
+    Reads, Session,
     changes::{Changes, Claims},
     entries::EntryMaker,
     insert::InsertMode,
@@ -33,6 +33,16 @@ pub(crate) struct UpdateRequest {
     pub(crate) target: Target,
     pub(crate) if_none: IfNone,
     pub(crate) now_millis: i64,
+    pub(crate) if_refused: IfRefused,
+}
+
+/// What becomes of the transaction where an update of many documents is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfRefused {
+    /// It may be over: a large update is applied in parts.
+    TransactionMayEnd,
+    /// It stays as it was: however large the update is, its outcome is held in memory until all of it is known.
+    TransactionStays,
 }
 
 /// What the caller may give as an update.
@@ -64,7 +74,16 @@ impl UpdateRequest {
             (UpdateKind::Either, true) if target == Target::All => {
                 "multi update is not supported for replacement-style update"
             }
-            _ => return Ok(Self { query, update, target, if_none, now_millis: clock::now_millis() }),
+            _ => {
+                return Ok(Self {
+                    query,
+                    update,
+                    target,
+                    if_none,
+                    now_millis: clock::now_millis(),
+                    if_refused: IfRefused::TransactionMayEnd,
+                });
+            }
         };
         Err(Error::invalid(Code::FAILED_TO_PARSE, fault))
     }
@@ -102,13 +121,28 @@ impl<T: Transaction> Session<T> {
         interrupt: &Interrupt,
     ) -> Result<UpdateOutcome> {
         self.check_open()?;
+        let interrupt = &self.limited(interrupt);
         let mut outcome = UpdateOutcome::default();
+        self.reads(name, Reads::Matches(&request.query.filter))?;
         if let Some(collection) = self.written(name)? {
             let mut keys = self.targets(&collection, &request.query, request.target, interrupt)?;
-            if keys.len() <= ROUND as u64 {
-                let mut changes = self.change_all(&collection, &keys.take(ROUND)?, request, &mut outcome)?;
-                changes.check_unique(&self.transaction.view(), &collection)?;
-                let applied = std::mem::take(&mut changes).apply(self, &collection);
+            if keys.len() <= ROUND as u64 || request.if_refused == IfRefused::TransactionStays {
+                let mut changes = Changes::default();
+                loop {
+                    let round = keys.take(ROUND)?;
+                    if round.is_empty() {
+                        break;
+                    }
+                    interrupt.check()?;
+                    self.change_all(&collection, &round, request, &mut outcome, &mut changes)?;
+                }
+                let unique = changes.check_unique(&self.transaction.view(), &collection);
+                if unique.is_err() {
+                    // What it was refused for is something that the transaction has read.
+                    self.read_all(&collection);
+                }
+                unique?;
+                let applied = changes.apply(self, &collection);
                 self.end_on_error(applied)?;
             } else {
                 let updated = self.update_in_rounds(&collection, keys, request, &mut outcome, interrupt);
@@ -153,7 +187,8 @@ impl<T: Transaction> Session<T> {
                 break;
             }
             interrupt.check()?;
-            let mut changes = self.change_all(collection, &round, request, outcome)?;
+            let mut changes = Changes::default();
+            self.change_all(collection, &round, request, outcome, &mut changes)?;
             changes.take_claims(collection, &mut claims);
             changes.apply(self, collection)?;
         }
@@ -167,8 +202,8 @@ impl<T: Transaction> Session<T> {
         keys: &[Vec<u8>],
         request: &UpdateRequest,
         outcome: &mut UpdateOutcome,
-    ) -> Result<Changes> {
-        let mut changes = Changes::default();
+        changes: &mut Changes,
+    ) -> Result<()> {
         let mut maker = EntryMaker::default();
         {
             let view = self.transaction.view();
@@ -183,7 +218,7 @@ impl<T: Transaction> Session<T> {
                 }
                 let Some(new) = changed(Doc::new(old), request)? else { continue };
                 outcome.modified += 1;
-                change(collection, request, key, (old, &new), &mut maker, &mut changes)?;
+                change(&view, collection, request, key, (old, &new), &mut maker, changes)?;
                 if request.target == Target::One {
                     outcome.after = Some(new.clone());
                 }
@@ -194,7 +229,7 @@ impl<T: Transaction> Session<T> {
             outcome.after = outcome.before.clone();
         }
         self.note(&collection.name, maker.take_notes());
-        Ok(changes)
+        Ok(())
     }
 
     fn upsert(
@@ -204,14 +239,14 @@ impl<T: Transaction> Session<T> {
         outcome: &mut UpdateOutcome,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let context = Context::insert(request.now_millis);
+        let context = Context::insert(request.now_millis).with_timestamp(clock::timestamp());
         let document = request.update.upsert(&request.query.filter, &context).map_err(Error::from)?;
         let document = RawDocumentBuf::from_bytes(document).map_err(Error::conversion)?;
         let inserted = self.insert(name, std::slice::from_ref(&document), InsertMode::AllOrNone, interrupt)?;
         if let Some((_, error)) = inserted.refused.into_iter().next() {
             return Err(error);
         }
-        outcome.upserted = inserted.ids.into_iter().next();
+        outcome.upserted = inserted.ids.into_iter().next().map(|(_, id)| id);
         if let (Some(id), Some(collection)) = (&outcome.upserted, self.catalog().collection(name)) {
             let key = crate::entry::record_key(id.as_value())?;
             outcome.after = self.view().points(collection.records)?.get(&key)?.map(<[u8]>::to_vec);
@@ -226,7 +261,8 @@ fn changed(old: Doc<'_>, request: &UpdateRequest) -> Result<Option<Vec<u8>>> {
         UsesPosition::Yes => request.query.filter.positional(old).flatten(),
         UsesPosition::No => None,
     };
-    let new = request.update.apply(old, &Context::modify(request.now_millis, position)).map_err(Error::from)?;
+    let context = Context::modify(request.now_millis, position).with_timestamp(clock::timestamp());
+    let new = request.update.apply(old, &context).map_err(Error::from)?;
     if let Some(new) = &new {
         check_size(new)?;
     }
@@ -235,6 +271,7 @@ fn changed(old: Doc<'_>, request: &UpdateRequest) -> Result<Option<Vec<u8>>> {
 
 /// Adds the difference between a record's entries before and after to the changes.
 fn change(
+    view: &impl View,
     collection: &CollectionInfo,
     request: &UpdateRequest,
     key: &[u8],
@@ -246,6 +283,7 @@ fn change(
     let before = maker.of_document(collection, key, Doc::new(old), touched)?;
     let after = maker.of_document(collection, key, Doc::new(new), touched)?;
     for ((at, before), (_, after)) in before.into_iter().zip(after) {
+        let before = changes.held(view, collection, at, key, before)?;
         changes.entries(at, before, after);
     }
     Ok(())

@@ -1,0 +1,149 @@
+use std::time::{Duration, Instant};
+
+use crate::{
+    CancelToken, Durability, Isolation,
+    engine::BeginOptions,
+    interrupt::Interrupt,
+    retry::{FIRST_PAUSE, LONGEST_PAUSE, Retry},
+};
+
+/// How a transaction is isolated, committed, limited and tried again; see
+/// [`Database::transact_with`](crate::Database::transact_with) and [`Database::begin_with`](crate::Database::begin_with).
+///
+/// ```
+/// use std::time::Duration;
+/// use slate_core::{Durability, Isolation, TransactionOptions};
+///
+/// let options = TransactionOptions::new()
+///     .isolation(Isolation::Serializable)
+///     .durability(Durability::Sync)
+///     .deadline(Duration::from_secs(2))
+///     .retries(20)
+///     .backoff(Duration::from_millis(1), Duration::from_millis(100));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "options are for `Database::transact_with` and `begin_with`"]
+pub struct TransactionOptions {
+    isolation: Isolation,
+    durability: Option<Durability>,
+    lock_timeout: Option<Duration>,
+    deadline: Option<Duration>,
+    cancel: Option<CancelToken>,
+    retries: u32,
+    first_pause: Duration,
+    longest_pause: Duration,
+}
+
+impl Default for TransactionOptions {
+    fn default() -> Self {
+        Self {
+            isolation: Isolation::Snapshot,
+            durability: None,
+            lock_timeout: None,
+            deadline: None,
+            cancel: None,
+            retries: u32::MAX,
+            first_pause: FIRST_PAUSE,
+            longest_pause: LONGEST_PAUSE,
+        }
+    }
+}
+
+impl TransactionOptions {
+    /// Snapshot isolation, the database's own durability and lock timeout, no deadline, retries until the lock timeout.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What the transaction and others may not do to each other.
+    ///
+    /// Both read one commit, and of two that write one document the first to commit wins.
+    /// [`Isolation::Serializable`] also conflicts where another commit changed what this one read: a document
+    /// read by its `_id`, or any document of a collection that was read otherwise (the documents that a filter found and
+    /// those it might have found, counts, and what a refused write was refused for). So the outcome is as if the
+    /// serializable transactions had run one after the other. Where writers take turns, every transaction is
+    /// serializable and nothing conflicts. Plain transactions beside it are not held up and do not conflict more than
+    /// they would; one that only reads never conflicts.
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.isolation = isolation;
+        self
+    }
+
+    /// When its commit counts as done, instead of what the database was told.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = Some(durability);
+        self
+    }
+
+    /// How long to wait for the turn to write, on stores where writers take turns, and how long to try again, instead of
+    /// what the database was told.
+    pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
+        self.lock_timeout = Some(lock_timeout);
+        self
+    }
+
+    /// The whole transaction, its retries and its waits, must be done within this time of its beginning: later calls in
+    /// it, and its commit, fail with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). It takes the lock
+    /// timeout's place as the limit of retries.
+    pub fn deadline(mut self, within: Duration) -> Self {
+        self.deadline = Some(within);
+        self
+    }
+
+    /// Ends the transaction, with nothing changed, when the token is cancelled.
+    pub fn cancel(mut self, token: CancelToken) -> Self {
+        self.cancel = Some(token);
+        self
+    }
+
+    /// At most so many tries after the first, within the time that there is.
+    pub fn retries(mut self, retries: u32) -> Self {
+        self.retries = retries;
+        self
+    }
+
+    /// The pause before the first retry, and the longest: pauses double, and are spread at random. From 50 µs to 20 ms
+    /// if not said.
+    pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
+        self.first_pause = first;
+        self.longest_pause = longest;
+        self
+    }
+
+    /// Starts the clock.
+    pub(crate) fn start(&self, lock_timeout: Duration) -> Started {
+        let wait = self.lock_timeout.unwrap_or(lock_timeout);
+        let mut limits = Interrupt::default();
+        if let Some(deadline) = self.deadline {
+            limits.within(deadline);
+        }
+        if let Some(token) = &self.cancel {
+            limits.by(token.clone());
+        }
+        let retry = Retry {
+            within: self.deadline.unwrap_or(wait),
+            retries: self.retries,
+            first_pause: self.first_pause,
+            longest_pause: self.longest_pause,
+            limits,
+        };
+        Started { isolation: self.isolation, durability: self.durability, wait, retry }
+    }
+}
+
+/// The options of a transaction whose time runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Started {
+    isolation: Isolation,
+    pub(crate) durability: Option<Durability>,
+    wait: Duration,
+    pub(crate) retry: Retry,
+}
+
+impl Started {
+    pub(crate) fn begin_options(&self) -> BeginOptions {
+        let left = self.retry.limits.ends().map(|end| end.saturating_duration_since(Instant::now()));
+        let wait = left.map_or(self.wait, |left| left.min(self.wait));
+        BeginOptions { wait, isolation: self.isolation, limits: self.retry.limits.clone() }
+    }
+}

@@ -1,0 +1,123 @@
+use bson::RawDocumentBuf;
+use slate_query::raw::OwnedValue;
+use slate_store::Transaction;
+
+use super::{DeleteRequest, InsertMode, Session, UpdateRequest};
+use crate::{Error, Result, interrupt::Interrupt};
+
+/// One operation of a bulk write.
+#[derive(Debug)]
+pub(crate) enum BulkOperation {
+    Insert(RawDocumentBuf),
+    Update(UpdateRequest),
+    Delete(DeleteRequest),
+    /// One that could not be parsed: it is refused when its turn comes.
+    Fault,
+}
+
+/// What came of a bulk write. Places are those of the operations.
+#[derive(Debug, Default)]
+pub(crate) struct BulkOutcome {
+    pub(crate) inserted: Vec<(usize, OwnedValue)>,
+    pub(crate) upserted: Vec<(usize, OwnedValue)>,
+    pub(crate) matched: u64,
+    pub(crate) modified: u64,
+    pub(crate) deleted: u64,
+    /// The operations refused. None for one that could not be parsed: who parsed it has the error.
+    pub(crate) refused: Vec<(usize, Option<Error>)>,
+}
+
+impl<T: Transaction> Session<T> {
+    /// Runs the operations in their order, each of which is done whole or refused whole.
+    ///
+    /// # Errors
+    /// Where the storage fails or the operation is interrupted; a refused operation is told in the outcome.
+    pub(crate) fn bulk(
+        &mut self,
+        operations: &[(&str, BulkOperation)],
+        mode: InsertMode,
+        interrupt: &Interrupt,
+    ) -> Result<BulkOutcome> {
+        let mut outcome = BulkOutcome::default();
+        let mut at = 0;
+        while let Some((collection, operation)) = operations.get(at) {
+            let refused = outcome.refused.len();
+            let next = match operation {
+                BulkOperation::Insert(_) => self.bulk_insert(operations, at, mode, &mut outcome, interrupt)?,
+                other => {
+                    match self.bulk_one(collection, other, at, &mut outcome, interrupt) {
+                        Err(error) if error.is_refusal() => outcome.refused.push((at, Some(error))),
+                        done => done?,
+                    }
+                    at + 1
+                }
+            };
+            if mode != InsertMode::Unordered && outcome.refused.len() > refused {
+                break;
+            }
+            at = next;
+        }
+        Ok(outcome)
+    }
+
+    fn bulk_one(
+        &mut self,
+        collection: &str,
+        operation: &BulkOperation,
+        at: usize,
+        outcome: &mut BulkOutcome,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        match operation {
+            BulkOperation::Update(request) => {
+                let updated = self.update(collection, request, interrupt)?;
+                outcome.matched += updated.matched;
+                outcome.modified += updated.modified;
+                outcome.upserted.extend(updated.upserted.map(|id| (at, id)));
+            }
+            BulkOperation::Delete(request) => outcome.deleted += self.delete(collection, request, interrupt)?.deleted,
+            BulkOperation::Insert(_) => {}
+            BulkOperation::Fault => outcome.refused.push((at, None)),
+        }
+        Ok(())
+    }
+
+    /// Insertions into one collection that follow each other are one; gives back the place behind them.
+    fn bulk_insert(
+        &mut self,
+        operations: &[(&str, BulkOperation)],
+        first: usize,
+        mode: InsertMode,
+        outcome: &mut BulkOutcome,
+        interrupt: &Interrupt,
+    ) -> Result<usize> {
+        let rest = operations.get(first..).unwrap_or_default();
+        let Some((collection, _)) = rest.first() else { return Ok(first) };
+        let documents: Vec<&RawDocumentBuf> = rest
+            .iter()
+            .map_while(|(name, operation)| match operation {
+                BulkOperation::Insert(document) if name == collection => Some(document),
+                _ => None,
+            })
+            .collect();
+        match self.insert(collection, &documents, mode, interrupt) {
+            Ok(inserted) => {
+                outcome.inserted.extend(inserted.ids.into_iter().map(|(at, id)| (first + at, id)));
+                outcome.refused.extend(inserted.refused.into_iter().map(|(at, error)| (first + at, Some(error))));
+            }
+            // The collection's name, say: each of the documents is refused for it.
+            Err(error) if error.is_refusal() && documents.len() == 1 => outcome.refused.push((first, Some(error))),
+            Err(error) if error.is_refusal() => {
+                for (at, document) in documents.iter().enumerate() {
+                    let refused = self.insert(collection, std::slice::from_ref(document), mode, interrupt);
+                    outcome.refused.extend(refused.err().map(|error| (first + at, Some(error))));
+                    if mode != InsertMode::Unordered {
+                        break;
+                    }
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(first + documents.len())
+    }
+}

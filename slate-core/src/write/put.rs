@@ -1,0 +1,231 @@
+use std::{
+    borrow::Cow,
+    cmp::Ordering,
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
+};
+
+use bson::RawDocument;
+use slate_query::{
+    order,
+    raw::{Doc, OwnedValue, Value, Writer, validate},
+    update,
+};
+use slate_store::{Points, Transaction, View};
+
+use super::{
+    Session,
+    changes::{Changes, Claims},
+    entries::{EntryMaker, EntryMap},
+    prepare::{check_size, prepare},
+    update::ROUND,
+};
+use crate::{Result, catalog::CollectionInfo, entry::record_key, interrupt::Interrupt};
+
+/// What a document means to the one that has its `_id` already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PutKind {
+    /// It takes its place.
+    Replace,
+    /// Its fields are written over the other's.
+    Merge,
+}
+
+/// What came of putting documents by their `_id`s.
+#[derive(Debug, Default)]
+pub(crate) struct PutOutcome {
+    /// How many were there already.
+    pub(crate) matched: u64,
+    /// How many of those changed.
+    pub(crate) modified: u64,
+    /// How many were inserted.
+    pub(crate) inserted: u64,
+    /// The `_id` of each document given, as it is stored.
+    pub(crate) ids: Vec<OwnedValue>,
+}
+
+/// A record that the round touches: as it was, and as the documents of the round have made it so far.
+struct Touched<'d> {
+    old: Option<&'d [u8]>,
+    new: Option<Cow<'d, [u8]>>,
+}
+
+impl Touched<'_> {
+    fn current(&self) -> Option<&[u8]> {
+        self.new.as_deref().or(self.old)
+    }
+}
+
+impl<T: Transaction> Session<T> {
+    /// Puts documents by their `_id`s, in their order: of two with one `_id` the second meets the first. The call is
+    /// atomic, and what is unique must be so at its end.
+    pub(crate) fn put(
+        &mut self,
+        name: &str,
+        documents: &[impl AsRef<RawDocument>],
+        kind: PutKind,
+        interrupt: &Interrupt,
+    ) -> Result<PutOutcome> {
+        self.check_open()?;
+        let interrupt = &self.limited(interrupt);
+        // Before anything is changed: a document that is not valid leaves the transaction as it was.
+        let keys = documents.iter().map(|document| key(document.as_ref().as_bytes())).collect::<Result<Vec<_>>>()?;
+        let collection = self.written_or_created(name)?;
+        let mut outcome = PutOutcome::default();
+        if documents.len() <= ROUND {
+            interrupt.check()?;
+            let changes = self.put_round(&collection, documents, &keys, kind, &mut outcome)?;
+            let unique = changes.check_unique(&self.transaction.view(), &collection);
+            if unique.is_err() {
+                // What it was refused for is something that the transaction has read.
+                self.read_all(&collection);
+            }
+            unique?;
+            let applied = changes.apply(self, &collection);
+            self.end_on_error(applied)?;
+        } else {
+            let put = self.put_in_rounds(&collection, documents, &keys, kind, &mut outcome, interrupt);
+            self.end_on_error(put)?;
+        }
+        Ok(outcome)
+    }
+
+    fn put_in_rounds(
+        &mut self,
+        collection: &Arc<CollectionInfo>,
+        documents: &[impl AsRef<RawDocument>],
+        keys: &[Option<Vec<u8>>],
+        kind: PutKind,
+        outcome: &mut PutOutcome,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let mut claims = Claims::default();
+        for (documents, keys) in documents.chunks(ROUND).zip(keys.chunks(ROUND)) {
+            interrupt.check()?;
+            let mut changes = self.put_round(collection, documents, keys, kind, outcome)?;
+            changes.take_claims(collection, &mut claims);
+            changes.apply(self, collection)?;
+        }
+        claims.settle(self, collection)
+    }
+
+    /// What these documents make of the collection. Nothing is written yet.
+    fn put_round(
+        &mut self,
+        collection: &Arc<CollectionInfo>,
+        documents: &[impl AsRef<RawDocument>],
+        keys: &[Option<Vec<u8>>],
+        kind: PutKind,
+        outcome: &mut PutOutcome,
+    ) -> Result<Changes> {
+        let mut changes = Changes::default();
+        let mut maker = EntryMaker::default();
+        let mut unchanged = Vec::new();
+        let mut inserted = 0_usize;
+        {
+            let view = self.transaction.view();
+            let mut wanted: Vec<&[u8]> = keys.iter().flatten().map(Vec::as_slice).collect();
+            wanted.sort_unstable();
+            wanted.dedup();
+            let mut records = view.points(collection.records)?;
+            records.load(&wanted)?;
+            let mut touched = BTreeMap::<Cow<'_, [u8]>, Touched<'_>>::new();
+            for (document, key) in documents.iter().zip(keys) {
+                let document = document.as_ref().as_bytes();
+                let place = match key {
+                    Some(key) => touched.entry(Cow::Borrowed(key.as_slice())),
+                    // It has no `_id` and is given one, which nothing has.
+                    None => {
+                        let prepared = prepare(document)?;
+                        outcome.ids.push(prepared.id().to_owned());
+                        outcome.inserted += 1;
+                        let new = Some(Cow::Owned(prepared.bytes.into_owned()));
+                        touched.insert(Cow::Owned(prepared.record_key), Touched { old: None, new });
+                        continue;
+                    }
+                };
+                let record = match place {
+                    Entry::Occupied(there) => there.into_mut(),
+                    Entry::Vacant(place) => {
+                        let at = wanted.binary_search(&&**place.key()).ok();
+                        place.insert(Touched { old: at.and_then(|at| records.loaded(at)), new: None })
+                    }
+                };
+                put_one(record, document, kind, outcome)?;
+            }
+            for (key, record) in touched {
+                let Some(new) = record.new else {
+                    unchanged.push(key.into_owned());
+                    continue;
+                };
+                inserted += usize::from(record.old.is_none());
+                for (at, after) in maker.of_document(collection, &key, Doc::new(&new), |_| true)? {
+                    let before = match record.old {
+                        Some(old) => {
+                            let before = maker.of_index(collection, at, &key, Doc::new(old))?;
+                            changes.held(&view, collection, at, &key, before)?
+                        }
+                        None => EntryMap::new(),
+                    };
+                    changes.entries(at, before, after);
+                }
+                changes.put_record(key.into_owned(), new.into_owned());
+            }
+        }
+        for key in unchanged {
+            self.read_key(collection, &key)?;
+        }
+        self.note(&collection.name, maker.take_notes());
+        self.added(&collection.name, i64::try_from(inserted).unwrap_or(i64::MAX));
+        Ok(changes)
+    }
+}
+
+/// The key of a document's record; none where it has no `_id` yet.
+fn key(document: &[u8]) -> Result<Option<Vec<u8>>> {
+    let document = validate(document)?;
+    check_size(document.bytes())?;
+    // Refused here, so that nothing has been changed yet: what only `prepare` looks at.
+    let Some(id) = document.get("_id") else { return Ok(None) };
+    super::prepare::check_id(id)?;
+    record_key(id).map(Some)
+}
+
+fn put_one<'d>(record: &mut Touched<'d>, document: &'d [u8], kind: PutKind, outcome: &mut PutOutcome) -> Result<()> {
+    let new = match (record.current(), kind) {
+        (None, _) => {
+            outcome.inserted += 1;
+            Some(prepare(document)?.bytes)
+        }
+        (Some(there), PutKind::Replace) => {
+            outcome.matched += 1;
+            let new = prepare(document)?.bytes;
+            (there != &*new).then_some(new)
+        }
+        (Some(there), PutKind::Merge) => {
+            outcome.matched += 1;
+            merged(Doc::new(there), Doc::new(document))?.map(Cow::Owned)
+        }
+    };
+    if let Some(new) = new {
+        outcome.modified += u64::from(record.current().is_some());
+        record.new = Some(new);
+    }
+    let stored = record.current().and_then(|bytes| Doc::new(bytes).get("_id")).unwrap_or(Value::NULL);
+    outcome.ids.push(stored.to_owned());
+    Ok(())
+}
+
+/// The document with the patch's fields written over it. An `_id` that is equal and of another type stays as it was.
+fn merged(there: Doc<'_>, patch: Doc<'_>) -> Result<Option<Vec<u8>>> {
+    let (Some(old), Some(new)) = (there.get("_id"), patch.get("_id")) else {
+        return Ok(update::merge(there, patch)?);
+    };
+    if old == new || order::compare(old, new) != Ordering::Equal {
+        return Ok(update::merge(there, patch)?);
+    }
+    let mut same = Writer::new();
+    same.append(b"_id", old);
+    patch.elements().filter(|field| field.name != b"_id").for_each(|field| same.append(field.name, field.value));
+    Ok(update::merge(there, Doc::new(&same.finish()))?)
+}

@@ -1,0 +1,127 @@
+use bson::RawDocumentBuf;
+
+use crate::{
+    Hint, IntoDocument, Result,
+    delete::delete_request,
+    exec::Target,
+    request::Request,
+    update::Change,
+    write::{BulkOperation, IfNone, IfRefused, UpdateKind},
+};
+
+/// One write of a [`BulkWrite`](crate::BulkWrite).
+///
+/// An argument that is no document, or an option that the operation does not know (a sort of many, say), is told as that
+/// operation's error.
+#[derive(Clone, Debug)]
+#[must_use = "an operation is run by `bulk_write`"]
+pub struct WriteOperation {
+    request: Request,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Insert(RawDocumentBuf),
+    Update(Change, Target),
+    Delete(Target),
+}
+
+impl WriteOperation {
+    /// Inserts a document.
+    pub fn insert_one(document: impl IntoDocument) -> Self {
+        let mut request = Request::default();
+        let document = request.take(document).unwrap_or_default();
+        Self { request, kind: Kind::Insert(document) }
+    }
+
+    /// Updates the first document that matches, in the order of `_id`. `update` holds update operators.
+    pub fn update_one(filter: impl IntoDocument, update: impl IntoDocument) -> Self {
+        Self::update(filter, update, UpdateKind::Operators, Target::One)
+    }
+
+    /// Updates every document that matches. `update` holds update operators.
+    pub fn update_many(filter: impl IntoDocument, update: impl IntoDocument) -> Self {
+        Self::update(filter, update, UpdateKind::Operators, Target::All)
+    }
+
+    /// Replaces the first document that matches, in the order of `_id`. Its `_id` stays.
+    pub fn replace_one(filter: impl IntoDocument, replacement: impl IntoDocument) -> Self {
+        Self::update(filter, replacement, UpdateKind::Replacement, Target::One)
+    }
+
+    fn update(filter: impl IntoDocument, update: impl IntoDocument, kind: UpdateKind, target: Target) -> Self {
+        let mut request = Request::new(filter);
+        let change = Change::new(&mut request, update, kind);
+        Self { request, kind: Kind::Update(change, target) }
+    }
+
+    /// Deletes the first document that matches, in the order of `_id`.
+    pub fn delete_one(filter: impl IntoDocument) -> Self {
+        Self { request: Request::new(filter), kind: Kind::Delete(Target::One) }
+    }
+
+    /// Deletes every document that matches.
+    pub fn delete_many(filter: impl IntoDocument) -> Self {
+        Self { request: Request::new(filter), kind: Kind::Delete(Target::All) }
+    }
+
+    /// Of an update or a replacement: where no document matches, inserts one.
+    pub fn upsert(mut self) -> Self {
+        match &mut self.kind {
+            Kind::Update(change, _) => change.if_none = IfNone::Upsert,
+            Kind::Insert(_) | Kind::Delete(_) => self.misplaced("upsert"),
+        }
+        self
+    }
+
+    /// Of an update: conditions on array elements, for `$[name]` in its paths.
+    pub fn array_filters<F: IntoDocument>(mut self, filters: impl IntoIterator<Item = F>) -> Self {
+        match &mut self.kind {
+            Kind::Update(change, _) => change.array_filters(&mut self.request, filters),
+            Kind::Insert(_) | Kind::Delete(_) => self.misplaced("array_filters"),
+        }
+        self
+    }
+
+    /// Of an update, a replacement or a deletion of one document: the first in this order instead of that of `_id`.
+    pub fn sort(mut self, sort: impl IntoDocument) -> Self {
+        match &self.kind {
+            Kind::Update(_, Target::One) | Kind::Delete(Target::One) => self.request.sort(sort),
+            Kind::Insert(_) | Kind::Update(_, Target::All) | Kind::Delete(Target::All) => self.misplaced("sort"),
+        }
+        self
+    }
+
+    /// Of an update, a replacement or a deletion: takes this index instead of what the planner would choose.
+    pub fn hint(mut self, hint: Hint) -> Self {
+        match &self.kind {
+            Kind::Update(..) | Kind::Delete(_) => self.request.hint = Some(hint.into()),
+            Kind::Insert(_) => self.misplaced("hint"),
+        }
+        self
+    }
+
+    fn misplaced(&mut self, option: &str) {
+        let what = match &self.kind {
+            Kind::Insert(_) => "an insertion",
+            Kind::Update(..) => "an update of many documents",
+            Kind::Delete(Target::One) => "a deletion",
+            Kind::Delete(Target::All) => "a deletion of many documents",
+        };
+        self.request.refuse(&format!("{what} takes no '{option}'"), option);
+    }
+
+    pub(crate) fn parse(&self) -> Result<BulkOperation> {
+        self.request.check()?;
+        Ok(match &self.kind {
+            Kind::Insert(document) => BulkOperation::Insert(document.clone()),
+            Kind::Update(change, target) => {
+                let mut update = change.parse(&self.request, *target)?;
+                update.if_refused = IfRefused::TransactionStays;
+                BulkOperation::Update(update)
+            }
+            Kind::Delete(target) => BulkOperation::Delete(delete_request(&self.request, *target)?),
+        })
+    }
+}

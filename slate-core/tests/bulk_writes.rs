@@ -1,0 +1,384 @@
+//! Writes of many documents: what each means, what a refused one leaves, and that stores and scopes agree.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::time::Duration;
+
+use bson::{Bson, DateTime, RawDocumentBuf, Timestamp, doc, rawdoc};
+use common::{TestDatabase, on_every_store};
+use serde::{Deserialize, Serialize};
+use slate_core::{CancelToken, Collection, ErrorKind, Index, WriteOperation};
+
+type Documents = Collection<RawDocumentBuf>;
+
+fn all(collection: &Documents) -> Vec<RawDocumentBuf> {
+    collection.find(doc! {}).sort(doc! { "_id": 1 }).run().unwrap().map(Result::unwrap).collect()
+}
+
+/// What an index holds, read through it alone.
+fn by_index(collection: &Documents, field: &str) -> Vec<Bson> {
+    let hint = slate_core::Hint::Keys(common::raw(&doc! { field: 1 }));
+    let found = collection.find(doc! {}).hint(hint).sort(doc! { field: 1 }).run().unwrap();
+    found.map(|row| row.unwrap().get("_id").unwrap().unwrap().try_into().unwrap()).collect()
+}
+
+#[test]
+fn upsert_many_replaces_whole_and_inserts_the_rest() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        c.insert_many(&[rawdoc! { "_id": 1, "a": 1, "b": 1 }, rawdoc! { "_id": 2, "a": 2 }]).unwrap();
+        let put = c
+            .upsert_many(&[
+                rawdoc! { "_id": 1, "a": 9 },
+                rawdoc! { "a": 0, "_id": 3 },
+                rawdoc! { "_id": 2, "a": 2 },
+                rawdoc! { "a": 5 },
+            ])
+            .unwrap();
+        assert_eq!((put.matched, put.modified, put.inserted), (2, 1, 2));
+        assert_eq!(put.ids[..3], [Bson::Int32(1), Bson::Int32(3), Bson::Int32(2)]);
+        assert!(put.ids[3].as_object_id().is_some());
+        let expected = [rawdoc! { "_id": 1, "a": 9 }, rawdoc! { "_id": 2, "a": 2 }, rawdoc! { "_id": 3, "a": 0 }];
+        assert_eq!(all(&c)[..3], expected);
+        assert_eq!(by_index(&c, "a"), [Bson::Int32(3), Bson::Int32(2), put.ids[3].clone(), Bson::Int32(1)]);
+    });
+}
+
+#[test]
+fn merge_many_takes_literal_names_and_whole_values_and_keeps_positions() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        c.insert_one(&rawdoc! { "_id": 1, "a": { "x": 1, "y": 2 }, "b": [1, 2], "c": 3 }).unwrap();
+        let merged = c
+            .merge_many([
+                doc! { "b": 7, "_id": 1, "a": { "x": 5 }, "d.e": 1, "$f": 2 },
+                doc! { "_id": 2, "a.x": 1 },
+                doc! { "_id": 1.0, "c": 4 },
+            ])
+            .unwrap();
+        assert_eq!((merged.matched, merged.modified, merged.inserted), (2, 2, 1));
+        assert_eq!(merged.ids, [Bson::Int32(1), Bson::Int32(2), Bson::Int32(1)]);
+        let expected =
+            [rawdoc! { "_id": 1, "a": { "x": 5 }, "b": 7, "c": 4, "d.e": 1, "$f": 2 }, rawdoc! { "_id": 2, "a.x": 1 }];
+        assert_eq!(all(&c), expected);
+        assert_eq!(by_index(&c, "a"), [Bson::Int32(2), Bson::Int32(1)]);
+        let unchanged = c.merge_many([doc! { "_id": 1, "c": 4 }]).unwrap();
+        assert_eq!((unchanged.matched, unchanged.modified), (1, 0));
+    });
+}
+
+#[test]
+fn of_two_documents_with_one_id_the_second_meets_the_first() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
+        let put = c.upsert_many(&[rawdoc! { "_id": 1, "a": 1 }, rawdoc! { "_id": 1, "a": 2 }]).unwrap();
+        assert_eq!((put.matched, put.modified, put.inserted), (1, 1, 1));
+        let merged = c.merge_many([doc! { "_id": 2, "a": 3 }, doc! { "_id": 2, "b": 1 }]).unwrap();
+        assert_eq!((merged.matched, merged.modified, merged.inserted), (1, 1, 1));
+        assert_eq!(all(&c), [rawdoc! { "_id": 1, "a": 2 }, rawdoc! { "_id": 2, "a": 3, "b": 1 }]);
+        assert_eq!(by_index(&c, "a").len(), 2);
+    });
+}
+
+/// Values go around in a circle, in calls of one round and of several.
+#[test]
+fn puts_are_unique_at_the_end_of_the_call() {
+    on_every_store(|test| {
+        for count in [10, 700] {
+            let c = test.collection(&format!("c{count}"));
+            c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
+            let documents = |shift: i32| (0..count).map(move |n| rawdoc! { "_id": n, "a": (n + shift) % count });
+            c.insert_many(&documents(0).collect::<Vec<_>>()).unwrap();
+            c.upsert_many(&documents(1).collect::<Vec<_>>()).unwrap();
+            let merged = c.merge_many(documents(2)).unwrap();
+            assert_eq!(merged.modified, u64::try_from(count).unwrap());
+            assert_eq!(c.find_by_id(0).unwrap().unwrap().get_i32("a").unwrap(), 2);
+            assert_eq!(by_index(&c, "a").len(), usize::try_from(count).unwrap());
+
+            let before = all(&c);
+            let broken = documents(3).chain([rawdoc! { "_id": "another", "a": 5 }]);
+            assert_eq!(c.upsert_many(&broken.collect::<Vec<_>>()).unwrap_err().kind(), ErrorKind::DuplicateKey);
+            let invalid = documents(3).chain([rawdoc! { "_id": [1] }]);
+            assert_eq!(c.upsert_many(&invalid.collect::<Vec<_>>()).unwrap_err().code(), 53);
+            assert_eq!(all(&c), before, "a refused write leaves the collection as it was");
+        }
+    });
+}
+
+#[test]
+fn a_put_that_is_refused_leaves_its_transaction_usable() {
+    on_every_store(|test| {
+        test.db
+            .transact(|tx| {
+                let c = tx.collection::<RawDocumentBuf>("c");
+                c.create_index(Index::on(doc! { "a": 1 }).unique())?;
+                c.insert_one(&rawdoc! { "_id": 1, "a": 1 })?;
+                assert_eq!(c.upsert_many(&[rawdoc! { "_id": 2, "a": 1 }]).unwrap_err().code(), 11000);
+                assert_eq!(c.merge_many([doc! { "_id": { "$a": 1 } }]).unwrap_err().path(), Some("_id"));
+                c.upsert_many(&[rawdoc! { "_id": 2, "a": 2 }])
+            })
+            .unwrap();
+        assert_eq!(all(&test.collection("c")).len(), 2);
+    });
+}
+
+#[test]
+fn puts_by_an_id_that_is_equal_and_of_another_type_meet_the_record() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.create_index(Index::on(doc! { "a": 1, "_id": 1 })).unwrap();
+        c.insert_one(&rawdoc! { "_id": 1, "a": 1 }).unwrap();
+        c.upsert_many(&[rawdoc! { "_id": 1.0, "a": 1 }]).unwrap();
+        assert_eq!(all(&c), [rawdoc! { "_id": 1.0, "a": 1 }]);
+        let found = c.find(doc! { "a": 1 }).project(doc! { "_id": 1 }).first().unwrap();
+        assert_eq!(found, Some(rawdoc! { "_id": 1.0 }));
+    });
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct User {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+}
+
+#[test]
+fn typed_documents_are_put_like_raw_ones() {
+    on_every_store(|test| {
+        let users = test.db.collection::<User>("users");
+        let user = |id, name: &str| User { id, name: name.into() };
+        users.upsert_many(&[user(1, "Ada"), user(2, "Bob")]).unwrap();
+        users.upsert_many(&[user(2, "Bea")]).unwrap();
+        users.merge_many([doc! { "_id": 1, "name": "Ann" }]).unwrap();
+        let inserted = users.insert_batch(&[user(2, "again"), user(3, "Cy")]).unordered().run().unwrap();
+        assert_eq!(inserted.inserted_ids.into_iter().collect::<Vec<_>>(), [(1, Bson::Int32(3))]);
+        let found: Vec<User> = users.find(doc! {}).run().unwrap().map(Result::unwrap).collect();
+        assert_eq!(found, [user(1, "Ann"), user(2, "Bea"), user(3, "Cy")]);
+    });
+}
+
+fn insertions() -> Vec<RawDocumentBuf> {
+    vec![
+        rawdoc! { "_id": 1, "a": 1 },
+        rawdoc! { "_id": 1, "a": 2 },
+        rawdoc! { "_id": 2, "a": 1 },
+        rawdoc! { "_id": [3] },
+        rawdoc! { "_id": 4, "a": 4 },
+    ]
+}
+
+#[test]
+fn an_ordered_insertion_ends_at_the_first_refused_document() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        let outcome = c.insert_batch(&insertions()).run().unwrap();
+        assert_eq!(outcome.inserted_ids.into_iter().collect::<Vec<_>>(), [(0, Bson::Int32(1))]);
+        assert_eq!(outcome.errors.len(), 1);
+        assert_eq!((outcome.errors[0].index, outcome.errors[0].error.code()), (1, 11000));
+        assert_eq!(all(&c).len(), 1);
+    });
+}
+
+#[test]
+fn an_unordered_insertion_tells_each_refused_document() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
+        let outcome = c.insert_batch(&insertions()).unordered().run().unwrap();
+        let errors: Vec<_> = outcome.errors.iter().map(|error| (error.index, error.error.code())).collect();
+        assert_eq!(errors, [(1, 11000), (2, 11000), (3, 53)]);
+        assert_eq!(outcome.inserted_ids.keys().collect::<Vec<_>>(), [&0, &4]);
+        assert_eq!(by_index(&c, "a"), [Bson::Int32(1), Bson::Int32(4)]);
+        assert_eq!(outcome.into_result().unwrap_err().code(), 11000);
+    });
+}
+
+#[test]
+fn a_plain_insertion_is_all_or_none_however_large() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        let mut documents: Vec<RawDocumentBuf> = (0..3_000).map(|n| rawdoc! { "_id": n }).collect();
+        documents.push(rawdoc! { "_id": 7 });
+        assert_eq!(c.insert_many(&documents).unwrap_err().code(), 11000);
+        assert_eq!(c.count(doc! {}).unwrap(), 0);
+        let unordered = c.insert_batch(&documents).unordered().run().unwrap();
+        assert_eq!((unordered.inserted_ids.len(), unordered.errors.len()), (3_000, 1));
+        assert_eq!(unordered.errors[0].index, 3_000);
+    });
+}
+
+#[test]
+fn a_cancelled_or_late_write_leaves_nothing() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        let token = CancelToken::new();
+        token.cancel();
+        let documents = [rawdoc! { "_id": 1 }];
+        assert_eq!(c.insert_batch(&documents).cancel(token).run().unwrap_err().code(), 11601);
+        assert_eq!(c.insert_batch(&documents).deadline(Duration::ZERO).run().unwrap_err().code(), 50);
+        let late = c.bulk_write([WriteOperation::insert_one(doc! {})]).deadline(Duration::ZERO).run();
+        assert_eq!(late.unwrap_err().kind(), ErrorKind::Interrupted);
+        assert_eq!(c.count(doc! {}).unwrap(), 0);
+    });
+}
+
+fn operations() -> Vec<WriteOperation> {
+    vec![
+        WriteOperation::insert_one(doc! { "_id": 1, "a": 1 }),
+        WriteOperation::insert_one(doc! { "_id": 2, "a": 2 }),
+        WriteOperation::update_many(doc! {}, doc! { "$inc": { "a": 10 } }),
+        WriteOperation::insert_one(doc! { "_id": 1 }),
+        WriteOperation::update_one(doc! { "_id": 9 }, doc! { "$set": { "a": 9 } }).upsert(),
+        WriteOperation::update_one(doc! {}, doc! { "$nothing": 1 }),
+        WriteOperation::replace_one(doc! { "a": 12 }, doc! { "a": 99 }),
+        WriteOperation::delete_one(doc! { "a": { "$gte": 9 } }).sort(doc! { "a": -1 }),
+        WriteOperation::delete_many(doc! { "a": 11 }).sort(doc! { "a": 1 }),
+    ]
+}
+
+#[test]
+fn an_unordered_bulk_write_does_all_but_the_refused_operations() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
+        let outcome = c.bulk_write(operations()).unordered().run().unwrap();
+        let errors: Vec<_> = outcome.errors.iter().map(|error| (error.index, error.error.code())).collect();
+        assert_eq!(errors, [(3, 11000), (5, 9), (8, 72)]);
+        assert_eq!(outcome.inserted_ids.into_iter().collect::<Vec<_>>(), [(0, 1.into()), (1, 2.into())]);
+        assert_eq!(outcome.upserted_ids.into_iter().collect::<Vec<_>>(), [(4, 9.into())]);
+        assert_eq!((outcome.matched, outcome.modified, outcome.deleted), (3, 3, 1));
+        assert_eq!(all(&c), [rawdoc! { "_id": 1, "a": 11 }, rawdoc! { "_id": 9, "a": 9 }]);
+        assert_eq!(by_index(&c, "a"), [Bson::Int32(9), Bson::Int32(1)]);
+    });
+}
+
+#[test]
+fn an_ordered_bulk_write_ends_at_the_first_refused_operation() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        let outcome = c.bulk_write(operations()).run().unwrap();
+        assert_eq!(outcome.errors.iter().map(|error| error.index).collect::<Vec<_>>(), [3]);
+        assert_eq!(all(&c), [rawdoc! { "_id": 1, "a": 11 }, rawdoc! { "_id": 2, "a": 12 }]);
+    });
+}
+
+/// An update of more documents than are changed in one go is refused as a whole, and what came before it stays.
+#[test]
+fn a_large_update_that_is_refused_leaves_the_bulk_write_going() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
+        c.insert_many(&(0..1_000).map(|n| rawdoc! { "_id": n, "a": n }).collect::<Vec<_>>()).unwrap();
+        let outcome = c
+            .bulk_write([
+                WriteOperation::update_one(doc! { "_id": 0 }, doc! { "$set": { "b": 1 } }),
+                WriteOperation::update_many(doc! {}, doc! { "$set": { "a": 5 } }),
+                WriteOperation::update_many(doc! {}, doc! { "$inc": { "a": 1 } }),
+            ])
+            .unordered()
+            .run()
+            .unwrap();
+        assert_eq!((outcome.errors.len(), outcome.errors[0].index, outcome.errors[0].error.code()), (1, 1, 11000));
+        assert_eq!(outcome.modified, 1_001);
+        assert_eq!(c.find_by_id(0).unwrap(), Some(rawdoc! { "_id": 0, "a": 1, "b": 1 }));
+    });
+}
+
+#[test]
+fn a_bulk_write_over_several_collections_is_one_commit() {
+    on_every_store(|TestDatabase { db, .. }| {
+        let outcome = db
+            .bulk_write([
+                ("users", WriteOperation::insert_one(doc! { "_id": 1 })),
+                ("orders", WriteOperation::insert_one(doc! { "_id": 1 })),
+                ("no$name", WriteOperation::insert_one(doc! { "_id": 1 })),
+                ("no$name", WriteOperation::insert_one(doc! { "_id": 2 })),
+                ("orders", WriteOperation::update_one(doc! {}, doc! { "$set": { "user": 1 } })),
+            ])
+            .unordered()
+            .run()
+            .unwrap();
+        let errors: Vec<_> = outcome.errors.iter().map(|error| (error.index, error.error.code())).collect();
+        assert_eq!(errors, [(2, 73), (3, 73)]);
+        assert_eq!(db.collection_names().unwrap(), ["orders", "users"]);
+        assert_eq!(outcome.modified, 1);
+    });
+}
+
+#[test]
+fn all_or_nothing_is_a_transaction_around_a_bulk_write() {
+    on_every_store(|test| {
+        let tried = test.db.transact(|tx| {
+            let c = tx.collection::<RawDocumentBuf>("c");
+            c.bulk_write(operations()).run()?.into_result()
+        });
+        assert_eq!(tried.unwrap_err().code(), 11000);
+        assert_eq!(test.collection("c").count(doc! {}).unwrap(), 0);
+    });
+}
+
+#[test]
+fn update_one_with_a_sort_takes_the_first_in_its_order_and_by_id_among_equals() {
+    on_every_store(|test| {
+        for indexed in [false, true] {
+            let c = test.collection(&format!("c{indexed}"));
+            let documents = [("a", 1, 1), ("b", 2, 3), ("c", 3, 3), ("d", 4, 2)]
+                .map(|(id, n, rank)| rawdoc! { "_id": id, "n": n, "rank": rank });
+            c.insert_many(&documents).unwrap();
+            if indexed {
+                c.create_index(Index::on(doc! { "rank": -1, "n": 1 })).unwrap();
+            }
+            let take = |sort| {
+                c.update_one(doc! { "done": { "$exists": false } }, doc! { "$set": { "done": true } }).sort(sort).run()
+            };
+            assert_eq!(take(doc! { "rank": -1 }).unwrap().modified, 1);
+            assert_eq!(take(doc! { "rank": -1, "n": -1 }).unwrap().modified, 1);
+            assert_eq!(take(doc! { "rank": 1 }).unwrap().modified, 1);
+            let left = c.find(doc! { "done": { "$exists": false } }).run().unwrap().map(Result::unwrap);
+            assert_eq!(left.map(|row| row.get_str("_id").unwrap().to_owned()).collect::<Vec<_>>(), ["d"]);
+            let replaced = c.replace_one(doc! {}, &rawdoc! { "last": true }).sort(doc! { "_id": -1 }).run().unwrap();
+            assert_eq!((replaced.matched, c.find_by_id("d").unwrap()), (1, Some(rawdoc! { "_id": "d", "last": true })));
+        }
+    });
+}
+
+#[test]
+fn each_document_that_current_date_stamps_has_a_timestamp_of_its_own() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.insert_many(&(0..600).map(|n| rawdoc! { "_id": n }).collect::<Vec<_>>()).unwrap();
+        let stamp = doc! { "$currentDate": { "at": { "$type": "timestamp" }, "on": true } };
+        assert_eq!(c.update_many(doc! {}, stamp.clone()).run().unwrap().modified, 600);
+        c.update_one(doc! { "_id": "new" }, stamp).upsert().run().unwrap();
+        assert_eq!(c.distinct("at", doc! {}).unwrap().len(), 601);
+        assert_eq!(c.distinct("on", doc! { "_id": { "$lt": 600 } }).unwrap().len(), 1, "one update has one date");
+        let recent = DateTime::from_millis(DateTime::now().timestamp_millis() - 60_000);
+        assert_eq!(c.count(doc! { "on": { "$gt": recent } }).unwrap(), 601);
+    });
+}
+
+#[test]
+fn an_empty_timestamp_is_stamped_where_a_document_is_inserted_or_replaced_whole() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        let empty = Timestamp { time: 0, increment: 0 };
+        let stamped = || {
+            let document = c.find_one(doc! {}).unwrap().unwrap();
+            document.get_timestamp("t").unwrap().time > 0
+        };
+        c.replace_one(doc! { "_id": 1 }, &rawdoc! { "t": empty }).upsert().run().unwrap();
+        assert!(stamped());
+        c.upsert_many(&[rawdoc! { "_id": 1, "t": empty }]).unwrap();
+        assert!(stamped());
+        c.merge_many([doc! { "_id": 1, "t": empty }]).unwrap();
+        assert!(!stamped(), "a merge writes values as they are");
+        c.drop().unwrap();
+        c.merge_many([doc! { "_id": 1, "t": empty }]).unwrap();
+        assert!(stamped(), "it was inserted");
+    });
+}

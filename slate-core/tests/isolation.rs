@@ -1,0 +1,348 @@
+//! What transactions may not do to each other, on every store.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::{
+    sync::{
+        Barrier,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use bson::{RawDocumentBuf, doc, rawdoc};
+use common::{TestDatabase, on_every_store};
+use slate_core::{
+    CancelToken, Collection, Database, Durability, Error, ErrorKind, Index, Isolation, Result, Transaction,
+    TransactionOptions,
+};
+
+type Documents = Collection<RawDocumentBuf>;
+
+fn serializable() -> TransactionOptions {
+    TransactionOptions::new().isolation(Isolation::Serializable)
+}
+
+/// Whether two write transactions may be open at once.
+fn has_concurrent_writers(db: &Database) -> bool {
+    db.store() != "redb"
+}
+
+fn documents(tx: &Transaction) -> Documents {
+    tx.collection("c")
+}
+
+/// While a transaction that did `first` is open, another one does `second` and commits; what becomes of the first. Where
+/// writers take turns, nothing can come between, and the second is done when the first has committed.
+fn overtaken(
+    test: &TestDatabase,
+    options: &TransactionOptions,
+    first: impl FnOnce(&Transaction) -> Result<()>,
+    second: impl FnOnce(&Documents) -> Result<()>,
+) -> Result<()> {
+    let c = test.collection("c");
+    let tx = test.db.begin_with(options).unwrap();
+    first(&tx).unwrap();
+    if has_concurrent_writers(&test.db) {
+        second(&c).unwrap();
+        tx.commit()
+    } else {
+        tx.commit().unwrap();
+        second(&c)
+    }
+}
+
+/// As it must be on a store with concurrent writers; where they take turns, nothing conflicts.
+fn must_conflict(test: &TestDatabase, outcome: Result<()>) {
+    match outcome {
+        Err(error) => assert!(error.is_retryable() && error.code() == 112, "{error}"),
+        Ok(()) => assert!(!has_concurrent_writers(&test.db), "a conflict was missed"),
+    }
+}
+
+fn on_call(db: &Database) -> u64 {
+    db.collection::<RawDocumentBuf>("c").count(doc! { "on": true }).unwrap()
+}
+
+/// Two doctors, of whom one must stay on call; each leaves if the other stays.
+fn skew(test: &TestDatabase, options: &TransactionOptions, stays: impl Fn(&Documents, &str) -> bool + Sync) -> u64 {
+    let c = test.collection("c");
+    c.upsert_many(&[rawdoc! { "_id": "a", "on": true }, rawdoc! { "_id": "b", "on": true }]).unwrap();
+    let (barrier, tries) = (Barrier::new(2), AtomicU32::new(0));
+    let leave = |me: &str, other: &str| {
+        let left = test.db.transact_with(options, |tx| {
+            let stays = stays(&documents(tx), other);
+            // Both have read before either writes, where that can be.
+            if tries.fetch_add(1, Ordering::Relaxed) < 2 && has_concurrent_writers(&test.db) {
+                barrier.wait();
+            }
+            if stays {
+                documents(tx).update_one(doc! { "_id": me }, doc! { "$set": { "on": false } }).run()?;
+            }
+            Ok(())
+        });
+        left.unwrap();
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| leave("a", "b"));
+        scope.spawn(|| leave("b", "a"));
+    });
+    on_call(&test.db)
+}
+
+#[test]
+fn write_skew_by_key_is_prevented_where_asked_for() {
+    let stays = |c: &Documents, other: &str| c.find_by_id(other).unwrap().unwrap().get_bool("on").unwrap();
+    on_every_store(|test| {
+        assert_eq!(skew(&test, &serializable(), stays), 1);
+        let plain = skew(&test, &TransactionOptions::new(), stays);
+        assert_eq!(plain, if has_concurrent_writers(&test.db) { 0 } else { 1 }, "snapshot isolation allows it");
+    });
+}
+
+#[test]
+fn write_skew_by_a_count_is_prevented() {
+    on_every_store(|test| {
+        assert_eq!(skew(&test, &serializable(), |c, _| c.count(doc! { "on": true }).unwrap() > 1), 1);
+        assert_eq!(skew(&test, &serializable(), |c, _| c.find(doc! { "on": true }).run().unwrap().count() > 1), 1);
+        let by_filter = |c: &Documents, other: &str| c.find_one(doc! { "_id": other, "on": true }).unwrap().is_some();
+        assert_eq!(skew(&test, &serializable(), by_filter), 1);
+    });
+}
+
+#[test]
+fn a_phantom_conflicts() {
+    let reads: [fn(&Documents) -> Result<()>; 6] = [
+        |c| c.find(doc! { "a": { "$gt": 5 } }).run().map(|rows| assert_eq!(rows.count(), 0)),
+        |c| c.count(doc! { "a": 9 }).map(drop),
+        |c| c.distinct("a", doc! {}).map(drop),
+        |c| c.find_by_id(9).map(|found| assert!(found.is_none())),
+        |c| c.find_one(doc! { "_id": 9 }).map(drop),
+        |c| c.update_many(doc! { "a": { "$gt": 5 } }, doc! { "$set": { "b": 1 } }).run().map(drop),
+    ];
+    for indexed in [false, true] {
+        for read in reads {
+            on_every_store(|test| {
+                let c = test.collection("c");
+                c.insert_one(&rawdoc! { "_id": 1, "a": 1 }).unwrap();
+                if indexed {
+                    c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+                }
+                let first = |tx: &Transaction| {
+                    read(&documents(tx))?;
+                    tx.collection("log").insert_one(&rawdoc! { "none": "above 5" }).map(drop)
+                };
+                let outcome =
+                    overtaken(&test, &serializable(), first, |c| c.insert_one(&rawdoc! { "_id": 9, "a": 9 }).map(drop));
+                must_conflict(&test, outcome);
+                let log = test.collection("log").count(doc! {}).unwrap();
+                assert_eq!(log, u64::from(!has_concurrent_writers(&test.db)), "of the loser there is nothing");
+            });
+        }
+    }
+}
+
+/// Why a write was refused, or changed nothing, is something that the transaction has read.
+#[test]
+fn what_a_refused_write_saw_is_guarded() {
+    let refused: [fn(&Documents); 5] = [
+        |c| drop(c.insert_one(&rawdoc! { "_id": 1 }).unwrap_err()),
+        |c| drop(c.insert_one(&rawdoc! { "_id": 2, "a": 1 }).unwrap_err()),
+        |c| drop(c.upsert_many(&[rawdoc! { "_id": 2, "a": 1 }]).unwrap_err()),
+        |c| assert_eq!(c.merge_many([doc! { "_id": 1, "a": 1 }]).unwrap().modified, 0),
+        |c| assert_eq!(c.delete_many(doc! { "a": 7 }).run().unwrap(), 0),
+    ];
+    for write in refused {
+        on_every_store(|test| {
+            let c = test.collection("c");
+            c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
+            c.insert_one(&rawdoc! { "_id": 1, "a": 1 }).unwrap();
+            let first = |tx: &Transaction| {
+                write(&documents(tx));
+                tx.collection("log").insert_one(&rawdoc! {}).map(drop)
+            };
+            let change = doc! { "$set": { "a": 7 } };
+            let outcome = overtaken(&test, &serializable(), first, |c| c.update_one(doc! {}, change).run().map(drop));
+            must_conflict(&test, outcome);
+        });
+    }
+}
+
+#[test]
+fn that_a_collection_is_not_there_is_guarded_too() {
+    on_every_store(|test| {
+        let first = |tx: &Transaction| {
+            assert!(!documents(tx).exists()?);
+            assert_eq!(documents(tx).count(doc! {})?, 0);
+            tx.collection("log").insert_one(&rawdoc! {}).map(drop)
+        };
+        must_conflict(&test, overtaken(&test, &serializable(), first, Collection::create));
+    });
+}
+
+#[test]
+fn what_was_not_read_does_not_conflict() {
+    on_every_store(|test| {
+        test.collection("c").insert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }]).unwrap();
+        test.collection("other").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        let first = |tx: &Transaction| {
+            documents(tx).find_by_id(1)?;
+            tx.collection::<RawDocumentBuf>("other").count(doc! {})?;
+            tx.collection("log").insert_one(&rawdoc! {}).map(drop)
+        };
+        let second = |c: &Documents| c.update_one(doc! { "_id": 2 }, doc! { "$set": { "a": 1 } }).run().map(drop);
+        overtaken(&test, &serializable(), first, second).unwrap();
+        let reads_only = |tx: &Transaction| documents(tx).count(doc! {}).map(drop);
+        let second = |c: &Documents| c.insert_one(&rawdoc! {}).map(drop);
+        overtaken(&test, &serializable(), reads_only, second).unwrap();
+    });
+}
+
+#[test]
+fn plain_writers_do_not_conflict_with_each_other_beside_a_serializable_one() {
+    on_every_store(|test| {
+        if !has_concurrent_writers(&test.db) {
+            return;
+        }
+        test.collection("c").insert_one(&rawdoc! { "_id": 0 }).unwrap();
+        let watching = test.db.begin_with(&serializable()).unwrap();
+        documents(&watching).count(doc! {}).unwrap();
+        let (first, second) = (test.db.begin().unwrap(), test.db.begin().unwrap());
+        documents(&first).insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        documents(&second).insert_one(&rawdoc! { "_id": 2 }).unwrap();
+        first.commit().unwrap();
+        second.commit().unwrap();
+        documents(&watching).insert_one(&rawdoc! { "_id": 3 }).unwrap();
+        assert!(watching.commit().unwrap_err().is_retryable());
+        assert_eq!(test.collection("c").count(doc! {}).unwrap(), 3);
+    });
+}
+
+/// Each transaction adds a document that says how many it saw: run one after the other, no two can say the same.
+#[test]
+fn many_serializable_transactions_are_as_if_one_came_after_the_other() {
+    on_every_store(|test| {
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..15 {
+                        let options = serializable().lock_timeout(Duration::from_secs(60));
+                        let added = test.db.transact_with(&options, |tx| {
+                            let seen = i64::try_from(documents(tx).count(doc! {})?).unwrap();
+                            documents(tx).insert_one(&rawdoc! { "seen": seen })
+                        });
+                        added.unwrap();
+                    }
+                });
+            }
+        });
+        let c = test.collection("c");
+        assert_eq!(c.distinct("seen", doc! {}).unwrap().len(), 60);
+    });
+}
+
+#[test]
+fn where_writers_take_turns_a_second_waits_and_then_fails_retryably() {
+    on_every_store(|test| {
+        if has_concurrent_writers(&test.db) {
+            return;
+        }
+        let first = test.db.begin().unwrap();
+        let wait = Duration::from_millis(30);
+        let begun = Instant::now();
+        let late = thread::scope(|scope| {
+            let options = TransactionOptions::new().lock_timeout(wait);
+            let db = &test.db;
+            scope.spawn(move || db.begin_with(&options).map(drop)).join().unwrap()
+        });
+        assert!(late.unwrap_err().is_retryable() && begun.elapsed() >= wait);
+        let second = thread::scope(|scope| {
+            let second = scope.spawn(|| test.collection("c").insert_one(&rawdoc! {}));
+            thread::sleep(Duration::from_millis(20));
+            first.commit().unwrap();
+            second.join().unwrap()
+        });
+        second.unwrap();
+    });
+}
+
+#[test]
+fn a_plain_write_inside_transact_fails_at_once_where_writers_take_turns() {
+    on_every_store(|test| {
+        let begun = Instant::now();
+        let outcome = test.db.transact(|tx| {
+            documents(tx).insert_one(&rawdoc! { "_id": 1 })?;
+            test.collection("c").insert_one(&rawdoc! { "_id": 2 })
+        });
+        if has_concurrent_writers(&test.db) {
+            return;
+        }
+        let error = outcome.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Reentrant);
+        assert!(!error.is_retryable() && begun.elapsed() < Duration::from_secs(1), "{error}");
+    });
+}
+
+#[test]
+fn a_transaction_past_its_deadline_is_not_committed() {
+    on_every_store(|test| {
+        let options = TransactionOptions::new().deadline(Duration::from_millis(20));
+        let mut tries = 0;
+        let late = test.db.transact_with(&options, |tx| {
+            tries += 1;
+            documents(tx).insert_one(&rawdoc! {})?;
+            thread::sleep(Duration::from_millis(30));
+            Ok(())
+        });
+        assert_eq!((late.unwrap_err().kind(), tries), (ErrorKind::Interrupted, 1));
+        let late = test.db.transact_with(&options, |tx| {
+            thread::sleep(Duration::from_millis(30));
+            documents(tx).count(doc! {})
+        });
+        assert_eq!(late.unwrap_err().code(), 50);
+        let token = CancelToken::new();
+        let cancelled = test.db.transact_with(&TransactionOptions::new().cancel(token.clone()), |tx| {
+            documents(tx).insert_one(&rawdoc! {})?;
+            token.cancel();
+            Ok(())
+        });
+        assert_eq!(cancelled.unwrap_err().code(), 11601);
+        assert_eq!(test.collection("c").count(doc! {}).unwrap(), 0);
+    });
+}
+
+#[test]
+fn a_transaction_is_tried_again_as_often_as_said() {
+    on_every_store(|test| {
+        if !has_concurrent_writers(&test.db) {
+            return;
+        }
+        let c = test.collection("c");
+        c.insert_one(&rawdoc! { "_id": 1, "n": 0 }).unwrap();
+        let increment = doc! { "$inc": { "n": 1 } };
+        let mut tries = 0;
+        let options = TransactionOptions::new().retries(3).backoff(Duration::ZERO, Duration::ZERO);
+        let outcome: Result<(), Error> = test.db.transact_with(&options, |tx| {
+            tries += 1;
+            documents(tx).update_one(doc! { "_id": 1 }, &increment).run()?;
+            c.update_one(doc! { "_id": 1 }, &increment).run()?;
+            Ok(())
+        });
+        assert_eq!((outcome.unwrap_err().kind(), tries), (ErrorKind::Conflict, 4));
+        assert_eq!(c.find_by_id(1).unwrap(), Some(rawdoc! { "_id": 1, "n": 4 }));
+    });
+}
+
+#[test]
+fn a_commit_may_have_a_durability_of_its_own() {
+    on_every_store(|test| {
+        for durability in [Durability::Sync, Durability::Deferred] {
+            let options = TransactionOptions::new().durability(durability);
+            test.db.transact_with(&options, |tx| documents(tx).insert_one(&rawdoc! {})).unwrap();
+        }
+        assert_eq!(test.collection("c").count(doc! {}).unwrap(), 2);
+    });
+}

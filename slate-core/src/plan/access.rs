@@ -145,12 +145,13 @@ fn ordered_by_id(sort: &Sort, direction: Direction) -> Ordered {
 
 /// An index gives an order only where its entries hold their values whole; with arrays on its paths, only where every
 /// entry is read: the first entry of a record is then its least, which is what a sort goes by. Where a path spells a
-/// position in an array, an index holds more keys of a record than a sort sees, and their least may not be the sort's.
+/// position in an array, an index holds more keys of a record than a sort sees, and a sparse index leaves out an element
+/// that lacks every field, which sorts as null: the least of its keys may then not be the sort's.
 fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direction: Direction) -> Ordered {
     let fields = index.pattern.fields();
-    // On a path that spells an array's position an index holds more than a sort goes by.
-    let spells_position = || fields.iter().any(|(path, _)| path.has_position());
-    if index.truncated || (index.is_multikey() && (bounds.used() > 0 || spells_position())) {
+    // On a path that spells an array's position an index holds more than a sort goes by, and a sparse one less.
+    let other_keys = || index.sparse || fields.iter().any(|(path, _)| path.has_position());
+    if index.truncated || (index.is_multikey() && (bounds.used() > 0 || other_keys())) {
         return Ordered { fields: 0, ties_by_id: false };
     }
     let (mut at, mut matched) = (0, 0);

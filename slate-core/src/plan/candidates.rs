@@ -5,9 +5,10 @@ use std::sync::Arc;
 use slate_query::{
     filter::{Exactness, Filter, Node, Term},
     interval::{Interval, IntervalSet, Place},
+    key,
     path::Path,
     pattern::Direction,
-    raw::Doc,
+    raw::{Doc, Value},
 };
 
 use super::{
@@ -124,7 +125,18 @@ fn by_index(index: &Arc<IndexInfo>, terms: &Terms) -> Vec<Access> {
         found.truncate(1);
         found.extend(growing.iter().cloned());
     }
+    found.retain(|(bounds, _)| is_held(index, bounds));
     found.into_iter().map(|(bounds, proven)| bounded(index, bounds, proven, terms)).collect()
+}
+
+/// Whether the index holds the entries that these bounds are about. Of a record's entries a sparse index leaves out those
+/// in which every field is missing, and where arrays give a record several, one of those may be what satisfies a
+/// condition that null satisfies.
+fn is_held(index: &IndexInfo, bounds: &IndexBounds) -> bool {
+    let mut null = Vec::new();
+    key::encode(Value::NULL, &mut null);
+    let mut used = bounds.fields.iter().take(bounds.used()).peekable();
+    !index.sparse || !index.is_multikey() || used.peek().is_none() || used.any(|set| !set.contains(&null))
 }
 
 /// Bounds on leading fields, and what they prove: (field, conjunct).

@@ -12,7 +12,7 @@ use std::{cell::Cell, collections::HashMap, fmt};
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use common::{
     Refusal, Store, TestDatabase, brief, multiset,
-    random::{self, RandomIndex, RandomQuery},
+    random::{self, RandomIndex, RandomQuery, Width},
     raw, refusal, rows, runner,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
@@ -43,7 +43,8 @@ impl fmt::Debug for Case {
 
 fn case() -> impl Strategy<Value = Case> {
     random::pool().prop_flat_map(|pool| {
-        let aim = (any::<prop::sample::Index>(), 0..8_u8, 0..6_u8, vec(pool.condition(), 3));
+        let filters = if pool.width() == Width::Narrow { 5..8_u8 } else { 0..8_u8 };
+        let aim = (any::<prop::sample::Index>(), filters, 0..6_u8, vec(pool.condition(), 3));
         let queries = vec((pool.query(), aim), 1..6);
         (pool.documents(20), pool.indexes(3), 0..3_usize, queries).prop_map(|(documents, indexes, deleted, queries)| {
             let aimed = |(query, (which, filter, sort, conditions)): (_, (prop::sample::Index, _, _, _))| {

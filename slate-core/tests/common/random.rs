@@ -100,6 +100,16 @@ fn scalar() -> BoxedStrategy<Bson> {
 pub struct Pool {
     values: Vec<Bson>,
     paths: Vec<String>,
+    width: Width,
+}
+
+/// How much of everything there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// All operators, kinds of indexes and shapes.
+    Wide,
+    /// Small numbers, bounds on plain indexes: much matches, and much almost does.
+    Narrow,
 }
 
 /// Paths that have to do with each other.
@@ -121,15 +131,24 @@ const RELATED: [&[&str]; 13] = [
 
 pub fn pool() -> BoxedStrategy<Pool> {
     let values = prop_oneof![
-        2 => (vec(scalar(), 0..3)).prop_map(|mut values| { values.extend((0..3).map(Bson::Int32)); values }),
-        1 => Just((0..4).map(Bson::Int32).collect()),
+        2 => (vec(scalar(), 0..3)).prop_map(|mut values| {
+            values.extend((0..3).map(Bson::Int32));
+            values
+        }),
+        3 => Just((0..3).map(Bson::Int32).collect()),
         1 => vec(scalar(), 2..6),
         1 => vec(select(numbers()), 3..6),
         1 => vec(select(texts()), 3..6),
         1 => vec(prop_oneof![3 => select(long_texts()), 1 => scalar()], 3..6),
     ];
-    (values, select(&RELATED[..]))
-        .prop_map(|(values, paths)| Pool { values, paths: paths.iter().map(|&path| path.to_owned()).collect() })
+    let wide = (values, select(&RELATED[..])).prop_map(|(values, paths)| (values, paths, Width::Wide));
+    let small = (0..3).map(Bson::Int32).collect::<Vec<_>>();
+    let narrow = select(&RELATED[..]).prop_map(move |paths| (small.clone(), paths, Width::Narrow));
+    prop_oneof![3 => wide, 2 => narrow]
+        .prop_map(|(values, paths, width)| {
+            let paths = paths.iter().map(|&path| path.to_owned()).collect();
+            Pool { values, paths, width }
+        })
         .boxed()
 }
 
@@ -158,27 +177,56 @@ impl Pool {
             .boxed()
     }
 
-    /// Arrays of documents of one shape, which multikey paths are about.
-    fn elements(&self) -> BoxedStrategy<Bson> {
-        let value = prop_oneof![6 => self.value(), 1 => self.nested()];
-        let element = vec((select(&NAMES[..2]), value), 0..3).prop_map(|fields| Bson::Document(document_of(fields)));
-        vec(prop_oneof![6 => element, 1 => self.value()], 0..4).prop_map(Bson::Array).boxed()
+    /// Documents of one shape, which paths through arrays are about.
+    fn element(&self) -> BoxedStrategy<Bson> {
+        if self.width == Width::Narrow {
+            let fields = vec((select(&NAMES[..2]), self.value()), 1..4);
+            return fields.prop_map(|fields| Bson::Document(document_of(fields))).boxed();
+        }
+        let value =
+            prop_oneof![8 => self.value(), 1 => vec(self.value(), 0..3).prop_map(Bson::Array), 1 => self.nested()];
+        vec((select(&NAMES[..2]), value), 0..4).prop_map(|fields| Bson::Document(document_of(fields))).boxed()
+    }
+
+    /// A value of a field that a path begins with; where that path goes on, there is mostly something to go on to.
+    fn field(&self, name: &str) -> BoxedStrategy<Bson> {
+        let goes_on = self.paths.iter().any(|path| path.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')));
+        let elements = vec(prop_oneof![8 => self.element(), 1 => self.value()], 0..4).prop_map(Bson::Array);
+        let array = vec(self.value(), 0..4).prop_map(Bson::Array);
+        if self.width == Width::Narrow {
+            return if goes_on {
+                prop_oneof![3 => elements, 1 => self.element()].boxed()
+            } else {
+                prop_oneof![2 => self.value(), 1 => array].boxed()
+            };
+        }
+        let (flat, deep) = if goes_on { (1, 6) } else { (5, 1) };
+        prop_oneof![
+            2 * flat => self.value(),
+            flat => array,
+            deep => elements,
+            deep => self.element(),
+            1 => self.nested(),
+            1 => scalar(),
+        ]
+        .boxed()
     }
 
     /// A document without `_id`.
     pub fn body(&self) -> BoxedStrategy<Document> {
-        let inner =
-            vec((select(&NAMES[..]), self.value()), 0..3).prop_map(|fields| Bson::Document(document_of(fields)));
-        let dotted = self.paths.iter().filter(|path| path.contains('.')).count();
-        let value = prop_oneof![
-            5 => self.value(),
-            if dotted > 1 { 15 } else { 3 } => self.elements(),
-            2 => vec(self.value(), 0..4).prop_map(Bson::Array),
-            2 => inner,
-            2 => self.nested(),
-            1 => scalar(),
-        ];
-        vec((prop_oneof![4 => Just("a"), 3 => Just("b"), 1 => Just("c")], value), 0..4).prop_map(document_of).boxed()
+        let fields = ["a", "b", "c"].map(|name| {
+            let wanted = self.paths.iter().any(|path| path.split('.').next() == Some(name));
+            option::weighted(if wanted { 0.85 } else { 0.2 }, self.field(name)).prop_map(move |value| (name, value))
+        });
+        let [a, b, c] = fields;
+        let present = |fields: Vec<(&'static str, Option<Bson>)>| {
+            document_of(fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
+        };
+        prop_oneof![
+            3 => (a.clone(), b.clone(), c.clone()).prop_map(move |(a, b, c)| present(vec![a, b, c])),
+            1 => (a, b, c).prop_map(move |(a, b, c)| present(vec![c, b, a])),
+        ]
+        .boxed()
     }
 }
 
@@ -234,6 +282,9 @@ impl Pool {
     }
 
     pub fn path(&self) -> BoxedStrategy<String> {
+        if self.width == Width::Narrow {
+            return select(self.paths.clone()).boxed();
+        }
         prop_oneof![8 => select(self.paths.clone()), 1 => select(&ANY_PATH[..]).prop_map(str::to_owned)].boxed()
     }
 
@@ -395,7 +446,21 @@ impl Pool {
         prop_oneof![3 => include, 2 => fields, 1 => positional, 1 => sliced].boxed()
     }
 
+    pub fn width(&self) -> Width {
+        self.width
+    }
+
     pub fn index(&self) -> BoxedStrategy<RandomIndex> {
+        if self.width == Width::Narrow {
+            let plain = (self.directed(3), any::<bool>()).prop_map(|(keys, before_documents)| RandomIndex {
+                keys,
+                unique: false,
+                sparse: false,
+                partial: None,
+                before_documents,
+            });
+            return plain.boxed();
+        }
         let unique = prop::bool::weighted(0.1);
         let sparse = prop::bool::weighted(0.15);
         let partial = option::weighted(0.2, self.filter_on(self.path(), 1));

@@ -286,6 +286,30 @@ fn sparse_and_partial_indexes_serve_only_what_implies_their_condition() {
 }
 
 #[test]
+fn a_sparse_index_leaves_out_elements_and_with_them_neither_records_nor_order() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        records.create_index(Index::on(doc! { "a.x": 1 }).sparse()).unwrap();
+        records.create_index(Index::on(doc! { "a.x": 1, "a.y": 1 }).sparse()).unwrap();
+        insert(
+            &records,
+            [
+                doc! { "_id": 0, "a": { "x": 1, "y": 1 } },
+                // The first element has no entry: both fields are missing there.
+                doc! { "_id": 1, "a": [{}, { "x": 2, "y": 2 }] },
+                doc! { "_id": 2, "a": [{ "x": 3 }, { "y": 3 }] },
+            ],
+        );
+        finds(&records.find(doc! { "$and": [{ "a.x": null }, { "a.x": { "$exists": true } }] }), [1, 2]);
+        finds(&records.find(doc! { "a.x": null, "a.y": { "$exists": true } }), [1, 2]);
+        finds(&records.find(doc! { "a.x": { "$in": [null, 1] }, "a.y": { "$gte": 0 } }), [0, 1, 2]);
+        // The element that lacks the field is the least.
+        finds_in_order(&records.find(doc! { "a.x": { "$gt": 0 } }).sort(doc! { "a.x": 1, "_id": 1 }), [1, 2, 0]);
+        finds_in_order(&records.find(doc! { "a.x": { "$gt": 0 } }).sort(doc! { "a.x": -1 }), [2, 1, 0]);
+    });
+}
+
+#[test]
 fn a_partial_index_follows_its_condition() {
     on_every_store(|database| {
         let orders = database.collection("orders");

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use slate_query::Code;
 use slate_store::memory::MemoryStore;
 
@@ -17,7 +18,8 @@ pub(crate) struct OpenOptions {
 }
 
 /// What an open database may be used for, and whether it may be made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Read and write; the database is created where there is none.
     #[default]

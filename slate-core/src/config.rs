@@ -1,0 +1,149 @@
+use std::{path::PathBuf, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Access, Database, DatabaseBuilder, Durability, Result, quantity};
+
+/// Where a database is and how it is opened, as part of a service's own settings.
+///
+/// Of its keys only `url` must be given. A key that is not known is refused by name, and so is a value that is none.
+///
+/// | key | values | default | as |
+/// |---|---|---|---|
+/// | `url` | `"memory:"`, `"redb:PATH"`, … | | [`Database::open`] |
+/// | `access` | `"create_or_open"`, `"open"`, `"read_only"` | `"create_or_open"` | [`DatabaseBuilder::access`] |
+/// | `durability` | `"sync"`, `"deferred"` | `"sync"` | [`DatabaseBuilder::durability`] |
+/// | `cache` | a size | the store's own | [`DatabaseBuilder::cache`] |
+/// | `lock_timeout` | a time | `"5s"` | [`DatabaseBuilder::lock_timeout`] |
+/// | `memory_limit` | a size | `"64MiB"` | [`DatabaseBuilder::memory_limit`] |
+/// | `temp_directory` | a path | the operating system's | [`DatabaseBuilder::temp_directory`] |
+///
+/// A size is a number of bytes, or has a unit: `"256MiB"` (B, KiB, MiB, GiB, TiB; kB, MB, GB, TB). A time has a unit:
+/// `"5s"` (ns, us, ms, s, m, h).
+///
+/// ```
+/// use serde::Deserialize;
+/// use slate_core::{Config, Database};
+///
+/// #[derive(Deserialize)]
+/// struct Settings {
+///     listen: String,
+///     database: Config,
+/// }
+///
+/// let settings: Settings = toml::from_str(
+///     r#"
+///     listen = "127.0.0.1:8080"
+///
+///     [database]
+///     url = "memory:"
+///     durability = "deferred"
+///     cache = "256MiB"
+///     "#,
+/// )?;
+/// let db = Database::open_config(&settings.database)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Config {
+    /// Which store, and where.
+    pub url: String,
+    /// Whether the database may be created, or written to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<Access>,
+    /// When a commit counts as done.
+    #[serde(default, with = "durability", skip_serializing_if = "Option::is_none")]
+    pub durability: Option<Durability>,
+    /// The bytes of memory that a store on disk may keep pages in.
+    #[serde(default, with = "quantity::size", skip_serializing_if = "Option::is_none")]
+    pub cache: Option<usize>,
+    /// How long a writer waits for its turn, and how long a transaction that conflicts is tried again.
+    #[serde(default, with = "quantity::time", skip_serializing_if = "Option::is_none")]
+    pub lock_timeout: Option<Duration>,
+    /// The bytes of memory that one question may hold rows in.
+    #[serde(default, with = "quantity::size", skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<usize>,
+    /// Where temporary files are put.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temp_directory: Option<PathBuf>,
+}
+
+impl Config {
+    /// The database at this URL, everything else as it is if not said.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            access: None,
+            durability: None,
+            cache: None,
+            lock_timeout: None,
+            memory_limit: None,
+            temp_directory: None,
+        }
+    }
+}
+
+/// What the settings leave open can be said on the builder, and what they say can be overruled.
+impl From<&Config> for DatabaseBuilder {
+    fn from(config: &Config) -> Self {
+        // Named one by one: a key that is added and not used does not compile.
+        let Config { url, access, durability, cache, lock_timeout, memory_limit, temp_directory } = config;
+        let mut builder = Database::builder(url);
+        if let Some(access) = access {
+            builder = builder.access(*access);
+        }
+        if let Some(durability) = durability {
+            builder = builder.durability(*durability);
+        }
+        if let Some(cache) = cache {
+            builder = builder.cache(*cache);
+        }
+        if let Some(lock_timeout) = lock_timeout {
+            builder = builder.lock_timeout(*lock_timeout);
+        }
+        if let Some(memory_limit) = memory_limit {
+            builder = builder.memory_limit(*memory_limit);
+        }
+        if let Some(temp_directory) = temp_directory {
+            builder = builder.temp_directory(temp_directory);
+        }
+        builder
+    }
+}
+
+impl Database {
+    /// Opens a database as a service's settings say. To add to them in code: `DatabaseBuilder::from(&config)`.
+    ///
+    /// # Errors
+    /// As [`DatabaseBuilder::open`].
+    pub fn open_config(config: &Config) -> Result<Self> {
+        DatabaseBuilder::from(config).open()
+    }
+}
+
+/// The store's own type knows nothing of serde.
+mod durability {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::Durability;
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(remote = "Durability", rename_all = "snake_case")]
+    enum Name {
+        Sync,
+        Deferred,
+    }
+
+    #[derive(Serialize, Deserialize)]
+    struct Named(#[serde(with = "Name")] Durability);
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Durability>, D::Error> {
+        Named::deserialize(deserializer).map(|Named(durability)| Some(durability))
+    }
+
+    pub(super) fn serialize<S: Serializer>(durability: &Option<Durability>, serializer: S) -> Result<S::Ok, S::Error> {
+        durability.map(Named).serialize(serializer)
+    }
+}

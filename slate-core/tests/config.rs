@@ -1,0 +1,112 @@
+//! Settings: what they accept, what they refuse, and in which words.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{path::PathBuf, time::Duration};
+
+use bson::{doc, rawdoc};
+use slate_core::{Access, Config, Database, DatabaseBuilder, Durability, ErrorKind};
+
+fn parse(settings: &str) -> Result<Config, String> {
+    toml::from_str(settings).map_err(|error| error.to_string())
+}
+
+#[track_caller]
+fn refused(settings: &str, words: &[&str]) {
+    let told = parse(settings).unwrap_err();
+    for word in words {
+        assert!(told.contains(word), "{told}\ndoes not name {word}");
+    }
+}
+
+#[test]
+fn every_key_is_read() {
+    let config = parse(
+        r#"
+        url = "redb:./shop.slate"
+        access = "read_only"
+        durability = "deferred"
+        cache = "256MiB"
+        lock_timeout = "250ms"
+        memory_limit = 1048576
+        temp_directory = "/var/tmp"
+        "#,
+    );
+    let mut expected = Config::new("redb:./shop.slate");
+    expected.access = Some(Access::ReadOnly);
+    expected.durability = Some(Durability::Deferred);
+    expected.cache = Some(256 << 20);
+    expected.lock_timeout = Some(Duration::from_millis(250));
+    expected.memory_limit = Some(1 << 20);
+    expected.temp_directory = Some(PathBuf::from("/var/tmp"));
+    assert_eq!(config, Ok(expected));
+    assert_eq!(parse("url = 'memory:'"), Ok(Config::new("memory:")));
+}
+
+#[test]
+fn settings_are_written_as_they_are_read() {
+    let settings =
+        "url = \"redb:x\"\naccess = \"open\"\ndurability = \"sync\"\ncache = \"1536KiB\"\nlock_timeout = \"2m\"\n";
+    assert_eq!(toml::to_string(&parse(settings).unwrap()).unwrap(), settings);
+    for (written, again) in [("1000", "1kB"), ("'1 MiB'", "1MiB"), ("0", "0B"), ("1025", "1025B")] {
+        let config = parse(&format!("url = ''\ncache = {written}")).unwrap();
+        assert_eq!(toml::to_string(&config).unwrap(), format!("url = \"\"\ncache = \"{again}\"\n"));
+        assert_eq!(parse(&toml::to_string(&config).unwrap()), Ok(config));
+    }
+}
+
+#[test]
+fn an_unknown_key_is_refused_by_name_with_those_there_are() {
+    refused("url = 'memory:'\ncahce = '1GiB'", &["unknown field `cahce`", "`cache`", "`lock_timeout`", "line 2"]);
+    refused("durability = 'sync'", &["missing field `url`"]);
+}
+
+#[test]
+fn a_value_that_is_none_is_refused_with_what_would_be_one() {
+    refused("url = 'memory:'\ncache = 'big'", &["line 2", "\"big\"", "256MiB"]);
+    for size in
+        ["'256mib'", "'MiB'", "''", "'-1'", "-1", "1.5", "true", "'1.5GiB'", "'99999999999999999999'", "'99999999TiB'"]
+    {
+        refused(&format!("url = 'memory:'\nmemory_limit = {size}"), &["line 2"]);
+    }
+    for time in ["5", "'5'", "'s'", "'5 years'", "'-5s'", "'9999999999h'"] {
+        refused(&format!("url = 'memory:'\nlock_timeout = {time}"), &["line 2"]);
+    }
+    refused("url = 'memory:'\ndurability = 'none'", &["unknown variant `none`", "`sync`", "`deferred`"]);
+    refused("url = 'memory:'\naccess = 'write'", &["unknown variant `write`", "`create_or_open`", "`read_only`"]);
+}
+
+#[test]
+fn a_database_is_opened_as_the_settings_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("redb:{}", folder.path().join("db.slate").display());
+    let mut config = Config::new(&url);
+    config.access = Some(Access::Open);
+    assert_eq!(Database::open_config(&config).unwrap_err().kind(), ErrorKind::NotFound);
+
+    let db = DatabaseBuilder::from(&config).access(Access::CreateOrOpen).open().unwrap();
+    db.collection("users").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+    drop(db);
+
+    config.access = Some(Access::ReadOnly);
+    let db = Database::open_config(&config).unwrap();
+    assert_eq!(db.collection::<bson::Document>("users").count(doc! {}).unwrap(), 1);
+    let refused = db.collection("users").insert_one(&rawdoc! { "_id": 2 }).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ReadOnly);
+
+    assert_eq!(Database::open_config(&Config::new("nosuch:")).unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn the_lock_timeout_of_the_settings_is_how_long_a_writer_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = Config::new(format!("redb:{}", folder.path().join("db.slate").display()));
+    config.lock_timeout = Some(Duration::from_millis(20));
+    let db = Database::open_config(&config).unwrap();
+    let open = db.begin().unwrap();
+    let refused = std::thread::scope(|scope| {
+        scope.spawn(|| db.collection("users").insert_one(&rawdoc! { "_id": 1 }).unwrap_err()).join().unwrap()
+    });
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    drop(open);
+}

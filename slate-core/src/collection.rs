@@ -5,8 +5,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use slate_query::raw::OwnedValue;
 
 use crate::{
-    BulkWrite, CreateIndex, Delete, Error, Find, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription,
-    InsertMany, IntoDocument, PutManyResult, Result, Update, WriteOperation,
+    BulkWrite, CollectionStats, CreateIndex, Delete, Error, Existing, Find, FindOneAndDelete, FindOneAndUpdate, Index,
+    IndexDescription, InsertMany, IntoDocument, PutManyResult, Result, Update, Verify, WriteOperation,
     database::As,
     document::{from_raw, to_raw},
     entry::record_key,
@@ -74,15 +74,38 @@ impl<T> ReadCollection<T> {
         self.find(filter).distinct(path)
     }
 
-    /// The collection's indexes, in the order they were declared; the one on `_id` is always there and not listed.
+    /// The collection's indexes, in the order they were declared; the one on `_id` is always there and not listed. Those
+    /// that are being built come last.
     ///
     /// # Errors
     /// Where the storage fails.
     pub fn indexes(&self) -> Result<Vec<IndexDescription>> {
         let collection = self.scope.definition(&self.name)?;
-        Ok(collection.map_or_else(Vec::new, |collection| {
-            collection.indexes.iter().map(|index| IndexDescription::of(index)).collect()
-        }))
+        Ok(collection.map_or_else(Vec::new, |collection| IndexDescription::all(&collection)))
+    }
+
+    /// How much the collection holds: documents, index entries, their bytes. One that is not there holds nothing.
+    ///
+    /// Cost: none that grows with the collection in memory; elsewhere a walk over all records and entries.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn stats(&self) -> Result<CollectionStats> {
+        self.scope.stats(&self.name)
+    }
+
+    /// Looks through the collection for damage: whether every record is a valid document under the key of its `_id`, every
+    /// index holds every entry that the documents ask for, and no other.
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// # let users = db.collection::<bson::RawDocumentBuf>("users");
+    /// let report = users.verify().run()?;
+    /// assert!(report.is_sound(), "{:?}", report.faults);
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    pub fn verify(&self) -> Verify<'static> {
+        Verify::new(self.scope.clone(), vec![self.name.clone()])
     }
 
     /// Whether the collection is there: created, or written to.
@@ -238,6 +261,18 @@ impl<T> Collection<T> {
                 format!("a collection of the name {} exists already", self.name),
             ))
         })
+    }
+
+    /// Renames the collection, with its documents and indexes, at once: no commit lies between the two names. Gives back
+    /// the collection under its new name; other handles go on naming the old one. Cost: a few keys, whatever its size.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), code 26, where it is not there;
+    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists), code 48, where the other is and [`Existing::Keep`] was said; a name
+    /// that no collection can have (code 73), or that it has already (20).
+    pub fn rename(&self, to: &str, existing: Existing) -> Result<Self> {
+        self.scope.write(|writer| writer.rename_collection(&self.name, to, existing))?;
+        Ok(Self::new(self.scope.clone(), to))
     }
 
     /// Drops the collection with its documents and indexes; whether it was there.

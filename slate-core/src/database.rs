@@ -1,10 +1,18 @@
-use std::{fmt, marker::PhantomData, path::Path, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    marker::PhantomData,
+    path::Path,
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
 
 use bson::{RawDocument, RawDocumentBuf};
+use slate_query::Code;
 pub use slate_store::{Durability, Isolation, Size};
 
 use crate::{
-    BulkWrite, Collection, Result, Snapshot, Transaction, TransactionOptions, WriteOperation,
+    BulkWrite, Collection, CollectionDescription, Error, ErrorKind, Result, Snapshot, Transaction, TransactionOptions,
+    Verify, WriteOperation,
     catalog::Catalog,
     command,
     engine::{self, Access, Engine, OpenOptions, Writer},
@@ -22,7 +30,9 @@ pub struct Database {
 }
 
 struct Inner {
-    engine: Box<dyn Engine>,
+    /// None once it was closed.
+    engine: RwLock<Option<Arc<dyn Engine>>>,
+    store: &'static str,
     durability: Durability,
     lock_timeout: Duration,
 }
@@ -36,6 +46,7 @@ impl Database {
     /// | URL | store |
     /// |---|---|
     /// | `memory:` | in this process's memory, gone when the last handle is |
+    /// | `memory:PATH` | the same, beginning with the copy that [`Database::backup`] wrote there; the file is only read |
     /// | `redb:PATH` | one file, in pure Rust |
     ///
     /// # Errors
@@ -73,7 +84,7 @@ impl Database {
     /// # Errors
     /// Where the storage fails.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot::new(self.inner.engine.snapshot()?))
+        Ok(Snapshot::new(self.engine()?.snapshot()?))
     }
 
     /// Begins a transaction of snapshot isolation. Dropping it rolls it back. Prefer [`Database::transact`], which tries
@@ -96,7 +107,7 @@ impl Database {
     }
 
     fn begin_started(&self, started: &Started) -> Result<Transaction> {
-        let writer = self.inner.engine.begin(&started.begin_options())?;
+        let writer = self.engine()?.begin(&started.begin_options())?;
         Ok(Transaction::new(self.clone(), writer, started.durability.unwrap_or(self.inner.durability)))
     }
 
@@ -174,9 +185,17 @@ impl Database {
         Ok(self.catalog()?.collections().map(|collection| collection.name.to_string()).collect())
     }
 
+    /// The collections, in the order of their names, with their indexes.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn collections(&self) -> Result<Vec<CollectionDescription>> {
+        Ok(self.catalog()?.collections().map(|collection| CollectionDescription::of(collection)).collect())
+    }
+
     /// What there is, as of the last commit.
     pub(crate) fn catalog(&self) -> Result<Arc<Catalog>> {
-        Ok(Arc::clone(self.inner.engine.snapshot()?.catalog()))
+        Ok(Arc::clone(self.engine()?.snapshot()?.catalog()))
     }
 
     /// Runs one of MongoDB's commands and gives its reply, for tests, tools and protocols that speak commands. It is a
@@ -218,7 +237,79 @@ impl Database {
     /// # Errors
     /// Where the device fails.
     pub fn flush(&self) -> Result<()> {
-        self.inner.engine.flush()
+        self.engine()?.flush()
+    }
+
+    /// Writes a copy of the database, as of one commit, while others go on writing. It is on the device when this returns,
+    /// and opens by the same scheme: `redb:COPY`. A copy of a database in memory opens as `memory:COPY`, into memory again.
+    ///
+    /// Cost: a read and a write of the whole database.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let copy = folder.path().join("copy");
+    /// use bson::{RawDocumentBuf, rawdoc};
+    /// use slate_core::Database;
+    ///
+    /// let db = Database::open("memory:")?;
+    /// db.collection("users").insert_one(&rawdoc! { "_id": 1 })?;
+    /// db.backup(&copy)?;
+    /// let restored = Database::open(&format!("memory:{}", copy.display()))?;
+    /// assert!(restored.collection::<RawDocumentBuf>("users").find_by_id(1)?.is_some());
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) where something lies at `to`, which is left alone;
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) where its folder does not exist. A copy that failed half-way is
+    /// removed.
+    pub fn backup(&self, to: impl AsRef<Path>) -> Result<()> {
+        self.engine()?.backup(to.as_ref())
+    }
+
+    /// Gives back to the file system what deleted documents and dropped collections left behind, as far as the store can.
+    /// In memory there is nothing to do. On redb nothing else goes on meanwhile, and no snapshot, cursor or transaction
+    /// may be open.
+    ///
+    /// Cost: up to a read and a write of the whole database.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where something is open that it cannot be done beside; as a
+    /// write's.
+    pub fn compact(&self) -> Result<()> {
+        self.engine()?.compact(self.inner.lock_timeout)
+    }
+
+    /// Looks through every collection for damage, as [`ReadCollection::verify`](crate::ReadCollection::verify) does, as of
+    /// one commit.
+    ///
+    /// # Errors
+    /// Where the storage fails.
+    pub fn verify(&self) -> Result<Verify<'static>> {
+        let reader = self.engine()?.snapshot()?;
+        let names = reader.catalog().collections().map(|collection| collection.name.to_string()).collect();
+        Ok(Verify::new(Scope::Snapshot(reader), names))
+    }
+
+    /// Closes the database for all its handles: puts every commit on the device, and tells where that fails, which dropping
+    /// the last handle cannot. Every later call through any handle, of collections too, fails with
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed). Calls, transactions, snapshots and cursors that are open go on;
+    /// the store, and its lock on the files, is given up when the last of them ends. What transactions among them commit
+    /// [`Deferred`](Durability::Deferred) is not waited for. Closing it a second time does nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) where the device fails: the database is closed all
+    /// the same. [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant) where writers take turns and this thread has a
+    /// transaction open: the database then stays open.
+    pub fn close(self) -> Result<()> {
+        let Ok(engine) = self.engine() else { return Ok(()) };
+        let flushed = engine.flush();
+        if flushed.as_ref().is_err_and(|error| error.kind() == ErrorKind::Reentrant) {
+            return flushed;
+        }
+        drop(self.inner.engine.write().unwrap_or_else(PoisonError::into_inner).take());
+        // Once more: a commit may have come between. Where none did, it costs nothing.
+        flushed.and_then(|()| engine.flush())
     }
 
     /// How much room the database takes, in bytes, as far as the store can tell.
@@ -226,23 +317,26 @@ impl Database {
     /// # Errors
     /// Where the storage fails.
     pub fn size(&self) -> Result<Size> {
-        self.inner.engine.size()
+        self.engine()?.size()
     }
 
     /// The store's name: `"memory"`, `"redb"`.
     pub fn store(&self) -> &'static str {
-        self.inner.engine.name()
+        self.inner.store
     }
 
-    pub(crate) fn engine(&self) -> &dyn Engine {
-        &*self.inner.engine
+    pub(crate) fn engine(&self) -> Result<Arc<dyn Engine>> {
+        let engine = self.inner.engine.read().unwrap_or_else(PoisonError::into_inner);
+        engine.clone().ok_or_else(|| {
+            Error::new(ErrorKind::Closed, Code::ILLEGAL_OPERATION, "the database was closed through one of its handles")
+        })
     }
 
     /// Runs a write of one call in a transaction of its own, again where another came first.
     pub(crate) fn write<R>(&self, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         let started = TransactionOptions::default().start(self.inner.lock_timeout);
         retry::on_conflict(&started.retry, || {
-            let mut writer = self.inner.engine.begin(&started.begin_options())?;
+            let mut writer = self.engine()?.begin(&started.begin_options())?;
             let result = work(&mut *writer)?;
             self.finish(writer, self.inner.durability)?;
             Ok(result)
@@ -254,7 +348,7 @@ impl Database {
         let doomed = writer.commit(durability)?;
         if !doomed.is_empty() {
             // The commit stands. What cannot be dropped now is dropped when the database is opened next.
-            let _ = self.inner.engine.drop_keyspaces(&doomed, self.inner.lock_timeout);
+            let _ = self.engine().and_then(|engine| engine.drop_keyspaces(&doomed, self.inner.lock_timeout));
         }
         Ok(())
     }
@@ -331,7 +425,9 @@ impl DatabaseBuilder {
     pub fn open(self) -> Result<Database> {
         self.options.memory.check()?;
         let engine = engine::open(&self.url, &self.options)?;
-        let inner = Inner { engine, durability: self.durability, lock_timeout: self.lock_timeout };
+        let store = engine.name();
+        let engine = RwLock::new(Some(engine));
+        let inner = Inner { engine, store, durability: self.durability, lock_timeout: self.lock_timeout };
         Ok(Database { inner: Arc::new(inner) })
     }
 }

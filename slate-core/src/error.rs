@@ -61,6 +61,8 @@ pub enum ErrorKind {
     ReadOnly,
     /// A value of the caller's own type could not be turned into a document, or a document into it.
     Conversion,
+    /// The database was closed by [`Database::close`](crate::Database::close).
+    Closed,
     /// The storage failed in a way that has no meaning of its own here; the source tells more.
     Io,
 }

@@ -3,7 +3,12 @@ use std::{fmt, time::Duration};
 use bson::RawDocumentBuf;
 
 use crate::{
-    CancelToken, IntoDocument, Result, catalog::IndexInfo, interrupt::Interrupt, plan, request::Request, scope::Scope,
+    CancelToken, IntoDocument, Result,
+    catalog::{CollectionInfo, IndexInfo},
+    interrupt::Interrupt,
+    plan,
+    request::Request,
+    scope::Scope,
     write::IndexSpec,
 };
 
@@ -149,10 +154,29 @@ pub struct IndexDescription {
     pub only: Option<RawDocumentBuf>,
     /// Whether any of its fields has met an array.
     pub multikey: bool,
+    /// Whether questions are answered by it yet.
+    pub state: IndexState,
+}
+
+/// Whether an index can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexState {
+    /// It holds every entry it should.
+    Ready,
+    /// It is being built, or its building was broken off by a crash: writers keep its entries, no question is answered by
+    /// it. Creating the same index again finishes it.
+    Building,
 }
 
 impl IndexDescription {
-    pub(crate) fn of(index: &IndexInfo) -> Self {
+    /// Every index of a collection.
+    pub(crate) fn all(collection: &CollectionInfo) -> Vec<Self> {
+        let ready = collection.indexes.iter().map(|index| Self::of(index, IndexState::Ready));
+        let building = collection.building.iter().map(|index| Self::of(index, IndexState::Building));
+        ready.chain(building).collect()
+    }
+
+    fn of(index: &IndexInfo, state: IndexState) -> Self {
         Self {
             name: index.name.to_string(),
             keys: index.keys.clone(),
@@ -160,6 +184,7 @@ impl IndexDescription {
             sparse: index.sparse,
             only: index.partial.as_ref().map(|partial| partial.document.clone()),
             multikey: index.is_multikey(),
+            state,
         }
     }
 }

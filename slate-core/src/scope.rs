@@ -3,11 +3,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use slate_query::Code;
 
 use crate::{
-    Database, Error, ErrorKind, Result,
+    CollectionStats, Database, Error, ErrorKind, Result,
     catalog::CollectionInfo,
     engine::{Explained, Reader, Writer},
     exec::Rows,
     interrupt::Interrupt,
+    maintenance::VerifyRun,
     plan::Query,
 };
 
@@ -54,7 +55,7 @@ fn ended() -> Error {
 impl Scope {
     pub(crate) fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
         match self {
-            Self::Database(database) => database.engine().snapshot()?.find(collection, query, interrupt),
+            Self::Database(database) => database.engine()?.snapshot()?.find(collection, query, interrupt),
             Self::Snapshot(reader) => reader.find(collection, query, interrupt),
             Self::Transaction(transaction) => transaction.with(|writer| writer.find(collection, query, interrupt)),
         }
@@ -62,7 +63,7 @@ impl Scope {
 
     pub(crate) fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self {
-            Self::Database(database) => database.engine().snapshot()?.get(collection, key, see),
+            Self::Database(database) => database.engine()?.snapshot()?.get(collection, key, see),
             Self::Snapshot(reader) => reader.get(collection, key, see),
             Self::Transaction(transaction) => transaction.with(|writer| writer.get(collection, key, see)),
         }
@@ -70,7 +71,7 @@ impl Scope {
 
     pub(crate) fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>> {
         match self {
-            Self::Database(database) => database.engine().snapshot()?.plan(collection, query),
+            Self::Database(database) => database.engine()?.snapshot()?.plan(collection, query),
             Self::Snapshot(reader) => reader.plan(collection, query),
             Self::Transaction(transaction) => transaction.with(|writer| writer.plan(collection, query)),
         }
@@ -78,16 +79,32 @@ impl Scope {
 
     pub(crate) fn len(&self, collection: &str) -> Result<u64> {
         match self {
-            Self::Database(database) => database.engine().snapshot()?.len(collection),
+            Self::Database(database) => database.engine()?.snapshot()?.len(collection),
             Self::Snapshot(reader) => reader.len(collection),
             Self::Transaction(transaction) => transaction.with(|writer| writer.len(collection)),
+        }
+    }
+
+    pub(crate) fn stats(&self, collection: &str) -> Result<CollectionStats> {
+        match self {
+            Self::Database(database) => database.engine()?.snapshot()?.stats(collection),
+            Self::Snapshot(reader) => reader.stats(collection),
+            Self::Transaction(transaction) => transaction.with(|writer| writer.stats(collection)),
+        }
+    }
+
+    pub(crate) fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
+        match self {
+            Self::Database(database) => database.engine()?.snapshot()?.verify(collection, run),
+            Self::Snapshot(reader) => reader.verify(collection, run),
+            Self::Transaction(transaction) => transaction.with(|writer| writer.verify(collection, run)),
         }
     }
 
     /// What the catalog says of a collection, seen as reads of this scope see it.
     pub(crate) fn definition(&self, collection: &str) -> Result<Option<Arc<CollectionInfo>>> {
         match self {
-            Self::Database(database) => Ok(database.engine().snapshot()?.catalog().collection(collection).cloned()),
+            Self::Database(database) => Ok(database.engine()?.snapshot()?.catalog().collection(collection).cloned()),
             Self::Snapshot(reader) => Ok(reader.catalog().collection(collection).cloned()),
             Self::Transaction(transaction) => transaction.with(|writer| {
                 writer.reads_definition(collection)?;

@@ -75,6 +75,21 @@ pub trait Store: Send + Sync + 'static {
     /// where the backend has no backup. A copy that failed half-way is removed.
     fn backup(&self, to: &Path) -> Result<()>;
 
+    /// Gives back to the file system what deleted data left behind, as far as the backend can. Where it has nothing to give
+    /// back, which is so unless it says otherwise, it does nothing.
+    ///
+    /// May cost a read and a write of the whole database. Where writers take turns, it waits for its own, at most `wait`,
+    /// and neither snapshots nor transactions begin until it is done.
+    ///
+    /// # Errors
+    ///
+    /// As [`begin`](Self::begin); [`Conflict`](crate::Error::Conflict) where it cannot be done beside snapshots that are
+    /// open.
+    fn compact(&self, wait: Duration) -> Result<()> {
+        let _ = wait;
+        Ok(())
+    }
+
     /// How much room the database takes, as far as the backend can tell without reading it all.
     ///
     /// # Errors

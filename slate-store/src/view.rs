@@ -40,6 +40,24 @@ pub trait View: Clone {
     fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
         count(&mut self.cursor(keyspace, bounds)?, cap)
     }
+
+    /// The bytes of all keys and values in a keyspace, without what the backend takes to hold them. Costs a walk over all
+    /// of it, unless the backend keeps count.
+    ///
+    /// # Errors
+    ///
+    /// As the backend's storage fails.
+    fn bytes(&self, keyspace: Keyspace) -> Result<u64> {
+        let mut cursor = self.cursor(keyspace, Bounds::ALL)?;
+        let mut bytes = 0_u64;
+        let mut more = cursor.seek(Edge::First)?;
+        while more {
+            let length = cursor.current().map_or(0, |(key, value)| key.len() + value.len());
+            bytes = bytes.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+            more = cursor.step_forward()?;
+        }
+        Ok(bytes)
+    }
 }
 
 /// Counts the entries of a cursor's range, up to `cap`.

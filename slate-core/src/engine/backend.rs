@@ -1,4 +1,4 @@
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use bson::RawDocumentBuf;
 use slate_store::{
@@ -7,10 +7,11 @@ use slate_store::{
 
 use super::{BeginOptions, Engine, Explained, Reader, Writer};
 use crate::{
-    Result,
+    CollectionStats, Existing, Result,
     catalog::{self, Catalog, CatalogCache, CollectionInfo, Drift},
     exec::{self, Resources, Rows, ViewProbe},
     interrupt::Interrupt,
+    maintenance::{self, VerifyRun},
     plan::{self, Plan, Query},
     spill::Memory,
     write::{
@@ -81,6 +82,14 @@ impl<S: Store> Engine for Backend<S> {
         Ok(self.store.flush()?)
     }
 
+    fn backup(&self, to: &Path) -> Result<()> {
+        Ok(self.store.backup(to)?)
+    }
+
+    fn compact(&self, wait: Duration) -> Result<()> {
+        Ok(self.store.compact(wait)?)
+    }
+
     fn size(&self) -> Result<Size> {
         Ok(self.store.size()?)
     }
@@ -114,6 +123,14 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
 
     fn len(&self, collection: &str) -> Result<u64> {
         len(&self.view, &self.catalog, collection)
+    }
+
+    fn stats(&self, collection: &str) -> Result<CollectionStats> {
+        maintenance::stats(&self.view, &resolve(&self.catalog, collection))
+    }
+
+    fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
+        maintenance::verify(&self.view, &resolve(&self.catalog, collection), run)
     }
 }
 
@@ -152,6 +169,18 @@ impl<T: Transaction> Writer for Session<T> {
         self.check_open()?;
         Session::reads(self, collection, Reads::All)?;
         len(&self.view(), Session::catalog(self), collection)
+    }
+
+    fn stats(&mut self, collection: &str) -> Result<CollectionStats> {
+        self.check_open()?;
+        Session::reads(self, collection, Reads::All)?;
+        maintenance::stats(&self.view(), &resolve(Session::catalog(self), collection))
+    }
+
+    fn verify(&mut self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
+        self.check_open()?;
+        Session::reads(self, collection, Reads::All)?;
+        maintenance::verify(&self.view(), &resolve(Session::catalog(self), collection), run)
     }
 
     fn insert(
@@ -193,6 +222,10 @@ impl<T: Transaction> Writer for Session<T> {
 
     fn create_collection(&mut self, collection: &str) -> Result<bool> {
         Ok(Session::create_collection(self, collection)? == Created::New)
+    }
+
+    fn rename_collection(&mut self, from: &str, to: &str, existing: Existing) -> Result<()> {
+        Session::rename_collection(self, from, to, existing)
     }
 
     fn drop_collection(&mut self, collection: &str) -> Result<bool> {

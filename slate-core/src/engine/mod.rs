@@ -4,7 +4,7 @@
 mod backend;
 mod open;
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use bson::RawDocumentBuf;
 use slate_store::{Durability, Isolation, Keyspace, Size};
@@ -13,10 +13,11 @@ pub use open::Access;
 pub(crate) use open::{OpenOptions, open};
 
 use crate::{
-    Result,
+    CollectionStats, Existing, Result,
     catalog::Catalog,
     exec::Rows,
     interrupt::Interrupt,
+    maintenance::VerifyRun,
     plan::{Plan, Query},
     write::{
         BuildProgress, BulkOperation, BulkOutcome, DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome,
@@ -32,6 +33,9 @@ pub(crate) trait Engine: Send + Sync {
     /// Drops keyspaces that the catalog no longer names.
     fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()>;
     fn flush(&self) -> Result<()>;
+    fn backup(&self, to: &Path) -> Result<()>;
+    /// `wait` is how long to wait for the turn to write, where writers take turns.
+    fn compact(&self, wait: Duration) -> Result<()>;
     fn size(&self) -> Result<Size>;
 }
 
@@ -55,6 +59,8 @@ pub(crate) trait Reader: Send + Sync {
     fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>>;
     /// How many records the collection holds.
     fn len(&self, collection: &str) -> Result<u64>;
+    fn stats(&self, collection: &str) -> Result<CollectionStats>;
+    fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()>;
 }
 
 /// A plan, and between how many it was chosen.
@@ -73,6 +79,8 @@ pub(crate) trait Writer: Send {
     fn get(&mut self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
     fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>>;
     fn len(&mut self, collection: &str) -> Result<u64>;
+    fn stats(&mut self, collection: &str) -> Result<CollectionStats>;
+    fn verify(&mut self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()>;
 
     fn insert(
         &mut self,
@@ -98,6 +106,7 @@ pub(crate) trait Writer: Send {
     ) -> Result<BulkOutcome>;
     /// Whether it was created.
     fn create_collection(&mut self, collection: &str) -> Result<bool>;
+    fn rename_collection(&mut self, from: &str, to: &str, existing: Existing) -> Result<()>;
     /// Whether it was there.
     fn drop_collection(&mut self, collection: &str) -> Result<bool>;
     /// The index's name, and whether it was created.

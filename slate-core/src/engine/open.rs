@@ -1,6 +1,6 @@
 //! The one place that knows backends by name.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use slate_query::Code;
@@ -30,11 +30,13 @@ pub enum Access {
     ReadOnly,
 }
 
-/// Opens a URL: `memory:` or `redb:PATH`.
-pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Box<dyn Engine>> {
+/// Opens a URL: `memory:`, `memory:PATH` of a copy, or `redb:PATH`.
+pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     match url.split_once(':') {
-        Some(("memory", "")) => Ok(Box::new(Backend::open(MemoryStore::default(), options.memory.clone())?)),
-        Some(("memory", _)) => Err(Error::invalid(Code::BAD_VALUE, "the URL of a database in memory is 'memory:'")),
+        Some(("memory", "")) => Ok(Arc::new(Backend::open(MemoryStore::default(), options.memory.clone())?)),
+        Some(("memory", copy)) => {
+            Ok(Arc::new(Backend::open(MemoryStore::restore(Path::new(copy))?, options.memory.clone())?))
+        }
         Some(("redb", "")) => Err(Error::invalid(Code::BAD_VALUE, format!("{url} names no path: redb:PATH"))),
         Some(("redb", path)) => redb(Path::new(path), options),
         Some((scheme, _)) => Err(Error::invalid(
@@ -49,7 +51,7 @@ pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Box<dyn Engine>> 
 }
 
 #[cfg(feature = "redb")]
-fn redb(path: &Path, options: &OpenOptions) -> Result<Box<dyn Engine>> {
+fn redb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     use slate_store::redb;
 
     let access = match options.access {
@@ -61,10 +63,10 @@ fn redb(path: &Path, options: &OpenOptions) -> Result<Box<dyn Engine>> {
     if let Some(cache_bytes) = options.cache_bytes {
         settings = settings.cache_bytes(cache_bytes);
     }
-    Ok(Box::new(Backend::open(redb::RedbStore::open(path, &settings)?, options.memory.clone())?))
+    Ok(Arc::new(Backend::open(redb::RedbStore::open(path, &settings)?, options.memory.clone())?))
 }
 
 #[cfg(not(feature = "redb"))]
-fn redb(_: &Path, _: &OpenOptions) -> Result<Box<dyn Engine>> {
+fn redb(_: &Path, _: &OpenOptions) -> Result<Arc<dyn Engine>> {
     Err(Error::unsupported_by_name("redb: (this build has no feature 'redb')"))
 }

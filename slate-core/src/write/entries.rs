@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Entries of one index: key to value.
-pub(super) type EntryMap = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(crate) type EntryMap = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Entries of one index that are only gathered, in one buffer: what insertions make by the thousand.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl Entries {
 /// Makes the entries of documents, and gathers what the indexes must be noted to hold: one traversal per index, with
 /// buffers that are used again.
 #[derive(Debug, Default)]
-pub(super) struct EntryMaker {
+pub(crate) struct EntryMaker {
     keys: Keys,
     buffer: EntryBuffer,
     order: FieldOrder,
@@ -132,7 +132,7 @@ impl EntryMaker {
     }
 
     /// The entries of a document in the index at that place.
-    pub(super) fn of_index(
+    pub(crate) fn of_index(
         &mut self,
         collection: &CollectionInfo,
         at: usize,
@@ -152,7 +152,7 @@ impl EntryMaker {
     }
 
     /// The news gathered so far.
-    pub(super) fn take_notes(&mut self) -> Vec<(usize, IndexInfo)> {
+    pub(crate) fn take_notes(&mut self) -> Vec<(usize, IndexInfo)> {
         std::mem::take(&mut self.notes).into_iter().collect()
     }
 }

@@ -15,6 +15,7 @@ mod update;
 pub(crate) use build::{BuildProgress, IndexSpec};
 pub(crate) use bulk::{BulkOperation, BulkOutcome};
 pub(crate) use delete::{DeleteOutcome, DeleteRequest};
+pub(crate) use entries::{EntryMaker, EntryMap};
 pub(crate) use gate::Gate;
 pub(crate) use insert::{InsertMode, InsertOutcome};
 pub(crate) use put::{PutKind, PutOutcome};

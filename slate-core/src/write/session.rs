@@ -3,11 +3,11 @@ use std::{
     sync::Arc,
 };
 
-use slate_query::filter::Filter;
+use slate_query::{Code, filter::Filter};
 use slate_store::{Durability, Isolation, Keyspace, Transaction};
 
 use crate::{
-    Error, Result,
+    Error, ErrorKind, Existing, Result,
     catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, Drift, IndexInfo, KeyStatistics},
     engine::BeginOptions,
     entry::record_key,
@@ -208,6 +208,29 @@ impl<T: Transaction> Session<T> {
         self.redefined(name)?;
         Arc::make_mut(&mut self.catalog).remove(name);
         Ok(true)
+    }
+
+    /// Renames a collection.
+    pub(crate) fn rename_collection(&mut self, from: &str, to: &str, existing: Existing) -> Result<()> {
+        self.check_open()?;
+        namespace::check(to)?;
+        let Some(collection) = self.catalog.collection(from).cloned() else {
+            let message = format!("there is no collection of the name {from}");
+            return Err(Error::new(ErrorKind::NotFound, Code::NAMESPACE_NOT_FOUND, message));
+        };
+        if from == to {
+            return Err(Error::invalid(Code::ILLEGAL_OPERATION, "a collection cannot be renamed to its own name"));
+        }
+        if self.catalog.collection(to).is_some() {
+            if existing == Existing::Keep {
+                let message = format!("a collection of the name {to} exists already");
+                return Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message));
+            }
+            self.drop_collection(to)?;
+        }
+        self.redefined(from)?;
+        Arc::make_mut(&mut self.catalog).remove(from);
+        self.define(CollectionInfo { name: to.into(), ..CollectionInfo::clone(&collection) })
     }
 
     pub(super) fn doom(&mut self, keyspace: Keyspace) -> Result<()> {

@@ -38,4 +38,8 @@ impl View for MemorySnapshot {
     fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
         super::cursor::estimate(self.root.tree(keyspace), bounds, cap)
     }
+
+    fn bytes(&self, keyspace: Keyspace) -> Result<u64> {
+        Ok(self.root.tree(keyspace).map_or(0, Tree::bytes))
+    }
 }

@@ -222,4 +222,8 @@ impl<'t> View for MemoryView<'t> {
     fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
         cursor::estimate(self.0.tree(keyspace), bounds, cap)
     }
+
+    fn bytes(&self, keyspace: Keyspace) -> Result<u64> {
+        Ok(self.0.tree(keyspace).map_or(0, Tree::bytes))
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{io, path::Path};
 
-use ::redb::{CommitError, DatabaseError, Error as RedbError};
+use ::redb::{CommitError, CompactionError, DatabaseError, Error as RedbError};
 
 use crate::{Context, Error, files};
 
@@ -47,6 +47,16 @@ pub(super) fn committing(error: CommitError) -> Error {
         other => Error::OutcomeUnknown(Box::new(
             Context::new("the device failed; open the database again to find out").because(other),
         )),
+    }
+}
+
+/// An error of compacting the file.
+pub(super) fn compacting(error: CompactionError) -> Error {
+    match error {
+        CompactionError::TransactionInProgress => Error::Conflict(Box::new(
+            Context::new("a snapshot is open, and the file can be compacted while there is none").because(error),
+        )),
+        other => storage(other),
     }
 }
 

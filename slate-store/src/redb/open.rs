@@ -2,6 +2,7 @@ use std::{
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
+    sync::{PoisonError, RwLock, RwLockReadGuard},
 };
 
 use ::redb::{Builder, Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, StorageBackend};
@@ -34,8 +35,17 @@ impl Handle {
 
 /// What is open, and where it lies; `None` where the caller brought the storage.
 pub(super) struct Opened {
-    pub(super) handle: Handle,
+    /// Shared by whoever begins a transaction; alone is who compacts the file.
+    pub(super) handle: RwLock<Handle>,
     pub(super) path: Option<PathBuf>,
+}
+
+impl Opened {
+    /// For beginning a transaction.
+    pub(super) fn handle(&self) -> RwLockReadGuard<'_, Handle> {
+        // A handle is never half-way changed: redb alone changes it.
+        self.handle.read().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
@@ -50,7 +60,7 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
         Access::CreateOrOpen | Access::OpenExisting => Handle::Writable(builder.open(path).map_err(opening)?),
     };
     format::check_mark(&handle.begin_read()?, Some(path))?;
-    Ok(Opened { handle, path: Some(path.to_owned()) })
+    Ok(Opened { handle: RwLock::new(handle), path: Some(path.to_owned()) })
 }
 
 pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Opened> {
@@ -73,7 +83,7 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
         format::check_mark(&read, None)?;
     }
     drop(read);
-    Ok(Opened { handle: Handle::Writable(database), path: None })
+    Ok(Opened { handle: RwLock::new(Handle::Writable(database)), path: None })
 }
 
 /// Refuses what is no database, before redb sees it.

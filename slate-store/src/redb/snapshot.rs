@@ -30,7 +30,7 @@ struct Inner {
 
 impl RedbSnapshot {
     pub(super) fn open(opened: &Arc<Opened>) -> Result<Self> {
-        let transaction = opened.handle.begin_read()?;
+        let transaction = opened.handle().begin_read()?;
         Ok(Self(Arc::new(Inner { transaction, tables: Mutex::default(), _opened: Arc::clone(opened) })))
     }
 

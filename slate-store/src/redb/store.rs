@@ -85,6 +85,11 @@ impl Store for RedbStore {
         backup::write(&self.snapshot()?, to)
     }
 
+    /// redb moves no page that an open snapshot may read.
+    fn compact(&self, wait: Duration) -> Result<()> {
+        self.writer.compact(wait)
+    }
+
     /// `data` would take reading every page, and storage of the caller's own does not tell its length.
     fn size(&self) -> Result<Size> {
         let on_disk = match &self.writer.opened.path {

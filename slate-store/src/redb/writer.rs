@@ -1,6 +1,9 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
-use ::redb::{Database, WriteTransaction};
+use ::redb::WriteTransaction;
 
 use super::{
     error,
@@ -23,24 +26,47 @@ impl Writer {
     }
 
     pub(super) fn begin(&self, wait: Duration) -> Result<(HeldTurn, WriteTransaction)> {
-        let database = self.database()?;
+        self.check_writable()?;
         let turn = Turn::take(&self.turn, wait)?;
-        let transaction = database.begin_write().map_err(error::storage)?;
+        let transaction = self.begin_in(&turn)?;
         Ok((turn, transaction))
     }
 
-    fn database(&self) -> Result<&Database> {
-        match &self.opened.handle {
-            Handle::Writable(database) => Ok(database),
-            Handle::ReadOnly(_) => {
-                let context = Context::new("it was opened so");
-                let context = match &self.opened.path {
-                    Some(path) => context.at(path),
-                    None => context,
-                };
-                Err(Error::ReadOnly(Box::new(context)))
-            }
+    /// Begins in a turn: redb itself would wait for ever.
+    fn begin_in(&self, _: &HeldTurn) -> Result<WriteTransaction> {
+        match &*self.opened.handle() {
+            Handle::Writable(database) => database.begin_write().map_err(error::storage),
+            Handle::ReadOnly(_) => Err(self.read_only()),
         }
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        match &*self.opened.handle() {
+            Handle::Writable(_) => Ok(()),
+            Handle::ReadOnly(_) => Err(self.read_only()),
+        }
+    }
+
+    fn read_only(&self) -> Error {
+        let context = Context::new("it was opened so");
+        Error::ReadOnly(Box::new(match &self.opened.path {
+            Some(path) => context.at(path),
+            None => context,
+        }))
+    }
+
+    /// Moves pages to the front of the file and cuts its end off.
+    pub(super) fn compact(&self, wait: Duration) -> Result<()> {
+        self.check_writable()?;
+        let turn = Turn::take(&self.turn, wait)?;
+        let mut handle = self.opened.handle.write().unwrap_or_else(PoisonError::into_inner);
+        match &mut *handle {
+            Handle::Writable(database) => database.compact().map_err(error::compacting)?,
+            Handle::ReadOnly(_) => return Err(self.read_only()),
+        };
+        // It commits what it does, and all that was committed before with it.
+        turn.committed_durably();
+        Ok(())
     }
 
     /// Commits and gives up the turn.
@@ -78,7 +104,7 @@ impl Writer {
     }
 
     pub(super) fn flush(&self) -> Result<()> {
-        if matches!(self.opened.handle, Handle::ReadOnly(_)) {
+        if self.check_writable().is_err() {
             return Ok(());
         }
         self.flush_in(&Turn::take(&self.turn, Duration::MAX)?)
@@ -89,7 +115,7 @@ impl Writer {
         if turn.is_all_durable() {
             return Ok(());
         }
-        let transaction = self.database()?.begin_write().map_err(error::storage)?;
+        let transaction = self.begin_in(turn)?;
         self.commit_to_device(turn, transaction)
     }
 }

@@ -1,0 +1,331 @@
+//! Collections as wholes: renamed, measured, verified, copied, compacted, closed.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::{path::Path, time::Duration};
+
+use bson::{RawDocumentBuf, doc, rawdoc};
+use common::{TestDatabase, on_every_store};
+use slate_core::{CancelToken, Database, Durability, ErrorKind, Existing, FaultKind, Index, IndexState};
+use slate_store::{Bounds, Cursor, Edge, Isolation, Keyspace, Snapshot, Store, Transaction, memory::MemoryStore};
+
+fn documents(count: i32) -> Vec<RawDocumentBuf> {
+    (0..count).map(|n| rawdoc! { "_id": n, "a": n % 7, "b": [n, -n - 1], "c": format!("c{n}") }).collect()
+}
+
+fn filled(test: &TestDatabase, count: i32) {
+    let c = test.collection("c");
+    c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+    c.create_index(Index::on(doc! { "b": -1 })).unwrap();
+    c.create_index(Index::on(doc! { "c": 1 }).unique()).unwrap();
+    c.insert_many(&documents(count)).unwrap();
+}
+
+#[test]
+fn a_renamed_collection_has_its_documents_and_indexes_under_the_new_name_alone() {
+    on_every_store(|test| {
+        filled(&test, 100);
+        let old = test.collection("c");
+        let before = old.indexes().unwrap();
+        let renamed = old.rename("d", Existing::Keep).unwrap();
+        assert_eq!((renamed.name(), renamed.count(doc! { "a": 3 }).unwrap()), ("d", 14));
+        assert_eq!(renamed.indexes().unwrap(), before);
+        assert!(!old.exists().unwrap());
+        assert_eq!(old.count(doc! {}).unwrap(), 0);
+        assert_eq!(renamed.insert_one(&rawdoc! { "c": "c5" }).unwrap_err().code(), 11000);
+        assert!(renamed.find(doc! { "a": 3 }).explain().unwrap().uses_index());
+        drop((old, renamed));
+        let test = test.reopen();
+        assert_eq!(test.db.collection_names().unwrap(), ["d"]);
+        assert!(test.db.verify().unwrap().run().unwrap().is_sound());
+    });
+}
+
+#[test]
+fn a_collection_is_renamed_over_another_only_where_that_is_said() {
+    on_every_store(|test| {
+        test.collection("a").insert_one(&rawdoc! { "_id": "a" }).unwrap();
+        let b = test.collection("b");
+        b.insert_one(&rawdoc! { "_id": "b" }).unwrap();
+        let refused = |to: &str, existing| test.collection("a").rename(to, existing).unwrap_err();
+        let there = refused("b", Existing::Keep);
+        assert_eq!((there.kind(), there.code()), (ErrorKind::Exists, 48));
+        assert_eq!(refused("a", Existing::Drop).code(), 20);
+        assert_eq!(refused("no$", Existing::Drop).code(), 73);
+        let missing = test.collection("none").rename("x", Existing::Drop).unwrap_err();
+        assert_eq!((missing.kind(), missing.code()), (ErrorKind::NotFound, 26));
+        assert!(b.find_by_id("b").unwrap().is_some(), "a refused write leaves the collection as it was");
+
+        let snapshot = test.db.snapshot().unwrap();
+        test.collection("a").rename("b", Existing::Drop).unwrap();
+        assert_eq!(test.db.collection_names().unwrap(), ["b"]);
+        assert!(b.find_by_id("a").unwrap().is_some() && b.find_by_id("b").unwrap().is_none());
+        assert!(snapshot.collection::<RawDocumentBuf>("b").find_by_id("b").unwrap().is_some());
+    });
+}
+
+#[test]
+fn a_rename_belongs_to_its_transaction() {
+    on_every_store(|test| {
+        test.collection("a").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        let swap = |tx: &slate_core::Transaction| {
+            tx.collection::<RawDocumentBuf>("a").rename("tmp", Existing::Keep)?;
+            tx.collection("a").insert_one(&rawdoc! { "_id": 2 })?;
+            tx.collection::<RawDocumentBuf>("a").rename("b", Existing::Keep)?;
+            tx.collection::<RawDocumentBuf>("tmp").rename("a", Existing::Keep).map(drop)
+        };
+        let tx = test.db.begin().unwrap();
+        swap(&tx).unwrap();
+        tx.rollback();
+        assert_eq!(test.db.collection_names().unwrap(), ["a"]);
+        test.db.transact(swap).unwrap();
+        assert_eq!(test.db.collection_names().unwrap(), ["a", "b"]);
+        assert!(test.collection("a").find_by_id(1).unwrap().is_some());
+        assert!(test.collection("b").find_by_id(2).unwrap().is_some());
+    });
+}
+
+#[test]
+fn a_writer_that_began_before_a_rename_conflicts_and_comes_again() {
+    on_every_store(|test| {
+        if test.db.store() == "redb" {
+            return;
+        }
+        test.collection("a").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        let tx = test.db.begin().unwrap();
+        tx.collection("a").insert_one(&rawdoc! { "_id": 2 }).unwrap();
+        test.collection("a").rename("b", Existing::Keep).unwrap();
+        assert!(tx.commit().unwrap_err().is_retryable());
+        assert_eq!(test.collection("b").count(doc! {}).unwrap(), 1);
+    });
+}
+
+#[test]
+fn collections_are_listed_with_their_indexes_and_measured() {
+    on_every_store(|test| {
+        filled(&test, 10);
+        test.collection("empty").create().unwrap();
+        let listed = test.db.collections().unwrap();
+        assert_eq!(listed.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["c", "empty"]);
+        let names: Vec<_> = listed[0].indexes.iter().map(|index| (index.name.as_str(), index.state)).collect();
+        assert_eq!(names, [("a_1", IndexState::Ready), ("b_-1", IndexState::Ready), ("c_1", IndexState::Ready)]);
+
+        let stats = test.collection("c").stats().unwrap();
+        let documents: usize = documents(10).iter().map(|document| document.as_bytes().len()).sum();
+        assert_eq!(stats.documents, 10);
+        assert!(stats.bytes > u64::try_from(documents).unwrap());
+        assert_eq!(stats.indexes.iter().map(|index| index.entries).collect::<Vec<_>>(), [10, 20, 10]);
+        assert!(stats.indexes.iter().all(|index| index.bytes > index.entries));
+        assert_eq!(test.collection("empty").stats().unwrap(), slate_core::CollectionStats::default());
+        assert_eq!(test.collection("none").stats().unwrap(), slate_core::CollectionStats::default());
+        let in_transaction = test.db.transact(|tx| {
+            tx.collection("c").insert_one(&rawdoc! { "b": [1, 2, 3] })?;
+            tx.collection::<RawDocumentBuf>("c").stats()
+        });
+        assert_eq!(in_transaction.unwrap().indexes[1].entries, 23);
+    });
+}
+
+#[test]
+fn a_sound_collection_is_found_sound_with_progress_and_can_be_cancelled() {
+    on_every_store(|test| {
+        filled(&test, 3_000);
+        test.collection("c").delete_many(doc! { "a": 3 }).run().unwrap();
+        test.collection("c").update_many(doc! { "a": 4 }, doc! { "$push": { "b": 4 } }).run().unwrap();
+        let mut told = Vec::new();
+        let report = test.collection("c").verify().progress(|progress| told.push(progress.documents)).run().unwrap();
+        assert!(report.is_sound(), "{:?}", report.faults);
+        assert_eq!(report.documents, test.collection("c").count(doc! {}).unwrap());
+        let entries: u64 = test.collection("c").stats().unwrap().indexes.iter().map(|index| index.entries).sum();
+        assert_eq!((report.entries, told), (entries, vec![1_024, 2_048]));
+        let token = CancelToken::new();
+        token.cancel();
+        assert_eq!(test.collection("c").verify().cancel(token).run().unwrap_err().code(), 11601);
+        let late = test.db.verify().unwrap().deadline(Duration::ZERO).run();
+        assert_eq!(late.unwrap_err().kind(), ErrorKind::Interrupted);
+    });
+}
+
+/// All entries of a keyspace.
+fn entries(store: &MemoryStore, keyspace: Keyspace) -> Vec<(Vec<u8>, Vec<u8>)> {
+    fn scan(snapshot: &impl Snapshot, keyspace: Keyspace) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut cursor = snapshot.cursor(keyspace, Bounds::ALL).unwrap();
+        let (mut found, mut more) = (Vec::new(), cursor.seek(Edge::First).unwrap());
+        while more {
+            let (key, value) = cursor.current().unwrap();
+            found.push((key.to_vec(), value.to_vec()));
+            more = cursor.step_forward().unwrap();
+        }
+        found
+    }
+    scan(&store.snapshot().unwrap(), keyspace)
+}
+
+/// A database of one collection and one index, damaged under its feet: records lie in keyspace 1, entries in 2.
+fn damaged(index: Index, damage: impl FnOnce(&MemoryStore, &mut <MemoryStore as Store>::Transaction)) -> Database {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let db = Database::open("memory:").unwrap();
+    let c = db.collection::<RawDocumentBuf>("c");
+    c.create_index(index).unwrap();
+    c.insert_many(&[rawdoc! { "_id": 1, "a": 1 }, rawdoc! { "_id": 2, "a": 2 }, rawdoc! { "_id": 3, "a": 3 }]).unwrap();
+    db.backup(at("whole")).unwrap();
+    let store = MemoryStore::restore(&at("whole")).unwrap();
+    let mut transaction = store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
+    damage(&store, &mut transaction);
+    transaction.commit(Durability::Sync).unwrap();
+    store.backup(&at("damaged")).unwrap();
+    Database::open(&format!("memory:{}", at("damaged").display())).unwrap()
+}
+
+const RECORDS: Keyspace = Keyspace(1);
+const ENTRIES: Keyspace = Keyspace(2);
+
+fn faults(db: &Database) -> Vec<FaultKind> {
+    let report = db.verify().unwrap().run().unwrap();
+    assert_eq!(u64::try_from(report.faults.len()).unwrap(), report.fault_count);
+    assert!(report.faults.iter().all(|fault| fault.collection == "c" && !fault.to_string().is_empty()));
+    let mut kinds: Vec<FaultKind> = report.faults.iter().map(|fault| fault.kind).collect();
+    kinds.sort_by_key(|kind| *kind as u8);
+    kinds
+}
+
+#[test]
+fn each_kind_of_damage_is_found() {
+    for unique in [false, true] {
+        let index = || if unique { Index::on(doc! { "a": 1 }).unique() } else { Index::on(doc! { "a": 1 }) };
+        let untouched = damaged(index(), |_, _| {});
+        assert_eq!(faults(&untouched), []);
+        let missing = damaged(index(), |store, tx| tx.delete(ENTRIES, &entries(store, ENTRIES)[1].0).unwrap());
+        assert_eq!(faults(&missing), [FaultKind::MissingEntry]);
+        let orphan = damaged(index(), |store, tx| tx.delete(RECORDS, &entries(store, RECORDS)[1].0).unwrap());
+        assert_eq!(faults(&orphan), [FaultKind::StrayEntry]);
+        let stray = damaged(index(), |store, tx| {
+            let (mut key, value) = entries(store, ENTRIES)[1].clone();
+            key[1] += 50;
+            tx.put(ENTRIES, &key, &value).unwrap();
+        });
+        assert_eq!(faults(&stray), [FaultKind::StrayEntry]);
+        let wrong = damaged(index(), |store, tx| {
+            let (key, mut value) = entries(store, ENTRIES)[1].clone();
+            value.push(0x03);
+            tx.put(ENTRIES, &key, &value).unwrap();
+        });
+        assert_eq!(faults(&wrong), [FaultKind::WrongEntry]);
+        let invalid = damaged(index(), |store, tx| {
+            let (key, value) = entries(store, RECORDS)[1].clone();
+            tx.put(RECORDS, &key, &value[..value.len() - 1]).unwrap();
+        });
+        assert_eq!(faults(&invalid), [FaultKind::InvalidDocument]);
+        let misplaced = damaged(index(), |store, tx| {
+            let records = entries(store, RECORDS);
+            tx.put(RECORDS, &records[1].0, &records[0].1).unwrap();
+        });
+        assert!(faults(&misplaced).contains(&FaultKind::MisplacedDocument));
+        let not_noted = damaged(index(), |store, tx| {
+            let (key, _) = entries(store, RECORDS)[1].clone();
+            tx.put(RECORDS, &key, rawdoc! { "_id": 2, "a": [2] }.as_bytes()).unwrap();
+        });
+        assert!(faults(&not_noted).contains(&FaultKind::WrongCatalog));
+    }
+}
+
+#[test]
+fn a_copy_is_made_while_writers_run_and_opens_by_the_same_scheme() {
+    on_every_store(|test| {
+        filled(&test, 500);
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("copy");
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let c = test.collection("c");
+                for n in 0.. {
+                    c.insert_many(&[rawdoc! { "c": format!("x{n}") }, rawdoc! { "c": format!("y{n}") }]).unwrap();
+                    if done.load(std::sync::atomic::Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+            test.db.backup(&copy).unwrap();
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        assert_eq!(test.db.backup(&copy).unwrap_err().kind(), ErrorKind::Exists);
+        assert_eq!(test.db.backup(folder.path().join("no/such")).unwrap_err().kind(), ErrorKind::NotFound);
+
+        let restored = Database::open(&format!("{}:{}", test.db.store(), copy.display())).unwrap();
+        let c = restored.collection::<RawDocumentBuf>("c");
+        assert!(restored.verify().unwrap().run().unwrap().is_sound());
+        assert_eq!(c.count(doc! { "_id": { "$type": "int" } }).unwrap(), 500);
+        assert_eq!(c.count(doc! { "c": /* of one commit */ bson::Regex { pattern: "^x".try_into().unwrap(), options: "".try_into().unwrap() } }).unwrap() * 2 + 500, c.count(doc! {}).unwrap());
+        c.insert_one(&rawdoc! { "_id": "new" }).unwrap();
+        assert!(test.collection("c").find_by_id("new").unwrap().is_none());
+    });
+    let missing = Database::open("memory:/no/such/file").unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn compacting_gives_room_back_and_keeps_everything() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.insert_many(&(0..2_000).map(|n| rawdoc! { "_id": n, "text": "x".repeat(2_000) }).collect::<Vec<_>>())
+            .unwrap();
+        c.delete_many(doc! { "_id": { "$gte": 100 } }).run().unwrap();
+        let before = test.db.size().unwrap().on_disk;
+        if test.db.store() == "redb" {
+            let snapshot = test.db.snapshot().unwrap();
+            assert!(test.db.compact().unwrap_err().is_retryable());
+            drop(snapshot);
+        }
+        test.db.compact().unwrap();
+        if let (Some(before), Some(after)) = (before, test.db.size().unwrap().on_disk) {
+            assert!(test.db.store() != "redb" || after < before, "{after} of {before}");
+        }
+        assert_eq!(c.count(doc! {}).unwrap(), 100);
+        c.insert_one(&rawdoc! {}).unwrap();
+        drop(c);
+        assert!(test.reopen().db.verify().unwrap().run().unwrap().is_sound());
+    });
+}
+
+#[test]
+fn a_closed_database_is_closed_for_every_handle_and_can_be_opened_again() {
+    on_every_store(|test| {
+        let url = test.url();
+        let c = test.collection("c");
+        c.insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        let snapshot = test.db.snapshot().unwrap();
+        let other = test.db.clone();
+        test.db.clone().close().unwrap();
+        other.close().unwrap();
+        assert_eq!(c.insert_one(&rawdoc! {}).unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(c.count(doc! {}).unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(test.db.begin().unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(test.db.store(), Database::open(&url).map_or(test.db.store(), |db| db.store()));
+        assert_eq!(snapshot.collection::<RawDocumentBuf>("c").count(doc! {}).unwrap(), 1, "what is open goes on");
+        drop(snapshot);
+        if Path::new(url.split_once(':').unwrap().1).exists() {
+            let again = Database::open(&url).unwrap();
+            assert_eq!(again.collection::<RawDocumentBuf>("c").count(doc! {}).unwrap(), 1);
+        }
+    });
+}
+
+#[test]
+fn a_transaction_open_at_the_close_can_still_be_committed() {
+    on_every_store(|test| {
+        let tx = test.db.begin().unwrap();
+        tx.collection("c").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        if test.db.store() == "redb" {
+            assert_eq!(test.db.clone().close().unwrap_err().kind(), ErrorKind::Reentrant);
+            tx.commit().unwrap();
+            assert_eq!(test.collection("c").count(doc! {}).unwrap(), 1, "it stayed open");
+        } else {
+            test.db.clone().close().unwrap();
+            tx.commit().unwrap();
+        }
+    });
+}

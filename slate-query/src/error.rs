@@ -112,6 +112,7 @@ codes! {
     NAMESPACE_EXISTS = 48 "NamespaceExists",
     MAX_TIME_MS_EXPIRED = 50 "MaxTimeMSExpired",
     DOLLAR_PREFIXED_FIELD_NAME = 52 "DollarPrefixedFieldName",
+    INVALID_ID_FIELD = 53 "InvalidIdField",
     NOT_SINGLE_VALUE_FIELD = 54 "NotSingleValueField",
     EMPTY_FIELD_NAME = 56 "EmptyFieldName",
     COMMAND_NOT_FOUND = 59 "CommandNotFound",

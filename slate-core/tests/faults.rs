@@ -1,6 +1,13 @@
 //! Faults that an earlier system had, each by name: they stay away.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "the numbers are small"
+)]
 
 mod common;
 

@@ -35,6 +35,7 @@ enum Call {
 }
 
 #[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "there are a few")]
 enum Step {
     Call(&'static str, Call),
     Transaction {

@@ -1,6 +1,13 @@
 //! What `docs/semantics.md` decrees, line by line, on every store.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "the numbers are small"
+)]
 
 mod common;
 

@@ -3,7 +3,7 @@
 //! Each random question is put to a collection without indexes, and then to one with the same documents and indexes,
 //! once for each plan that could serve it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
 

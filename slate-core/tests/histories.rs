@@ -274,7 +274,12 @@ impl Life {
             return Err(format!("{outcome}: refused, yet it changed {before} to {}", life.contents()));
         }
         for name in COLLECTIONS {
-            check_indexes(&life.database.collection(name), pool)?;
+            let collection = life.database.collection(name);
+            check_indexes(&collection, pool)?;
+            let report = collection.verify().run().map_err(|error| error.to_string())?;
+            if !report.is_sound() {
+                return Err(format!("{name}: {:?}", report.faults));
+            }
         }
         life.snapshots.retain(|(snapshot, _)| !snapshot.collection_names().is_empty());
         for (snapshot, shown) in &life.snapshots {

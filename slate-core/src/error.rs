@@ -129,6 +129,19 @@ impl Error {
         self
     }
 
+    /// The same error, to be told another time; without its cause, which cannot be copied.
+    pub(crate) fn again(&self) -> Self {
+        let Inner { kind, code, message, path, unsupported, source: _ } = &*self.0;
+        Self(Box::new(Inner {
+            kind: *kind,
+            code: *code,
+            message: message.clone(),
+            path: path.clone(),
+            unsupported: unsupported.clone(),
+            source: None,
+        }))
+    }
+
     /// What it means to the caller.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -178,13 +191,20 @@ impl StdError for Error {
     }
 }
 
+/// MongoDB's number for an update whose outcome is over the limit of a document.
+const UPDATED_TOO_LARGE: Code = Code(17419);
+
 impl From<slate_query::Error> for Error {
     fn from(error: slate_query::Error) -> Self {
         let unsupported = match error.refusal() {
             Refusal::Unsupported(name) => Some(name.to_string()),
             _ => None,
         };
-        let kind = if unsupported.is_some() { ErrorKind::Unsupported } else { ErrorKind::Invalid };
+        let kind = match error.code() {
+            _ if unsupported.is_some() => ErrorKind::Unsupported,
+            Code::BSON_OBJECT_TOO_LARGE | UPDATED_TOO_LARGE => ErrorKind::TooLarge,
+            _ => ErrorKind::Invalid,
+        };
         Self(Box::new(Inner {
             kind,
             code: error.code(),

@@ -8,6 +8,7 @@ use crate::{
     database::As,
     delete::delete_request,
     document::from_raw,
+    engine::Writer,
     exec::Target,
     plan::Force,
     request::Request,
@@ -178,10 +179,8 @@ pub(crate) fn update_one(
             ReturnDocument::Before => outcome.before.take(),
             ReturnDocument::After => outcome.after.take(),
         };
-        // Within the transaction: a document that cannot be shown so stays as it was.
-        let document =
-            document.map(|document| shape(document, projection.as_ref(), &update.query.filter)).transpose()?;
-        Ok((outcome, document))
+        let shown = document.map(|document| shape(document, projection.as_ref(), &update.query.filter)).transpose();
+        Ok((outcome, shown_or_undone(writer, shown)?))
     })
 }
 
@@ -191,8 +190,17 @@ pub(crate) fn delete_one(scope: &Scope, collection: &str, request: &Request) -> 
     let deletion = delete_request(request, Target::One)?;
     scope.write(|writer| {
         let outcome = writer.delete(collection, &deletion, &request.interrupt)?;
-        outcome.before.map(|document| shape(document, projection.as_ref(), &deletion.query.filter)).transpose()
+        let shown = outcome.before.map(|document| shape(document, projection.as_ref(), &deletion.query.filter));
+        shown_or_undone(writer, shown.transpose())
     })
+}
+
+/// A document that cannot be shown as it is asked for stays as it was: the transaction, which has changed it, ends.
+fn shown_or_undone<D>(writer: &mut dyn Writer, shown: Result<D>) -> Result<D> {
+    if let Err(error) = &shown {
+        writer.end(&format!("a document that it changed could not be shown: {error}"));
+    }
+    shown
 }
 
 /// A document as the projection leaves it.

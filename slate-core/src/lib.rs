@@ -68,8 +68,8 @@ struct Readme;
 
 pub use bulk_write::{BulkWrite, BulkWriteResult};
 pub use collection::{Collection, ReadCollection};
-pub use config::Config;
 pub use collection_description::CollectionDescription;
+pub use config::Config;
 pub use cursor::{Cursor, Documents};
 pub use database::{Database, DatabaseBuilder, Durability, Isolation, Size};
 pub use delete::Delete;

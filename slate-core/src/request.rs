@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bson::RawDocumentBuf;
 use slate_query::{
@@ -6,7 +6,7 @@ use slate_query::{
     filter::Filter,
     pattern::Direction,
     projection::Projection,
-    raw::{Doc, Value},
+    raw::{Doc, Value, validate},
     sort::Sort,
 };
 
@@ -33,9 +33,9 @@ pub(crate) struct Request {
     fault: Option<Fault>,
 }
 
-/// An error that can be kept until it is told: builders are `Clone`.
+/// An error that is kept until it is told, each time that the builder or a clone of it is run.
 #[derive(Clone, Debug)]
-struct Fault(std::sync::Arc<std::sync::Mutex<Option<Error>>>);
+struct Fault(Arc<Error>);
 
 impl Request {
     pub(crate) fn new(filter: impl IntoDocument) -> Self {
@@ -48,7 +48,9 @@ impl Request {
 
     /// The document, or none and a fault to be told later.
     pub(crate) fn take(&mut self, document: impl IntoDocument) -> Option<RawDocumentBuf> {
-        match document.into_document() {
+        // Raw documents come as their bytes are: nothing behind this reads one that is not whole.
+        let whole = |document: RawDocumentBuf| validate(document.as_bytes()).map(drop).map(|()| document);
+        match document.into_document().and_then(|document| Ok(whole(document)?)) {
             Ok(document) => Some(document),
             Err(error) => {
                 self.fault(error);
@@ -63,8 +65,7 @@ impl Request {
     }
 
     fn fault(&mut self, error: Error) {
-        let fault = || Fault(std::sync::Arc::new(std::sync::Mutex::new(Some(error))));
-        self.fault.get_or_insert_with(fault);
+        self.fault.get_or_insert_with(|| Fault(Arc::new(error)));
     }
 
     pub(crate) fn sort(&mut self, sort: impl IntoDocument) {
@@ -85,11 +86,7 @@ impl Request {
 
     /// Tells an argument that was no document.
     pub(crate) fn check(&self) -> Result<()> {
-        let fault = self
-            .fault
-            .as_ref()
-            .and_then(|fault| fault.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take());
-        fault.map_or(Ok(()), Err)
+        self.fault.as_ref().map_or(Ok(()), |fault| Err(fault.0.again()))
     }
 
     pub(crate) fn projection(&self) -> Result<Option<Projection>> {
@@ -105,8 +102,11 @@ impl Request {
         query.limit = self.limit;
         query.hint = self.hint.clone();
         if let Some(direction) = query.sort.as_ref().and_then(Sort::natural) {
-            query.sort = None;
-            query.hint = Some(Hint::Natural(direction));
+            (query.sort, query.hint) = match ties {
+                Ties::Any => (None, Some(Hint::Natural(direction))),
+                // What a write to one document takes is decided by a sort, never by a plan.
+                Ties::ById => (Some(by_id(direction)?), query.hint),
+            };
         }
         query.force = self.force;
         query.output = output;
@@ -177,4 +177,13 @@ impl Request {
         }
         Ok(())
     }
+}
+
+/// The order of `_id` as a sort.
+fn by_id(direction: Direction) -> Result<Sort> {
+    let sign = match direction {
+        Direction::Ascending => 1,
+        Direction::Descending => -1,
+    };
+    Ok(Sort::parse(Doc::from(&bson::rawdoc! { "_id": sign }))?)
 }

@@ -1,4 +1,7 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread::ThreadId,
+};
 
 use slate_query::Code;
 
@@ -25,27 +28,72 @@ pub(crate) enum Scope {
 
 /// A transaction's writer, until it is committed or rolled back.
 #[derive(Clone)]
-pub(crate) struct OpenTransaction(Arc<Mutex<Option<Box<dyn Writer>>>>);
+pub(crate) struct OpenTransaction(Arc<Shared>);
+
+struct Shared {
+    writer: Mutex<Option<Box<dyn Writer>>>,
+    /// The thread whose call is under way: what the caller's own code is given to do within one (a progress callback, a
+    /// `Deserialize`) may not call again.
+    caller: Mutex<Option<ThreadId>>,
+}
 
 impl OpenTransaction {
     pub(crate) fn new(writer: Box<dyn Writer>) -> Self {
-        Self(Arc::new(Mutex::new(Some(writer))))
+        Self(Arc::new(Shared { writer: Mutex::new(Some(writer)), caller: Mutex::new(None) }))
     }
 
     /// The writer, for good.
     pub(crate) fn take(&self) -> Result<Box<dyn Writer>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(ended)
+        self.lock()?.take().ok_or_else(ended)
     }
 
     /// Rolls back what was not committed.
     pub(crate) fn end(&self) {
-        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+        if let Ok(mut writer) = self.lock() {
+            drop(writer.take());
+        }
     }
 
     fn with<R>(&self, work: impl FnOnce(&mut dyn Writer) -> Result<R>) -> Result<R> {
-        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.lock()?;
+        let _calling = Calling::note(&self.0.caller);
         work(&mut **writer.as_mut().ok_or_else(ended)?)
     }
+
+    /// Waits for another thread's call; this thread's own would never end.
+    fn lock(&self) -> Result<MutexGuard<'_, Option<Box<dyn Writer>>>> {
+        if *unpoisoned(&self.0.caller) == Some(std::thread::current().id()) {
+            let message = "a call within a call of the same transaction would wait for itself";
+            return Err(Error::new(ErrorKind::Reentrant, Code::ILLEGAL_OPERATION, message));
+        }
+        Ok(self.0.writer.lock().unwrap_or_else(|poisoned| {
+            // A panic within a call: what the call had applied of itself is unknown, so nothing of the transaction is kept.
+            let mut writer = poisoned.into_inner();
+            *writer = None;
+            writer
+        }))
+    }
+}
+
+/// Notes, for as long as it lives, that this thread's call is under way.
+struct Calling<'c>(&'c Mutex<Option<ThreadId>>);
+
+impl<'c> Calling<'c> {
+    fn note(caller: &'c Mutex<Option<ThreadId>>) -> Self {
+        *unpoisoned(caller) = Some(std::thread::current().id());
+        Self(caller)
+    }
+}
+
+impl Drop for Calling<'_> {
+    fn drop(&mut self) {
+        *unpoisoned(self.0) = None;
+    }
+}
+
+/// A thread's id is whole whenever it is there.
+fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn ended() -> Error {

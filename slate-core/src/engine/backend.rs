@@ -247,6 +247,10 @@ impl<T: Transaction> Writer for Session<T> {
         Session::drop_index(self, collection, index)
     }
 
+    fn end(&mut self, why: &str) {
+        Session::end(self, why);
+    }
+
     fn commit(self: Box<Self>, durability: Durability) -> Result<Vec<Keyspace>> {
         Session::commit(*self, durability)
     }

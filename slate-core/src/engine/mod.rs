@@ -118,6 +118,8 @@ pub(crate) trait Writer: Send {
         progress: BuildProgress<'_>,
     ) -> Result<(String, bool)>;
     fn drop_index(&mut self, collection: &str, index: &str) -> Result<bool>;
+    /// Ends the transaction, saying why to whoever goes on with it.
+    fn end(&mut self, why: &str);
     /// Commits; gives back the keyspaces to be dropped.
     fn commit(self: Box<Self>, durability: Durability) -> Result<Vec<Keyspace>>;
 }

@@ -8,15 +8,26 @@ pub(crate) struct SliceRows<V: View> {
     input: RawRows<V>,
     skip: u64,
     left: u64,
+    stands: Stands,
+}
+
+/// Where a slice stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stands {
+    /// Before the first row, or on one: its input tells.
+    Within,
+    /// After the last, where the input may still stand on a row.
+    After,
 }
 
 impl<V: View> SliceRows<V> {
     pub(super) fn new(input: RawRows<V>, window: Window) -> Self {
-        Self { input, skip: window.skip, left: window.limit.unwrap_or(u64::MAX) }
+        Self { input, skip: window.skip, left: window.limit.unwrap_or(u64::MAX), stands: Stands::Within }
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
         if self.left == 0 {
+            self.stands = Stands::After;
             return Ok(false);
         }
         while self.skip > 0 {
@@ -32,6 +43,9 @@ impl<V: View> SliceRows<V> {
 
     #[inline]
     pub(super) fn current(&self) -> Option<Record<'_>> {
-        self.input.current()
+        match self.stands {
+            Stands::Within => self.input.current(),
+            Stands::After => None,
+        }
     }
 }

@@ -97,10 +97,11 @@ impl IndexBounds {
     }
 }
 
-/// What every entry keeps of a place's prefix, where that is less than all.
+/// What every entry keeps of a place's prefix, where an entry may go on behind it otherwise than values do: with what is
+/// left of a value that was cut, or with a digest.
 fn cut(place: &Place, held: Held) -> Option<&[u8]> {
     match held {
-        Held::Truncated if place.prefix.len() > MAX_UNIQUE_PREFIX => place.prefix.get(..MAX_UNIQUE_PREFIX),
+        Held::Truncated if place.prefix.len() >= MAX_UNIQUE_PREFIX => place.prefix.get(..MAX_UNIQUE_PREFIX),
         Held::Truncated | Held::Whole => None,
     }
 }

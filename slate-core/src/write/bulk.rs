@@ -43,11 +43,15 @@ impl<T: Transaction> Session<T> {
         while let Some((collection, operation)) = operations.get(at) {
             let refused = outcome.refused.len();
             let next = match operation {
-                BulkOperation::Insert(_) => self.bulk_insert(operations, at, mode, &mut outcome, interrupt)?,
+                BulkOperation::Insert(_) => {
+                    let inserted = self.bulk_insert(operations, at, mode, &mut outcome, interrupt);
+                    self.end_on_error(inserted)?
+                }
                 other => {
                     match self.bulk_one(collection, other, at, &mut outcome, interrupt) {
                         Err(error) if error.is_refusal() => outcome.refused.push((at, Some(error))),
-                        done => done?,
+                        // Operations before it stand, or half of it does.
+                        done => self.end_on_error(done)?,
                     }
                     at + 1
                 }

@@ -55,7 +55,12 @@ impl<T: Transaction> Session<T> {
         for (round, batch) in documents.chunks(BATCH).enumerate() {
             self.interrupted_in_round(u64::try_from(round).unwrap_or(u64::MAX), interrupt)?;
             let refused = outcome.refused.len();
-            self.insert_batch(&collection, round * BATCH, batch, mode, &mut outcome)?;
+            let inserted = self.insert_batch(&collection, round * BATCH, batch, mode, &mut outcome);
+            if round > 0 {
+                self.end_on_error(inserted)?
+            } else {
+                inserted?
+            }
             if mode != InsertMode::Unordered && outcome.refused.len() > refused {
                 if mode == InsertMode::AllOrNone && round > 0 {
                     self.end("an insertion of many documents was refused after some had been inserted");

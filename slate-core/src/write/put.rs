@@ -56,6 +56,13 @@ impl Touched<'_> {
     }
 }
 
+/// Whether two of the keys are the same.
+fn has_repeats(keys: &[Option<Vec<u8>>]) -> bool {
+    let mut sorted: Vec<&[u8]> = keys.iter().flatten().map(Vec::as_slice).collect();
+    sorted.sort_unstable();
+    sorted.windows(2).any(|pair| pair.first() == pair.last())
+}
+
 impl<T: Transaction> Session<T> {
     /// Puts documents by their `_id`s, in their order: of two with one `_id` the second meets the first. The call is
     /// atomic, and what is unique must be so at its end.
@@ -72,7 +79,8 @@ impl<T: Transaction> Session<T> {
         let keys = documents.iter().map(|document| key(document.as_ref().as_bytes())).collect::<Result<Vec<_>>>()?;
         let collection = self.written_or_created(name)?;
         let mut outcome = PutOutcome::default();
-        if documents.len() <= ROUND {
+        // Of one `_id` given twice the second meets the first: the two are settled together, in one round.
+        if documents.len() <= ROUND || has_repeats(&keys) {
             interrupt.check()?;
             let changes = self.put_round(&collection, documents, &keys, kind, &mut outcome)?;
             let unique = changes.check_unique(&self.transaction.view(), &collection);

@@ -155,7 +155,7 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Ends the transaction.
-    pub(super) fn end(&mut self, why: &str) {
+    pub(crate) fn end(&mut self, why: &str) {
         self.over = Some(why.into());
     }
 

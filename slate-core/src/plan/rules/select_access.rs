@@ -5,7 +5,7 @@ use slate_query::{Code, pattern::Direction, raw::Doc};
 
 use crate::{
     Error, Result,
-    catalog::{CollectionInfo, IndexInfo},
+    catalog::IndexInfo,
     plan::{
         Access, AccessPath, Context, Force, Hint, Plan, RawPlan,
         candidates::{Narrowing, candidates, serves},
@@ -52,7 +52,7 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
         Hint::Name(name) if name == "_id_" => None,
         Hint::Keys(keys) if is_id(Doc::from(keys)) => None,
         Hint::Name(name) => Some(context.collection.index(name).ok_or_else(|| no_such(name))?),
-        Hint::Keys(keys) => Some(by_keys(context.collection, keys).ok_or_else(|| no_such(&format!("{keys:?}")))?),
+        Hint::Keys(keys) => Some(by_keys(context, keys).ok_or_else(|| no_such(&format!("{keys:?}")))?),
     };
     let Some(index) = index else {
         let by_id = |access: &Access| matches!(access.path, AccessPath::Records { .. } | AccessPath::Points { .. });
@@ -74,9 +74,11 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
     Ok(usable.into_iter().filter(of_index).collect())
 }
 
-fn by_keys<'c>(collection: &'c CollectionInfo, keys: &bson::RawDocumentBuf) -> Option<&'c std::sync::Arc<IndexInfo>> {
+/// Of several indexes on these keys, that differ in what they hold, the first that serves the query.
+fn by_keys<'c>(context: &Context<'c>, keys: &bson::RawDocumentBuf) -> Option<&'c std::sync::Arc<IndexInfo>> {
     let wanted = slate_query::pattern::KeyPattern::parse(Doc::from(keys)).ok()?;
-    collection.indexes.iter().find(|index| index.pattern.fields() == wanted.fields())
+    let named = || context.collection.indexes.iter().filter(|index| index.pattern.fields() == wanted.fields());
+    named().find(|index| serves(index, &context.query.filter)).or_else(|| named().next())
 }
 
 fn is_id(keys: Doc<'_>) -> bool {

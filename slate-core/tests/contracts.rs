@@ -1,0 +1,136 @@
+//! What a call promises besides its answer: faults told each time, bytes checked where they enter, half-done calls that
+//! leave nothing.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use bson::{RawDocumentBuf, doc, rawdoc};
+use common::on_every_store;
+use slate_core::{ErrorKind, Index};
+
+/// A document of one field whose type no BSON knows.
+fn damaged() -> RawDocumentBuf {
+    RawDocumentBuf::from_bytes(vec![8, 0, 0, 0, 0x55, b'a', 0, 0]).unwrap()
+}
+
+#[test]
+fn one_id_given_twice_leaves_unique_entries_of_the_last_document_alone() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.create_index(Index::on(doc! { "u": 1 }).unique()).unwrap();
+        let mut documents: Vec<RawDocumentBuf> = (1..400).map(|n| rawdoc! { "_id": n, "u": n }).collect();
+        documents.push(rawdoc! { "_id": 1, "u": 1_000 });
+        c.upsert_many(&documents).unwrap();
+        assert_eq!(c.count(doc! { "u": 1 }).unwrap(), 0, "the value was given up");
+        assert_eq!(c.find_one(doc! { "u": 1_000 }).unwrap().unwrap().get_i32("_id").unwrap(), 1);
+        c.insert_one(&rawdoc! { "_id": 0, "u": 1 }).unwrap();
+    });
+}
+
+#[test]
+fn a_fault_of_an_argument_is_told_each_time_the_call_is_run() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        let deletion = c.delete_many(doc! { "a\0b": 1 });
+        for _ in 0..2 {
+            assert_eq!(deletion.clone().run().unwrap_err().kind(), ErrorKind::Conversion);
+        }
+        assert_eq!(c.count(doc! {}).unwrap(), 1);
+    });
+}
+
+#[test]
+fn raw_bytes_are_checked_wherever_they_enter() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        assert_eq!(c.delete_many(damaged()).run().unwrap_err().code(), 22);
+        assert_eq!(c.find(damaged()).run().unwrap_err().code(), 22);
+        assert_eq!(c.find(doc! {}).sort(damaged()).run().unwrap_err().code(), 22);
+        assert_eq!(c.update_many(doc! {}, damaged()).run().unwrap_err().code(), 22);
+        assert_eq!(c.replace_one(doc! {}, &damaged()).run().unwrap_err().code(), 22);
+        assert_eq!(c.insert_one(&damaged()).unwrap_err().code(), 22);
+        assert_eq!(c.create_index(Index::on(damaged())).unwrap_err().code(), 22);
+        let mut deep = rawdoc! {};
+        for _ in 0..500 {
+            deep = rawdoc! { "a": deep };
+        }
+        assert_eq!(c.find(rawdoc! { "a": deep }).run().unwrap_err().code(), 15);
+        assert_eq!(c.count(doc! {}).unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_document_that_cannot_be_shown_is_not_changed_in_a_transaction_either() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.insert_one(&rawdoc! { "_id": 1, "a": [1, 2] }).unwrap();
+        let transaction = test.db.begin().unwrap();
+        let inside = transaction.collection::<RawDocumentBuf>("c");
+        let update = inside.find_one_and_update(doc! { "_id": 1 }, doc! { "$set": { "x": 1 } });
+        update.project(doc! { "a.$": 1 }).run().unwrap_err();
+        assert_eq!(transaction.commit().unwrap_err().kind(), ErrorKind::TransactionOver);
+        assert_eq!(c.count(doc! { "x": 1 }).unwrap(), 0);
+    });
+}
+
+#[test]
+fn a_write_to_one_document_goes_by_natural_order_where_it_is_asked_for() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.insert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }, rawdoc! { "_id": 3 }]).unwrap();
+        let taken = c.find_one_and_delete(doc! {}).sort(doc! { "$natural": -1 }).run().unwrap().unwrap();
+        assert_eq!(taken.get_i32("_id").unwrap(), 3);
+        let updated = c.update_one(doc! {}, doc! { "$set": { "x": 1 } }).sort(doc! { "$natural": -1 });
+        updated.run().unwrap();
+        assert_eq!(c.find_one(doc! { "x": 1 }).unwrap().unwrap().get_i32("_id").unwrap(), 2);
+    });
+}
+
+#[test]
+fn a_cursor_stands_nowhere_after_the_last_document_of_a_limit() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.insert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }]).unwrap();
+        let mut cursor = c.find(doc! {}).limit(1).cursor().unwrap();
+        assert!(cursor.current().is_none());
+        assert!(cursor.advance().unwrap() && cursor.current().is_some());
+        assert!(!cursor.advance().unwrap() && cursor.current().is_none());
+    });
+}
+
+#[test]
+fn a_call_within_a_call_of_one_transaction_fails_at_once() {
+    on_every_store(|test| {
+        test.collection("c").insert_many(&[rawdoc! { "_id": 1 }]).unwrap();
+        let transaction = test.db.begin().unwrap();
+        let c = transaction.collection::<RawDocumentBuf>("c");
+        let mut met = None;
+        c.build_index(Index::on(doc! { "a": 1 })).progress(|_| met = c.count(doc! {}).err()).run().unwrap();
+        assert_eq!(met.unwrap().kind(), ErrorKind::Reentrant);
+    });
+}
+
+#[test]
+fn an_update_whose_outcome_is_too_large_says_so_by_kind() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.insert_one(&rawdoc! { "_id": 1, "a": "x".repeat(9 << 20) }).unwrap();
+        let update = c.update_one(doc! { "_id": 1 }, doc! { "$set": { "b": "x".repeat(9 << 20) } });
+        assert_eq!(update.run().unwrap_err().kind(), ErrorKind::TooLarge);
+    });
+}
+
+#[test]
+fn a_hint_by_keys_takes_the_index_that_serves() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.insert_many(&[rawdoc! { "_id": 1, "a": 1 }, rawdoc! { "_id": 2, "a": 2 }]).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 }).only(doc! { "a": { "$gt": 1 } }).named("partial")).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 }).named("full")).unwrap();
+        let hint = slate_core::Hint::Keys(common::raw(&doc! { "a": 1 }));
+        assert_eq!(c.find(doc! {}).hint(hint).run().unwrap().count(), 2);
+    });
+}

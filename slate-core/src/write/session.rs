@@ -293,7 +293,9 @@ impl<T: Transaction> Session<T> {
         for (name, added) in &self.added {
             self.drift.add(name, *added);
         }
-        gathered.iter().for_each(|name| self.drift.reset(name));
+        // A collection that was dropped leaves nothing to one of the same name.
+        let dropped = self.changed.iter().filter(|name| self.catalog.collection(name).is_none());
+        gathered.iter().chain(dropped).for_each(|name| self.drift.reset(name));
         Ok(self.doomed)
     }
 

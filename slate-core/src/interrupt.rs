@@ -12,7 +12,13 @@ use crate::{Error, ErrorKind, Result};
 
 /// Cancels the operations that were given a clone of it, from any thread.
 #[derive(Clone, Debug, Default)]
-pub struct CancelToken(Arc<AtomicBool>);
+pub struct CancelToken(Arc<Node>);
+
+#[derive(Debug, Default)]
+struct Node {
+    cancelled: AtomicBool,
+    parent: Option<CancelToken>,
+}
 
 impl CancelToken {
     /// A token that cancels nothing yet.
@@ -23,12 +29,28 @@ impl CancelToken {
     /// Ends every operation that holds a clone, at its next check (every few hundred rows), with an error of kind
     /// [`ErrorKind::Interrupted`]. It cannot be undone.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// A token that is cancelled with this one, and can be cancelled without it: one for a request under that of its
+    /// service, say.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self(Arc::new(Node { cancelled: AtomicBool::new(false), parent: Some(self.clone()) }))
     }
 
     /// Whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        let mut lineage = std::iter::successors(Some(self), |token| token.0.parent.as_ref());
+        lineage.any(|token| token.0.cancelled.load(Ordering::Relaxed))
+    }
+
+    /// An error where it was cancelled.
+    pub(crate) fn check(&self) -> Result<()> {
+        if !self.is_cancelled() {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Interrupted, Code::INTERRUPTED, "the operation was cancelled"))
     }
 }
 
@@ -78,9 +100,7 @@ impl Interrupt {
 
     /// Looks now.
     pub(crate) fn check(&self) -> Result<()> {
-        if [&self.token, &self.outer].into_iter().flatten().any(CancelToken::is_cancelled) {
-            return Err(Error::new(ErrorKind::Interrupted, Code::INTERRUPTED, "the operation was cancelled"));
-        }
+        [&self.token, &self.outer].into_iter().flatten().try_for_each(CancelToken::check)?;
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(Error::new(
                 ErrorKind::Interrupted,

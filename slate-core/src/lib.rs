@@ -20,7 +20,14 @@
 //!
 //! The same question gets the same answer on every store, with every index and with none. What differs from MongoDB is
 //! listed in `docs/semantics.md`.
+//!
+//! | feature | gives |
+//! |---|---|
+//! | `redb` (on if not said otherwise) | the store `redb:PATH` |
+//! | `async` | the module `aio`: the same API for async code, on tokio |
 
+#[cfg(feature = "async")]
+pub mod aio;
 mod bulk_write;
 mod catalog;
 mod clock;

@@ -32,6 +32,12 @@ impl Transaction {
         Collection::new(Scope::Transaction(self.open.clone()), name)
     }
 
+    /// What the calls of its collections go through.
+    #[cfg(feature = "async")]
+    pub(crate) fn scope(&self) -> Scope {
+        Scope::Transaction(self.open.clone())
+    }
+
     /// Commits: all of it at once, or none and an error. Waits for the device as its options say, else as the database
     /// was told to.
     ///

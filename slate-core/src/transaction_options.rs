@@ -96,6 +96,13 @@ impl TransactionOptions {
         self
     }
 
+    /// The same, and a token that cancels it besides the caller's own.
+    #[cfg(feature = "async")]
+    pub(crate) fn cancellable(&self) -> (Self, CancelToken) {
+        let token = self.cancel.as_ref().map_or_else(CancelToken::new, CancelToken::child);
+        (self.clone().cancel(token.clone()), token)
+    }
+
     /// At most so many tries after the first, within the time that there is.
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;

@@ -1,0 +1,135 @@
+use std::{
+    any::Any,
+    fmt,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::{Duration, Instant},
+    vec,
+};
+
+use futures_core::Stream;
+use serde::de::DeserializeOwned;
+use tokio::task::JoinHandle;
+
+use super::{
+    operation::CancelOnDrop,
+    runner::{joined, on_pool},
+};
+use crate::{CancelToken, Cursor, Result, document::from_raw};
+
+/// Hands out the documents of a question as `T`: a [`Stream`], and [`Documents::next`] for those who need no more.
+///
+/// The documents are read in batches, the next while the caller works through one: at most two are in memory, however
+/// slow the caller is, and no thread waits for it. A batch is at most 1,024 documents (the first 16, so that it comes
+/// soon), ends past 256 KiB, and ends after 5 ms if there is a document. All belong to one commit, that of the moment when
+/// the question was run.
+///
+/// Dropping it ends the reading. After an error of the storage, or an interruption, it ends.
+pub struct Documents<T> {
+    batch: vec::IntoIter<Result<T>>,
+    next: Option<JoinHandle<Result<Batch<T>>>>,
+    abandoned: CancelOnDrop,
+}
+
+const FIRST_BATCH_ROWS: usize = 16;
+const LARGEST_BATCH_ROWS: usize = 1_024;
+const BATCH_BYTES: usize = 256 << 10;
+const BATCH_TIME: Duration = Duration::from_millis(5);
+
+pub(super) struct Batch<T> {
+    rows: Vec<Result<T>>,
+    rest: Option<Rest>,
+}
+
+/// What has not been read yet.
+struct Rest {
+    cursor: Cursor,
+    rows_at_once: usize,
+}
+
+impl<T: DeserializeOwned + Any> Batch<T> {
+    pub(super) fn first(cursor: Cursor) -> Self {
+        Self::read(Rest { cursor, rows_at_once: FIRST_BATCH_ROWS })
+    }
+
+    fn read(mut rest: Rest) -> Self {
+        let start = Instant::now();
+        let (mut rows, mut bytes) = (Vec::new(), 0_usize);
+        loop {
+            match rest.cursor.advance() {
+                Ok(true) => {}
+                Ok(false) => return Self { rows, rest: None },
+                Err(error) => {
+                    rows.push(Err(error));
+                    return Self { rows, rest: None };
+                }
+            }
+            if let Some(row) = rest.cursor.bytes() {
+                bytes = bytes.saturating_add(row.len());
+                rows.push(from_raw(row));
+            }
+            if rows.len() >= rest.rows_at_once || bytes >= BATCH_BYTES || start.elapsed() >= BATCH_TIME {
+                rest.rows_at_once = (rest.rows_at_once * 2).min(LARGEST_BATCH_ROWS);
+                return Self { rows, rest: Some(rest) };
+            }
+        }
+    }
+}
+
+impl<T: DeserializeOwned + Send + Any> Documents<T> {
+    /// `abandoned` cancels the cursor.
+    pub(super) fn new(first: Batch<T>, abandoned: CancelOnDrop) -> Self {
+        let mut documents = Self { batch: Vec::new().into_iter(), next: None, abandoned };
+        documents.take(first);
+        documents
+    }
+
+    /// Hands out the batch from now on, and has the next one read meanwhile.
+    fn take(&mut self, Batch { mut rows, rest }: Batch<T>) {
+        if let Some(rest) = rest {
+            // The cursor looks at the token itself; here it would only hide the cursor's own error.
+            match on_pool(CancelToken::new(), move |_| Ok(Batch::read(rest))) {
+                Ok(task) => self.next = Some(task.0),
+                Err(error) => rows.push(Err(error)),
+            }
+        }
+        self.batch = rows.into_iter();
+    }
+
+    /// The next document; `None` after the last. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) where the document is no `T`, after which others may follow;
+    /// where the storage fails; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
+    pub async fn next(&mut self) -> Option<Result<T>> {
+        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+}
+
+impl<T: DeserializeOwned + Send + Any> Stream for Documents<T> {
+    type Item = Result<T>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<T>>> {
+        loop {
+            if let Some(row) = self.batch.next() {
+                return Poll::Ready(Some(row));
+            }
+            let Some(next) = &mut self.next else { return Poll::Ready(None) };
+            let read = ready!(Pin::new(next).poll(context));
+            self.next = None;
+            match joined(read) {
+                Ok(batch) => self.take(batch),
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
+    }
+}
+
+/// It pins none of its parts.
+impl<T> Unpin for Documents<T> {}
+
+impl<T> fmt::Debug for Documents<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Documents").field("cancelled", &self.abandoned.0.is_cancelled()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,99 @@
+use std::fmt;
+
+use super::{Collection, Operation, runner::Runner, thread::TransactionThread};
+use crate::{CancelToken, Durability, Result, TransactionOptions, scope::Scope};
+
+/// An open transaction over any number of collections, as [`slate_core::Transaction`](crate::Transaction) is, on a thread
+/// of its own. Its calls are carried out one after the other, in the order they were first polled.
+///
+/// Dropping it asks what it does to end, and rolls it back; it does not wait for that. Where writers take turns, the next
+/// comes when it is rolled back: [`Transaction::rollback`] waits for it.
+///
+/// Where writers take turns, a plain write of a task that has a transaction open waits for that transaction, and fails
+/// with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) when the lock timeout is over. (Blocking code is told at once
+/// that it waits for itself; but a task may do several things at a time, of which one may well wait for another.)
+#[must_use = "a transaction that is dropped is rolled back"]
+pub struct Transaction {
+    open: Open,
+    runner: Runner,
+    scope: Scope,
+}
+
+/// Rolls back when it is dropped, unless it was ended before.
+struct Open(Option<(TransactionThread, CancelToken)>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some((thread, token)) = self.0.take() {
+            token.cancel();
+            thread.abandon();
+        }
+    }
+}
+
+impl Transaction {
+    pub(super) async fn begin(
+        options: &TransactionOptions,
+        begin: impl FnOnce(&TransactionOptions) -> Result<crate::Transaction> + Send + 'static,
+    ) -> Result<Self> {
+        let (options, token) = options.cancellable();
+        let (thread, scope) = TransactionThread::begin(move || begin(&options)).await?;
+        let runner = Runner::Thread(thread.clone());
+        Ok(Self { open: Open(Some((thread, token))), runner, scope })
+    }
+
+    /// A collection whose reads and writes belong to this transaction. Once the transaction has ended, its calls fail
+    /// with [`ErrorKind::TransactionOver`](crate::ErrorKind::TransactionOver).
+    ///
+    /// A read gathers its rows when it begins: it sees what was written before, and writing while going through the
+    /// rows is fine.
+    pub fn collection<T>(&self, name: &str) -> Collection<T> {
+        Collection::new(crate::Collection::new(self.scope.clone(), name), self.runner.clone())
+    }
+
+    /// Commits: all of it at once, or none and an error. Once it is polled, dropping it changes nothing: the commit is
+    /// carried out.
+    ///
+    /// # Errors
+    /// As [`slate_core::Transaction::commit`](crate::Transaction::commit).
+    pub fn commit(self) -> Operation<()> {
+        self.end(crate::Transaction::commit)
+    }
+
+    /// Commits with a durability of its own.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`].
+    pub fn commit_with(self, durability: Durability) -> Operation<()> {
+        self.end(move |transaction| transaction.commit_with(durability))
+    }
+
+    /// Rolls back: as if it had never begun. It waits until that is done; dropping the transaction does not.
+    ///
+    /// # Errors
+    /// None; an [`Operation`] may fail, this one does not.
+    pub fn rollback(self) -> Operation<()> {
+        if let Some((_, token)) = &self.open.0 {
+            token.cancel();
+        }
+        self.end(|transaction| {
+            transaction.rollback();
+            Ok(())
+        })
+    }
+
+    fn end(mut self, end: impl FnOnce(crate::Transaction) -> Result<()> + Send + 'static) -> Operation<()> {
+        Operation::new(async move {
+            match self.open.0.take() {
+                Some((thread, _)) => thread.end(end).await,
+                None => Ok(()),
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,556 @@
+//! The async face, on every store: what runs where, what a dropped future leaves, streams and transactions.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::{
+    future::poll_fn,
+    pin::{Pin, pin},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Waker},
+    time::{Duration, Instant},
+};
+
+use bson::{RawDocumentBuf, doc, rawdoc};
+use common::{Store, on_every_store};
+use futures_core::Stream;
+use serde::{Deserialize, Deserializer, Serialize};
+use slate_core::{
+    CancelToken, Config, Durability, ErrorKind, Existing, Index, Isolation, ReturnDocument, TransactionOptions,
+    WriteOperation,
+    aio::{Collection, Database},
+};
+use tokio::{runtime, time::sleep};
+
+type Documents = Collection<RawDocumentBuf>;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct User {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    age: i32,
+}
+
+/// Runs a test on every store, on a runtime of one thread: whoever blocks it blocks everything.
+fn on_one_thread<F: Future<Output = ()>>(test: impl Fn(Database, Store) -> F) {
+    on_every_store(|database| {
+        let runtime = runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(test(Database::from(database.db.clone()), database.store));
+    });
+}
+
+/// Runs a test on every store, on a runtime of two threads and this pool.
+fn on_two_threads<F: Future<Output = ()>>(blocking_threads: usize, test: impl Fn(Database, Store) -> F) {
+    on_every_store(|database| {
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(blocking_threads)
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(test(Database::from(database.db.clone()), database.store));
+    });
+}
+
+/// Documents `_id: 0..count`, each with `n: 0`.
+async fn fill(documents: &Documents, count: i32) {
+    let all: Vec<RawDocumentBuf> = (0..count).map(|id| rawdoc! { "_id": id, "n": 0 }).collect();
+    documents.insert_many(&all).await.unwrap();
+}
+
+/// Polls once, so that it is begun.
+async fn begin<F: Future>(mut operation: Pin<&mut F>) -> Option<F::Output> {
+    poll_fn(|context| match operation.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+#[test]
+fn every_call_does_what_the_blocking_one_does() {
+    on_one_thread(|db, store| async move {
+        let ada = User { id: 1, name: "Ada".into(), age: 36 };
+        let bob = User { id: 2, name: "Bob".into(), age: 17 };
+        let users = db.collection::<User>("users");
+        assert!(!users.exists().await.unwrap());
+        assert_eq!(users.insert_one(&ada).await.unwrap(), bson::Bson::Int32(1));
+        assert_eq!(users.insert_many([&bob]).await.unwrap().len(), 1);
+        assert_eq!(users.insert_one(&ada).await.unwrap_err().kind(), ErrorKind::DuplicateKey);
+        assert_eq!(users.insert_batch([&ada, &bob]).unordered().run().await.unwrap().errors.len(), 2);
+
+        assert_eq!(users.create_index(Index::on(doc! { "age": 1 })).await.unwrap(), "age_1");
+        let seen = Arc::new(AtomicUsize::new(0));
+        let progress = {
+            let seen = Arc::clone(&seen);
+            move |_| {
+                seen.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let by_name = users.build_index(Index::on(doc! { "name": 1 }).unique()).progress(progress);
+        by_name.deadline(Duration::from_secs(60)).run().await.unwrap();
+        assert_eq!(users.indexes().await.unwrap().len(), 2);
+        assert!(users.drop_index("name_1").await.unwrap());
+
+        assert_eq!(users.find_by_id(1).await.unwrap(), Some(ada.clone()));
+        assert_eq!(users.find_one(doc! { "name": "Bob" }).await.unwrap(), Some(bob.clone()));
+        let young = users.find(doc! { "age": { "$lt": 18 } });
+        assert!(young.clone().explain().await.unwrap().uses_index());
+        assert!(young.clone().explain_count().await.unwrap().uses_index());
+        assert!(users.find(doc! {}).explain_distinct("age").await.unwrap().uses_index());
+        assert_eq!(young.collect().await.unwrap(), [bob.clone()]);
+        let oldest = users.find(doc! {}).sort(doc! { "age": -1 });
+        assert_eq!(oldest.clone().first().await.unwrap(), Some(ada.clone()));
+        assert_eq!(oldest.skip(1).limit(5).collect().await.unwrap(), [bob]);
+        assert_eq!(users.count(doc! {}).await.unwrap(), 2);
+        assert_eq!(users.distinct("age", doc! {}).await.unwrap(), [17.into(), 36.into()]);
+
+        let grown = users.update_one(doc! { "_id": 2 }, doc! { "$inc": { "age": 1 } }).run().await.unwrap();
+        assert_eq!((grown.matched, grown.modified), (1, 1));
+        let elements = users.update_many(doc! {}, doc! { "$set": { "marks.$[low]": 5 } });
+        let refused = elements.array_filters([doc! { "low": { "$lt": 5 } }]).run().await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+        let eve = User { id: 3, name: "Eve".into(), age: 50 };
+        users.replace_one(doc! { "_id": 3 }, &eve).upsert().run().await.unwrap();
+        let older = users.find_one_and_update(doc! { "_id": 3 }, doc! { "$inc": { "age": 1 } });
+        assert_eq!(older.returning(ReturnDocument::After).run().await.unwrap().unwrap().age, 51);
+        assert_eq!(users.find_one_and_replace(doc! { "_id": 3 }, &eve).run().await.unwrap().unwrap().age, 51);
+        assert_eq!(users.find_one_and_delete(doc! {}).sort(doc! { "age": -1 }).run().await.unwrap(), Some(eve));
+        assert_eq!(users.upsert_many([&ada]).await.unwrap().matched, 1);
+        assert_eq!(users.merge_many([doc! { "_id": 1, "age": 37 }]).await.unwrap().modified, 1);
+
+        let operations = || [WriteOperation::insert_one(doc! { "_id": 1 }), WriteOperation::delete_many(doc! {})];
+        let bulk = db.bulk_write(operations().map(|operation| ("users", operation))).unordered().run().await.unwrap();
+        assert_eq!((bulk.deleted, bulk.errors.len()), (2, 1));
+        assert_eq!(users.bulk_write(operations()).run().await.unwrap().deleted, 1);
+
+        assert_eq!(users.stats().await.unwrap().documents, 0);
+        let moved = users.rename("moved", Existing::Keep).await.unwrap();
+        assert_eq!(moved.rename("users", Existing::Drop).await.unwrap().name(), "users");
+        assert!(users.verify().deadline(Duration::from_secs(60)).run().await.unwrap().is_sound());
+        assert!(db.verify().progress(|_| {}).run().await.unwrap().is_sound());
+        assert_eq!(db.collections().await.unwrap().len(), 1);
+
+        db.collection::<User>("others").create().await.unwrap();
+        assert_eq!(db.collection_names().await.unwrap(), ["others", "users"]);
+        assert!(db.collection::<User>("others").drop().await.unwrap());
+        assert!(db.command(&rawdoc! { "ping": 1 }).await.is_ok());
+        assert_eq!(db.run_blocking(|db| db.collection_names()).await.unwrap(), ["users"]);
+        db.flush().await.unwrap();
+        db.size().await.unwrap();
+        assert_eq!(db.store(), db.as_blocking().store());
+        assert_eq!(db.store() == "memory", store == Store::Memory);
+        db.compact().await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("copy");
+        db.backup(&copy).await.unwrap();
+        let restored = Database::open(&format!("{}:{}", db.store(), copy.display())).await.unwrap();
+        assert_eq!(restored.collection_names().await.unwrap(), ["users"]);
+        db.clone().close().await.unwrap();
+        assert_eq!(users.count(doc! {}).await.unwrap_err().kind(), ErrorKind::Closed);
+    });
+}
+
+#[test]
+fn databases_are_opened_by_url_settings_and_builder() {
+    let runtime = runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        Database::open("memory:").await.unwrap();
+        Database::open_config(&Config::new("memory:")).await.unwrap();
+        let builder = slate_core::Database::builder("memory:").durability(Durability::Deferred);
+        Database::open_with(builder).await.unwrap();
+        assert_eq!(Database::open("nosuch:").await.unwrap_err().kind(), ErrorKind::Invalid);
+    });
+}
+
+#[test]
+fn a_call_that_must_wait_holds_up_nobody_else_on_the_callers_thread() {
+    on_one_thread(|db, _| async move {
+        // Where writers take turns, this thread has the turn, and the insertion can be done only once this thread, which is
+        // the runtime's, goes on and gives it up.
+        let open = db.as_blocking().begin().unwrap();
+        let documents = db.collection("documents");
+        let insertion = documents.insert_one(&rawdoc! { "_id": 1 });
+        let give_up = async {
+            sleep(Duration::from_millis(20)).await;
+            drop(open);
+        };
+        let (inserted, ()) = tokio::join!(insertion, give_up);
+        inserted.unwrap();
+    });
+}
+
+#[test]
+fn a_stream_hands_out_every_document_of_one_commit() {
+    on_one_thread(|db, _| async move {
+        let documents: Documents = db.collection("documents");
+        fill(&documents, 5_000).await;
+        let mut rows = documents.find(doc! {}).sort(doc! { "_id": 1 }).run().await.unwrap();
+        assert!(rows.next().await.is_some());
+        documents.delete_many(doc! {}).run().await.unwrap();
+        let mut next = 1;
+        while let Some(row) = poll_fn(|context| Pin::new(&mut rows).poll_next(context)).await {
+            assert_eq!(row.unwrap().get_i32("_id").unwrap(), next);
+            next += 1;
+        }
+        assert_eq!(next, 5_000);
+        assert!(rows.next().await.is_none(), "it stays at its end");
+    });
+}
+
+#[test]
+fn a_stream_reads_at_most_two_batches_ahead_and_nothing_once_it_is_dropped() {
+    static READ: AtomicUsize = AtomicUsize::new(0);
+    struct Counted;
+    impl<'de> Deserialize<'de> for Counted {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            READ.fetch_add(1, Ordering::Relaxed);
+            bson::Document::deserialize(deserializer).map(|_| Self)
+        }
+    }
+    on_one_thread(|db, _| async move {
+        READ.store(0, Ordering::Relaxed);
+        fill(&db.collection("documents"), 5_000).await;
+        let mut rows = db.collection::<Counted>("documents").find(doc! {}).run().await.unwrap();
+        rows.next().await.unwrap().unwrap();
+        sleep(Duration::from_millis(50)).await;
+        assert!(READ.load(Ordering::Relaxed) <= 16 + 32);
+        drop(rows);
+        sleep(Duration::from_millis(20)).await;
+        assert!(READ.load(Ordering::Relaxed) <= 16 + 32);
+    });
+}
+
+#[test]
+fn a_document_that_is_no_t_is_told_in_its_place_and_a_question_that_is_not_valid_at_once() {
+    on_one_thread(|db, _| async move {
+        let documents: Documents = db.collection("documents");
+        let ada = rawdoc! { "_id": 1, "name": "Ada", "age": 36 };
+        documents.insert_many(&[ada.clone(), rawdoc! { "_id": 2 }]).await.unwrap();
+        documents
+            .update_one(doc! { "_id": 3 }, doc! { "$set": { "name": "Eve", "age": 50 } })
+            .upsert()
+            .run()
+            .await
+            .unwrap();
+        let users = documents.with_type::<User>();
+        let mut found = users.find(doc! {}).sort(doc! { "_id": 1 }).run().await.unwrap();
+        assert_eq!(found.next().await.unwrap().unwrap().id, 1);
+        assert_eq!(found.next().await.unwrap().unwrap_err().kind(), ErrorKind::Conversion);
+        assert_eq!(found.next().await.unwrap().unwrap().id, 3);
+        assert!(found.next().await.is_none());
+        assert_eq!(users.find(doc! {}).collect().await.unwrap_err().kind(), ErrorKind::Conversion);
+        assert_eq!(users.find(doc! { "$no": 1 }).run().await.unwrap_err().kind(), ErrorKind::Invalid);
+    });
+}
+
+#[test]
+fn a_dropped_write_is_done_wholly_or_not_at_all() {
+    on_two_threads(512, |db, _| async move {
+        let documents: Documents = db.collection("documents");
+        fill(&documents, 2_000).await;
+        for microseconds in (0..24).map(|step| 1_u64 << step.min(14)) {
+            let write = documents.update_many(doc! {}, doc! { "$inc": { "n": 1 } }).run();
+            let _ = tokio::time::timeout(Duration::from_micros(microseconds), write).await;
+            let snapshot = db.snapshot().await.unwrap().collection::<RawDocumentBuf>("documents");
+            assert_eq!(snapshot.distinct("n", doc! {}).await.unwrap().len(), 1, "after {microseconds} µs");
+            assert_eq!(snapshot.count(doc! {}).await.unwrap(), 2_000);
+        }
+    });
+}
+
+#[test]
+fn a_write_that_was_never_polled_or_still_waited_in_line_is_not_done() {
+    on_one_thread(|db, store| async move {
+        let documents: Documents = db.collection("documents");
+        drop(documents.insert_one(&rawdoc! { "_id": "never polled" }));
+        if store == Store::Redb {
+            let open = db.begin().await.unwrap();
+            let mut waiting: Vec<_> =
+                (0..40).map(|id| Box::pin(documents.insert_one(&rawdoc! { "_id": id }))).collect();
+            for insertion in &mut waiting {
+                assert!(begin(insertion.as_mut()).await.is_none());
+            }
+            let last = waiting.pop();
+            drop(last);
+            open.rollback().await.unwrap();
+            for insertion in waiting {
+                insertion.await.unwrap();
+            }
+            assert!(documents.find_by_id(38).await.unwrap().is_some());
+            assert!(documents.find_by_id(39).await.unwrap().is_none());
+        }
+        assert!(documents.find_by_id("never polled").await.unwrap().is_none());
+    });
+}
+
+#[test]
+fn a_transaction_reads_its_own_writes_and_is_committed_or_rolled_back() {
+    on_one_thread(|db, _| async move {
+        let documents: Documents = db.collection("documents");
+        let tx = db.begin().await.unwrap();
+        let within = tx.collection("documents");
+        fill(&within, 3_000).await;
+        assert_eq!(documents.count(doc! {}).await.unwrap(), 0);
+        let mut rows = within.find(doc! {}).sort(doc! { "_id": 1 }).run().await.unwrap();
+        let mut read = 0;
+        while let Some(row) = rows.next().await {
+            let id = row.unwrap().get_i32("_id").unwrap();
+            if id < 10 {
+                within.update_one(doc! { "_id": id }, doc! { "$set": { "n": 1 } }).run().await.unwrap();
+            }
+            read += 1;
+        }
+        assert_eq!(read, 3_000);
+        tx.commit().await.unwrap();
+        assert_eq!(within.count(doc! {}).await.unwrap_err().kind(), ErrorKind::TransactionOver);
+        assert_eq!(documents.count(doc! { "n": 1 }).await.unwrap(), 10);
+
+        let tx = db.begin().await.unwrap();
+        tx.collection::<RawDocumentBuf>("documents").delete_many(doc! {}).run().await.unwrap();
+        tx.rollback().await.unwrap();
+        let tx = db.begin().await.unwrap();
+        let within = tx.collection::<RawDocumentBuf>("documents");
+        within.delete_many(doc! {}).run().await.unwrap();
+        drop(tx);
+        assert_eq!(within.delete_many(doc! {}).run().await.unwrap_err().kind(), ErrorKind::TransactionOver);
+        documents.insert_one(&rawdoc! { "_id": -1 }).await.unwrap();
+        assert_eq!(documents.count(doc! {}).await.unwrap(), 3_001);
+    });
+}
+
+#[test]
+fn rows_that_a_transaction_read_can_be_gone_through_after_its_end() {
+    on_one_thread(|db, _| async move {
+        fill(&db.collection("documents"), 100).await;
+        let tx = db.begin().await.unwrap();
+        let mut rows = tx.collection::<RawDocumentBuf>("documents").find(doc! {}).run().await.unwrap();
+        tx.commit().await.unwrap();
+        let mut read = 0;
+        while let Some(row) = rows.next().await {
+            row.unwrap();
+            read += 1;
+        }
+        assert_eq!(read, 100);
+    });
+}
+
+#[test]
+fn a_dropped_transaction_ends_what_it_does_and_lets_the_next_in() {
+    on_one_thread(|db, _| async move {
+        let documents: Documents = db.collection("documents");
+        fill(&documents, 20_000).await;
+        let tx = db.begin().await.unwrap();
+        let within = tx.collection::<RawDocumentBuf>("documents");
+        let mut write = Box::pin(within.update_many(doc! {}, doc! { "$set": { "n": 1 } }).run());
+        assert!(begin(write.as_mut()).await.is_none());
+        drop(write);
+        drop(tx);
+        documents.insert_one(&rawdoc! { "_id": -1 }).await.unwrap();
+        assert_eq!(documents.count(doc! { "n": 1 }).await.unwrap(), 0);
+    });
+}
+
+#[test]
+fn a_dropped_call_within_a_transaction_is_carried_out_in_its_place() {
+    on_one_thread(|db, _| async move {
+        let tx = db.begin().await.unwrap();
+        let within: Documents = tx.collection("documents");
+        fill(&within, 2_000).await;
+        let mut write = Box::pin(within.update_many(doc! {}, doc! { "$set": { "n": 1 } }).run());
+        assert!(begin(write.as_mut()).await.is_none());
+        drop(write);
+        assert_eq!(within.count(doc! { "n": 1 }).await.unwrap(), 2_000);
+        let mut commit = Box::pin(tx.commit());
+        assert!(begin(commit.as_mut()).await.is_none());
+        drop(commit);
+        let documents: Documents = db.collection("documents");
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while documents.count(doc! { "n": 1 }).await.unwrap() != 2_000 {
+            assert!(Instant::now() < deadline, "a commit that was polled is carried out");
+            sleep(Duration::from_millis(1)).await;
+        }
+    });
+}
+
+#[test]
+fn transactions_of_many_tasks_are_never_taken_for_one_another() {
+    // Threads of the pool carry out the calls of one task after the other while transactions are open.
+    on_two_threads(40, |db, _| async move {
+        let documents: Documents = db.collection("documents");
+        documents.insert_one(&rawdoc! { "_id": 0, "n": 0 }).await.unwrap();
+        let tasks: Vec<_> = (1..=16)
+            .map(|task| {
+                let (db, documents) = (db.clone(), documents.clone());
+                tokio::spawn(async move {
+                    loop {
+                        let tx = db.begin().await?;
+                        let within = tx.collection::<RawDocumentBuf>("documents");
+                        let counted = async {
+                            within.update_one(doc! { "_id": 0 }, doc! { "$inc": { "n": 1 } }).run().await?;
+                            documents.count(doc! {}).await
+                        };
+                        let outcome = match counted.await {
+                            Ok(_) => tx.commit().await,
+                            Err(error) => Err(error),
+                        };
+                        match outcome {
+                            Err(error) if error.is_retryable() => tokio::task::yield_now().await,
+                            outcome => break outcome?,
+                        }
+                    }
+                    documents.insert_one(&rawdoc! { "_id": task }).await
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap().unwrap();
+        }
+        assert_eq!(documents.find_by_id(0).await.unwrap().unwrap().get_i32("n").unwrap(), 16);
+        assert_eq!(documents.count(doc! {}).await.unwrap(), 17);
+    });
+}
+
+#[test]
+fn a_crowd_of_writers_does_not_keep_the_one_whose_turn_it_is_from_reading() {
+    on_two_threads(64, |db, _| async move {
+        let documents: Documents = db.collection("documents");
+        fill(&documents, 10).await;
+        let tx = db.begin().await.unwrap();
+        tx.collection("documents").insert_one(&rawdoc! { "_id": -1 }).await.unwrap();
+        let crowd: Vec<_> = (100..700)
+            .map(|id| {
+                let documents = documents.clone();
+                tokio::spawn(async move { documents.insert_one(&rawdoc! { "_id": id }).await })
+            })
+            .collect();
+        sleep(Duration::from_millis(50)).await;
+        for id in 0..10 {
+            assert!(documents.find_by_id(id).await.unwrap().is_some());
+        }
+        tx.commit().await.unwrap();
+        for insertion in crowd {
+            insertion.await.unwrap().unwrap();
+        }
+        assert_eq!(documents.count(doc! {}).await.unwrap(), 611);
+    });
+}
+
+#[test]
+fn transact_tries_again_on_a_conflict_and_rolls_back_an_error() {
+    on_two_threads(512, |db, _| async move {
+        let documents: Documents = db.collection("documents");
+        fill(&documents, 1).await;
+        let tasks: Vec<_> = (0..20)
+            .map(|_| {
+                tokio::spawn(db.transact(|tx| {
+                    let documents = tx.collection::<RawDocumentBuf>("documents");
+                    let n = documents.find_by_id(0)?.unwrap().get_i32("n").unwrap();
+                    documents.update_one(doc! { "_id": 0 }, doc! { "$set": { "n": n + 1 } }).run()
+                }))
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap().unwrap();
+        }
+        let refused = db
+            .transact(|tx| {
+                let documents = tx.collection::<RawDocumentBuf>("documents");
+                documents.delete_many(doc! {}).run()?;
+                documents.find(doc! { "$no": 1 }).count()
+            })
+            .await;
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(documents.find_by_id(0).await.unwrap().unwrap().get_i32("n").unwrap(), 20);
+
+        let serializable = TransactionOptions::new().isolation(Isolation::Serializable);
+        let count = db.transact_with(&serializable, |tx| tx.collection::<RawDocumentBuf>("documents").count(doc! {}));
+        assert_eq!(count.await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn deadlines_and_tokens_end_calls_streams_and_transactions_with_nothing_changed() {
+    on_one_thread(|db, _| async move {
+        let documents: Documents = db.collection("documents");
+        fill(&documents, 5_000).await;
+        let interrupted = |error: slate_core::Error| assert_eq!(error.kind(), ErrorKind::Interrupted);
+        let cancelled = CancelToken::new();
+        let token = cancelled.child();
+        let mut rows = documents.find(doc! {}).cancel(token.clone()).run().await.unwrap();
+        rows.next().await.unwrap().unwrap();
+        cancelled.cancel();
+        let mut last = None;
+        while let Some(row) = rows.next().await {
+            last = Some(row);
+        }
+        interrupted(last.unwrap().unwrap_err());
+
+        let change = || documents.update_many(doc! {}, doc! { "$set": { "n": 1 } });
+        interrupted(change().cancel(token.clone()).run().await.unwrap_err());
+        interrupted(change().deadline(Duration::ZERO).run().await.unwrap_err());
+        interrupted(documents.delete_many(doc! {}).cancel(token.clone()).run().await.unwrap_err());
+        interrupted(documents.find(doc! { "n": 1 }).deadline(Duration::ZERO).collect().await.unwrap_err());
+        interrupted(documents.find(doc! { "n": 1 }).cancel(token.clone()).count().await.unwrap_err());
+        interrupted(documents.build_index(Index::on(doc! { "n": 1 })).cancel(token.clone()).run().await.unwrap_err());
+
+        let ended = TransactionOptions::new().cancel(token.clone());
+        interrupted(
+            db.transact_with(&ended, |tx| tx.collection("documents").insert_one(&rawdoc! {})).await.unwrap_err(),
+        );
+        let token = CancelToken::new();
+        let tx = db.begin_with(&TransactionOptions::new().cancel(token.clone())).await.unwrap();
+        tx.collection("documents").insert_one(&rawdoc! { "_id": -1 }).await.unwrap();
+        token.cancel();
+        interrupted(tx.commit().await.unwrap_err());
+        assert_eq!(documents.count(doc! { "n": 0 }).await.unwrap(), 5_000);
+        assert_eq!(documents.count(doc! {}).await.unwrap(), 5_000);
+    });
+}
+
+#[test]
+fn a_dropped_beginning_leaves_no_transaction_open() {
+    on_one_thread(|db, _| async move {
+        let open = db.begin().await.unwrap();
+        let mut next = Box::pin(db.begin());
+        let _ = begin(next.as_mut()).await;
+        sleep(Duration::from_millis(5)).await;
+        drop(next);
+        open.commit().await.unwrap();
+        db.collection("documents").insert_one(&rawdoc! { "_id": 1 }).await.unwrap();
+    });
+}
+
+#[test]
+fn a_panic_of_the_callers_code_continues_in_its_task_and_leaves_nothing_open() {
+    on_two_threads(4, |db, _| async move {
+        let within = db.clone();
+        let task = tokio::spawn(async move {
+            within
+                .transact(|tx| -> slate_core::Result<()> {
+                    tx.collection("documents").insert_one(&rawdoc! { "_id": 1 })?;
+                    panic!("the caller's own");
+                })
+                .await
+        });
+        assert!(task.await.unwrap_err().is_panic());
+        let documents: Documents = db.collection("documents");
+        assert_eq!(documents.count(doc! {}).await.unwrap(), 0);
+        documents.insert_one(&rawdoc! { "_id": 1 }).await.unwrap();
+    });
+}
+
+#[test]
+fn outside_of_a_runtime_a_call_fails_and_says_why() {
+    let db = Database::from(slate_core::Database::open("memory:").unwrap());
+    let mut call = pin!(db.collection::<RawDocumentBuf>("documents").count(doc! {}));
+    let Poll::Ready(Err(error)) = call.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("it must not wait for a runtime that is not there");
+    };
+    assert!(error.to_string().contains("tokio runtime"), "{error}");
+}

@@ -172,6 +172,6 @@ pub fn runner(default_cases: u32) -> proptest::test_runner::TestRunner {
     let seed: u64 = std::env::var("SLATE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
+    let config = Config { cases, failure_persistence: None, max_shrink_time: 30_000, ..Config::default() };
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
 }

@@ -1,0 +1,88 @@
+//! The async API on tokio: calls, a stream, a timeout, transactions of many tasks.
+//!
+//! ```sh
+//! cargo run --example async_tasks --features async
+//! ```
+
+use std::time::Duration;
+
+use bson::{Document, doc};
+use serde::{Deserialize, Serialize};
+use slate_core::{Index, aio::Database};
+use tokio::time::timeout;
+
+#[derive(Serialize, Deserialize)]
+struct Reading {
+    sensor: u32,
+    second: u32,
+    celsius: f64,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let db = Database::open("memory:").await?;
+    let readings = db.collection::<Reading>("readings");
+    readings.create_index(Index::on(doc! { "sensor": 1, "second": -1 })).await?;
+
+    // Tasks at once. Each batch of readings, with the sensor's count, is a transaction; its closure is blocking code, on a
+    // thread where that is allowed, and is run again where two tasks meet.
+    let sensors: Vec<_> = (0..4)
+        .map(|sensor| {
+            tokio::spawn(db.transact(move |tx| {
+                let batch: Vec<Reading> =
+                    (0..500).map(|second| Reading { sensor, second, celsius: 20.0 + f64::from(second % 7) }).collect();
+                tx.collection("readings").insert_many(&batch)?;
+                let sensors = tx.collection::<Document>("sensors");
+                sensors.update_one(doc! { "_id": sensor }, doc! { "$inc": { "readings": 500 } }).upsert().run()
+            }))
+        })
+        .collect();
+    for sensor in sensors {
+        sensor.await??;
+    }
+
+    // A stream: batches are read while this task works through the one before, and no thread waits for it.
+    let mut hot =
+        readings.find(doc! { "sensor": 2, "celsius": { "$gt": 25.5 } }).sort(doc! { "second": -1 }).run().await?;
+    let mut seen = 0;
+    while let Some(reading) = hot.next().await {
+        let reading = reading?;
+        if seen < 3 {
+            println!("second {}: {} °C", reading.second, reading.celsius);
+        }
+        seen += 1;
+    }
+    println!("{seen} hot readings of sensor 2");
+
+    // A write that takes too long is given up: it is done wholly or not at all.
+    let cooler = readings.update_many(doc! {}, doc! { "$inc": { "celsius": -1.0 } }).run();
+    match timeout(Duration::from_millis(1), cooler).await {
+        Ok(done) => println!("{} readings corrected in time", done?.modified),
+        Err(_) => println!("given up: nothing is corrected, or everything"),
+    }
+
+    // A transaction call by call, where what to do next depends on something else that is awaited.
+    let tx = db.begin().await?;
+    let within = tx.collection::<Reading>("readings");
+    let old = within.delete_many(doc! { "second": { "$lt": 100 } }).run().await?;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    tx.commit().await?;
+    println!("{old} old readings deleted, {} left", readings.count(doc! {}).await?);
+
+    // What has no async form, and loops of many small calls: blocking code, in one hop.
+    let warmest = db
+        .run_blocking(|db| {
+            let mut rows =
+                db.collection::<Reading>("readings").find(doc! {}).project(doc! { "celsius": 1 }).cursor()?;
+            let mut warmest = f64::MIN;
+            while rows.advance()? {
+                warmest =
+                    rows.current().and_then(|row| row.get_f64("celsius").ok()).map_or(warmest, |c| warmest.max(c));
+            }
+            Ok(warmest)
+        })
+        .await?;
+    println!("the warmest: {warmest} °C");
+    db.close().await?;
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! A backup while others write, what it holds, and the database verified and compacted.
+//!
+//! ```sh
+//! cargo run --example backup
+//! ```
+
+use std::{
+    error::Error,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use bson::{Document, doc};
+use slate_core::{Access, Database, ErrorKind, Index};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let url = |name: &str| format!("redb:{}", folder.path().join(name).display());
+    let db = Database::open(&url("shop.slate"))?;
+    let orders = db.collection::<Document>("orders");
+    orders.create_index(Index::on(doc! { "total": 1 }))?;
+    orders.insert_many(&(0..20_000).map(|n| doc! { "_id": n, "total": n % 97 }).collect::<Vec<_>>())?;
+
+    // The copy is one commit, whatever is written meanwhile.
+    let copy = folder.path().join("copy.slate");
+    let done = AtomicBool::new(false);
+    let written = thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut written = 0;
+            while !done.load(Ordering::Relaxed) {
+                db.collection::<Document>("later").insert_one(&doc! { "n": written })?;
+                written += 1;
+            }
+            Ok::<i32, slate_core::Error>(written)
+        });
+        let backed_up = db.backup(&copy);
+        done.store(true, Ordering::Relaxed);
+        let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        backed_up.map(|()| written)
+    })?;
+    println!("written meanwhile: {written}");
+
+    // It opens by the same scheme. Read only, it is left as it is.
+    let restored = Database::builder(&url("copy.slate")).access(Access::ReadOnly).open()?;
+    for collection in restored.collections()? {
+        let documents = restored.collection::<Document>(&collection.name).count(doc! {})?;
+        println!("in the copy: {}, {documents} documents, {} indexes", collection.name, collection.indexes.len());
+    }
+    let report = restored.verify()?.run()?;
+    println!(
+        "verified: {} documents, {} index entries, sound: {}",
+        report.documents,
+        report.entries,
+        report.is_sound()
+    );
+
+    // A backup never overwrites.
+    assert_eq!(db.backup(&copy).map_err(|error| error.kind()), Err(ErrorKind::Exists));
+
+    let before = db.size()?.on_disk;
+    orders.drop()?;
+    db.compact()?;
+    println!("on disk: {before:?} bytes, compacted after a drop: {:?}", db.size()?.on_disk);
+    db.close()?;
+    Ok(())
+}

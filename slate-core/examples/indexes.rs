@@ -1,0 +1,66 @@
+//! Indexes, and what they change: the plan of each question, drawn before and after.
+//!
+//! ```sh
+//! cargo run --example indexes
+//! ```
+
+use bson::{Document, doc};
+use slate_core::{Collection, Database, ErrorKind, Index};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let db = Database::open("memory:")?;
+    let orders = db.collection::<Document>("orders");
+    let documents: Vec<Document> = (0..5_000)
+        .map(|n: i32| {
+            let state = if n % 50 == 0 { "open" } else { "done" };
+            doc! { "_id": n, "customer": n % 200, "state": state, "total": (n * 37) % 1_000, "tags": ["a", if n % 3 == 0 { "b" } else { "c" }] }
+        })
+        .collect();
+    orders.insert_many(&documents)?;
+
+    println!("Without an index, everything is read:\n");
+    ask(&orders)?;
+
+    // Equalities first, then the field of the sort: the index finds the documents and gives their order.
+    orders.create_index(Index::on(doc! { "customer": 1, "total": -1 }))?;
+    // Small: it holds the open orders only, and serves the questions that ask for those.
+    orders.create_index(Index::on(doc! { "total": 1 }).only(doc! { "state": "open" }).named("open_by_total"))?;
+    // Arrays are indexed by each of their elements.
+    orders.create_index(Index::on(doc! { "tags": 1 }))?;
+
+    println!("\nWith indexes:\n");
+    ask(&orders)?;
+
+    orders.create_index(Index::on(doc! { "reference": 1 }).unique().sparse())?;
+    orders.insert_one(&doc! { "_id": "x", "reference": 7 })?;
+    let refused = orders.insert_one(&doc! { "_id": "y", "reference": 7 });
+    if let Some(error) = refused.err().filter(|error| error.kind() == ErrorKind::DuplicateKey) {
+        println!("\nrefused: {error}\n");
+    }
+
+    for index in orders.indexes()? {
+        println!(
+            "{}: {}{}",
+            index.name,
+            Document::try_from(&*index.keys)?,
+            if index.multikey { ", over arrays" } else { "" }
+        );
+    }
+    Ok(())
+}
+
+fn ask(orders: &Collection<Document>) -> slate_core::Result<()> {
+    let questions = [
+        ("of one customer, dearest first", orders.find(doc! { "customer": 17 }).sort(doc! { "total": -1 }).limit(5)),
+        ("the totals alone", orders.find(doc! { "customer": 17 }).project(doc! { "total": 1, "_id": 0 })),
+        ("open and cheap", orders.find(doc! { "state": "open", "total": { "$lt": 100 } })),
+        ("either of two", orders.find(doc! { "$or": [{ "customer": 3 }, { "tags": "b", "customer": 5 }] })),
+    ];
+    for (what, question) in questions {
+        println!("{what}: {} documents", question.clone().run()?.count());
+        println!("{}\n", question.explain()?);
+    }
+    println!("the different customers:\n{}\n", orders.find(doc! {}).explain_distinct("customer")?);
+    println!("how many have tag b:\n{}", orders.find(doc! { "tags": "b" }).explain_count()?);
+    Ok(())
+}

@@ -73,6 +73,21 @@ pub use bson;
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
+/// The cookbook's programs run.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/cookbook.md")]
+struct Cookbook;
+
+/// The program in the page on stores runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/choosing-a-store.md")]
+struct ChoosingAStore;
+
+/// The programs in the page on tuning compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/tuning.md")]
+struct Tuning;
+
 pub use bulk_write::{BulkWrite, BulkWriteResult};
 pub use collection::{Collection, ReadCollection};
 pub use collection_description::CollectionDescription;

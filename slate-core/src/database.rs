@@ -210,7 +210,7 @@ impl Database {
     /// | `findAndModify` | whole |
     /// | `create`, `drop`, `listCollections` | plain collections |
     /// | `createIndexes`, `dropIndexes`, `listIndexes` | ordered indexes: `unique`, `sparse`, `partialFilterExpression` |
-    /// | `explain` | of `find`, `count`, `distinct`: the plan, with verbosity `queryPlanner` |
+    /// | `explain` | of `find`, `count`, `distinct`: verbosity `queryPlanner`, and `executionStats`, which runs the plan |
     /// | `ping` | |
     ///
     /// Arguments that only concern servers, sessions and logs (`lsid`, `comment`, `$readPreference`, …) are checked and

@@ -4,8 +4,13 @@ use bson::Bson;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    CancelToken, Cursor, Documents, Explain, Hint, IntoDocument, Result, database::As, document::from_raw, plan::Force,
-    request::Request, scope::Scope,
+    CancelToken, Cursor, Documents, Explain, Hint, IntoDocument, Result,
+    database::As,
+    document::from_raw,
+    explain::Verbosity,
+    plan::{Force, Query},
+    request::Request,
+    scope::Scope,
 };
 
 /// A question to a collection; see [`ReadCollection::find`](crate::ReadCollection::find).
@@ -115,8 +120,7 @@ impl<T> Find<T> {
     /// # Errors
     /// As [`Find::cursor`].
     pub fn explain(self) -> Result<Explain> {
-        let query = self.request.parse_find()?;
-        Ok(Explain::new(&self.collection, self.scope.plan(&self.collection, &query)?))
+        self.explained(&self.request.parse_find()?, Verbosity::QueryPlanner)
     }
 
     /// The plan of [`Find::count`], without running it.
@@ -124,8 +128,7 @@ impl<T> Find<T> {
     /// # Errors
     /// As [`Find::cursor`].
     pub fn explain_count(self) -> Result<Explain> {
-        let query = self.request.parse_count()?;
-        Ok(Explain::new(&self.collection, self.scope.plan(&self.collection, &query)?))
+        self.explained(&self.request.parse_count()?, Verbosity::QueryPlanner)
     }
 
     /// The plan of [`Find::distinct`], without running it.
@@ -133,8 +136,50 @@ impl<T> Find<T> {
     /// # Errors
     /// As [`Find::cursor`].
     pub fn explain_distinct(self, path: &str) -> Result<Explain> {
-        let query = self.request.parse_distinct(path)?;
-        Ok(Explain::new(&self.collection, self.scope.plan(&self.collection, &query)?))
+        self.explained(&self.request.parse_distinct(path)?, Verbosity::QueryPlanner)
+    }
+
+    /// Runs the question to its end, and tells what each node of its plan did: rows, keys, documents, bytes, temporary
+    /// files, time. The documents are read and dropped. Looking at the clock for each row costs a part of the time told.
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use bson::{doc, rawdoc};
+    ///
+    /// let users = db.collection("users");
+    /// users.insert_many(&[rawdoc! { "age": 36 }, rawdoc! { "age": 17 }])?;
+    /// let explained = users.find(doc! { "age": { "$gte": 21 } }).sort(doc! { "age": 1 }).explain_analyze()?;
+    /// println!("{explained}");
+    /// let stats = explained.execution_stats().unwrap_or_default();
+    /// assert_eq!((stats.rows, stats.documents_examined), (1, 2));
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Find::cursor`]; where running fails.
+    pub fn explain_analyze(self) -> Result<Explain> {
+        self.explained(&self.request.parse_find()?, Verbosity::ExecutionStats)
+    }
+
+    /// As [`Find::explain_analyze`], of [`Find::count`]. Its plan is run even where [`Find::count`] knows the answer
+    /// without one: of a whole collection.
+    ///
+    /// # Errors
+    /// As [`Find::explain_analyze`].
+    pub fn explain_analyze_count(self) -> Result<Explain> {
+        self.explained(&self.request.parse_count()?, Verbosity::ExecutionStats)
+    }
+
+    /// As [`Find::explain_analyze`], of [`Find::distinct`].
+    ///
+    /// # Errors
+    /// As [`Find::explain_analyze`].
+    pub fn explain_analyze_distinct(self, path: &str) -> Result<Explain> {
+        self.explained(&self.request.parse_distinct(path)?, Verbosity::ExecutionStats)
+    }
+
+    fn explained(&self, query: &Query, verbosity: Verbosity) -> Result<Explain> {
+        self.scope.explain(&self.collection, query, verbosity, &self.request.interrupt)
     }
 }
 

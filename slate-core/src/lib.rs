@@ -98,7 +98,7 @@ pub use delete::Delete;
 pub use document::IntoDocument;
 pub use engine::Access;
 pub use error::{Error, ErrorKind, Result};
-pub use explain::Explain;
+pub use explain::{ExecutionStats, Explain};
 pub use find::Find;
 pub use find_one_and::{FindOneAndDelete, FindOneAndUpdate, ReturnDocument};
 pub use index::{CreateIndex, Hint, Index, IndexDescription, IndexState};

@@ -6,10 +6,11 @@ use std::{
 use slate_query::Code;
 
 use crate::{
-    CollectionStats, Database, Error, ErrorKind, Result,
+    CollectionStats, Database, Error, ErrorKind, Explain, Result,
     catalog::CollectionInfo,
-    engine::{Explained, Reader, Writer},
+    engine::{Reader, Writer},
     exec::Rows,
+    explain::Verbosity,
     interrupt::Interrupt,
     maintenance::VerifyRun,
     plan::Query,
@@ -117,12 +118,27 @@ impl Scope {
         }
     }
 
-    pub(crate) fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>> {
-        match self {
-            Self::Database(database) => database.engine()?.snapshot()?.plan(collection, query),
-            Self::Snapshot(reader) => reader.plan(collection, query),
-            Self::Transaction(transaction) => transaction.with(|writer| writer.plan(collection, query)),
-        }
+    /// The plan of a query, and what it did where it is to be run.
+    pub(crate) fn explain(
+        &self,
+        collection: &str,
+        query: &Query,
+        verbosity: Verbosity,
+        interrupt: &Interrupt,
+    ) -> Result<Explain> {
+        let of_reader = |reader: &dyn Reader| match verbosity {
+            Verbosity::QueryPlanner => reader.plan(collection, query),
+            Verbosity::ExecutionStats => reader.analyze(collection, query, interrupt),
+        };
+        let explained = match self {
+            Self::Database(database) => of_reader(&*database.engine()?.snapshot()?),
+            Self::Snapshot(reader) => of_reader(&**reader),
+            Self::Transaction(transaction) => transaction.with(|writer| match verbosity {
+                Verbosity::QueryPlanner => writer.plan(collection, query),
+                Verbosity::ExecutionStats => writer.analyze(collection, query, interrupt),
+            }),
+        };
+        Ok(Explain::new(collection, explained?, verbosity))
     }
 
     pub(crate) fn len(&self, collection: &str) -> Result<u64> {

@@ -446,7 +446,7 @@ fn explain_tells_the_plan_without_running_it() {
         }
         refused(db, doc! { "explain": { "find": "c", "filter": 1 } }, 14);
         refused(db, doc! { "explain": { "find": "c" }, "verbosity": "loud" }, 2);
-        unsupported(db, doc! { "explain": { "find": "c" }, "verbosity": "executionStats" }, "executionStats");
+        unsupported(db, doc! { "explain": { "find": "c" }, "verbosity": "allPlansExecution" }, "allPlansExecution");
         unsupported(db, doc! { "explain": { "delete": "c" } }, "explain of delete");
     });
 }

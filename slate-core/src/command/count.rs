@@ -2,7 +2,7 @@ use bson::RawDocumentBuf;
 use slate_query::{Code, number::Number, raw::Value};
 
 use super::{call::Call, collation, common::Common, concern::Concerns, fields::owned, hint, number, reply::Reply};
-use crate::{Database, Error, Explain, Result, request::Request, scope::Scope};
+use crate::{Database, Error, Explain, Result, explain::Verbosity, request::Request, scope::Scope};
 
 /// A parsed `count`.
 struct Count<'c> {
@@ -21,11 +21,12 @@ pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf>
 }
 
 /// The plan of a `count`.
-pub(super) fn explain(database: &Database, call: Call<'_>) -> Result<(Common, Explain)> {
+pub(super) fn explain(database: &Database, call: Call<'_>, verbosity: Verbosity) -> Result<(Common, Explain)> {
     let count = parse(call)?;
     let query = count.request.parse_count()?;
-    let plan = Scope::Database(database.clone()).plan(count.collection, &query)?;
-    Ok((count.common, Explain::new(count.collection, plan)))
+    let (scope, interrupt) = (Scope::Database(database.clone()), &count.request.interrupt);
+    let explain = scope.explain(count.collection, &query, verbosity, interrupt)?;
+    Ok((count.common, explain))
 }
 
 fn parse(mut call: Call<'_>) -> Result<Count<'_>> {

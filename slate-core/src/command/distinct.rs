@@ -9,7 +9,7 @@ use super::{
     hint,
     reply::Reply,
 };
-use crate::{Database, Explain, Result, request::Request, scope::Scope};
+use crate::{Database, Explain, Result, explain::Verbosity, request::Request, scope::Scope};
 
 /// A parsed `distinct`.
 struct Distinct<'c> {
@@ -35,11 +35,12 @@ pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf>
 }
 
 /// The plan of a `distinct`.
-pub(super) fn explain(database: &Database, call: Call<'_>) -> Result<(Common, Explain)> {
+pub(super) fn explain(database: &Database, call: Call<'_>, verbosity: Verbosity) -> Result<(Common, Explain)> {
     let distinct = parse(call)?;
     let query = distinct.request.parse_distinct(distinct.key)?;
-    let plan = Scope::Database(database.clone()).plan(distinct.collection, &query)?;
-    Ok((distinct.common, Explain::new(distinct.collection, plan)))
+    let (scope, interrupt) = (Scope::Database(database.clone()), &distinct.request.interrupt);
+    let explain = scope.explain(distinct.collection, &query, verbosity, interrupt)?;
+    Ok((distinct.common, explain))
 }
 
 fn parse(mut call: Call<'_>) -> Result<Distinct<'_>> {

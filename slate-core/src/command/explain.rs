@@ -2,9 +2,10 @@ use bson::RawDocumentBuf;
 use slate_query::{Code, raw::OwnedValue};
 
 use super::{call::Call, common::Common, concern::Concerns, count, distinct, find, reply::Reply};
-use crate::{Database, Error, Result};
+use crate::{Database, Error, Result, explain::Verbosity};
 
-/// `{explain: {find | count | distinct: …}, verbosity: "queryPlanner"}`: the plan, without running it.
+/// `{explain: {find | count | distinct: …}, verbosity: "queryPlanner" | "executionStats"}`: the plan, and what its nodes
+/// did when it was run.
 pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.target.as_document().ok_or_else(|| {
         Error::invalid(Code::TYPE_MISMATCH, "what is to be explained is not a command's document").at("explain")
@@ -12,9 +13,10 @@ pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocument
     let verbosity = call.fields.string("verbosity")?;
     Common::take(&mut call.fields, Concerns::Neither)?;
     call.fields.finish()?;
-    match verbosity {
-        None | Some("queryPlanner") => {}
-        Some(verbosity @ ("executionStats" | "allPlansExecution")) => {
+    let verbosity = match verbosity {
+        None | Some("queryPlanner") => Verbosity::QueryPlanner,
+        Some("executionStats") => Verbosity::ExecutionStats,
+        Some(verbosity @ "allPlansExecution") => {
             return Err(Error::unsupported_by_name(verbosity).at("verbosity"));
         }
         Some(verbosity) => {
@@ -22,21 +24,35 @@ pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocument
                 format!("Enumeration value '{verbosity}' for field 'explain.verbosity' is not a valid value.");
             return Err(Error::invalid(Code::BAD_VALUE, message).at("verbosity"));
         }
-    }
+    };
     let inner = Call::read(command)?;
     let (name, collection) = (inner.name, inner.target.as_str().unwrap_or_default().to_owned());
     let (common, explain) = match name {
-        "find" => find::explain(database, inner)?,
-        "count" => count::explain(database, inner)?,
-        "distinct" => distinct::explain(database, inner)?,
+        "find" => find::explain(database, inner, verbosity)?,
+        "count" => count::explain(database, inner, verbosity)?,
+        "distinct" => distinct::explain(database, inner, verbosity)?,
         other => return Err(Error::unsupported_by_name(&format!("explain of {other}")).at("explain")),
     };
     let mut reply = Reply::default();
     reply.nest("queryPlanner", |planner| {
         planner.text("namespace", &common.namespace(&collection));
-        planner.value("winningPlan", OwnedValue::from(bson::Bson::Document(explain.to_document())).as_value());
+        planner.value("winningPlan", OwnedValue::from(bson::Bson::Document(explain.plan().clone())).as_value());
         planner.count("candidates", u64::try_from(explain.candidates()).unwrap_or(u64::MAX));
     });
+    if let Some(stats) = explain.execution_stats() {
+        reply.nest("executionStats", |execution| {
+            execution.boolean("executionSuccess", true);
+            execution.count("nReturned", stats.rows);
+            execution.count("executionTimeMillis", u64::try_from(stats.time.as_millis()).unwrap_or(u64::MAX));
+            execution.count("totalKeysExamined", stats.keys_examined);
+            execution.count("totalDocsExamined", stats.documents_examined);
+            execution.count("totalBytesRead", stats.bytes_read);
+            execution.count("spills", stats.spills);
+            execution.count("spilledBytes", stats.spilled_bytes);
+            execution
+                .value("executionStages", OwnedValue::from(bson::Bson::Document(explain.to_document())).as_value());
+        });
+    }
     reply.document("command", command);
     reply.finish()
 }

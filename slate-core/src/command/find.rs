@@ -10,7 +10,7 @@ use super::{
     hint,
     reply::Reply,
 };
-use crate::{Database, Error, Explain, Result, request::Request, scope::Scope};
+use crate::{Database, Error, Explain, Result, explain::Verbosity, request::Request, scope::Scope};
 
 /// How many documents MongoDB puts into a first batch whose size is not given.
 const FIRST_BATCH: u64 = 101;
@@ -39,11 +39,12 @@ pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf>
 }
 
 /// The plan of a `find`.
-pub(super) fn explain(database: &Database, call: Call<'_>) -> Result<(Common, Explain)> {
+pub(super) fn explain(database: &Database, call: Call<'_>, verbosity: Verbosity) -> Result<(Common, Explain)> {
     let find = parse(call)?;
     let query = find.request.parse_find()?;
-    let plan = Scope::Database(database.clone()).plan(find.collection, &query)?;
-    Ok((find.common, Explain::new(find.collection, plan)))
+    let (scope, interrupt) = (Scope::Database(database.clone()), &find.request.interrupt);
+    let explain = scope.explain(find.collection, &query, verbosity, interrupt)?;
+    Ok((find.common, explain))
 }
 
 fn parse(mut call: Call<'_>) -> Result<Find<'_>> {

@@ -121,6 +121,11 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
         explained(&self.view, &self.catalog, collection, query)
     }
 
+    fn analyze(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Option<Explained>> {
+        let resources = Resources::new(interrupt, self.memory.limited(query.memory_limit));
+        analyzed(&self.view, &self.catalog, collection, query, &resources)
+    }
+
     fn len(&self, collection: &str) -> Result<u64> {
         len(&self.view, &self.catalog, collection)
     }
@@ -163,6 +168,14 @@ impl<T: Transaction> Writer for Session<T> {
     fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>> {
         self.check_open()?;
         explained(&self.view(), Session::catalog(self), collection, query)
+    }
+
+    fn analyze(&mut self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Option<Explained>> {
+        self.check_open()?;
+        // The counts tell of what is there.
+        Session::reads(self, collection, Reads::Matches(&query.filter))?;
+        let resources = self.resources(query, &self.limited(interrupt));
+        analyzed(&self.view(), Session::catalog(self), collection, query, &resources)
     }
 
     fn len(&mut self, collection: &str) -> Result<u64> {
@@ -270,7 +283,20 @@ fn planned<V: View>(view: &V, collection: &CollectionInfo, query: &Query) -> Res
 fn explained<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> Result<Option<Explained>> {
     let Some(collection) = catalog.collection(name) else { return Ok(None) };
     let plan = planned(view, collection, query)?;
-    Ok(Some(Explained { plan, candidates: plan::candidate_count(collection, query) }))
+    Ok(Some(Explained { plan, candidates: plan::candidate_count(collection, query), analysis: None }))
+}
+
+fn analyzed<V: View>(
+    view: &V,
+    catalog: &Catalog,
+    name: &str,
+    query: &Query,
+    resources: &Resources,
+) -> Result<Option<Explained>> {
+    let Some(collection) = catalog.collection(name) else { return Ok(None) };
+    let Some(explained) = explained(view, catalog, name, query)? else { return Ok(None) };
+    let analysis = exec::analyze(explained.plan.clone(), view, collection, resources)?;
+    Ok(Some(Explained { analysis: Some(analysis), ..explained }))
 }
 
 fn get<V: View>(

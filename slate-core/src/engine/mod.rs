@@ -18,7 +18,7 @@ use crate::{
     exec::Rows,
     interrupt::Interrupt,
     maintenance::VerifyRun,
-    plan::{Plan, Query},
+    plan::{Analysis, Plan, Query},
     write::{
         BuildProgress, BulkOperation, BulkOutcome, DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome,
         PutKind, PutOutcome, UpdateOutcome, UpdateRequest,
@@ -57,16 +57,19 @@ pub(crate) trait Reader: Send + Sync {
     /// The document of that `_id`'s key, handed to `see` where it lies.
     fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
     fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>>;
+    /// Runs a query to its end; its plan, and what the plan's nodes did.
+    fn analyze(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Option<Explained>>;
     /// How many records the collection holds.
     fn len(&self, collection: &str) -> Result<u64>;
     fn stats(&self, collection: &str) -> Result<CollectionStats>;
     fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()>;
 }
 
-/// A plan, and between how many it was chosen.
+/// A plan, between how many it was chosen, and what running it did where it was run.
 pub(crate) struct Explained {
     pub(crate) plan: Plan,
     pub(crate) candidates: usize,
+    pub(crate) analysis: Option<Analysis>,
 }
 
 /// An open write transaction.
@@ -78,6 +81,7 @@ pub(crate) trait Writer: Send {
     fn find(&mut self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>>;
     fn get(&mut self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
     fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>>;
+    fn analyze(&mut self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Option<Explained>>;
     fn len(&mut self, collection: &str) -> Result<u64>;
     fn stats(&mut self, collection: &str) -> Result<CollectionStats>;
     fn verify(&mut self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()>;

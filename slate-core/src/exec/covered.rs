@@ -5,11 +5,10 @@ use slate_query::{
 };
 use slate_store::View;
 
-use super::entries::EntryWalk;
+use super::{Resources, entries::EntryWalk, meter::Meter};
 use crate::{
     Error, Result,
     entry::{Entry, FieldOrder},
-    interrupt::Interrupt,
     plan::{CoveredField, IndexScan, Window},
 };
 
@@ -22,6 +21,8 @@ pub(crate) struct CoveredRows<V: View> {
     skip: u64,
     left: u64,
     row: Option<Vec<u8>>,
+    /// Of the index scan.
+    meter: Meter,
 }
 
 impl<V: View> CoveredRows<V> {
@@ -30,26 +31,28 @@ impl<V: View> CoveredRows<V> {
         scan: &IndexScan,
         shown: Vec<CoveredField>,
         window: Window,
-        interrupt: &Interrupt,
+        resources: &Resources,
     ) -> Self {
+        let meter = resources.meter("IXSCAN");
         let fields = scan.index.pattern.fields().iter();
         Self {
-            walk: EntryWalk::open(view, scan, interrupt),
+            walk: EntryWalk::open(view, scan, &resources.interrupt, meter.same()),
             fields: fields.map(|(path, direction)| (path.as_str().as_bytes().into(), *direction)).collect(),
             shown,
             name: scan.index.name.clone(),
             skip: window.skip,
             left: window.limit.unwrap_or(u64::MAX),
             row: None,
+            meter,
         }
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
         let mut buffer = self.row.take().unwrap_or_default();
-        while self.skip > 0 && self.walk.advance()? {
+        while self.skip > 0 && self.next_entry()? {
             self.skip -= 1;
         }
-        if self.left == 0 || !self.walk.advance()? {
+        if self.left == 0 || !self.next_entry()? {
             self.left = 0;
             return Ok(false);
         }
@@ -59,6 +62,13 @@ impl<V: View> CoveredRows<V> {
         let built = build(entry, &self.fields, &self.shown, buffer);
         self.row = Some(built.ok_or_else(|| Error::corrupt(format!("an entry of index {} is damaged", self.name)))?);
         Ok(true)
+    }
+
+    fn next_entry(&mut self) -> Result<bool> {
+        let start = self.meter.start();
+        let more = self.walk.advance()?;
+        self.meter.moved(start, more);
+        Ok(more)
     }
 
     pub(super) fn current(&self) -> Option<&[u8]> {

@@ -14,7 +14,7 @@ use crate::{
     Result,
     interrupt::Interrupt,
     plan::{IndexScan, Values},
-    spill::{Memory, Sorter},
+    spill::{Memory, Sorter, Spilled},
 };
 
 /// Different values, in order, each in a document `{v}`. Of values that compare equal the one in the record that comes
@@ -60,7 +60,7 @@ impl DistinctRows {
         let mut payload = Vec::new();
         let mut number = 0_u64;
         // They come in order, or against it: their numbers are what they are sorted by.
-        distinct_keys(view, scan, &resources.interrupt, |value| {
+        distinct_keys(view, scan, resources, |value| {
             let place = if comes == values.direction { number } else { u64::MAX - number };
             if number == most && comes == values.direction {
                 return Ok(ControlFlow::Break(()));
@@ -107,6 +107,11 @@ impl DistinctRows {
 
     pub(super) fn current(&self) -> Option<&[u8]> {
         self.current.as_deref()
+    }
+
+    /// What was written to temporary files.
+    pub(super) fn spilled(&self) -> Spilled {
+        self.sorter.spilled()
     }
 }
 

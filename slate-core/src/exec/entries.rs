@@ -3,7 +3,7 @@ use std::sync::Arc;
 use slate_query::{interval::IntervalSet, key, pattern::Direction};
 use slate_store::View;
 
-use super::probe::RangeWalk;
+use super::{meter::Meter, probe::RangeWalk};
 use crate::{
     Error, Result,
     catalog::IndexInfo,
@@ -19,10 +19,11 @@ pub(super) struct EntryWalk<V: View> {
     /// Ascending by field: where the field's encoded value must lie.
     checks: Vec<(usize, Vec<ByteRange>)>,
     interrupt: Interrupt,
+    meter: Meter,
 }
 
 impl<V: View> EntryWalk<V> {
-    pub(super) fn open(view: &V, scan: &IndexScan, interrupt: &Interrupt) -> Self {
+    pub(super) fn open(view: &V, scan: &IndexScan, interrupt: &Interrupt, meter: Meter) -> Self {
         let IndexScan { index, bounds, checks, direction, limit: _ } = scan;
         let fields = index.pattern.fields();
         let check = |(field, set): &(usize, IntervalSet)| {
@@ -32,7 +33,7 @@ impl<V: View> EntryWalk<V> {
         let mut checks: Vec<_> = checks.iter().map(check).collect();
         checks.sort_by_key(|(field, _)| *field);
         let walk = RangeWalk::new(view.clone(), index.keyspace, bounds.ranges(index), *direction);
-        Self { walk, index: Arc::clone(index), checks, interrupt: interrupt.clone() }
+        Self { walk, index: Arc::clone(index), checks, interrupt: interrupt.clone(), meter }
     }
 
     /// Moves to the next entry; `false` after the last.
@@ -42,6 +43,8 @@ impl<V: View> EntryWalk<V> {
             if !self.walk.advance()? {
                 return Ok(false);
             }
+            // A second look at the entry costs something on some stores.
+            self.meter.key_read(if self.meter.is_read() { self.walk.current() } else { None });
             if self.checks.is_empty() || self.passes()? {
                 return Ok(true);
             }

@@ -2,7 +2,8 @@ use slate_store::{Points, View};
 
 use super::{
     Resources,
-    ids::{IdBatch, IdRows, Promise},
+    ids::{IdBatch, IdRows, Promise, Repeats},
+    meter::Meter,
     rows::Record,
 };
 use crate::{Error, Result, catalog::CollectionInfo, plan::IdPlan};
@@ -15,6 +16,7 @@ pub(crate) struct FetchRows<V: View> {
     next_batch: usize,
     at: usize,
     collection: Box<str>,
+    meter: Meter,
 }
 
 /// Batches grow, so that a caller who stops early has paid for little more than was seen.
@@ -22,14 +24,21 @@ const FIRST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 256;
 
 impl<V: View> FetchRows<V> {
-    pub(super) fn open(view: &V, collection: &CollectionInfo, plan: IdPlan, resources: &Resources) -> Result<Self> {
+    pub(super) fn open(
+        view: &V,
+        collection: &CollectionInfo,
+        plan: IdPlan,
+        resources: &Resources,
+        meter: Meter,
+    ) -> Result<Self> {
         Ok(Self {
-            ids: IdRows::open(view, plan, resources)?,
+            ids: IdRows::open(view, plan, resources, Repeats::Never)?,
             points: view.points(collection.records)?,
             batch: IdBatch::default(),
             next_batch: FIRST_BATCH,
             at: 0,
             collection: collection.name.clone(),
+            meter,
         })
     }
 
@@ -45,6 +54,12 @@ impl<V: View> FetchRows<V> {
                 }
                 let keys: Vec<&[u8]> = self.batch.iter().collect();
                 self.points.load(&keys)?;
+                // What was loaded was read, whether or not anybody gets to it.
+                for at in 0..keys.len() {
+                    if let Some(document) = self.points.loaded(at) {
+                        self.meter.document_read(document);
+                    }
+                }
             }
             if self.points.loaded(self.at).is_some() {
                 return Ok(true);

@@ -1,15 +1,21 @@
 use slate_query::interval::IntervalSet;
 use slate_store::View;
 
-use super::{Resources, entries::EntryWalk, merge::MergedIds};
+use super::{Resources, entries::EntryWalk, merge::MergedIds, meter::Meter};
 use crate::{
     Result,
-    plan::{IdPlan, IndexScan},
+    interrupt::Interrupt,
+    plan::{Combine, IdPlan, IndexScan},
     spill::{KeySet, Sorter},
 };
 
 /// The ID tier: keys of records, handed out in batches so that a store can load many in one round.
-pub(super) enum IdRows<V: View> {
+pub(super) struct IdRows<V: View> {
+    ids: Ids<V>,
+    meter: Meter,
+}
+
+enum Ids<V: View> {
     /// Keys that were asked for.
     Points(std::vec::IntoIter<Vec<u8>>),
     Index(Box<IndexIds<V>>),
@@ -60,53 +66,68 @@ impl IdBatch {
     }
 }
 
-impl<V: View> IdRows<V> {
-    pub(super) fn open(view: &V, plan: IdPlan, resources: &Resources) -> Result<Self> {
-        Ok(match plan {
-            IdPlan::Points(ids) => Self::Points(points(&ids).into_iter()),
-            IdPlan::Index(scan) => Self::Index(Box::new(IndexIds::open(view, &scan, resources))),
-            IdPlan::Merge { how, inputs } => Self::Merged(Box::new(MergedIds::gather(view, how, inputs, resources)?)),
-        })
-    }
+/// How often each id is handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Repeats {
+    Never,
+    /// As often as it is met: whoever reads them takes each once itself.
+    AsMet,
+}
 
-    /// As an input of a merge, which takes each id once itself.
-    pub(super) fn open_input(view: &V, plan: IdPlan, resources: &Resources) -> Result<Self> {
-        match plan {
-            IdPlan::Index(scan) if scan.limit.is_none() => {
-                Ok(Self::Index(Box::new(IndexIds::repeating(view, &scan, resources))))
+impl<V: View> IdRows<V> {
+    pub(super) fn open(view: &V, plan: IdPlan, resources: &Resources, repeats: Repeats) -> Result<Self> {
+        let mut meter = resources.meter(match &plan {
+            IdPlan::Points(_) => "IDHACK",
+            IdPlan::Index(_) => "IXSCAN",
+            IdPlan::Merge { how: Combine::Union, .. } => "OR",
+            IdPlan::Merge { how: Combine::Intersection, .. } => "AND_SORTED",
+        });
+        let start = meter.start();
+        let ids = match plan {
+            IdPlan::Points(ids) => Ids::Points(points(&ids).into_iter()),
+            IdPlan::Index(scan) => Ids::Index(Box::new(IndexIds::open(view, &scan, resources, repeats, &meter))),
+            IdPlan::Merge { how, inputs } => {
+                Ids::Merged(Box::new(MergedIds::gather(view, how, inputs, resources, meter.same())?))
             }
-            other => Self::open(view, other, resources),
-        }
+        };
+        meter.stop(start);
+        Ok(Self { ids, meter })
     }
 
     /// What it means that an id has no record.
     pub(super) fn promise(&self) -> Promise {
-        match self {
-            Self::Points(_) => Promise::Nothing,
-            Self::Index(_) => Promise::Record,
-            Self::Merged(ids) => ids.promise(),
+        match &self.ids {
+            Ids::Points(_) => Promise::Nothing,
+            Ids::Index(_) => Promise::Record,
+            Ids::Merged(ids) => ids.promise(),
         }
     }
 
     /// Replaces `batch` by the next ids, at most `most` of them; empty after the last.
     pub(super) fn next_batch(&mut self, most: usize, batch: &mut IdBatch) -> Result<()> {
+        let start = self.meter.start();
         batch.clear();
         while batch.len() < most {
-            match self {
-                Self::Points(keys) => match keys.next() {
-                    Some(key) => batch.push(&key),
+            match &mut self.ids {
+                Ids::Points(keys) => match keys.next() {
+                    Some(key) => {
+                        self.meter.key_read(None);
+                        batch.push(&key);
+                    }
                     None => break,
                 },
-                Self::Index(ids) => match ids.next()? {
+                Ids::Index(ids) => match ids.next()? {
                     Some(key) => batch.push(key),
                     None => break,
                 },
-                Self::Merged(ids) => match ids.next()? {
+                Ids::Merged(ids) => match ids.next()? {
                     Some(key) => batch.push(key),
                     None => break,
                 },
             }
         }
+        self.meter.counted.rows += u64::try_from(batch.len()).unwrap_or(u64::MAX);
+        self.meter.stop(start);
         Ok(())
     }
 }
@@ -120,12 +141,13 @@ pub(super) struct IndexIds<V: View> {
     walk: EntryWalk<V>,
     once: Once,
     left: u64,
-    resources: Resources,
+    interrupt: Interrupt,
+    meter: Meter,
 }
 
 /// How each record is handed out once where it may have several entries.
 enum Once {
-    /// It has one entry, or may come as often as it has.
+    /// It has one entry, or may be handed out as often as it has.
     Already,
     /// Those seen are held.
     Seen(KeySet),
@@ -134,16 +156,22 @@ enum Once {
 }
 
 impl<V: View> IndexIds<V> {
-    fn open(view: &V, scan: &IndexScan, resources: &Resources) -> Self {
-        let seen = || Once::Seen(KeySet::new(resources.memory.clone()));
-        let once = if scan.index.is_multikey() { seen() } else { Once::Already };
-        Self { once, ..Self::repeating(view, scan, resources) }
-    }
-
-    /// Each record as often as it has entries.
-    fn repeating(view: &V, scan: &IndexScan, resources: &Resources) -> Self {
-        let walk = EntryWalk::open(view, scan, &resources.interrupt);
-        Self { walk, once: Once::Already, left: scan.limit.unwrap_or(u64::MAX), resources: resources.clone() }
+    fn open(view: &V, scan: &IndexScan, resources: &Resources, repeats: Repeats, meter: &Meter) -> Self {
+        let once = match repeats {
+            // A limit counts different records.
+            Repeats::AsMet if scan.limit.is_none() => Once::Already,
+            Repeats::AsMet | Repeats::Never if scan.index.is_multikey() => {
+                Once::Seen(KeySet::new(resources.memory.clone()))
+            }
+            Repeats::AsMet | Repeats::Never => Once::Already,
+        };
+        Self {
+            walk: EntryWalk::open(view, scan, &resources.interrupt, meter.same()),
+            once,
+            left: scan.limit.unwrap_or(u64::MAX),
+            interrupt: resources.interrupt.clone(),
+            meter: meter.same(),
+        }
     }
 
     fn next(&mut self) -> Result<Option<&[u8]>> {
@@ -167,7 +195,7 @@ impl<V: View> IndexIds<V> {
         }
         loop {
             if let Once::Gathered(gathered) = &mut self.once {
-                self.resources.interrupt.tick()?;
+                self.interrupt.tick()?;
                 return gathered.advance();
             }
             if !self.walk.advance()? {
@@ -190,7 +218,9 @@ impl<V: View> IndexIds<V> {
                 overflow.push(entry.record_key)?;
             }
         }
-        self.once = Once::Gathered(Box::new(overflow.finish(&mut self.resources.interrupt)?));
+        let gathered = overflow.finish(&mut self.interrupt)?;
+        self.meter.spilled(gathered.spilled());
+        self.once = Once::Gathered(Box::new(gathered));
         Ok(())
     }
 }

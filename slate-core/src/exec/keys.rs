@@ -8,7 +8,7 @@ use slate_query::{
 };
 use slate_store::{Bounds, Cursor, Edge, View};
 
-use super::{entries::EntryWalk, probe::ViewProbe};
+use super::{Resources, entries::EntryWalk, meter::Meter, probe::ViewProbe};
 use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
@@ -22,23 +22,36 @@ pub(super) fn count_keys<V: View>(
     view: &V,
     collection: &CollectionInfo,
     keys: &CountedKeys,
-    interrupt: &Interrupt,
+    resources: &Resources,
 ) -> Result<u64> {
     let probe = ViewProbe(view);
-    match keys {
-        CountedKeys::Records { bounds } => probe.count(collection.records, &record_ranges(bounds.as_ref()), u64::MAX),
+    let mut meter = resources.meter(match keys {
+        CountedKeys::Records { .. } => "COLLSCAN",
+        CountedKeys::Entries(_) => "IXSCAN",
+    });
+    let start = meter.start();
+    let counted = match keys {
+        CountedKeys::Records { bounds } => {
+            probe.count(collection.records, &record_ranges(bounds.as_ref()), u64::MAX)?
+        }
         CountedKeys::Entries(scan) if scan.checks.is_empty() => {
-            probe.count(scan.index.keyspace, &scan.bounds.ranges(&scan.index), u64::MAX)
+            probe.count(scan.index.keyspace, &scan.bounds.ranges(&scan.index), u64::MAX)?
         }
         CountedKeys::Entries(scan) => {
-            let mut walk = EntryWalk::open(view, scan, interrupt);
+            let mut walk = EntryWalk::open(view, scan, &resources.interrupt, meter.same());
             let mut counted = 0;
             while walk.advance()? {
                 counted += 1;
             }
-            Ok(counted)
+            meter.counted.rows = counted;
+            meter.stop(start);
+            return Ok(counted);
         }
-    }
+    };
+    // The store counted them, and showed none.
+    (meter.counted.keys, meter.counted.rows) = (counted, counted);
+    meter.stop(start);
+    Ok(counted)
 }
 
 /// Hands `see` the different values of an index's last field, in that field's direction, until it has seen enough. From
@@ -46,14 +59,17 @@ pub(super) fn count_keys<V: View>(
 pub(super) fn distinct_keys<V: View>(
     view: &V,
     scan: &IndexScan,
-    interrupt: &Interrupt,
+    resources: &Resources,
     mut see: impl FnMut(&OwnedValue) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
+    let mut meter = resources.meter("IXSCAN");
+    let start = meter.start();
     for range in scan.bounds.ranges(&scan.index) {
-        if distinct_in(view, &scan.index, &range, interrupt, &mut see)?.is_break() {
+        if distinct_in(view, &scan.index, &range, &mut resources.interrupt.clone(), &mut meter, &mut see)?.is_break() {
             break;
         }
     }
+    meter.stop(start);
     Ok(())
 }
 
@@ -64,10 +80,10 @@ fn distinct_in<V: View>(
     view: &V,
     index: &IndexInfo,
     range: &ByteRange,
-    interrupt: &Interrupt,
+    interrupt: &mut Interrupt,
+    meter: &mut Meter,
     see: &mut impl FnMut(&OwnedValue) -> Result<ControlFlow<()>>,
 ) -> Result<ControlFlow<()>> {
-    let mut interrupt = interrupt.clone();
     let bounds = Bounds { start: Some(&range.start), end: range.end.as_deref() };
     let mut cursor = view.cursor(index.keyspace, bounds)?;
     let mut more = cursor.seek(Edge::First)?;
@@ -75,6 +91,7 @@ fn distinct_in<V: View>(
     while more {
         interrupt.tick()?;
         let Some((key, value)) = cursor.current() else { break };
+        meter.key_read(Some((key, value)));
         let entry = Entry::parse(index, key, value)?;
         match decode_last(index, entry)? {
             // Null and missing are one value to the key: the group is gone through until one of them is there.
@@ -83,6 +100,7 @@ fn distinct_in<V: View>(
                 continue;
             }
             Decoded::Value(value) => {
+                meter.counted.rows += 1;
                 if see(&value)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
@@ -90,13 +108,13 @@ fn distinct_in<V: View>(
         }
         group.clear();
         group.extend_from_slice(entry.values);
-        more = leave(&mut cursor, &group)?;
+        more = leave(&mut cursor, &group, meter)?;
     }
     Ok(ControlFlow::Continue(()))
 }
 
 /// Moves past every entry whose values begin with `group`.
-fn leave(cursor: &mut impl Cursor, group: &[u8]) -> Result<bool> {
+fn leave(cursor: &mut impl Cursor, group: &[u8], meter: &mut Meter) -> Result<bool> {
     for _ in 0..STEPS {
         if !cursor.step_forward()? {
             return Ok(false);
@@ -104,6 +122,7 @@ fn leave(cursor: &mut impl Cursor, group: &[u8]) -> Result<bool> {
         if cursor.current().is_some_and(|(key, _)| !key.starts_with(group)) {
             return Ok(true);
         }
+        meter.key_read(cursor.current());
     }
     // No byte that can follow whole values is 0xff.
     Ok(cursor.seek(Edge::AtOrAfter(&[group, &[0xff]].concat()))?)

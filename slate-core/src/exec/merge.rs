@@ -2,7 +2,8 @@ use slate_store::View;
 
 use super::{
     Resources,
-    ids::{IdBatch, IdRows, Promise},
+    ids::{IdBatch, IdRows, Promise, Repeats},
+    meter::Meter,
 };
 use crate::{
     Result,
@@ -30,7 +31,13 @@ const BATCH: usize = 1_024;
 
 impl MergedIds {
     /// Reads the inputs to their ends, one after another.
-    pub(super) fn gather<V: View>(view: &V, how: Combine, inputs: Vec<IdPlan>, resources: &Resources) -> Result<Self> {
+    pub(super) fn gather<V: View>(
+        view: &V,
+        how: Combine,
+        inputs: Vec<IdPlan>,
+        resources: &Resources,
+        mut meter: Meter,
+    ) -> Result<Self> {
         // A point among the inputs may name no record.
         let points = inputs.iter().any(|input| matches!(input, IdPlan::Points(_)));
         let promise = if points { Promise::Nothing } else { Promise::Record };
@@ -41,7 +48,7 @@ impl MergedIds {
         let mut sorter = Sorter::new(resources.memory.clone(), u64::MAX);
         for (number, input) in (0_u32..).zip(inputs) {
             let number = number.to_be_bytes();
-            let mut rows = IdRows::open_input(view, input, resources)?;
+            let mut rows = IdRows::open(view, input, resources, Repeats::AsMet)?;
             let mut batch = IdBatch::default();
             loop {
                 rows.next_batch(BATCH, &mut batch)?;
@@ -55,6 +62,7 @@ impl MergedIds {
         }
         let mut interrupt = resources.interrupt.clone();
         sorter.finish(&mut interrupt)?;
+        meter.spilled(sorter.spilled());
         Ok(Self { sorter, wanted, id: Vec::new(), named: 0, by: Vec::new(), promise, interrupt })
     }
 

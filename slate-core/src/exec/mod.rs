@@ -2,6 +2,7 @@
 //!
 //! Generic over the view and so instantiated per backend; erased once, on top, as [`Rows`].
 
+mod analyze;
 mod covered;
 mod distinct;
 mod entries;
@@ -10,7 +11,9 @@ mod filter;
 mod gather;
 mod ids;
 mod keys;
+mod measured;
 mod merge;
+mod meter;
 mod output;
 mod probe;
 mod resources;
@@ -20,6 +23,7 @@ mod slice;
 mod sort;
 mod targets;
 
+pub(crate) use analyze::analyze;
 pub(crate) use gather::gather;
 pub(crate) use output::{Rows, open};
 pub(crate) use probe::ViewProbe;

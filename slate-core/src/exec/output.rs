@@ -10,6 +10,7 @@ use crate::{
     Error, Result,
     catalog::CollectionInfo,
     plan::{Plan, RawPlan},
+    spill::Spilled,
 };
 
 /// Rows as the caller sees them, with no backend in their type.
@@ -50,10 +51,10 @@ pub(super) fn open_shared<'v, V: View + 'v>(
             Output::Distinct(Box::new(DistinctRows::of_records(raw(input)?, &path, values, resources)?))
         }
         Plan::Covered { scan, fields, window, .. } => {
-            Output::Covered(Box::new(CoveredRows::open(view, &scan, fields, window, &resources.interrupt)))
+            Output::Covered(Box::new(CoveredRows::open(view, &scan, fields, window, resources)))
         }
         Plan::CountKeys { keys, window } => {
-            let counted = count_keys(view, collection, &keys, &resources.interrupt)?;
+            let counted = count_keys(view, collection, &keys, resources)?;
             Output::Counted(CountedRows::new(window.count(counted)))
         }
         Plan::DistinctKeys { scan, values } => {
@@ -78,6 +79,16 @@ pub(crate) enum Output<V: View> {
     Covered(Box<CoveredRows<V>>),
     Counted(CountedRows),
     Distinct(Box<DistinctRows>),
+}
+
+impl<V: View> Output<V> {
+    /// What the topmost node wrote to temporary files.
+    pub(super) fn spilled(&self) -> Spilled {
+        match self {
+            Self::Distinct(rows) => rows.spilled(),
+            Self::Whole(_) | Self::Project(_) | Self::Covered(_) | Self::Counted(_) => Spilled::default(),
+        }
+    }
 }
 
 impl<V: View> Rows for Output<V> {

@@ -1,3 +1,4 @@
+use super::meter::{Meter, Recorder};
 use crate::{
     interrupt::Interrupt,
     plan::{IdPlan, Plan, RawPlan},
@@ -9,17 +10,28 @@ use crate::{
 pub(crate) struct Resources {
     pub(crate) interrupt: Interrupt,
     pub(crate) memory: Memory,
+    pub(super) recorder: Option<Recorder>,
 }
 
 impl Resources {
     pub(crate) fn new(interrupt: &Interrupt, memory: Memory) -> Self {
-        Self { interrupt: interrupt.clone(), memory }
+        Self { interrupt: interrupt.clone(), memory, recorder: None }
     }
 
     /// The memory divided among the nodes that hold rows, so that the question as a whole keeps to its limit. They are
     /// known beforehand: a question writes the same to temporary files whatever else is running.
     pub(super) fn shared_by(&self, holders: usize) -> Self {
-        Self { interrupt: self.interrupt.clone(), memory: self.memory.shared_by(holders) }
+        Self { memory: self.memory.shared_by(holders), ..self.clone() }
+    }
+
+    /// The same, where what the nodes do is recorded.
+    pub(super) fn recorded_by(&self, recorder: &Recorder) -> Self {
+        Self { recorder: Some(recorder.clone()), ..self.clone() }
+    }
+
+    /// The count of the node that is opened next; its inputs are opened after it.
+    pub(super) fn meter(&self, stage: &'static str) -> Meter {
+        Meter::new(self.recorder.as_ref(), stage)
     }
 }
 

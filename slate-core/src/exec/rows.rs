@@ -1,6 +1,9 @@
 use slate_store::View;
 
-use super::{Resources, fetch::FetchRows, filter::FilterRows, scan::ScanRows, slice::SliceRows, sort::SortRows};
+use super::{
+    Resources, fetch::FetchRows, filter::FilterRows, measured::MeasuredRows, meter::Meter, scan::ScanRows,
+    slice::SliceRows, sort::SortRows,
+};
 use crate::{Result, catalog::CollectionInfo, plan::RawPlan};
 
 /// The raw tier: records, one at a time, lent until the next move.
@@ -10,6 +13,7 @@ pub(crate) enum RawRows<V: View> {
     Filter(Box<FilterRows<V>>),
     Sort(Box<SortRows<V>>),
     Slice(Box<SliceRows<V>>),
+    Measured(Box<MeasuredRows<V>>),
 }
 
 /// A record as a node lends it.
@@ -23,15 +27,31 @@ pub(crate) struct Record<'r> {
 
 impl<V: View> RawRows<V> {
     pub(crate) fn open(plan: RawPlan, view: &V, collection: &CollectionInfo, resources: &Resources) -> Result<Self> {
+        if resources.recorder.is_none() {
+            return Self::open_node(plan, view, collection, resources, &Meter::default());
+        }
+        Ok(Self::Measured(Box::new(MeasuredRows::open(plan, view, collection, resources)?)))
+    }
+
+    /// Opens a node whose count is `meter`.
+    pub(super) fn open_node(
+        plan: RawPlan,
+        view: &V,
+        collection: &CollectionInfo,
+        resources: &Resources,
+        meter: &Meter,
+    ) -> Result<Self> {
         let open = |input: RawPlan| Self::open(input, view, collection, resources);
         Ok(match plan {
             RawPlan::Scan { bounds, direction } => {
-                Self::Scan(ScanRows::open(view, collection, bounds.as_ref(), direction, resources.interrupt.clone())?)
+                Self::Scan(ScanRows::open(view, collection, bounds.as_ref(), direction, resources, meter.same())?)
             }
-            RawPlan::Fetch { ids } => Self::Fetch(Box::new(FetchRows::open(view, collection, ids, resources)?)),
+            RawPlan::Fetch { ids } => {
+                Self::Fetch(Box::new(FetchRows::open(view, collection, ids, resources, meter.same())?))
+            }
             RawPlan::Filter { input, filter } => Self::Filter(Box::new(FilterRows::new(open(*input)?, filter))),
             RawPlan::Sort { input, sort, presorted, limit } => {
-                Self::Sort(Box::new(SortRows::new(open(*input)?, sort, presorted, limit, resources)))
+                Self::Sort(Box::new(SortRows::new(open(*input)?, sort, presorted, limit, resources, meter.same())))
             }
             RawPlan::Slice { input, window } => Self::Slice(Box::new(SliceRows::new(open(*input)?, window))),
         })
@@ -46,6 +66,7 @@ impl<V: View> RawRows<V> {
             Self::Filter(rows) => rows.advance(),
             Self::Sort(rows) => rows.advance(),
             Self::Slice(rows) => rows.advance(),
+            Self::Measured(rows) => rows.advance(),
         }
     }
 
@@ -58,6 +79,7 @@ impl<V: View> RawRows<V> {
             Self::Filter(rows) => rows.current(),
             Self::Sort(rows) => rows.current(),
             Self::Slice(rows) => rows.current(),
+            Self::Measured(rows) => rows.current(),
         }
     }
 }

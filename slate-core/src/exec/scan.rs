@@ -1,13 +1,14 @@
 use slate_query::{interval::IntervalSet, pattern::Direction};
 use slate_store::View;
 
-use super::{probe::RangeWalk, rows::Record};
+use super::{Resources, meter::Meter, probe::RangeWalk, rows::Record};
 use crate::{Result, catalog::CollectionInfo, interrupt::Interrupt, plan::record_ranges};
 
 /// The records of a collection in the order of `_id`, straight from the store's cursor.
 pub(crate) struct ScanRows<V: View> {
     walk: RangeWalk<V>,
     interrupt: Interrupt,
+    meter: Meter,
 }
 
 impl<V: View> ScanRows<V> {
@@ -16,16 +17,23 @@ impl<V: View> ScanRows<V> {
         collection: &CollectionInfo,
         bounds: Option<&IntervalSet>,
         direction: Direction,
-        interrupt: Interrupt,
+        resources: &Resources,
+        meter: Meter,
     ) -> Result<Self> {
         let walk = RangeWalk::new(view.clone(), collection.records, record_ranges(bounds), direction);
-        Ok(Self { walk, interrupt })
+        Ok(Self { walk, interrupt: resources.interrupt.clone(), meter })
     }
 
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool> {
         self.interrupt.tick()?;
-        self.walk.advance()
+        let more = self.walk.advance()?;
+        if more {
+            // A second look at the record costs something on some stores.
+            let document = if self.meter.is_read() { self.walk.current() } else { None };
+            self.meter.document_read(document.map_or(&[], |(_, document)| document));
+        }
+        Ok(more)
     }
 
     #[inline]

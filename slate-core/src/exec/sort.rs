@@ -1,7 +1,7 @@
 use slate_query::{key, raw::Doc, sort::Sort};
 use slate_store::View;
 
-use super::{RawRows, Resources, rows::Record};
+use super::{RawRows, Resources, meter::Meter, rows::Record};
 use crate::{
     Error, Result,
     interrupt::Interrupt,
@@ -24,6 +24,7 @@ pub(crate) struct SortRows<V: View> {
     sort_key: Vec<u8>,
     /// What the sort keys of the group begin with.
     group: Vec<u8>,
+    meter: Meter,
 }
 
 /// Where the input stands.
@@ -42,6 +43,7 @@ impl<V: View> SortRows<V> {
         presorted: usize,
         limit: Option<u64>,
         resources: &Resources,
+        meter: Meter,
     ) -> Self {
         let left = limit.unwrap_or(u64::MAX);
         Self {
@@ -54,6 +56,7 @@ impl<V: View> SortRows<V> {
             position: Position::Start,
             sort_key: Vec::new(),
             group: Vec::new(),
+            meter,
         }
     }
 
@@ -95,6 +98,7 @@ impl<V: View> SortRows<V> {
             }
         }
         self.sorter.finish(&mut self.interrupt)?;
+        self.meter.spilled(self.sorter.spilled());
         Ok(true)
     }
 

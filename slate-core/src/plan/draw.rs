@@ -9,7 +9,7 @@ use slate_query::{
     sort::Sort,
 };
 
-use super::{Combine, CountedKeys, IdPlan, IndexScan, Plan, RawPlan, Values, Window};
+use super::{Analysis, Combine, CountedKeys, IdPlan, IndexScan, Measures, Plan, RawPlan, Values, Window, table};
 
 /// What a node says of itself: its name for people, its name for programs, and its details for both.
 struct Node {
@@ -18,11 +18,12 @@ struct Node {
     details: Document,
     line: String,
     inputs: Vec<Node>,
+    measures: Option<Measures>,
 }
 
 impl Node {
     fn new(title: &'static str, stage: &'static str) -> Self {
-        Self { title, stage, details: Document::new(), line: String::new(), inputs: Vec::new() }
+        Self { title, stage, details: Document::new(), line: String::new(), inputs: Vec::new(), measures: None }
     }
 
     fn with(mut self, name: &str, value: impl Into<bson::Bson>) -> Self {
@@ -40,25 +41,34 @@ impl Node {
         self
     }
 
-    fn draw(&self, first: &str, others: &str, drawn: &mut String) {
-        drawn.push_str(first);
-        drawn.push_str(self.title);
+    /// Takes what the nodes did, each before its inputs.
+    fn measured<'m>(&mut self, measures: &mut impl Iterator<Item = &'m (&'static str, Measures)>) {
+        self.measures = measures.next().filter(|(stage, _)| *stage == self.stage).map(|(_, measures)| *measures);
+        self.inputs.iter_mut().for_each(|input| input.measured(measures));
+    }
+
+    /// The lines of the tree, each with what its node did.
+    fn lines(&self, first: &str, others: &str, lines: &mut Vec<(String, Measures)>) {
+        let mut line = format!("{first}{}", self.title);
         if !self.line.is_empty() {
-            drawn.push(' ');
-            drawn.push_str(&self.line);
+            line.push(' ');
+            line.push_str(&self.line);
         }
+        lines.push((line, self.measures.unwrap_or_default()));
         let last = self.inputs.len().saturating_sub(1);
         for (at, input) in self.inputs.iter().enumerate() {
             let (branch, trunk) = if at == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-            drawn.push('\n');
-            input.draw(&format!("{others}{branch}"), &format!("{others}{trunk}"), drawn);
+            input.lines(&format!("{others}{branch}"), &format!("{others}{trunk}"), lines);
         }
     }
 
-    fn describe(self) -> Document {
+    fn describe(&self) -> Document {
         let mut document = doc! { "stage": self.stage };
-        document.extend(self.details);
-        let mut inputs: Vec<Document> = self.inputs.into_iter().map(Self::describe).collect();
+        document.extend(self.details.clone());
+        if let Some(measures) = self.measures {
+            document.extend(measures.describe());
+        }
+        let mut inputs: Vec<Document> = self.inputs.iter().map(Self::describe).collect();
         match (inputs.pop(), inputs.is_empty()) {
             (None, _) => {}
             (Some(only), true) => drop(document.insert("input", only)),
@@ -71,16 +81,43 @@ impl Node {
     }
 }
 
-/// Draws the plan as a tree, the root first.
-pub(crate) fn draw(plan: &Plan, collection: &str) -> String {
-    let mut drawn = String::new();
-    node(plan, collection).draw("", "", &mut drawn);
-    drawn
+/// A plan's nodes, each with what it says of itself, and with what it did where the plan was run.
+pub(crate) struct Drawing {
+    root: Node,
+    measured: Measured,
 }
 
-/// The plan as a document.
-pub(crate) fn describe(plan: &Plan, collection: &str) -> Document {
-    node(plan, collection).describe()
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measured {
+    No,
+    Yes,
+}
+
+impl Drawing {
+    pub(crate) fn new(plan: &Plan, collection: &str) -> Self {
+        Self { root: node(plan, collection), measured: Measured::No }
+    }
+
+    /// With what the nodes did.
+    pub(crate) fn measured(mut self, analysis: &Analysis) -> Self {
+        self.root.measured(&mut analysis.nodes.iter());
+        Self { measured: Measured::Yes, ..self }
+    }
+
+    /// The plan as a tree, the root first; behind a table of what its nodes did.
+    pub(crate) fn draw(&self) -> String {
+        let mut lines = Vec::new();
+        self.root.lines("", "", &mut lines);
+        match self.measured {
+            Measured::Yes => table::draw(&lines),
+            Measured::No => lines.into_iter().map(|(line, _)| line).collect::<Vec<_>>().join("\n"),
+        }
+    }
+
+    /// The plan as a document.
+    pub(crate) fn describe(&self) -> Document {
+        self.root.describe()
+    }
 }
 
 fn node(plan: &Plan, collection: &str) -> Node {

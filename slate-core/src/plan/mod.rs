@@ -9,13 +9,16 @@ mod build;
 mod candidates;
 mod cost;
 mod draw;
+mod measures;
 mod node;
 mod query;
 pub(crate) mod rules;
+mod table;
 
 pub(crate) use access::{Access, AccessPath};
 pub(crate) use bounds::{ByteRange, IndexBounds, component_ranges, record_ranges};
 pub(crate) use build::{Context, Probe, build, candidate_count};
-pub(crate) use draw::{describe, draw};
+pub(crate) use draw::Drawing;
+pub(crate) use measures::{Analysis, Measures};
 pub(crate) use node::{Combine, CountedKeys, CoveredField, IdPlan, IndexScan, Plan, RawPlan, Values, Window};
 pub(crate) use query::{Force, Hint, Output, Query, Ties};

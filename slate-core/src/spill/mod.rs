@@ -17,7 +17,7 @@ mod sorter;
 mod spool;
 
 pub(crate) use key_set::KeySet;
-pub(crate) use memory::Memory;
+pub(crate) use memory::{Memory, Spilled};
 pub(crate) use row::Row;
 pub(crate) use sorter::Sorter;
 pub(crate) use spool::{Spool, SpoolRows};

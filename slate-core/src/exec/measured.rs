@@ -1,0 +1,59 @@
+use slate_store::View;
+
+use super::{RawRows, Resources, meter::Meter, rows::Record};
+use crate::{
+    Result,
+    catalog::CollectionInfo,
+    plan::{RawPlan, Window},
+};
+
+/// A node of the raw tier, with a clock and a count of its rows. It stands in a plan only where somebody asked what
+/// running it has cost.
+pub(crate) struct MeasuredRows<V: View> {
+    rows: RawRows<V>,
+    /// A slice is drawn as up to two nodes, which hand on the same rows.
+    meters: Vec<Meter>,
+}
+
+impl<V: View> MeasuredRows<V> {
+    pub(super) fn open(plan: RawPlan, view: &V, collection: &CollectionInfo, resources: &Resources) -> Result<Self> {
+        let mut meters = match &plan {
+            RawPlan::Scan { .. } => vec![resources.meter("COLLSCAN")],
+            RawPlan::Fetch { .. } => vec![resources.meter("FETCH")],
+            RawPlan::Filter { .. } => vec![resources.meter("FILTER")],
+            RawPlan::Sort { .. } => vec![resources.meter("SORT")],
+            RawPlan::Slice { window, .. } => window_meters(*window, resources),
+        };
+        let unread = Meter::default();
+        let meter = meters.first().unwrap_or(&unread);
+        let start = meter.start();
+        let rows = RawRows::open_node(plan, view, collection, resources, meter)?;
+        meters.iter_mut().for_each(|meter| meter.stop(start));
+        Ok(Self { rows, meters })
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        let start = self.meters.first().map(Meter::start);
+        let more = self.rows.advance()?;
+        if let Some(start) = start {
+            self.meters.iter_mut().for_each(|meter| meter.moved(start, more));
+        }
+        Ok(more)
+    }
+
+    pub(super) fn current(&self) -> Option<Record<'_>> {
+        self.rows.current()
+    }
+}
+
+/// The counts of a slice's nodes, as it is drawn.
+pub(super) fn window_meters(window: Window, resources: &Resources) -> Vec<Meter> {
+    let mut meters = Vec::new();
+    if window.limit.is_some() {
+        meters.push(resources.meter("LIMIT"));
+    }
+    if window.skip > 0 {
+        meters.push(resources.meter("SKIP"));
+    }
+    meters
+}

@@ -1,0 +1,72 @@
+use std::{ops::AddAssign, time::Duration};
+
+use bson::{Bson, Document, doc};
+
+/// What a node of a plan did when it was run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Measures {
+    /// Rows handed to the node above.
+    pub(crate) rows: u64,
+    /// Keys looked at: an index's entries, `_id`s that were asked for, keys that were counted.
+    pub(crate) keys: u64,
+    /// Documents read.
+    pub(crate) documents: u64,
+    /// The bytes of the documents, and of the entries' keys and values.
+    pub(crate) bytes: u64,
+    /// Runs of rows put into temporary files because memory was full.
+    pub(crate) spills: u64,
+    /// Bytes written to temporary files.
+    pub(crate) spilled_bytes: u64,
+    /// Time from the first look at the node to the last, its inputs' included.
+    pub(crate) time: Duration,
+}
+
+impl Measures {
+    /// As fields of a document, under MongoDB's names where it has them.
+    pub(crate) fn describe(&self) -> Document {
+        doc! {
+            "nReturned": number(self.rows),
+            "executionTimeMicros": number(u64::try_from(self.time.as_micros()).unwrap_or(u64::MAX)),
+            "keysExamined": number(self.keys),
+            "docsExamined": number(self.documents),
+            "bytesRead": number(self.bytes),
+            "spills": number(self.spills),
+            "spilledBytes": number(self.spilled_bytes),
+        }
+    }
+}
+
+fn number(number: u64) -> Bson {
+    Bson::Int64(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// What running a plan did, as a whole and node by node.
+#[derive(Clone, Debug)]
+pub(crate) struct Analysis {
+    /// Rows handed out.
+    pub(crate) rows: u64,
+    pub(crate) time: Duration,
+    /// The nodes as the plan is drawn, each with its stage, before its inputs.
+    pub(crate) nodes: Vec<(&'static str, Measures)>,
+}
+
+impl Analysis {
+    /// What all nodes did together; of rows and time, what the topmost did.
+    pub(crate) fn total(&self) -> Measures {
+        let mut total = Measures::default();
+        self.nodes.iter().for_each(|(_, node)| total += *node);
+        Measures { rows: self.rows, time: self.time, ..total }
+    }
+}
+
+impl AddAssign for Measures {
+    fn add_assign(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.keys += other.keys;
+        self.documents += other.documents;
+        self.bytes += other.bytes;
+        self.spills += other.spills;
+        self.spilled_bytes += other.spilled_bytes;
+        self.time += other.time;
+    }
+}

@@ -1,0 +1,361 @@
+//! What a run of a plan tells of itself: the work is counted, node by node, and is the same on every store.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod common;
+
+use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
+use common::{
+    Store, on_every_store,
+    random::{self, RandomQuery},
+    raw, rows, runner,
+};
+use proptest::{prelude::*, test_runner::TestCaseError};
+use slate_core::{Collection, ExecutionStats, Explain, Find, Hint, Index};
+
+type Documents = Collection<RawDocumentBuf>;
+
+/// A thousand documents: ten values of `a`, seven of `b`, two tags each.
+fn thousand(collection: &Documents) {
+    let document = |n: i32| {
+        let tags = [n % 5, 5 + n % 3];
+        rawdoc! { "_id": n, "a": n % 10, "b": n % 7, "tags": [tags[0], tags[1]], "text": format!("text {}", n % 100) }
+    };
+    collection.insert_many(&(0..1_000).map(document).collect::<Vec<_>>()).unwrap();
+    for keys in [doc! { "a": 1 }, doc! { "b": 1, "a": 1 }, doc! { "tags": 1 }] {
+        collection.create_index(Index::on(keys)).unwrap();
+    }
+}
+
+fn on_a_thousand(test: impl Fn(&Documents)) {
+    on_every_store(|database| {
+        let collection = database.collection("c");
+        thousand(&collection);
+        test(&collection);
+    });
+}
+
+/// Keys, documents and rows.
+fn work(explained: &Explain) -> (u64, u64, u64) {
+    let stats = explained.execution_stats().unwrap();
+    (stats.keys_examined, stats.documents_examined, stats.rows)
+}
+
+fn by(index: &str) -> Hint {
+    Hint::Name(index.into())
+}
+
+fn all_nodes(node: &Document) -> Vec<&Document> {
+    let inputs = node.get_array("inputs").into_iter().flatten().filter_map(Bson::as_document);
+    let inputs = node.get_document("input").into_iter().chain(inputs);
+    std::iter::once(node).chain(inputs.flat_map(all_nodes)).collect()
+}
+
+/// A number that the nodes of a stage tell, together.
+fn told(explained: &Explain, stage: &str, field: &str) -> i64 {
+    let document = explained.to_document();
+    let nodes = all_nodes(&document);
+    let of_stage: Vec<_> = nodes.iter().filter(|node| node.get_str("stage") == Ok(stage)).collect();
+    assert!(!of_stage.is_empty(), "no {stage} in {document}");
+    of_stage.iter().map(|node| node.get_i64(field).unwrap()).sum()
+}
+
+#[test]
+fn a_scan_reads_every_document_and_no_key() {
+    on_a_thousand(|collection| {
+        let explained = collection.find(doc! { "text": "text 7" }).explain_analyze().unwrap();
+        assert_eq!(work(&explained), (0, 1_000, 10), "{explained}");
+        assert_eq!(told(&explained, "COLLSCAN", "nReturned"), 1_000);
+        assert_eq!(told(&explained, "FILTER", "nReturned"), 10);
+        let bytes: usize = rows(collection.find(doc! {})).unwrap().iter().map(|row| row.as_bytes().len()).sum();
+        assert_eq!(told(&explained, "COLLSCAN", "bytesRead"), i64::try_from(bytes).unwrap());
+    });
+}
+
+#[test]
+fn a_scan_that_has_its_rows_reads_no_further() {
+    on_a_thousand(|collection| {
+        let explained = collection.find(doc! { "text": "text 7" }).limit(2).explain_analyze().unwrap();
+        assert_eq!(work(&explained), (0, 108, 2), "{explained}");
+    });
+}
+
+#[test]
+fn an_index_scan_reads_the_entries_within_its_bounds_and_their_documents() {
+    on_a_thousand(|collection| {
+        let explained =
+            collection.find(doc! { "a": { "$gte": 3, "$lt": 5 } }).hint(by("a_1")).explain_analyze().unwrap();
+        assert_eq!(work(&explained), (200, 200, 200), "{explained}");
+        assert_eq!(told(&explained, "IXSCAN", "keysExamined"), 200);
+        assert_eq!(told(&explained, "FETCH", "docsExamined"), 200);
+    });
+}
+
+#[test]
+fn a_record_with_several_entries_is_fetched_once() {
+    on_a_thousand(|collection| {
+        let all = collection.find(doc! { "tags": { "$gte": 0 } }).hint(by("tags_1"));
+        let explained = all.explain_analyze().unwrap();
+        assert_eq!(work(&explained), (2_000, 1_000, 1_000), "{explained}");
+        assert_eq!(told(&explained, "IXSCAN", "nReturned"), 1_000);
+    });
+}
+
+#[test]
+fn a_limit_on_an_order_that_an_index_gives_reads_no_more_than_it_hands_out() {
+    on_a_thousand(|collection| {
+        let first = collection.find(doc! {}).sort(doc! { "a": -1 }).hint(by("a_1")).skip(2).limit(5);
+        let explained = first.explain_analyze().unwrap();
+        assert_eq!(work(&explained), (7, 7, 5), "{explained}");
+    });
+}
+
+#[test]
+fn ids_that_are_asked_for_cost_a_key_each_and_those_that_are_there_a_document() {
+    on_a_thousand(|collection| {
+        let asked = collection.find(doc! { "_id": { "$in": [1, 2, 5_000] } });
+        let explained = asked.explain_analyze().unwrap();
+        assert_eq!(work(&explained), (3, 2, 2), "{explained}");
+        assert_eq!(told(&explained, "IDHACK", "keysExamined"), 3);
+    });
+}
+
+#[test]
+fn a_covered_answer_reads_no_document() {
+    on_a_thousand(|collection| {
+        let covered = collection.find(doc! { "a": 3 }).project(doc! { "a": 1, "_id": 0 }).hint(by("a_1"));
+        let explained = covered.explain_analyze().unwrap();
+        assert_eq!(work(&explained), (100, 0, 100), "{explained}");
+        assert_eq!(told(&explained, "IXSCAN", "nReturned"), 100);
+    });
+}
+
+#[test]
+fn counting_an_indexs_keys_reads_no_document() {
+    on_a_thousand(|collection| {
+        let explained = collection.find(doc! { "a": 3 }).hint(by("a_1")).explain_analyze_count().unwrap();
+        assert_eq!(work(&explained), (100, 0, 1), "{explained}");
+        assert_eq!(told(&explained, "IXSCAN", "nReturned"), 100);
+        let explained = collection.find(doc! { "text": "text 7" }).explain_analyze_count().unwrap();
+        assert_eq!(work(&explained), (0, 1_000, 1), "{explained}");
+        assert_eq!(told(&explained, "FILTER", "nReturned"), 10);
+    });
+}
+
+#[test]
+fn different_values_of_an_index_are_found_by_skipping_from_one_to_the_next() {
+    on_a_thousand(|collection| {
+        let explained = collection.find(doc! {}).explain_analyze_distinct("a").unwrap();
+        let (keys, documents, values) = work(&explained);
+        assert_eq!((documents, values), (0, 10), "{explained}");
+        assert!(keys < 60, "{explained}");
+        let explained = collection.find(doc! {}).hint(Hint::Forward).explain_analyze_distinct("text").unwrap();
+        assert_eq!(work(&explained), (0, 1_000, 100), "{explained}");
+    });
+}
+
+#[test]
+fn each_input_of_a_merge_tells_its_own_work() {
+    on_a_thousand(|collection| {
+        let either = || collection.find(doc! { "$or": [{ "a": 3 }, { "b": 2, "a": 4 }] });
+        let merged = (0..either().explain().unwrap().candidates())
+            .map(|plan| either().force(plan).explain_analyze().unwrap())
+            .find(|explained| explained.to_document().to_string().contains("OR"));
+        let explained = merged.expect("a merge is among the plans");
+        let b2_a4 = 14;
+        assert_eq!(work(&explained), (100 + b2_a4, 100 + b2_a4, 100 + b2_a4), "{explained}");
+        assert_eq!(told(&explained, "IXSCAN", "nReturned"), i64::try_from(100 + b2_a4).unwrap());
+        assert_eq!(told(&explained, "OR", "nReturned"), i64::try_from(100 + b2_a4).unwrap());
+    });
+}
+
+#[test]
+fn what_outgrows_memory_is_told_by_the_node_that_held_it() {
+    on_a_thousand(|collection| {
+        let sorted = collection.find(doc! {}).sort(doc! { "text": 1 }).memory_limit(20_000);
+        let explained = sorted.clone().explain_analyze().unwrap();
+        let stats = explained.execution_stats().unwrap();
+        assert!(stats.spills > 1 && stats.spilled_bytes > 50_000, "{explained}");
+        assert_eq!(told(&explained, "SORT", "spills"), i64::try_from(stats.spills).unwrap());
+        assert!(explained.to_string().contains("spilled"), "{explained}");
+        let explained = sorted.memory_limit(10 << 20).explain_analyze().unwrap();
+        assert_eq!(told(&explained, "SORT", "spills"), 0);
+        assert!(!explained.to_string().contains("spilled"), "{explained}");
+
+        let multikey = collection.find(doc! { "tags": { "$gte": 0 } }).hint(by("tags_1")).memory_limit(5_000);
+        assert!(told(&multikey.explain_analyze().unwrap(), "IXSCAN", "spills") > 0);
+        let values = collection.find(doc! {}).memory_limit(1_000).hint(Hint::Forward);
+        assert!(told(&values.explain_analyze_distinct("text").unwrap(), "DISTINCT", "spills") > 0);
+    });
+}
+
+#[test]
+fn few_rows_of_many_are_sorted_without_temporary_files() {
+    on_a_thousand(|collection| {
+        let explained =
+            collection.find(doc! {}).sort(doc! { "text": 1 }).limit(10).memory_limit(20_000).explain_analyze().unwrap();
+        assert_eq!(told(&explained, "SORT", "spills"), 0, "{explained}");
+    });
+}
+
+#[test]
+fn the_plan_is_drawn_behind_columns_of_what_was_done() {
+    on_a_thousand(|collection| {
+        let find = collection.find(doc! { "a": 3 }).hint(by("a_1")).limit(2);
+        let explained = find.explain_analyze().unwrap();
+        let drawn = explained.to_string();
+        let lines: Vec<&str> = drawn.lines().collect();
+        let names: Vec<&str> = lines.first().unwrap().split_whitespace().collect();
+        assert_eq!(names, ["rows", "keys", "documents", "read", "time"], "\n{drawn}");
+        assert!(lines.iter().skip(1).all(|line| line.trim_start().starts_with('2')), "\n{drawn}");
+        assert!(lines.get(1).unwrap().ends_with("LIMIT 2"), "\n{drawn}");
+        assert!(collection.find(doc! {}).explain().unwrap().execution_stats().is_none());
+    });
+}
+
+#[test]
+fn a_transaction_tells_what_reading_its_own_writes_took() {
+    on_every_store(|database| {
+        thousand(&database.collection("c"));
+        let transaction = database.db.begin().unwrap();
+        let inside = transaction.collection::<RawDocumentBuf>("c");
+        inside.delete_many(doc! { "a": 3 }).run().unwrap();
+        let explained = inside.find(doc! { "b": 1 }).hint(Hint::Forward).explain_analyze().unwrap();
+        assert_eq!(work(&explained).1, 900, "{explained}");
+        transaction.rollback();
+    });
+}
+
+#[test]
+fn of_a_collection_that_is_not_there_nothing_is_read() {
+    on_every_store(|database| {
+        let explained = database.collection("none").find(doc! { "a": 1 }).explain_analyze().unwrap();
+        assert_eq!(explained.execution_stats(), Some(ExecutionStats::default()));
+    });
+}
+
+#[test]
+fn a_command_tells_execution_stats_in_mongodbs_terms() {
+    on_every_store(|database| {
+        thousand(&database.collection("c"));
+        let find = doc! { "find": "c", "filter": { "a": 3 }, "hint": "a_1" };
+        let run = |command: &Document| {
+            let reply = database.db.command(&raw(command)).unwrap();
+            Document::try_from(&reply).unwrap()
+        };
+        let reply = run(&doc! { "explain": &find, "verbosity": "executionStats" });
+        let stats = reply.get_document("executionStats").unwrap();
+        for (field, value) in [("nReturned", 100), ("totalKeysExamined", 100), ("totalDocsExamined", 100)] {
+            assert_eq!(stats.get_i32(field), Ok(value), "{reply}");
+        }
+        let stages = stats.get_document("executionStages").unwrap();
+        assert_eq!(stages.get_i64("nReturned"), Ok(100), "{reply}");
+        let planned = reply.get_document("queryPlanner").unwrap().get_document("winningPlan").unwrap();
+        assert!(!planned.contains_key("nReturned"), "{reply}");
+        assert!(run(&doc! { "explain": &find }).get("executionStats").is_none());
+        for command in [doc! { "count": "c", "query": { "a": 3 } }, doc! { "distinct": "c", "key": "a" }] {
+            let reply = run(&doc! { "explain": command, "verbosity": "executionStats" });
+            assert!(reply.get_document("executionStats").unwrap().get_i32("nReturned").unwrap() > 0, "{reply}");
+        }
+    });
+}
+
+/// Without the time, which differs from run to run.
+fn timeless(explained: &Explain) -> (ExecutionStats, Document) {
+    fn without_time(node: &Document) -> Document {
+        let timeless = |value: &Bson| match value {
+            Bson::Document(input) => Bson::Document(without_time(input)),
+            Bson::Array(inputs) => {
+                let input =
+                    |input: &Bson| input.as_document().map_or(input.clone(), |input| without_time(input).into());
+                Bson::Array(inputs.iter().map(input).collect())
+            }
+            other => other.clone(),
+        };
+        let kept = node.iter().filter(|(name, _)| *name != "executionTimeMicros");
+        kept.map(|(name, value)| (name.clone(), timeless(value))).collect()
+    }
+    let mut stats = explained.execution_stats().unwrap();
+    stats.time = std::time::Duration::ZERO;
+    (stats, without_time(&explained.to_document()))
+}
+
+fn find(collection: &Documents, query: &RandomQuery, plan: usize) -> Find<RawDocumentBuf> {
+    let mut find = collection.find(&query.filter).skip(query.skip).force(plan).memory_limit(1_000);
+    if let Some(sort) = &query.sort {
+        find = find.sort(sort);
+    }
+    if let Some(projection) = &query.projection {
+        find = find.project(projection);
+    }
+    match query.limit {
+        Some(limit) => find.limit(limit),
+        None => find,
+    }
+}
+
+/// Every node tells what it did, and together they tell what the answer shows.
+fn check_told(explained: &Explain, rows: Option<usize>) -> Result<(), TestCaseError> {
+    let document = explained.to_document();
+    for node in all_nodes(&document) {
+        prop_assert!(node.contains_key("nReturned"), "a node tells nothing: {}", document);
+    }
+    let stats = explained.execution_stats().unwrap();
+    prop_assert_eq!(document.get_i64("nReturned").unwrap(), i64::try_from(stats.rows).unwrap(), "{}", document);
+    let of_nodes = |field: &str| all_nodes(&document).iter().map(|node| node.get_i64(field).unwrap()).sum::<i64>();
+    prop_assert_eq!(of_nodes("keysExamined"), i64::try_from(stats.keys_examined).unwrap());
+    prop_assert_eq!(of_nodes("docsExamined"), i64::try_from(stats.documents_examined).unwrap());
+    if let Some(rows) = rows {
+        prop_assert_eq!(stats.rows, u64::try_from(rows).unwrap(), "{}", document);
+    }
+    Ok(())
+}
+
+#[test]
+fn every_node_of_every_plan_tells_its_work_and_tells_the_same_on_every_store() {
+    let stores = [Store::Memory.open(), Store::Redb.open()];
+    let case = random::pool()
+        .prop_flat_map(|pool| (pool.documents(20), pool.indexes(3), prop::collection::vec(pool.query(), 1..4)));
+    let number = std::cell::Cell::new(0);
+    let tested = runner(80).run(&case, |(documents, indexes, queries)| {
+        number.set(number.get() + 1);
+        let collections = stores.each_ref().map(|store| store.collection(&format!("c{}", number.get())));
+        for collection in &collections {
+            let _ = collection.insert_many(&documents.iter().map(raw).collect::<Vec<_>>());
+            for index in &indexes {
+                let _ = collection.create_index(index.spec());
+            }
+        }
+        let [memory, redb] = &collections;
+        for query in &queries {
+            let plans = memory.find(&query.filter).explain().map_or(0, |explained| explained.candidates());
+            for plan in 0..plans {
+                let both = [memory, redb].map(|collection| {
+                    let find = find(collection, query, plan);
+                    let counted = find.clone().explain_analyze_count();
+                    let distinct = collection.find(&query.filter).force(plan).explain_analyze_distinct(&query.distinct);
+                    let found = rows(find.clone()).ok().map(|rows| rows.len());
+                    (find.explain_analyze().ok(), counted.ok(), distinct.ok(), found)
+                });
+                let told = both.each_ref().map(|(find, count, distinct, found)| {
+                    format!("{:?} {found:?}", [find, count, distinct].map(|explained| explained.as_ref().map(timeless)))
+                });
+                prop_assert_eq!(&told[0], &told[1], "{:?} with plan {}", query, plan);
+                let [(find, count, distinct, found), _] = &both;
+                for explained in [find, count, distinct].into_iter().flatten() {
+                    check_told(explained, None)?;
+                }
+                if let Some(explained) = find {
+                    check_told(explained, *found)?;
+                }
+            }
+        }
+        for collection in &collections {
+            let _ = collection.drop();
+        }
+        Ok(())
+    });
+    if let Err(error) = tested {
+        panic!("{error}");
+    }
+}

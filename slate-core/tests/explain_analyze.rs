@@ -55,7 +55,7 @@ fn all_nodes(node: &Document) -> Vec<&Document> {
 fn told(explained: &Explain, stage: &str, field: &str) -> i64 {
     let document = explained.to_document();
     let nodes = all_nodes(&document);
-    let of_stage: Vec<_> = nodes.iter().filter(|node| node.get_str("stage") == Ok(stage)).collect();
+    let of_stage: Vec<_> = nodes.iter().filter(|node| node.get_str("stage").unwrap() == stage).collect();
     assert!(!of_stage.is_empty(), "no {stage} in {document}");
     of_stage.iter().map(|node| node.get_i64(field).unwrap()).sum()
 }
@@ -246,10 +246,10 @@ fn a_command_tells_execution_stats_in_mongodbs_terms() {
         let reply = run(&doc! { "explain": &find, "verbosity": "executionStats" });
         let stats = reply.get_document("executionStats").unwrap();
         for (field, value) in [("nReturned", 100), ("totalKeysExamined", 100), ("totalDocsExamined", 100)] {
-            assert_eq!(stats.get_i32(field), Ok(value), "{reply}");
+            assert_eq!(stats.get_i32(field).unwrap(), value, "{reply}");
         }
         let stages = stats.get_document("executionStages").unwrap();
-        assert_eq!(stages.get_i64("nReturned"), Ok(100), "{reply}");
+        assert_eq!(stages.get_i64("nReturned").unwrap(), 100, "{reply}");
         let planned = reply.get_document("queryPlanner").unwrap().get_document("winningPlan").unwrap();
         assert!(!planned.contains_key("nReturned"), "{reply}");
         assert!(run(&doc! { "explain": &find }).get("executionStats").is_none());

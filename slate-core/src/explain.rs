@@ -22,12 +22,12 @@ use crate::{
 /// in how many runs, and the time until it was done, its inputs' included.
 ///
 /// ```text
-/// rows  keys  documents     read     time
-///   50                            1.21 ms  PROJECT { name: 1 }
-///   50                            1.18 ms  └─ LIMIT 50
-///   50                            1.17 ms     └─ FILTER { city: "Oslo" }
-///  248              248  71.4 KB  1.09 ms        └─ FETCH users
-///  248   248              9.1 KB   402 µs           └─ INDEX SCAN age_1 forward: age [21, ∞)
+///   rows    keys  documents     read     time
+///     50                              6.06 ms  LIMIT 50
+///     50                              6.05 ms  └─ SORT { name: 1 }, top 50
+///  2,062                              5.70 ms     └─ FILTER { "city": "Oslo" }
+/// 10,310             10,310   2.7 MB  3.90 ms        └─ FETCH users
+/// 10,310  10,310             65.3 KB   368 µs           └─ INDEX SCAN age_1 forward: age [77, …)
 /// ```
 #[derive(Clone, Debug)]
 pub struct Explain {

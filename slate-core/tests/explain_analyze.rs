@@ -149,6 +149,9 @@ fn different_values_of_an_index_are_found_by_skipping_from_one_to_the_next() {
         let (keys, documents, values) = work(&explained);
         assert_eq!((documents, values), (0, 10), "{explained}");
         assert!(keys < 60, "{explained}");
+        let first = collection.find(doc! {}).skip(1).limit(2).explain_analyze_distinct("a").unwrap();
+        assert_eq!(told(&first, "IXSCAN", "nReturned"), 3, "{first}");
+        assert!(work(&first).0 < 20, "{first}");
         let explained = collection.find(doc! {}).hint(Hint::Forward).explain_analyze_distinct("text").unwrap();
         assert_eq!(work(&explained), (0, 1_000, 100), "{explained}");
     });

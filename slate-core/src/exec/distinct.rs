@@ -62,13 +62,11 @@ impl DistinctRows {
         // They come in order, or against it: their numbers are what they are sorted by.
         distinct_keys(view, scan, resources, |value| {
             let place = if comes == values.direction { number } else { u64::MAX - number };
-            if number == most && comes == values.direction {
-                return Ok(ControlFlow::Break(()));
-            }
             number += 1;
             write_value(value.as_value(), &mut payload);
             sorter.push(&place.to_be_bytes(), &[], &payload)?;
-            Ok(ControlFlow::Continue(()))
+            let enough = number >= most && comes == values.direction;
+            Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         Self::open(sorter, values, resources)
     }

@@ -91,6 +91,35 @@ impl<T: 'static> Find<T> {
         let path = path.to_owned();
         runner.read(&token, move |_| call.explain_distinct(&path))
     }
+
+    /// Runs the question to its end, and tells what each node of its plan did; see
+    /// [`slate_core::Find::explain_analyze`](crate::Find::explain_analyze).
+    ///
+    /// # Errors
+    /// As [`Find::run`].
+    pub fn explain_analyze(self) -> Operation<Explain> {
+        let Self { call, runner, token } = self;
+        runner.read(&token, |token| call.cancel(token).explain_analyze())
+    }
+
+    /// As [`Find::explain_analyze`], of [`Find::count`].
+    ///
+    /// # Errors
+    /// As [`Find::run`].
+    pub fn explain_analyze_count(self) -> Operation<Explain> {
+        let Self { call, runner, token } = self;
+        runner.read(&token, |token| call.cancel(token).explain_analyze_count())
+    }
+
+    /// As [`Find::explain_analyze`], of [`Find::distinct`].
+    ///
+    /// # Errors
+    /// As [`Find::run`].
+    pub fn explain_analyze_distinct(self, path: &str) -> Operation<Explain> {
+        let Self { call, runner, token } = self;
+        let path = path.to_owned();
+        runner.read(&token, move |token| call.cancel(token).explain_analyze_distinct(&path))
+    }
 }
 
 impl<T: DeserializeOwned + Send + Any> Find<T> {

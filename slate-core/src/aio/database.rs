@@ -170,7 +170,8 @@ impl Database {
 
     /// Runs `work` in a transaction and commits it; an error of `work` rolls it back. On a conflict it is rolled back and
     /// run again, as [`slate_core::Database::transact`](crate::Database::transact) does. `work` is blocking code: it runs
-    /// on one thread of the pool, and needs no change of thread for each call.
+    /// on one thread of the pool, and needs no change of thread for each call. It has a place in the line of writers, so it
+    /// must not wait for what another task is to write.
     ///
     /// Dropping the operation cancels the transaction, unless it is being committed.
     ///

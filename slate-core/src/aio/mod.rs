@@ -42,6 +42,11 @@
 //! - **[`Database::transact`]** runs its closure on one thread of the pool.
 //! - **[`Database::begin`]** starts a thread that owns the transaction until its end.
 //!
+//! A deadline or a token is looked at once a call's turn in line has come, and from then on by the call itself.
+//!
+//! Dropping the last handle closes the database on the thread that drops it, which may take a moment:
+//! [`Database::close`] does it elsewhere, and tells what came of it.
+//!
 //! Each call must be polled within a tokio runtime; outside of one it fails and says so. Neither the runtime's I/O nor its
 //! clock is needed.
 //!

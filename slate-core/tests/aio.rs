@@ -103,6 +103,8 @@ fn every_call_does_what_the_blocking_one_does() {
         assert!(young.clone().explain().await.unwrap().uses_index());
         assert!(young.clone().explain_count().await.unwrap().uses_index());
         assert!(users.find(doc! {}).explain_distinct("age").await.unwrap().uses_index());
+        let stats = young.clone().explain_analyze().await.unwrap().execution_stats().unwrap();
+        assert_eq!((stats.rows, stats.documents_examined), (1, 1));
         assert_eq!(young.collect().await.unwrap().first(), Some(&bob));
         let oldest = users.find(doc! {}).sort(doc! { "age": -1 });
         assert_eq!(oldest.clone().first().await.unwrap(), Some(ada.clone()));

@@ -33,7 +33,7 @@ Loads files of extended JSON into a collection.
 
 usage: import URL COLLECTION FILE…
 
-  URL         memory: or redb:PATH
+  URL         memory:, redb:PATH or rocksdb:PATH
   COLLECTION  is created where it is not there
   FILE        a document a line, or one array; plain or compressed by gzip
 

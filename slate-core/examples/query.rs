@@ -24,7 +24,7 @@ Asks a collection a question, and prints what it answers as extended JSON, a doc
 
 usage: query URL COLLECTION FILTER [options]
 
-  URL              redb:PATH
+  URL              redb:PATH or rocksdb:PATH
   FILTER           in MongoDB's query language, as extended JSON: '{ \"age\": { \"$gte\": 21 } }'
   --sort SORT      '{ \"age\": -1 }'
   --project SPEC   '{ \"name\": 1, \"_id\": 0 }'

@@ -48,6 +48,7 @@ impl Database {
     /// | `memory:` | in this process's memory, gone when the last handle is |
     /// | `memory:PATH` | the same, beginning with the copy that [`Database::backup`] wrote there; the file is only read |
     /// | `redb:PATH` | one file, in pure Rust |
+    /// | `rocksdb:PATH` | a folder, by RocksDB, in a build with the feature `rocksdb` |
     ///
     /// # Errors
     /// Each with an [`ErrorKind`](crate::ErrorKind) of its own: no such store, a missing folder, a file that is no
@@ -320,7 +321,7 @@ impl Database {
         self.engine()?.size()
     }
 
-    /// The store's name: `"memory"`, `"redb"`.
+    /// The store's name: `"memory"`, `"redb"`, `"rocksdb"`.
     pub fn store(&self) -> &'static str {
         self.inner.store
     }

@@ -407,3 +407,9 @@ fn every_plan_answers_as_the_scan_does_in_memory() {
 fn every_plan_answers_as_the_scan_does_on_redb() {
     every_plan_answers_as_the_scan_does(Store::Redb, 100);
 }
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn every_plan_answers_as_the_scan_does_on_rocksdb() {
+    every_plan_answers_as_the_scan_does(Store::RocksDb, 100);
+}

@@ -9,7 +9,7 @@ use std::fmt;
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use common::{
-    Store, TestDatabase, brief, multiset,
+    STORES, Store, TestDatabase, brief, multiset,
     random::{self, Pool, RandomIndex},
     raw, refusal, rows, runner,
 };
@@ -317,24 +317,29 @@ fn snapshot_contents(snapshot: &Snapshot) -> String {
 }
 
 fn live(pool: &Pool, steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut lives = (Life::new(Store::Memory), Life::new(Store::Redb));
+    let mut lives: Vec<Life> = STORES.into_iter().map(Life::new).collect();
     for (place, step) in steps.iter().enumerate() {
         let fail = |why: String| TestCaseError::fail(brief(&format!("step {place}, {step:?}: {why}")));
-        let reopened = matches!(step, Step::Reopen);
-        let (memory, left) = if reopened {
+        let mut told: Vec<(Store, String)> = Vec::new();
+        let mut lived = Vec::new();
+        for life in lives {
+            let store = life.database.store;
             // What lives in memory ends when it is closed: there it goes on.
-            (lives.0, String::new())
-        } else {
-            lives.0.step(step, pool).map_err(|why| fail(format!("in memory: {why}")))?
-        };
-        let (redb, right) = lives.1.step(step, pool).map_err(|why| fail(format!("on redb: {why}")))?;
-        if left != right {
-            return Err(fail(format!("in memory {left}\non redb {right}")));
+            let (life, outcome) = if matches!(step, Step::Reopen) && store == Store::Memory {
+                (life, String::new())
+            } else {
+                life.step(step, pool).map_err(|why| fail(format!("on {store:?}: {why}")))?
+            };
+            told.push((store, format!("{outcome}, leaving {}", life.contents())));
+            lived.push(life);
         }
-        if memory.contents() != redb.contents() {
-            return Err(fail(format!("in memory {}\non redb {}", memory.contents(), redb.contents())));
+        for pair in told.windows(2) {
+            let [(left, one), (right, other)] = pair else { continue };
+            if one != other {
+                return Err(fail(format!("on {left:?} {one}\non {right:?} {other}")));
+            }
         }
-        lives = (memory, redb);
+        lives = lived;
     }
     Ok(())
 }

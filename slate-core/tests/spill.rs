@@ -131,10 +131,7 @@ fn check_writes(
 fn open(store: Store, folder: &Path) -> Database {
     let spills = folder.join("spills");
     std::fs::create_dir(&spills).unwrap();
-    let url = match store {
-        Store::Memory => "memory:".to_owned(),
-        Store::Redb => format!("redb:{}", folder.join("db.slate").display()),
-    };
+    let url = store.url_in(folder);
     Database::builder(&url).durability(Durability::Deferred).temp_directory(spills).open().unwrap()
 }
 
@@ -187,6 +184,12 @@ fn answers_do_not_depend_on_memory_in_memory() {
 #[test]
 fn answers_do_not_depend_on_memory_on_redb() {
     answers_do_not_depend_on_memory(Store::Redb, 15);
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn answers_do_not_depend_on_memory_on_rocksdb() {
+    answers_do_not_depend_on_memory(Store::RocksDb, 15);
 }
 
 fn numbered(collection: &Documents, count: i32) {

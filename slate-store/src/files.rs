@@ -34,8 +34,8 @@ pub(crate) fn is_full(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 
-/// A file in the making, beside the place it is made for. It is removed unless it is published, so that at its place
-/// there is the whole file or none.
+/// A file or a folder in the making, beside the place it is made for. It is removed unless it is published, so that at its place
+/// there is the whole of it or nothing.
 pub(crate) struct Draft {
     path: PathBuf,
     target: PathBuf,
@@ -61,10 +61,10 @@ impl Draft {
         &self.path
     }
 
-    /// Puts the file in its place, durably, unless something has come to lie there meanwhile.
+    /// Puts it in its place, durably, unless something has come to lie there meanwhile.
     pub(crate) fn publish(self) -> Result<()> {
-        let putting = "while putting a new file in its place";
-        // A link, unlike a rename, never replaces. Some file systems have none.
+        let putting = "while putting it in its place";
+        // A link, unlike a rename, never replaces. Some file systems have none, and folders have none.
         match fs::hard_link(&self.path, &self.target) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -82,11 +82,14 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         // Published or failed, the draft's own name goes. After a rename, or before a first write, there is none.
-        let _ = fs::remove_file(&self.path);
+        if fs::remove_file(&self.path).is_err() {
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 }
 
-fn folder(path: &Path) -> &Path {
+/// The folder that `path` lies in.
+pub(crate) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -94,7 +97,7 @@ fn folder(path: &Path) -> &Path {
 }
 
 /// Puts the names in a folder on the device. Only Unix has a way to ask for it.
-fn sync_folder(folder: &Path) -> Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     if cfg!(unix) {
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
         synced.map_err(|error| failed(error, "while putting a folder on the device", folder))?;

@@ -14,11 +14,12 @@
 //! |---|---|---|---|
 //! | [`memory`] | in main memory | at once; the first to commit wins | tests, caches, what can be computed again |
 //! | `redb` (feature, on unless switched off) | one file, pure Rust | take turns | everything else on one machine |
+//! | `rocksdb` (feature) | a folder, C++ | at once; the first to commit wins | many writers, more data than memory |
 //!
 //! # What it is not
 //!
-//! It sees no documents, no indexes and no queries: those are bytes here. It has no thread of its own, no network, no
-//! cache beyond its backend's, and no `unsafe`.
+//! It sees no documents, no indexes and no queries: those are bytes here. It has no thread of its own (RocksDB brings
+//! some), no network, no cache beyond its backend's, and no `unsafe`.
 //!
 //! # Example
 //!
@@ -63,6 +64,8 @@ mod view;
 pub mod memory;
 #[cfg(feature = "redb")]
 pub mod redb;
+#[cfg(feature = "rocksdb")]
+pub mod rocksdb;
 
 pub use bounds::{Bounds, Edge};
 pub use capabilities::Capabilities;

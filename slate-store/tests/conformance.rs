@@ -13,3 +13,16 @@ slate_store::conformance!(redb_with_quick_recovery, |folder| {
     let options = Options::default().recovery(Recovery::WithEachCommit).cache_bytes(1 << 20);
     RedbStore::open(&folder.join("db"), &options).unwrap()
 });
+
+#[cfg(feature = "rocksdb")]
+slate_store::conformance!(rocksdb, |folder| {
+    slate_store::rocksdb::RocksStore::open(&folder.join("db"), &slate_store::rocksdb::Options::default()).unwrap()
+});
+
+// Buffers so small that most of what is read lies in files, and files are merged all the time.
+#[cfg(feature = "rocksdb")]
+slate_store::conformance!(rocksdb_with_small_buffers, |folder| {
+    use slate_store::rocksdb::{Options, RocksStore};
+    let options = Options::default().write_buffer_bytes(64 << 10).cache_bytes(1 << 20);
+    RocksStore::open(&folder.join("db"), &options).unwrap()
+});

@@ -9,10 +9,10 @@ use super::bench::Backend;
 pub(crate) const USAGE: &str = "\
 Runs semantic cases against Slate.
 
-usage: oracle [--backend memory|redb|all] [--indexed] FILE…
+usage: oracle [--backend memory|redb|rocksdb|all] [--indexed] FILE…
 
   FILE       cases, a JSON object a line, plain or compressed by gzip
-  --backend  the store to run on (default: memory)
+  --backend  the store to run on (default: memory); rocksdb takes a build with that feature, and then all includes it
   --indexed  run each case with indexes on the paths that it names, each forced in turn
 
 Ends with a line `passed P failed F unsupported U`; exit code 1 where a case failed, 2 where the call is wrong.";
@@ -38,11 +38,13 @@ pub(crate) fn parse() -> Result<Option<Arguments>, lexopt::Error> {
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("backend") => {
-                arguments.backends = match parser.value()?.to_str() {
-                    Some("memory") => vec![Backend::Memory],
-                    Some("redb") => vec![Backend::Redb],
+                let value = parser.value()?;
+                arguments.backends = match value.to_str() {
                     Some("all") => Backend::ALL.to_vec(),
-                    _ => return Err("no such backend: there are memory, redb and all".into()),
+                    name => match name.and_then(Backend::named) {
+                        Some(backend) => vec![backend],
+                        None => return Err(no_such_backend()),
+                    },
                 }
             }
             Arg::Long("indexed") => arguments.indexes = Indexes::Forced,
@@ -55,4 +57,9 @@ pub(crate) fn parse() -> Result<Option<Arguments>, lexopt::Error> {
         return Err("no file of cases is named".into());
     }
     Ok(Some(arguments))
+}
+
+fn no_such_backend() -> lexopt::Error {
+    let names: Vec<&str> = Backend::ALL.iter().map(|backend| backend.name()).collect();
+    format!("no such backend in this build: there are {} and all", names.join(", ")).into()
 }

@@ -9,15 +9,29 @@ use tempfile::TempDir;
 pub(crate) enum Backend {
     Memory,
     Redb,
+    #[cfg(feature = "rocksdb")]
+    RocksDb,
 }
 
 impl Backend {
-    pub(crate) const ALL: [Self; 2] = [Self::Memory, Self::Redb];
+    /// Those that are built in.
+    pub(crate) const ALL: &[Self] = &[
+        Self::Memory,
+        Self::Redb,
+        #[cfg(feature = "rocksdb")]
+        Self::RocksDb,
+    ];
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|backend| backend.name() == name)
+    }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
             Self::Redb => "redb",
+            #[cfg(feature = "rocksdb")]
+            Self::RocksDb => "rocksdb",
         }
     }
 }
@@ -42,6 +56,8 @@ impl Bench {
         let url = match backend {
             Backend::Memory => "memory:".to_owned(),
             Backend::Redb => format!("redb:{}", folder.path().join("oracle.slate").display()),
+            #[cfg(feature = "rocksdb")]
+            Backend::RocksDb => format!("rocksdb:{}", folder.path().join("oracle.slate").display()),
         };
         // Nothing here has to outlive a crash.
         let database = Database::builder(&url).durability(Durability::Deferred).open()?;

@@ -1,7 +1,7 @@
 //! Runs semantic cases from outside sources against Slate, as command documents.
 //!
 //! ```text
-//! cargo run --release --example oracle -- [--backend memory|redb|all] [--indexed] FILE…
+//! cargo run --release --example oracle -- [--backend memory|redb|rocksdb|all] [--indexed] FILE…
 //! ```
 
 mod arguments;

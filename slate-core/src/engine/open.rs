@@ -30,22 +30,25 @@ pub enum Access {
     ReadOnly,
 }
 
-/// Opens a URL: `memory:`, `memory:PATH` of a copy, or `redb:PATH`.
+/// Opens a URL: `memory:`, `memory:PATH` of a copy, `redb:PATH` or `rocksdb:PATH`.
 pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     match url.split_once(':') {
         Some(("memory", "")) => Ok(Arc::new(Backend::open(MemoryStore::default(), options.memory.clone())?)),
         Some(("memory", copy)) => {
             Ok(Arc::new(Backend::open(MemoryStore::restore(Path::new(copy))?, options.memory.clone())?))
         }
-        Some(("redb", "")) => Err(Error::invalid(Code::BAD_VALUE, format!("{url} names no path: redb:PATH"))),
+        Some((scheme @ ("redb" | "rocksdb"), "")) => {
+            Err(Error::invalid(Code::BAD_VALUE, format!("{url} names no path: {scheme}:PATH")))
+        }
         Some(("redb", path)) => redb(Path::new(path), options),
+        Some(("rocksdb", path)) => rocksdb(Path::new(path), options),
         Some((scheme, _)) => Err(Error::invalid(
             Code::BAD_VALUE,
-            format!("there is no store of the name {scheme:?}; there are: memory:, redb:PATH"),
+            format!("there is no store of the name {scheme:?}; there are: memory:, redb:PATH, rocksdb:PATH"),
         )),
         None => Err(Error::invalid(
             Code::BAD_VALUE,
-            format!("a database's URL is memory: or redb:PATH, and {url:?} has no scheme"),
+            format!("a database's URL is memory:, redb:PATH or rocksdb:PATH, and {url:?} has no scheme"),
         )),
     }
 }
@@ -69,4 +72,25 @@ fn redb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
 #[cfg(not(feature = "redb"))]
 fn redb(_: &Path, _: &OpenOptions) -> Result<Arc<dyn Engine>> {
     Err(Error::unsupported_by_name("redb: (this build has no feature 'redb')"))
+}
+
+#[cfg(feature = "rocksdb")]
+fn rocksdb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
+    use slate_store::rocksdb;
+
+    let access = match options.access {
+        Access::CreateOrOpen => rocksdb::Access::CreateOrOpen,
+        Access::Open => rocksdb::Access::OpenExisting,
+        Access::ReadOnly => rocksdb::Access::ReadOnly,
+    };
+    let mut settings = rocksdb::Options::default().access(access);
+    if let Some(cache_bytes) = options.cache_bytes {
+        settings = settings.cache_bytes(cache_bytes);
+    }
+    Ok(Arc::new(Backend::open(rocksdb::RocksStore::open(path, &settings)?, options.memory.clone())?))
+}
+
+#[cfg(not(feature = "rocksdb"))]
+fn rocksdb(_: &Path, _: &OpenOptions) -> Result<Arc<dyn Engine>> {
+    Err(Error::unsupported_by_name("rocksdb: (this build has no feature 'rocksdb')"))
 }

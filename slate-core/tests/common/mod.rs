@@ -12,7 +12,7 @@
 
 pub mod random;
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use bson::{Bson, Document, RawDocumentBuf};
 use slate_core::{Collection, Database, Durability, Error, Find};
@@ -22,52 +22,74 @@ use slate_core::{Collection, Database, Durability, Error, Find};
 pub enum Store {
     Memory,
     Redb,
+    #[cfg(feature = "rocksdb")]
+    RocksDb,
 }
 
-/// Every store.
+/// Every store that is built in.
+#[cfg(not(feature = "rocksdb"))]
 pub const STORES: [Store; 2] = [Store::Memory, Store::Redb];
+/// Every store that is built in.
+#[cfg(feature = "rocksdb")]
+pub const STORES: [Store; 3] = [Store::Memory, Store::Redb, Store::RocksDb];
 
 /// A database of its own, and the folder that it lies in where it lies in one.
 pub struct TestDatabase {
     pub db: Database,
     pub store: Store,
-    folder: Option<tempfile::TempDir>,
+    folder: tempfile::TempDir,
 }
 
 impl Store {
     /// An empty database. Its commits do not wait for the device.
     pub fn open(self) -> TestDatabase {
-        let folder = (self == Self::Redb).then(|| tempfile::tempdir().unwrap());
-        let url = url(folder.as_ref());
+        let folder = tempfile::tempdir().unwrap();
+        let url = self.url_in(folder.path());
         let db = Database::builder(&url).durability(Durability::Deferred).open().unwrap();
         TestDatabase { db, store: self, folder }
+    }
+
+    /// Whether what was committed is there after closing and opening again.
+    pub fn is_persistent(self) -> bool {
+        self != Self::Memory
+    }
+
+    /// Whether several may write at once, and conflict; where not, they take turns.
+    pub fn has_concurrent_writers(self) -> bool {
+        self != Self::Redb
+    }
+
+    /// The URL of its database in that folder.
+    pub fn url_in(self, folder: &Path) -> String {
+        let path = folder.join("db.slate");
+        match self {
+            Self::Memory => "memory:".into(),
+            Self::Redb => format!("redb:{}", path.display()),
+            #[cfg(feature = "rocksdb")]
+            Self::RocksDb => format!("rocksdb:{}", path.display()),
+        }
     }
 }
 
 impl TestDatabase {
     pub fn url(&self) -> String {
-        url(self.folder.as_ref())
+        self.store.url_in(self.folder.path())
     }
 
     /// Closes the database and opens it again, where its store outlives that.
     pub fn reopen(self) -> Self {
-        if self.folder.is_none() {
+        if !self.store.is_persistent() {
             return self;
         }
         let Self { db, store, folder } = self;
         drop(db);
-        let db = Database::builder(&url(folder.as_ref())).durability(Durability::Deferred).open().unwrap();
+        let db = Database::builder(&store.url_in(folder.path())).durability(Durability::Deferred).open().unwrap();
         Self { db, store, folder }
     }
 
     pub fn collection(&self, name: &str) -> Collection<RawDocumentBuf> {
         self.db.collection(name)
     }
-}
-
-fn url(folder: Option<&tempfile::TempDir>) -> String {
-    let path = |folder: &tempfile::TempDir| -> PathBuf { folder.path().join("db.slate") };
-    folder.map_or_else(|| "memory:".into(), |folder| format!("redb:{}", path(folder).display()))
 }
 
 /// Runs a test on every store.

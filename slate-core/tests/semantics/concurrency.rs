@@ -13,12 +13,16 @@ use slate_core::{Database, Durability, ErrorKind, Index};
 
 use crate::{
     Documents,
-    common::{STORES, Store, TestDatabase, finds, ids, on_every_store, raw, rows},
+    common::{STORES, TestDatabase, finds, ids, on_every_store, raw, rows},
     contents, insert, refused,
 };
 
-fn on_store(store: Store, test: impl Fn(TestDatabase)) {
-    test(store.open());
+fn where_writers_are_concurrent(test: impl Fn(TestDatabase)) {
+    STORES.into_iter().filter(|store| store.has_concurrent_writers()).for_each(|store| test(store.open()));
+}
+
+fn where_writers_take_turns(test: impl Fn(TestDatabase)) {
+    STORES.into_iter().filter(|store| !store.has_concurrent_writers()).for_each(|store| test(store.open()));
 }
 
 #[test]
@@ -48,7 +52,7 @@ fn of_two_concurrent_inserts_of_one_unique_value_one_is_refused() {
 
 #[test]
 fn of_two_open_transactions_with_one_unique_value_the_second_conflicts() {
-    on_store(Store::Memory, |database| {
+    where_writers_are_concurrent(|database| {
         let users = database.collection("users");
         users.create_index(Index::on(doc! { "mail": 1 }).unique()).unwrap();
         let (first, second) = (database.db.begin().unwrap(), database.db.begin().unwrap());
@@ -91,7 +95,7 @@ fn concurrent_increments_are_all_counted() {
 
 #[test]
 fn creating_an_index_conflicts_with_open_writers_of_its_collection() {
-    on_store(Store::Memory, |database| {
+    where_writers_are_concurrent(|database| {
         let db = &database.db;
         let users = database.collection("users");
         let others = database.collection("others");
@@ -164,7 +168,7 @@ fn indexes_created_among_writers_miss_nothing() {
 
 #[test]
 fn a_write_outside_of_this_threads_own_transaction_fails_at_once() {
-    on_store(Store::Redb, |database| {
+    where_writers_take_turns(|database| {
         let db = &database.db;
         let start = Instant::now();
         db.transact(|tx| {
@@ -302,7 +306,7 @@ fn an_ended_transaction_refuses_calls_and_a_dropped_one_is_rolled_back() {
 
 #[test]
 fn what_was_committed_is_there_after_reopening() {
-    for store in STORES.into_iter().filter(|store| *store == Store::Redb) {
+    for store in STORES.into_iter().filter(|store| store.is_persistent()) {
         let database = store.open();
         let users = database.collection("users");
         users.create_index(Index::on(doc! { "a": 1 }).named("by_a")).unwrap();

@@ -396,5 +396,7 @@ fn a_plan_is_the_same_on_every_store() {
         ];
         questions.map(|filter| users.find(filter).sort(doc! { "age": 1 }).limit(10).explain().unwrap().to_string())
     });
-    assert_eq!(plans[0], plans[1]);
+    for other in &plans[1..] {
+        assert_eq!(other, &plans[0]);
+    }
 }

@@ -1,0 +1,44 @@
+use std::{
+    fs::{self, File},
+    path::Path,
+};
+
+use ::rocksdb::checkpoint::Checkpoint;
+
+use super::{
+    error, folder,
+    handle::{Handle, Opened},
+    mark,
+};
+use crate::{
+    Result,
+    files::{self, Draft},
+};
+
+/// Copies the database beside its place, marks the copy and puts it there.
+pub(super) fn write(opened: &Opened, to: &Path) -> Result<()> {
+    let draft = Draft::of(to)?;
+    match &opened.handle {
+        Handle::Writable(db) => Checkpoint::new(db)
+            .and_then(|checkpoint| checkpoint.create_checkpoint(draft.path()))
+            .map_err(error::storage)?,
+        // Where nobody writes, RocksDB makes no checkpoint and none is needed.
+        Handle::ReadOnly(_) => copy(&opened.path, draft.path())?,
+    }
+    mark::write(draft.path())?;
+    draft.publish()
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir(to).map_err(|error| files::failed(error, "while making the copy's folder", to))?;
+    for file in folder::files(from)? {
+        let Some(name) = file.file_name() else { continue };
+        if !folder::is_part_of_a_copy(&name.to_string_lossy()) {
+            continue;
+        }
+        let copy = to.join(name);
+        let copied = fs::copy(&file, &copy).and_then(|_| File::open(&copy)?.sync_all());
+        copied.map_err(|error| files::failed(error, "while copying a file", &file))?;
+    }
+    files::sync_folder(to)
+}

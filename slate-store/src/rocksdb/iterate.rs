@@ -1,0 +1,111 @@
+use std::ops::Bound;
+
+use ::rocksdb::{DBRawIteratorWithThreadMode as RawIterator, ReadOptions};
+
+use super::{
+    error,
+    handle::{ReadOnlyDb, WritableDb},
+    key::{self, Prefixed},
+};
+use crate::{
+    Bounds, Edge, Keyspace, Result,
+    bounds::{Landing, OwnedBounds},
+};
+
+/// RocksDB's iterator over whole keys, whatever it reads.
+pub(super) enum Iterate<'r> {
+    Writable(RawIterator<'r, WritableDb>),
+    ReadOnly(RawIterator<'r, ReadOnlyDb>),
+    Transaction(RawIterator<'r, ::rocksdb::Transaction<'r, WritableDb>>),
+}
+
+macro_rules! each {
+    ($iterate:expr, $iterator:ident => $do:expr) => {
+        match $iterate {
+            Iterate::Writable($iterator) => $do,
+            Iterate::ReadOnly($iterator) => $do,
+            Iterate::Transaction($iterator) => $do,
+        }
+    };
+}
+
+/// The bounds of a cursor: as they were given, and the keys of its seeks with the keyspace before them.
+pub(super) struct Limits {
+    bounds: OwnedBounds,
+    key: Prefixed,
+}
+
+impl Limits {
+    /// The limits, and what tells RocksDB of them: it skips files beyond the bounds, stops at them, and does not read ahead
+    /// over them. It reads ahead by itself once a file is read in order, more each time.
+    pub(super) fn new(keyspace: Keyspace, bounds: Bounds<'_>) -> (Self, ReadOptions) {
+        let mut options = ReadOptions::default();
+        options.set_iterate_lower_bound(key::start(keyspace, bounds));
+        if let Some(end) = key::end(keyspace, bounds) {
+            options.set_iterate_upper_bound(end);
+        }
+        (Self { bounds: OwnedBounds::of(bounds), key: Prefixed::new(keyspace) }, options)
+    }
+}
+
+impl Iterate<'_> {
+    pub(super) fn seek(&mut self, limits: &mut Limits, edge: Edge<'_>) -> Result<bool> {
+        let key = &mut limits.key;
+        match limits.bounds.confine(edge) {
+            Landing::Up(Bound::Included(from) | Bound::Excluded(from)) => {
+                each!(self, iterator => iterator.seek(key.with(from)));
+            }
+            Landing::Up(Bound::Unbounded) => each!(self, iterator => iterator.seek(key.first())),
+            Landing::Down(Bound::Excluded(from) | Bound::Included(from)) => {
+                // RocksDB's seek takes the key itself too.
+                let from = key.with(from);
+                each!(self, iterator => {
+                    iterator.seek_for_prev(from);
+                    if iterator.key() == Some(from) {
+                        iterator.prev();
+                    }
+                });
+            }
+            Landing::Down(Bound::Unbounded) => each!(self, iterator => iterator.seek_to_last()),
+        }
+        self.stands()
+    }
+
+    #[inline]
+    pub(super) fn step_forward(&mut self) -> Result<bool> {
+        each!(self, iterator => {
+            if iterator.valid() {
+                iterator.next();
+            }
+        });
+        self.stands()
+    }
+
+    #[inline]
+    pub(super) fn step_back(&mut self) -> Result<bool> {
+        each!(self, iterator => {
+            if iterator.valid() {
+                iterator.prev();
+            }
+        });
+        self.stands()
+    }
+
+    #[inline]
+    pub(super) fn current(&self) -> Option<(&[u8], &[u8])> {
+        let (key, value) = each!(self, iterator => iterator.item())?;
+        Some((key::bare(key), value))
+    }
+
+    #[inline]
+    fn stands(&self) -> Result<bool> {
+        each!(self, iterator => {
+            // A place where there is an entry has no error to tell.
+            if iterator.valid() {
+                return Ok(true);
+            }
+            iterator.status().map_err(error::storage)?;
+        });
+        Ok(false)
+    }
+}

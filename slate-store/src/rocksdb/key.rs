@@ -1,0 +1,77 @@
+//! Where an entry lies among all entries: behind its keyspace's number, big-endian, so that a keyspace is a range.
+
+use crate::{Bounds, Keyspace, MAX_KEY};
+
+const PREFIX: usize = size_of::<u32>();
+
+/// A keyspace's keys, whole, in a buffer that is kept from one key to the next.
+pub(super) struct Prefixed(Vec<u8>);
+
+impl Prefixed {
+    pub(super) fn new(keyspace: Keyspace) -> Self {
+        Self(prefix(keyspace).into())
+    }
+
+    pub(super) fn with(&mut self, key: &[u8]) -> &[u8] {
+        self.0.truncate(PREFIX);
+        self.0.extend_from_slice(key);
+        &self.0
+    }
+
+    /// The key before which nothing of the keyspace lies.
+    pub(super) fn first(&mut self) -> &[u8] {
+        self.with(&[])
+    }
+
+    /// Many keys, one behind the other.
+    pub(super) fn run_together(&self, keys: &[&[u8]]) -> Vec<u8> {
+        let prefix = self.0.get(..PREFIX).unwrap_or_default();
+        let mut all = Vec::with_capacity(keys.iter().map(|key| PREFIX + key.len()).sum());
+        for key in keys {
+            all.extend_from_slice(prefix);
+            all.extend_from_slice(key);
+        }
+        all
+    }
+}
+
+/// The whole keys that were [run together](Prefixed::run_together) from `keys`, apart again.
+pub(super) fn apart<'a>(mut all: &'a [u8], keys: &[&[u8]]) -> impl Iterator<Item = &'a [u8]> {
+    keys.iter().map(move |key| {
+        let (first, rest) = all.split_at(PREFIX + key.len());
+        all = rest;
+        first
+    })
+}
+
+pub(super) fn whole(keyspace: Keyspace, key: &[u8]) -> Vec<u8> {
+    [&prefix(keyspace)[..], key].concat()
+}
+
+/// A whole key without its keyspace.
+#[inline]
+pub(super) fn bare(whole: &[u8]) -> &[u8] {
+    whole.get(PREFIX..).unwrap_or_default()
+}
+
+/// The first whole key that may lie within the bounds.
+pub(super) fn start(keyspace: Keyspace, bounds: Bounds<'_>) -> Vec<u8> {
+    whole(keyspace, bounds.start.unwrap_or_default())
+}
+
+/// The first whole key beyond the bounds; `None` where they reach to the end of the last keyspace, and of everything.
+pub(super) fn end(keyspace: Keyspace, bounds: Bounds<'_>) -> Option<Vec<u8>> {
+    match bounds.end {
+        Some(end) => Some(whole(keyspace, end)),
+        None => keyspace.0.checked_add(1).map(|next| prefix(Keyspace(next)).into()),
+    }
+}
+
+/// A key above all that a keyspace may hold, and not above any of the next one's.
+pub(super) fn beyond(keyspace: Keyspace) -> Vec<u8> {
+    end(keyspace, Bounds::ALL).unwrap_or_else(|| vec![0xff; PREFIX + MAX_KEY + 1])
+}
+
+fn prefix(keyspace: Keyspace) -> [u8; PREFIX] {
+    keyspace.0.to_be_bytes()
+}

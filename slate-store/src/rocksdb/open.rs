@@ -1,0 +1,65 @@
+use std::path::Path;
+
+use ::rocksdb::{ColumnFamilyDescriptor, DEFAULT_COLUMN_FAMILY_NAME};
+
+use super::{
+    error,
+    folder::{self, Contents},
+    handle::{Handle, Opened, ReadOnlyDb, WritableDb},
+    mark,
+    options::{Access, Options},
+    tuning::Tuning,
+};
+use crate::{Context, Error, Result};
+
+/// Opens the database at `path`, or makes it. It is marked before RocksDB makes its own files, and RocksDB makes the one
+/// by which it is found last: a crash in between leaves what is made again, and nobody's else.
+pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
+    if options.access == Access::CreateOrOpen {
+        folder::make(path)?;
+        if folder::look(path)? == Contents::Nothing {
+            mark::write(path)?;
+        }
+    }
+    let contents = folder::look(path)?;
+    let lock = match (mark::open(path, options.access)?, contents) {
+        (Some(lock), _) => lock,
+        (None, Contents::Nothing) => return missing(path, "the folder is empty"),
+        (None, Contents::Foreign) => return wrong(path, "the folder holds something else"),
+        (None, Contents::Database | Contents::Wreck) => {
+            return wrong(path, "a RocksDB database, but not one of Slate's");
+        }
+    };
+    // Looked at again now that nobody else may write: the first look may have been at one in the making.
+    match (folder::look(path)?, options.access) {
+        (Contents::Database, _) | (Contents::Nothing, Access::CreateOrOpen) => {}
+        (Contents::Nothing, _) => return missing(path, "making it was begun, and not finished"),
+        (Contents::Wreck | Contents::Foreign, _) => {
+            let detail = "there are files with data, and CURRENT is missing, which tells how they belong together";
+            return Err(Error::Corrupt(Box::new(Context::new(detail).at(path))));
+        }
+    }
+    let mut tuning = Tuning::of(options);
+    tuning.database.create_if_missing(options.access == Access::CreateOrOpen);
+    let opening = |error| error::opening(error, path);
+    let family = || ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, tuning.database.clone());
+    let handle = match options.access {
+        Access::ReadOnly => {
+            let opened = ReadOnlyDb::open_cf_descriptors_read_only(&tuning.database, path, [family()], false);
+            Handle::ReadOnly(opened.map_err(opening)?)
+        }
+        Access::CreateOrOpen | Access::OpenExisting => {
+            let opened = WritableDb::open_cf_descriptors(&tuning.database, path, [family()]);
+            Handle::Writable(opened.map_err(opening)?)
+        }
+    };
+    Ok(Opened { handle, cache: tuning.cache, path: path.to_owned(), _lock: lock })
+}
+
+fn missing(path: &Path, detail: &'static str) -> Result<Opened> {
+    Err(Error::Missing(Box::new(Context::new(detail).at(path))))
+}
+
+fn wrong(path: &Path, detail: &'static str) -> Result<Opened> {
+    Err(Error::WrongFormat(Box::new(Context::new(detail).at(path))))
+}

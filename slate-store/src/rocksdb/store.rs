@@ -1,0 +1,78 @@
+use std::{path::Path, sync::Arc, time::Duration};
+
+use ::rocksdb::properties;
+
+use super::{Options, RocksSnapshot, RocksTransaction, backup, folder, open, writer::Writer};
+use crate::{Capabilities, Isolation, Keyspace, Result, Size, Store};
+
+/// A database in a folder of RocksDB's. Clones share it; it ends with the last of them and of what they opened.
+#[derive(Clone)]
+pub struct RocksStore {
+    writer: Arc<Writer>,
+}
+
+impl RocksStore {
+    /// Opens the database in the folder at `path`, or makes it there, as `options` say. After a crash, opening reads what
+    /// was written since the last files were made: 64 MiB at most, as a rule.
+    ///
+    /// RocksDB runs threads of its own, which write out what is in memory and merge files.
+    ///
+    /// # Errors
+    ///
+    /// Each names the path. [`Missing`](crate::Error::Missing): the folder it is in, or with
+    /// [`Access::OpenExisting`](super::Access::OpenExisting) or [`ReadOnly`](super::Access::ReadOnly) the database, is not
+    /// there. [`WrongFormat`](crate::Error::WrongFormat): it is a file, or a folder with other things in it, or a RocksDB
+    /// database that Slate did not make. [`NewerVersion`](crate::Error::NewerVersion): a later version of RocksDB or of
+    /// Slate made it. [`Locked`](crate::Error::Locked): it is open already, here or in another process, and one of the two
+    /// writes. [`ReadOnly`](crate::Error::ReadOnly): its medium or its permissions allow no writing.
+    /// [`Corrupt`](crate::Error::Corrupt) and [`Full`](crate::Error::Full), as they say.
+    pub fn open(path: &Path, options: &Options) -> Result<Self> {
+        Ok(Self { writer: Arc::new(Writer::new(open::at(path, options)?)) })
+    }
+}
+
+impl Store for RocksStore {
+    type Snapshot = RocksSnapshot;
+    type Transaction = RocksTransaction;
+
+    fn name(&self) -> &'static str {
+        "rocksdb"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { concurrent_writers: true, persistent: true, backup: true, ..Capabilities::MINIMAL }
+    }
+
+    fn snapshot(&self) -> Result<RocksSnapshot> {
+        Ok(RocksSnapshot::open(&self.writer.opened))
+    }
+
+    fn begin(&self, isolation: Isolation, _: Duration) -> Result<RocksTransaction> {
+        RocksTransaction::begin(&self.writer, isolation)
+    }
+
+    /// One range delete, whatever the number of keys. Their space comes back as RocksDB merges files.
+    fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<()> {
+        self.writer.drop_keyspace(keyspace)
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.writer.flush()
+    }
+
+    /// On the same file system the copy shares files with the database, which neither ever changes; elsewhere they are
+    /// copied.
+    fn backup(&self, to: &Path) -> Result<()> {
+        backup::write(&self.writer.opened, to)
+    }
+
+    /// `data` would take reading every key.
+    fn size(&self) -> Result<Size> {
+        let opened = &self.writer.opened;
+        let cache = u64::try_from(opened.cache.get_usage()).unwrap_or(u64::MAX);
+        let buffers = opened.property(properties::SIZE_ALL_MEM_TABLES)?;
+        let readers = opened.property(properties::ESTIMATE_TABLE_READERS_MEM)?;
+        let in_memory = cache.saturating_add(buffers).saturating_add(readers);
+        Ok(Size { on_disk: Some(folder::size(&opened.path)?), in_memory: Some(in_memory), ..Size::default() })
+    }
+}

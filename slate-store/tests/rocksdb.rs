@@ -1,0 +1,12 @@
+//! What only the RocksDB store claims: opening, locks, formats, crashes, and what its transactions remember.
+#![cfg(feature = "rocksdb")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+#[path = "rocksdb/crashes.rs"]
+mod crashes;
+#[path = "rocksdb/opening.rs"]
+mod opening;
+#[path = "rocksdb/tools.rs"]
+mod tools;
+#[path = "rocksdb/writers.rs"]
+mod writers;

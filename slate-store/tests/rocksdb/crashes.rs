@@ -1,0 +1,147 @@
+//! What a crash leaves behind: whole commits, from the first on without a hole.
+
+use std::{fs, path::Path};
+
+use slate_store::{
+    Durability, Error, Store, Transaction,
+    rocksdb::{Access, Options, RocksStore},
+};
+
+use crate::tools::{A, B, LONG, begin, copy, keys, keys_of, made, names, open, open_error, put};
+
+/// A transaction over two keyspaces: every key that begins with `round`.
+fn write_round(store: &RocksStore, round: u8, durability: Durability) {
+    let mut transaction = begin(store);
+    for number in 0..5_u8 {
+        transaction.put(A, &[round, number], &[round; 50]).unwrap();
+        transaction.put(B, &[round, number], b"").unwrap();
+    }
+    transaction.commit(durability).unwrap();
+}
+
+/// Checks that the rounds are there whole or not at all, without a hole, and tells how many they are.
+fn whole_rounds(store: &RocksStore) -> usize {
+    let keys = keys(store);
+    assert_eq!(keys.len() % 5, 0, "a round is there by half");
+    let rounds: Vec<u8> = keys.chunks(5).map(|round| round[0][0]).collect();
+    assert!(rounds.iter().zip(0_u8..).all(|(found, expected)| *found == expected), "a hole: {rounds:?}");
+    assert_eq!(keys_of(store, B).unwrap(), keys, "torn across keyspaces");
+    rounds.len()
+}
+
+/// The log that is written to.
+fn log(path: &Path) -> std::path::PathBuf {
+    path.join(names(path).into_iter().rfind(|name| name.ends_with(".log")).unwrap())
+}
+
+#[test]
+fn a_crash_of_the_process_loses_no_commit_whatever_its_durability() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, crashed) = (folder.path().join("db"), folder.path().join("crashed"));
+    let store = open(&path);
+    (0..20).for_each(|round| write_round(&store, round, Durability::Deferred));
+    let mut open_at_the_time = begin(&store);
+    open_at_the_time.put(A, b"never committed", b"").unwrap();
+    copy(&path, &crashed);
+    assert_eq!(whole_rounds(&open(&crashed)), 20);
+    drop(open_at_the_time);
+}
+
+#[test]
+fn a_log_cut_anywhere_loses_a_suffix_of_the_commits_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let store = open(&path);
+    (0..8).for_each(|round| write_round(&store, round, Durability::Deferred));
+    let length = fs::metadata(log(&path)).unwrap().len();
+    let mut last = 0;
+    for cut in (0..=length).step_by(97).chain([length]) {
+        let crashed = folder.path().join(format!("cut at {cut}"));
+        copy(&path, &crashed);
+        fs::OpenOptions::new().write(true).open(log(&crashed)).unwrap().set_len(cut).unwrap();
+        let rounds = whole_rounds(&open(&crashed));
+        assert!(rounds >= last, "more of the log is more of the commits");
+        last = rounds;
+        fs::remove_dir_all(&crashed).unwrap();
+    }
+    assert_eq!(last, 8);
+}
+
+#[test]
+fn a_log_damaged_anywhere_loses_a_suffix_of_the_commits_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let store = open(&path);
+    (0..8).for_each(|round| write_round(&store, round, Durability::Deferred));
+    let bytes = fs::read(log(&path)).unwrap();
+    for at in (0..bytes.len()).step_by(151) {
+        let crashed = folder.path().join(format!("damaged at {at}"));
+        copy(&path, &crashed);
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 0xff;
+        fs::write(log(&crashed), bytes).unwrap();
+        assert!(whole_rounds(&open(&crashed)) < 8);
+        fs::remove_dir_all(&crashed).unwrap();
+    }
+}
+
+#[test]
+fn a_dropped_keyspace_stays_dropped_after_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, crashed) = (folder.path().join("db"), folder.path().join("crashed"));
+    let store = open(&path);
+    write_round(&store, 0, Durability::Sync);
+    store.drop_keyspace(B, LONG).unwrap();
+    put(&store, b"later", b"", Durability::Sync).unwrap();
+    copy(&path, &crashed);
+    let store = open(&crashed);
+    assert_eq!((keys(&store).len(), keys_of(&store, B).unwrap().len()), (6, 0));
+}
+
+#[test]
+fn a_crash_while_a_database_is_made_leaves_what_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = made(folder.path());
+    // In the order in which they come to be.
+    let files = ["SLATE.7-0.part", "SLATE", "LOCK", "LOG", "IDENTITY", "MANIFEST-000001", "000001.dbtmp"];
+    for count in 0..=files.len() {
+        let path = folder.path().join(format!("{count} files"));
+        fs::create_dir(&path).unwrap();
+        for name in &files[..count] {
+            let mark = if *name == "SLATE" { fs::read(whole.join("SLATE")).unwrap() } else { Vec::new() };
+            fs::write(path.join(name), mark).unwrap();
+        }
+        for access in [Access::OpenExisting, Access::ReadOnly] {
+            let error = open_error(&path, access);
+            assert!(matches!(error, Error::Missing(_)), "{count} files: {error}");
+        }
+        put(&open(&path), b"a", b"", Durability::Sync).unwrap();
+        assert_eq!(keys(&open(&path)), [b"a"]);
+    }
+}
+
+#[test]
+fn a_damaged_file_is_told_when_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let small = Options::default().write_buffer_bytes(64 << 10);
+    let store = RocksStore::open(&path, &small).unwrap();
+    for round in 0..40_u32 {
+        let mut transaction = begin(&store);
+        (0..100_u32).for_each(|number| {
+            let key = [round.to_be_bytes(), number.to_be_bytes()].concat();
+            transaction.put(A, &key, &number.wrapping_mul(0x9e37_79b9).to_be_bytes().repeat(20)).unwrap();
+        });
+        transaction.commit(Durability::Deferred).unwrap();
+    }
+    drop(store);
+    for name in names(&path).iter().filter(|name| name.ends_with(".sst")) {
+        let mut bytes = fs::read(path.join(name)).unwrap();
+        let middle = bytes.len() / 4;
+        bytes[middle] ^= 0xff;
+        fs::write(path.join(name), bytes).unwrap();
+    }
+    let read = RocksStore::open(&path, &small).and_then(|store| keys_of(&store, A));
+    let error = read.unwrap_err();
+    assert!(matches!(error, Error::Corrupt(_)), "{error}");
+}

@@ -1,0 +1,68 @@
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use slate_store::{
+    Bounds, Cursor, Durability, Edge, Error, Isolation, Keyspace, Result, Store, Transaction, View,
+    rocksdb::{Access, Options, RocksStore, RocksTransaction},
+};
+
+pub(crate) const A: Keyspace = Keyspace(1);
+pub(crate) const B: Keyspace = Keyspace(2);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+pub(crate) fn open(path: &Path) -> RocksStore {
+    RocksStore::open(path, &Options::default()).unwrap()
+}
+
+pub(crate) fn open_error(path: &Path, access: Access) -> Error {
+    RocksStore::open(path, &Options::default().access(access)).err().unwrap()
+}
+
+/// A database with one entry, closed.
+pub(crate) fn made(folder: &Path) -> PathBuf {
+    let path = folder.join("db");
+    put(&open(&path), b"a", b"1", Durability::Sync).unwrap();
+    path
+}
+
+pub(crate) fn begin(store: &RocksStore) -> RocksTransaction {
+    store.begin(Isolation::Snapshot, LONG).unwrap()
+}
+
+pub(crate) fn put(store: &RocksStore, key: &[u8], value: &[u8], durability: Durability) -> Result<()> {
+    let mut transaction = store.begin(Isolation::Snapshot, LONG)?;
+    transaction.put(A, key, value)?;
+    transaction.commit(durability)
+}
+
+pub(crate) fn keys(store: &RocksStore) -> Vec<Vec<u8>> {
+    keys_of(store, A).unwrap()
+}
+
+pub(crate) fn keys_of(store: &RocksStore, keyspace: Keyspace) -> Result<Vec<Vec<u8>>> {
+    let mut cursor = store.snapshot()?.cursor(keyspace, Bounds::ALL)?;
+    let (mut keys, mut more) = (Vec::new(), cursor.seek(Edge::First)?);
+    while more {
+        keys.push(cursor.current().unwrap().0.to_vec());
+        more = cursor.step_forward()?;
+    }
+    Ok(keys)
+}
+
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(name).collect();
+    names.sort();
+    names
+}
+
+/// The folder as it is now, open or not, in another place: what a crash of the process would leave.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for name in names(from) {
+        fs::copy(from.join(&name), to.join(&name)).unwrap();
+    }
+}

@@ -1,0 +1,113 @@
+//! What transactions are compared with when they commit, and what dropping a keyspace costs.
+
+use slate_store::{
+    Durability, Error, Isolation, Keyspace, Store, Transaction,
+    rocksdb::{Options, RocksStore},
+};
+
+use crate::tools::{A, LONG, begin, keys, keys_of, made, open, put};
+
+/// Commits of others, `count` of them, of a MiB each.
+fn write_mebibytes(store: &RocksStore, count: u32) {
+    let value: Vec<u8> = (0..1_u32 << 18).flat_map(|at| at.wrapping_mul(0x9e37_79b9).to_be_bytes()).collect();
+    for number in 0..count {
+        let mut transaction = begin(store);
+        transaction.put(Keyspace(9), &number.to_be_bytes(), &value).unwrap();
+        transaction.commit(Durability::Deferred).unwrap();
+    }
+}
+
+#[test]
+fn a_transaction_outlives_buffers_that_are_written_out_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RocksStore::open(&folder.path().join("db"), &Options::default().write_buffer_bytes(4 << 20)).unwrap();
+    let (mut apart, mut meets) = (begin(&store), begin(&store));
+    apart.put(A, b"apart", b"").unwrap();
+    meets.put(A, b"meets", b"").unwrap();
+    put(&store, b"meets", b"", Durability::Deferred).unwrap();
+    write_mebibytes(&store, 10);
+    apart.commit(Durability::Sync).unwrap();
+    assert!(meets.commit(Durability::Sync).unwrap_err().is_retryable(), "the other's write is remembered");
+}
+
+#[test]
+fn a_transaction_older_than_what_is_remembered_is_told_to_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RocksStore::open(&folder.path().join("db"), &Options::default().write_buffer_bytes(2 << 20)).unwrap();
+    let mut old = begin(&store);
+    old.put(A, b"old", b"").unwrap();
+    write_mebibytes(&store, 40);
+    let error = old.commit(Durability::Sync).unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("longer"), "{error}");
+    put(&store, b"old", b"", Durability::Sync).unwrap();
+    assert_eq!(keys(&store), [b"old"]);
+}
+
+#[test]
+fn what_only_guards_is_compared_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&made(folder.path()));
+    let guard = || {
+        let mut transaction = store.begin(Isolation::Serializable, LONG).unwrap();
+        transaction.guard(A, b"a").unwrap();
+        transaction
+    };
+    guard().commit(Durability::Sync).unwrap();
+    let guarded = guard();
+    put(&store, b"a", b"2", Durability::Sync).unwrap();
+    assert!(matches!(guarded.commit(Durability::Sync), Err(Error::Conflict(_))));
+}
+
+#[test]
+fn dropping_a_keyspace_writes_the_same_little_however_much_it_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let store = open(&path);
+    let mut transaction = begin(&store);
+    for number in 0..20_000_u32 {
+        for keyspace in [A, Keyspace(2), Keyspace(u32::MAX)] {
+            transaction.put(keyspace, &number.to_be_bytes(), b"value").unwrap();
+        }
+    }
+    transaction.commit(Durability::Sync).unwrap();
+    let before = store.size().unwrap().on_disk.unwrap();
+    store.drop_keyspace(A, LONG).unwrap();
+    let after = store.size().unwrap().on_disk.unwrap();
+    assert!((1..200).contains(&(after - before)), "{before} bytes became {after}");
+    store.drop_keyspace(A, LONG).unwrap();
+    assert_eq!(store.size().unwrap().on_disk, Some(after), "what is empty costs nothing");
+    store.drop_keyspace(Keyspace(u32::MAX), LONG).unwrap();
+    let counts = [A, Keyspace(2), Keyspace(u32::MAX)].map(|keyspace| keys_of(&store, keyspace).unwrap().len());
+    assert_eq!(counts, [0, 20_000, 0]);
+}
+
+#[test]
+fn drops_and_commits_that_meet_leave_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder.path().join("db"));
+    std::thread::scope(|scope| {
+        for own in 0..3_u8 {
+            let store = &store;
+            scope.spawn(move || {
+                for round in 0..400_u32 {
+                    // The catalog of a caller: whether the keyspace is in use stands beside it.
+                    let mut transaction = store.begin(Isolation::Serializable, LONG).unwrap();
+                    let keyspace = Keyspace(10 + round / 20);
+                    transaction.put(keyspace, &[own], &round.to_be_bytes()).unwrap();
+                    match transaction.commit(Durability::Deferred) {
+                        Ok(()) => {}
+                        Err(error) => assert!(error.is_retryable(), "{error}"),
+                    }
+                    if own == 0 && round % 20 == 19 {
+                        // Written before the drop, committed after it: must not come back.
+                        let mut late = store.begin(Isolation::Snapshot, LONG).unwrap();
+                        late.put(keyspace, b"late", b"").unwrap();
+                        store.drop_keyspace(keyspace, LONG).unwrap();
+                        assert!(late.commit(Durability::Deferred).unwrap_err().is_retryable());
+                        assert!(!keys_of(store, keyspace).unwrap().contains(&b"late".to_vec()));
+                    }
+                }
+            });
+        }
+    });
+}

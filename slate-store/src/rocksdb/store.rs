@@ -51,7 +51,8 @@ impl Store for RocksStore {
         RocksTransaction::begin(&self.writer, isolation)
     }
 
-    /// One range delete, whatever the number of keys. Their space comes back as RocksDB merges files.
+    /// One range delete, whatever the number of keys. Their space comes back as RocksDB merges files, or by
+    /// [`compact`](Self::compact).
     fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<()> {
         self.writer.drop_keyspace(keyspace)
     }
@@ -64,6 +65,11 @@ impl Store for RocksStore {
     /// copied.
     fn backup(&self, to: &Path) -> Result<()> {
         backup::write(&self.writer.opened, to)
+    }
+
+    /// Reads and writes every file, beside writers and snapshots. What open snapshots see stays.
+    fn compact(&self, _: Duration) -> Result<()> {
+        self.writer.compact()
     }
 
     /// `data` would take reading every key.

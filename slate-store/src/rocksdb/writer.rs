@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
+use ::rocksdb::{BottommostLevelCompaction, CompactOptions, DEFAULT_COLUMN_FAMILY_NAME, properties};
+
 use super::{
+    RocksSnapshot,
     drops::{Began, Drops},
     error,
     handle::{self, Handle, Opened},
@@ -8,8 +11,6 @@ use super::{
     log::Log,
 };
 use crate::{Bounds, Context, Cursor, Durability, Edge, Error, Keyspace, Result, View};
-
-use super::RocksSnapshot;
 
 /// What makes commits: the database, the notes of what was dropped, and how a commit reaches the device.
 pub(super) struct Writer {
@@ -56,7 +57,7 @@ impl Writer {
             if !entries.seek(Edge::First)? {
                 return Ok(()); // Each range delete costs reads something, until a merge of files takes it away.
             }
-            let family = handle::family(db.cf_handle(::rocksdb::DEFAULT_COLUMN_FAMILY_NAME))?;
+            let family = handle::family(db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME))?;
             let (from, to) = (key::start(keyspace, Bounds::ALL), key::beyond(keyspace));
             self.written(db.delete_range_cf(family, from, to).map_err(error::committing)).map(drop)
         })
@@ -67,6 +68,25 @@ impl Writer {
             Handle::ReadOnly(_) => Ok(()),
             Handle::Writable(_) => self.sync(self.log.last()),
         }
+    }
+
+    /// Merges all files into those of the last level, without what was deleted.
+    pub(super) fn compact(&self) -> Result<()> {
+        let db = self.opened.writable()?;
+        self.log.check()?;
+        let mut options = CompactOptions::default();
+        // Those of the last level too, which may hold what a snapshot kept when they were made.
+        options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
+        options.set_exclusive_manual_compaction(false);
+        // The bindings do not tell whether it succeeded; RocksDB counts what failed.
+        let failures = || self.opened.property(properties::BACKGROUND_ERRORS);
+        let before = failures()?;
+        db.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options);
+        if failures()? == before {
+            return Ok(());
+        }
+        let detail = "while merging files; the folder's file LOG tells more";
+        Err(Error::Io(Box::new(Context::new(detail).at(&self.opened.path))))
     }
 
     /// What became of a write to the log: its number, or the error, after which RocksDB writes no more.

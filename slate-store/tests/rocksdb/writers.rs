@@ -2,7 +2,7 @@
 
 use slate_store::{
     Durability, Error, Isolation, Keyspace, Store, Transaction,
-    rocksdb::{Options, RocksStore},
+    rocksdb::{Access, Options, RocksStore},
 };
 
 use crate::tools::{A, LONG, begin, keys, keys_of, made, open, put};
@@ -110,4 +110,28 @@ fn drops_and_commits_that_meet_leave_nothing_behind() {
             });
         }
     });
+}
+
+#[test]
+fn compacting_gives_back_what_was_dropped_and_keeps_what_a_snapshot_sees() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&made(folder.path()));
+    write_mebibytes(&store, 8);
+    let snapshot = store.snapshot().unwrap();
+    store.drop_keyspace(Keyspace(9), LONG).unwrap();
+    store.compact(LONG).unwrap();
+    use slate_store::{Bounds, Estimate, View};
+    assert_eq!(snapshot.estimate(Keyspace(9), Bounds::ALL, 100).unwrap(), Estimate::Exact(8));
+    drop(snapshot);
+    store.compact(LONG).unwrap();
+    // RocksDB removes files a moment after they were of use last.
+    let small = |_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        store.size().unwrap().on_disk.unwrap() < 1 << 20
+    };
+    assert!((0..200).any(small), "{:?}", store.size());
+    assert_eq!(keys(&store), [b"a"]);
+    drop(store);
+    let read_only = RocksStore::open(&folder.path().join("db"), &Options::default().access(Access::ReadOnly)).unwrap();
+    assert!(matches!(read_only.compact(LONG), Err(Error::ReadOnly(_))));
 }

@@ -285,7 +285,7 @@ impl Database {
         self.run_blocking(crate::Database::size)
     }
 
-    /// The store's name: `"memory"`, `"redb"`.
+    /// The store's name: `"memory"`, `"redb"`, `"rocksdb"`.
     pub fn store(&self) -> &'static str {
         self.database.store()
     }

@@ -16,7 +16,7 @@ use crate::{
     catalog::Catalog,
     command,
     engine::{self, Access, Engine, OpenOptions, Writer},
-    retry,
+    index_build, retry,
     scope::Scope,
     transaction_options::Started,
 };
@@ -268,6 +268,16 @@ impl Database {
         self.engine()?.backup(to.as_ref())
     }
 
+    /// Finishes the indexes whose building a crash broke off, one after the other; gives back how many. Until then writers
+    /// keep their entries, and no question is answered by them. Creating an index again that is being built does the same
+    /// for that one, so that a service which creates its indexes when it starts has no need of this.
+    ///
+    /// # Errors
+    /// As [`Collection::create_index`]; the index that documents break is given up.
+    pub fn resume_index_builds(&self) -> Result<u64> {
+        index_build::resume_all(self)
+    }
+
     /// Gives back to the file system what deleted documents and dropped collections left behind, as far as the store can.
     /// In memory there is nothing to do. On redb nothing else goes on meanwhile, and no snapshot, cursor or transaction
     /// may be open.
@@ -342,6 +352,20 @@ impl Database {
             self.finish(writer, self.inner.durability)?;
             Ok(result)
         })
+    }
+
+    /// Begins a plain transaction; a conflict is the caller's to handle.
+    pub(crate) fn begin_write(&self) -> Result<Box<dyn Writer>> {
+        let started = TransactionOptions::default().start(self.inner.lock_timeout);
+        self.engine()?.begin(&started.begin_options())
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.inner.durability
+    }
+
+    pub(crate) fn lock_timeout(&self) -> Duration {
+        self.inner.lock_timeout
     }
 
     /// Commits, and drops what the transaction has unlinked.

@@ -5,6 +5,7 @@ use bson::RawDocumentBuf;
 use crate::{
     CancelToken, IntoDocument, Result,
     catalog::{CollectionInfo, IndexInfo},
+    index_build,
     interrupt::Interrupt,
     plan,
     request::Request,
@@ -110,7 +111,13 @@ impl<'p> CreateIndex<'p> {
         self
     }
 
-    /// Creates the index, in a transaction of its own, and gives back its name.
+    /// Creates the index and gives back its name.
+    ///
+    /// Writers of the collection go on meanwhile, and from its beginning keep the index's entries for what they write (so
+    /// that one who breaks a unique index is refused before it is ready). Larger collections are read in transactions of
+    /// a thousand documents, a commit that does not wait for the device each. What the documents break leaves nothing
+    /// behind; a crash leaves an index of [`IndexState::Building`], which this call finishes from where it stopped. Within a
+    /// transaction the index is made in that transaction, and conflicts with every writer of the collection.
     ///
     /// # Errors
     /// As [`Collection::create_index`](crate::Collection::create_index).
@@ -119,7 +126,7 @@ impl<'p> CreateIndex<'p> {
     }
 
     /// Creates the index; its name, and whether it had not been there.
-    pub(crate) fn run_and_tell(mut self) -> Result<(String, bool)> {
+    pub(crate) fn run_and_tell(self) -> Result<(String, bool)> {
         self.index.request.check()?;
         let spec = IndexSpec {
             name: self.index.name,
@@ -128,7 +135,13 @@ impl<'p> CreateIndex<'p> {
             sparse: self.index.sparse,
             partial: self.index.partial,
         };
-        self.scope.write(|writer| writer.create_index(&self.collection, &spec, &self.interrupt, &mut *self.progress))
+        let Self { scope, collection, interrupt, mut progress, .. } = self;
+        match &scope {
+            Scope::Database(database) => index_build::create(database, &collection, &spec, &interrupt, &mut *progress),
+            Scope::Snapshot(_) | Scope::Transaction(_) => {
+                scope.write(|writer| writer.create_index(&collection, &spec, &interrupt, &mut *progress))
+            }
+        }
     }
 }
 
@@ -164,7 +177,8 @@ pub enum IndexState {
     /// It holds every entry it should.
     Ready,
     /// It is being built, or its building was broken off by a crash: writers keep its entries, no question is answered by
-    /// it. Creating the same index again finishes it.
+    /// it. Creating the same index again finishes it, as does
+    /// [`Database::resume_index_builds`](crate::Database::resume_index_builds); dropping it gives it up.
     Building,
 }
 

@@ -47,6 +47,7 @@ mod explain;
 mod find;
 mod find_one_and;
 mod index;
+mod index_build;
 mod insert_many;
 mod interrupt;
 mod maintenance;

@@ -9,6 +9,7 @@ pub(super) const VERSION: &[u8] = b"v";
 const COLLECTION: u8 = b'c';
 const DEFINITION: u8 = b'g';
 const DOOMED: u8 = b'd';
+const BUILD: u8 = b'b';
 
 pub(super) fn collection(name: &str) -> Vec<u8> {
     [&[COLLECTION], name.as_bytes()].concat()
@@ -28,6 +29,10 @@ pub(super) fn definition(name: &str) -> Vec<u8> {
 
 pub(super) fn doomed(keyspace: Keyspace) -> Vec<u8> {
     [&[DOOMED][..], &keyspace.0.to_be_bytes()].concat()
+}
+
+pub(super) fn build(keyspace: Keyspace) -> Vec<u8> {
+    [&[BUILD][..], &keyspace.0.to_be_bytes()].concat()
 }
 
 pub(super) fn all_doomed() -> ([u8; 1], [u8; 1]) {

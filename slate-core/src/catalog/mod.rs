@@ -150,6 +150,37 @@ pub(crate) fn doomed(view: &impl View) -> Result<Vec<Keyspace>> {
     Ok(found)
 }
 
+/// How far the building of an index has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BuildPosition {
+    /// How many documents have been read.
+    pub(crate) read: u64,
+    /// The key of the last of them; empty before the first.
+    pub(crate) after: Vec<u8>,
+}
+
+impl BuildPosition {
+    /// That of the index whose entries lie in `keyspace`.
+    pub(crate) fn load(view: &impl View, keyspace: Keyspace) -> Result<Self> {
+        let mut points = view.points(CATALOG)?;
+        let Some(bytes) = points.get(&keys::build(keyspace))? else { return Ok(Self::default()) };
+        let (read, after) = bytes.split_first_chunk().ok_or_else(|| damaged("the position of an index build"))?;
+        Ok(Self { read: u64::from_be_bytes(*read), after: after.to_vec() })
+    }
+
+    /// Notes it beside the collections: it changes with every round, and a new version of the catalog would be parsed by
+    /// every reader and conflict with others.
+    pub(crate) fn store(&self, transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
+        let value = [&self.read.to_be_bytes()[..], &self.after].concat();
+        Ok(transaction.put(CATALOG, &keys::build(keyspace), &value)?)
+    }
+
+    /// Forgets it, with the build.
+    pub(crate) fn forget(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
+        Ok(transaction.delete(CATALOG, &keys::build(keyspace))?)
+    }
+}
+
 fn damaged(what: &str) -> Error {
     Error::corrupt(format!("the catalog is damaged: {what}"))
 }

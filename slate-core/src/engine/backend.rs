@@ -15,8 +15,8 @@ use crate::{
     plan::{self, Plan, Query},
     spill::Memory,
     write::{
-        BuildProgress, BulkOperation, BulkOutcome, Created, DeleteOutcome, DeleteRequest, Gate, IndexSpec, InsertMode,
-        InsertOutcome, PutKind, PutOutcome, Reads, Session, UpdateOutcome, UpdateRequest,
+        BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, Created, DeleteOutcome, DeleteRequest, Gate,
+        IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, Reads, Session, UpdateOutcome, UpdateRequest,
     },
 };
 
@@ -254,6 +254,18 @@ impl<T: Transaction> Writer for Session<T> {
     ) -> Result<(String, bool)> {
         let (name, created) = Session::create_index(self, collection, spec, interrupt, progress)?;
         Ok((name, created == Created::New))
+    }
+
+    fn begin_build(&mut self, collection: &str, spec: &IndexSpec) -> Result<BuildStart> {
+        Session::begin_build(self, collection, spec)
+    }
+
+    fn build_round(&mut self, keyspace: Keyspace, limit: usize) -> Result<BuildRound> {
+        Session::build_round(self, keyspace, limit)
+    }
+
+    fn abandon_build(&mut self, keyspace: Keyspace) -> Result<()> {
+        Session::abandon_build(self, keyspace)
     }
 
     fn drop_index(&mut self, collection: &str, index: &str) -> Result<bool> {

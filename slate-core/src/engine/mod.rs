@@ -20,8 +20,8 @@ use crate::{
     maintenance::VerifyRun,
     plan::{Analysis, Plan, Query},
     write::{
-        BuildProgress, BulkOperation, BulkOutcome, DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome,
-        PutKind, PutOutcome, UpdateOutcome, UpdateRequest,
+        BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, DeleteOutcome, DeleteRequest, IndexSpec,
+        InsertMode, InsertOutcome, PutKind, PutOutcome, UpdateOutcome, UpdateRequest,
     },
 };
 
@@ -124,6 +124,10 @@ pub(crate) trait Writer: Send {
     fn drop_index(&mut self, collection: &str, index: &str) -> Result<bool>;
     /// Ends the transaction, saying why to whoever goes on with it.
     fn end(&mut self, why: &str);
+    /// Declares an index that is to be filled in transactions of their own.
+    fn begin_build(&mut self, collection: &str, spec: &IndexSpec) -> Result<BuildStart>;
+    fn build_round(&mut self, keyspace: Keyspace, limit: usize) -> Result<BuildRound>;
+    fn abandon_build(&mut self, keyspace: Keyspace) -> Result<()>;
     /// Commits; gives back the keyspaces to be dropped.
     fn commit(self: Box<Self>, durability: Durability) -> Result<Vec<Keyspace>>;
 }

@@ -12,6 +12,7 @@ use super::{Session, changes::duplicate, entries::EntryMaker, session::Created};
 use crate::{
     Error, ErrorKind, Result,
     catalog::{CollectionInfo, IndexInfo, KeyStatistics, Partial},
+    entry::Entry,
     interrupt::Interrupt,
 };
 
@@ -29,7 +30,7 @@ pub(crate) struct IndexSpec {
 pub(crate) type BuildProgress<'p> = &'p mut dyn FnMut(u64);
 
 /// So many documents are read, and their entries sorted and written, together: what a build holds in memory.
-const ROUND: usize = 1_024;
+pub(crate) const ROUND: usize = 1_024;
 
 impl<T: Transaction> Session<T> {
     /// Creates an index and fills it. One that is there already and does not differ is left alone.
@@ -41,17 +42,16 @@ impl<T: Transaction> Session<T> {
         progress: BuildProgress<'_>,
     ) -> Result<(String, Created)> {
         self.check_open()?;
+        let interrupt = &self.limited(interrupt);
         let wanted = parse(spec)?;
-        let collection = self.written_or_created(name)?;
-        if is_id(&wanted.pattern) {
-            return on_id(spec).map(|()| ("_id_".into(), Created::AlreadyThere));
+        let mut collection = self.written_or_created(name)?;
+        if let Some(there) = existing(&collection, &wanted, spec)? {
+            return Ok((there, Created::AlreadyThere));
         }
-        if &*wanted.name == "_id_" {
-            let message = "the name _id_ is reserved for the index whose keys are {_id: 1}";
-            return Err(Error::invalid(Code::BAD_VALUE, message).at("name"));
-        }
-        if let Some(there) = find_same(&collection, &wanted)? {
-            return Ok((there.name.to_string(), Created::AlreadyThere));
+        if let Some(unfinished) = find_same(&collection.building, &wanted)?.map(|index| index.keyspace) {
+            // All of it is made here and now, in one transaction.
+            self.abandon_build(unfinished)?;
+            collection = self.written_or_created(name)?;
         }
         let index = IndexInfo { keyspace: self.allocate()?, ..wanted };
         self.watch(name);
@@ -75,6 +75,10 @@ impl<T: Transaction> Session<T> {
             return Err(Error::invalid(Code::INVALID_OPTIONS, "the index on _id cannot be dropped"));
         }
         let Some(collection) = self.written(name)? else { return Ok(false) };
+        if let Some(unfinished) = collection.building.iter().find(|held| *held.name == *index) {
+            self.abandon_build(unfinished.keyspace)?;
+            return Ok(true);
+        }
         let Some(dropped) = collection.index(index) else { return Ok(false) };
         self.doom(dropped.keyspace)?;
         let mut defined = CollectionInfo::clone(&collection);
@@ -96,13 +100,11 @@ impl<T: Transaction> Session<T> {
         let mut read = 0;
         loop {
             interrupt.check()?;
-            let round = self.read_round(collection, &index, after.as_deref(), &mut maker)?;
+            let round = self.read_round(collection, (0, &index), after.as_deref(), ROUND, &mut maker)?;
             if let Some((_, noted)) = maker.take_notes().pop() {
                 index = noted;
             }
-            for (key, value) in &round.entries {
-                self.transaction.put(index.keyspace, key, value)?;
-            }
+            self.transaction.put_many(index.keyspace, &round.entries())?;
             read += round.documents;
             progress(read);
             match round.last {
@@ -118,11 +120,13 @@ impl<T: Transaction> Session<T> {
         }
     }
 
-    fn read_round(
+    /// Reads documents behind the key `after`, and makes their entries in an index, the one at that place.
+    pub(super) fn read_round(
         &self,
         collection: &CollectionInfo,
-        index: &IndexInfo,
+        (at, index): (usize, &IndexInfo),
         after: Option<&[u8]>,
+        limit: usize,
         maker: &mut EntryMaker,
     ) -> Result<Round> {
         let view = self.transaction.view();
@@ -135,7 +139,7 @@ impl<T: Transaction> Session<T> {
         while more {
             let Some((key, document)) = cursor.current() else { break };
             let mut clash = None;
-            maker.make(0, index, key, Doc::new(document), |entry, value| {
+            maker.make(at, index, key, Doc::new(document), |entry, value| {
                 if round.entries.insert(entry.to_vec(), value.to_vec()).is_some() {
                     clash = Some(entry.to_vec());
                 }
@@ -144,15 +148,18 @@ impl<T: Transaction> Session<T> {
                 return Err(duplicate(collection, index, &clash));
             }
             round.documents += 1;
-            if round.documents == ROUND as u64 {
+            round.keys.push(key.to_vec());
+            if round.documents >= limit as u64 {
                 round.last = Some(key.to_vec());
                 break;
             }
             more = cursor.step_forward()?;
         }
         if index.unique {
-            for key in round.entries.keys() {
-                if built.get(key)?.is_some() {
+            for (key, value) in &round.entries {
+                let Some(there) = built.get(key)? else { continue };
+                // A writer may have put the record's own entry already.
+                if Entry::parse(index, key, there)?.record_key != Entry::parse(index, key, value)?.record_key {
                     return Err(duplicate(collection, index, key));
                 }
             }
@@ -163,14 +170,34 @@ impl<T: Transaction> Session<T> {
 
 /// What one round of a build has read.
 #[derive(Debug, Default)]
-struct Round {
+pub(super) struct Round {
     entries: BTreeMap<Vec<u8>, Vec<u8>>,
-    documents: u64,
+    pub(super) documents: u64,
+    /// The keys of the records read.
+    pub(super) keys: Vec<Vec<u8>>,
     /// The last record read, where there may be more.
-    last: Option<Vec<u8>>,
+    pub(super) last: Option<Vec<u8>>,
 }
 
-fn parse(spec: &IndexSpec) -> Result<IndexInfo> {
+impl Round {
+    pub(super) fn entries(&self) -> Vec<(&[u8], &[u8])> {
+        self.entries.iter().map(|(key, value)| (key.as_slice(), value.as_slice())).collect()
+    }
+}
+
+/// The name of the index that is wanted, where it is there already.
+pub(super) fn existing(collection: &CollectionInfo, wanted: &IndexInfo, spec: &IndexSpec) -> Result<Option<String>> {
+    if is_id(&wanted.pattern) {
+        return on_id(spec).map(|()| Some("_id_".into()));
+    }
+    if &*wanted.name == "_id_" {
+        let message = "the name _id_ is reserved for the index whose keys are {_id: 1}";
+        return Err(Error::invalid(Code::BAD_VALUE, message).at("name"));
+    }
+    Ok(find_same(&collection.indexes, wanted)?.map(|there| there.name.to_string()))
+}
+
+pub(super) fn parse(spec: &IndexSpec) -> Result<IndexInfo> {
     let pattern = KeyPattern::parse(Doc::from(&spec.keys)).map_err(Error::from)?;
     let name = spec.name.clone().unwrap_or_else(|| default_name(Doc::from(&spec.keys)));
     if name.is_empty() || name == "*" || name.contains('\0') {
@@ -228,11 +255,11 @@ fn on_id(spec: &IndexSpec) -> Result<()> {
 }
 
 /// The index that is already there, where nothing about it differs. Indexes on the same keys may differ in their options.
-fn find_same<'c>(collection: &'c CollectionInfo, wanted: &IndexInfo) -> Result<Option<&'c Arc<IndexInfo>>> {
+pub(super) fn find_same<'c>(indexes: &'c [Arc<IndexInfo>], wanted: &IndexInfo) -> Result<Option<&'c Arc<IndexInfo>>> {
     fn condition(index: &IndexInfo) -> Option<&[u8]> {
         index.partial.as_ref().map(|partial| partial.document.as_bytes())
     }
-    for there in &collection.indexes {
+    for there in indexes {
         let keys = there.pattern.fields() == wanted.pattern.fields() && condition(there) == condition(wanted);
         let same = keys && there.unique == wanted.unique && there.sparse == wanted.sparse;
         match (there.name == wanted.name, same) {

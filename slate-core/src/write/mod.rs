@@ -1,5 +1,6 @@
 //! Writes: what changes in a collection's records and, entry by entry, in its indexes.
 
+mod backfill;
 mod build;
 mod bulk;
 mod changes;
@@ -12,7 +13,8 @@ mod put;
 mod session;
 mod update;
 
-pub(crate) use build::{BuildProgress, IndexSpec};
+pub(crate) use backfill::{BuildRound, BuildStart};
+pub(crate) use build::{BuildProgress, IndexSpec, ROUND as BUILD_ROUND};
 pub(crate) use bulk::{BulkOperation, BulkOutcome};
 pub(crate) use delete::{DeleteOutcome, DeleteRequest};
 pub(crate) use entries::{EntryMaker, EntryMap};

@@ -30,6 +30,8 @@ pub(crate) struct Session<T> {
     guarded: BTreeSet<Box<str>>,
     /// The collections it wrote documents to.
     written: BTreeSet<Box<str>>,
+    /// Whether it wrote what is neither a document nor the catalog: entries of an index that is being built.
+    wrote_entries: bool,
     /// The collections of which it read more than single documents: nobody may have written to them meanwhile.
     watched: BTreeSet<Box<str>>,
     isolation: Isolation,
@@ -61,6 +63,7 @@ impl<T: Transaction> Session<T> {
             changed: BTreeSet::new(),
             guarded: BTreeSet::new(),
             written: BTreeSet::new(),
+            wrote_entries: false,
             watched: BTreeSet::new(),
             isolation: options.isolation,
             gate,
@@ -103,6 +106,11 @@ impl<T: Transaction> Session<T> {
         if !self.written.contains(&collection.name) {
             self.written.insert(collection.name.clone());
         }
+    }
+
+    /// Notes that entries of an index are written, and no document.
+    pub(super) fn wrote_entries(&mut self) {
+        self.wrote_entries = true;
     }
 
     /// Whether others may commit meanwhile, and must not overtake this transaction in what it reads.
@@ -205,6 +213,9 @@ impl<T: Transaction> Session<T> {
         for index in collection.maintained() {
             self.doom(index.keyspace)?;
         }
+        for unfinished in &collection.building {
+            catalog::BuildPosition::forget(&mut self.transaction, unfinished.keyspace)?;
+        }
         self.redefined(name)?;
         Arc::make_mut(&mut self.catalog).remove(name);
         Ok(true)
@@ -250,6 +261,12 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
+    /// Puts a description in place that writers by the one before may go on with.
+    pub(super) fn redescribe(&mut self, collection: CollectionInfo) {
+        self.changed.insert(collection.name.clone());
+        Arc::make_mut(&mut self.catalog).put(collection);
+    }
+
     fn redefined(&mut self, name: &str) -> Result<()> {
         self.transaction.put(CATALOG, &catalog::definition_key(name), &[])?;
         self.changed.insert(name.into());
@@ -282,7 +299,8 @@ impl<T: Transaction> Session<T> {
         if !self.changed.is_empty() {
             self.catalog.write(&mut self.transaction, self.changed.iter().map(|name| &**name))?;
         }
-        let wrote = !(self.written.is_empty() && self.changed.is_empty() && self.doomed.is_empty());
+        let nothing_listed = self.written.is_empty() && self.changed.is_empty() && self.doomed.is_empty();
+        let wrote = self.wrote_entries || !nothing_listed;
         let commit = || Ok(self.transaction.commit(durability)?);
         match &self.gate {
             // It has read one commit and changed nothing: its place in the order is right behind that commit.

@@ -1,0 +1,99 @@
+//! Drives the building of an index through its transactions.
+
+use std::time::Instant;
+
+use slate_query::Code;
+use slate_store::Keyspace;
+
+use crate::{
+    Database, Durability, Error, ErrorKind, Result,
+    interrupt::Interrupt,
+    retry::{FIRST_PAUSE, LONGEST_PAUSE},
+    write::{BUILD_ROUND, BuildProgress, BuildRound, BuildStart, IndexSpec},
+};
+
+/// Creates an index while writers of the collection go on; its name, and whether it had not been there.
+///
+/// What the documents break (a unique index, say), a deadline and a cancellation leave nothing behind. A crash, or a
+/// storage that fails, leaves the index as being built; the next call for the same index goes on where that one ended.
+pub(crate) fn create(
+    database: &Database,
+    collection: &str,
+    spec: &IndexSpec,
+    interrupt: &Interrupt,
+    progress: BuildProgress<'_>,
+) -> Result<(String, bool)> {
+    interrupt.check()?;
+    match database.write(|writer| writer.begin_build(collection, spec))? {
+        BuildStart::There(name) => Ok((name, false)),
+        BuildStart::Small => database.write(|writer| writer.create_index(collection, spec, interrupt, &mut *progress)),
+        BuildStart::Declared { name, keyspace } => {
+            finish(database, keyspace, interrupt, progress)?;
+            Ok((name, true))
+        }
+    }
+}
+
+/// Finishes the indexes whose building was broken off; how many.
+pub(crate) fn resume_all(database: &Database) -> Result<u64> {
+    let mut finished = 0;
+    for collection in database.catalog()?.collections() {
+        for index in &collection.building {
+            finish(database, index.keyspace, &Interrupt::default(), &mut |_| {})?;
+            finished += 1;
+        }
+    }
+    Ok(finished)
+}
+
+fn finish(database: &Database, keyspace: Keyspace, interrupt: &Interrupt, progress: BuildProgress<'_>) -> Result<()> {
+    let filled = fill(database, keyspace, interrupt, progress);
+    if filled.as_ref().is_err_and(|error| error.is_refusal() || error.kind() == ErrorKind::Interrupted) {
+        // Where that fails too, the index stays as being built, and can be dropped or finished later.
+        let _ = database.write(|writer| writer.abandon_build(keyspace));
+    }
+    filled
+}
+
+fn fill(database: &Database, keyspace: Keyspace, interrupt: &Interrupt, progress: BuildProgress<'_>) -> Result<()> {
+    let mut limit = BUILD_ROUND;
+    let mut pause = FIRST_PAUSE;
+    let mut last_success = Instant::now();
+    loop {
+        interrupt.check()?;
+        match round(database, keyspace, limit) {
+            Ok(BuildRound::More(read)) => {
+                progress(read);
+                limit = (limit * 2).min(BUILD_ROUND);
+                (pause, last_success) = (FIRST_PAUSE, Instant::now());
+            }
+            Ok(BuildRound::Ready(read)) => {
+                progress(read);
+                return Ok(());
+            }
+            Ok(BuildRound::Gone) => {
+                let message = "the index was dropped while it was being built";
+                return Err(Error::new(ErrorKind::Conflict, Code(276), message));
+            }
+            // The fewer documents a round reads, the less likely a writer is to meet it.
+            Err(error) if error.is_retryable() && last_success.elapsed() < database.lock_timeout() => {
+                limit = (limit / 2).max(1);
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn round(database: &Database, keyspace: Keyspace, limit: usize) -> Result<BuildRound> {
+    let mut writer = database.begin_write()?;
+    let round = writer.build_round(keyspace, limit)?;
+    let durability = match round {
+        // What a crash takes back of these is done again.
+        BuildRound::More(_) => Durability::Deferred,
+        BuildRound::Ready(_) | BuildRound::Gone => database.durability(),
+    };
+    database.finish(writer, durability)?;
+    Ok(round)
+}

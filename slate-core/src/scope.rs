@@ -141,14 +141,6 @@ impl Scope {
         Ok(Explain::new(collection, explained?, verbosity))
     }
 
-    pub(crate) fn len(&self, collection: &str) -> Result<u64> {
-        match self {
-            Self::Database(database) => database.engine()?.snapshot()?.len(collection),
-            Self::Snapshot(reader) => reader.len(collection),
-            Self::Transaction(transaction) => transaction.with(|writer| writer.len(collection)),
-        }
-    }
-
     pub(crate) fn stats(&self, collection: &str) -> Result<CollectionStats> {
         match self {
             Self::Database(database) => database.engine()?.snapshot()?.stats(collection),

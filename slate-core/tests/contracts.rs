@@ -134,3 +134,19 @@ fn a_hint_by_keys_takes_the_index_that_serves() {
         assert_eq!(c.find(doc! {}).hint(hint).run().unwrap().count(), 2);
     });
 }
+
+#[test]
+fn a_count_of_keys_ends_when_it_is_cancelled() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.insert_many(&(0..500).map(|n| rawdoc! { "_id": n, "a": n }).collect::<Vec<_>>()).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        let token = slate_core::CancelToken::new();
+        token.cancel();
+        for filter in [doc! {}, doc! { "_id": { "$gte": 0 } }, doc! { "a": { "$gte": 0 } }] {
+            let count = c.find(filter).cancel(token.clone());
+            assert!(count.clone().explain_count().unwrap().to_string().starts_with("COUNT KEYS"));
+            assert_eq!(count.count().unwrap_err().kind(), ErrorKind::Interrupted);
+        }
+    });
+}

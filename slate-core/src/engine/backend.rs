@@ -1,9 +1,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use bson::RawDocumentBuf;
-use slate_store::{
-    Bounds, Durability, Estimate, Isolation, Keyspace, Points, Size, Snapshot, Store, Transaction, View,
-};
+use slate_store::{Durability, Isolation, Keyspace, Points, Size, Snapshot, Store, Transaction, View};
 
 use super::{BeginOptions, Engine, Explained, Reader, Writer};
 use crate::{
@@ -126,10 +124,6 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
         analyzed(&self.view, &self.catalog, collection, query, &resources)
     }
 
-    fn len(&self, collection: &str) -> Result<u64> {
-        len(&self.view, &self.catalog, collection)
-    }
-
     fn stats(&self, collection: &str) -> Result<CollectionStats> {
         maintenance::stats(&self.view, &resolve(&self.catalog, collection))
     }
@@ -176,12 +170,6 @@ impl<T: Transaction> Writer for Session<T> {
         Session::reads(self, collection, Reads::Matches(&query.filter))?;
         let resources = self.resources(query, &self.limited(interrupt));
         analyzed(&self.view(), Session::catalog(self), collection, query, &resources)
-    }
-
-    fn len(&mut self, collection: &str) -> Result<u64> {
-        self.check_open()?;
-        Session::reads(self, collection, Reads::All)?;
-        len(&self.view(), Session::catalog(self), collection)
     }
 
     fn stats(&mut self, collection: &str) -> Result<CollectionStats> {
@@ -320,11 +308,4 @@ fn get<V: View>(
 ) -> Result<()> {
     let Some(collection) = catalog.collection(collection) else { return Ok(()) };
     view.points(collection.records)?.get(key)?.map_or(Ok(()), see)
-}
-
-fn len<V: View>(view: &V, catalog: &Catalog, name: &str) -> Result<u64> {
-    let Some(collection) = catalog.collection(name) else { return Ok(0) };
-    Ok(match view.estimate(collection.records, Bounds::default(), u64::MAX)? {
-        Estimate::Exact(records) | Estimate::AtLeast(records) => records,
-    })
 }

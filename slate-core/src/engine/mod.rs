@@ -59,8 +59,6 @@ pub(crate) trait Reader: Send + Sync {
     fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>>;
     /// Runs a query to its end; its plan, and what the plan's nodes did.
     fn analyze(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Option<Explained>>;
-    /// How many records the collection holds.
-    fn len(&self, collection: &str) -> Result<u64>;
     fn stats(&self, collection: &str) -> Result<CollectionStats>;
     fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()>;
 }
@@ -82,7 +80,6 @@ pub(crate) trait Writer: Send {
     fn get(&mut self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
     fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>>;
     fn analyze(&mut self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Option<Explained>>;
-    fn len(&mut self, collection: &str) -> Result<u64>;
     fn stats(&mut self, collection: &str) -> Result<CollectionStats>;
     fn verify(&mut self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()>;
 

@@ -4,17 +4,18 @@ use std::ops::ControlFlow;
 
 use slate_query::{
     key::{self, Decoded, TypeReader},
+    pattern::Direction,
     raw::OwnedValue,
 };
-use slate_store::{Bounds, Cursor, Edge, View};
+use slate_store::{Bounds, Cursor, Edge, Keyspace, View};
 
-use super::{Resources, entries::EntryWalk, meter::Meter, probe::ViewProbe};
+use super::{Resources, entries::EntryWalk, meter::Meter, probe::RangeWalk};
 use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
     entry::{Entry, FieldOrder},
     interrupt::Interrupt,
-    plan::{ByteRange, CountedKeys, IndexScan, Probe, record_ranges},
+    plan::{ByteRange, CountedKeys, IndexScan, record_ranges},
 };
 
 /// How many keys there are.
@@ -24,7 +25,6 @@ pub(super) fn count_keys<V: View>(
     keys: &CountedKeys,
     resources: &Resources,
 ) -> Result<u64> {
-    let probe = ViewProbe(view);
     let mut meter = resources.meter(match keys {
         CountedKeys::Records { .. } => "COLLSCAN",
         CountedKeys::Entries(_) => "IXSCAN",
@@ -32,10 +32,10 @@ pub(super) fn count_keys<V: View>(
     let start = meter.start();
     let counted = match keys {
         CountedKeys::Records { bounds } => {
-            probe.count(collection.records, &record_ranges(bounds.as_ref()), u64::MAX)?
+            count_ranges(view, collection.records, record_ranges(bounds.as_ref()), resources)?
         }
         CountedKeys::Entries(scan) if scan.checks.is_empty() => {
-            probe.count(scan.index.keyspace, &scan.bounds.ranges(&scan.index), u64::MAX)?
+            count_ranges(view, scan.index.keyspace, scan.bounds.ranges(&scan.index), resources)?
         }
         CountedKeys::Entries(scan) => {
             let mut walk = EntryWalk::open(view, scan, &resources.interrupt, meter.same());
@@ -48,9 +48,21 @@ pub(super) fn count_keys<V: View>(
             return Ok(counted);
         }
     };
-    // The store counted them, and showed none.
+    // They were counted, and none was shown.
     (meter.counted.keys, meter.counted.rows) = (counted, counted);
     meter.stop(start);
+    Ok(counted)
+}
+
+/// How many keys lie within the ranges. A walk of its own, and not the store's estimate: it can be interrupted.
+fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<ByteRange>, resources: &Resources) -> Result<u64> {
+    let mut interrupt = resources.interrupt.clone();
+    let mut walk = RangeWalk::new(view.clone(), keyspace, ranges, Direction::Ascending);
+    let mut counted = 0;
+    while walk.advance()? {
+        interrupt.tick()?;
+        counted += 1;
+    }
     Ok(counted)
 }
 

@@ -24,6 +24,7 @@
 //! | feature | gives |
 //! |---|---|
 //! | `redb` (on if not said otherwise) | the store `redb:PATH` |
+//! | `rocksdb` | the store `rocksdb:PATH`; C++, which takes minutes to build |
 //! | `async` | the module `aio`: the same API for async code, on tokio |
 
 #[cfg(feature = "async")]

@@ -9,13 +9,18 @@ use slate_query::{
 };
 use slate_store::{Bounds, Cursor, Edge, Keyspace, View};
 
-use super::{Resources, entries::EntryWalk, meter::Meter, probe::RangeWalk};
+use super::{
+    Resources,
+    entries::EntryWalk,
+    meter::Meter,
+    probe::{RangeWalk, ViewProbe},
+};
 use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
     entry::{Entry, FieldOrder},
     interrupt::Interrupt,
-    plan::{ByteRange, CountedKeys, IndexScan, record_ranges},
+    plan::{ByteRange, CountedKeys, IndexScan, Probe, record_ranges},
 };
 
 /// How many keys there are.
@@ -54,9 +59,16 @@ pub(super) fn count_keys<V: View>(
     Ok(counted)
 }
 
-/// How many keys lie within the ranges. A walk of its own, and not the store's estimate: it can be interrupted.
+/// How many keys lie within the ranges. A store that knows the size of a keyspace is asked for it; parts are walked here,
+/// where the walk can be interrupted.
 fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<ByteRange>, resources: &Resources) -> Result<u64> {
     let mut interrupt = resources.interrupt.clone();
+    interrupt.check()?;
+    if let [ByteRange { start, end: None }] = ranges.as_slice()
+        && start.is_empty()
+    {
+        return ViewProbe(view).count(keyspace, &ranges, u64::MAX);
+    }
     let mut walk = RangeWalk::new(view.clone(), keyspace, ranges, Direction::Ascending);
     let mut counted = 0;
     while walk.advance()? {

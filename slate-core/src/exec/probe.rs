@@ -13,7 +13,9 @@ impl<V: View> Probe for ViewProbe<'_, V> {
     fn count(&self, keyspace: Keyspace, ranges: &[ByteRange], cap: u64) -> Result<u64> {
         let mut counted = 0;
         for range in ranges {
-            let bounds = Bounds { start: Some(&range.start), end: range.end.as_deref() };
+            // A store may know the size of a keyspace that is asked for without bounds.
+            let start = Some(range.start.as_slice()).filter(|start| !start.is_empty());
+            let bounds = Bounds { start, end: range.end.as_deref() };
             counted += match self.0.estimate(keyspace, bounds, cap - counted)? {
                 Estimate::Exact(keys) | Estimate::AtLeast(keys) => keys,
             };

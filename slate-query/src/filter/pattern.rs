@@ -21,7 +21,7 @@ pub(super) struct Pattern {
     /// The BSON regular expression: its pattern and options as written.
     value: OwnedValue,
     compiled: regex::bytes::Regex,
-    prefix: Option<Box<str>>,
+    prefix: Option<Box<[u8]>>,
 }
 
 /// PCRE's own limit of a pattern's bytes, as MongoDB builds it.
@@ -48,12 +48,12 @@ impl Pattern {
             return Err(invalid("regular expression is too large"));
         }
         let translated = translate::translate(text, flags)?;
-        let compiled = regex::bytes::RegexBuilder::new(&translated.pattern)
+        let compiled = regex::bytes::RegexBuilder::new(&translated)
             .size_limit(MAX_PROGRAM)
             .dfa_size_limit(MAX_PROGRAM)
             .build()
             .map_err(|error| invalid(&reason(&error)))?;
-        Ok(Self { value: to_value(source, options), compiled, prefix: translated.prefix })
+        Ok(Self { value: to_value(source, options), compiled, prefix: prefix::prefix(&translated) })
     }
 
     /// Compiles a BSON regular expression.
@@ -76,7 +76,7 @@ impl Pattern {
     }
 
     /// What every string that matches begins with, where that is known.
-    pub(super) fn prefix(&self) -> Option<&str> {
+    pub(super) fn prefix(&self) -> Option<&[u8]> {
         self.prefix.as_deref()
     }
 
@@ -220,6 +220,8 @@ mod tests {
             ("^abc*", "", Some("ab")),
             ("^abc+", "", Some("abc")),
             ("^abc{0,2}", "", Some("ab")),
+            ("^abc+{0,2}", "", Some("ab")),
+            ("^abc+?d*", "", Some("abc")),
             ("^a\\.b", "", Some("a.b")),
             ("^\\Qa.b\\E", "", Some("a.b")),
             ("\\Aabc", "", Some("abc")),
@@ -229,13 +231,15 @@ mod tests {
             ("^a b", "x", Some("ab")),
             ("^abc|d", "", None),
             ("^(abc|d)", "", None),
+            ("^(ab)c", "", Some("abc")),
+            ("^a(b|c)", "", Some("a")),
             ("^(?i)abc", "", None),
             ("^?abc", "", None),
             ("abc", "", None),
             ("^", "", None),
         ] {
             let pattern = Pattern::new(source.as_bytes(), options.as_bytes()).unwrap();
-            assert_eq!(pattern.prefix(), prefix, "/{source}/{options}");
+            assert_eq!(pattern.prefix(), prefix.map(str::as_bytes), "/{source}/{options}");
         }
     }
 }

@@ -40,7 +40,7 @@ impl Operator for Regex {
 /// Strings that begin as every match must, and regular expressions.
 pub(super) fn pattern_bounds(pattern: &Pattern) -> Bounds {
     let strings = match pattern.prefix() {
-        Some(prefix) => key::prefix_interval(prefix.as_bytes()).into(),
+        Some(prefix) => key::prefix_interval(prefix).into(),
         None => of_bracket(Bracket::String),
     };
     Bounds::loose(strings.union(&of_bracket(Bracket::Regex)))

@@ -1,74 +1,44 @@
-/// What every match begins with, as far as it has been read.
-pub(super) struct Prefix {
-    state: State,
-    text: String,
-    /// Whether the last item read is the last character of `text`.
-    open: bool,
-}
+use regex_syntax::{
+    ParserBuilder,
+    hir::{Hir, HirKind, Look},
+};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// At the pattern's very start.
-    Start,
-    /// Behind the anchor, with nothing but literals since.
-    Literals,
-    /// Something else has come; `text` stands.
-    Stopped,
-    /// Matches may begin otherwise.
-    None,
-}
-
-impl Prefix {
-    pub(super) fn new(ignores_case: bool) -> Self {
-        Self { state: if ignores_case { State::None } else { State::Start }, text: String::new(), open: false }
+/// What every match of a pattern (in the engine's notation) begins with, where it is anchored at the start of the text;
+/// `None` where nothing is known.
+///
+/// It is read off the tree that the engine itself compiles, so the two cannot understand a pattern differently.
+pub(super) fn prefix(pattern: &str) -> Option<Box<[u8]>> {
+    let tree = ParserBuilder::new().utf8(false).build().parse(pattern).ok()?;
+    let mut prefix = Vec::new();
+    let HirKind::Concat(items) = tree.kind() else { return None };
+    let (anchor, items) = items.split_first()?;
+    if *anchor.kind() != HirKind::Look(Look::Start) {
+        return None;
     }
-
-    /// An anchor has been read; [`Prefix::stop`] has been called for it.
-    pub(super) fn anchor(&mut self) {
-        if self.state == State::Stopped && self.text.is_empty() && !self.open {
-            self.state = State::Literals;
+    for item in items {
+        if !literal(item, &mut prefix) {
+            break;
         }
     }
+    (!prefix.is_empty()).then(|| prefix.into())
+}
 
-    pub(super) fn literal(&mut self, char: char) {
-        match self.state {
-            State::Literals => {
-                self.text.push(char);
-                self.open = true;
+/// Appends what every match of `tree` begins with; whether that is all that it matches.
+fn literal(tree: &Hir, prefix: &mut Vec<u8>) -> bool {
+    match tree.kind() {
+        HirKind::Empty => true,
+        HirKind::Literal(literal) => {
+            prefix.extend_from_slice(&literal.0);
+            true
+        }
+        HirKind::Capture(capture) => literal(&capture.sub, prefix),
+        HirKind::Concat(items) => items.iter().all(|item| literal(item, prefix)),
+        HirKind::Repetition(repetition) => {
+            if repetition.min > 0 {
+                literal(&repetition.sub, prefix);
             }
-            State::Start => self.state = State::None,
-            State::Stopped | State::None => self.open = false,
+            false
         }
-    }
-
-    /// An item has been read that is no literal.
-    pub(super) fn stop(&mut self) {
-        self.open = false;
-        self.state = match self.state {
-            State::Start | State::Literals | State::Stopped => State::Stopped,
-            State::None => State::None,
-        };
-    }
-
-    pub(super) fn quantifier(&mut self, quantifier: &str) {
-        if self.state == State::Literals && !self.open {
-            // The anchor itself is repeated, perhaps no times.
-            self.state = State::None;
-        } else if self.open && quantifier != "+" {
-            self.text.pop();
-        }
-        self.stop();
-    }
-
-    /// An alternative begins: outside groups, matches may begin otherwise.
-    pub(super) fn alternative(&mut self, outermost: bool) {
-        self.stop();
-        if outermost {
-            self.state = State::None;
-        }
-    }
-
-    pub(super) fn finish(self) -> Option<Box<str>> {
-        (self.state != State::None && !self.text.is_empty()).then(|| self.text.into())
+        HirKind::Class(_) | HirKind::Look(_) | HirKind::Alternation(_) => false,
     }
 }

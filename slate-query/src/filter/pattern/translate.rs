@@ -1,20 +1,13 @@
 use std::fmt::Write;
 
-use super::{class, escape, input::Input, invalid, needs_pcre, prefix::Prefix};
+use super::{class, escape, input::Input, invalid, needs_pcre};
 use crate::Result;
 
-/// A pattern in the engine's notation.
-pub(super) struct Translated {
-    pub(super) pattern: String,
-    /// What every match begins with, where the pattern is anchored at the start of the text.
-    pub(super) prefix: Option<Box<str>>,
-}
-
-/// Translates a pattern from PCRE's notation.
+/// Translates a pattern from PCRE's notation to the engine's.
 ///
 /// # Errors
 /// 51091 for what the engine cannot do, by name, and for what is no pattern in either notation.
-pub(super) fn translate(source: &str, options: &str) -> Result<Translated> {
+pub(super) fn translate(source: &str, options: &str) -> Result<String> {
     let has = |flag| options.contains(flag);
     let modes = Modes { multiline: has('m'), extended: has('x') };
     let mut translator = Translator {
@@ -23,14 +16,13 @@ pub(super) fn translate(source: &str, options: &str) -> Result<Translated> {
         modes,
         outer: Vec::new(),
         last: Last::Nothing,
-        prefix: Prefix::new(has('i')),
         letters: Letters::Ascii,
     };
     for flag in ['i', 's'].into_iter().filter(|&flag| has(flag)) {
         let _ = write!(translator.out, "(?{flag})");
     }
     translator.run()?;
-    Ok(Translated { pattern: translator.out, prefix: translator.prefix.finish() })
+    Ok(translator.out)
 }
 
 /// The modes that the translation itself carries out; the engine has the others.
@@ -64,7 +56,6 @@ struct Translator<'s> {
     /// The modes outside the groups that are open.
     outer: Vec<Modes>,
     last: Last,
-    prefix: Prefix,
     letters: Letters,
 }
 
@@ -96,13 +87,9 @@ impl Translator<'_> {
                 '|' => {
                     self.out.push('|');
                     self.last = Last::Nothing;
-                    self.prefix.alternative(self.outer.is_empty());
                 }
                 '^' if self.modes.multiline => self.assertion("(?m:^)"),
-                '^' => {
-                    self.assertion(r"\A");
-                    self.prefix.anchor();
-                }
+                '^' => self.assertion(r"\A"),
                 '$' if self.modes.multiline => self.assertion("(?m:$)"),
                 '$' => self.assertion(END),
                 '.' => {
@@ -124,7 +111,6 @@ impl Translator<'_> {
 
     fn item(&mut self) {
         self.last = Last::Item;
-        self.prefix.stop();
     }
 
     fn assertion(&mut self, assertion: &str) {
@@ -135,7 +121,6 @@ impl Translator<'_> {
     fn literal(&mut self, char: char) {
         escape::push_literal(char, &mut self.out);
         self.last = Last::Item;
-        self.prefix.literal(char);
     }
 
     fn quantifier(&mut self, quantifier: &str) -> Result<()> {
@@ -150,7 +135,6 @@ impl Translator<'_> {
             (Last::Item | Last::Quantifier, _) => {}
         }
         self.out.push_str(quantifier);
-        self.prefix.quantifier(quantifier);
         self.last = Last::Quantifier;
         Ok(())
     }
@@ -174,10 +158,7 @@ impl Translator<'_> {
                 self.out.push_str(&property);
                 self.item();
             }
-            escape::Escape::Other('A' | 'G') => {
-                self.assertion(r"\A");
-                self.prefix.anchor();
-            }
+            escape::Escape::Other('A' | 'G') => self.assertion(r"\A"),
             escape::Escape::Other('z') => self.assertion(r"\z"),
             escape::Escape::Other('Z') => self.assertion(END),
             escape::Escape::Other('b') if self.letters == Letters::Unicode => self.assertion(r"\b"),
@@ -198,7 +179,6 @@ impl Translator<'_> {
 
     /// What follows an opening parenthesis.
     fn group(&mut self) -> Result<()> {
-        self.prefix.stop();
         if self.input.eat("*") {
             return Err(needs_pcre("a verb such as (*COMMIT)"));
         }

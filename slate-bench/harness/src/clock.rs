@@ -1,0 +1,118 @@
+//! An operation repeated, and timed each time.
+
+use std::time::{Duration, Instant};
+
+use crate::{Allocations, Result, Samples};
+
+/// How often an operation is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeat {
+    /// At least so often, unless that takes longer than `longest`.
+    pub runs: u32,
+    /// An operation that is over sooner is repeated until so much time was measured, up to 20 times `runs`.
+    pub shortest: Duration,
+    /// Past so much measured time no run is begun, once there are five.
+    pub longest: Duration,
+}
+
+impl Repeat {
+    /// At least so often; 50 ms at least and 5 s at most.
+    pub fn times(runs: u32) -> Self {
+        Self { runs: runs.max(1), shortest: Duration::from_millis(50), longest: Duration::from_secs(5) }
+    }
+
+    /// Whether, after these, another is to follow.
+    pub fn goes_on(&self, samples: &Samples) -> bool {
+        const FEWEST: u32 = 5;
+        let (done, spent) = (u32::try_from(samples.len()).unwrap_or(u32::MAX), samples.total());
+        if done < self.runs {
+            return done < FEWEST.min(self.runs) || spent < self.longest;
+        }
+        spent < self.shortest && done < self.runs.saturating_mul(20)
+    }
+
+    /// Times `operation`, after one run that is not counted. Before each run `set_up` makes what it works on, and after
+    /// it `check` takes what it gave: neither is timed.
+    ///
+    /// # Errors
+    /// The first of any of the three.
+    pub fn time<I, O>(
+        &self,
+        mut set_up: impl FnMut() -> Result<I>,
+        mut operation: impl FnMut(I) -> Result<O>,
+        mut check: impl FnMut(O) -> Result<()>,
+    ) -> Result<Samples> {
+        let input = set_up()?;
+        check(operation(input)?)?;
+        let mut samples = Samples::default();
+        while self.goes_on(&samples) {
+            let input = set_up()?;
+            let (output, time) = timed(|| operation(input));
+            samples.push(time);
+            check(output?)?;
+        }
+        Ok(samples)
+    }
+}
+
+/// Runs it, and tells how long it took.
+pub fn timed<R>(operation: impl FnOnce() -> R) -> (R, Duration) {
+    let begin = Instant::now();
+    let result = std::hint::black_box(operation());
+    (result, begin.elapsed())
+}
+
+/// Runs it, and tells what this thread allocated meanwhile.
+///
+/// # Errors
+/// Those of the operation.
+pub fn allocating<R>(operation: impl FnOnce() -> Result<R>) -> Result<(R, Allocations)> {
+    let (result, allocations) = Allocations::during(operation);
+    Ok((result?, allocations))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(many: usize, each: Duration) -> Samples {
+        std::iter::repeat_n(each, many).collect()
+    }
+
+    #[test]
+    fn a_short_operation_is_repeated_until_it_took_its_time() {
+        let repeat = Repeat::times(10);
+        assert!(repeat.goes_on(&samples(9, Duration::from_millis(20))));
+        assert!(!repeat.goes_on(&samples(10, Duration::from_millis(20))));
+        assert!(repeat.goes_on(&samples(10, Duration::from_millis(1))));
+        assert!(!repeat.goes_on(&samples(200, Duration::from_nanos(1))));
+    }
+
+    #[test]
+    fn a_long_operation_is_run_five_times_and_no_more_than_it_was_asked_to() {
+        assert!(Repeat::times(10).goes_on(&samples(4, Duration::from_secs(9))));
+        assert!(!Repeat::times(10).goes_on(&samples(5, Duration::from_secs(9))));
+        assert!(!Repeat::times(2).goes_on(&samples(2, Duration::from_secs(9))));
+    }
+
+    #[test]
+    fn the_first_run_is_not_counted() {
+        let mut runs = 0;
+        let repeat = Repeat { shortest: Duration::ZERO, ..Repeat::times(3) };
+        let samples = repeat.time(
+            || Ok(()),
+            |()| {
+                runs += 1;
+                Ok(())
+            },
+            Ok,
+        );
+        assert_eq!((samples.unwrap().len(), runs), (3, 4));
+    }
+
+    #[test]
+    fn a_wrong_result_ends_it() {
+        let result = Repeat::times(3).time(|| Ok(1), Ok, |_| Err("wrong".into()));
+        assert_eq!(result.unwrap_err().to_string(), "wrong");
+    }
+}

@@ -1,2 +1,9 @@
-//! Not yet.
-fn main() {}
+//! The database benchmark on Slate in memory.
+
+use std::process::ExitCode;
+
+use slate_bench::slate::Slate;
+
+fn main() -> ExitCode {
+    slate_bench::program::main("slate-bench-memory", |folder, users| Slate::open("memory", folder, users))
+}

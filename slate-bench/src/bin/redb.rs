@@ -1,2 +1,9 @@
-//! Not yet.
-fn main() {}
+//! The database benchmark on Slate on redb.
+
+use std::process::ExitCode;
+
+use slate_bench::slate::Slate;
+
+fn main() -> ExitCode {
+    slate_bench::program::main("slate-bench-redb", |folder, users| Slate::open("redb", folder, users))
+}

@@ -1,0 +1,231 @@
+//! An answer compared with what is expected. What is wrong is said in words.
+
+use std::collections::HashSet;
+
+use bson::{Bson, Document};
+
+use crate::{
+    Answer, Field, Find, Query, Record, Value,
+    expected::{Determined, Expected, Outline, Rows, compare},
+    workload::all_match,
+};
+
+/// The whole answer to a question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fetched {
+    /// To [`Query::Find`] and [`Query::Lookups`]: documents in their order.
+    Documents(Vec<Document>),
+    /// To [`Query::Count`].
+    Count(u64),
+    /// To [`Query::Distinct`]: values in their order.
+    Values(Vec<Bson>),
+}
+
+/// What is wrong with an answer.
+pub type Wrong = String;
+
+/// Compares an answer in little.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_answer(answer: &Answer, expected: &Outline) -> Result<(), Wrong> {
+    let wanted = expected.answer;
+    if answer.count != wanted.count {
+        return Err(format!("{} where {} are expected", answer.count, wanted.count));
+    }
+    if expected.determined == Determined::Ids && *answer != wanted {
+        return Err(format!("{} as expected, but not of the expected _ids", answer.count));
+    }
+    Ok(())
+}
+
+/// Compares a whole answer: each document field by field, the order, the values. `records` are all there are, in the order
+/// of their `_id`s, from 0 on.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_fetched(
+    fetched: &Fetched,
+    query: &Query,
+    expected: &Expected<'_>,
+    records: &[Record],
+) -> Result<(), Wrong> {
+    match (fetched, query, expected) {
+        (Fetched::Documents(documents), Query::Find(find), Expected::Rows(rows)) => {
+            check_rows(documents, find, rows, records)
+        }
+        (Fetched::Documents(documents), Query::Lookups(_), Expected::Lookups(wanted)) => {
+            if documents.len() != wanted.len() {
+                return Err(format!("{} found where {} are expected", documents.len(), wanted.len()));
+            }
+            wanted.iter().zip(documents).try_for_each(|(record, document)| check_document(document, record, None))
+        }
+        (Fetched::Count(count), Query::Count(_), Expected::Count(wanted)) if count == wanted => Ok(()),
+        (Fetched::Count(count), Query::Count(_), Expected::Count(wanted)) => {
+            Err(format!("counted {count} where {wanted} are expected"))
+        }
+        (Fetched::Values(values), Query::Distinct { sort, .. }, Expected::Values(wanted)) => {
+            check_values(values, sort.map(|order| move |a: &Value<'_>, b: &Value<'_>| order.compare(a, b)), wanted)
+        }
+        _ => Err("an answer of another kind than the question".into()),
+    }
+}
+
+fn check_rows(documents: &[Document], find: &Find, expected: &Rows<'_>, records: &[Record]) -> Result<(), Wrong> {
+    let wanted = expected.rows();
+    if documents.len() != wanted.len() {
+        return Err(format!("{} documents where {} are expected", documents.len(), wanted.len()));
+    }
+    let mut seen = HashSet::new();
+    for (place, (document, wanted)) in documents.iter().zip(wanted).enumerate() {
+        let record = record_of(document, records)?;
+        check_document(document, record, find.projection.as_deref())?;
+        if !seen.insert(record.id) {
+            return Err(format!("the document of _id {} came twice", record.id));
+        }
+        if !all_match(&find.filter, record) {
+            return Err(format!("the document of _id {} does not match", record.id));
+        }
+        if compare(find, record, wanted).is_ne() {
+            return Err(format!("row {place}, of _id {}, is not in its place by the sort", record.id));
+        }
+    }
+    let same = || wanted.iter().all(|record| seen.contains(&record.id));
+    if expected.determined == Determined::Ids && !same() {
+        return Err("the expected number of documents, but not the expected ones".into());
+    }
+    Ok(())
+}
+
+fn record_of<'r>(document: &Document, records: &'r [Record]) -> Result<&'r Record, Wrong> {
+    let id = match document.get("_id") {
+        Some(Bson::Int64(id)) => *id,
+        Some(Bson::Int32(id)) => i64::from(*id),
+        other => return Err(format!("an _id that no record has: {other:?}")),
+    };
+    let record = usize::try_from(id).ok().and_then(|id| records.get(id));
+    record.ok_or_else(|| format!("an _id that no record has: {id}"))
+}
+
+/// Compares a document with its record: the fields asked for and no others, in any order.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_document(document: &Document, record: &Record, projection: Option<&[Field]>) -> Result<(), Wrong> {
+    let fields = projection.unwrap_or(&Field::ALL);
+    let id = document.get("_id").and_then(Value::of);
+    if id != Some(Value::Int(record.id)) {
+        return Err(format!("the document of _id {} came as that of {id:?}", record.id));
+    }
+    for field in fields {
+        let (value, wanted) = (document.get(field.name()), record.value(*field));
+        if !value.is_some_and(|value| wanted.is(value)) {
+            let name = field.name();
+            return Err(format!("{name} of _id {} is {value:?} where {wanted:?} is expected", record.id));
+        }
+    }
+    if document.len() != fields.len() + 1 {
+        return Err(format!("the document of _id {} has other fields than it should: {document}", record.id));
+    }
+    Ok(())
+}
+
+fn check_values(
+    values: &[Bson],
+    sort: Option<impl Fn(&Value<'_>, &Value<'_>) -> std::cmp::Ordering>,
+    wanted: &[Value<'_>],
+) -> Result<(), Wrong> {
+    let mut found = Vec::with_capacity(values.len());
+    for value in values {
+        found.push(Value::of(value).ok_or_else(|| format!("a value that no record has: {value}"))?);
+    }
+    if sort.is_some_and(|sort| !found.is_sorted_by(|left, right| sort(left, right).is_lt())) {
+        return Err("the values are not sorted as asked for".into());
+    }
+    found.sort_unstable();
+    if found == wanted {
+        return Ok(());
+    }
+    let missing = wanted.iter().find(|value| found.binary_search(value).is_err());
+    let foreign = found.iter().find(|value| wanted.binary_search(value).is_err());
+    Err(format!(
+        "{} values where {} are expected; missing, for example: {missing:?}; too many: {foreign:?}",
+        found.len(),
+        wanted.len()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::query_rows;
+
+    /// A right answer to a question, or one that `spoil` has changed.
+    fn check(name: &str, spoil: impl Fn(&mut Vec<Document>)) -> Result<(), Wrong> {
+        let records: Vec<Record> = (0..300).map(|id| Record::new(9, 0, id, 0)).collect();
+        let rows = query_rows(300, 9);
+        let row = rows.iter().find(|row| row.name == name).unwrap();
+        let expected = Expected::of(&row.query, &records);
+        let right: Vec<&Record> = match &expected {
+            Expected::Rows(rows) => rows.rows().to_vec(),
+            Expected::Lookups(records) => records.clone(),
+            _ => panic!("no rows"),
+        };
+        let mut documents: Vec<_> =
+            right.iter().map(|record| Document::try_from(&*record.to_document()).unwrap()).collect();
+        spoil(&mut documents);
+        check_fetched(&Fetched::Documents(documents), &row.query, &expected, &records)
+    }
+
+    const SCAN: &str = "Full scan (no filter)";
+    const SORTED: &str = "sort contacts_count + take(200)";
+    const TAKE: &str = "status='active' + take(200) (no sort)";
+
+    #[test]
+    fn right_answers_pass_whatever_order_the_question_leaves_open() {
+        for name in [SCAN, SORTED, TAKE, "1,000 point lookups (find_by_id)"] {
+            assert_eq!(check(name, |_| {}), Ok(()), "{name}");
+        }
+        assert_eq!(check(SCAN, |documents| documents.reverse()), Ok(()));
+        assert_eq!(check(TAKE, |documents| documents.reverse()), Ok(()));
+    }
+
+    #[test]
+    fn wrong_answers_are_told_by_what_is_wrong_with_them() {
+        let wrong = |name: &str, spoil: fn(&mut Vec<Document>)| check(name, spoil).unwrap_err();
+        assert!(wrong(SCAN, |documents| drop(documents.pop())).contains("299 documents where 300"));
+        assert!(wrong(SCAN, |documents| documents[0] = documents[1].clone()).contains("twice"));
+        assert!(wrong(SORTED, |documents| documents.reverse()).contains("sort"));
+        assert!(wrong(SCAN, |documents| drop(documents[3].insert("name", "Nobody"))).contains("name of _id 3"));
+        assert!(wrong(SCAN, |documents| drop(documents[3].insert("more", 1))).contains("other fields"));
+        assert!(wrong(SCAN, |documents| drop(documents[3].insert("_id", 777_i64))).contains("777"));
+        let lookups = "1,000 point lookups (find_by_id)";
+        assert!(wrong(lookups, |documents| documents.swap(0, 1)).contains("came as that of"));
+    }
+
+    #[test]
+    fn values_are_compared_as_a_set_unless_sorted() {
+        let records: Vec<Record> = (0..300).map(|id| Record::new(9, 0, id, 0)).collect();
+        let distinct = |sort| Query::Distinct { field: Field::Status, filter: vec![], sort };
+        let check = |values: &[&str], sort| {
+            let query = distinct(sort);
+            let fetched = Fetched::Values(values.iter().map(|value| Bson::from(*value)).collect());
+            check_fetched(&fetched, &query, &Expected::of(&query, &records), &records)
+        };
+        assert_eq!(check(&["rejected", "active"], None), Ok(()));
+        assert!(check(&["rejected", "active"], Some(crate::Order::Ascending)).unwrap_err().contains("sorted"));
+        assert_eq!(check(&["rejected", "active"], Some(crate::Order::Descending)), Ok(()));
+        assert!(check(&["active"], None).unwrap_err().contains("missing, for example: Some(Str(\"rejected\"))"));
+    }
+
+    #[test]
+    fn sums_are_compared_where_they_are_known() {
+        let records: Vec<Record> = (0..300).map(|id| Record::new(9, 0, id, 0)).collect();
+        let scan = Expected::of(&Query::Find(Find::default()), &records).outline();
+        assert_eq!(check_answer(&(0..300).collect(), &scan), Ok(()));
+        assert!(check_answer(&(1..301).collect(), &scan).is_err());
+        let take = Expected::of(&Query::Find(Find { limit: Some(10), ..Find::default() }), &records).outline();
+        assert_eq!(check_answer(&(50..60).collect(), &take), Ok(()));
+        assert!(check_answer(&(50..59).collect(), &take).is_err());
+    }
+}

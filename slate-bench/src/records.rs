@@ -1,0 +1,241 @@
+//! The records: each is made from the seed, its collection, its `_id` and its version alone, so that any can be made
+//! again when an answer is checked, and none needs to be kept.
+
+use bson::{DateTime, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, raw::cstr};
+use slate_bench_harness::{Rng, number::float};
+
+use crate::{Field, Value};
+
+/// A record, as it was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// `_id`, a 64-bit integer counted from 0.
+    pub id: i64,
+    /// A name, nearly unique.
+    pub name: String,
+    /// `"active"` or `"rejected"`, half each.
+    pub status: &'static str,
+    /// From 0 to 99.
+    pub contacts_count: i32,
+    /// Of a product line each: one of three.
+    pub recommendations: [&'static str; 3],
+    /// Two to four of five, which may repeat.
+    pub tags: Vec<&'static str>,
+    /// In milliseconds since 1970; 30 % have none.
+    pub last_contacted_at: Option<i64>,
+    /// Half have none.
+    pub notes: Option<String>,
+}
+
+/// Fields that a merge writes over a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// Whose.
+    pub id: i64,
+    /// `contacts_count`, which is indexed.
+    pub contacts_count: i32,
+    /// `notes`, which is not.
+    pub notes: Option<String>,
+}
+
+/// What a write brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A whole record.
+    Whole(Record),
+    /// Fields of one.
+    Fields(Patch),
+}
+
+/// The values that records take.
+pub mod values {
+    /// Of `status`.
+    pub const STATUSES: [&str; 2] = ["active", "rejected"];
+    /// Of the recommendations.
+    pub const PRODUCTS: [[&str; 3]; 3] =
+        [["ProductA", "ProductB", "ProductC"], ["ProductX", "ProductY", "ProductZ"], ["Widget1", "Widget2", "Widget3"]];
+    /// Of `tags`.
+    pub const TAGS: [&str; 5] = ["vip", "new_lead", "renewal_due", "churn_risk", "newsletter"];
+    pub(super) const FIRST: [&str; 16] = [
+        "Ada", "Alan", "Barbara", "Donald", "Edsger", "Frances", "Grace", "Jim", "John", "Ken", "Leslie", "Margaret",
+        "Niklaus", "Pat", "Radia", "Tony",
+    ];
+    pub(super) const LAST: [&str; 16] = [
+        "Allen", "Codd", "Dijkstra", "Gray", "Hamilton", "Hoare", "Hopper", "Knuth", "Lamport", "Liskov", "Lovelace",
+        "McCarthy", "Perlman", "Selinger", "Turing", "Wirth",
+    ];
+    pub(super) const NOTES: [&str; 4] =
+        ["asked for a quote", "call again next week", "met at the fair", "prefers to be written to"];
+}
+
+/// Where dates begin: 2024-01-01.
+const FIRST_DATE: i64 = 1_704_067_200_000;
+/// How long they go on: a year.
+const DATES: u64 = 365 * 86_400_000;
+
+impl Record {
+    /// The record of an `_id` in a user's collection. Another `version` has other values under the same `_id`.
+    pub fn new(seed: u64, user: usize, id: i64, version: u64) -> Self {
+        let parts = [slate_bench_harness::number::count(user), id.unsigned_abs(), version];
+        let mut rng = Rng::of(seed, &parts);
+        let name = format!("{} {} {:04}", rng.pick(&values::FIRST), rng.pick(&values::LAST), rng.below(10_000));
+        let status = rng.pick(&values::STATUSES);
+        let contacts_count = small(rng.below(100));
+        let recommendations = values::PRODUCTS.map(|products| rng.pick(&products));
+        let tags = (0..2 + rng.below(3)).map(|_| rng.pick(&values::TAGS)).collect();
+        let last_contacted_at = (!rng.percent(30)).then(|| FIRST_DATE.saturating_add_unsigned(rng.below(DATES)));
+        let notes = (!rng.percent(50)).then(|| note(&mut rng));
+        Self { id, name, status, contacts_count, recommendations, tags, last_contacted_at, notes }
+    }
+
+    /// The value of a field.
+    pub fn value(&self, field: Field) -> Value<'_> {
+        let [recommendation1, recommendation2, recommendation3] = self.recommendations;
+        match field {
+            Field::Name => Value::Str(&self.name),
+            Field::Status => Value::Str(self.status),
+            Field::ContactsCount => Value::Int(i64::from(self.contacts_count)),
+            Field::Recommendation1 => Value::Str(recommendation1),
+            Field::Recommendation2 => Value::Str(recommendation2),
+            Field::Recommendation3 => Value::Str(recommendation3),
+            Field::Tags => Value::Strs(&self.tags),
+            Field::LastContactedAt => self.last_contacted_at.map_or(Value::Null, Value::Date),
+            Field::Notes => self.notes.as_deref().map_or(Value::Null, Value::Str),
+        }
+    }
+
+    /// The record as a document, `_id` first.
+    pub fn to_document(&self) -> RawDocumentBuf {
+        let [recommendation1, recommendation2, recommendation3] = self.recommendations;
+        let mut tags = RawArrayBuf::new();
+        for tag in &self.tags {
+            tags.push(*tag);
+        }
+        let mut document = RawDocumentBuf::new();
+        document.append(cstr!("_id"), self.id);
+        document.append(cstr!("name"), self.name.as_str());
+        document.append(cstr!("status"), self.status);
+        document.append(cstr!("contacts_count"), self.contacts_count);
+        document.append(cstr!("product_recommendation1"), recommendation1);
+        document.append(cstr!("product_recommendation2"), recommendation2);
+        document.append(cstr!("product_recommendation3"), recommendation3);
+        document.append(cstr!("tags"), tags);
+        document.append(cstr!("last_contacted_at"), nullable(self.last_contacted_at.map(DateTime::from_millis)));
+        document.append(cstr!("notes"), nullable(self.notes.as_deref()));
+        document
+    }
+
+    /// The record once the fields were written over it.
+    pub fn patched(&self, patch: &Patch) -> Self {
+        Self { contacts_count: patch.contacts_count, notes: patch.notes.clone(), ..self.clone() }
+    }
+}
+
+impl Patch {
+    /// The fields of a version of an `_id`.
+    pub fn new(seed: u64, user: usize, id: i64, version: u64) -> Self {
+        let Record { contacts_count, notes, .. } = Record::new(seed, user, id, version);
+        Self { id, contacts_count, notes }
+    }
+
+    /// The fields as a document, `_id` first.
+    pub fn to_document(&self) -> RawDocumentBuf {
+        let mut document = RawDocumentBuf::new();
+        document.append(cstr!("_id"), self.id);
+        document.append(cstr!("contacts_count"), self.contacts_count);
+        document.append(cstr!("notes"), nullable(self.notes.as_deref()));
+        document
+    }
+}
+
+impl Change {
+    /// Whose `_id` it bears.
+    pub fn id(&self) -> i64 {
+        match self {
+            Self::Whole(record) => record.id,
+            Self::Fields(patch) => patch.id,
+        }
+    }
+
+    /// As a document, `_id` first.
+    pub fn to_document(&self) -> RawDocumentBuf {
+        match self {
+            Self::Whole(record) => record.to_document(),
+            Self::Fields(patch) => patch.to_document(),
+        }
+    }
+}
+
+/// Reads the `_id` of a document of the workload's where it stands: first, as a 64-bit integer. `None` in any other.
+///
+/// It touches these bytes and no others: what is measured is the database, not a parser.
+pub fn id_of(document: &RawDocument) -> Option<i64> {
+    const INT64: u8 = 0x12;
+    let bytes = document.as_bytes().get(4..17)?;
+    let id = bytes.strip_prefix(&[INT64, b'_', b'i', b'd', 0])?;
+    Some(i64::from_le_bytes(id.try_into().ok()?))
+}
+
+fn nullable<'v>(value: Option<impl Into<RawBsonRef<'v>>>) -> RawBsonRef<'v> {
+    value.map_or(RawBsonRef::Null, Into::into)
+}
+
+fn note(rng: &mut Rng) -> String {
+    format!("{} ({})", rng.pick(&values::NOTES), rng.below(1_000))
+}
+
+fn small(number: u64) -> i32 {
+    i32::try_from(number).unwrap_or_default()
+}
+
+/// The mean size of a document, in bytes, over the first thousand of a seed.
+pub fn mean_size(seed: u64) -> f64 {
+    let sizes = (0..1_000).map(|id| Record::new(seed, 0, id, 0).to_document().as_bytes().len());
+    float(sizes.map(slate_bench_harness::number::count).sum()) / 1_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_has_the_values_of_its_record() {
+        for id in 0..200 {
+            let record = Record::new(42, 1, id, 0);
+            let raw = record.to_document();
+            assert_eq!(id_of(&raw), Some(id));
+            let document = bson::Document::try_from(&*raw).unwrap();
+            assert_eq!(document.len(), 10);
+            for field in Field::ALL {
+                assert!(record.value(field).is(document.get(field.name()).unwrap()), "{field:?} of {document}");
+            }
+        }
+    }
+
+    #[test]
+    fn records_are_the_same_for_the_same_seed_and_differ_otherwise() {
+        assert_eq!(Record::new(42, 0, 7, 0), Record::new(42, 0, 7, 0));
+        let others = [Record::new(43, 0, 7, 0), Record::new(42, 1, 7, 0), Record::new(42, 0, 7, 1)];
+        assert!(others.iter().all(|other| *other != Record::new(42, 0, 7, 0)));
+    }
+
+    #[test]
+    fn values_are_spread_as_the_schema_says() {
+        let records: Vec<Record> = (0..10_000).map(|id| Record::new(42, 0, id, 0)).collect();
+        let share = |of: &dyn Fn(&Record) -> bool| records.iter().filter(|record| of(record)).count();
+        assert!((4_800..5_200).contains(&share(&|record| record.status == "active")));
+        assert!((2_800..3_200).contains(&share(&|record| record.last_contacted_at.is_none())));
+        assert!((4_800..5_200).contains(&share(&|record| record.notes.is_none())));
+        assert!((3_100..3_600).contains(&share(&|record| record.recommendations[0] == "ProductA")));
+        assert!((4_600..5_000).contains(&share(&|record| record.tags.contains(&"renewal_due"))));
+        assert!(records.iter().all(|record| (0..100).contains(&record.contacts_count)));
+        assert!((280.0..310.0).contains(&mean_size(42)), "{}", mean_size(42));
+    }
+
+    #[test]
+    fn an_id_elsewhere_is_not_read() {
+        assert_eq!(id_of(&bson::rawdoc! { "name": "Ada", "_id": 1_i64 }), None);
+        assert_eq!(id_of(&bson::rawdoc! { "_id": 1_i32 }), None);
+        assert_eq!(id_of(&bson::rawdoc! {}), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! The records are inserted.
+
+use std::{path::Path, time::Duration};
+
+use slate_bench_harness::{Result, Row, Samples, Verdict, clock::timed, format, memory, number};
+
+use super::{BULK_INSERT, Bench, Opened, open_in};
+use crate::{Change, Record, Subject};
+
+/// In so many batches, a commit each.
+pub const BATCHES: u64 = 10;
+
+/// Loads all users' records into a new database, as often as is asked for in all, and leaves the last. A sample is one
+/// user's ten batches. There is no run that does not count: a new database has nothing warm.
+///
+/// # Errors
+/// The database's: without records nothing else can be measured.
+pub fn load<S: Subject>(bench: &mut Bench<'_>, open: &mut impl FnMut(&Path, usize) -> Result<S>) -> Result<Opened<S>> {
+    let users = bench.options.users;
+    let repeat = bench.options.shared.repeat();
+    let mut samples = Samples::default();
+    let mut peak = None;
+    let mut opened = loop {
+        memory::reset_peak();
+        let before = memory::memory();
+        let mut opened = open_in(&bench.options.shared, open, users)?;
+        for user in 0..users {
+            bench.progress.tell(format!("{} records for user {}", format::count(bench.size), user + 1));
+            samples.push(insert(bench, &mut opened.subject, user)?);
+        }
+        // Later ones find memory that the process has not given back.
+        let grown = || Some(memory::memory()?.peak.saturating_sub(before?.resident));
+        peak = peak.or_else(grown);
+        if !repeat.goes_on(&samples) {
+            break opened;
+        }
+    };
+    let size = opened.subject.size()?;
+    report(bench, samples, peak, size);
+    Ok(opened)
+}
+
+/// Inserts a user's records; how long the calls took.
+fn insert<S: Subject>(bench: &Bench<'_>, subject: &mut S, user: usize) -> Result<Duration> {
+    let mut time = Duration::ZERO;
+    for batch in 0..BATCHES {
+        let ids = bench.size * batch / BATCHES..bench.size * (batch + 1) / BATCHES;
+        let record = |id: u64| Change::Whole(Record::new(bench.options.shared.seed, user, id.cast_signed(), 0));
+        let changes: Vec<Change> = ids.map(record).collect();
+        let encoded = subject.encode(&changes)?;
+        let (inserted, took) = timed(|| subject.insert(user, &encoded));
+        if inserted? != number::count(changes.len()) {
+            return Err(format!("batch {batch} of user {} was not inserted whole", user + 1).into());
+        }
+        time += took;
+    }
+    Ok(time)
+}
+
+fn report(bench: &mut Bench<'_>, samples: Samples, peak: Option<u64>, size: Option<u64>) {
+    let users = number::float(number::count(bench.options.users));
+    let loaded = crate::records::mean_size(bench.options.shared.seed) * number::float(bench.size) * users;
+    let bytes = |name: &str, bytes: Option<u64>| Row {
+        bytes,
+        note: bytes.map(|bytes| {
+            let factor = format::factor(number::ratio(number::float(bytes), loaded));
+            format!("{factor} the {} of the documents", format::bytes(number::rounded(loaded)))
+        }),
+        ..Row::new(name)
+    };
+    let (peak, size) = (bytes("peak memory, all users", peak), bytes("size on disk, all users", size));
+    let name = format!("{BATCHES} batches of {} records", format::count(bench.size / BATCHES));
+    let row = Row { samples, items: bench.size, verdict: Verdict::Right, ..Row::new(name) };
+    bench.push(BULK_INSERT, row);
+    for row in [peak, size].into_iter().filter(|row| row.bytes.is_some()) {
+        bench.push(BULK_INSERT, row);
+    }
+}

@@ -1,0 +1,106 @@
+//! The questions are asked.
+
+use slate_bench_harness::{Result, Row, Samples, Verdict, clock};
+
+use super::Bench;
+use crate::{
+    Consume, Query, Record, Subject,
+    check::{check_answer, check_fetched},
+    expected::{Expected, Outline},
+    workload::{QueryRow, query_rows},
+};
+
+/// Asks each question that is wanted, and reports a row for each way in which its answer is consumed.
+///
+/// # Errors
+/// None of the database's: they are what their rows report.
+pub fn ask<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) -> Result<()> {
+    let rows = query_rows(bench.size, bench.options.shared.seed);
+    let rows: Vec<_> = rows.into_iter().filter(|row| bench.options.shared.wants(row.section, row.name)).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let users: Vec<Vec<Record>> = (0..bench.options.users).map(|user| bench.records(user)).collect();
+    for row in &rows {
+        bench.progress.tell(row.name);
+        let expected: Vec<_> = users.iter().map(|records| Expected::of(&row.query, records)).collect();
+        for variant in variants(&row.query) {
+            let mut reported = Row::new(row.name);
+            if let Query::Find(_) = row.query {
+                reported = reported.variant(variant.name());
+            }
+            let reported = match measure(bench, subject, row, *variant, &users, &expected, &mut reported) {
+                Ok(()) => reported,
+                Err(error) => reported.failed(&error),
+            };
+            bench.push(row.section, reported);
+        }
+    }
+    Ok(())
+}
+
+/// Only documents can be consumed in two ways. Those that are looked up one by one are the caller's own.
+fn variants(query: &Query) -> &'static [Consume] {
+    match query {
+        Query::Find(_) => &Consume::ALL,
+        Query::Count(_) | Query::Distinct { .. } | Query::Lookups(_) => &[Consume::Owned],
+    }
+}
+
+/// Checks the whole answer of each user, then takes times from the users in turn, each answer being checked in little.
+fn measure<S: Subject>(
+    bench: &Bench<'_>,
+    subject: &mut S,
+    row: &QueryRow,
+    consume: Consume,
+    users: &[Vec<Record>],
+    expected: &[Expected<'_>],
+    reported: &mut Row,
+) -> Result<()> {
+    let outlines: Vec<Outline> = expected.iter().map(Expected::outline).collect();
+    reported.expected = outlines.first().map(|outline| outline.answer.count);
+    reported.items = match &row.query {
+        Query::Lookups(ids) => slate_bench_harness::number::count(ids.len()),
+        Query::Find(_) | Query::Count(_) | Query::Distinct { .. } => 0,
+    };
+    let mut prepared = Vec::with_capacity(users.len());
+    for (user, (records, expected)) in users.iter().zip(expected).enumerate() {
+        let query = subject.prepare(user, &row.query)?;
+        let fetched = subject.fetch(&query)?;
+        check_fetched(&fetched, &row.query, expected, records).map_err(|wrong| of_user(user, &wrong))?;
+        prepared.push(query);
+    }
+    let mut samples = Samples::default();
+    let repeat = bench.options.shared.repeat();
+    let turns = prepared.iter().zip(&outlines).enumerate();
+    for (user, (query, outline)) in turns.clone() {
+        let answer = subject.run(query, consume)?;
+        if user == 0 {
+            reported.count = Some(answer.count);
+        }
+        check_answer(&answer, outline).map_err(|wrong| of_user(user, &wrong))?;
+    }
+    for (user, (query, outline)) in turns.cycle() {
+        if !repeat.goes_on(&samples) {
+            break;
+        }
+        let (answer, time) = clock::timed(|| subject.run(query, consume));
+        samples.push(time);
+        check_answer(&answer?, outline).map_err(|wrong| of_user(user, &wrong))?;
+    }
+    reported.samples = samples;
+    if let Some(query) = prepared.first() {
+        let (_, allocations) = clock::allocating(|| subject.run(query, consume))?;
+        reported.allocations = Some(allocations);
+    }
+    if let Some(work) = subject.work(0, &row.query)? {
+        (reported.keys_read, reported.documents_read) = (Some(work.keys), Some(work.documents));
+        reported.note = Some(work.plan);
+    }
+    reported.verdict = Verdict::Right;
+    Ok(())
+}
+
+fn of_user(user: usize, wrong: &str) -> String {
+    format!("user {}: {wrong}", user + 1)
+}

@@ -1,0 +1,226 @@
+//! Slate under the workload.
+
+use std::path::Path;
+
+use bson::{Document, RawDocumentBuf, doc};
+use slate_bench_harness::{About, Result, number::count};
+use slate_core::{Collection, Database, Durability, Explain, Find, Index};
+
+use crate::{
+    Answer, Change, Condition, Consume, Fetched, Field, Query, Subject, Test, Value, Work, workload::Find as Question,
+};
+
+/// A database of Slate's, on a store.
+#[derive(Debug)]
+pub struct Slate {
+    database: Database,
+    users: Vec<Collection<RawDocumentBuf>>,
+}
+
+/// A question of one collection.
+#[derive(Debug)]
+pub enum Prepared {
+    /// For documents.
+    Find(Find<RawDocumentBuf>),
+    /// How many.
+    Count(Find<RawDocumentBuf>),
+    /// For the values of a field.
+    Distinct(Find<RawDocumentBuf>, &'static str),
+    /// For documents by their `_id`s.
+    Lookups(Collection<RawDocumentBuf>, Vec<i64>),
+}
+
+impl Slate {
+    /// Opens a new database on the store of that name, in an empty folder.
+    ///
+    /// # Errors
+    /// Slate's.
+    pub fn open(store: &str, folder: &Path, users: usize) -> Result<Self> {
+        let url = match store {
+            "memory" => "memory:".into(),
+            store => format!("{store}:{}", folder.join("database").display()),
+        };
+        let database = Database::builder(&url).durability(Durability::Deferred).open()?;
+        let users = (1..=users).map(|number| database.collection(&format!("user-{number}"))).collect::<Vec<_>>();
+        for collection in &users {
+            for field in Field::INDEXED {
+                collection.create_index(Index::on(doc! { field.name(): 1 }))?;
+            }
+        }
+        Ok(Self { database, users })
+    }
+
+    fn user(&self, user: usize) -> Result<&Collection<RawDocumentBuf>> {
+        Ok(self.users.get(user).ok_or("there is no such user")?)
+    }
+}
+
+fn filter(conditions: &[Condition]) -> Document {
+    let mut filter = Document::new();
+    for Condition { field, test } in conditions {
+        match test {
+            Test::Equal(Value::Str(string)) | Test::Contains(string) => filter.insert(field.name(), *string),
+            Test::Equal(Value::Int(number)) => filter.insert(field.name(), *number),
+            Test::Equal(_) | Test::Null => filter.insert(field.name(), bson::Bson::Null),
+            Test::NotNull => filter.insert(field.name(), doc! { "$ne": null }),
+        };
+    }
+    filter
+}
+
+fn find(collection: &Collection<RawDocumentBuf>, question: &Question) -> Find<RawDocumentBuf> {
+    let mut find = collection.find(filter(&question.filter)).skip(question.skip);
+    if !question.sort.is_empty() {
+        let keys = question.sort.iter().map(|(field, order)| (field.name().into(), order.sign().into()));
+        find = find.sort(keys.collect::<Document>());
+    }
+    if let Some(fields) = &question.projection {
+        find = find.project(fields.iter().map(|field| (field.name().into(), 1.into())).collect::<Document>());
+    }
+    match question.limit {
+        Some(limit) => find.limit(limit),
+        None => find,
+    }
+}
+
+impl Subject for Slate {
+    type Query = Prepared;
+    type Batch = Vec<RawDocumentBuf>;
+
+    fn about(&self) -> About {
+        About {
+            name: format!("slate {}", self.database.store()),
+            version: env!("CARGO_PKG_VERSION").into(),
+            settings: "commits deferred, else as it comes".into(),
+        }
+    }
+
+    fn encode(&self, changes: &[Change]) -> Result<Vec<RawDocumentBuf>> {
+        Ok(changes.iter().map(Change::to_document).collect())
+    }
+
+    fn insert(&mut self, user: usize, batch: &Vec<RawDocumentBuf>) -> Result<u64> {
+        Ok(count(self.user(user)?.insert_many(batch)?.len()))
+    }
+
+    fn upsert(&mut self, user: usize, batch: &Vec<RawDocumentBuf>) -> Result<u64> {
+        let result = self.user(user)?.upsert_many(batch)?;
+        Ok(result.inserted + result.matched)
+    }
+
+    fn merge(&mut self, user: usize, batch: &Vec<RawDocumentBuf>) -> Result<u64> {
+        let result = self.user(user)?.merge_many(batch)?;
+        Ok(result.inserted + result.matched)
+    }
+
+    fn delete(&mut self, user: usize, ids: &[i64]) -> Result<()> {
+        self.user(user)?.delete_many(doc! { "_id": { "$in": ids } }).run()?;
+        Ok(())
+    }
+
+    fn prepare(&mut self, user: usize, query: &Query) -> Result<Prepared> {
+        let collection = self.user(user)?;
+        Ok(match query {
+            Query::Find(question) => Prepared::Find(find(collection, question)),
+            Query::Count(conditions) => Prepared::Count(collection.find(filter(conditions))),
+            Query::Distinct { field, filter: conditions, sort } => {
+                let mut find = collection.find(filter(conditions));
+                if let Some(order) = sort {
+                    find = find.sort(doc! { field.name(): order.sign() });
+                }
+                Prepared::Distinct(find, field.name())
+            }
+            Query::Lookups(ids) => Prepared::Lookups(collection.clone(), ids.clone()),
+        })
+    }
+
+    fn run(&mut self, query: &Prepared, consume: Consume) -> Result<Answer> {
+        let mut answer = Answer::default();
+        match (query, consume) {
+            (Prepared::Find(find), Consume::Lent) => {
+                let mut rows = find.clone().cursor()?;
+                while rows.advance()? {
+                    answer.see_document(rows.current().ok_or("the cursor stands on no document")?);
+                }
+            }
+            (Prepared::Find(find), Consume::Owned) => {
+                let documents = find.clone().run()?.collect::<slate_core::Result<Vec<_>>>()?;
+                documents.iter().for_each(|document| answer.see_document(document));
+            }
+            (Prepared::Count(find), _) => answer.count = find.clone().count()?,
+            (Prepared::Distinct(find, field), _) => answer.count = count(find.clone().distinct(field)?.len()),
+            (Prepared::Lookups(collection, ids), _) => {
+                for id in ids {
+                    if let Some(document) = collection.find_by_id(*id)? {
+                        answer.see_document(&document);
+                    }
+                }
+            }
+        }
+        Ok(answer)
+    }
+
+    fn fetch(&mut self, query: &Prepared) -> Result<Fetched> {
+        Ok(match query {
+            Prepared::Find(find) => {
+                let documents = find.clone().run()?.map(|document| Ok(Document::try_from(&*document?)?));
+                Fetched::Documents(documents.collect::<Result<_>>()?)
+            }
+            Prepared::Count(find) => Fetched::Count(find.clone().count()?),
+            Prepared::Distinct(find, field) => Fetched::Values(find.clone().distinct(field)?),
+            Prepared::Lookups(collection, ids) => {
+                let found = ids.iter().filter_map(|id| collection.find_by_id(*id).transpose());
+                let documents = found.map(|document| Ok(Document::try_from(&*document?)?));
+                Fetched::Documents(documents.collect::<Result<_>>()?)
+            }
+        })
+    }
+
+    fn work(&mut self, user: usize, query: &Query) -> Result<Option<Work>> {
+        let explained = match self.prepare(user, query)? {
+            Prepared::Find(find) => find.explain_analyze()?,
+            Prepared::Count(find) => find.explain_analyze_count()?,
+            Prepared::Distinct(find, field) => find.explain_analyze_distinct(field)?,
+            // Each looks at one key and reads one document, without a plan.
+            Prepared::Lookups(_, ids) => {
+                let each = count(ids.len());
+                return Ok(Some(Work { keys: each, documents: each, plan: "by key".into() }));
+            }
+        };
+        let stats = explained.execution_stats().unwrap_or_default();
+        let (keys, documents) = (stats.keys_examined, stats.documents_examined);
+        Ok(Some(Work { keys, documents, plan: plan(&explained) }))
+    }
+
+    fn verify(&mut self) -> Result<()> {
+        let report = self.database.verify()?.run()?;
+        match report.faults.first() {
+            None if report.is_sound() => Ok(()),
+            fault => {
+                let first = fault.map_or_else(String::new, |fault| format!("; the first: {fault}"));
+                Err(format!("{} faults{first}", report.fault_count).into())
+            }
+        }
+    }
+
+    fn size(&mut self) -> Result<Option<u64>> {
+        self.database.flush()?;
+        Ok(self.database.size()?.on_disk)
+    }
+
+    fn connect(&self) -> Result<Self> {
+        Ok(Self { database: self.database.clone(), users: self.users.clone() })
+    }
+}
+
+/// The plan's nodes, from the last to the first: `SORT ← FETCH ← IXSCAN`.
+fn plan(explained: &Explain) -> String {
+    let plan = explained.to_document();
+    let mut stages = Vec::new();
+    let mut node = Some(&plan);
+    while let Some(document) = node {
+        stages.extend(document.get_str("stage").ok());
+        node = document.get_document("input").ok();
+    }
+    stages.join(" ← ")
+}

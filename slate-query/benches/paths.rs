@@ -1,0 +1,61 @@
+//! Finding a path's values: at the front and the back of a document, in nested ones, through an array.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench fails by panicking")]
+
+mod common;
+
+use std::{hint::black_box, ops::ControlFlow};
+
+use bson::RawDocumentBuf;
+use criterion::{Criterion, Throughput};
+use slate_query::{
+    path::{Found, Path},
+    raw::Doc,
+};
+
+/// The values at the end of the walk.
+fn walked(path: &Path, doc: Doc<'_>) -> usize {
+    let mut found = 0;
+    let _ = path.walk(doc, &mut |end| {
+        found += usize::from(matches!(end.found, Found::Value(_)));
+        ControlFlow::Continue(())
+    });
+    found
+}
+
+fn paths(criterion: &mut Criterion) {
+    let (records, orders) = (common::records(), common::orders());
+    let cases: [(&str, &[RawDocumentBuf], &str); 8] = [
+        ("first field", &records, "_id"),
+        ("third field", &records, "status"),
+        ("last field", &records, "notes"),
+        ("missing field", &records, "no_such_field"),
+        ("nested field", &orders, "customer.address.city"),
+        ("behind nested documents", &orders, "created"),
+        ("through an array", &orders, "items.sku"),
+        ("by position", &orders, "items.5.sku"),
+    ];
+    let mut group = criterion.benchmark_group("path walk");
+    for (name, documents, path) in cases {
+        let (docs, path) = (common::docs(documents), Path::parse(path).unwrap());
+        group.throughput(Throughput::Elements(docs.len() as u64));
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| docs.iter().map(|doc| walked(&path, black_box(*doc))).sum::<usize>());
+        });
+    }
+    group.finish();
+
+    let mut group = criterion.benchmark_group("path get");
+    for (name, documents, path) in cases.into_iter().filter(|(_, _, path)| !path.contains("items")) {
+        let (docs, path) = (common::docs(documents), Path::parse(path).unwrap());
+        group.throughput(Throughput::Elements(docs.len() as u64));
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| docs.iter().filter(|doc| path.get(black_box(**doc)).is_some()).count());
+        });
+    }
+    group.finish();
+}
+
+fn main() {
+    common::run(&[paths]);
+}

@@ -95,8 +95,8 @@ impl Subject for Slate {
         }
     }
 
-    fn encode(&self, changes: &[Change]) -> Result<Vec<RawDocumentBuf>> {
-        Ok(changes.iter().map(Change::to_document).collect())
+    fn encode(&self, changes: impl Iterator<Item = Change>) -> Result<Vec<RawDocumentBuf>> {
+        Ok(changes.map(|change| change.to_document()).collect())
     }
 
     fn insert(&mut self, user: usize, batch: &Vec<RawDocumentBuf>) -> Result<u64> {

@@ -96,11 +96,12 @@ pub trait Subject: Sized + Send {
     /// Its name, version and settings.
     fn about(&self) -> About;
 
-    /// Translates records and fields of records.
+    /// Translates records and fields of records. They are made one by one as they are asked for, so that they take no
+    /// memory beside what they become.
     ///
     /// # Errors
     /// The database's own.
-    fn encode(&self, changes: &[Change]) -> Result<Self::Batch>;
+    fn encode(&self, changes: impl Iterator<Item = Change>) -> Result<Self::Batch>;
 
     /// Inserts new records and commits once; how many.
     ///

@@ -26,7 +26,7 @@ pub(crate) enum Positions {
 
 /// A path on its way.
 #[derive(Clone, Copy)]
-pub(super) enum Slot<'a> {
+pub(crate) enum Slot<'a> {
     /// At its end.
     Value(Value<'a>),
     /// At its end, which is not there.
@@ -216,7 +216,7 @@ fn ambiguous(part: &Part, field: Option<&(Path, Direction)>) -> Error {
 
 /// Follows a path from a document to its end or to an array.
 #[inline]
-fn follow<'a>(parts: &[Part], from: usize, doc: Doc<'a>) -> Slot<'a> {
+pub(crate) fn follow<'a>(parts: &[Part], from: usize, doc: Doc<'a>) -> Slot<'a> {
     let mut doc = doc;
     for (place, part) in parts.iter().enumerate().skip(from) {
         let Some(value) = doc.get(part.name()) else { return Slot::Missing };

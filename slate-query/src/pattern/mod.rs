@@ -5,6 +5,6 @@ mod keys;
 mod parse;
 
 pub use crate::key::Direction;
-pub(crate) use expand::{Emit, MAX_FIELDS, Positions, expand};
+pub(crate) use expand::{Emit, MAX_FIELDS, Positions, Slot, expand, follow};
 pub use keys::Keys;
 pub use parse::KeyPattern;

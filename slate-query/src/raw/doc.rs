@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::{Kind, Value};
+use super::{Kind, Value, kind::measure};
 
 /// A borrowed document or array: its whole bytes, length and terminator included.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,17 +42,10 @@ impl<'a> Doc<'a> {
         let name = name.as_bytes();
         let mut rest = self.0.get(4..)?;
         loop {
-            let (&byte, named) = rest.split_first()?;
-            let kind = Kind::from_byte(byte)?;
-            // The name is compared before its end is looked for: most fields passed over differ in their first bytes,
-            // and the one that is sought needs no search.
-            let (sought, value) = match named.split_at_checked(name.len()) {
-                Some((head, [0, value @ ..])) if head == name => (true, value),
-                _ => (false, named.get(named.iter().position(|&byte| byte == 0)? + 1..)?),
-            };
-            let (value, after) = value.split_at_checked(Value::measure(kind, value)?)?;
-            if sought {
-                return Some(Value::new(kind, value));
+            let (field, after) = split(rest)?;
+            // Lengths are compared first: most names that are passed over differ in theirs.
+            if field.name.len() == name.len() && field.name == name {
+                return Some(Value::new(Kind::from_byte(field.byte)?, field.value));
             }
             rest = after;
         }
@@ -104,12 +97,41 @@ impl<'a> Iterator for Elements<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Element<'a>> {
-        let (&byte, rest) = self.rest.split_first()?;
-        let kind = Kind::from_byte(byte)?;
-        let end = rest.iter().position(|&byte| byte == 0)?;
-        let (name, rest) = rest.split_at_checked(end)?;
-        let (value, rest) = rest.get(1..)?.split_at_checked(Value::measure(kind, rest.get(1..)?)?)?;
+        let (field, rest) = split(self.rest)?;
         self.rest = rest;
-        Some(Element { name, value: Value::new(kind, value) })
+        Some(Element { name: field.name, value: Value::new(Kind::from_byte(field.byte)?, field.value) })
     }
+}
+
+/// A field whose type is still a byte.
+struct RawField<'a> {
+    byte: u8,
+    name: &'a [u8],
+    value: &'a [u8],
+}
+
+/// The field at the front of a document's bytes, and what is behind it.
+#[inline]
+fn split(rest: &[u8]) -> Option<(RawField<'_>, &[u8])> {
+    let (&byte, rest) = rest.split_first()?;
+    let (name, rest) = rest.split_at_checked(terminator(rest)?)?;
+    let (_, rest) = rest.split_first()?;
+    let (value, rest) = rest.split_at_checked(measure(byte, rest)?)?;
+    Some((RawField { byte, name, value }, rest))
+}
+
+/// Where the first NUL stands. Eight bytes at a time: names are short, and a call to search them costs more than that.
+#[inline]
+fn terminator(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let (words, tail) = bytes.as_chunks();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The lowest bit that stands is that of the first byte that is zero (Warren, Hacker's Delight, 6-1).
+        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+        if zeros != 0 {
+            return Some(at * size_of::<u64>() + (zeros.trailing_zeros() / u8::BITS) as usize);
+        }
+    }
+    tail.iter().position(|&byte| byte == 0).map(|place| bytes.len() - tail.len() + place)
 }

@@ -1,3 +1,5 @@
+use super::value::length;
+
 /// The type of a BSON value; the number is the format's own type byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -30,30 +32,7 @@ impl Kind {
     /// The kind that a type byte stands for.
     #[inline]
     pub fn from_byte(byte: u8) -> Option<Self> {
-        Some(match byte {
-            0x01 => Self::Double,
-            0x02 => Self::String,
-            0x03 => Self::Document,
-            0x04 => Self::Array,
-            0x05 => Self::Binary,
-            0x06 => Self::Undefined,
-            0x07 => Self::ObjectId,
-            0x08 => Self::Boolean,
-            0x09 => Self::DateTime,
-            0x0A => Self::Null,
-            0x0B => Self::Regex,
-            0x0C => Self::DbPointer,
-            0x0D => Self::Code,
-            0x0E => Self::Symbol,
-            0x0F => Self::CodeWithScope,
-            0x10 => Self::Int32,
-            0x11 => Self::Timestamp,
-            0x12 => Self::Int64,
-            0x13 => Self::Decimal128,
-            0x7F => Self::MaxKey,
-            0xFF => Self::MinKey,
-            _ => return None,
-        })
+        KINDS.get(usize::from(byte)).copied().flatten()
     }
 
     /// The format's type byte.
@@ -94,4 +73,81 @@ impl Kind {
     pub fn is_number(self) -> bool {
         matches!(self, Self::Double | Self::Int32 | Self::Int64 | Self::Decimal128)
     }
+}
+
+/// The kinds by type byte. Tables, because a walk meets the types in no order that a branch could be predicted by.
+static KINDS: [Option<Kind>; 256] = {
+    let mut kinds = [None; 256];
+    let mut at = 0;
+    while at < LAYOUTS.len() {
+        let kind = LAYOUTS[at].0;
+        kinds[kind as usize] = Some(kind);
+        at += 1;
+    }
+    kinds
+};
+
+/// How many bytes a value takes, by type byte: a size, or [`PREFIXED`] and more, or [`REGEX`], or [`UNKNOWN`].
+static EXTENTS: [u8; 256] = {
+    let mut extents = [UNKNOWN; 256];
+    let mut at = 0;
+    while at < LAYOUTS.len() {
+        let (kind, extent) = LAYOUTS[at];
+        extents[kind as usize] = extent;
+        at += 1;
+    }
+    extents
+};
+
+/// So many bytes more than this: as many bytes as the length says that the value begins with, and so many more.
+const PREFIXED: u8 = 0x80;
+/// Up to the second NUL.
+const REGEX: u8 = 0xFE;
+const UNKNOWN: u8 = 0xFF;
+
+const LAYOUTS: [(Kind, u8); 21] = [
+    (Kind::Double, 8),
+    (Kind::String, PREFIXED + 4),
+    (Kind::Document, PREFIXED),
+    (Kind::Array, PREFIXED),
+    (Kind::Binary, PREFIXED + 5),
+    (Kind::Undefined, 0),
+    (Kind::ObjectId, 12),
+    (Kind::Boolean, 1),
+    (Kind::DateTime, 8),
+    (Kind::Null, 0),
+    (Kind::Regex, REGEX),
+    (Kind::DbPointer, PREFIXED + 16),
+    (Kind::Code, PREFIXED + 4),
+    (Kind::Symbol, PREFIXED + 4),
+    (Kind::CodeWithScope, PREFIXED),
+    (Kind::Int32, 4),
+    (Kind::Timestamp, 8),
+    (Kind::Int64, 8),
+    (Kind::Decimal128, 16),
+    (Kind::MaxKey, 0),
+    (Kind::MinKey, 0),
+];
+
+/// How many of `rest`'s first bytes a value of that type byte takes; `None` where they do not hold one.
+#[inline]
+pub(super) fn measure(byte: u8, rest: &[u8]) -> Option<usize> {
+    let extent = EXTENTS.get(usize::from(byte)).copied().unwrap_or(UNKNOWN);
+    let size = if extent < PREFIXED {
+        usize::from(extent)
+    } else if extent < REGEX {
+        length(rest)?.checked_add(usize::from(extent - PREFIXED))?
+    } else {
+        irregular(extent, rest)?
+    };
+    (size <= rest.len()).then_some(size)
+}
+
+#[cold]
+fn irregular(extent: u8, rest: &[u8]) -> Option<usize> {
+    if extent == UNKNOWN {
+        return None;
+    }
+    let pattern = rest.iter().position(|&byte| byte == 0)? + 1;
+    Some(pattern + rest.get(pattern..)?.iter().position(|&byte| byte == 0)? + 1)
 }

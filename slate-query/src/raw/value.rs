@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::{Doc, Kind};
+use super::{Doc, Kind, kind};
 
 /// A borrowed BSON value: its type, and its bytes exactly as the format lays them out. Nothing is decoded until asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,23 +25,7 @@ impl<'a> Value<'a> {
     /// How many of `rest`'s first bytes a value of `kind` takes; `None` where they do not hold one.
     #[inline]
     pub fn measure(kind: Kind, rest: &[u8]) -> Option<usize> {
-        let size = match kind {
-            Kind::Double | Kind::DateTime | Kind::Timestamp | Kind::Int64 => 8,
-            Kind::String | Kind::Code | Kind::Symbol => length(rest)?.checked_add(4)?,
-            Kind::Document | Kind::Array | Kind::CodeWithScope => length(rest)?,
-            Kind::Binary => length(rest)?.checked_add(5)?,
-            Kind::ObjectId => 12,
-            Kind::Boolean => 1,
-            Kind::Null | Kind::Undefined | Kind::MinKey | Kind::MaxKey => 0,
-            Kind::Regex => {
-                let pattern = rest.iter().position(|&byte| byte == 0)? + 1;
-                pattern + rest.get(pattern..)?.iter().position(|&byte| byte == 0)? + 1
-            }
-            Kind::DbPointer => length(rest)?.checked_add(16)?,
-            Kind::Int32 => 4,
-            Kind::Decimal128 => 16,
-        };
-        (size <= rest.len()).then_some(size)
+        kind::measure(kind.byte(), rest)
     }
 
     /// The value's type.

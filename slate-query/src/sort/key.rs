@@ -3,7 +3,7 @@ use crate::{
     Code, Error, Result,
     key::{Direction, encode_directed},
     path::Path,
-    pattern::{Emit, Positions, expand},
+    pattern::{Emit, Positions, Slot, expand, follow},
     raw::{Doc, Value},
 };
 
@@ -17,6 +17,10 @@ impl Sort {
     /// position and a field of a document within that array. `out` then holds what it did.
     pub fn key(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
+        if self.plain_key(doc, out) {
+            return Ok(());
+        }
+        out.truncate(start);
         let mut least = Least { fields: &self.fields, start, end: start, out };
         expand(&self.fields, doc, Positions::Alone, &mut least).map_err(|error| {
             out.truncate(start);
@@ -27,6 +31,19 @@ impl Sort {
                 _ => error,
             }
         })
+    }
+
+    /// The key of a document in which no path leads through an array; elsewhere `false`, and `out` holds more.
+    #[inline]
+    fn plain_key(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> bool {
+        for (path, direction) in &self.fields {
+            match follow(path.parts(), 0, doc) {
+                Slot::Value(value) => encode_directed(Some(value), *direction, out),
+                Slot::Missing => encode_directed(None, *direction, out),
+                Slot::Array(..) | Slot::Open(_) => return false,
+            }
+        }
+        true
     }
 }
 

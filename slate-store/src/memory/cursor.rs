@@ -2,7 +2,11 @@ use std::ops::Bound;
 
 use self_cell::self_cell;
 
-use super::tree::{Entries, Tree};
+use super::{
+    key::Key,
+    tree::{Entries, Tree, Value},
+    warm::warm,
+};
 use crate::{
     Bounds, Cursor, Edge, Estimate, Result,
     bounds::{Heading, Landing, OwnedBounds},
@@ -46,6 +50,9 @@ impl Cursor for MemoryCursor {
 }
 
 /// A cursor over a borrowed tree. The tree's iterator runs either way; only a turn descends again.
+///
+/// Entries are taken from the iterator in batches, which grow, so that a caller who stops early has paid for little
+/// more than was seen.
 pub struct BorrowedCursor<'t> {
     tree: Option<&'t Tree>,
     bounds: OwnedBounds,
@@ -53,31 +60,78 @@ pub struct BorrowedCursor<'t> {
     /// `None` before the first seek: even an empty range costs a descent.
     entries: Option<Entries<'t>>,
     current: Option<(&'t [u8], &'t [u8])>,
+    /// Entries taken in advance, within the bounds, from `at` on.
+    batch: Vec<(&'t [u8], &'t [u8])>,
+    at: usize,
+    /// How many entries to take next.
+    next_batch: usize,
 }
+
+const LARGEST_BATCH: usize = 64;
 
 impl<'t> BorrowedCursor<'t> {
     pub(super) fn new(tree: Option<&'t Tree>, bounds: Bounds<'_>) -> Self {
         // Over impossible bounds there is nothing to walk, and no range to hand to the tree, which takes ordered ones.
         let tree = tree.filter(|_| !bounds.is_empty());
-        Self { tree, bounds: OwnedBounds::of(bounds), heading: Heading::Forward, entries: None, current: None }
+        Self {
+            tree,
+            bounds: OwnedBounds::of(bounds),
+            heading: Heading::Forward,
+            entries: None,
+            current: None,
+            batch: Vec::new(),
+            at: 0,
+            next_batch: 1,
+        }
     }
 
-    /// Takes the next entry of the iterator. The iterator is open at its far end, where opening it with the bound would
-    /// cost a second descent: the bound is compared here instead.
+    /// Takes the next entry.
     #[inline]
     fn advance(&mut self) -> bool {
-        self.current = match (&mut self.entries, self.heading) {
-            (Some(entries), Heading::Forward) => entries
-                .next()
-                .map(|(key, value)| (key.as_slice(), &**value))
-                .filter(|(key, _)| self.bounds.below_end(key)),
-            (Some(entries), Heading::Back) => entries
-                .next_back()
-                .map(|(key, value)| (key.as_slice(), &**value))
-                .filter(|(key, _)| self.bounds.above_start(key)),
-            (None, _) => None,
+        self.current = match self.batch.get(self.at) {
+            Some(entry) => Some(*entry),
+            None => return self.refill(),
         };
+        self.at += 1;
+        true
+    }
+
+    /// Takes the next entries of the iterator. The iterator is open at its far end, where opening it with the bound would
+    /// cost a second descent: the bound is compared here instead, with the last entry of a batch.
+    fn refill(&mut self) -> bool {
+        self.batch.clear();
+        let most = self.next_batch;
+        self.next_batch = (4 * most).min(LARGEST_BATCH);
+        let lend = |(key, value): (&'t Key, &'t Value)| (key.as_slice(), &**value);
+        let bounds = &self.bounds;
+        match (&mut self.entries, self.heading) {
+            (Some(entries), Heading::Forward) => {
+                self.batch.extend(entries.by_ref().take(most).map(lend));
+                let is_within = |key: &[u8]| bounds.below_end(key);
+                confine(&mut self.batch, is_within);
+            }
+            (Some(entries), Heading::Back) => {
+                self.batch.extend(entries.by_ref().rev().take(most).map(lend));
+                let is_within = |key: &[u8]| bounds.above_start(key);
+                confine(&mut self.batch, is_within);
+            }
+            (None, _) => {}
+        }
+        if self.batch.len() < most {
+            self.entries = None;
+        }
+        warm(self.batch.iter().map(|(_, value)| *value));
+        self.current = self.batch.first().copied();
+        self.at = 1;
         self.current.is_some()
+    }
+
+    /// Goes where `landing` is.
+    fn land(&mut self, (heading, entries): (Heading, Option<Entries<'t>>)) -> bool {
+        (self.heading, self.entries) = (heading, entries);
+        self.batch.clear();
+        self.next_batch = 1;
+        self.refill()
     }
 
     /// An iterator that leaves `landing`, and the way it runs.
@@ -94,15 +148,14 @@ impl<'t> BorrowedCursor<'t> {
 
     #[cold]
     fn turn(&mut self, landing: Landing<'_>) -> bool {
-        (self.heading, self.entries) = Self::entries(self.tree, landing);
-        self.advance()
+        self.land(Self::entries(self.tree, landing))
     }
 }
 
 impl Cursor for BorrowedCursor<'_> {
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
-        (self.heading, self.entries) = Self::entries(self.tree, self.bounds.confine(edge));
-        Ok(self.advance())
+        let entries = Self::entries(self.tree, self.bounds.confine(edge));
+        Ok(self.land(entries))
     }
 
     #[inline]
@@ -126,6 +179,13 @@ impl Cursor for BorrowedCursor<'_> {
     #[inline]
     fn current(&self) -> Option<(&[u8], &[u8])> {
         self.current
+    }
+}
+
+/// Cuts off the entries at the end that lie beyond the bound ahead.
+fn confine(batch: &mut Vec<(&[u8], &[u8])>, is_within: impl Fn(&[u8]) -> bool) {
+    if batch.last().is_some_and(|(key, _)| !is_within(key)) {
+        batch.truncate(batch.partition_point(|(key, _)| is_within(key)));
     }
 }
 

@@ -2,7 +2,7 @@ use std::{borrow::Borrow, cmp::Ordering, sync::Arc};
 
 /// The longest key that lies in the tree's node itself. With its length and the tag that makes 32 bytes, and an index key
 /// of one value (9 bytes) with an ObjectId behind it (13) has room to spare.
-const INLINE: usize = 30;
+pub(super) const INLINE: usize = 30;
 
 /// A key in 32 bytes: short ones in place, so that a search touches the node and nothing else; longer ones behind a
 /// counted pointer.
@@ -41,10 +41,32 @@ impl Borrow<[u8]> for Key {
 }
 
 impl Ord for Key {
+    /// As their bytes compare. Keys in place are compared by words, which is several times as quick as by calling out to
+    /// compare slices: behind its last byte a key is filled up with zeros, so only where two keys differ in zeros at
+    /// their ends do their lengths decide.
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        self.as_slice().cmp(other.as_slice())
+        match (self, other) {
+            (Self::Inline(len, bytes), Self::Inline(other_len, other)) => {
+                for at in WORDS {
+                    let (word, other) = (word(bytes, at), word(other, at));
+                    if word != other {
+                        return word.cmp(&other);
+                    }
+                }
+                len.cmp(other_len)
+            }
+            _ => self.as_slice().cmp(other.as_slice()),
+        }
     }
+}
+
+/// Where the words of a key in place begin; the last two overlap.
+const WORDS: [usize; 4] = [0, 8, 16, INLINE - 8];
+
+#[inline]
+fn word(bytes: &[u8; INLINE], at: usize) -> u64 {
+    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u64::from_be_bytes(*word))
 }
 
 impl PartialOrd for Key {
@@ -80,6 +102,12 @@ mod tests {
             assert_eq!(key.as_slice(), &long[..len]);
             assert_eq!(matches!(key, Key::Inline(..)), len <= INLINE);
         }
+        // A key may end in zeros.
+        keys.push(Key::new(&[0, 1, 0]));
+        keys.push(Key::new(&[0, 1, 0, 0]));
+        keys.sort();
+        assert!(keys.windows(2).all(|pair| pair[0].as_slice() < pair[1].as_slice()));
+        keys.retain(|key| key.as_slice().last() != Some(&0) || key.as_slice().len() < 2);
         keys.reverse();
         keys.sort();
         assert!(keys.iter().enumerate().all(|(len, key)| key.as_slice().len() == len));

@@ -1,6 +1,8 @@
+use std::{cmp::Ordering, ops::Bound};
+
 use self_cell::self_cell;
 
-use super::tree::Tree;
+use super::{tree::Tree, warm::warm};
 use crate::{Points, Result};
 
 type Loaded<'t> = Vec<Option<&'t [u8]>>;
@@ -67,7 +69,51 @@ impl Points for BorrowedPoints<'_> {
     }
 }
 
+/// How many entries a load walks over, for each key that it looks for, before it looks the keys up one by one.
+const STEPS_PER_KEY: usize = 6;
+
+/// What a walk may cost before it has found anything.
+const FIRST_STEPS: usize = 32;
+
 fn load<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) {
     loaded.clear();
-    loaded.extend(keys.iter().map(|key| tree.get(key).map(|value| &**value)));
+    let walked = if keys.len() > FIRST_STEPS { walk(tree, keys, loaded) } else { 0 };
+    let rest = keys.get(walked..).unwrap_or_default();
+    loaded.extend(rest.iter().map(|key| tree.get(key).map(|value| &**value)));
+    warm(loaded.iter().flatten().copied());
+}
+
+/// Goes along the tree from the first key, as long as the next one is near: keys that come in order and lie close to each
+/// other are found for less than a descent each. How many keys it has dealt with.
+fn walk<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) -> usize {
+    let Some(first) = keys.first() else { return 0 };
+    let mut entries = tree.entries.range::<_, [u8]>((Bound::Included(*first), Bound::Unbounded));
+    let mut entry = entries.next();
+    let mut steps = FIRST_STEPS;
+    let mut before: Option<&[u8]> = None;
+    for (at, key) in keys.iter().enumerate() {
+        if before.is_some_and(|before| *key < before) {
+            return at;
+        }
+        before = Some(key);
+        steps += STEPS_PER_KEY;
+        loop {
+            match entry.map(|(stands, value)| (stands.as_slice().cmp(key), value)) {
+                Some((Ordering::Less, _)) if steps == 0 => return at,
+                Some((Ordering::Less, _)) => {
+                    steps -= 1;
+                    entry = entries.next();
+                }
+                Some((Ordering::Equal, value)) => {
+                    loaded.push(Some(&**value));
+                    break;
+                }
+                Some((Ordering::Greater, _)) | None => {
+                    loaded.push(None);
+                    break;
+                }
+            }
+        }
+    }
+    keys.len()
 }

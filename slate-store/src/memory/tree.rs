@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use im::{OrdMap, ordmap::RangedIter, shared_ptr::DefaultSharedPtr};
 
-use super::key::Key;
+use super::key::{INLINE, Key};
 
 /// A value, shared by every version of the tree that holds it. No two puts share one: its address is the put's identity.
 pub(super) type Value = Arc<[u8]>;
@@ -31,8 +31,10 @@ impl Tree {
         }
     }
 
+    #[inline]
     pub(super) fn get(&self, key: &[u8]) -> Option<&Value> {
-        self.entries.get(key)
+        // A key that fits in place is compared by words; a longer one is not worth copying.
+        if key.len() <= INLINE { self.entries.get(&Key::new(key)) } else { self.entries.get(key) }
     }
 
     /// The bytes of all keys and values.

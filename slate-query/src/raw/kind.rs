@@ -76,6 +76,7 @@ impl Kind {
 }
 
 /// The kinds by type byte. Tables, because a walk meets the types in no order that a branch could be predicted by.
+#[expect(clippy::indexing_slicing, reason = "made by the compiler, where an index out of bounds is an error")]
 static KINDS: [Option<Kind>; 256] = {
     let mut kinds = [None; 256];
     let mut at = 0;
@@ -88,6 +89,7 @@ static KINDS: [Option<Kind>; 256] = {
 };
 
 /// How many bytes a value takes, by type byte: a size, or [`PREFIXED`] and more, or [`REGEX`], or [`UNKNOWN`].
+#[expect(clippy::indexing_slicing, reason = "made by the compiler, where an index out of bounds is an error")]
 static EXTENTS: [u8; 256] = {
     let mut extents = [UNKNOWN; 256];
     let mut at = 0;

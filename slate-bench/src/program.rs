@@ -33,15 +33,18 @@ fn asked<S: Subject>(program: &str, open: impl FnMut(&Path, usize) -> Result<S>)
             if let Some(path) = &options.shared.json {
                 report.write(path)?;
             }
-            Ok(verdict(&report))
+            if let Some(path) = &options.shared.chart {
+                run::chart::of(&report).draw(path)?;
+            }
+            for how in report.wrong() {
+                eprintln!("{program}: wrong: {how}");
+            }
+            Ok(if is_right(&report) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
     }
 }
 
-fn verdict(report: &Report) -> ExitCode {
-    let wrong = report.wrong();
-    for how in &wrong {
-        eprintln!("wrong: {how}");
-    }
-    if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+/// Whether every answer was right, or could not be had.
+pub fn is_right(report: &Report) -> bool {
+    report.wrong().is_empty()
 }

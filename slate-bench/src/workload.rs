@@ -79,6 +79,71 @@ pub enum Query {
     Lookups(Vec<i64>),
 }
 
+/// How a write brings its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteKind {
+    /// Whole, in place of what is there.
+    Upsert,
+    /// Fields over what is there, or whole records where nothing is.
+    Merge,
+}
+
+/// Which records a write brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Such as are not there.
+    New,
+    /// Such as are there, spread over the collection.
+    Existing,
+    /// Half and half, one of each in turn.
+    Mixed,
+}
+
+/// A row of the table of writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteRow {
+    /// What it is called there.
+    pub name: &'static str,
+    /// What it is called in the scaling table, where it is in it.
+    pub scaling: Option<&'static str>,
+    /// How.
+    pub kind: WriteKind,
+    /// Which.
+    pub target: Target,
+}
+
+/// How many records a write of the table brings, in collections that have ten times as many.
+pub const WRITTEN: u64 = 1_000;
+
+/// The rows of the table of writes.
+pub const WRITES: [WriteRow; 5] = [
+    WriteRow {
+        name: "upsert_many: 1,000 new (insert path)",
+        scaling: Some("upsert_many: 1k insert"),
+        kind: WriteKind::Upsert,
+        target: Target::New,
+    },
+    WriteRow {
+        name: "upsert_many: 1,000 existing (replace path)",
+        scaling: Some("upsert_many: 1k replace"),
+        kind: WriteKind::Upsert,
+        target: Target::Existing,
+    },
+    WriteRow {
+        name: "merge_many: 1,000 existing (merge path)",
+        scaling: Some("merge_many: 1k merge"),
+        kind: WriteKind::Merge,
+        target: Target::Existing,
+    },
+    WriteRow {
+        name: "merge_many: 1,000 new (insert path)",
+        scaling: Some("merge_many: 1k insert"),
+        kind: WriteKind::Merge,
+        target: Target::New,
+    },
+    WriteRow { name: "merge_many: 1,000 mixed (50/50)", scaling: None, kind: WriteKind::Merge, target: Target::Mixed },
+];
+
 /// A row of the query or distinct tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryRow {
@@ -96,6 +161,16 @@ pub struct QueryRow {
 pub const QUERIES: &str = "Queries";
 /// The title of the table of distinct values.
 pub const DISTINCT: &str = "Distinct";
+/// The title of the table of loads.
+pub const BULK_INSERT: &str = "Bulk Insert";
+/// The title of the table of writes.
+pub const UPSERT_MERGE: &str = "Upsert / Merge";
+/// The title of the table of writers and readers at once.
+pub const CONCURRENCY: &str = "Concurrency";
+/// The title of the table of checks.
+pub const INTEGRITY: &str = "Integrity";
+/// The title of the table of memory and files.
+pub const SPACE: &str = "Space";
 
 const fn equal(field: Field, value: &'static str) -> Condition {
     Condition { field, test: Test::Equal(Value::Str(value)) }

@@ -14,11 +14,13 @@
 //! | [`report`] | sections of rows, to JSON and back |
 //! | [`table`] | Markdown tables |
 //! | [`format`] | times, counts and bytes as people read them |
+//! | [`chart`] | bars, to SVG |
 //! | [`progress`] | a bar on a terminal |
 //! | [`error`] | errors with their cause, and `Unsupported` |
 
 pub mod allocations;
 pub mod arguments;
+pub mod chart;
 pub mod clock;
 pub mod error;
 pub mod format;

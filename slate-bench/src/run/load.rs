@@ -4,8 +4,11 @@ use std::{path::Path, time::Duration};
 
 use slate_bench_harness::{Result, Row, Samples, Verdict, clock::timed, format, memory, number};
 
-use super::{BULK_INSERT, Bench, Opened, open_in};
-use crate::{Change, Record, Subject};
+use super::{Bench, Opened, open_in};
+use crate::{
+    Change, Record, Subject,
+    workload::{BULK_INSERT, SPACE},
+};
 
 /// In so many batches, a commit each.
 pub const BATCHES: u64 = 10;
@@ -20,6 +23,7 @@ pub fn load<S: Subject>(bench: &mut Bench<'_>, open: &mut impl FnMut(&Path, usiz
     let repeat = bench.options.shared.repeat();
     let mut samples = Samples::default();
     let mut peak = None;
+    let wanted = bench.options.shared.wants(BULK_INSERT, BULK_INSERT);
     let mut opened = loop {
         memory::reset_peak();
         let before = memory::memory();
@@ -31,7 +35,7 @@ pub fn load<S: Subject>(bench: &mut Bench<'_>, open: &mut impl FnMut(&Path, usiz
         // Later ones find memory that the process has not given back.
         let grown = || Some(memory::memory()?.peak.saturating_sub(before?.resident));
         peak = peak.or_else(grown);
-        if !repeat.goes_on(&samples) {
+        if !wanted || !repeat.goes_on(&samples) {
             break opened;
         }
     };
@@ -73,6 +77,6 @@ fn report(bench: &mut Bench<'_>, samples: Samples, peak: Option<u64>, size: Opti
     let row = Row { samples, items: bench.size, verdict: Verdict::Right, ..Row::new(name) };
     bench.push(BULK_INSERT, row);
     for row in [peak, size].into_iter().filter(|row| row.bytes.is_some()) {
-        bench.push(BULK_INSERT, row);
+        bench.push(SPACE, row);
     }
 }

@@ -4,20 +4,18 @@
 //! the last stays; its integrity is checked; each question is asked, of each user in turn; each write is made, and undone;
 //! writers and readers meet; and the integrity is checked again.
 
+pub mod chart;
+pub mod concurrency;
 pub mod load;
 pub mod questions;
 pub mod tables;
+pub mod writes;
 
 use std::path::Path;
 
-use slate_bench_harness::{Progress, Report, Result, Row, Verdict};
+use slate_bench_harness::{Progress, Report, Result, Row, Verdict, number};
 
-use crate::{Options, Record, Subject};
-
-/// The title of the table of loads.
-pub const BULK_INSERT: &str = "Bulk Insert";
-/// The title of the table of checks.
-pub const INTEGRITY: &str = "Integrity";
+use crate::{Options, Record, Subject, workload::INTEGRITY};
 
 /// What the parts of a run share.
 #[derive(Debug)]
@@ -55,12 +53,22 @@ pub fn run<S: Subject>(options: &Options, mut open: impl FnMut(&Path, usize) -> 
     let mut bench = Bench { options, size: 0, report, progress: Progress::of(0) };
     for &size in &options.records {
         bench.size = size;
+        bench.progress.more(steps(options, size));
         let mut opened = load::load(&mut bench, &mut open)?;
         verify(&mut bench, &mut opened.subject, "after loading");
-        questions::ask(&mut bench, &mut opened.subject)?;
+        questions::ask(&mut bench, &mut opened.subject);
+        writes::write(&mut bench, &mut opened.subject);
+        concurrency::meet(&mut bench, &mut opened.subject);
         verify(&mut bench, &mut opened.subject, "at the end");
     }
     Ok(bench.report)
+}
+
+/// How many rows a size has, about.
+fn steps(options: &Options, size: u64) -> u64 {
+    const LOAD_AND_CHECKS: usize = 4;
+    let questions = questions::wanted(options, size).into_iter().map(|row| questions::variants(&row.query).len());
+    number::count(questions.sum::<usize>() + writes::wanted(options).count() + LOAD_AND_CHECKS)
 }
 
 /// A database, and the folder it lies in; dropped in this order.

@@ -4,21 +4,25 @@ use slate_bench_harness::{Result, Row, Samples, Verdict, clock};
 
 use super::Bench;
 use crate::{
-    Consume, Query, Record, Subject,
+    Consume, Options, Query, Record, Subject,
     check::{check_answer, check_fetched},
     expected::{Expected, Outline},
     workload::{QueryRow, query_rows},
 };
 
-/// Asks each question that is wanted, and reports a row for each way in which its answer is consumed.
-///
-/// # Errors
-/// None of the database's: they are what their rows report.
-pub fn ask<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) -> Result<()> {
-    let rows = query_rows(bench.size, bench.options.shared.seed);
-    let rows: Vec<_> = rows.into_iter().filter(|row| bench.options.shared.wants(row.section, row.name)).collect();
+/// The questions that are wanted.
+pub fn wanted(options: &Options, size: u64) -> Vec<QueryRow> {
+    let mut rows = query_rows(size, options.shared.seed);
+    rows.retain(|row| options.shared.wants(row.section, row.name));
+    rows
+}
+
+/// Asks each question that is wanted, and reports a row for each way in which its answer is consumed. What fails is
+/// reported in its row.
+pub fn ask<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
+    let rows = wanted(bench.options, bench.size);
     if rows.is_empty() {
-        return Ok(());
+        return;
     }
     let users: Vec<Vec<Record>> = (0..bench.options.users).map(|user| bench.records(user)).collect();
     for row in &rows {
@@ -36,11 +40,10 @@ pub fn ask<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) -> Result<()> {
             bench.push(row.section, reported);
         }
     }
-    Ok(())
 }
 
 /// Only documents can be consumed in two ways. Those that are looked up one by one are the caller's own.
-fn variants(query: &Query) -> &'static [Consume] {
+pub fn variants(query: &Query) -> &'static [Consume] {
     match query {
         Query::Find(_) => &Consume::ALL,
         Query::Count(_) | Query::Distinct { .. } | Query::Lookups(_) => &[Consume::Owned],

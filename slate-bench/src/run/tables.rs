@@ -4,65 +4,304 @@ use std::fmt::Write;
 
 use slate_bench_harness::{Align, Report, Row, Section, Table, Verdict, format, number};
 
-/// The report in Markdown.
+use crate::workload::{BULK_INSERT, CONCURRENCY, DISTINCT, QUERIES, SPACE, UPSERT_MERGE, WRITES, query_rows};
+
+/// The report in Markdown: the tables of each size, then how times grow from one size to the next.
 pub fn markdown(report: &Report) -> String {
-    let mut text = String::new();
-    let about = &report.about;
-    let _ = writeln!(
-        text,
-        "# {} {}\n\n{}; {}, {} cores, {}; {}.",
-        about.name,
-        about.version,
-        about.settings,
-        report.machine.processor,
-        report.machine.cores,
-        report.machine.system,
-        report.date
-    );
-    for section in &report.sections {
-        let size = section.size.map_or_else(String::new, |size| format!("{} records: ", format::size(size)));
-        let _ = write!(text, "\n## {size}{}\n\n{}", section.title, table(section));
+    let mut text = heading(report);
+    for size in sizes(report) {
+        let _ = write!(text, "\n## {} Records\n", format::size(size));
+        for section in report.sections.iter().filter(|section| section.size == Some(size)) {
+            let _ = write!(text, "\n### {}\n\n{}", section.title, table(section));
+        }
+    }
+    let scaling = scaling(report);
+    if !scaling.is_empty() {
+        let sizes: Vec<_> = sizes(report).into_iter().map(format::size).collect();
+        let _ = write!(text, "\n## Scaling: {}\n\n{scaling}", sizes.join(" → "));
     }
     text
 }
 
+fn heading(report: &Report) -> String {
+    let (about, machine) = (&report.about, &report.machine);
+    let memory = machine.memory.map_or_else(String::new, |bytes| format!(", {} of memory", format::bytes(bytes)));
+    format!(
+        "# {} {}\n\n{}. {}, {} cores{memory}, {}. {} UTC, seed {}.\n",
+        about.name,
+        about.version,
+        about.settings,
+        machine.processor,
+        machine.cores,
+        machine.system,
+        report.date,
+        report.seed
+    )
+}
+
+fn sizes(report: &Report) -> Vec<u64> {
+    let mut sizes: Vec<u64> = report.sections.iter().filter_map(|section| section.size).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// The rows of one name: that whose documents were lent, or the only one there is, and that whose documents were owned.
+struct Line<'r> {
+    first: &'r Row,
+    owned: Option<&'r Row>,
+}
+
+fn lines(section: &Section) -> Vec<Line<'_>> {
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for row in &section.rows {
+        match lines.last_mut() {
+            Some(line) if line.first.name == row.name && line.owned.is_none() => line.owned = Some(row),
+            _ => lines.push(Line { first: row, owned: None }),
+        }
+    }
+    lines
+}
+
+type Column = (&'static str, Align, fn(&Line<'_>) -> String);
+
 fn table(section: &Section) -> Table {
-    let mut table = Table::new(&[
-        ("operation", Align::Left),
-        ("", Align::Left),
-        ("median", Align::Right),
-        ("p95", Align::Right),
-        ("spread", Align::Right),
-        ("runs", Align::Right),
-        ("result", Align::Right),
-        ("allocations", Align::Right),
-        ("keys", Align::Right),
-        ("documents", Align::Right),
-        ("notes", Align::Left),
-    ]);
-    section.rows.iter().for_each(|row| table.row(cells(row)));
+    match section.title.as_str() {
+        QUERIES => columns(
+            section,
+            &[
+                ("Query", Align::Left, name),
+                ("Lent", Align::Right, median),
+                ("p95", Align::Right, p95),
+                ("Spread", Align::Right, spread),
+                ("Best", Align::Right, best),
+                ("Owned", Align::Right, |line| line.owned.map_or_else(String::new, time)),
+                ("Records", Align::Right, result),
+                ("Allocations", Align::Right, allocations),
+                ("per row", Align::Right, allocations_per_row),
+                ("Peak", Align::Right, peak),
+                ("Keys", Align::Right, |line| counted(line.first.keys_read)),
+                ("Documents", Align::Right, |line| counted(line.first.documents_read)),
+                ("Notes", Align::Left, note),
+            ],
+        ),
+        DISTINCT => columns(
+            section,
+            &[
+                ("Query", Align::Left, name),
+                ("Time", Align::Right, median),
+                ("p95", Align::Right, p95),
+                ("Spread", Align::Right, spread),
+                ("Best", Align::Right, best),
+                ("Values", Align::Right, result),
+                ("Allocations", Align::Right, allocations),
+                ("Peak", Align::Right, peak),
+                ("Keys", Align::Right, |line| counted(line.first.keys_read)),
+                ("Documents", Align::Right, |line| counted(line.first.documents_read)),
+                ("Notes", Align::Left, note),
+            ],
+        ),
+        BULK_INSERT | UPSERT_MERGE => columns(
+            section,
+            &[
+                ("Operation", Align::Left, name),
+                ("Time", Align::Right, median),
+                ("p95", Align::Right, p95),
+                ("Spread", Align::Right, spread),
+                ("Best", Align::Right, best),
+                ("Per Record", Align::Right, per_item),
+                ("Allocations", Align::Right, allocations),
+                ("per record", Align::Right, allocations_per_row),
+                ("Peak", Align::Right, peak),
+                ("Notes", Align::Left, note),
+            ],
+        ),
+        SPACE => columns(
+            section,
+            &[
+                ("", Align::Left, name),
+                ("Bytes", Align::Right, |line| line.first.bytes.map_or_else(String::new, format::bytes)),
+                ("Notes", Align::Left, note),
+            ],
+        ),
+        _ => columns(
+            section,
+            &[
+                (if section.title == CONCURRENCY { "Test" } else { "Check" }, Align::Left, name),
+                ("Time", Align::Right, median),
+                ("p95", Align::Right, p95),
+                ("Spread", Align::Right, spread),
+                ("Result", Align::Left, |line| match note(line) {
+                    note if note.is_empty() => "sound".into(),
+                    note => note,
+                }),
+            ],
+        ),
+    }
+}
+
+fn columns(section: &Section, columns: &[Column]) -> Table {
+    let lines = lines(section);
+    // A column that says nothing in any line is left out: not every database tells its keys.
+    let told = columns.iter().filter(|(_, _, cell)| lines.iter().any(|line| !cell(line).is_empty()));
+    let told: Vec<&Column> = told.collect();
+    let mut table = Table::new(&told.iter().map(|(name, align, _)| (*name, *align)).collect::<Vec<_>>());
+    for line in &lines {
+        table.row(told.iter().map(|(_, _, cell)| cell(line)));
+    }
     table
 }
 
-fn cells(row: &Row) -> [String; 11] {
-    let time = |time| if row.samples.is_empty() { String::new() } else { format::duration(time) };
-    let counted = |count: Option<u64>| count.map_or_else(String::new, format::count);
-    let note = match &row.verdict {
-        Verdict::Wrong(how) => format!("WRONG: {how}"),
-        Verdict::Unsupported(why) => format!("not supported: {why}"),
-        Verdict::Right | Verdict::Unchecked => row.note.clone().unwrap_or_default(),
+fn name(line: &Line<'_>) -> String {
+    line.first.name.clone()
+}
+
+fn of_samples(row: &Row, cell: impl FnOnce(&Row) -> String) -> String {
+    if row.samples.is_empty() { String::new() } else { cell(row) }
+}
+
+fn time(row: &Row) -> String {
+    of_samples(row, |row| format::duration(row.samples.median()))
+}
+
+fn median(line: &Line<'_>) -> String {
+    time(line.first)
+}
+
+fn p95(line: &Line<'_>) -> String {
+    of_samples(line.first, |row| format::duration(row.samples.p95()))
+}
+
+fn best(line: &Line<'_>) -> String {
+    of_samples(line.first, |row| format::duration(row.samples.min()))
+}
+
+fn spread(line: &Line<'_>) -> String {
+    of_samples(line.first, |row| format::percent(row.samples.spread()))
+}
+
+fn per_item(line: &Line<'_>) -> String {
+    let items = u32::try_from(line.first.items).ok().filter(|items| *items > 0);
+    items.map_or_else(String::new, |items| of_samples(line.first, |row| format::duration(row.samples.median() / items)))
+}
+
+fn counted(count: Option<u64>) -> String {
+    count.map_or_else(String::new, format::count)
+}
+
+fn result(line: &Line<'_>) -> String {
+    counted(line.first.count)
+}
+
+/// One number of each of a line's rows.
+fn each(line: &Line<'_>, cell: impl Fn(&Row) -> Option<String>) -> String {
+    let cells: Vec<_> = std::iter::once(line.first).chain(line.owned).filter_map(cell).collect();
+    cells.join(" / ")
+}
+
+fn allocations(line: &Line<'_>) -> String {
+    each(line, |row| Some(format::count(row.allocations?.count)))
+}
+
+fn allocations_per_row(line: &Line<'_>) -> String {
+    each(line, |row| {
+        let rows = row.count.filter(|rows| *rows > 0)?;
+        Some(format!("{:.2}", number::float(row.allocations?.count) / number::float(rows)))
+    })
+}
+
+fn peak(line: &Line<'_>) -> String {
+    each(line, |row| Some(format::bytes(row.allocations?.peak)))
+}
+
+fn note(line: &Line<'_>) -> String {
+    let said = |row: &Row| match &row.verdict {
+        Verdict::Wrong(how) => Some(format!("**WRONG**: {how}")),
+        Verdict::Unsupported(why) => Some(format!("not supported: {why}")),
+        Verdict::Right | Verdict::Unchecked => None,
     };
-    [
-        row.name.clone(),
-        row.variant.clone().unwrap_or_default(),
-        time(row.samples.median()),
-        time(row.samples.p95()),
-        if row.samples.is_empty() { String::new() } else { format::percent(row.samples.spread()) },
-        counted(Some(number::count(row.samples.len()))),
-        row.bytes.map_or_else(|| counted(row.count), format::bytes),
-        counted(row.allocations.map(|allocations| allocations.count)),
-        counted(row.keys_read),
-        counted(row.documents_read),
-        note,
-    ]
+    let rows = std::iter::once(line.first).chain(line.owned);
+    rows.filter_map(said).next().or_else(|| line.first.note.clone()).unwrap_or_default()
+}
+
+/// How medians grow from the first size to the last.
+fn scaling(report: &Report) -> Table {
+    let sizes = sizes(report);
+    let mut header = vec![("Query".to_owned(), Align::Left)];
+    header.extend(sizes.iter().map(|size| (format::size(*size), Align::Right)));
+    header.push(("Factor".into(), Align::Right));
+    let mut table = Table::new(&header.iter().map(|(name, align)| (name.as_str(), *align)).collect::<Vec<_>>());
+    let [first, .., last] = sizes.as_slice() else { return table };
+    for (section, name, called) in scaled() {
+        let median = |size: u64| {
+            let rows = &report.section(section, Some(size))?.rows;
+            let row = rows.iter().find(|row| row.name == name || called == BULK_INSERT)?;
+            (!row.samples.is_empty()).then(|| row.samples.median())
+        };
+        let (Some(small), Some(large)) = (median(*first), median(*last)) else { continue };
+        let factor = format::factor(number::ratio(large.as_secs_f64(), small.as_secs_f64()));
+        let times = sizes.iter().map(|size| median(*size).map_or_else(String::new, format::duration));
+        table.row(std::iter::once(called.to_owned()).chain(times).chain([factor]));
+    }
+    table
+}
+
+/// The rows of the scaling table: their sections, their names there and here.
+fn scaled() -> Vec<(&'static str, &'static str, &'static str)> {
+    let questions = query_rows(0, 0).into_iter().filter_map(|row| Some((row.section, row.name, row.scaling?)));
+    let writes = WRITES.iter().filter_map(|row| Some((UPSERT_MERGE, row.name, row.scaling?)));
+    // Its name differs from size to size, and it is the only row of its section.
+    std::iter::once((BULK_INSERT, "", BULK_INSERT)).chain(questions).chain(writes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use slate_bench_harness::{About, Allocations, Unsupported};
+
+    use super::*;
+
+    fn row(name: &str, milliseconds: u64) -> Row {
+        let samples = [Duration::from_millis(milliseconds)].into_iter().collect();
+        Row { samples, verdict: Verdict::Right, count: Some(10), ..Row::new(name) }
+    }
+
+    fn report() -> Report {
+        let mut report = Report::begin("slate-bench", About::default(), 42);
+        for (size, factor) in [(10_000, 1), (100_000, 12)] {
+            let counted = |count| Some(Allocations { count, bytes: 0, peak: 0 });
+            let lent = Row { allocations: counted(0), ..row("Full scan (no filter)", factor).variant("lent") };
+            let owned = Row { allocations: counted(10), ..row("Full scan (no filter)", 2 * factor).variant("owned") };
+            report.push(BULK_INSERT, Some(size), row(&format!("10 batches of {}", size / 10), 20 * factor));
+            report.push(QUERIES, Some(size), lent);
+            report.push(QUERIES, Some(size), owned);
+            report.push(QUERIES, Some(size), Row::new("tags").failed(&Unsupported::because("no arrays").into()));
+        }
+        report
+    }
+
+    #[test]
+    fn lent_and_owned_rows_share_a_line_and_columns_that_say_nothing_are_left_out() {
+        let text = markdown(&report());
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains("Full scan")).collect();
+        assert!(
+            lines[0].contains("1.00 ms") && lines[0].contains("2.00 ms") && lines[0].contains("0.00 / 1.00"),
+            "{text}"
+        );
+        assert!(!text.contains("Keys"), "{text}");
+        assert!(text.contains("not supported: no arrays"), "{text}");
+    }
+
+    #[test]
+    fn the_scaling_table_has_the_factor_from_the_first_size_to_the_last() {
+        let text = markdown(&report());
+        let (_, scaling) = text.split_once("## Scaling: 10k → 100k").unwrap();
+        assert!(scaling.contains("12.0×") && scaling.contains("240 ms"), "{scaling}");
+    }
+
+    #[test]
+    fn the_scaling_table_has_loads_questions_and_writes() {
+        assert_eq!(scaled().len(), 1 + 17 + 4);
+    }
 }

@@ -1,0 +1,194 @@
+//! Records are written, and what was written is undone.
+
+use std::ops::Range;
+
+use slate_bench_harness::{Result, Rng, Row, Samples, Verdict, clock, number};
+
+use super::Bench;
+use crate::{
+    Change, Options, Patch, Query, Record, Subject,
+    check::{Fetched, check_document},
+    workload::{Target, UPSERT_MERGE, WRITES, WRITTEN, WriteKind, WriteRow},
+};
+
+/// The writes that are wanted.
+pub fn wanted(options: &Options) -> impl Iterator<Item = &'static WriteRow> {
+    WRITES.iter().filter(|row| options.shared.wants(UPSERT_MERGE, row.name))
+}
+
+/// Makes each write that is wanted, and reports it. What fails is reported in its row.
+pub fn write<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
+    for row in wanted(bench.options) {
+        bench.progress.tell(row.name);
+        let reported = match measure(bench, subject, *row) {
+            Ok(reported) => reported,
+            Err(error) => Row::new(row.name).failed(&error),
+        };
+        bench.push(UPSERT_MERGE, reported);
+    }
+}
+
+/// A write's records, and what is there once it was made.
+struct Written {
+    changes: Vec<Change>,
+    after: Vec<Record>,
+}
+
+/// What a row writes. The existing records are the same in each run, with other values in each, so that every run finds
+/// the same work; the new ones are the same too, and deleted in between.
+struct Plan<'b> {
+    bench: &'b Bench<'b>,
+    row: WriteRow,
+    existing: Vec<i64>,
+    new: Range<i64>,
+}
+
+impl<'b> Plan<'b> {
+    fn new(bench: &'b Bench<'b>, row: WriteRow) -> Self {
+        let written = WRITTEN.min(bench.size / 10);
+        let (existing, new) = match row.target {
+            Target::New => (0, written),
+            Target::Existing => (written, 0),
+            Target::Mixed => (written / 2, written / 2),
+        };
+        let mut rng = Rng::of(bench.options.shared.seed, &[0x3717]);
+        let existing = rng.distinct(usize::try_from(existing).unwrap_or(usize::MAX), bench.size);
+        let existing = existing.into_iter().map(u64::cast_signed).collect();
+        let first = bench.size.cast_signed();
+        Self { bench, row, existing, new: first..first.saturating_add_unsigned(new) }
+    }
+
+    fn record(&self, user: usize, id: i64, version: u64) -> Record {
+        Record::new(self.bench.options.shared.seed, user, id, version)
+    }
+
+    fn written(&self, user: usize, version: u64) -> Written {
+        let mut written = Written { changes: Vec::new(), after: Vec::new() };
+        let mut push = |change, after| {
+            written.changes.push(change);
+            written.after.push(after);
+        };
+        let mut new = self.new.clone();
+        for id in &self.existing {
+            match self.row.kind {
+                WriteKind::Upsert => {
+                    let record = self.record(user, *id, version);
+                    push(Change::Whole(record.clone()), record);
+                }
+                WriteKind::Merge => {
+                    let patch = Patch::new(self.bench.options.shared.seed, user, *id, version);
+                    let after = self.record(user, *id, 0).patched(&patch);
+                    push(Change::Fields(patch), after);
+                }
+            }
+            if let Some(id) = new.next() {
+                let record = self.record(user, id, 0);
+                push(Change::Whole(record.clone()), record);
+            }
+        }
+        for id in new {
+            let record = self.record(user, id, 0);
+            push(Change::Whole(record.clone()), record);
+        }
+        written
+    }
+
+    fn make<S: Subject>(&self, subject: &mut S, user: usize, batch: &S::Batch) -> Result<u64> {
+        match self.row.kind {
+            WriteKind::Upsert => subject.upsert(user, batch),
+            WriteKind::Merge => subject.merge(user, batch),
+        }
+    }
+
+    fn delete_new<S: Subject>(&self, subject: &mut S, user: usize) -> Result<()> {
+        if self.new.is_empty() {
+            return Ok(());
+        }
+        subject.delete(user, &self.new.clone().collect::<Vec<_>>())
+    }
+
+    /// Puts the existing records back as they were loaded.
+    fn restore<S: Subject>(&self, subject: &mut S, user: usize) -> Result<()> {
+        if self.existing.is_empty() {
+            return Ok(());
+        }
+        let batch = subject.encode(self.existing.iter().map(|id| Change::Whole(self.record(user, *id, 0))))?;
+        subject.upsert(user, &batch)?;
+        Ok(())
+    }
+}
+
+fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, row: WriteRow) -> Result<Row> {
+    let plan = Plan::new(bench, row);
+    let users = bench.options.users;
+    let repeat = bench.options.shared.repeat();
+    let mut samples = Samples::default();
+    let mut counted = None;
+    let mut expected = 0;
+    let made = (|| -> Result<()> {
+        // Versions from 1 on: 0 is what was loaded. The first round warms up, and everything it wrote is checked.
+        for (version, user) in (1..).zip((0..users).cycle()) {
+            let warm_up = version <= number::count(users);
+            if !warm_up && !repeat.goes_on(&samples) {
+                break;
+            }
+            let written = plan.written(user, version);
+            expected = number::count(written.changes.len());
+            let batch = subject.encode(written.changes.into_iter())?;
+            let (many, time) = clock::timed(|| plan.make(subject, user, &batch));
+            if many? != expected {
+                return Err(format!("user {}: not all {expected} were written", user + 1).into());
+            }
+            if warm_up {
+                check(&plan, subject, user, &written.after)?;
+            } else {
+                samples.push(time);
+            }
+            plan.delete_new(subject, user)?;
+        }
+        // Once more, counted and checked: what came of all the writes before is still right.
+        let written = plan.written(0, 0x000f_ffff);
+        let batch = subject.encode(written.changes.into_iter())?;
+        counted = Some(clock::allocating(|| plan.make(subject, 0, &batch))?.1);
+        check(&plan, subject, 0, &written.after)?;
+        plan.delete_new(subject, 0)
+    })();
+    // Whatever went wrong, the next row finds the records as they were loaded, if that is to be had.
+    let restored = (0..users).try_for_each(|user| {
+        plan.delete_new(subject, user)?;
+        plan.restore(subject, user)
+    });
+    made?;
+    restored?;
+    Ok(Row {
+        samples,
+        items: expected,
+        count: Some(expected),
+        expected: Some(expected),
+        allocations: counted,
+        verdict: Verdict::Right,
+        ..Row::new(row.name)
+    })
+}
+
+/// Reads back what was written, and counts the collection.
+fn check<S: Subject>(plan: &Plan<'_>, subject: &mut S, user: usize, after: &[Record]) -> Result<()> {
+    let lookups = Query::Lookups(after.iter().map(|record| record.id).collect());
+    let prepared = subject.prepare(user, &lookups)?;
+    let Fetched::Documents(documents) = subject.fetch(&prepared)? else {
+        return Err("lookups gave no documents".into());
+    };
+    if documents.len() != after.len() {
+        return Err(format!("user {}: {} of {} are there once written", user + 1, documents.len(), after.len()).into());
+    }
+    for (document, record) in documents.iter().zip(after) {
+        check_document(document, record, None).map_err(|wrong| format!("user {}: once written, {wrong}", user + 1))?;
+    }
+    let wanted = plan.new.end.unsigned_abs();
+    let prepared = subject.prepare(user, &Query::Count(Vec::new()))?;
+    let counted = subject.run(&prepared, crate::Consume::Owned)?.count;
+    if counted != wanted {
+        return Err(format!("user {}: {counted} records once written, where {wanted} are expected", user + 1).into());
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! The whole workload, small: each answer is right, on each store, and a wrong one is noticed.
+#![cfg(feature = "redb")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use slate_bench::{
+    Options,
+    harness::{Arguments, Report, Verdict},
+    program, run,
+    slate::Slate,
+};
+use support::liar::{Liar, Lie};
+
+fn options() -> Options {
+    let shared = Arguments { runs: 2, ..Arguments::default() };
+    Options { shared, records: vec![300, 600], users: 2 }
+}
+
+/// Every row is there, and right.
+fn check_whole(report: &Report) {
+    assert_eq!(report.wrong(), Vec::<String>::new());
+    for size in [300, 600] {
+        let rows = |title| report.section(title, Some(size)).map_or(0, |section| section.rows.len());
+        let titles = ["Bulk Insert", "Queries", "Distinct", "Upsert / Merge", "Concurrency", "Integrity"];
+        // Of the 22 queries, two have no rows that could be lent.
+        assert_eq!(titles.map(rows), [1, 20 * 2 + 2, 7, 5, 1, 2], "{size}");
+    }
+    let rows = report.sections.iter().flat_map(|section| &section.rows);
+    for row in rows.filter(|row| row.bytes.is_none()) {
+        assert_eq!(row.verdict, Verdict::Right, "{}", row.label());
+        assert!(!row.samples.is_empty(), "{}", row.label());
+    }
+}
+
+#[test]
+fn every_answer_is_right_in_memory() {
+    let report = run::run(&options(), |folder, users| Slate::open("memory", folder, users)).unwrap();
+    check_whole(&report);
+    let text = run::tables::markdown(&report);
+    assert!(text.contains("### Queries") && text.contains("## Scaling: 300 → 600"), "{text}");
+}
+
+#[test]
+fn every_answer_is_right_on_redb() {
+    let report = run::run(&options(), |folder, users| Slate::open("redb", folder, users)).unwrap();
+    check_whole(&report);
+    assert!(report.section("Space", Some(600)).unwrap().rows.iter().any(|row| row.name.starts_with("size on disk")));
+}
+
+#[test]
+fn the_same_seed_asks_the_same_questions_of_the_same_records() {
+    let counts = |seed| {
+        let shared = Arguments { seed, runs: 1, only: vec!["queries".into()], ..Arguments::default() };
+        let options = Options { shared, records: vec![300], users: 1 };
+        let report = run::run(&options, |folder, users| Slate::open("memory", folder, users)).unwrap();
+        report.section("Queries", Some(300)).unwrap().rows.iter().map(|row| row.count).collect::<Vec<_>>()
+    };
+    assert_eq!(counts(1), counts(1));
+    assert_ne!(counts(1), counts(2));
+}
+
+/// What is wrong with a database that lies.
+fn wrong(lie: Lie) -> Vec<String> {
+    let shared = Arguments { runs: 1, ..Arguments::default() };
+    let options = Options { shared, records: vec![300], users: 1 };
+    let report =
+        run::run(&options, |folder, users| Ok(Liar { slate: Slate::open("memory", folder, users)?, lie })).unwrap();
+    assert!(!program::is_right(&report));
+    report.wrong()
+}
+
+#[test]
+fn a_row_too_few_is_noticed_in_every_question_for_rows() {
+    let wrong = wrong(Lie::RowTooFew);
+    assert!(wrong.iter().any(|how| how.contains("Queries, Full scan (no filter) (lent): ")), "{wrong:?}");
+    assert!(wrong.iter().any(|how| how.contains("point lookups")), "{wrong:?}");
+    assert!(wrong.iter().filter(|how| how.contains("Queries")).count() >= 40, "{wrong:?}");
+}
+
+#[test]
+fn a_write_that_does_nothing_is_noticed() {
+    let wrong = wrong(Lie::MergeNothing);
+    assert_eq!(wrong.iter().filter(|how| how.contains("merge_many")).count(), 3, "{wrong:?}");
+    assert_eq!(wrong.len(), 3, "{wrong:?}");
+}
+
+#[test]
+fn a_reader_that_sees_half_a_commit_is_noticed() {
+    let wrong = wrong(Lie::HalfCommits);
+    assert!(wrong.iter().any(|how| how.contains("Concurrency") && how.contains("as no commit has")), "{wrong:?}");
+}
+
+#[test]
+fn what_is_not_supported_is_no_error() {
+    let shared = Arguments { runs: 1, ..Arguments::default() };
+    let options = Options { shared, records: vec![300], users: 1 };
+    let open = |folder: &std::path::Path, users| {
+        Ok(Liar { slate: Slate::open("memory", folder, users)?, lie: Lie::NoDistinct })
+    };
+    let report = run::run(&options, open).unwrap();
+    assert!(program::is_right(&report));
+    let rows = &report.section("Distinct", Some(300)).unwrap().rows;
+    assert!(rows.iter().all(|row| matches!(row.verdict, Verdict::Unsupported(_))));
+}

@@ -54,13 +54,14 @@ pub(crate) fn to_raw<T: Serialize + Any>(value: &T) -> Result<RawDocumentBuf> {
 
 /// A stored document as the caller's type. Raw documents pass without a round through serde.
 pub(crate) fn from_raw<T: DeserializeOwned + Any>(bytes: &[u8]) -> Result<T> {
-    if std::any::TypeId::of::<T>() == std::any::TypeId::of::<RawDocumentBuf>() {
-        let raw: Box<dyn Any> = Box::new(RawDocumentBuf::from_bytes(bytes.to_vec()).map_err(Error::conversion)?);
-        if let Ok(same) = raw.downcast::<T>() {
-            return Ok(*same);
-        }
+    let mut same = None::<T>;
+    if let Some(raw) = (&mut same as &mut dyn Any).downcast_mut::<Option<RawDocumentBuf>>() {
+        *raw = Some(RawDocumentBuf::from_bytes(bytes.to_vec()).map_err(Error::conversion)?);
     }
-    bson::deserialize_from_slice(bytes).map_err(Error::conversion)
+    match same {
+        Some(raw) => Ok(raw),
+        None => bson::deserialize_from_slice(bytes).map_err(Error::conversion),
+    }
 }
 
 /// The bytes of a stored or built document as `bson`'s borrowed type.

@@ -1,7 +1,7 @@
 use slate_query::{
     key::{self, Presence, TypeReader},
     pattern::Direction,
-    raw::Writer,
+    raw::{Doc, Writer},
 };
 use slate_store::View;
 
@@ -20,6 +20,7 @@ pub(crate) struct CoveredRows<V: View> {
     name: Box<str>,
     skip: u64,
     left: u64,
+    scratch: Scratch,
     row: Option<Vec<u8>>,
     /// Of the index scan.
     meter: Meter,
@@ -42,6 +43,7 @@ impl<V: View> CoveredRows<V> {
             name: scan.index.name.clone(),
             skip: window.skip,
             left: window.limit.unwrap_or(u64::MAX),
+            scratch: Scratch::default(),
             row: None,
             meter,
         }
@@ -59,7 +61,7 @@ impl<V: View> CoveredRows<V> {
         self.left -= 1;
         let Some(entry) = self.walk.current()? else { return Ok(false) };
         buffer.clear();
-        let built = build(entry, &self.fields, &self.shown, buffer);
+        let built = build(entry, &self.fields, &self.shown, &mut self.scratch, buffer);
         self.row = Some(built.ok_or_else(|| Error::corrupt(format!("an entry of index {} is damaged", self.name)))?);
         Ok(true)
     }
@@ -76,18 +78,37 @@ impl<V: View> CoveredRows<V> {
     }
 }
 
+/// What building a row needs, kept from row to row.
+struct Scratch {
+    /// The values of the entry, as a document.
+    values: Vec<u8>,
+    /// The numbers of the fields that these are of.
+    found: Vec<usize>,
+    types: TypeReader<'static>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self { values: Vec::new(), found: Vec::new(), types: TypeReader::new(&[]) }
+    }
+}
+
 /// The document, `_id` in front; `None` where the entry is damaged.
 fn build(
     entry: Entry<'_>,
     fields: &[(Box<[u8]>, Direction)],
     shown: &[CoveredField],
+    scratch: &mut Scratch,
     buffer: Vec<u8>,
 ) -> Option<Vec<u8>> {
     let (order, bits) = FieldOrder::split(entry.extras)?;
-    let mut reader = TypeReader::new(bits);
+    // What a damaged entry leaves of the scratch does not matter: its error ends the rows.
+    let Scratch { mut values, mut found, types } = std::mem::take(scratch);
+    values.clear();
+    found.clear();
+    let mut reader = types.renew(bits);
     let mut rest = entry.values;
-    let mut decoded = Writer::new();
-    let mut found = Vec::new();
+    let mut decoded = Writer::into_buffer(values);
     // Values must be decoded in the key's order: their type bits are read on the way.
     for (number, (name, direction)) in fields.iter().enumerate() {
         if key::decode_into(&mut rest, *direction, &mut reader, name, &mut decoded)? == Presence::Present {
@@ -100,8 +121,8 @@ fn build(
         let mut id = entry.record_key;
         key::decode_into(&mut id, Direction::Ascending, &mut reader, b"_id", &mut document)?;
     }
-    let decoded = decoded.finish();
-    let decoded = slate_query::raw::Doc::new(&decoded);
+    let values = decoded.finish();
+    let decoded = Doc::new(&values);
     let mut append = |number: usize| {
         let at = found.iter().position(|&present| present == number);
         if let Some(element) = at.and_then(|at| decoded.elements().nth(at)) {
@@ -114,5 +135,6 @@ fn build(
     } else {
         order.iter().map(|&number| usize::from(number)).filter(|&number| wanted(number)).for_each(&mut append);
     }
+    *scratch = Scratch { values, found, types: reader.renew(&[]) };
     Some(document.finish())
 }

@@ -63,7 +63,7 @@ impl DistinctRows {
         distinct_keys(view, scan, resources, |value| {
             let place = if comes == values.direction { number } else { u64::MAX - number };
             number += 1;
-            write_value(value.as_value(), &mut payload);
+            write_value(value, &mut payload);
             sorter.push(&place.to_be_bytes(), &[], &payload)?;
             let enough = number >= most && comes == values.direction;
             Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -79,7 +79,7 @@ impl DistinctRows {
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
-        self.current = None;
+        let mut buffer = self.current.take().unwrap_or_default();
         while self.left > 0 && self.sorter.advance()? {
             self.interrupt.tick()?;
             let Some(row) = self.sorter.current() else { break };
@@ -95,7 +95,8 @@ impl DistinctRows {
             }
             self.left -= 1;
             let Some(value) = read_value(row.payload) else { continue };
-            let mut writer = Writer::new();
+            buffer.clear();
+            let mut writer = Writer::into_buffer(buffer);
             writer.append(b"v", value);
             self.current = Some(writer.finish());
             return Ok(true);

@@ -52,7 +52,9 @@ impl<V: View> FetchRows<V> {
                 if self.batch.len() == 0 {
                     return Ok(false);
                 }
-                let keys: Vec<&[u8]> = self.batch.iter().collect();
+                // An allocation a batch: the keys are lent, and cannot be kept from one to the next.
+                let mut keys: Vec<&[u8]> = Vec::with_capacity(self.batch.len());
+                keys.extend(self.batch.iter());
                 self.points.load(&keys)?;
                 // What was loaded was read, whether or not anybody gets to it.
                 for at in 0..keys.len() {

@@ -3,6 +3,7 @@
 //! Bytes are validated once, where they enter ([`validate`]); after that the walker is total: on damaged bytes an
 //! iteration ends early, and nothing panics.
 
+mod convert;
 mod doc;
 mod kind;
 mod validate;

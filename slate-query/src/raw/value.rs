@@ -160,13 +160,6 @@ impl<'a> Value<'a> {
     pub fn to_owned(self) -> OwnedValue {
         OwnedValue { kind: self.kind, bytes: self.bytes.into() }
     }
-
-    /// The value as the `bson` crate's own borrowed type; `None` on damaged bytes. Cost: a document is wrapped around it.
-    pub fn to_bson(self) -> Option<bson::Bson> {
-        let mut writer = super::Writer::new();
-        writer.append(b"", self);
-        bson::Document::try_from(bson::RawDocument::from_bytes(&writer.finish()).ok()?).ok()?.remove("")
-    }
 }
 
 /// Prints the value as relaxed extended JSON would.
@@ -197,22 +190,6 @@ impl OwnedValue {
 impl fmt::Debug for OwnedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_value().fmt(f)
-    }
-}
-
-impl From<&bson::Bson> for OwnedValue {
-    /// The same value as raw bytes. A value that cannot be written (a name with a NUL inside) becomes undefined.
-    fn from(value: &bson::Bson) -> Self {
-        let mut document = bson::Document::new();
-        document.insert("", value.clone());
-        let bytes = document.to_vec().unwrap_or_default();
-        Doc::new(&bytes).elements().next().map_or(Value::UNDEFINED, |element| element.value).to_owned()
-    }
-}
-
-impl From<bson::Bson> for OwnedValue {
-    fn from(value: bson::Bson) -> Self {
-        Self::from(&value)
     }
 }
 

@@ -6,6 +6,9 @@ use super::{Doc, Kind, Value};
 #[derive(Debug)]
 pub struct Writer {
     buffer: Vec<u8>,
+    /// Where the document begins.
+    start: usize,
+    /// Where the nested ones that are open begin. A flat document takes no memory here.
     open: Vec<usize>,
 }
 
@@ -25,7 +28,7 @@ impl Writer {
     pub fn into_buffer(mut buffer: Vec<u8>) -> Self {
         let start = buffer.len();
         buffer.extend_from_slice(&[0; 4]);
-        Self { buffer, open: vec![start] }
+        Self { buffer, start, open: Vec::new() }
     }
 
     /// Appends a field; `name` must hold no NUL byte (one inside ends the name there).
@@ -71,16 +74,17 @@ impl Writer {
 
     /// Closes what was opened last. The outermost document is closed by `finish` alone.
     pub fn close(&mut self) {
-        if self.open.len() > 1 {
-            self.seal();
+        if let Some(start) = self.open.pop() {
+            self.seal(start);
         }
     }
 
     /// Closes everything that is open and gives the buffer back.
     pub fn finish(mut self) -> Vec<u8> {
-        while !self.open.is_empty() {
-            self.seal();
+        while let Some(start) = self.open.pop() {
+            self.seal(start);
         }
+        self.seal(self.start);
         self.buffer
     }
 
@@ -96,9 +100,8 @@ impl Writer {
         self.buffer.push(0);
     }
 
-    fn seal(&mut self) {
+    fn seal(&mut self, start: usize) {
         self.buffer.push(0);
-        let Some(start) = self.open.pop() else { return };
         // A document over 2 GiB is refused where it enters; the length of a larger one is its sign that it is damaged.
         let length = i32::try_from(self.buffer.len() - start).unwrap_or(i32::MAX);
         if let Some(head) = self.buffer.get_mut(start..start + 4) {

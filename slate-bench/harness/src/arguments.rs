@@ -4,7 +4,7 @@ use std::{ffi::OsString, fmt::Write, path::PathBuf};
 
 use lexopt::{Arg, Parser, ValueExt};
 
-use crate::{Repeat, Result};
+use crate::{Clock, Repeat, Result};
 
 /// What every bench is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,13 +21,24 @@ pub struct Arguments {
     pub seed: u64,
     /// The core to stay on.
     pub core: Option<usize>,
+    /// By which clock times are taken.
+    pub clock: Clock,
     /// Where files are put; else in the system's folder for temporary ones.
     pub folder: Option<PathBuf>,
 }
 
 impl Default for Arguments {
     fn default() -> Self {
-        Self { json: None, chart: None, only: Vec::new(), runs: 15, seed: 42, core: None, folder: None }
+        Self {
+            json: None,
+            chart: None,
+            only: Vec::new(),
+            runs: 15,
+            seed: 42,
+            core: None,
+            clock: Clock::Wall,
+            folder: None,
+        }
     }
 }
 
@@ -60,13 +71,14 @@ pub enum Known {
     No,
 }
 
-const SHARED: [(&str, &str); 8] = [
+const SHARED: [(&str, &str); 9] = [
     ("--only PATTERN", "only rows whose section or name has PATTERN in it; several: any of them"),
     ("--runs N", "measure each row at least so often (15)"),
     ("--seed S", "the seed of the data (42)"),
     ("--json FILE", "write the report there, for machines"),
     ("--chart FILE.svg", "draw the report there"),
     ("--core N", "stay on this core"),
+    ("--clock CLOCK", "wall, or running: without the time in which others had the core (wall; Linux)"),
     ("--folder DIR", "put the database's files below this folder"),
     ("--help", "this text"),
 ];
@@ -107,6 +119,7 @@ impl Usage<'_> {
                 "runs" => arguments.runs = parser.value()?.parse()?,
                 "seed" => arguments.seed = parser.value()?.parse()?,
                 "core" => arguments.core = Some(parser.value()?.parse()?),
+                "clock" => arguments.clock = clock(&parser.value()?.string()?)?,
                 "folder" => arguments.folder = Some(parser.value()?.into()),
                 name if own(name, &mut parser)? == Known::Yes => {}
                 name => return Err(format!("there is no option --{name}; --help lists them").into()),
@@ -114,6 +127,15 @@ impl Usage<'_> {
         }
         Ok(Parsed::Run(arguments))
     }
+}
+
+fn clock(name: &str) -> Result<Clock> {
+    let clock = match name {
+        "wall" => Clock::Wall,
+        "running" => Clock::Running,
+        _ => return Err(format!("there is no clock {name}: it is wall or running").into()),
+    };
+    if clock.is_there() { Ok(clock) } else { Err(format!("this system has no clock {name}").into()) }
 }
 
 impl Arguments {
@@ -125,7 +147,7 @@ impl Arguments {
 
     /// How often each row is measured.
     pub fn repeat(&self) -> Repeat {
-        Repeat::times(self.runs)
+        Repeat { clock: self.clock, ..Repeat::times(self.runs) }
     }
 
     /// Binds this thread to the core that was asked for.

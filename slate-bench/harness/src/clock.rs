@@ -4,6 +4,43 @@ use std::time::{Duration, Instant};
 
 use crate::{Allocations, Result, Samples};
 
+/// What a time is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// What passed.
+    #[default]
+    Wall,
+    /// What passed, without the time in which this thread could have run, but other threads had its core: on a machine that
+    /// does other work besides, times an operation as if it did not. Waiting for a device counts. So does what other
+    /// threads of the database's own took, only if they did not take it from this one: for a database that works in the
+    /// background, on a single core, this clock flatters. Linux alone tells it.
+    Running,
+}
+
+impl Clock {
+    /// Whether this system has it.
+    pub fn is_there(self) -> bool {
+        self == Self::Wall || waited().is_some()
+    }
+
+    /// Runs it, and tells how long it took.
+    pub fn timed<R>(self, operation: impl FnOnce() -> R) -> (R, Duration) {
+        if self == Self::Wall {
+            return timed(operation);
+        }
+        let before = waited();
+        let (result, time) = timed(operation);
+        let waited = waited().zip(before).map_or(Duration::ZERO, |(after, before)| after.saturating_sub(before));
+        (result, time.saturating_sub(waited))
+    }
+}
+
+/// How long this thread ever waited for a core: the second number of its scheduling statistics.
+fn waited() -> Option<Duration> {
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(Duration::from_nanos(statistics.split_whitespace().nth(1)?.parse().ok()?))
+}
+
 /// How often an operation is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeat {
@@ -13,12 +50,16 @@ pub struct Repeat {
     pub shortest: Duration,
     /// Past so much measured time no run is begun, once there are five.
     pub longest: Duration,
+    /// By which clock.
+    pub clock: Clock,
 }
 
 impl Repeat {
-    /// At least so often; 50 ms at least and 5 s at most.
+    /// At least so often; by the clock on the wall; at least 4 ms for each, and 5 s at most.
     pub fn times(runs: u32) -> Self {
-        Self { runs: runs.max(1), shortest: Duration::from_millis(50), longest: Duration::from_secs(5) }
+        let runs = runs.max(1);
+        let shortest = Duration::from_millis(4) * runs;
+        Self { runs, shortest, longest: Duration::from_secs(5), clock: Clock::Wall }
     }
 
     /// Whether, after these, another is to follow.
@@ -47,7 +88,7 @@ impl Repeat {
         let mut samples = Samples::default();
         while self.goes_on(&samples) {
             let input = set_up()?;
-            let (output, time) = timed(|| operation(input));
+            let (output, time) = self.clock.timed(|| operation(input));
             samples.push(time);
             check(output?)?;
         }
@@ -85,7 +126,36 @@ mod tests {
         assert!(repeat.goes_on(&samples(9, Duration::from_millis(20))));
         assert!(!repeat.goes_on(&samples(10, Duration::from_millis(20))));
         assert!(repeat.goes_on(&samples(10, Duration::from_millis(1))));
+        assert!(!repeat.goes_on(&samples(40, Duration::from_millis(1))));
         assert!(!repeat.goes_on(&samples(200, Duration::from_nanos(1))));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn waiting_for_a_device_counts_and_waiting_for_a_core_does_not() {
+        let pause = Duration::from_millis(20);
+        if Clock::Running.is_there() {
+            assert!(Clock::Running.timed(|| std::thread::sleep(pause)).1 > pause / 2);
+        }
+        // Threads that keep this one's core busy.
+        let Some(core) = crate::pin::cores().into_iter().next() else { return };
+        std::thread::spawn(move || {
+            if !crate::pin::to_core(core) || !Clock::Running.is_there() {
+                return;
+            }
+            let end = Instant::now() + Duration::from_millis(300);
+            let busy: Vec<_> = (0..3).map(|_| std::thread::spawn(move || while Instant::now() < end {})).collect();
+            let mut passed = Duration::ZERO;
+            let ((), ran) = Clock::Running.timed(|| {
+                let begin = Instant::now();
+                while begin.elapsed() < Duration::from_millis(100) {}
+                passed = begin.elapsed();
+            });
+            busy.into_iter().for_each(|thread| thread.join().unwrap());
+            assert!(ran < passed * 3 / 4, "{ran:?} of {passed:?}");
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub mod table;
 
 pub use allocations::Allocations;
 pub use arguments::{Arguments, Known, Parsed, Usage};
-pub use clock::Repeat;
+pub use clock::{Clock, Repeat};
 pub use error::{Failure, Result, Unsupported};
 pub use machine::Machine;
 pub use progress::Progress;

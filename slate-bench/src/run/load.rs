@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use slate_bench_harness::{Result, Row, Samples, Verdict, clock::timed, format, memory, number};
+use slate_bench_harness::{Result, Row, Samples, Verdict, format, memory, number};
 
 use super::{Bench, Opened, open_in};
 use crate::{
@@ -46,13 +46,14 @@ pub fn load<S: Subject>(bench: &mut Bench<'_>, open: &mut impl FnMut(&Path, usiz
 
 /// Inserts a user's records; how long the calls took.
 fn insert<S: Subject>(bench: &Bench<'_>, subject: &mut S, user: usize) -> Result<Duration> {
+    let clock = bench.options.shared.clock;
     let mut time = Duration::ZERO;
     for batch in 0..BATCHES {
         let ids = bench.size * batch / BATCHES..bench.size * (batch + 1) / BATCHES;
         let record = |id: u64| Change::Whole(Record::new(bench.options.shared.seed, user, id.cast_signed(), 0));
         let many = ids.end - ids.start;
         let encoded = subject.encode(ids.map(record))?;
-        let (inserted, took) = timed(|| subject.insert(user, &encoded));
+        let (inserted, took) = clock.timed(|| subject.insert(user, &encoded));
         if inserted? != many {
             return Err(format!("batch {batch} of user {} was not inserted whole", user + 1).into());
         }

@@ -87,7 +87,7 @@ fn measure<S: Subject>(
         if !repeat.goes_on(&samples) {
             break;
         }
-        let (answer, time) = clock::timed(|| subject.run(query, consume));
+        let (answer, time) = repeat.clock.timed(|| subject.run(query, consume));
         samples.push(time);
         check_answer(&answer?, outline).map_err(|wrong| of_user(user, &wrong))?;
     }

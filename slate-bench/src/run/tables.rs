@@ -26,16 +26,17 @@ pub fn markdown(report: &Report) -> String {
 fn heading(report: &Report) -> String {
     let (about, machine) = (&report.about, &report.machine);
     let memory = machine.memory.map_or_else(String::new, |bytes| format!(", {} of memory", format::bytes(bytes)));
+    let cores = if machine.cores == 1 { "1 core".into() } else { format!("{} cores", machine.cores) };
     format!(
-        "# {} {}\n\n{}. {}, {} cores{memory}, {}. {} UTC, seed {}.\n",
+        "# {} {}\n\n{}. {}, {cores}{memory}, {}. {} UTC, seed {}.\n\n    {}\n",
         about.name,
         about.version,
         about.settings,
         machine.processor,
-        machine.cores,
         machine.system,
         report.date,
-        report.seed
+        report.seed,
+        report.command.join(" ")
     )
 }
 

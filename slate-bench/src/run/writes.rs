@@ -135,7 +135,7 @@ fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, row: WriteRow) -> Res
             let written = plan.written(user, version);
             expected = number::count(written.changes.len());
             let batch = subject.encode(written.changes.into_iter())?;
-            let (many, time) = clock::timed(|| plan.make(subject, user, &batch));
+            let (many, time) = repeat.clock.timed(|| plan.make(subject, user, &batch));
             if many? != expected {
                 return Err(format!("user {}: not all {expected} were written", user + 1).into());
             }

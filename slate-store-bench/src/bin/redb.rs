@@ -1,2 +1,12 @@
-//! Not yet.
-fn main() {}
+//! The store benchmark of the store on redb.
+
+use std::process::ExitCode;
+
+use slate_store_bench::{
+    run_all,
+    slate::{Redb, SlateDocuments, SlateStore},
+};
+
+fn main() -> ExitCode {
+    run_all::<SlateStore<Redb>, SlateDocuments<Redb>>()
+}

@@ -1,0 +1,9 @@
+//! The store benchmark on fjall.
+
+use std::process::ExitCode;
+
+mod subject;
+
+fn main() -> ExitCode {
+    slate_store_bench::run_keys_and_values::<subject::Fjall>()
+}

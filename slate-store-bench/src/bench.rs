@@ -1,0 +1,312 @@
+use slate_bench_harness::{
+    Align, Allocations, Arguments, Failure, Progress, Repeat, Report, Result, Rng, Row as Reported, Samples, Table, Unsupported,
+    Verdict, clock, format, number::{count, float},
+};
+
+use crate::{Feature, workload::tools::Folders};
+
+/// A run: what was asked for, and what was found so far.
+pub(crate) struct Bench {
+    arguments: Arguments,
+    records: u64,
+    report: Report,
+    section: String,
+    progress: Progress,
+}
+
+/// A row to be measured.
+pub(crate) struct Row {
+    name: String,
+    items: u64,
+    unit: Option<&'static str>,
+    expected: u64,
+    most_runs: u32,
+}
+
+impl Row {
+    /// A row of that name, each of whose samples is `items` operations.
+    pub(crate) fn new(name: impl Into<String>, items: u64) -> Self {
+        Self { name: name.into(), items, unit: None, expected: 0, most_runs: u32::MAX }
+    }
+
+    /// What one item is, where it is not one operation.
+    pub(crate) fn unit(self, unit: &'static str) -> Self {
+        Self { unit: Some(unit), ..self }
+    }
+
+    /// What each sample has to answer; 0 if not said.
+    pub(crate) fn expects(self, expected: u64) -> Self {
+        Self { expected, ..self }
+    }
+
+    /// Never measured more often than that, however short it is.
+    pub(crate) fn at_most(self, most_runs: u32) -> Self {
+        Self { most_runs, ..self }
+    }
+
+    fn check(&self, sample: &Sample) -> Result<()> {
+        if sample.answer == self.expected {
+            return Ok(());
+        }
+        Err(format!("answers {}, not {}", sample.answer, self.expected).into())
+    }
+
+}
+
+/// A row's times, and the fewest allocations that one of them took.
+#[derive(Clone, Default)]
+struct Series {
+    samples: Samples,
+    allocations: Option<Allocations>,
+}
+
+impl Series {
+    fn push(&mut self, sample: &Sample) {
+        self.samples.push(sample.elapsed);
+        self.allocations = match (self.allocations, sample.allocations) {
+            (Some(least), Some(now)) if least.count <= now.count => Some(least),
+            (_, now) => now,
+        };
+    }
+}
+
+/// One time, and what came of it.
+pub(crate) struct Sample {
+    elapsed: std::time::Duration,
+    answer: u64,
+    allocations: Option<Allocations>,
+}
+
+impl Sample {
+    /// What several threads did in that time: their allocations are not counted.
+    pub(crate) fn of_threads(elapsed: std::time::Duration, answer: u64) -> Self {
+        Self { elapsed, answer, allocations: None }
+    }
+
+    /// The same with an answer that was found out afterwards.
+    pub(crate) fn answers(self, answer: u64) -> Self {
+        Self { answer, ..self }
+    }
+}
+
+/// Times `work`, which gives its answer.
+pub(crate) fn timed(work: impl FnOnce() -> Result<u64>) -> Result<Sample> {
+    let ((answer, elapsed), allocations) = Allocations::during(|| clock::timed(work));
+    Ok(Sample { elapsed, answer: answer?, allocations: Some(allocations) })
+}
+
+impl Bench {
+    pub(crate) fn new(arguments: Arguments, records: u64, report: Report) -> Self {
+        Self { arguments, records, report, section: String::new(), progress: Progress::of(0) }
+    }
+
+    /// How many entries the stores of no table in particular hold.
+    pub(crate) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The same random numbers each time it is called.
+    pub(crate) fn random(&self) -> Rng {
+        Rng::new(self.arguments.seed)
+    }
+
+    /// Where stores are put.
+    pub(crate) fn folders(&self) -> Folders {
+        Folders::within(self.arguments.folder.clone())
+    }
+
+    /// Begins a section, unless none of its rows is wanted, each of which has one of `rows` in its name.
+    pub(crate) fn begins(&mut self, section: &str, rows: &[&str]) -> bool {
+        section.clone_into(&mut self.section);
+        self.progress.tell(section);
+        let only = &self.arguments.only;
+        // A pattern may be longer than the part of the name that is told here.
+        let meets = |pattern: &String| rows.iter().any(|row| row.contains(pattern.as_str()) || pattern.contains(row));
+        only.is_empty() || self.arguments.wants(section, "") || only.iter().any(meets)
+    }
+
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        self.arguments.wants(&self.section, name)
+    }
+
+    /// Measures a row, unless it is not wanted. What goes wrong in it stands in the report, and the run goes on.
+    pub(crate) fn row(&mut self, row: Row, mut sample: impl FnMut() -> Result<Sample>) {
+        self.rows([row], || sample().map(|sample| [sample]));
+    }
+
+    /// Measures rows that see the same machine, because their samples are taken in turns: all, if the first is wanted.
+    pub(crate) fn rows<const N: usize>(&mut self, rows: [Row; N], mut sample: impl FnMut() -> Result<[Sample; N]>) {
+        let Some(first) = rows.first().filter(|row| self.wants(&row.name)) else { return };
+        self.progress.more(1);
+        self.progress.tell(format!("{}: {}", self.section, first.name));
+        let found = self.measure(&rows, &mut sample);
+        for (place, row) in rows.into_iter().enumerate() {
+            let mut reported = Reported { items: row.items, ..Reported::new(&row.name) };
+            reported.note = row.unit.map(|unit| format!("per {unit}"));
+            let reported = match &found {
+                Ok(found) => {
+                    let Series { samples, allocations } = found.get(place).cloned().unwrap_or_default();
+                    Reported { samples, allocations, verdict: Verdict::Right, ..reported }
+                }
+                Err(error) => reported.failed(error),
+            };
+            self.report.push(&self.section, None, reported);
+        }
+        self.progress.step();
+    }
+
+    fn measure<const N: usize>(
+        &self,
+        rows: &[Row; N],
+        sample: &mut impl FnMut() -> Result<[Sample; N]>,
+    ) -> Result<[Series; N]> {
+        let mut found = [const { None::<Series> }; N].map(Option::unwrap_or_default);
+        let Some(first) = rows.first() else { return Ok(found) };
+        // What the first run finds cold is no matter of the row's; it is not counted.
+        sample()?.into_iter().zip(rows).try_for_each(|(sample, row)| row.check(&sample))?;
+        let repeat = Repeat::times(self.arguments.runs.min(first.most_runs));
+        let goes_on = |series: Option<&Series>| {
+            let samples = series.map(|series| &series.samples);
+            samples.is_some_and(|samples| repeat.goes_on(samples) && count(samples.len()) < u64::from(first.most_runs))
+        };
+        while goes_on(found.first()) {
+            for ((sample, row), series) in sample()?.into_iter().zip(rows).zip(&mut found) {
+                row.check(&sample)?;
+                series.push(&sample);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same for a row that needs what not every store has.
+    pub(crate) fn row_of(
+        &mut self,
+        needed: Feature,
+        lacks: &[Feature],
+        row: Row,
+        sample: impl FnMut() -> Result<Sample>,
+    ) {
+        if lacks.contains(&needed) {
+            self.not_offered(&row.name, needed);
+        } else {
+            self.row(row, sample);
+        }
+    }
+
+    /// A row that the store does not offer.
+    pub(crate) fn not_offered(&mut self, name: &str, lacks: Feature) {
+        self.unsupported(name, lacks.words());
+    }
+
+    /// A row that cannot be measured, and for the want of what.
+    pub(crate) fn unsupported(&mut self, name: &str, wants: &str) {
+        if self.wants(name) {
+            let row = Reported::new(name).failed(&Unsupported::because(format!("has no {wants}")).into());
+            self.report.push(&self.section, None, row);
+        }
+    }
+
+    /// Something that went wrong outside of any row.
+    pub(crate) fn failed(&mut self, name: &str, error: &Failure) {
+        self.report.push(&self.section, None, Reported::new(name).failed(error));
+    }
+
+    /// A row of bytes, beside those of the entries themselves.
+    pub(crate) fn bytes(&mut self, name: &str, bytes: u64, of: u64) {
+        if self.wants(name) {
+            let note = format!("for {} of keys and values", format::bytes(of));
+            self.report.push(&self.section, None, Reported { bytes: Some(bytes), note: Some(note), ..Reported::new(name) });
+        }
+    }
+
+    /// Adds something that a reader ought to know to the last row.
+    pub(crate) fn note(&mut self, note: &str) {
+        let last = self.report.sections.last_mut().and_then(|section| section.rows.last_mut());
+        if let Some(row) = last {
+            row.note = Some(match row.note.take() {
+                Some(before) => format!("{before}; {note}"),
+                None => note.to_owned(),
+            });
+        }
+    }
+
+    /// The samples of the last row of that name.
+    pub(crate) fn samples(&self, name: &str) -> Option<&Samples> {
+        let section = self.report.section(&self.section, None)?;
+        section.rows.iter().rfind(|row| row.name == name).map(|row| &row.samples)
+    }
+
+    pub(crate) fn into_report(self) -> Report {
+        self.report
+    }
+}
+
+/// The report as Markdown: a table per section, times per item.
+pub(crate) fn tables(report: &Report) -> String {
+    let mut text = String::new();
+    for section in &report.sections {
+        let mut table = Table::new(&[
+            ("row", Align::Left),
+            ("each", Align::Right),
+            ("a second", Align::Right),
+            ("p95", Align::Right),
+            ("spread", Align::Right),
+            ("allocations", Align::Right),
+            ("", Align::Left),
+        ]);
+        for row in &section.rows {
+            table.row(cells(row));
+        }
+        text.push_str(&format!("## {}\n\n{table}\n", section.title));
+    }
+    text
+}
+
+fn cells(row: &Reported) -> [String; 7] {
+    let note = row.note.clone().unwrap_or_default();
+    let empty = || ["", "", "", "", ""].map(String::from);
+    let [each, rate, p95, spread, allocations] = match (&row.verdict, row.bytes) {
+        (Verdict::Wrong(_) | Verdict::Unsupported(_), _) => empty(),
+        (_, Some(bytes)) => [format::bytes(bytes), String::new(), String::new(), String::new(), String::new()],
+        _ => {
+            let seconds = row.samples.median().as_secs_f64();
+            let allocated = row.allocations.map(|all| format::three_digits(per_item(float(all.count), row.items)));
+            [
+                per_item_time(row.samples.median(), row.items),
+                si(slate_bench_harness::number::ratio(float(row.items), seconds)),
+                per_item_time(row.samples.p95(), row.items),
+                format::percent(row.samples.spread()),
+                allocated.unwrap_or_default(),
+            ]
+        }
+    };
+    let note = match &row.verdict {
+        Verdict::Wrong(how) => format!("WRONG: {how}"),
+        Verdict::Unsupported(why) => format!("not offered: {why}"),
+        Verdict::Right | Verdict::Unchecked => note,
+    };
+    [row.label(), each, rate, p95, spread, allocations, note]
+}
+
+fn per_item(of_all: f64, items: u64) -> f64 {
+    of_all / float(items.max(1))
+}
+
+/// A time per item, below a nanosecond if need be.
+fn per_item_time(of_all: std::time::Duration, items: u64) -> String {
+    let nanoseconds = per_item(of_all.as_secs_f64() * 1e9, items);
+    if nanoseconds < 1e3 {
+        format!("{} ns", format::three_digits(nanoseconds))
+    } else {
+        format::duration(std::time::Duration::from_secs_f64(nanoseconds / 1e9))
+    }
+}
+
+/// A rate with the unit it needs.
+fn si(rate: f64) -> String {
+    match rate {
+        r if r >= 1e6 => format!("{}M", format::three_digits(r / 1e6)),
+        r if r >= 1e3 => format!("{}k", format::three_digits(r / 1e3)),
+        r => format::three_digits(r),
+    }
+}

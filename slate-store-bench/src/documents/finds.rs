@@ -1,0 +1,62 @@
+//! Finding one of 10,000 documents by a field that is different in each, first by a scan and then by an index.
+
+use slate_bench_harness::Result;
+
+use super::{Documents, Small, opened::Opened};
+use crate::{
+    Durability,
+    bench::{Bench, Row, timed},
+};
+
+const DOCUMENTS: i64 = 10_000;
+/// Between the values asked for, so that they lie all over the collection.
+const STEP: i64 = 7_919;
+
+pub(super) fn run<D: Documents>(bench: &mut Bench) -> Result<()> {
+    if !bench.begins("find one of 10,000", &["find", "scan", "index", "field"]) {
+        return Ok(());
+    }
+    // Those of one field are what bison-db's bench has, those of five what its page says.
+    find::<D>(bench, "one field", "key", |store, key| store.insert_key(key).map(drop))?;
+    find::<D>(bench, "five fields", "id", |store, id| store.insert(&Small::of(id)).map(drop))
+}
+
+fn find<D: Documents>(
+    bench: &mut Bench,
+    fields: &str,
+    field: &str,
+    insert: impl Fn(&mut D, i64) -> Result<()>,
+) -> Result<()> {
+    let mut opened = Opened::<D>::empty(&bench.folders(), Durability::Deferred)?;
+    let store = &mut opened.store;
+    (0..DOCUMENTS).try_for_each(|number| insert(store, number))?;
+    let mut asked = 0;
+    for (how, questions) in [("scan", 10_u32), ("index", 5_000)] {
+        if how == "index" {
+            store.create_index(field)?;
+        }
+        let row = |what| Row::new(format!("{how}, {fields}: {what}"), questions.into()).unit("question");
+        bench.row(row("ids").expects(questions.into()), || {
+            timed(|| {
+                let mut found = 0;
+                for _ in 0..questions {
+                    asked = (asked + STEP) % DOCUMENTS;
+                    found += store.find_ids(field, asked)?;
+                }
+                Ok(found)
+            })
+        });
+        bench.row(row("documents").expects(0), || {
+            let mut difference = 0;
+            let sample = timed(|| {
+                for _ in 0..questions {
+                    asked = (asked + STEP) % DOCUMENTS;
+                    difference += (store.find_documents(field, asked)? - asked).abs();
+                }
+                Ok(0)
+            })?;
+            Ok(sample.answers(u64::try_from(difference)?))
+        });
+    }
+    Ok(())
+}

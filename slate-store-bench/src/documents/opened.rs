@@ -1,0 +1,20 @@
+use slate_bench_harness::Result;
+
+use super::Documents;
+use crate::{
+    Durability,
+    workload::tools::{Folder, Folders},
+};
+
+/// A store in a folder of its own. The store goes before the folder does.
+pub(super) struct Opened<D> {
+    pub(super) store: D,
+    pub(super) folder: Folder,
+}
+
+impl<D: Documents> Opened<D> {
+    pub(super) fn empty(folders: &Folders, durability: Durability) -> Result<Self> {
+        let folder = folders.make()?;
+        Ok(Self { store: D::open(folder.path(), durability)?, folder })
+    }
+}

@@ -1,0 +1,85 @@
+use std::path::Path;
+
+use slate_bench_harness::Result;
+use slate_store::{Store, memory::MemoryStore};
+
+use crate::Feature;
+
+/// A backend of Slate's, with its default settings.
+pub trait Backend: Send + Sync + 'static {
+    /// Its store.
+    type Store: Store;
+
+    /// Its name in reports.
+    const NAME: &'static str;
+
+    /// What it does not offer.
+    const LACKS: &'static [Feature];
+
+    /// Opens a store in a folder.
+    ///
+    /// # Errors
+    /// As the store fails.
+    fn open(folder: &Path) -> Result<Self::Store>;
+
+    /// The URL of a database in a folder.
+    fn url(folder: &Path) -> String;
+}
+
+/// In memory.
+pub struct Memory;
+
+impl Backend for Memory {
+    type Store = MemoryStore;
+
+    const NAME: &'static str = "slate memory";
+    const LACKS: &'static [Feature] = &[Feature::Files];
+
+    fn open(_: &Path) -> Result<MemoryStore> {
+        Ok(MemoryStore::new())
+    }
+
+    fn url(_: &Path) -> String {
+        "memory:".into()
+    }
+}
+
+/// On redb.
+#[cfg(feature = "redb")]
+pub struct Redb;
+
+#[cfg(feature = "redb")]
+impl Backend for Redb {
+    type Store = slate_store::redb::RedbStore;
+
+    const NAME: &'static str = "slate redb";
+    const LACKS: &'static [Feature] = &[];
+
+    fn open(folder: &Path) -> Result<Self::Store> {
+        Ok(Self::Store::open(&folder.join("store.slate"), &slate_store::redb::Options::default())?)
+    }
+
+    fn url(folder: &Path) -> String {
+        format!("redb:{}", folder.join("database.slate").display())
+    }
+}
+
+/// On RocksDB.
+#[cfg(feature = "rocksdb")]
+pub struct RocksDb;
+
+#[cfg(feature = "rocksdb")]
+impl Backend for RocksDb {
+    type Store = slate_store::rocksdb::RocksStore;
+
+    const NAME: &'static str = "slate rocksdb";
+    const LACKS: &'static [Feature] = &[];
+
+    fn open(folder: &Path) -> Result<Self::Store> {
+        Ok(Self::Store::open(&folder.join("store"), &slate_store::rocksdb::Options::default())?)
+    }
+
+    fn url(folder: &Path) -> String {
+        format!("rocksdb:{}", folder.join("database").display())
+    }
+}

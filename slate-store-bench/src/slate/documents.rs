@@ -1,0 +1,117 @@
+use std::{marker::PhantomData, path::Path};
+
+use bson::{
+    Binary, Bson, RawDocument, RawDocumentBuf, doc, rawdoc,
+    spec::BinarySubtype,
+};
+use slate_bench_harness::{About, Result};
+use slate_core::{Collection, Database, Index};
+
+use super::Backend;
+use crate::{Documents, Durability, Feature, Payload, Small};
+
+/// A collection of Slate's.
+pub struct SlateDocuments<B> {
+    database: Database,
+    documents: Collection<RawDocumentBuf>,
+    backend: PhantomData<B>,
+}
+
+impl<B: Backend> Documents for SlateDocuments<B> {
+    type Id = Bson;
+
+    fn about() -> About {
+        let settings = "default settings; commits deferred where a row does not say otherwise".into();
+        About { name: B::NAME.into(), version: env!("CARGO_PKG_VERSION").into(), settings }
+    }
+
+    fn lacks() -> &'static [Feature] {
+        B::LACKS
+    }
+
+    fn open(folder: &Path, durability: Durability) -> Result<Self> {
+        let durability = match durability {
+            Durability::Deferred => slate_core::Durability::Deferred,
+            Durability::Sync => slate_core::Durability::Sync,
+        };
+        let database = Database::builder(&B::url(folder)).durability(durability).open()?;
+        let documents = database.collection("documents");
+        Ok(Self { database, documents, backend: PhantomData })
+    }
+
+    fn insert(&mut self, document: &Small) -> Result<Bson> {
+        Ok(self.documents.insert_one(&raw(document))?)
+    }
+
+    fn insert_key(&mut self, key: i64) -> Result<Bson> {
+        Ok(self.documents.insert_one(&rawdoc! { "key": key })?)
+    }
+
+    fn insert_payloads(&mut self, payloads: &[Payload]) -> Result<Vec<Bson>> {
+        let documents: Vec<_> = payloads
+            .iter()
+            .map(|payload| rawdoc! { "payload": Binary { subtype: BinarySubtype::Generic, bytes: payload.to_vec() } })
+            .collect();
+        Ok(self.documents.insert_many(&documents)?)
+    }
+
+    fn get(&mut self, id: &Bson) -> Result<i64> {
+        let document = self.documents.find_by_id(id.clone())?.ok_or("the document is not there")?;
+        Ok(document.get_i64("id")?)
+    }
+
+    fn get_payload(&mut self, id: &Bson) -> Result<u8> {
+        let document = self.documents.find_by_id(id.clone())?.ok_or("the document is not there")?;
+        Ok(document.get_binary("payload")?.bytes.first().copied().ok_or("the payload is empty")?)
+    }
+
+    fn update(&mut self, id: &Bson, document: &Small) -> Result<()> {
+        match self.documents.replace_one(doc! { "_id": id }, &raw(document)).run()?.matched {
+            1 => Ok(()),
+            _ => Err("the document is not there".into()),
+        }
+    }
+
+    fn create_index(&mut self, field: &str) -> Result<()> {
+        self.documents.create_index(Index::on(doc! { field: 1 }))?;
+        Ok(())
+    }
+
+    /// Slate has no question for ids alone: the documents are lent, and their `_id`s read.
+    fn find_ids(&mut self, field: &str, value: i64) -> Result<u64> {
+        let mut found = 0;
+        self.each(field, value, |document| {
+            found += u64::from(document.get("_id")?.is_some());
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn find_documents(&mut self, field: &str, value: i64) -> Result<i64> {
+        let mut sum = 0;
+        self.each(field, value, |document| {
+            sum += document.get_i64(field)?;
+            Ok(())
+        })?;
+        Ok(sum)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(self.database.flush()?)
+    }
+}
+
+impl<B: Backend> SlateDocuments<B> {
+    fn each(&self, field: &str, value: i64, mut look: impl FnMut(&RawDocument) -> Result<()>) -> Result<()> {
+        let mut rows = self.documents.find(doc! { field: value }).cursor()?;
+        while rows.advance()? {
+            look(rows.current().ok_or("a row that is none")?)?;
+        }
+        Ok(())
+    }
+}
+
+fn raw(document: &Small) -> RawDocumentBuf {
+    let Small { id, name, active, score, tags: [first, second] } = *document;
+    rawdoc! { "id": id, "name": name, "active": active, "score": score, "tags": [first, second] }
+}

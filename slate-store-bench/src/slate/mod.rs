@@ -1,0 +1,13 @@
+//! Slate itself: its stores for keys and values, and a database on each for documents.
+
+mod backend;
+mod documents;
+mod store;
+
+pub use backend::{Backend, Memory};
+#[cfg(feature = "redb")]
+pub use backend::Redb;
+#[cfg(feature = "rocksdb")]
+pub use backend::RocksDb;
+pub use documents::SlateDocuments;
+pub use store::SlateStore;

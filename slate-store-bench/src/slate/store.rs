@@ -1,0 +1,156 @@
+use std::{path::Path, time::Duration};
+
+use slate_bench_harness::{About, Result};
+use slate_store::{
+    Bounds, Cursor as _, Edge, Error, Isolation, Keyspace, Points, Snapshot, Store, Transaction, View as _,
+};
+
+use super::Backend;
+use crate::{Direction, Durability, Feature, Outcome, Reader, Subject, Writer};
+
+const KEYSPACE: Keyspace = Keyspace(1);
+
+/// Longer than any row lasts: who waits for the turn to write gets it.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// A store of Slate's.
+pub struct SlateStore<B: Backend>(B::Store);
+
+impl<B: Backend> SlateStore<B> {
+    fn begin(&self) -> Result<<B::Store as Store>::Transaction> {
+        Ok(self.0.begin(Isolation::Snapshot, WAIT)?)
+    }
+}
+
+impl<B: Backend> Subject for SlateStore<B> {
+    type Reader<'r> = SnapshotReader<<B::Store as Store>::Snapshot>;
+    type Writer<'w> = TransactionWriter<<B::Store as Store>::Transaction>;
+
+    fn about() -> About {
+        let settings = "default settings; commits deferred where a row does not say otherwise".into();
+        About { name: B::NAME.into(), version: env!("CARGO_PKG_VERSION").into(), settings }
+    }
+
+    fn lacks() -> &'static [Feature] {
+        B::LACKS
+    }
+
+    fn open(folder: &Path) -> Result<Self> {
+        Ok(Self(B::open(folder)?))
+    }
+
+    fn read<T>(&self, work: impl FnOnce(&mut Self::Reader<'_>) -> Result<T>) -> Result<T> {
+        work(&mut SnapshotReader { snapshot: self.0.snapshot()?, points: None })
+    }
+
+    fn write(
+        &self,
+        durability: Durability,
+        mut work: impl FnMut(&mut Self::Writer<'_>) -> Result<()>,
+    ) -> Result<Outcome> {
+        let mut writer = TransactionWriter(self.begin()?);
+        work(&mut writer)?;
+        let durability = match durability {
+            Durability::Deferred => slate_store::Durability::Deferred,
+            Durability::Sync => slate_store::Durability::Sync,
+        };
+        match writer.0.commit(durability) {
+            Ok(()) => Ok(Outcome::Committed),
+            Err(Error::Conflict(_)) => Ok(Outcome::Conflict),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn roll_back(&self, work: impl FnOnce(&mut Self::Writer<'_>) -> Result<()>) -> Result<()> {
+        work(&mut TransactionWriter(self.begin()?))
+    }
+
+    fn flush(&self) -> Result<()> {
+        Ok(self.0.flush()?)
+    }
+}
+
+/// A snapshot, and its reader of points once one was read.
+pub struct SnapshotReader<S: Snapshot> {
+    snapshot: S,
+    points: Option<S::Points>,
+}
+
+impl<S: Snapshot> SnapshotReader<S> {
+    fn points(&mut self) -> Result<&mut S::Points> {
+        match &mut self.points {
+            Some(points) => Ok(points),
+            none => Ok(none.insert(self.snapshot.points(KEYSPACE)?)),
+        }
+    }
+}
+
+impl<S: Snapshot> Reader for SnapshotReader<S> {
+    fn get<T>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+        Ok(self.points()?.get(key)?.map(look))
+    }
+
+    fn get_many(&mut self, keys: &[&[u8]], mut look: impl FnMut(usize, &[u8])) -> Result<()> {
+        let points = self.points()?;
+        points.load(keys)?;
+        for place in 0..keys.len() {
+            if let Some(value) = points.loaded(place) {
+                look(place, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn scan(&mut self, direction: Direction, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
+        let mut cursor = self.snapshot.cursor(KEYSPACE, Bounds::ALL)?;
+        let edge = match direction {
+            Direction::Forward => Edge::First,
+            Direction::Back => Edge::Last,
+        };
+        let mut more = cursor.seek(edge)?;
+        while more {
+            if let Some((key, value)) = cursor.current() {
+                visit(key, value);
+            }
+            more = match direction {
+                Direction::Forward => cursor.step_forward()?,
+                Direction::Back => cursor.step_back()?,
+            };
+        }
+        Ok(())
+    }
+
+    fn scan_from(&mut self, start: &[u8], limit: usize, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
+        let mut cursor = self.snapshot.cursor(KEYSPACE, Bounds { start: Some(start), end: None })?;
+        let (mut more, mut left) = (cursor.seek(Edge::First)?, limit);
+        while more && left > 0 {
+            if let Some((key, value)) = cursor.current() {
+                visit(key, value);
+            }
+            left -= 1;
+            more = left > 0 && cursor.step_forward()?;
+        }
+        Ok(())
+    }
+}
+
+/// An open transaction.
+pub struct TransactionWriter<T>(T);
+
+impl<T: Transaction> Writer for TransactionWriter<T> {
+    fn get<R>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        Ok(self.0.view().points(KEYSPACE)?.get(key)?.map(look))
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        Ok(self.0.put(KEYSPACE, key, value)?)
+    }
+
+    fn put_sorted(&mut self, entries: &[(&[u8], &[u8])]) -> Result<()> {
+        Ok(self.0.put_many(KEYSPACE, entries)?)
+    }
+
+    fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()> {
+        Ok(self.0.delete_range(KEYSPACE, Bounds { start: Some(start), end: Some(end) })?)
+    }
+}

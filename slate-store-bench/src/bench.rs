@@ -1,6 +1,7 @@
 use slate_bench_harness::{
-    Align, Allocations, Arguments, Failure, Progress, Repeat, Report, Result, Rng, Row as Reported, Samples, Table, Unsupported,
-    Verdict, clock, format, number::{count, float},
+    Align, Allocations, Arguments, Failure, Progress, Repeat, Report, Result, Rng, Row as Reported, Samples, Table,
+    Unsupported, Verdict, clock, format,
+    number::{count, float},
 };
 
 use crate::{Feature, workload::tools::Folders};
@@ -50,7 +51,6 @@ impl Row {
         }
         Err(format!("answers {}, not {}", sample.answer, self.expected).into())
     }
-
 }
 
 /// A row's times, and the fewest allocations that one of them took.
@@ -215,7 +215,11 @@ impl Bench {
     pub(crate) fn bytes(&mut self, name: &str, bytes: u64, of: u64) {
         if self.wants(name) {
             let note = format!("for {} of keys and values", format::bytes(of));
-            self.report.push(&self.section, None, Reported { bytes: Some(bytes), note: Some(note), ..Reported::new(name) });
+            self.report.push(
+                &self.section,
+                None,
+                Reported { bytes: Some(bytes), note: Some(note), ..Reported::new(name) },
+            );
         }
     }
 

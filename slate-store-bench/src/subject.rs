@@ -51,11 +51,7 @@ pub trait Subject: Sized + Send + Sync + 'static {
     /// # Errors
     ///
     /// As the store or the work fails; a conflict is an [`Outcome`].
-    fn write(
-        &self,
-        durability: Durability,
-        work: impl FnMut(&mut Self::Writer<'_>) -> Result<()>,
-    ) -> Result<Outcome>;
+    fn write(&self, durability: Durability, work: impl FnMut(&mut Self::Writer<'_>) -> Result<()>) -> Result<Outcome>;
 
     /// Puts entries in ascending order, the way that benches of its own fill it: in one transaction, or one by one.
     ///

@@ -79,5 +79,4 @@ impl Small {
     pub(super) fn of(id: i64) -> Self {
         Self { id, name: "benchmark user", active: true, score: 87.5, tags: ["a", "b"] }
     }
-
 }

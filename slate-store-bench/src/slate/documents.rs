@@ -1,9 +1,6 @@
 use std::{marker::PhantomData, path::Path};
 
-use bson::{
-    Binary, Bson, RawDocument, RawDocumentBuf, doc, rawdoc,
-    spec::BinarySubtype,
-};
+use bson::{Binary, Bson, RawDocument, RawDocumentBuf, doc, rawdoc, spec::BinarySubtype};
 use slate_bench_harness::{About, Result};
 use slate_core::{Collection, Database, Index};
 

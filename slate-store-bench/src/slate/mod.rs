@@ -4,10 +4,10 @@ mod backend;
 mod documents;
 mod store;
 
-pub use backend::{Backend, Memory};
 #[cfg(feature = "redb")]
 pub use backend::Redb;
 #[cfg(feature = "rocksdb")]
 pub use backend::RocksDb;
+pub use backend::{Backend, Memory};
 pub use documents::SlateDocuments;
 pub use store::SlateStore;

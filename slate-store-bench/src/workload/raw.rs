@@ -36,7 +36,8 @@ pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
     reopens(bench, store, &folder, &entries)
 }
 
-const ROWS: &[&str] = &["load", "get", "multi_get", "scan", "put", "commit", "range delete", "snapshot", "reopen", "file"];
+const ROWS: &[&str] =
+    &["load", "get", "multi_get", "scan", "put", "commit", "range delete", "snapshot", "reopen", "file"];
 
 /// The store with all entries, the last time it was filled.
 fn filled<S: Subject>(bench: &mut Bench, folders: &Folders, entries: &Entries) -> Result<Opened<S>> {
@@ -101,16 +102,21 @@ fn reads<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
         });
         Ok(())
     })?;
-    bench.row_of(Feature::Snapshots, S::lacks(), Row::new("snapshot, and one read of it", 10_000).expects(70_000), || {
-        let key = keys::raw_key(7);
-        timed(|| {
-            let mut sum = 0;
-            for _ in 0..10_000 {
-                sum += store.read(|reader| reader.get(&key, keys::number))?.unwrap_or(u64::MAX);
-            }
-            Ok(sum)
-        })
-    });
+    bench.row_of(
+        Feature::Snapshots,
+        S::lacks(),
+        Row::new("snapshot, and one read of it", 10_000).expects(70_000),
+        || {
+            let key = keys::raw_key(7);
+            timed(|| {
+                let mut sum = 0;
+                for _ in 0..10_000 {
+                    sum += store.read(|reader| reader.get(&key, keys::number))?.unwrap_or(u64::MAX);
+                }
+                Ok(sum)
+            })
+        },
+    );
     Ok(())
 }
 
@@ -189,8 +195,7 @@ fn deletes_range<S: Subject>(bench: &mut Bench, store: &S, entries: &Entries) ->
     let from = entries.len() / 2;
     let to = (from + RANGE).min(entries.len());
     let (start, end) = (keys::raw_key(from), keys::raw_key(to));
-    let deleted: Vec<_> =
-        entries.iter().filter(|(key, _)| (start.as_slice()..end.as_slice()).contains(key)).collect();
+    let deleted: Vec<_> = entries.iter().filter(|(key, _)| (start.as_slice()..end.as_slice()).contains(key)).collect();
     let row = Row::new("range delete of 1,000", to - from).unit("key").expects(0);
     bench.row_of(Feature::RangeDeletes, S::lacks(), row, || {
         let sample = timed(|| {

@@ -1,7 +1,11 @@
 use std::{
     path::{Path, PathBuf},
+    sync::{
+        Barrier,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use slate_bench_harness::Result;
@@ -97,27 +101,29 @@ impl<S: Subject> Opened<S> {
     }
 }
 
-/// Runs `work` on as many threads at once, from one moment to the end of the last, and tells how long that took and the
+/// Runs `work` on as many threads at once, and tells how long that took, from the first to begin to the last to end, and the
 /// sum of what they gave back.
 pub(crate) fn at_once(threads: u64, work: impl Fn(u64) -> Result<u64> + Sync) -> Result<(Duration, u64)> {
-    let start = std::sync::Barrier::new(usize::try_from(threads)? + 1);
+    let start = Barrier::new(usize::try_from(threads)?);
     thread::scope(|scope| {
         let (work, start) = (&work, &start);
-        let spawned: Vec<_> = (0..threads)
-            .map(|thread| {
-                scope.spawn(move || {
-                    start.wait();
-                    work(thread)
-                })
-            })
-            .collect();
-        start.wait();
-        let began = std::time::Instant::now();
-        let mut sum = 0_u64;
+        let run = move |thread| {
+            start.wait();
+            // By the threads themselves: whoever started them may get its core back only when they are done.
+            let begin = Instant::now();
+            let given = work(thread);
+            (begin, Instant::now(), given)
+        };
+        let spawned: Vec<_> = (0..threads).map(|thread| scope.spawn(move || run(thread))).collect();
+        let (mut first, mut last, mut sum) = (None::<Instant>, None::<Instant>, 0_u64);
         for thread in spawned {
-            sum = sum.wrapping_add(thread.join().map_err(|_| "a thread panicked")??);
+            let (begin, end, given) = thread.join().map_err(|_| "a thread panicked")?;
+            first = Some(first.map_or(begin, |first| first.min(begin)));
+            last = last.max(Some(end));
+            sum = sum.wrapping_add(given?);
         }
-        Ok((began.elapsed(), sum))
+        let elapsed = first.zip(last).map(|(first, last)| last.duration_since(first));
+        Ok((elapsed.unwrap_or_default(), sum))
     })
 }
 
@@ -126,7 +132,6 @@ pub(crate) fn beside<T>(
     beside: impl FnOnce(&dyn Fn() -> bool) -> Result<()> + Send,
     work: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    use std::sync::atomic::{AtomicBool, Ordering};
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let over = &over;

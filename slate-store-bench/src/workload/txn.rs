@@ -142,7 +142,8 @@ fn readers_under_a_writer<S: Subject>(bench: &mut Bench, folders: &Folders) {
         bench.row(Row::new(format!("reads under a writer, {readers} readers"), reads).expects(sum), || {
             let opened = seeded::<S>(folders, KEYS)?;
             let store = &opened.store;
-            let (elapsed, sum) = beside(|over| write_until(store, over), || at_once(readers, |reader| read(store, reader)))?;
+            let (elapsed, sum) =
+                beside(|over| write_until(store, over), || at_once(readers, |reader| read(store, reader)))?;
             Ok(Sample::of_threads(elapsed, sum))
         });
     }

@@ -28,11 +28,7 @@ impl Subject for Byodb {
         work(&mut ReadTransaction(&transaction))
     }
 
-    fn write(
-        &self,
-        _: Durability,
-        mut work: impl FnMut(&mut WriteTransaction<'_>) -> Result<()>,
-    ) -> Result<Outcome> {
+    fn write(&self, _: Durability, mut work: impl FnMut(&mut WriteTransaction<'_>) -> Result<()>) -> Result<Outcome> {
         let mut writer = WriteTransaction(self.0.rw_txn());
         work(&mut writer)?;
         writer.0.commit();
@@ -85,7 +81,11 @@ impl Writer for WriteTransaction<'_> {
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         // It tells keys that are there from those that are not, by two calls.
-        if self.0.get(key)?.is_some() { self.0.update(key, value)? } else { self.0.insert(key, value)? }
+        if self.0.get(key)?.is_some() {
+            self.0.update(key, value)?
+        } else {
+            self.0.insert(key, value)?
+        }
         Ok(())
     }
 

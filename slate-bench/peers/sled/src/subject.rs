@@ -132,7 +132,7 @@ pub struct TransactionWriter<'w> {
 }
 
 impl TransactionWriter<'_> {
-    fn check<T>(&mut self, result: Result<T, UnabortableTransactionError>) -> Result<T> {
+    fn check<T>(&mut self, result: std::result::Result<T, UnabortableTransactionError>) -> Result<T> {
         result.map_err(|error| {
             self.conflict = Some(error);
             Failure::from("sled stops the transaction")

@@ -27,11 +27,7 @@ impl Subject for Txn {
         work(&mut SnapshotReader(self.0.snapshot()))
     }
 
-    fn write(
-        &self,
-        _: Durability,
-        mut work: impl FnMut(&mut TransactionWriter) -> Result<()>,
-    ) -> Result<Outcome> {
+    fn write(&self, _: Durability, mut work: impl FnMut(&mut TransactionWriter) -> Result<()>) -> Result<Outcome> {
         let mut writer = TransactionWriter(self.0.begin());
         work(&mut writer)?;
         match writer.0.commit() {

@@ -19,6 +19,8 @@ mod bench;
 mod documents;
 mod keys;
 mod main_program;
+#[cfg(all(test, feature = "slate"))]
+mod smoke;
 mod subject;
 mod workload;
 

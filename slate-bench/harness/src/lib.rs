@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`arguments`] | the command line: `--json`, `--only`, `--runs`, `--seed`, `--chart`, … and a bench's own options |
 //! | [`clock`] | an operation repeated, and timed each time |
+//! | [`compare`] | reports of several programs, joined into one table with ratios |
 //! | [`samples`] | the times: median, 95th percentile, spread |
 //! | [`allocations`] | what an operation allocates, counted |
 //! | [`memory`] | what the process holds, and its peak |
@@ -22,6 +23,7 @@ pub mod allocations;
 pub mod arguments;
 pub mod chart;
 pub mod clock;
+pub mod compare;
 pub mod error;
 pub mod format;
 pub mod machine;

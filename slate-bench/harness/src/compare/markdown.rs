@@ -106,24 +106,21 @@ fn expected(line: &Line) -> String {
     known.map_or_else(String::new, count)
 }
 
+/// Notes of what was right (plans, for the most part) are left to the reports: here they would be most of the page.
 fn shown(cell: &Cell, ratio: Option<f64>, program: &str, notes: &mut Notes) -> String {
     let time = match (cell.time(), cell.bytes) {
         (Some(time), _) => duration(time),
         (None, Some(number)) => bytes(number),
         (None, None) => "–".into(),
     };
-    let mut shown = match &cell.verdict {
+    match &cell.verdict {
         Verdict::Unsupported(why) => format!("– [{}]", notes.number(format!("{program}: not supported: {why}"))),
         Verdict::Wrong(how) => format!("**wrong** {time} [{}]", notes.number(format!("{program}: wrong: {how}"))),
         Verdict::Unchecked | Verdict::Right => match ratio {
             Some(ratio) => format!("{time} {}", factor(ratio)),
             None => time,
         },
-    };
-    if let Some(note) = &cell.note {
-        let _ = write!(shown, " [{}]", notes.number(format!("{program}: {note}")));
     }
-    shown
 }
 
 fn reached(goal: Goal, ratio: Option<f64>) -> String {

@@ -14,7 +14,7 @@
 //! | [`rng`] | a seeded generator |
 //! | [`report`] | sections of rows, to JSON and back |
 //! | [`table`] | Markdown tables |
-//! | [`format`] | times, counts and bytes as people read them |
+//! | [`format`](mod@format) | times, counts and bytes as people read them |
 //! | [`chart`] | bars, to SVG |
 //! | [`progress`] | a bar on a terminal |
 //! | [`error`] | errors with their cause, and `Unsupported` |

@@ -1,0 +1,158 @@
+//! What does not vary from machine to machine: how many keys and documents a question reads, and what it allocates for a
+//! row that it returns or rejects.
+#![cfg(feature = "slate")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use slate_bench::{
+    Change, Condition, Consume, Field, Find, Query, Record, Subject, Test, Value, expected::Expected,
+    harness::Allocations, slate::Slate, workload::query_rows,
+};
+
+const SEED: u64 = 42;
+
+fn records(size: i64) -> Vec<Record> {
+    (0..size).map(|id| Record::new(SEED, 0, id, 0)).collect()
+}
+
+fn loaded(store: &str, records: &[Record]) -> (Slate, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut slate = Slate::open(store, folder.path(), 1).unwrap();
+    let batch = slate.encode(records.iter().cloned().map(Change::Whole)).unwrap();
+    slate.insert(0, &batch).unwrap();
+    (slate, folder)
+}
+
+/// What a question allocates, once everything is warm.
+fn allocations(slate: &mut Slate, query: &Query, consume: Consume) -> u64 {
+    let prepared = slate.prepare(0, query).unwrap();
+    slate.run(&prepared, consume).unwrap();
+    Allocations::during(|| slate.run(&prepared, consume).unwrap()).1.count
+}
+
+fn query(name: &str) -> Query {
+    query_rows(1_000, SEED).into_iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no {name}")).query
+}
+
+/// How many more allocations the question takes for each record that there is more.
+fn per_record(query: &Query, consume: Consume) -> f64 {
+    let (few, many) = (2_000, 10_000);
+    let [less, more] = [few, many].map(|size| allocations(&mut loaded("memory", &records(size)).0, query, consume));
+    #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
+    let growth = (more as f64 - less as f64) / (many - few) as f64;
+    growth
+}
+
+/// A few allocations more are those of buffers that grow.
+const NONE: f64 = 0.03;
+
+#[test]
+fn a_row_that_is_lent_takes_no_allocation() {
+    let scan = query("Full scan (no filter)");
+    let indexed = query("status = 'active' (indexed)");
+    let projected = query("projection (name, status only)");
+    let covered = query("status = 'active' projection [status] (index-covered)");
+    let sorted = query("sort contacts_count (no take)");
+    for query in [scan, indexed, projected, covered, sorted] {
+        let growth = per_record(&query, Consume::Lent);
+        assert!(growth < NONE, "{growth} for {query:?}");
+    }
+}
+
+#[test]
+fn a_row_that_is_owned_takes_one_allocation() {
+    for name in ["Full scan (no filter)", "projection (name, status only)", "sort contacts_count (no take)"] {
+        let growth = per_record(&query(name), Consume::Owned);
+        assert!(growth < 1.0 + NONE, "{growth} for {name}");
+    }
+}
+
+#[test]
+fn a_row_that_is_rejected_takes_no_allocation() {
+    let rejecting = |field, test| Condition { field, test };
+    let filters = [
+        vec![rejecting(Field::Recommendation1, Test::Equal(Value::Str("ProductD")))],
+        vec![rejecting(Field::Tags, Test::Contains("nothing_of_that_name"))],
+        vec![rejecting(Field::Name, Test::Null)],
+        vec![
+            rejecting(Field::Status, Test::Equal(Value::Str("active"))),
+            rejecting(Field::Recommendation1, Test::Equal(Value::Str("ProductD"))),
+        ],
+    ];
+    for filter in filters {
+        let growth = per_record(&Query::Find(Find { filter, ..Find::default() }), Consume::Owned);
+        assert!(growth < NONE, "{growth}");
+    }
+}
+
+#[test]
+fn a_count_and_a_distinct_over_an_index_take_no_allocation_per_record() {
+    for name in ["count status = 'active' (indexed)", "distinct: status (indexed)"] {
+        let growth = per_record(&query(name), Consume::Owned);
+        assert!(growth < NONE, "{growth} for {name}");
+    }
+}
+
+/// Keys and documents that a row of the workload reads, with so many records, matching records and values.
+type Reads = fn(records: u64, matching: u64) -> (u64, u64);
+
+const READS: [(&str, Reads); 18] = [
+    ("Full scan (no filter)", |records, _| (0, records)),
+    ("status = 'active' (indexed)", |_, matching| (matching, matching)),
+    ("status = 'active' projection [status] (index-covered)", |_, matching| (matching, 0)),
+    ("product_recommendation1 = 'ProductA'", |records, _| (0, records)),
+    ("status='active' + sort contacts_count", |_, matching| (matching, matching)),
+    ("sort contacts_count (no take)", |records, _| (0, records)),
+    ("sort [name ASC, contacts_count DESC] + take(200)", |records, _| (0, records)),
+    ("last_contacted_at is null (~30%)", |records, _| (0, records)),
+    ("notes is null (~50%)", |records, _| (0, records)),
+    ("last_contacted_at is not null (~70%)", |records, _| (0, records)),
+    ("1,000 point lookups (find_by_id)", |_, matching| (matching, matching)),
+    ("projection (name, status only)", |records, _| (0, records)),
+    ("tags = 'renewal_due' (array element match)", |records, _| (0, records)),
+    ("count status = 'active' (indexed)", |_, matching| (matching, 0)),
+    ("distinct: product_recommendation1 (not indexed)", |records, _| (0, records)),
+    ("distinct: last_contacted_at (high cardinality)", |records, _| (0, records)),
+    ("status='active' + take(200) (no sort)", |_, _| (200, 200)),
+    ("sort contacts_count + take(200)", |_, _| (200, 200)),
+];
+
+#[test]
+fn each_question_reads_the_keys_and_documents_it_needs_on_every_store() {
+    let records = records(5_000);
+    let rows = query_rows(5_000, SEED);
+    for store in [
+        "memory",
+        #[cfg(feature = "redb")]
+        "redb",
+    ] {
+        let (mut slate, _folder) = loaded(store, &records);
+        for (name, reads) in READS {
+            let query = &rows.iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no {name}")).query;
+            let matching = match Expected::of(query, &records) {
+                Expected::Rows(rows) => u64::try_from(rows.matching.len()).unwrap(),
+                Expected::Count(count) => count,
+                expected => expected.outline().answer.count,
+            };
+            let work = slate.work(0, query).unwrap().unwrap();
+            assert_eq!((work.keys, work.documents), reads(5_000, matching), "{name} on {store}: {}", work.plan);
+        }
+    }
+}
+
+#[test]
+fn a_limit_and_a_distinct_over_an_index_do_not_grow_with_the_collection() {
+    let names = [
+        "status='active' + take(200) (no sort)",
+        "sort contacts_count + take(200)",
+        "distinct: status (indexed)",
+        "distinct: contacts_count (indexed, ~100 values)",
+    ];
+    let reads = [2_000, 8_000].map(|size| {
+        let (mut slate, _folder) = loaded("memory", &records(size));
+        names.map(|name| {
+            let work = slate.work(0, &query(name)).unwrap().unwrap();
+            (work.keys, work.documents)
+        })
+    });
+    assert_eq!(reads[0], reads[1]);
+}

@@ -58,6 +58,7 @@ mod keyspace;
 mod limits;
 mod size;
 mod store;
+mod touch;
 mod transaction;
 mod view;
 
@@ -77,5 +78,6 @@ pub use keyspace::Keyspace;
 pub use limits::{MAX_KEY, MAX_VALUE};
 pub use size::Size;
 pub use store::Store;
+pub use touch::touch;
 pub use transaction::Transaction;
 pub use view::{Cursor, Points, Snapshot, View};

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use crate::{Bounds, Edge, Estimate, Keyspace, Result};
 
 /// A view that owns what it needs, so that it and all it opens may be kept and sent anywhere.
@@ -103,6 +105,12 @@ pub trait Cursor {
 
     /// The key and the value where the cursor stands, lent until it moves.
     fn current(&self) -> Option<(&[u8], &[u8])>;
+
+    /// The value where the cursor stands, to be kept for as long as one likes at the cost of a count. `None` off either
+    /// end, and always on backends that hold no values in memory: there, copy what [`current`](Self::current) lends.
+    fn shared(&self) -> Option<Arc<[u8]>> {
+        None
+    }
 }
 
 /// A reader of single keys that keeps alive what it last read.
@@ -124,4 +132,10 @@ pub trait Points {
 
     /// The value of the last [`load`](Self::load)'s key of that index; `None` where there was none, or no such index.
     fn loaded(&self, index: usize) -> Option<&[u8]>;
+
+    /// What [`loaded`](Self::loaded) lends, to be kept; `None` where [`Cursor::shared`] says so.
+    fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
+        let _ = index;
+        None
+    }
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use slate_store::{Points, View};
 
 use super::{
@@ -76,5 +78,10 @@ impl<V: View> FetchRows<V> {
     #[inline]
     pub(super) fn current(&self) -> Option<Record<'_>> {
         Some(Record { key: self.batch.get(self.at)?, document: self.points.loaded(self.at)? })
+    }
+
+    #[inline]
+    pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
+        self.points.loaded_shared(self.at)
     }
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use slate_query::{filter::Filter, raw::Doc};
 use slate_store::View;
 
@@ -28,5 +30,10 @@ impl<V: View> FilterRows<V> {
     #[inline]
     pub(super) fn current(&self) -> Option<Record<'_>> {
         self.input.current()
+    }
+
+    #[inline]
+    pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
+        self.input.shared()
     }
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use slate_store::View;
 
 use super::{RawRows, Resources, meter::Meter, rows::Record};
@@ -43,6 +45,11 @@ impl<V: View> MeasuredRows<V> {
 
     pub(super) fn current(&self) -> Option<Record<'_>> {
         self.rows.current()
+    }
+
+    #[inline]
+    pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
+        self.rows.shared()
     }
 }
 

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use slate_query::pattern::Direction;
 use slate_store::{Bounds, Cursor, Edge, Estimate, Keyspace, View};
 
@@ -78,5 +80,10 @@ impl<V: View> RangeWalk<V> {
     #[inline]
     pub(super) fn current(&self) -> Option<(&[u8], &[u8])> {
         self.cursor.as_ref().and_then(Cursor::current)
+    }
+
+    #[inline]
+    pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
+        self.cursor.as_ref().and_then(Cursor::shared)
     }
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use slate_store::View;
 
 use super::{
@@ -80,6 +82,20 @@ impl<V: View> RawRows<V> {
             Self::Sort(rows) => rows.current(),
             Self::Slice(rows) => rows.current(),
             Self::Measured(rows) => rows.current(),
+        }
+    }
+
+    /// The current document, to be kept; `None` where the store has none to share, and the row must be copied.
+    #[inline]
+    pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
+        match self {
+            Self::Scan(rows) => rows.shared(),
+            Self::Fetch(rows) => rows.shared(),
+            Self::Filter(rows) => rows.shared(),
+            Self::Slice(rows) => rows.shared(),
+            Self::Measured(rows) => rows.shared(),
+            // What it lends lies in memory of its own.
+            Self::Sort(_) => None,
         }
     }
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use slate_query::{interval::IntervalSet, pattern::Direction};
 use slate_store::View;
 
@@ -39,5 +41,10 @@ impl<V: View> ScanRows<V> {
     #[inline]
     pub(super) fn current(&self) -> Option<Record<'_>> {
         self.walk.current().map(|(key, document)| Record { key, document })
+    }
+
+    #[inline]
+    pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
+        self.walk.shared()
     }
 }

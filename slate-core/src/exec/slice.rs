@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use slate_store::View;
 
 use super::{RawRows, rows::Record};
@@ -47,5 +49,10 @@ impl<V: View> SliceRows<V> {
             Stands::Within => self.input.current(),
             Stands::After => None,
         }
+    }
+
+    #[inline]
+    pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
+        self.input.shared()
     }
 }

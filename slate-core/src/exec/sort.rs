@@ -91,7 +91,12 @@ impl<V: View> SortRows<V> {
         }
         self.begin_group();
         while let Some(record) = self.input.current() {
-            self.sorter.push(&self.sort_key, record.key, record.document)?;
+            if self.sorter.wants(&self.sort_key, record.key) {
+                match self.input.shared() {
+                    Some(document) => self.sorter.push_shared(&self.sort_key, record.key, document)?,
+                    None => self.sorter.push(&self.sort_key, record.key, record.document)?,
+                }
+            }
             self.read_row()?;
             if self.position == Position::End || !self.sort_key.starts_with(&self.group) {
                 break;
@@ -102,16 +107,23 @@ impl<V: View> SortRows<V> {
         Ok(true)
     }
 
-    /// Moves the input and takes the sort key of its row.
+    /// Moves the input and takes the sort key of its row. Rows that are known not to be wanted are passed over, where
+    /// they need not tell that a group has ended.
     fn read_row(&mut self) -> Result<()> {
         self.position = Position::End;
-        if !self.input.advance()? {
-            return Ok(());
+        while self.input.advance()? {
+            let Some(record) = self.input.current() else { return Ok(()) };
+            let document = Doc::new(record.document);
+            self.sort_key.clear();
+            let wanted = match self.sorter.bound() {
+                Some(bound) if self.presorted == 0 => self.sort.key_up_to(document, bound, &mut self.sort_key),
+                Some(_) | None => self.sort.key(document, &mut self.sort_key).map(|()| true),
+            };
+            if wanted.map_err(Error::from)? {
+                self.position = Position::NextGroup;
+                return Ok(());
+            }
         }
-        let Some(record) = self.input.current() else { return Ok(()) };
-        self.sort_key.clear();
-        self.sort.key(Doc::new(record.document), &mut self.sort_key).map_err(Error::from)?;
-        self.position = Position::NextGroup;
         Ok(())
     }
 

@@ -1,12 +1,19 @@
+use std::{ops::Range, sync::Arc};
+
 use super::row::{HEADER, Row, write_row};
 use crate::Result;
 
 /// Rows end to end in one buffer, and where each begins: no allocation per row, and none that a move of a row would
 /// touch.
+///
+/// Payloads are copied into the buffer, or, all of them, held where they are: a row then carries the number of its own.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     bytes: Vec<u8>,
     places: Vec<Place>,
+    /// In the order in which the rows were pushed; `None` once it was let go.
+    held: Vec<Option<Arc<[u8]>>>,
+    held_bytes: usize,
 }
 
 /// Where a row begins, and the eight bytes of its key that decide most comparisons without a look at it.
@@ -15,6 +22,9 @@ struct Place {
     prefix: u64,
     start: usize,
 }
+
+/// The number of a payload that is held.
+type Number = u32;
 
 impl Arena {
     pub(super) fn len(&self) -> usize {
@@ -25,18 +35,47 @@ impl Arena {
         self.places.is_empty()
     }
 
-    /// The bytes taken.
+    /// The bytes taken, as many as if each payload had been copied: what is held is kept from being freed, and what a
+    /// sort does within its memory should not depend on the store.
     pub(super) fn size(&self) -> usize {
-        self.bytes.len() + self.places.len() * size_of::<Place>()
+        let numbers = self.held.len() * size_of::<Number>();
+        self.bytes.len() - numbers + self.held_bytes + self.places.len() * size_of::<Place>()
     }
 
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.places.clear();
+        self.held.clear();
+        self.held_bytes = 0;
     }
 
     /// Appends a row. The buffer does not grow beyond `limit` for rows to come, only for this one.
     pub(super) fn push(&mut self, sort_key: &[u8], tie_key: &[u8], payload: &[u8], limit: usize) -> Result<()> {
+        if !self.held.is_empty() {
+            return self.push_shared(sort_key, tie_key, payload.into(), limit);
+        }
+        self.write(sort_key, tie_key, payload, limit)
+    }
+
+    /// Appends a row whose payload is held.
+    pub(super) fn push_shared(
+        &mut self,
+        sort_key: &[u8],
+        tie_key: &[u8],
+        payload: Arc<[u8]>,
+        limit: usize,
+    ) -> Result<()> {
+        let number = Number::try_from(self.held.len());
+        let (true, Ok(number)) = (self.held.len() == self.places.len(), number) else {
+            return self.write(sort_key, tie_key, &payload, limit);
+        };
+        self.write(sort_key, tie_key, &number.to_le_bytes(), limit)?;
+        self.held_bytes += payload.len();
+        self.held.push(Some(payload));
+        Ok(())
+    }
+
+    fn write(&mut self, sort_key: &[u8], tie_key: &[u8], payload: &[u8], limit: usize) -> Result<()> {
         let (start, more) = (self.bytes.len(), HEADER + sort_key.len() + tie_key.len() + payload.len());
         let needed = start + more;
         if needed > self.bytes.capacity() {
@@ -51,12 +90,35 @@ impl Arena {
     /// The row at that place of the current order: as they were pushed, or sorted.
     #[inline]
     pub(super) fn get(&self, at: usize) -> Option<Row<'_>> {
-        row(&self.bytes, self.places.get(at)?)
+        self.with_payload(row(&self.bytes, self.places.get(at)?)?)
     }
 
     /// The rows in the current order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Row<'_>> {
-        self.places.iter().filter_map(|place| row(&self.bytes, place))
+        (0..self.len()).filter_map(|at| self.get(at))
+    }
+
+    #[inline]
+    fn with_payload<'a>(&'a self, row: Row<'a>) -> Option<Row<'a>> {
+        if self.held.is_empty() {
+            return Some(row);
+        }
+        Some(Row { payload: self.held.get(number(&row)?)?.as_deref()?, ..row })
+    }
+
+    /// Lets go of the payload of the row at that place, which is not asked for again. Its count lies beside it: it is
+    /// best done while that is in the cache.
+    pub(super) fn let_go(&mut self, at: usize) {
+        let held = self.places.get(at).and_then(|place| number(&row(&self.bytes, place)?));
+        if let Some(held) = held.and_then(|held| self.held.get_mut(held)) {
+            *held = None;
+        }
+    }
+
+    /// Touches the rows at those places.
+    pub(super) fn touch(&self, places: Range<usize>) {
+        let places = places.start..places.end.min(self.len());
+        slate_store::touch(places.filter_map(|at| self.get(at)).map(|row| row.payload));
     }
 
     /// Orders the rows by their keys.
@@ -65,7 +127,7 @@ impl Arena {
             return;
         }
         let common = self.cache_prefixes();
-        let Self { bytes, places } = self;
+        let Self { bytes, places, .. } = self;
         places.sort_unstable_by(|a, b| compare(bytes, common, a, b));
     }
 
@@ -77,7 +139,7 @@ impl Arena {
             return;
         }
         let common = self.cache_prefixes();
-        let Self { bytes, places } = self;
+        let Self { bytes, places, .. } = self;
         places.select_nth_unstable_by(last, |a, b| compare(bytes, common, a, b));
         places.truncate(most);
         let greatest = places.last().map(|place| place.start);
@@ -94,14 +156,35 @@ impl Arena {
             end += length;
         }
         bytes.truncate(end);
+        self.renumber();
         if let Some(at) = moved_greatest {
-            places.swap(at, last);
+            self.places.swap(at, last);
         }
+    }
+
+    /// Drops the held payloads of rows that are gone, and numbers the others as their rows now lie.
+    fn renumber(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        let mut held = Vec::with_capacity(self.places.len());
+        for place in &self.places {
+            let Some(row) = row(&self.bytes, place) else { continue };
+            let (numbered, length) = (number(&row), row.written_len());
+            let renumbered = Number::try_from(held.len()).unwrap_or(Number::MAX);
+            held.push(numbered.and_then(|number| self.held.get_mut(number)?.take()));
+            let end = place.start + length;
+            if let Some(bytes) = self.bytes.get_mut(end - size_of::<Number>()..end) {
+                bytes.copy_from_slice(&renumbered.to_le_bytes());
+            }
+        }
+        self.held_bytes = held.iter().flatten().map(|payload| payload.len()).sum();
+        self.held = held;
     }
 
     /// Notes of each key the eight bytes behind those that all keys have in common; gives back how many those are.
     fn cache_prefixes(&mut self) -> usize {
-        let Self { bytes, places } = self;
+        let Self { bytes, places, .. } = self;
         let key = |place: &Place| row(bytes, place).map_or(&[][..], |row| row.key);
         let first = places.first().map_or(&[][..], key);
         let mut common = first.len();
@@ -122,6 +205,13 @@ impl Arena {
         }
         common
     }
+}
+
+/// The number that the row of a held payload carries.
+#[inline]
+fn number(row: &Row<'_>) -> Option<usize> {
+    let number = Number::from_le_bytes(*row.payload.first_chunk()?);
+    usize::try_from(number).ok()
 }
 
 #[inline]
@@ -163,6 +253,27 @@ mod tests {
         let mut arena = arena(&["a\0\0", "a", "a\0", "b"]);
         arena.sort();
         assert_eq!(keys(&arena), ["a", "a\0", "a\0\0", "b"]);
+    }
+
+    #[test]
+    fn payloads_that_are_held_are_lent_as_copied_ones_are_and_take_as_much_memory() {
+        let keys = ["d", "a", "e", "c", "b"];
+        let (mut copied, mut held) = (arena(&keys), Arena::default());
+        for key in keys {
+            held.push_shared(key.as_bytes(), b"", key.as_bytes().into(), usize::MAX).unwrap();
+        }
+        assert_eq!(held.size(), copied.size());
+        for arena in [&mut copied, &mut held] {
+            arena.keep_least(3);
+            arena.push(b"a2", b"", b"a2", usize::MAX).unwrap();
+            arena.sort();
+        }
+        let rows = |arena: &Arena| arena.iter().map(|row| (row.key.to_vec(), row.payload.to_vec())).collect::<Vec<_>>();
+        assert_eq!(rows(&held), rows(&copied));
+        assert_eq!(rows(&held).len(), 4);
+        assert_eq!(held.size(), copied.size());
+        held.let_go(1);
+        assert!(held.get(1).is_none() && held.get(2).is_some());
     }
 
     #[test]

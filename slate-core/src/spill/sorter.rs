@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::{
     arena::Arena,
     memory::{Memory, Spilled},
@@ -54,6 +56,9 @@ enum Output {
 /// However few rows are wanted, the rows held are not looked through for fewer than this many.
 const LEAST_HELD: usize = 32;
 
+/// So many rows are touched together before they are lent: sorted, they lie all over memory.
+const TOUCHED: usize = 32;
+
 impl Sorter {
     /// Of the rows to be pushed, `most` are wanted.
     pub(crate) fn new(memory: Memory, most: u64) -> Self {
@@ -72,12 +77,39 @@ impl Sorter {
 
     /// Adds a row, ordered by `sort_key` and then by `tie_key`. No sort key is a proper prefix of another.
     pub(crate) fn push(&mut self, sort_key: &[u8], tie_key: &[u8], payload: &[u8]) -> Result<()> {
-        if let Some((bound_sort, bound_tie)) = &self.bound
-            && (sort_key, tie_key) >= (bound_sort, bound_tie)
-        {
+        if !self.wants(sort_key, tie_key) {
             return Ok(());
         }
         self.arena.push(sort_key, tie_key, payload, self.memory.limit())?;
+        self.pushed()
+    }
+
+    /// Adds a row, as [`push`](Self::push) does, whose payload is held and not copied.
+    pub(crate) fn push_shared(&mut self, sort_key: &[u8], tie_key: &[u8], payload: Arc<[u8]>) -> Result<()> {
+        if !self.wants(sort_key, tie_key) {
+            return Ok(());
+        }
+        self.arena.push_shared(sort_key, tie_key, payload, self.memory.limit())?;
+        self.pushed()
+    }
+
+    /// Rows with a greater sort key than this are not wanted.
+    #[inline]
+    pub(crate) fn bound(&self) -> Option<&[u8]> {
+        self.bound.as_ref().map(|(sort_key, _)| sort_key.as_slice())
+    }
+
+    /// Whether a row may still be among those that are wanted.
+    #[inline]
+    pub(crate) fn wants(&self, sort_key: &[u8], tie_key: &[u8]) -> bool {
+        match &self.bound {
+            Some((bound_sort, bound_tie)) => (sort_key, tie_key) < (bound_sort, bound_tie),
+            None => true,
+        }
+    }
+
+    /// Makes room, where that is needed.
+    fn pushed(&mut self) -> Result<()> {
         let most = usize::try_from(self.most).unwrap_or(usize::MAX);
         if self.arena.len() >= most.max(LEAST_HELD).saturating_mul(2) {
             self.drop_greatest(most);
@@ -161,7 +193,12 @@ impl Sorter {
             Output::None => Ok(false),
             Output::Arena(at) => {
                 let next = at.map_or(0, |at| at + 1);
-                *at = Some(next);
+                if let Some(before) = at.replace(next) {
+                    self.arena.let_go(before);
+                }
+                if next.is_multiple_of(TOUCHED) {
+                    self.arena.touch(next..next + TOUCHED);
+                }
                 Ok(next < self.arena.len())
             }
             Output::Merge(_, 0) => {

@@ -17,10 +17,10 @@ impl Sort {
     /// position and a field of a document within that array. `out` then holds what it did.
     pub fn key(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
-        if self.plain_key(doc, out) {
-            return Ok(());
+        match self.plain_key(doc, None, out) {
+            Plain::Whole | Plain::Above => return Ok(()),
+            Plain::Array => out.truncate(start),
         }
-        out.truncate(start);
         let mut least = Least { fields: &self.fields, start, end: start, out };
         expand(&self.fields, doc, Positions::Alone, &mut least).map_err(|error| {
             out.truncate(start);
@@ -33,18 +33,47 @@ impl Sort {
         })
     }
 
-    /// The key of a document in which no path leads through an array; elsewhere `false`, and `out` holds more.
+    /// As [`Sort::key`], where the document's key is not above `bound`; else `false` as soon as that is seen, and `out`
+    /// holds what was written until then. `out` must be empty.
+    ///
+    /// # Errors
+    /// As [`Sort::key`].
+    pub fn key_up_to(&self, doc: Doc<'_>, bound: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        match self.plain_key(doc, Some(bound), out) {
+            Plain::Whole => Ok(true),
+            Plain::Above => Ok(false),
+            Plain::Array => {
+                out.clear();
+                self.key(doc, out)?;
+                Ok(out.as_slice() <= bound)
+            }
+        }
+    }
+
+    /// Writes the key of a document in which no path leads through an array.
     #[inline]
-    fn plain_key(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> bool {
+    fn plain_key(&self, doc: Doc<'_>, bound: Option<&[u8]>, out: &mut Vec<u8>) -> Plain {
         for (path, direction) in &self.fields {
             match follow(path.parts(), 0, doc) {
                 Slot::Value(value) => encode_directed(Some(value), *direction, out),
                 Slot::Missing => encode_directed(None, *direction, out),
-                Slot::Array(..) | Slot::Open(_) => return false,
+                Slot::Array(..) | Slot::Open(_) => return Plain::Array,
+            }
+            if bound.is_some_and(|bound| out.as_slice() > bound.get(..out.len()).unwrap_or(bound)) {
+                return Plain::Above;
             }
         }
-        true
+        Plain::Whole
     }
+}
+
+/// What came of writing a key the short way.
+enum Plain {
+    Whole,
+    /// It is above the bound.
+    Above,
+    /// An array stands on the way, and what was written is of no use.
+    Array,
 }
 
 /// Keeps the least of the keys it is given, in place.

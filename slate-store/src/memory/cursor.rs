@@ -1,15 +1,15 @@
-use std::ops::Bound;
+use std::{ops::Bound, sync::Arc};
 
 use self_cell::self_cell;
 
 use super::{
     key::Key,
     tree::{Entries, Tree, Value},
-    warm::warm,
 };
 use crate::{
     Bounds, Cursor, Edge, Estimate, Result,
     bounds::{Heading, Landing, OwnedBounds},
+    touch,
 };
 
 self_cell!(
@@ -47,6 +47,10 @@ impl Cursor for MemoryCursor {
     fn current(&self) -> Option<(&[u8], &[u8])> {
         self.borrow_dependent().current()
     }
+
+    fn shared(&self) -> Option<Arc<[u8]>> {
+        self.borrow_dependent().shared()
+    }
 }
 
 /// A cursor over a borrowed tree. The tree's iterator runs either way; only a turn descends again.
@@ -59,13 +63,16 @@ pub struct BorrowedCursor<'t> {
     heading: Heading,
     /// `None` before the first seek: even an empty range costs a descent.
     entries: Option<Entries<'t>>,
-    current: Option<(&'t [u8], &'t [u8])>,
+    current: Option<Lent<'t>>,
     /// Entries taken in advance, within the bounds, from `at` on.
-    batch: Vec<(&'t [u8], &'t [u8])>,
+    batch: Vec<Lent<'t>>,
     at: usize,
     /// How many entries to take next.
     next_batch: usize,
 }
+
+/// A key and its value.
+type Lent<'t> = (&'t [u8], &'t Value);
 
 const LARGEST_BATCH: usize = 64;
 
@@ -102,7 +109,7 @@ impl<'t> BorrowedCursor<'t> {
         self.batch.clear();
         let most = self.next_batch;
         self.next_batch = (4 * most).min(LARGEST_BATCH);
-        let lend = |(key, value): (&'t Key, &'t Value)| (key.as_slice(), &**value);
+        let lend = |(key, value): (&'t Key, &'t Value)| (key.as_slice(), value);
         let bounds = &self.bounds;
         match (&mut self.entries, self.heading) {
             (Some(entries), Heading::Forward) => {
@@ -120,7 +127,7 @@ impl<'t> BorrowedCursor<'t> {
         if self.batch.len() < most {
             self.entries = None;
         }
-        warm(self.batch.iter().map(|(_, value)| *value));
+        touch(self.batch.iter().map(|(_, value)| &***value));
         self.current = self.batch.first().copied();
         self.at = 1;
         self.current.is_some()
@@ -178,12 +185,16 @@ impl Cursor for BorrowedCursor<'_> {
 
     #[inline]
     fn current(&self) -> Option<(&[u8], &[u8])> {
-        self.current
+        self.current.map(|(key, value)| (key, &**value))
+    }
+
+    fn shared(&self) -> Option<Arc<[u8]>> {
+        self.current.map(|(_, value)| Arc::clone(value))
     }
 }
 
 /// Cuts off the entries at the end that lie beyond the bound ahead.
-fn confine(batch: &mut Vec<(&[u8], &[u8])>, is_within: impl Fn(&[u8]) -> bool) {
+fn confine(batch: &mut Vec<Lent<'_>>, is_within: impl Fn(&[u8]) -> bool) {
     if batch.last().is_some_and(|(key, _)| !is_within(key)) {
         batch.truncate(batch.partition_point(|(key, _)| is_within(key)));
     }

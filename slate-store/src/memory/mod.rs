@@ -14,7 +14,6 @@ mod snapshot;
 mod store;
 mod transaction;
 mod tree;
-mod warm;
 
 pub use cursor::{BorrowedCursor, MemoryCursor};
 pub use points::{BorrowedPoints, MemoryPoints};

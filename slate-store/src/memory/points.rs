@@ -1,11 +1,11 @@
-use std::{cmp::Ordering, ops::Bound};
+use std::{cmp::Ordering, ops::Bound, sync::Arc};
 
 use self_cell::self_cell;
 
-use super::{tree::Tree, warm::warm};
-use crate::{Points, Result};
+use super::tree::{Tree, Value};
+use crate::{Points, Result, touch};
 
-type Loaded<'t> = Vec<Option<&'t [u8]>>;
+type Loaded<'t> = Vec<Option<&'t Value>>;
 
 self_cell!(
     struct Cell {
@@ -35,7 +35,11 @@ impl Points for MemoryPoints {
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        self.0.borrow_dependent().get(index).copied().flatten()
+        self.0.borrow_dependent().get(index).copied().flatten().map(|value| &**value)
+    }
+
+    fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
+        self.0.borrow_dependent().get(index).copied().flatten().cloned()
     }
 }
 
@@ -65,7 +69,11 @@ impl Points for BorrowedPoints<'_> {
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        self.loaded.get(index).copied().flatten()
+        self.loaded.get(index).copied().flatten().map(|value| &**value)
+    }
+
+    fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
+        self.loaded.get(index).copied().flatten().cloned()
     }
 }
 
@@ -79,8 +87,8 @@ fn load<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) {
     loaded.clear();
     let walked = if keys.len() > FIRST_STEPS { walk(tree, keys, loaded) } else { 0 };
     let rest = keys.get(walked..).unwrap_or_default();
-    loaded.extend(rest.iter().map(|key| tree.get(key).map(|value| &**value)));
-    warm(loaded.iter().flatten().copied());
+    loaded.extend(rest.iter().map(|key| tree.get(key)));
+    touch(loaded.iter().flatten().map(|value| &***value));
 }
 
 /// Goes along the tree from the first key, as long as the next one is near: keys that come in order and lie close to each
@@ -105,7 +113,7 @@ fn walk<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) -> usize {
                     entry = entries.next();
                 }
                 Some((Ordering::Equal, value)) => {
-                    loaded.push(Some(&**value));
+                    loaded.push(Some(value));
                     break;
                 }
                 Some((Ordering::Greater, _)) | None => {

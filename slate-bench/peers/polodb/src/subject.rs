@@ -1,0 +1,190 @@
+//! The workload's calls.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use bson2::{Document, doc};
+use polodb_core::{ClientCursor, Collection, CollectionT, Database, options::UpdateOptions};
+use serde::{Deserialize, de::DeserializeOwned};
+use slate_bench::{
+    Answer, Change, Consume, Fetched, Query, Subject,
+    harness::{About, Result, Unsupported, number::count},
+};
+
+use crate::{
+    convert,
+    database::{Polo, name},
+    question::{Question, question},
+};
+
+/// Past so much time an answer is not waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A question of one collection.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    user: usize,
+    question: Question,
+}
+
+/// The least of a document that a cursor gives: it copies the whole for this, too.
+#[derive(Deserialize)]
+struct OnlyId {
+    #[serde(rename = "_id")]
+    id: i64,
+}
+
+/// What a count's only document has.
+#[derive(Deserialize)]
+struct Counted {
+    counted: i64,
+}
+
+impl Subject for Polo {
+    type Query = Prepared;
+    type Batch = Vec<Document>;
+
+    fn about(&self) -> About {
+        About {
+            name: "polodb".into(),
+            version: Database::get_version().into(),
+            settings: "as it comes: each commit is synced, which cannot be changed".into(),
+        }
+    }
+
+    fn encode(&self, changes: impl Iterator<Item = Change>) -> Result<Vec<Document>> {
+        changes.map(|change| convert::document(&change)).collect()
+    }
+
+    fn insert(&mut self, user: usize, batch: &Vec<Document>) -> Result<u64> {
+        Ok(count(self.collection(user).insert_many(batch)?.inserted_ids.len()))
+    }
+
+    /// It cannot replace a document. Setting every field comes to the same where documents have the same fields, as here.
+    fn upsert(&mut self, user: usize, batch: &Vec<Document>) -> Result<u64> {
+        let transaction = self.database.start_transaction()?;
+        let collection = transaction.collection::<Document>(&name(user));
+        for document in batch {
+            let mut fields = document.clone();
+            let id = fields.remove("_id").ok_or("a document without an _id")?;
+            let options = UpdateOptions::builder().upsert(true).build();
+            collection.update_one_with_options(doc! { "_id": id }, doc! { "$set": fields }, options)?;
+        }
+        transaction.commit()?;
+        Ok(count(batch.len()))
+    }
+
+    fn merge(&mut self, user: usize, batch: &Vec<Document>) -> Result<u64> {
+        self.upsert(user, batch)
+    }
+
+    fn delete(&mut self, user: usize, ids: &[i64]) -> Result<()> {
+        let transaction = self.database.start_transaction()?;
+        let collection = transaction.collection::<Document>(&name(user));
+        for id in ids {
+            collection.delete_one(doc! { "_id": *id })?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    fn prepare(&mut self, user: usize, query: &Query) -> Result<Prepared> {
+        Ok(Prepared { user, question: question(query)? })
+    }
+
+    fn run(&mut self, query: &Prepared, consume: Consume) -> Result<Answer> {
+        let collection = self.collection(query.user);
+        match (&query.question, consume) {
+            (Question::Count(pipeline), _) => Ok(Answer::counted(counted(&collection, pipeline)?)),
+            (Question::Lookups(ids), _) => {
+                let mut answer = Answer::default();
+                for document in lookups(&collection, ids) {
+                    answer.see(document?.get_i64("_id")?);
+                }
+                Ok(answer)
+            }
+            (question, Consume::Lent) => {
+                let mut answer = Answer::default();
+                each(ask::<OnlyId>(&collection, question)?, |row| answer.see(row.id))?;
+                Ok(answer)
+            }
+            (question, Consume::Owned) => {
+                let mut documents = Vec::new();
+                each(ask::<Document>(&collection, question)?, |document| documents.push(document))?;
+                documents
+                    .iter()
+                    .map(|document| Ok(document.get_i64("_id")?))
+                    .collect::<Result<Vec<_>>>()
+                    .map(|ids| ids.into_iter().collect())
+            }
+        }
+    }
+
+    fn fetch(&mut self, query: &Prepared) -> Result<Fetched> {
+        let collection = self.collection(query.user);
+        let mut documents = Vec::new();
+        match &query.question {
+            Question::Count(pipeline) => return Ok(Fetched::Count(counted(&collection, pipeline)?)),
+            Question::Lookups(ids) => {
+                for document in lookups(&collection, ids) {
+                    documents.push(document?);
+                }
+            }
+            question => each(ask::<Document>(&collection, question)?, |document| documents.push(document))?,
+        }
+        Ok(Fetched::Documents(documents.iter().map(convert::checked).collect::<Result<_>>()?))
+    }
+
+    fn size(&mut self) -> Result<Option<u64>> {
+        Ok(Some(bytes(&self.folder)?))
+    }
+
+    fn connect(&self) -> Result<Self> {
+        Ok(Self { database: self.database.clone(), folder: self.folder.clone() })
+    }
+}
+
+fn lookups<'c>(collection: &'c Collection<Document>, ids: &'c [i64]) -> impl Iterator<Item = Result<Document>> + 'c {
+    ids.iter().filter_map(|id| collection.find_one(doc! { "_id": *id }).map_err(Into::into).transpose())
+}
+
+fn ask<T: DeserializeOwned + Send + Sync>(
+    collection: &Collection<Document>,
+    question: &Question,
+) -> Result<ClientCursor<T>> {
+    let pipeline = match question {
+        Question::Pipeline(pipeline) => pipeline.clone(),
+        Question::Count(_) | Question::Lookups(_) => return Err("a question without a pipeline of documents".into()),
+    };
+    Ok(collection.aggregate(pipeline).with_type::<T>().run()?)
+}
+
+fn counted(collection: &Collection<Document>, pipeline: &[Document]) -> Result<u64> {
+    let mut cursor = collection.aggregate(pipeline.to_vec()).with_type::<Counted>().run()?;
+    if !cursor.advance()? {
+        return Ok(0);
+    }
+    Ok(u64::try_from(cursor.deserialize_current()?.counted)?)
+}
+
+/// Shows each row to `row`, as long as that takes no more than is waited for.
+fn each<T: DeserializeOwned + Send + Sync>(mut cursor: ClientCursor<T>, mut row: impl FnMut(T)) -> Result<()> {
+    let begin = Instant::now();
+    let mut rows = 0_u64;
+    while cursor.advance()? {
+        row(cursor.deserialize_current()?);
+        rows += 1;
+        if rows % 64 == 0 && begin.elapsed() > PATIENCE {
+            let seconds = PATIENCE.as_secs();
+            return Err(Unsupported::because(format!("no more than {rows} rows in {seconds} s")).into());
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of all files in a folder.
+fn bytes(folder: &Path) -> Result<u64> {
+    let sizes = std::fs::read_dir(folder)?.map(|file| Ok(file?.metadata()?.len()));
+    sizes.sum()
+}

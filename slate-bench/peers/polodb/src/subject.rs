@@ -175,7 +175,7 @@ fn each<T: DeserializeOwned + Send + Sync>(mut cursor: ClientCursor<T>, mut row:
     while cursor.advance()? {
         row(cursor.deserialize_current()?);
         rows += 1;
-        if rows % 64 == 0 && begin.elapsed() > PATIENCE {
+        if rows.is_multiple_of(64) && begin.elapsed() > PATIENCE {
             let seconds = PATIENCE.as_secs();
             return Err(Unsupported::because(format!("no more than {rows} rows in {seconds} s")).into());
         }

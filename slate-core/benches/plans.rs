@@ -20,7 +20,7 @@ fn indexed(count: i32) -> Records {
         doc! { "status": 1 },
         doc! { "contacts_count": 1 },
         doc! { "status": 1, "contacts_count": -1 },
-        doc! { "product_recommendation1": 1, "name": 1 },
+        doc! { "recommendation": 1, "name": 1 },
         doc! { "tags": 1 },
     ] {
         collection.create_index(Index::on(keys)).unwrap();
@@ -33,7 +33,7 @@ fn questions() -> Vec<(&'static str, Document, Document)> {
     let many = doc! {
         "status": "active",
         "contacts_count": { "$gte": 10, "$lt": 20 },
-        "product_recommendation1": { "$in": ["ProductA", "ProductB"] },
+        "recommendation": { "$in": ["ProductA", "ProductB"] },
         "tags": { "$all": ["vip", "churn_risk"] },
         "notes": null,
     };

@@ -1,9 +1,14 @@
 //! What the benches share: a collection in memory, and how it is measured.
 
+#[path = "../../tests/common/records.rs"]
+#[allow(unreachable_pub, dead_code, reason = "tests use the whole of it")]
+mod records;
+
 use std::time::Duration;
 
-use bson::{DateTime, RawDocumentBuf, rawdoc};
+use bson::RawDocumentBuf;
 use criterion::Criterion;
+pub(crate) use records::record;
 use slate_core::{Collection, Database};
 
 /// Runs benches with settings that suit calls of microseconds.
@@ -25,21 +30,4 @@ pub(crate) fn collection(count: i32) -> Collection<RawDocumentBuf> {
     collection.create().unwrap();
     collection.insert_many(&(0..count).map(record).collect::<Vec<_>>()).unwrap();
     collection
-}
-
-/// A document of about 290 bytes, with the fields that the database benchmark has.
-pub(crate) fn record(n: i32) -> RawDocumentBuf {
-    let of = |names: &[&str]| names[n.unsigned_abs() as usize % names.len()].to_owned();
-    rawdoc! {
-        "_id": n,
-        "name": format!("record number {n}"),
-        "status": of(&["active", "rejected"]),
-        "contacts_count": n % 101,
-        "product_recommendation1": of(&["ProductA", "ProductB", "ProductC"]),
-        "product_recommendation2": of(&["ProductX", "ProductY", "ProductZ"]),
-        "product_recommendation3": of(&["Widget1", "Widget2", "Widget3"]),
-        "tags": ["renewal_due", of(&["vip", "new_lead"]), of(&["churn_risk", "onboarding", "other"])],
-        "last_contacted_at": DateTime::from_millis(1_700_000_000_000 + i64::from(n)),
-        "notes": null,
-    }
 }

@@ -11,6 +11,7 @@
 )]
 
 pub mod random;
+pub mod records;
 
 use std::path::Path;
 

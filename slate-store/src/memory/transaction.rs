@@ -55,6 +55,23 @@ impl Touched {
         self.note(key);
     }
 
+    /// Puts entries. Of ascending ones every second goes first: a leaf that is only appended to is split in halves when it
+    /// is full, and one half stays so; those in between fill both.
+    fn put_many(&mut self, entries: Vec<(Key, Value)>) {
+        if !entries.is_sorted_by(|(a, _), (b, _)| a < b) {
+            return entries.into_iter().for_each(|(key, value)| self.put(key, value));
+        }
+        let mut between = Vec::with_capacity(entries.len() / 2);
+        for (at, (key, value)) in entries.into_iter().enumerate() {
+            if at % 2 == 0 {
+                self.put(key, value);
+            } else {
+                between.push((key, value));
+            }
+        }
+        between.into_iter().for_each(|(key, value)| self.put(key, value));
+    }
+
     fn delete(&mut self, key: Key) {
         self.tree.remove(key.as_slice());
         self.deleted.push(key.clone());
@@ -137,6 +154,14 @@ impl Transaction for MemoryTransaction {
     fn put(&mut self, keyspace: Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check(key, value)?;
         self.touch(keyspace).put(Key::new(key), Value::from(value));
+        Ok(())
+    }
+
+    fn put_many(&mut self, keyspace: Keyspace, entries: &[(&[u8], &[u8])]) -> Result<()> {
+        entries.iter().try_for_each(|(key, value)| limits::check(key, value))?;
+        // Values that are read one after another lie one after another.
+        let made: Vec<(Key, Value)> = entries.iter().map(|(key, value)| (Key::new(key), Value::from(*value))).collect();
+        self.touch(keyspace).put_many(made);
         Ok(())
     }
 

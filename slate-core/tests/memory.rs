@@ -1,0 +1,101 @@
+//! What the engine holds in memory while it loads, streams and sorts: measured as the largest sum of what is allocated at
+//! one time.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod common;
+
+use allocation_counter::{AllocationInfo, measure};
+use bson::{RawDocumentBuf, doc};
+use common::{Store, records::record};
+use slate_core::{Collection, Database, Durability, Find, Hint, Index};
+
+type Documents = Collection<RawDocumentBuf>;
+
+fn in_memory() -> Documents {
+    Database::open("memory:").unwrap().collection("c")
+}
+
+/// How many records are inserted at a time.
+const BATCH: usize = 1_000;
+
+/// Inserts records; the bytes that they are, and what was allocated beside them.
+fn load(collection: &Documents, count: i32) -> (u64, AllocationInfo) {
+    let documents: Vec<_> = (0..count).map(record).collect();
+    let bytes: usize = documents.iter().map(|document| document.as_bytes().len()).sum();
+    let taken = measure(|| {
+        for batch in documents.chunks(BATCH) {
+            collection.insert_many(batch).unwrap();
+        }
+    });
+    (bytes as u64, taken)
+}
+
+/// Reads all rows where they lie.
+fn read(find: Find<RawDocumentBuf>) -> usize {
+    let mut cursor = find.cursor().unwrap();
+    let mut bytes = 0;
+    while cursor.advance().unwrap() {
+        bytes += cursor.current().unwrap().as_bytes().len();
+    }
+    bytes
+}
+
+#[test]
+fn a_collection_in_memory_with_two_indexes_takes_at_most_twice_its_bytes() {
+    let collection = in_memory();
+    for keys in [doc! { "status": 1 }, doc! { "contacts_count": 1 }] {
+        collection.create_index(Index::on(keys)).unwrap();
+    }
+    let (bytes, taken) = load(&collection, 50_000);
+    let held = taken.bytes_current.unsigned_abs();
+    assert!(held <= 2 * bytes, "{bytes} bytes were loaded, {taken:?}");
+    // Copies of a batch: as it is written, its entries, and the nodes of the trees that it changes.
+    let batch = bytes / (50_000 / BATCH as u64);
+    assert!(taken.bytes_max <= held + 6 * batch, "{bytes} bytes were loaded, {taken:?}");
+}
+
+#[test]
+fn streaming_a_collection_from_disk_takes_the_same_memory_whatever_its_size() {
+    let peak = |count: i32| {
+        let folder = tempfile::tempdir().unwrap();
+        let url = Store::Redb.url_in(folder.path());
+        let open = || Database::builder(&url).durability(Durability::Deferred).cache(1 << 20).open().unwrap();
+        let db = open();
+        let collection = db.collection::<RawDocumentBuf>("c");
+        load(&collection, count);
+        collection.create_index(Index::on(doc! { "number": 1 })).unwrap();
+        drop((collection, db));
+        // Nothing is cached yet.
+        let db = open();
+        let collection = db.collection::<RawDocumentBuf>("c");
+        let scan = measure(|| {
+            read(collection.find(doc! {}));
+        });
+        let owned = measure(|| {
+            collection.find(doc! {}).run().unwrap().for_each(|document| drop(document.unwrap()));
+        });
+        let index = measure(|| {
+            read(collection.find(doc! { "number": { "$gte": 0 } }).hint(Hint::Name("number_1".into())));
+        });
+        [scan.bytes_max, owned.bytes_max, index.bytes_max]
+    };
+    let (small, large) = (peak(10_000), peak(40_000));
+    for (small, large) in small.into_iter().zip(large) {
+        assert!(large <= 2 * small && large < 256 << 10, "{small} and {large} bytes");
+    }
+}
+
+#[test]
+fn a_sort_holds_no_more_than_its_limit_and_spills_the_rest() {
+    let collection = in_memory();
+    let (bytes, _) = load(&collection, 20_000);
+    let limit = 1 << 20;
+    let sort = || collection.find(doc! {}).sort(doc! { "name": 1 }).memory_limit(limit);
+    let taken = measure(|| {
+        read(sort());
+    });
+    // While a run is written, or runs are merged, buffers are held beside it.
+    assert!(taken.bytes_max <= 3 * limit as u64 && taken.bytes_max < bytes, "{bytes} bytes were sorted, {taken:?}");
+    assert!(sort().explain_analyze().unwrap().execution_stats().unwrap().spilled_bytes > bytes / 2);
+}

@@ -18,8 +18,8 @@ const NOTE: usize = 128;
 
 #[derive(Default)]
 pub(super) struct OpenTransactions {
-    /// How many are open, by the sequence number of the commit they read.
-    open: BTreeMap<u64, usize>,
+    /// The sequence numbers of the commits they read, in order, and how many read each.
+    open: VecDeque<(u64, usize)>,
     deleted: HashMap<Keyspace, BTreeMap<Key, u64>>,
     /// The notes in `deleted`, oldest first, by the sequence number of the commit that deleted.
     order: VecDeque<(u64, Keyspace, Key)>,
@@ -30,15 +30,20 @@ pub(super) struct OpenTransactions {
 }
 
 impl OpenTransactions {
+    /// Notes one that reads the commit `base`, which is not before that of any other.
     pub(super) fn opened(&mut self, base: u64) {
-        *self.open.entry(base).or_default() += 1;
+        match self.open.back_mut() {
+            Some((last, count)) if *last == base => *count += 1,
+            _ => self.open.push_back((base, 1)),
+        }
     }
 
     pub(super) fn closed(&mut self, base: u64) {
-        if let Some(count) = self.open.get_mut(&base) {
+        let Ok(place) = self.open.binary_search_by_key(&base, |(open, _)| *open) else { return };
+        if let Some((_, count)) = self.open.get_mut(place) {
             *count -= 1;
             if *count == 0 {
-                self.open.remove(&base);
+                self.open.remove(place);
                 self.forget_what_nobody_asks();
             }
         }
@@ -47,11 +52,6 @@ impl OpenTransactions {
     /// Whether no transaction is open.
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
-    }
-
-    /// Whether there is just one open transaction.
-    pub(super) fn is_alone(&self) -> bool {
-        self.open.len() == 1 && self.open.values().all(|count| *count == 1)
     }
 
     pub(super) fn deleted(&mut self, sequence: u64, keyspace: Keyspace, key: &Key) {
@@ -80,7 +80,10 @@ impl OpenTransactions {
     }
 
     fn forget_what_nobody_asks(&mut self) {
-        let Some((&oldest, _)) = self.open.first_key_value() else {
+        if self.order.is_empty() && self.dropped.is_empty() && self.forgotten == 0 {
+            return;
+        }
+        let Some(&(oldest, _)) = self.open.front() else {
             *self = Self::default();
             return;
         };

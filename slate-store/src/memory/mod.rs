@@ -12,6 +12,7 @@ mod points;
 mod root;
 mod snapshot;
 mod store;
+mod touched;
 mod transaction;
 mod tree;
 

@@ -14,4 +14,8 @@ impl Root {
     pub(super) fn tree(&self, keyspace: Keyspace) -> Option<&Tree> {
         self.keyspaces.get(&keyspace)
     }
+
+    pub(super) fn tree_mut(&mut self, keyspace: Keyspace) -> &mut Tree {
+        self.keyspaces.entry(keyspace).or_default()
+    }
 }

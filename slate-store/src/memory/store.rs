@@ -1,10 +1,8 @@
 use std::{
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::Duration,
 };
-
-use arc_swap::ArcSwap;
 
 use super::{MemorySnapshot, MemoryTransaction, backup, conflict::OpenTransactions, root::Root, tree::Tree};
 use crate::{Capabilities, Isolation, Keyspace, Result, Size, Store};
@@ -21,8 +19,9 @@ pub struct MemoryStore {
 
 #[derive(Default)]
 pub(super) struct Shared {
-    pub(super) root: ArcSwap<Root>,
-    /// Held while a commit is checked and swapped in, and while a transaction begins. Readers never take it.
+    /// Held while a pointer is copied, or while a small commit is made that nobody has to be spared.
+    root: RwLock<Arc<Root>>,
+    /// Held while a commit is checked and made, and while a transaction begins. Readers never take it.
     open: Mutex<OpenTransactions>,
 }
 
@@ -30,6 +29,31 @@ impl Shared {
     pub(super) fn lock(&self) -> MutexGuard<'_, OpenTransactions> {
         // A panic under the lock leaves the old root in place, which is whole, and at worst a note too many.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last commit.
+    pub(super) fn root(&self) -> Arc<Root> {
+        Arc::clone(&self.root.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes the next commit, to be called under the [`lock`](Self::lock). Gives back the last one, to be dropped without it.
+    pub(super) fn replace(&self, root: Root) -> Arc<Root> {
+        let next = Arc::new(root);
+        std::mem::replace(&mut *self.root.write().unwrap_or_else(PoisonError::into_inner), next)
+    }
+
+    /// The same by changing the last commit: in place where nobody looks at it, so that nothing on the way to what changes
+    /// is copied. Readers that come meanwhile wait: `change` has to be small.
+    pub(super) fn change(&self, change: impl FnOnce(&mut Root)) -> Option<Arc<Root>> {
+        let mut latest = self.root.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(root) = Arc::get_mut(&mut latest) {
+            change(root);
+            return None;
+        }
+        let mut root = Root::clone(&latest);
+        drop(latest);
+        change(&mut root);
+        Some(self.replace(root))
     }
 }
 
@@ -49,7 +73,7 @@ impl MemoryStore {
     /// [`Corrupt`](crate::Error::Corrupt) when its checksum does not match or it ends too early.
     pub fn restore(from: &Path) -> Result<Self> {
         let root = backup::read(from)?;
-        Ok(Self { shared: Arc::new(Shared { root: ArcSwap::from_pointee(root), open: Mutex::default() }) })
+        Ok(Self { shared: Arc::new(Shared { root: RwLock::new(Arc::new(root)), open: Mutex::default() }) })
     }
 }
 
@@ -66,7 +90,7 @@ impl Store for MemoryStore {
     }
 
     fn snapshot(&self) -> Result<MemorySnapshot> {
-        Ok(MemorySnapshot::new(self.shared.root.load_full()))
+        Ok(MemorySnapshot::new(self.shared.root()))
     }
 
     fn begin(&self, isolation: Isolation, _: Duration) -> Result<MemoryTransaction> {
@@ -75,7 +99,7 @@ impl Store for MemoryStore {
 
     fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<()> {
         let mut open = self.shared.lock();
-        let latest = self.shared.root.load_full();
+        let latest = self.shared.root();
         if latest.tree(keyspace).is_some() {
             let mut root = Root::clone(&latest);
             root.keyspaces.remove(&keyspace);
@@ -83,7 +107,7 @@ impl Store for MemoryStore {
             if !open.is_empty() {
                 open.dropped(root.sequence, keyspace);
             }
-            self.shared.root.store(Arc::new(root));
+            self.shared.replace(root);
         }
         // In this order: taking a large keyspace apart, if nobody else reads it, must not hold up writers.
         drop(open);
@@ -101,7 +125,7 @@ impl Store for MemoryStore {
 
     /// `in_memory` is reckoned from the number of entries; what old snapshots alone keep alive is not in it.
     fn size(&self) -> Result<Size> {
-        let root = self.shared.root.load();
+        let root = self.shared.root();
         let data: u64 = root.keyspaces.values().map(Tree::bytes).sum();
         let entries: u64 = root.keyspaces.values().map(Tree::len).sum();
         Ok(Size {

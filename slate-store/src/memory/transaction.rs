@@ -1,12 +1,11 @@
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
-    BorrowedCursor, BorrowedPoints,
-    conflict::OpenTransactions,
-    cursor,
+    BorrowedCursor, BorrowedPoints, cursor,
     key::Key,
     root::Root,
     store::Shared,
+    touched::{MOST_NOTED, Room, Touched},
     tree::{Tree, Value},
 };
 use crate::{
@@ -16,131 +15,61 @@ use crate::{
 
 /// An open write transaction of a [`MemoryStore`](super::MemoryStore).
 ///
-/// Many may be open at once, also on one thread. It works on trees of its own that share with its snapshot all that it
-/// did not change; a commit that nobody came before costs no more than swapping them in.
+/// Many may be open at once, also on one thread. Its writes are noted, and applied when it commits. Once it has many, or reads
+/// what it wrote, they are applied before, to trees of its own that share with its snapshot all that it did not change:
+/// a commit that nobody came before costs no more then than swapping them in.
 pub struct MemoryTransaction {
     shared: Arc<Shared>,
     isolation: Isolation,
-    base: Arc<Root>,
-    touched: BTreeMap<Keyspace, Touched>,
-}
-
-/// What the transaction did to one keyspace.
-#[derive(Default)]
-struct Touched {
-    tree: Tree,
-    /// Every key that was put or deleted, in the order it happened, some of them more than once.
-    written: Vec<Key>,
-    deleted: Vec<Key>,
-    guarded: Vec<Key>,
-    /// The length of `written` at which it is worth looking for keys that stand in it twice.
-    crowded: usize,
-}
-
-impl Touched {
-    fn note(&mut self, key: Key) {
-        if self.written.len() >= self.crowded {
-            for keys in [&mut self.written, &mut self.deleted] {
-                keys.sort_unstable();
-                keys.dedup();
-            }
-            // Twice what is left, and never less than the tree, whose keys may well all be new ones.
-            self.crowded = (2 * self.written.len()).max(2 * self.tree.entries.len()).max(1024);
-        }
-        self.written.push(key);
-    }
-
-    fn put(&mut self, key: Key, value: Value) {
-        self.tree.insert(key.clone(), value);
-        self.note(key);
-    }
-
-    /// Puts entries. Of ascending ones every second goes first: a leaf that is only appended to is split in halves when it
-    /// is full, and one half stays so; those in between fill both.
-    fn put_many(&mut self, entries: Vec<(Key, Value)>) {
-        if !entries.is_sorted_by(|(a, _), (b, _)| a < b) {
-            return entries.into_iter().for_each(|(key, value)| self.put(key, value));
-        }
-        let mut between = Vec::with_capacity(entries.len() / 2);
-        for (at, (key, value)) in entries.into_iter().enumerate() {
-            if at % 2 == 0 {
-                self.put(key, value);
-            } else {
-                between.push((key, value));
-            }
-        }
-        between.into_iter().for_each(|(key, value)| self.put(key, value));
-    }
-
-    fn delete(&mut self, key: Key) {
-        self.tree.remove(key.as_slice());
-        self.deleted.push(key.clone());
-        self.note(key);
-    }
-
-    fn conflicts(&self, base: &Root, latest: &Root, keyspace: Keyspace, open: &OpenTransactions) -> bool {
-        if open.was_dropped(base.sequence, keyspace) {
-            return true;
-        }
-        let (then, now) = (base.tree(keyspace), latest.tree(keyspace));
-        if then.zip(now).is_some_and(|(then, now)| then.is_surely_unchanged(now)) {
-            return false;
-        }
-        self.written.iter().chain(&self.guarded).any(|key| {
-            let find = |tree: Option<&_>| tree.and_then(|tree: &Tree| tree.get(key.as_slice()).map(Arc::as_ptr));
-            match (find(then), find(now)) {
-                (Some(then), Some(now)) => !std::ptr::addr_eq(then, now),
-                (None, None) => open.may_have_vanished(base.sequence, keyspace, key),
-                _ => true,
-            }
-        })
-    }
-
-    /// The keyspace as it is after this transaction, which conflicts with nothing that happened to `latest`.
-    fn merge(self, base: Option<&Tree>, latest: Option<&Tree>) -> Tree {
-        let is_empty = |tree: Option<&Tree>| tree.is_none_or(|tree| tree.entries.is_empty());
-        let unchanged = base.zip(latest).is_some_and(|(base, latest)| base.is_surely_unchanged(latest));
-        if unchanged || (is_empty(base) && is_empty(latest)) {
-            return self.tree;
-        }
-        let mut merged = latest.cloned().unwrap_or_default();
-        for key in self.written {
-            match self.tree.get(key.as_slice()) {
-                Some(value) => merged.insert(key, Arc::clone(value)),
-                None => merged.remove(key.as_slice()),
-            }
-        }
-        merged
-    }
+    /// `None` once it is over.
+    base: Option<Arc<Root>>,
+    /// In the order of the keyspaces.
+    touched: Vec<(Keyspace, Touched)>,
 }
 
 impl MemoryTransaction {
     pub(super) fn begin(shared: &Arc<Shared>, isolation: Isolation) -> Self {
         // Under the lock, so that no commit comes between the root and the note of who reads it.
         let mut open = shared.lock();
-        let base = shared.root.load_full();
+        let base = shared.root();
         open.opened(base.sequence);
-        Self { shared: Arc::clone(shared), isolation, base, touched: BTreeMap::new() }
+        drop(open);
+        Self { shared: Arc::clone(shared), isolation, base: Some(base), touched: Vec::new() }
     }
 
     fn touch(&mut self, keyspace: Keyspace) -> &mut Touched {
-        self.touched.entry(keyspace).or_insert_with(|| Touched {
-            tree: self.base.tree(keyspace).cloned().unwrap_or_default(),
-            ..Touched::default()
-        })
+        let place = self.touched.binary_search_by_key(&keyspace, |(touched, _)| *touched);
+        let place = place.unwrap_or_else(|place| {
+            self.touched.insert(place, (keyspace, Touched::default()));
+            place
+        });
+        #[expect(clippy::indexing_slicing, reason = "it was found there, or put there")]
+        let (_, touched) = &mut self.touched[place];
+        touched
     }
 
+    /// What the transaction sees of a keyspace, its own writes applied.
     fn tree(&self, keyspace: Keyspace) -> Option<&Tree> {
-        match self.touched.get(&keyspace) {
-            Some(touched) => Some(&touched.tree),
-            None => self.base.tree(keyspace),
+        let base = self.base.as_ref().and_then(|base| base.tree(keyspace));
+        match self.touched.binary_search_by_key(&keyspace, |(touched, _)| *touched) {
+            Ok(place) => self.touched.get(place).and_then(|(_, touched)| touched.seen(base)),
+            Err(_) => base,
+        }
+    }
+
+    fn write(&mut self, keyspace: Keyspace, key: Key, value: Option<Value>) {
+        if self.touch(keyspace).write(key, value) == Room::Filled {
+            // Many are applied now, when nobody waits for it, and not by the commit.
+            self.tree(keyspace);
         }
     }
 }
 
 impl Drop for MemoryTransaction {
     fn drop(&mut self) {
-        self.shared.lock().closed(self.base.sequence);
+        if let Some(base) = self.base.take() {
+            self.shared.lock().closed(base.sequence);
+        }
     }
 }
 
@@ -153,7 +82,7 @@ impl Transaction for MemoryTransaction {
 
     fn put(&mut self, keyspace: Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check(key, value)?;
-        self.touch(keyspace).put(Key::new(key), Value::from(value));
+        self.write(keyspace, Key::new(key), Some(Value::from(value)));
         Ok(())
     }
 
@@ -161,69 +90,98 @@ impl Transaction for MemoryTransaction {
         entries.iter().try_for_each(|(key, value)| limits::check(key, value))?;
         // Values that are read one after another lie one after another.
         let made: Vec<(Key, Value)> = entries.iter().map(|(key, value)| (Key::new(key), Value::from(*value))).collect();
-        self.touch(keyspace).put_many(made);
+        let mut put = |(key, value)| self.write(keyspace, key, Some(value));
+        if !made.is_sorted_by(|(a, _), (b, _)| a < b) {
+            made.into_iter().for_each(put);
+            return Ok(());
+        }
+        // Of ascending ones every second goes first: a leaf that is only appended to is split in halves when it is full,
+        // and one half stays so; those in between fill both.
+        let mut between = Vec::with_capacity(made.len() / 2);
+        for (place, entry) in made.into_iter().enumerate() {
+            if place % 2 == 0 {
+                put(entry);
+            } else {
+                between.push(entry);
+            }
+        }
+        between.into_iter().for_each(put);
         Ok(())
     }
 
     fn delete(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<()> {
-        self.touch(keyspace).delete(Key::new(key));
+        self.write(keyspace, Key::new(key), None);
         Ok(())
     }
 
     fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<()> {
-        if bounds.is_empty() || self.tree(keyspace).is_none() {
+        if bounds.is_empty() {
             return Ok(());
         }
-        let (bounds, touched) = (OwnedBounds::of(bounds), self.touch(keyspace));
-        let range = touched.tree.entries.range::<_, [u8]>((bounds.lower(), bounds.upper()));
+        let Some(tree) = self.tree(keyspace) else { return Ok(()) };
+        let bounds = OwnedBounds::of(bounds);
+        let range = tree.entries.range::<_, [u8]>((bounds.lower(), bounds.upper()));
         let doomed: Vec<Key> = range.map(|(key, _)| key.clone()).collect();
-        doomed.into_iter().for_each(|key| touched.delete(key));
+        doomed.into_iter().for_each(|key| self.write(keyspace, key, None));
         Ok(())
     }
 
     fn guard(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<()> {
         if self.isolation == Isolation::Serializable {
-            self.touch(keyspace).guarded.push(Key::new(key));
+            self.touch(keyspace).guard(Key::new(key));
         }
         Ok(())
     }
 
     fn commit(mut self, _: Durability) -> Result<()> {
-        let touched = std::mem::take(&mut self.touched);
+        let mut touched = std::mem::take(&mut self.touched);
         if touched.is_empty() {
             return Ok(());
         }
-        let (shared, base) = (Arc::clone(&self.shared), Arc::clone(&self.base));
-        let mut open = shared.lock();
-        let latest = shared.root.load_full();
-        let conflict = |(keyspace, touched): (&Keyspace, &Touched)| touched.conflicts(&base, &latest, *keyspace, &open);
-        if touched.iter().any(conflict) {
+        let Some(base) = self.base.take() else { return Ok(()) };
+        let mut open = self.shared.lock();
+        let latest = self.shared.root();
+        let is_first = Arc::ptr_eq(&base, &latest);
+        let conflict = |(keyspace, touched): &(_, Touched)| touched.conflicts(&base, &latest, *keyspace, &open);
+        let conflicts = !is_first && touched.iter().any(conflict);
+        open.closed(base.sequence);
+        if conflicts {
             drop(open);
-            return Err(Error::Conflict(Box::new(Context::new(
-                "another one committed a change to the same keys first",
-            ))));
+            let detail = "another one committed a change to the same keys first";
+            return Err(Error::Conflict(Box::new(Context::new(detail))));
         }
-        if touched.values().all(|touched| touched.written.is_empty()) {
-            drop(open);
+        touched.retain(|(_, touched)| !touched.writes_nothing());
+        if touched.is_empty() {
             return Ok(());
         }
-        let mut root = Root::clone(&latest);
-        root.sequence += 1;
-        let others = !open.is_alone();
-        for (keyspace, touched) in touched {
-            if touched.written.is_empty() {
-                continue;
+        let sequence = latest.sequence + 1;
+        if !open.is_empty() {
+            for (keyspace, touched) in &touched {
+                touched.deleted().for_each(|key| open.deleted(sequence, *keyspace, key));
             }
-            if others {
-                touched.deleted.iter().for_each(|key| open.deleted(root.sequence, keyspace, key));
-            }
-            let merged = touched.merge(base.tree(keyspace), latest.tree(keyspace));
-            root.keyspaces.insert(keyspace, merged);
         }
-        shared.root.store(Arc::new(root));
+        let noted: Option<usize> = touched.iter().map(|(_, touched)| touched.noted()).sum();
+        let old = if noted.is_some_and(|noted| noted <= MOST_NOTED) {
+            // Few enough to be done in place, for which nobody may look at the last commit, this transaction included.
+            drop(latest);
+            let base = (!is_first).then_some(base);
+            let old = self.shared.change(|root| {
+                root.sequence = sequence;
+                touched.into_iter().for_each(|(keyspace, touched)| touched.merge(None, root.tree_mut(keyspace)));
+            });
+            (base, old)
+        } else {
+            let mut root = Root::clone(&latest);
+            root.sequence = sequence;
+            for (keyspace, touched) in touched {
+                touched.merge(base.tree(keyspace), root.tree_mut(keyspace));
+            }
+            drop(latest);
+            (Some(base), Some(self.shared.replace(root)))
+        };
         // In this order: taking old trees apart must not hold up the next writer.
         drop(open);
-        drop(latest);
+        drop(old);
         Ok(())
     }
 }

@@ -17,6 +17,14 @@ pub(super) struct Tree {
 }
 
 impl Tree {
+    /// Puts `value`, or deletes the key where there is none.
+    pub(super) fn write(&mut self, key: Key, value: Option<Value>) {
+        match value {
+            Some(value) => self.insert(key, value),
+            None => self.remove(key.as_slice()),
+        }
+    }
+
     pub(super) fn insert(&mut self, key: Key, value: Value) {
         let (key_bytes, value_bytes) = (key.as_slice().len(), value.len());
         match self.entries.insert(key, value) {
@@ -25,7 +33,7 @@ impl Tree {
         }
     }
 
-    pub(super) fn remove(&mut self, key: &[u8]) {
+    fn remove(&mut self, key: &[u8]) {
         if let Some(old) = self.entries.remove(key) {
             self.bytes = self.bytes.saturating_sub(size(key.len())).saturating_sub(size(old.len()));
         }

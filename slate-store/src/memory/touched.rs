@@ -1,0 +1,127 @@
+use std::sync::{Arc, OnceLock};
+
+use super::{
+    conflict::OpenTransactions,
+    key::Key,
+    root::Root,
+    tree::{Tree, Value},
+};
+use crate::Keyspace;
+
+/// The most writes that are noted and applied by the commit, which others wait for.
+pub(super) const MOST_NOTED: usize = 64;
+
+/// What a transaction did to one keyspace.
+#[derive(Default)]
+pub(super) struct Touched {
+    /// What was written, in the order it happened, until it is applied.
+    noted: Vec<(Key, Option<Value>)>,
+    /// The keyspace with all writes applied.
+    applied: OnceLock<Tree>,
+    /// Every key that was put or deleted since, in the order it happened, some of them more than once.
+    written: Vec<Key>,
+    deleted: Vec<Key>,
+    guarded: Vec<Key>,
+    /// The length of `written` at which it is worth looking for keys that stand in it twice.
+    crowded: usize,
+}
+
+/// Whether more writes may be noted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    Left,
+    /// They are to be applied.
+    Filled,
+}
+
+impl Touched {
+    /// Puts `value`, or deletes the key where there is none.
+    pub(super) fn write(&mut self, key: Key, value: Option<Value>) -> Room {
+        let Some(tree) = self.applied.get_mut() else {
+            self.noted.push((key, value));
+            return if self.noted.len() < MOST_NOTED { Room::Left } else { Room::Filled };
+        };
+        if value.is_none() {
+            self.deleted.push(key.clone());
+        }
+        tree.write(key.clone(), value);
+        if self.written.len() >= self.crowded {
+            for keys in [&mut self.written, &mut self.deleted] {
+                keys.sort_unstable();
+                keys.dedup();
+            }
+            // Twice what is left, and never less than the tree, whose keys may well all be new ones.
+            self.crowded = (2 * self.written.len()).max(2 * tree.entries.len()).max(1024);
+        }
+        self.written.push(key);
+        Room::Left
+    }
+
+    pub(super) fn guard(&mut self, key: Key) {
+        self.guarded.push(key);
+    }
+
+    /// The keyspace as the transaction sees it, which began with `base`.
+    pub(super) fn seen<'t>(&'t self, base: Option<&'t Tree>) -> Option<&'t Tree> {
+        if self.writes_nothing() {
+            return base;
+        }
+        Some(self.applied.get_or_init(|| {
+            let mut tree = base.cloned().unwrap_or_default();
+            self.noted.iter().cloned().for_each(|(key, value)| tree.write(key, value));
+            tree
+        }))
+    }
+
+    pub(super) fn writes_nothing(&self) -> bool {
+        self.noted.is_empty() && self.written.is_empty()
+    }
+
+    /// How many writes are noted, where none is applied.
+    pub(super) fn noted(&self) -> Option<usize> {
+        self.applied.get().is_none().then_some(self.noted.len())
+    }
+
+    fn written(&self) -> impl Iterator<Item = &Key> {
+        self.noted.iter().map(|(key, _)| key).chain(&self.written)
+    }
+
+    pub(super) fn deleted(&self) -> impl Iterator<Item = &Key> {
+        self.noted.iter().filter(|(_, value)| value.is_none()).map(|(key, _)| key).chain(&self.deleted)
+    }
+
+    pub(super) fn conflicts(&self, base: &Root, latest: &Root, keyspace: Keyspace, open: &OpenTransactions) -> bool {
+        if open.was_dropped(base.sequence, keyspace) {
+            return true;
+        }
+        let (then, now) = (base.tree(keyspace), latest.tree(keyspace));
+        if then.zip(now).is_some_and(|(then, now)| then.is_surely_unchanged(now)) {
+            return false;
+        }
+        self.written().chain(&self.guarded).any(|key| {
+            let find = |tree: Option<&_>| tree.and_then(|tree: &Tree| tree.get(key.as_slice()).map(Arc::as_ptr));
+            match (find(then), find(now)) {
+                (Some(then), Some(now)) => !std::ptr::addr_eq(then, now),
+                (None, None) => open.may_have_vanished(base.sequence, keyspace, key),
+                _ => true,
+            }
+        })
+    }
+
+    /// Does to `latest`, with which it does not conflict, what the transaction did to `base`. What is only noted needs no
+    /// `base`.
+    pub(super) fn merge(self, base: Option<&Tree>, latest: &mut Tree) {
+        let Some(tree) = self.applied.get() else {
+            self.noted.into_iter().for_each(|(key, value)| latest.write(key, value));
+            return;
+        };
+        let base_is_empty = base.is_none_or(|base| base.entries.is_empty());
+        if base.is_some_and(|base| base.is_surely_unchanged(latest)) || (base_is_empty && latest.entries.is_empty()) {
+            latest.clone_from(tree);
+            return;
+        }
+        for key in self.written() {
+            latest.write(key.clone(), tree.get(key.as_slice()).cloned());
+        }
+    }
+}

@@ -12,6 +12,7 @@
 //! | [`check`] | an answer compared with that |
 //! | [`subject`] | what a database implements |
 //! | [`json`] | records as JSON, for databases that hold that |
+//! | [`peak`] | peaks of memory, each in a process of its own |
 //! | [`run`](mod@run) | the run: load, ask, write, check, measure |
 
 pub mod check;
@@ -19,6 +20,7 @@ pub mod expected;
 pub mod field;
 pub mod json;
 pub mod options;
+pub mod peak;
 pub mod program;
 pub mod records;
 pub mod run;

@@ -4,7 +4,7 @@ use std::{path::Path, process::ExitCode};
 
 use slate_bench_harness::{Report, Result};
 
-use crate::{Options, Subject, options::Asked, run};
+use crate::{Options, Subject, options::Asked, peak, run};
 
 /// Reads the command line, runs the workload on what `open` opens, prints tables and writes files. The exit code is 1 where
 /// an answer was wrong or anything failed.
@@ -28,7 +28,8 @@ fn asked<S: Subject>(program: &str, open: impl FnMut(&Path, usize) -> Result<S>)
         }
         Asked::Run(options) => {
             options.shared.pin()?;
-            let report = run::run(&options, open)?;
+            let peaks = peak::of_later_sizes(&options)?;
+            let report = run::run(&options, &peaks, open)?;
             print!("{}", run::tables::markdown(&report));
             if let Some(path) = &options.shared.json {
                 report.write(path)?;

@@ -171,6 +171,12 @@ pub const CONCURRENCY: &str = "Concurrency";
 pub const INTEGRITY: &str = "Integrity";
 /// The title of the table of memory and files.
 pub const SPACE: &str = "Space";
+/// The row of that table that tells the peak of memory.
+pub const PEAK: &str = "peak memory, all users";
+/// The row of that table that tells the memory held in the end.
+pub const HELD: &str = "memory once loaded, all users";
+/// The row of that table that tells the size of the files.
+pub const ON_DISK: &str = "size on disk, all users";
 
 const fn equal(field: Field, value: &'static str) -> Condition {
     Condition { field, test: Test::Equal(Value::Str(value)) }

@@ -7,6 +7,7 @@ mod support;
 use slate_bench::{
     Options,
     harness::{Arguments, Report, Verdict},
+    peak::Peaks,
     program, run,
     slate::Slate,
 };
@@ -35,7 +36,7 @@ fn check_whole(report: &Report) {
 
 #[test]
 fn every_answer_is_right_in_memory() {
-    let report = run::run(&options(), |folder, users| Slate::open("memory", folder, users)).unwrap();
+    let report = run::run(&options(), &Peaks::new(), |folder, users| Slate::open("memory", folder, users)).unwrap();
     check_whole(&report);
     let text = run::tables::markdown(&report);
     assert!(text.contains("### Queries") && text.contains("## Scaling: 300 → 600"), "{text}");
@@ -43,7 +44,7 @@ fn every_answer_is_right_in_memory() {
 
 #[test]
 fn every_answer_is_right_on_redb() {
-    let report = run::run(&options(), |folder, users| Slate::open("redb", folder, users)).unwrap();
+    let report = run::run(&options(), &Peaks::new(), |folder, users| Slate::open("redb", folder, users)).unwrap();
     check_whole(&report);
     assert!(report.section("Space", Some(600)).unwrap().rows.iter().any(|row| row.name.starts_with("size on disk")));
 }
@@ -53,7 +54,7 @@ fn the_same_seed_asks_the_same_questions_of_the_same_records() {
     let counts = |seed| {
         let shared = Arguments { seed, runs: 1, only: vec!["queries".into()], ..Arguments::default() };
         let options = Options { shared, records: vec![300], users: 1 };
-        let report = run::run(&options, |folder, users| Slate::open("memory", folder, users)).unwrap();
+        let report = run::run(&options, &Peaks::new(), |folder, users| Slate::open("memory", folder, users)).unwrap();
         report.section("Queries", Some(300)).unwrap().rows.iter().map(|row| row.count).collect::<Vec<_>>()
     };
     assert_eq!(counts(1), counts(1));
@@ -64,8 +65,10 @@ fn the_same_seed_asks_the_same_questions_of_the_same_records() {
 fn wrong(lie: Lie) -> Vec<String> {
     let shared = Arguments { runs: 1, ..Arguments::default() };
     let options = Options { shared, records: vec![300], users: 1 };
-    let report =
-        run::run(&options, |folder, users| Ok(Liar { slate: Slate::open("memory", folder, users)?, lie })).unwrap();
+    let report = run::run(&options, &Peaks::new(), |folder, users| {
+        Ok(Liar { slate: Slate::open("memory", folder, users)?, lie })
+    })
+    .unwrap();
     assert!(!program::is_right(&report));
     report.wrong()
 }
@@ -98,8 +101,40 @@ fn what_is_not_supported_is_no_error() {
     let open = |folder: &std::path::Path, users| {
         Ok(Liar { slate: Slate::open("memory", folder, users)?, lie: Lie::NoDistinct })
     };
-    let report = run::run(&options, open).unwrap();
+    let report = run::run(&options, &Peaks::new(), open).unwrap();
     assert!(program::is_right(&report));
     let rows = &report.section("Distinct", Some(300)).unwrap().rows;
     assert!(rows.iter().all(|row| matches!(row.verdict, Verdict::Unsupported(_))));
+}
+
+#[test]
+fn the_program_prints_tables_and_writes_its_report_and_its_chart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (json, chart) = (folder.path().join("report.json"), folder.path().join("chart.svg"));
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_slate-bench-redb"))
+        .args(["--records", "300,600", "--users", "1", "--runs", "1", "--only", "count", "--only", "space", "--json"])
+        .arg(&json)
+        .arg("--chart")
+        .arg(&chart)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("count status = 'active'") && !text.contains("Full scan"), "{text}");
+    let report = Report::read(&json).unwrap();
+    let bytes = |size| {
+        report.section("Space", Some(size)).unwrap().rows.iter().map(|row| row.bytes.is_some()).collect::<Vec<_>>()
+    };
+    // Of the second size too, which another process has measured.
+    if slate_bench::harness::memory::memory().is_some() {
+        assert_eq!([300, 600].map(bytes), [vec![true; 3], vec![true; 3]]);
+    }
+    assert!(std::fs::read_to_string(&chart).unwrap().starts_with("<svg"));
+}
+
+#[test]
+fn an_option_that_is_not_known_ends_the_program_with_its_name() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_slate-bench-memory")).arg("--fast").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--fast"));
 }

@@ -7,22 +7,35 @@ use slate_bench_harness::{Result, Row, Samples, Verdict, format, memory, number}
 use super::{Bench, Opened, open_in};
 use crate::{
     Change, Record, Subject,
-    workload::{BULK_INSERT, SPACE},
+    peak::Growth,
+    workload::{BULK_INSERT, HELD, ON_DISK, PEAK, SPACE},
 };
 
 /// In so many batches, a commit each.
 pub const BATCHES: u64 = 10;
+
+/// Where the peak of memory comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peak {
+    /// It is measured: nothing was loaded in this process before.
+    Here,
+    /// It was measured elsewhere, or cannot be.
+    Known(Option<Growth>),
+}
 
 /// Loads all users' records into a new database, as often as is asked for in all, and leaves the last. A sample is one
 /// user's ten batches. There is no run that does not count: a new database has nothing warm.
 ///
 /// # Errors
 /// The database's: without records nothing else can be measured.
-pub fn load<S: Subject>(bench: &mut Bench<'_>, open: &mut impl FnMut(&Path, usize) -> Result<S>) -> Result<Opened<S>> {
+pub fn load<S: Subject>(
+    bench: &mut Bench<'_>,
+    open: &mut impl FnMut(&Path, usize) -> Result<S>,
+    mut peak: Peak,
+) -> Result<Opened<S>> {
     let users = bench.options.users;
     let repeat = bench.options.shared.repeat();
     let mut samples = Samples::default();
-    let mut peak = None;
     let wanted = bench.options.shared.wants(BULK_INSERT, BULK_INSERT);
     let mut opened = loop {
         memory::reset_peak();
@@ -33,13 +46,18 @@ pub fn load<S: Subject>(bench: &mut Bench<'_>, open: &mut impl FnMut(&Path, usiz
             samples.push(insert(bench, &mut opened.subject, user)?);
         }
         // Later ones find memory that the process has not given back.
-        let grown = || Some(memory::memory()?.peak.saturating_sub(before?.resident));
-        peak = peak.or_else(grown);
+        if peak == Peak::Here {
+            peak = Peak::Known(Growth::since(before));
+        }
         if !wanted || !repeat.goes_on(&samples) {
             break opened;
         }
     };
     let size = opened.subject.size()?;
+    let peak = match peak {
+        Peak::Known(peak) => peak,
+        Peak::Here => None,
+    };
     report(bench, samples, peak, size);
     Ok(opened)
 }
@@ -62,9 +80,10 @@ fn insert<S: Subject>(bench: &Bench<'_>, subject: &mut S, user: usize) -> Result
     Ok(time)
 }
 
-fn report(bench: &mut Bench<'_>, samples: Samples, peak: Option<u64>, size: Option<u64>) {
+fn report(bench: &mut Bench<'_>, samples: Samples, growth: Option<Growth>, size: Option<u64>) {
+    let shared = &bench.options.shared;
     let users = number::float(number::count(bench.options.users));
-    let loaded = crate::records::mean_size(bench.options.shared.seed) * number::float(bench.size) * users;
+    let loaded = crate::records::mean_size(shared.seed) * number::float(bench.size) * users;
     let bytes = |name: &str, bytes: Option<u64>| Row {
         bytes,
         note: bytes.map(|bytes| {
@@ -73,11 +92,14 @@ fn report(bench: &mut Bench<'_>, samples: Samples, peak: Option<u64>, size: Opti
         }),
         ..Row::new(name)
     };
-    let (peak, size) = (bytes("peak memory, all users", peak), bytes("size on disk, all users", size));
+    let peak = bytes(PEAK, growth.map(|growth| growth.peak));
+    let held = bytes(HELD, growth.map(|growth| growth.held));
+    let size = bytes(ON_DISK, size);
     let name = format!("{BATCHES} batches of {} records", format::count(bench.size / BATCHES));
     let row = Row { samples, items: bench.size, verdict: Verdict::Right, ..Row::new(name) };
-    bench.push(BULK_INSERT, row);
-    for row in [peak, size].into_iter().filter(|row| row.bytes.is_some()) {
-        bench.push(SPACE, row);
+    let rows = [(BULK_INSERT, row), (SPACE, peak), (SPACE, held), (SPACE, size)];
+    let told = rows.into_iter().filter(|(_, row)| row.bytes.is_some() || !row.samples.is_empty());
+    for (section, row) in told.filter(|(section, row)| shared.wants(section, &row.name)) {
+        bench.push(section, row);
     }
 }

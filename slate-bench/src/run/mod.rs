@@ -15,7 +15,8 @@ use std::path::Path;
 
 use slate_bench_harness::{Progress, Report, Result, Row, Verdict, number};
 
-use crate::{Options, Record, Subject, workload::INTEGRITY};
+use crate::{Options, Record, Subject, peak::Peaks, workload::INTEGRITY};
+use load::Peak;
 
 /// What the parts of a run share.
 #[derive(Debug)]
@@ -43,18 +44,27 @@ impl Bench<'_> {
     }
 }
 
-/// Runs the workload on what `open` opens: see [`program::main`](crate::program::main).
+/// Runs the workload on what `open` opens: see [`program::main`](crate::program::main). `peaks` are those of sizes after the
+/// first, which cannot be measured here.
 ///
 /// # Errors
 /// What keeps the run from going on. A wrong answer is none: the report has it.
-pub fn run<S: Subject>(options: &Options, mut open: impl FnMut(&Path, usize) -> Result<S>) -> Result<Report> {
+pub fn run<S: Subject>(
+    options: &Options,
+    peaks: &Peaks,
+    mut open: impl FnMut(&Path, usize) -> Result<S>,
+) -> Result<Report> {
     let about = open_in(&options.shared, &mut open, 1)?.subject.about();
     let report = Report::begin("slate-bench", about, options.shared.seed);
     let mut bench = Bench { options, size: 0, report, progress: Progress::of(0) };
-    for &size in &options.records {
+    for (place, &size) in options.records.iter().enumerate() {
         bench.size = size;
         bench.progress.more(steps(options, size));
-        let mut opened = load::load(&mut bench, &mut open)?;
+        let mut opened = load::load(
+            &mut bench,
+            &mut open,
+            if place == 0 { Peak::Here } else { Peak::Known(peaks.get(&size).copied()) },
+        )?;
         verify(&mut bench, &mut opened.subject, "after loading");
         questions::ask(&mut bench, &mut opened.subject);
         writes::write(&mut bench, &mut opened.subject);
@@ -99,8 +109,11 @@ pub fn open_in<S>(
 }
 
 fn verify<S: Subject>(bench: &mut Bench<'_>, subject: &mut S, when: &str) {
-    bench.progress.tell(format!("checking the integrity {when}"));
     let row = Row::new(format!("integrity {when}"));
+    if !bench.options.shared.wants(INTEGRITY, &row.name) {
+        return;
+    }
+    bench.progress.tell(row.name.clone());
     let (result, time) = slate_bench_harness::clock::timed(|| subject.verify());
     let row = match result {
         Ok(()) => Row { verdict: Verdict::Right, samples: std::iter::once(time).collect(), ..row },

@@ -33,13 +33,26 @@ fn query(name: &str) -> Query {
     query_rows(1_000, SEED).into_iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no {name}")).query
 }
 
-/// How many more allocations the question takes for each record that there is more.
-fn per_record(query: &Query, consume: Consume) -> f64 {
-    let (few, many) = (2_000, 10_000);
-    let [less, more] = [few, many].map(|size| allocations(&mut loaded("memory", &records(size)).0, query, consume));
-    #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
-    let growth = (more as f64 - less as f64) / (many - few) as f64;
-    growth
+/// A small collection and a larger one, in memory.
+struct Pair {
+    sizes: [i64; 2],
+    loaded: [(Slate, tempfile::TempDir); 2],
+}
+
+impl Pair {
+    fn new() -> Self {
+        let sizes = [1_000, 5_000];
+        Self { sizes, loaded: sizes.map(|size| loaded("memory", &records(size))) }
+    }
+
+    /// How many more allocations the question takes for each record that there is more.
+    fn per_record(&mut self, query: &Query, consume: Consume) -> f64 {
+        let [(small, _), (large, _)] = &mut self.loaded;
+        let (few, many) = (allocations(small, query, consume), allocations(large, query, consume));
+        #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
+        let growth = (many as f64 - few as f64) / (self.sizes[1] - self.sizes[0]) as f64;
+        growth
+    }
 }
 
 /// A few allocations more are those of buffers that grow.
@@ -47,27 +60,30 @@ const NONE: f64 = 0.03;
 
 #[test]
 fn a_row_that_is_lent_takes_no_allocation() {
+    let mut pair = Pair::new();
     let scan = query("Full scan (no filter)");
     let indexed = query("status = 'active' (indexed)");
     let projected = query("projection (name, status only)");
     let covered = query("status = 'active' projection [status] (index-covered)");
     let sorted = query("sort contacts_count (no take)");
     for query in [scan, indexed, projected, covered, sorted] {
-        let growth = per_record(&query, Consume::Lent);
+        let growth = pair.per_record(&query, Consume::Lent);
         assert!(growth < NONE, "{growth} for {query:?}");
     }
 }
 
 #[test]
 fn a_row_that_is_owned_takes_one_allocation() {
+    let mut pair = Pair::new();
     for name in ["Full scan (no filter)", "projection (name, status only)", "sort contacts_count (no take)"] {
-        let growth = per_record(&query(name), Consume::Owned);
+        let growth = pair.per_record(&query(name), Consume::Owned);
         assert!(growth < 1.0 + NONE, "{growth} for {name}");
     }
 }
 
 #[test]
 fn a_row_that_is_rejected_takes_no_allocation() {
+    let mut pair = Pair::new();
     let rejecting = |field, test| Condition { field, test };
     let filters = [
         vec![rejecting(Field::Recommendation1, Test::Equal(Value::Str("ProductD")))],
@@ -79,15 +95,16 @@ fn a_row_that_is_rejected_takes_no_allocation() {
         ],
     ];
     for filter in filters {
-        let growth = per_record(&Query::Find(Find { filter, ..Find::default() }), Consume::Owned);
+        let growth = pair.per_record(&Query::Find(Find { filter, ..Find::default() }), Consume::Owned);
         assert!(growth < NONE, "{growth}");
     }
 }
 
 #[test]
 fn a_count_and_a_distinct_over_an_index_take_no_allocation_per_record() {
+    let mut pair = Pair::new();
     for name in ["count status = 'active' (indexed)", "distinct: status (indexed)"] {
-        let growth = per_record(&query(name), Consume::Owned);
+        let growth = pair.per_record(&query(name), Consume::Owned);
         assert!(growth < NONE, "{growth} for {name}");
     }
 }

@@ -44,13 +44,17 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(213, 94, 0),
     RGBColor(120, 120, 120),
 ];
-const BAR: i32 = 11;
-const GAP: i32 = 9;
+const BAR: i32 = 14;
+const GAP: i32 = 10;
 const TOP: i32 = 70;
 const LEFT: i32 = 400;
 const PLOT: i32 = 620;
 const RIGHT: i32 = 90;
 const FONT: &str = "sans-serif";
+/// The backend draws a font of size `n` as one of 0.8 `n` pixels.
+const TITLE: i32 = 22;
+const LABEL: i32 = 16;
+const SMALL: i32 = 13;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
@@ -77,15 +81,16 @@ impl Chart {
 
     fn draw_on(&self, area: &Area<'_>, scale: &Scale, bottom: i32) -> Result<()> {
         area.fill(&WHITE)?;
-        area.draw(&Text::new(self.title.clone(), (10, 10), (FONT, 18).into_font()))?;
+        area.draw(&Text::new(self.title.clone(), (10, 10), (FONT, TITLE).into_font()))?;
         self.draw_legend(area)?;
         for power in scale.low..=scale.high {
             let x = scale.x(10_f64.powi(power));
             area.draw(&PathElement::new([(x, TOP), (x, bottom)], BLACK.mix(0.15)))?;
             let label = format::duration(Duration::from_nanos(rounded(10_f64.powi(power))));
-            area.draw(&Text::new(label.replace(".00", ""), (x + 3, TOP - 14), (FONT, 11).into_font()))?;
+            let label = label.replace(".00", "").replace(".0", "");
+            area.draw(&Text::new(label, (x + 3, TOP - 14), (FONT, SMALL).into_font()))?;
         }
-        let right = TextStyle::from((FONT, 12).into_font())
+        let right = TextStyle::from((FONT, LABEL).into_font())
             .pos(text_anchor::Pos::new(text_anchor::HPos::Right, text_anchor::VPos::Top));
         let mut y = TOP;
         for group in &self.groups {
@@ -94,7 +99,7 @@ impl Chart {
                 if let Some(time) = time {
                     let x = scale.x(float(nanoseconds(*time)));
                     area.draw(&Rectangle::new([(LEFT, y), (x.max(LEFT + 1), y + BAR - 2)], colour.filled()))?;
-                    area.draw(&Text::new(format::duration(*time), (x + 4, y - 1), (FONT, 10).into_font()))?;
+                    area.draw(&Text::new(format::duration(*time), (x + 4, y), (FONT, SMALL).into_font()))?;
                 }
                 y += BAR;
             }
@@ -107,9 +112,9 @@ impl Chart {
         let mut x = 10;
         for (name, colour) in self.series.iter().zip(COLOURS.iter().cycle()) {
             area.draw(&Rectangle::new([(x, 38), (x + 12, 46)], colour.filled()))?;
-            area.draw(&Text::new(name.clone(), (x + 17, 36), (FONT, 12).into_font()))?;
+            area.draw(&Text::new(name.clone(), (x + 17, 35), (FONT, LABEL).into_font()))?;
             // About the width of a letter of that size: there is no font to ask.
-            x += 35 + 7 * small(name.chars().count());
+            x += 40 + 7 * small(name.chars().count());
         }
         Ok(())
     }

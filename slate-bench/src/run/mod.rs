@@ -15,7 +15,11 @@ use std::path::Path;
 
 use slate_bench_harness::{Progress, Report, Result, Row, Verdict, number};
 
-use crate::{Options, Record, Subject, peak::Peaks, workload::INTEGRITY};
+use crate::{
+    Options, Record, Subject,
+    peak::Peaks,
+    workload::{BULK_INSERT, CONCURRENCY, INTEGRITY, SPACE},
+};
 use load::Peak;
 
 /// What the parts of a run share.
@@ -74,11 +78,12 @@ pub fn run<S: Subject>(
     Ok(bench.report)
 }
 
-/// How many rows a size has, about.
+/// How many rows a size has, about: whether the system tells of memory is not known yet.
 fn steps(options: &Options, size: u64) -> u64 {
-    const LOAD_AND_CHECKS: usize = 4;
     let questions = questions::wanted(options, size).into_iter().map(|row| questions::variants(&row.query).len());
-    number::count(questions.sum::<usize>() + writes::wanted(options).count() + LOAD_AND_CHECKS)
+    let others = [BULK_INSERT, SPACE, SPACE, CONCURRENCY, INTEGRITY, INTEGRITY];
+    let others = others.iter().filter(|title| options.shared.wants(title, title));
+    number::count(questions.sum::<usize>() + writes::wanted(options).count() + others.count())
 }
 
 /// A database, and the folder it lies in; dropped in this order.

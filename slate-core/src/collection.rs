@@ -1,6 +1,6 @@
-use std::{any::Any, fmt, marker::PhantomData, ops::Deref};
+use std::{any::Any, borrow::Cow, fmt, marker::PhantomData, ops::Deref};
 
-use bson::{Bson, RawDocumentBuf};
+use bson::{Bson, RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 use slate_query::raw::OwnedValue;
 
@@ -8,7 +8,7 @@ use crate::{
     BulkWrite, CollectionStats, CreateIndex, Delete, Error, Existing, Find, FindOneAndDelete, FindOneAndUpdate, Index,
     IndexDescription, InsertMany, IntoDocument, PutManyResult, Result, Update, Verify, WriteOperation,
     database::As,
-    document::{from_raw, to_raw},
+    document::{borrowed, from_raw, to_raw},
     entry::record_key,
     exec::Target,
     interrupt::Interrupt,
@@ -191,10 +191,10 @@ impl<T> Collection<T> {
     pub fn merge_many<D: IntoDocument>(&self, documents: impl IntoIterator<Item = D>) -> Result<PutManyResult> {
         let documents: Vec<RawDocumentBuf> =
             documents.into_iter().map(IntoDocument::into_document).collect::<Result<_>>()?;
-        self.put_raw(&documents, PutKind::Merge)
+        self.put_raw(&borrowed(&documents), PutKind::Merge)
     }
 
-    fn put_raw(&self, documents: &[RawDocumentBuf], kind: PutKind) -> Result<PutManyResult> {
+    fn put_raw(&self, documents: &[&RawDocument], kind: PutKind) -> Result<PutManyResult> {
         let outcome = self.scope.write(|writer| writer.put(&self.name, documents, kind, &Interrupt::default()))?;
         Ok(PutManyResult::of(outcome))
     }
@@ -291,7 +291,7 @@ impl<T: Serialize + Any> Collection<T> {
     /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) where its `_id`, or what a unique index is over, is
     /// there already; [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) over 16 MiB.
     pub fn insert_one(&self, document: &T) -> Result<Bson> {
-        let mut ids = self.insert_raw(&[to_raw(document)?])?;
+        let mut ids = self.insert_raw(&[&to_raw(document)?])?;
         ids.pop().ok_or_else(|| Error::corrupt("an insertion gave back no _id"))
     }
 
@@ -300,8 +300,8 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Errors
     /// As [`Collection::insert_one`].
     pub fn insert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Result<Vec<Bson>> {
-        let documents: Vec<RawDocumentBuf> = documents.into_iter().map(to_raw).collect::<Result<_>>()?;
-        self.insert_raw(&documents)
+        let documents: Vec<_> = documents.into_iter().map(to_raw).collect::<Result<_>>()?;
+        self.insert_raw(&borrowed(&documents))
     }
 
     /// Inserts documents with a say in what a refused one means for the others; see [`InsertMany`].
@@ -316,7 +316,11 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn insert_batch<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> InsertMany {
-        InsertMany::new(self.scope.clone(), &self.name, documents.into_iter().map(to_raw).collect())
+        InsertMany::new(
+            self.scope.clone(),
+            &self.name,
+            documents.into_iter().map(|document| to_raw(document).map(Cow::into_owned)).collect(),
+        )
     }
 
     /// Puts documents by their `_id`s: one whose `_id` is there replaces that document whole, any other is inserted. All
@@ -325,11 +329,11 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Errors
     /// As [`Collection::insert_one`]; what must be unique must be so at the end of the call.
     pub fn upsert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Result<PutManyResult> {
-        let documents: Vec<RawDocumentBuf> = documents.into_iter().map(to_raw).collect::<Result<_>>()?;
-        self.put_raw(&documents, PutKind::Replace)
+        let documents: Vec<_> = documents.into_iter().map(to_raw).collect::<Result<_>>()?;
+        self.put_raw(&borrowed(&documents), PutKind::Replace)
     }
 
-    fn insert_raw(&self, documents: &[RawDocumentBuf]) -> Result<Vec<Bson>> {
+    fn insert_raw(&self, documents: &[&RawDocument]) -> Result<Vec<Bson>> {
         self.scope.write(|writer| {
             let outcome = writer.insert(&self.name, documents, InsertMode::AllOrNone, &Interrupt::default())?;
             match outcome.refused.into_iter().next() {
@@ -343,7 +347,7 @@ impl<T: Serialize + Any> Collection<T> {
     ///
     /// The builder's [`run`](Update::run) tells where `replacement` cannot be made a document.
     pub fn replace_one(&self, filter: impl IntoDocument, replacement: &T) -> Update {
-        let replacement = Replacement(to_raw(replacement));
+        let replacement = Replacement(to_raw(replacement).map(Cow::into_owned));
         Update::new(self.scope.clone(), &self.name, filter, replacement, Target::One, UpdateKind::Replacement)
     }
 }
@@ -363,7 +367,7 @@ impl<T: DeserializeOwned + Any> Collection<T> {
 impl<T: Serialize + DeserializeOwned + Any> Collection<T> {
     /// Replaces the first document that matches and gives it back, as it was or as it is now. Its `_id` stays.
     pub fn find_one_and_replace(&self, filter: impl IntoDocument, replacement: &T) -> FindOneAndUpdate<T> {
-        let replacement = Replacement(to_raw(replacement));
+        let replacement = Replacement(to_raw(replacement).map(Cow::into_owned));
         FindOneAndUpdate::new(self.scope.clone(), &self.name, filter, replacement, UpdateKind::Replacement)
     }
 }

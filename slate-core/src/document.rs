@@ -1,4 +1,4 @@
-use std::any::Any;
+use std::{any::Any, borrow::Cow};
 
 use bson::{Document, RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
@@ -44,12 +44,17 @@ impl IntoDocument for &Document {
     }
 }
 
-/// A caller's value as a raw document. Raw documents pass without a round through serde.
-pub(crate) fn to_raw<T: Serialize + Any>(value: &T) -> Result<RawDocumentBuf> {
+/// A caller's value as a raw document. Raw documents pass as they are.
+pub(crate) fn to_raw<T: Serialize + Any>(value: &T) -> Result<Cow<'_, RawDocument>> {
     match (value as &dyn Any).downcast_ref::<RawDocumentBuf>() {
-        Some(raw) => Ok(raw.clone()),
-        None => bson::serialize_to_raw_document_buf(value).map_err(Error::conversion),
+        Some(raw) => Ok(Cow::Borrowed(raw)),
+        None => bson::serialize_to_raw_document_buf(value).map(Cow::Owned).map_err(Error::conversion),
     }
+}
+
+/// Documents, borrowed.
+pub(crate) fn borrowed(documents: &[impl AsRef<RawDocument>]) -> Vec<&RawDocument> {
+    documents.iter().map(AsRef::as_ref).collect()
 }
 
 /// A stored document as the caller's type. Raw documents pass without a round through serde.

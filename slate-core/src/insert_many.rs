@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use bson::{Bson, RawDocumentBuf};
 
-use crate::{CancelToken, Error, Result, interrupt::Interrupt, scope::Scope, write::InsertMode};
+use crate::{CancelToken, Error, Result, document::borrowed, interrupt::Interrupt, scope::Scope, write::InsertMode};
 
 /// An insertion of documents of which some may be refused; see
 /// [`Collection::insert_batch`](crate::Collection::insert_batch).
@@ -113,8 +113,9 @@ impl InsertMany {
                 }
             }
         }
-        let outcome =
-            self.scope.write(|writer| writer.insert(&self.collection, &documents, self.mode, &self.interrupt))?;
+        let outcome = self
+            .scope
+            .write(|writer| writer.insert(&self.collection, &borrowed(&documents), self.mode, &self.interrupt))?;
         let place = |at: usize| places.get(at).copied().unwrap_or(at);
         if self.mode == InsertMode::Ordered && !outcome.refused.is_empty() {
             // It comes before the one that is no document, which so is not tried.

@@ -1,4 +1,4 @@
-use std::{any::Any, fmt, ops::Deref};
+use std::{any::Any, borrow::Cow, fmt, ops::Deref};
 
 use bson::{Bson, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
@@ -251,7 +251,7 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Errors
     /// As [`slate_core::Collection::insert_one`](crate::Collection::insert_one).
     pub fn insert_one(&self, document: &T) -> Operation<Bson> {
-        let document = to_raw(document);
+        let document = to_raw(document).map(Cow::into_owned);
         self.write(|collection| collection.insert_one(&document?))
     }
 
@@ -260,7 +260,8 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Errors
     /// As [`Collection::insert_one`].
     pub fn insert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Operation<Vec<Bson>> {
-        let documents: Result<Vec<RawDocumentBuf>> = documents.into_iter().map(to_raw).collect();
+        let documents: Result<Vec<RawDocumentBuf>> =
+            documents.into_iter().map(|document| to_raw(document).map(Cow::into_owned)).collect();
         self.write(|collection| collection.insert_many(&documents?))
     }
 
@@ -275,7 +276,8 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Errors
     /// As [`Collection::insert_one`]; what must be unique must be so at the end of the call.
     pub fn upsert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Operation<PutManyResult> {
-        let documents: Result<Vec<RawDocumentBuf>> = documents.into_iter().map(to_raw).collect();
+        let documents: Result<Vec<RawDocumentBuf>> =
+            documents.into_iter().map(|document| to_raw(document).map(Cow::into_owned)).collect();
         self.write(|collection| collection.upsert_many(&documents?))
     }
 

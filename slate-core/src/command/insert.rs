@@ -9,7 +9,7 @@ use super::{
     reply::Reply,
     statements::{self, Order, WriteErrors},
 };
-use crate::{Database, Result, scope::Scope, write::InsertMode};
+use crate::{Database, Result, document::borrowed, scope::Scope, write::InsertMode};
 
 /// `{insert: collection, documents: […], ordered}`: one transaction.
 pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -29,7 +29,7 @@ pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocument
         Order::Unordered => InsertMode::Unordered,
     };
     let outcome = Scope::Database(database.clone())
-        .write(|writer| writer.insert(collection, &documents, mode, &common.interrupt))?;
+        .write(|writer| writer.insert(collection, &borrowed(&documents), mode, &common.interrupt))?;
     let mut errors = WriteErrors::default();
     for (place, error) in outcome.refused {
         errors.note(place, error);

@@ -1,6 +1,6 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
-use bson::RawDocumentBuf;
+use bson::RawDocument;
 use slate_store::{Durability, Isolation, Keyspace, Points, Size, Snapshot, Store, Transaction, View};
 
 use super::{BeginOptions, Engine, Explained, Reader, Writer};
@@ -187,7 +187,7 @@ impl<T: Transaction> Writer for Session<T> {
     fn insert(
         &mut self,
         collection: &str,
-        documents: &[RawDocumentBuf],
+        documents: &[&RawDocument],
         mode: InsertMode,
         interrupt: &Interrupt,
     ) -> Result<InsertOutcome> {
@@ -205,7 +205,7 @@ impl<T: Transaction> Writer for Session<T> {
     fn put(
         &mut self,
         collection: &str,
-        documents: &[RawDocumentBuf],
+        documents: &[&RawDocument],
         kind: PutKind,
         interrupt: &Interrupt,
     ) -> Result<PutOutcome> {

@@ -6,7 +6,7 @@ mod open;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use bson::RawDocumentBuf;
+use bson::RawDocument;
 use slate_store::{Durability, Isolation, Keyspace, Size};
 
 pub use open::Access;
@@ -86,7 +86,7 @@ pub(crate) trait Writer: Send {
     fn insert(
         &mut self,
         collection: &str,
-        documents: &[RawDocumentBuf],
+        documents: &[&RawDocument],
         mode: InsertMode,
         interrupt: &Interrupt,
     ) -> Result<InsertOutcome>;
@@ -95,7 +95,7 @@ pub(crate) trait Writer: Send {
     fn put(
         &mut self,
         collection: &str,
-        documents: &[RawDocumentBuf],
+        documents: &[&RawDocument],
         kind: PutKind,
         interrupt: &Interrupt,
     ) -> Result<PutOutcome>;

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{borrow::Cow, cmp::Ordering, collections::BTreeMap};
 
 use slate_query::{
     key::{self, Decoded, TypeReader},
@@ -18,31 +18,30 @@ use crate::{
 
 /// What a call is about to change, gathered so that uniqueness can be checked as it will be at the call's end.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct Changes<'d> {
     /// Record key to its new document, or none. No key stands here twice.
-    records: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    records: Vec<(Vec<u8>, Option<Cow<'d, [u8]>>)>,
     /// Per index, by its place in the collection.
     indexes: BTreeMap<usize, IndexChanges>,
     /// Keys that were relied on and are not written: whoever writes one of them meanwhile conflicts.
     guards: Vec<(Keyspace, Vec<u8>)>,
 }
 
+/// Gathered in the order in which they come, and sorted once.
 #[derive(Debug, Default)]
 struct IndexChanges {
-    deletes: BTreeSet<Vec<u8>>,
-    puts: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Entries of new records, whose keys are known to be new: sorted only once, when they are applied.
+    deletes: Vec<Vec<u8>>,
+    puts: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Entries of new records, whose keys are known to be new.
     fresh: Entries,
-    /// Two records of this call claim one key of a unique index.
-    clash: Option<Vec<u8>>,
 }
 
-impl Changes {
+impl<'d> Changes<'d> {
     pub(super) fn len(&self) -> usize {
         self.records.len()
     }
 
-    pub(super) fn put_record(&mut self, key: Vec<u8>, document: Vec<u8>) {
+    pub(super) fn put_record(&mut self, key: Vec<u8>, document: Cow<'d, [u8]>) {
         self.records.push((key, Some(document)));
     }
 
@@ -56,17 +55,26 @@ impl Changes {
     }
 
     /// A record's entries of one index change from `old` to `new`: only those that differ are touched.
-    pub(super) fn entries(&mut self, at: usize, old: EntryMap, mut new: EntryMap) {
+    pub(super) fn entries(&mut self, at: usize, old: EntryMap, new: EntryMap) {
         let changes = self.indexes.entry(at).or_default();
-        for (key, value) in old {
-            match new.remove(&key) {
-                None => drop(changes.deletes.insert(key)),
-                Some(same) if same == value => {}
-                Some(other) => changes.put_over(key, other),
+        let (mut old, mut new) = (old.into_iter().peekable(), new.into_iter().peekable());
+        loop {
+            let order = match (old.peek(), new.peek()) {
+                (None, None) => return,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some((old, _)), Some((new, _))) => old.cmp(new),
+            };
+            let before = old.next_if(|_| order.is_le());
+            let after = new.next_if(|_| order.is_ge());
+            match (before, after) {
+                (Some((_, before)), Some((_, after))) if before == after => {}
+                (before, after) => {
+                    // The record's own entry whose value changes is deleted too: its key is not taken by another.
+                    changes.deletes.extend(before.map(|(key, _)| key));
+                    changes.puts.extend(after);
+                }
             }
-        }
-        for (key, value) in new {
-            changes.put(key, value);
         }
     }
 
@@ -96,10 +104,8 @@ impl Changes {
                 absent.push(key.clone());
             }
         }
-        for key in absent {
-            entries.remove(&key);
-            self.guards.push((index.keyspace, key));
-        }
+        entries.retain(|key| !absent.contains(key));
+        self.guards.extend(absent.into_iter().map(|key| (index.keyspace, key)));
         Ok(entries)
     }
 
@@ -107,20 +113,14 @@ impl Changes {
     pub(super) fn take_claims(&mut self, collection: &CollectionInfo, claims: &mut Claims) {
         for (at, changes) in &mut self.indexes {
             if collection.maintained_at(*at).is_some_and(|index| index.unique) {
-                let claimed = claims.indexes.entry(*at).or_default();
-                if let Some(clash) = changes.clash.take() {
-                    claimed.clash.get_or_insert(clash);
-                }
-                for (key, value) in std::mem::take(&mut changes.puts) {
-                    claimed.put(key, value);
-                }
+                claims.indexes.entry(*at).or_default().puts.append(&mut changes.puts);
             }
         }
     }
 
     /// Whether every unique key that is put is free, or freed by this very change.
-    pub(super) fn check_unique(&self, view: &impl View, collection: &CollectionInfo) -> Result<()> {
-        for (at, changes) in &self.indexes {
+    pub(super) fn check_unique(&mut self, view: &impl View, collection: &CollectionInfo) -> Result<()> {
+        for (at, changes) in &mut self.indexes {
             if let Some(index) = collection.maintained_at(*at).filter(|index| index.unique) {
                 changes.check(view, collection, index)?;
             }
@@ -163,27 +163,25 @@ fn put_many(transaction: &mut impl Transaction, keyspace: Keyspace, entries: &[(
 }
 
 impl IndexChanges {
-    /// A new entry. In a plain index its key names the record, in a unique one it may be another record's too.
-    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
-        if self.puts.contains_key(&key) {
-            self.clash.get_or_insert_with(|| key.clone());
-        }
-        self.puts.insert(key, value);
+    fn sort(&mut self) {
+        self.deletes.sort_unstable();
+        self.puts.sort_unstable();
     }
 
-    /// The record's own entry, whose value changes.
-    fn put_over(&mut self, key: Vec<u8>, value: Vec<u8>) {
-        self.deletes.insert(key.clone());
-        self.put(key, value);
+    /// The key of a unique index that two records of this call claim. In a plain index a key names its record.
+    fn clash(&self) -> Option<&[u8]> {
+        let mut neighbours = self.puts.iter().zip(self.puts.iter().skip(1));
+        neighbours.find(|((key, _), (next, _))| key == next).map(|((key, _), _)| key.as_slice())
     }
 
-    fn check(&self, view: &impl View, collection: &CollectionInfo, index: &IndexInfo) -> Result<()> {
-        if let Some(key) = &self.clash {
+    fn check(&mut self, view: &impl View, collection: &CollectionInfo, index: &IndexInfo) -> Result<()> {
+        self.sort();
+        if let Some(key) = self.clash() {
             return Err(duplicate(collection, index, key));
         }
         let mut points = view.points(index.keyspace)?;
-        for key in self.puts.keys().filter(|key| !self.deletes.contains(*key)) {
-            if points.get(key)?.is_some() {
+        for (key, _) in &self.puts {
+            if self.deletes.binary_search(key).is_err() && points.get(key)?.is_some() {
                 return Err(duplicate(collection, index, key));
             }
         }
@@ -191,8 +189,9 @@ impl IndexChanges {
     }
 
     fn apply(&mut self, transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
+        self.sort();
         for key in &self.deletes {
-            if !self.puts.contains_key(key) {
+            if self.puts.binary_search_by(|(put, _)| put.cmp(key)).is_err() {
                 transaction.delete(keyspace, key)?;
             }
         }

@@ -12,8 +12,36 @@ use crate::{
     entry::{EntryBuffer, FieldOrder, Held, RecordKey},
 };
 
-/// Entries of one index: key to value.
-pub(crate) type EntryMap = BTreeMap<Vec<u8>, Vec<u8>>;
+/// The entries of one document in one index, in the order of their keys: mostly one.
+#[derive(Debug, Default)]
+pub(crate) struct EntryMap(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl EntryMap {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn contains_key(&self, key: &[u8]) -> bool {
+        self.0.binary_search_by(|(there, _)| there.as_slice().cmp(key)).is_ok()
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.0.iter().map(|(key, _)| key)
+    }
+
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&Vec<u8>) -> bool) {
+        self.0.retain(|(key, _)| keep(key));
+    }
+}
+
+impl IntoIterator for EntryMap {
+    type Item = (Vec<u8>, Vec<u8>);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
 
 /// Entries of one index that are only gathered, in one buffer: what insertions make by the thousand.
 #[derive(Debug, Default)]
@@ -144,11 +172,12 @@ impl EntryMaker {
     }
 
     fn map(&mut self, at: usize, index: &IndexInfo, record_key: &[u8], document: Doc<'_>) -> Result<EntryMap> {
-        let mut entries = EntryMap::new();
-        self.make(at, index, record_key, document, |key, value| {
-            entries.insert(key.to_vec(), value.to_vec());
-        })?;
-        Ok(entries)
+        let mut entries = Vec::new();
+        self.make(at, index, record_key, document, |key, value| entries.push((key.to_vec(), value.to_vec())))?;
+        entries.sort_unstable();
+        // Values that are too long are cut, and may then make one key.
+        entries.dedup_by(|(key, _), (before, _)| key == before);
+        Ok(EntryMap(entries))
     }
 
     /// The news gathered so far.

@@ -99,7 +99,7 @@ impl<T: Transaction> Session<T> {
                 match check.document(document.as_ref().as_bytes(), &mut maker, &mut changes) {
                     Ok(prepared) => {
                         outcome.ids.push((first + at, prepared.id().to_owned()));
-                        changes.put_record(prepared.record_key, prepared.bytes.into_owned());
+                        changes.put_record(prepared.record_key, prepared.bytes);
                     }
                     Err(error) if error.is_refusal() => {
                         outcome.refused.push((first + at, error));
@@ -162,7 +162,12 @@ impl<'c, V: View> Check<'c, V> {
     }
 
     /// Checks a document; its entries go to `changes` where nothing is wrong with it.
-    fn document<'d>(&mut self, bytes: &'d [u8], maker: &mut EntryMaker, changes: &mut Changes) -> Result<Prepared<'d>> {
+    fn document<'d>(
+        &mut self,
+        bytes: &'d [u8],
+        maker: &mut EntryMaker,
+        changes: &mut Changes<'d>,
+    ) -> Result<Prepared<'d>> {
         let prepared = prepare(bytes)?;
         if self.taken.contains(&prepared.record_key) || self.is_there(&prepared.record_key)? {
             return Err(duplicate_id(self.collection, &prepared.id().to_owned()));

@@ -8,7 +8,8 @@ use std::{
 use bson::RawDocument;
 use slate_query::{
     order,
-    raw::{Doc, OwnedValue, Value, Writer, validate},
+    path::Path,
+    raw::{Doc, Element, OwnedValue, Value, Writer, validate},
     update,
 };
 use slate_store::{Points, Transaction, View};
@@ -20,7 +21,12 @@ use super::{
     prepare::{check_size, prepare},
     update::ROUND,
 };
-use crate::{Result, catalog::CollectionInfo, entry::record_key, interrupt::Interrupt};
+use crate::{
+    Result,
+    catalog::{CollectionInfo, IndexInfo},
+    entry::record_key,
+    interrupt::Interrupt,
+};
 
 /// What a document means to the one that has its `_id` already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +88,7 @@ impl<T: Transaction> Session<T> {
         // Of one `_id` given twice the second meets the first: the two are settled together, in one round.
         if documents.len() <= ROUND || has_repeats(&keys) {
             interrupt.check()?;
-            let changes = self.put_round(&collection, documents, &keys, kind, &mut outcome)?;
+            let mut changes = self.put_round(&collection, documents, &keys, kind, &mut outcome)?;
             let unique = changes.check_unique(&self.transaction.view(), &collection);
             if unique.is_err() {
                 // What it was refused for is something that the transaction has read.
@@ -125,7 +131,7 @@ impl<T: Transaction> Session<T> {
         keys: &[Option<Vec<u8>>],
         kind: PutKind,
         outcome: &mut PutOutcome,
-    ) -> Result<Changes> {
+    ) -> Result<Changes<'static>> {
         let mut changes = Changes::default();
         let mut maker = EntryMaker::default();
         let mut unchanged = Vec::new();
@@ -167,7 +173,9 @@ impl<T: Transaction> Session<T> {
                     continue;
                 };
                 inserted += usize::from(record.old.is_none());
-                for (at, after) in maker.of_document(collection, &key, Doc::new(&new), |_| true)? {
+                let differs =
+                    |index: &IndexInfo| record.old.is_none_or(|old| differs(index, Doc::new(old), Doc::new(&new)));
+                for (at, after) in maker.of_document(collection, &key, Doc::new(&new), differs)? {
                     let before = match record.old {
                         Some(old) => {
                             let before = maker.of_index(collection, at, &key, Doc::new(old))?;
@@ -177,7 +185,7 @@ impl<T: Transaction> Session<T> {
                     };
                     changes.entries(at, before, after);
                 }
-                changes.put_record(key.into_owned(), new.into_owned());
+                changes.put_record(key.into_owned(), Cow::Owned(new.into_owned()));
             }
         }
         for key in unchanged {
@@ -187,6 +195,17 @@ impl<T: Transaction> Session<T> {
         self.added(&collection.name, i64::try_from(inserted).unwrap_or(i64::MAX));
         Ok(changes)
     }
+}
+
+/// Whether a document's entries may differ from those of another of the same `_id`. They come of the fields that the
+/// index's paths begin with, and of their order; a partial index may be about any field.
+fn differs(index: &IndexInfo, old: Doc<'_>, new: Doc<'_>) -> bool {
+    let is_indexed = |element: &Element<'_>| {
+        let begins = |path: &Path| path.parts().first().is_some_and(|part| part.name().as_bytes() == element.name);
+        element.name == b"_id" || index.pattern.fields().iter().any(|(path, _)| begins(path))
+    };
+    let (old, new) = (old.elements().filter(is_indexed), new.elements().filter(is_indexed));
+    index.partial.is_some() || !old.eq(new)
 }
 
 /// The key of a document's record; none where it has no `_id` yet.

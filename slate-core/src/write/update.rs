@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use bson::RawDocumentBuf;
 use slate_query::{
@@ -202,7 +202,7 @@ impl<T: Transaction> Session<T> {
         keys: &[Vec<u8>],
         request: &UpdateRequest,
         outcome: &mut UpdateOutcome,
-        changes: &mut Changes,
+        changes: &mut Changes<'_>,
     ) -> Result<()> {
         let mut maker = EntryMaker::default();
         {
@@ -222,7 +222,7 @@ impl<T: Transaction> Session<T> {
                 if request.target == Target::One {
                     outcome.after = Some(new.clone());
                 }
-                changes.put_record(key.clone(), new);
+                changes.put_record(key.clone(), Cow::Owned(new));
             }
         }
         if outcome.after.is_none() {
@@ -277,7 +277,7 @@ fn change(
     key: &[u8],
     (old, new): (&[u8], &[u8]),
     maker: &mut EntryMaker,
-    changes: &mut Changes,
+    changes: &mut Changes<'_>,
 ) -> Result<()> {
     let touched = |index: &IndexInfo| touches(&request.update, index);
     let before = maker.of_document(collection, key, Doc::new(old), touched)?;

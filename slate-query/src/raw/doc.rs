@@ -71,7 +71,7 @@ impl fmt::Debug for Doc<'_> {
 }
 
 /// A field of a document, or an element of an array.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element<'a> {
     /// The field's name, as UTF-8 bytes; in an array, its position in decimal.
     pub name: &'a [u8],

@@ -14,7 +14,7 @@ use std::{
     path::Path,
 };
 
-use super::{MemorySnapshot, key::Key, root::Root, tree::Value};
+use super::{MemorySnapshot, key::Key, root::Root, value::Value};
 use crate::{
     Context, Error, Keyspace, MAX_KEY, MAX_VALUE, Result,
     files::{self, Draft},
@@ -91,7 +91,7 @@ pub(super) fn read(from: &Path) -> Result<Root> {
         file.read_exact(&mut key).map_err(failed)?;
         file.read_exact(&mut value).map_err(failed)?;
         let tree = root.keyspaces.entry(Keyspace(keyspace)).or_default();
-        tree.insert(Key::new(&key), Value::from(&*value));
+        tree.insert(Key::new(&key), Value::new(&value, 0));
     }
     let expected = file.sum;
     let mut sum = [0; 8];

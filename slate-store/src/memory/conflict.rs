@@ -1,12 +1,12 @@
 //! Who may still conflict with whom: the transactions that are open, and what has vanished since they began.
 //!
-//! Whether a key changed is seen by comparing two roots: every put makes a value of its own, so an equal address means
-//! that nobody wrote. Only a key that is in neither root may have been there in between. Such keys are noted here, for
+//! Whether a key changed is seen by comparing two roots: every put makes a value of its own, so the same value means that
+//! nobody wrote. Only a key that is in neither root may have been there in between. Such keys are noted here, for
 //! as long as a transaction is open that began before they vanished.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::key::Key;
+use super::{key::Key, value::Stamp};
 use crate::Keyspace;
 
 /// The most memory, in bytes, that the notes on vanished keys may take. Beyond it the oldest are forgotten, and
@@ -25,17 +25,22 @@ pub(super) struct OpenTransactions {
     order: VecDeque<(u64, Keyspace, Key)>,
     cost: usize,
     dropped: BTreeMap<Keyspace, u64>,
+    /// How many were ever opened.
+    opened: Stamp,
     /// Deletions of this commit and those before it may have been forgotten.
     forgotten: u64,
 }
 
 impl OpenTransactions {
     /// Notes one that reads the commit `base`, which is not before that of any other.
-    pub(super) fn opened(&mut self, base: u64) {
+    /// Notes a transaction that reads the commit of that number; gives it a number of its own.
+    pub(super) fn opened(&mut self, base: u64) -> Stamp {
         match self.open.back_mut() {
             Some((last, count)) if *last == base => *count += 1,
             _ => self.open.push_back((base, 1)),
         }
+        self.opened += 1;
+        self.opened
     }
 
     pub(super) fn closed(&mut self, base: u64) {

@@ -4,7 +4,8 @@ use self_cell::self_cell;
 
 use super::{
     key::Key,
-    tree::{Entries, Tree, Value},
+    tree::{Entries, Tree},
+    value::Value,
 };
 use crate::{
     Bounds, Cursor, Edge, Estimate, Result,
@@ -189,7 +190,7 @@ impl Cursor for BorrowedCursor<'_> {
     }
 
     fn shared(&self) -> Option<Arc<[u8]>> {
-        self.current.map(|(_, value)| Arc::clone(value))
+        self.current.map(|(_, value)| value.shared())
     }
 }
 

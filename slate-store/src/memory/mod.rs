@@ -15,6 +15,7 @@ mod store;
 mod touched;
 mod transaction;
 mod tree;
+mod value;
 
 pub use cursor::{BorrowedCursor, MemoryCursor};
 pub use points::{BorrowedPoints, MemoryPoints};

@@ -2,7 +2,7 @@ use std::{cmp::Ordering, ops::Bound, sync::Arc};
 
 use self_cell::self_cell;
 
-use super::tree::{Tree, Value};
+use super::{tree::Tree, value::Value};
 use crate::{Points, Result, touch};
 
 type Loaded<'t> = Vec<Option<&'t Value>>;
@@ -39,7 +39,7 @@ impl Points for MemoryPoints {
     }
 
     fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
-        self.0.borrow_dependent().get(index).copied().flatten().cloned()
+        self.0.borrow_dependent().get(index).copied().flatten().map(Value::shared)
     }
 }
 
@@ -73,7 +73,7 @@ impl Points for BorrowedPoints<'_> {
     }
 
     fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
-        self.loaded.get(index).copied().flatten().cloned()
+        self.loaded.get(index).copied().flatten().map(Value::shared)
     }
 }
 

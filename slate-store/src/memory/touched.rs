@@ -1,11 +1,6 @@
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use super::{
-    conflict::OpenTransactions,
-    key::Key,
-    root::Root,
-    tree::{Tree, Value},
-};
+use super::{conflict::OpenTransactions, key::Key, root::Root, tree::Tree, value::Value};
 use crate::Keyspace;
 
 /// The most writes that are noted and applied by the commit, which others wait for.
@@ -98,13 +93,10 @@ impl Touched {
         if then.zip(now).is_some_and(|(then, now)| then.is_surely_unchanged(now)) {
             return false;
         }
-        self.written().chain(&self.guarded).any(|key| {
-            let find = |tree: Option<&_>| tree.and_then(|tree: &Tree| tree.get(key.as_slice()).map(Arc::as_ptr));
-            match (find(then), find(now)) {
-                (Some(then), Some(now)) => !std::ptr::addr_eq(then, now),
-                (None, None) => open.may_have_vanished(base.sequence, keyspace, key),
-                _ => true,
-            }
+        self.written().chain(&self.guarded).any(|key| match (find(then, key), find(now, key)) {
+            (Some(then), Some(now)) => !then.is_same_put(now),
+            (None, None) => open.may_have_vanished(base.sequence, keyspace, key),
+            _ => true,
         })
     }
 
@@ -124,4 +116,8 @@ impl Touched {
             latest.write(key.clone(), tree.get(key.as_slice()).cloned());
         }
     }
+}
+
+fn find<'t>(tree: Option<&'t Tree>, key: &Key) -> Option<&'t Value> {
+    tree?.get(key.as_slice())
 }

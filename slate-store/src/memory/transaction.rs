@@ -6,7 +6,8 @@ use super::{
     root::Root,
     store::Shared,
     touched::{MOST_NOTED, Room, Touched},
-    tree::{Tree, Value},
+    tree::Tree,
+    value::{Stamp, Value},
 };
 use crate::{
     Bounds, Context, Durability, Error, Estimate, Isolation, Keyspace, Result, Transaction, View, bounds::OwnedBounds,
@@ -23,6 +24,7 @@ pub struct MemoryTransaction {
     isolation: Isolation,
     /// `None` once it is over.
     base: Option<Arc<Root>>,
+    stamp: Stamp,
     /// In the order of the keyspaces.
     touched: Vec<(Keyspace, Touched)>,
 }
@@ -32,9 +34,9 @@ impl MemoryTransaction {
         // Under the lock, so that no commit comes between the root and the note of who reads it.
         let mut open = shared.lock();
         let base = shared.root();
-        open.opened(base.sequence);
+        let stamp = open.opened(base.sequence);
         drop(open);
-        Self { shared: Arc::clone(shared), isolation, base: Some(base), touched: Vec::new() }
+        Self { shared: Arc::clone(shared), isolation, base: Some(base), stamp, touched: Vec::new() }
     }
 
     fn touch(&mut self, keyspace: Keyspace) -> &mut Touched {
@@ -82,14 +84,15 @@ impl Transaction for MemoryTransaction {
 
     fn put(&mut self, keyspace: Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check(key, value)?;
-        self.write(keyspace, Key::new(key), Some(Value::from(value)));
+        self.write(keyspace, Key::new(key), Some(Value::new(value, self.stamp)));
         Ok(())
     }
 
     fn put_many(&mut self, keyspace: Keyspace, entries: &[(&[u8], &[u8])]) -> Result<()> {
         entries.iter().try_for_each(|(key, value)| limits::check(key, value))?;
         // Values that are read one after another lie one after another.
-        let made: Vec<(Key, Value)> = entries.iter().map(|(key, value)| (Key::new(key), Value::from(*value))).collect();
+        let made: Vec<(Key, Value)> =
+            entries.iter().map(|(key, value)| (Key::new(key), Value::new(value, self.stamp))).collect();
         let mut put = |(key, value)| self.write(keyspace, key, Some(value));
         if !made.is_sorted_by(|(a, _), (b, _)| a < b) {
             made.into_iter().for_each(put);

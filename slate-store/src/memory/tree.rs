@@ -1,11 +1,9 @@
-use std::sync::Arc;
-
 use im::{OrdMap, ordmap::RangedIter, shared_ptr::DefaultSharedPtr};
 
-use super::key::{INLINE, Key};
-
-/// A value, shared by every version of the tree that holds it. No two puts share one: its address is the put's identity.
-pub(super) type Value = Arc<[u8]>;
+use super::{
+    key::{INLINE, Key},
+    value::Value,
+};
 
 pub(super) type Entries<'t> = RangedIter<'t, Key, Value, DefaultSharedPtr>;
 

@@ -16,11 +16,14 @@ use crate::{
     entry::Entry,
 };
 
+/// A document's bytes: the caller's own where they can be stored as they are.
+type Document<'d> = Cow<'d, [u8]>;
+
 /// What a call is about to change, gathered so that uniqueness can be checked as it will be at the call's end.
 #[derive(Debug, Default)]
 pub(super) struct Changes<'d> {
     /// Record key to its new document, or none. No key stands here twice.
-    records: Vec<(Vec<u8>, Option<Cow<'d, [u8]>>)>,
+    records: Vec<(Vec<u8>, Option<Document<'d>>)>,
     /// Per index, by its place in the collection.
     indexes: BTreeMap<usize, IndexChanges>,
     /// Keys that were relied on and are not written: whoever writes one of them meanwhile conflicts.
@@ -41,7 +44,7 @@ impl<'d> Changes<'d> {
         self.records.len()
     }
 
-    pub(super) fn put_record(&mut self, key: Vec<u8>, document: Cow<'d, [u8]>) {
+    pub(super) fn put_record(&mut self, key: Vec<u8>, document: Document<'d>) {
         self.records.push((key, Some(document)));
     }
 

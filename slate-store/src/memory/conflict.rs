@@ -32,8 +32,7 @@ pub(super) struct OpenTransactions {
 }
 
 impl OpenTransactions {
-    /// Notes one that reads the commit `base`, which is not before that of any other.
-    /// Notes a transaction that reads the commit of that number; gives it a number of its own.
+    /// Notes one that reads the commit `base`, which is not before that of any other; gives it a number of its own.
     pub(super) fn opened(&mut self, base: u64) -> Stamp {
         match self.open.back_mut() {
             Some((last, count)) if *last == base => *count += 1,

@@ -8,8 +8,8 @@ use crate::{
     database::As,
     document::from_raw,
     explain::Verbosity,
-    plan::{Force, Query},
-    request::Request,
+    plan::Query,
+    request::{Request, setters},
     scope::Scope,
 };
 
@@ -29,60 +29,27 @@ impl<T> Find<T> {
         Self { scope, collection: collection.into(), request, documents: std::marker::PhantomData }
     }
 
-    /// Orders the documents by fields, each 1 (lowest first) or -1; `{ $natural: 1 }` is the order of `_id`.
-    pub fn sort(mut self, sort: impl IntoDocument) -> Self {
-        self.request.sort(sort);
-        self
-    }
-
-    /// Hands out only some fields of each document.
-    pub fn project(mut self, projection: impl IntoDocument) -> Self {
-        self.request.project(projection);
-        self
-    }
-
-    /// Leaves out the first documents.
-    pub fn skip(mut self, documents: u64) -> Self {
-        self.request.skip = documents;
-        self
-    }
-
-    /// Hands out at most so many documents.
-    pub fn limit(mut self, documents: u64) -> Self {
-        self.request.limit = Some(documents);
-        self
-    }
-
-    /// Takes this index, or the order of `_id`, instead of what the planner would choose.
-    pub fn hint(mut self, hint: Hint) -> Self {
-        self.request.hint = Some(hint.into());
-        self
-    }
-
-    /// Ends with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when it is not done within this time from now.
-    pub fn deadline(mut self, within: Duration) -> Self {
-        self.request.deadline(within);
-        self
-    }
-
-    /// Ends with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when the token is cancelled.
-    pub fn cancel(mut self, token: CancelToken) -> Self {
-        self.request.cancel(token);
-        self
-    }
-
-    /// Holds rows in at most so many bytes of memory; the rest goes to temporary files. The default is the database's, see
-    /// [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
-    pub fn memory_limit(mut self, bytes: usize) -> Self {
-        self.request.memory_limit = Some(bytes);
-        self
-    }
-
-    /// Takes the candidate plan of this number: for tests that compare them all.
-    #[doc(hidden)]
-    pub fn force(mut self, candidate: usize) -> Self {
-        self.request.force = Force::Candidate(candidate);
-        self
+    setters! {
+        /// Orders the documents by fields, each 1 (lowest first) or -1; `{ $natural: 1 }` is the order of `_id`.
+        sort(sort: impl IntoDocument);
+        /// Hands out only some fields of each document.
+        project(projection: impl IntoDocument);
+        /// Leaves out the first documents.
+        skip(documents: u64);
+        /// Hands out at most so many documents.
+        limit(documents: u64);
+        /// Takes this index, or the order of `_id`, instead of what the planner would choose.
+        hint(hint: Hint);
+        /// Ends with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when it is not done within this time from now.
+        deadline(within: Duration);
+        /// Ends with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when the token is cancelled.
+        cancel(token: CancelToken);
+        /// Holds rows in at most so many bytes of memory; the rest goes to temporary files. The default is the database's, see
+        /// [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
+        memory_limit(bytes: usize);
+        /// Takes the candidate plan of this number: for tests that compare them all.
+        #[doc(hidden)]
+        force(candidate: usize);
     }
 
     /// Opens a cursor that lends each document where it lies: nothing is copied.

@@ -10,8 +10,7 @@ use crate::{
     document::from_raw,
     engine::Writer,
     exec::Target,
-    plan::Force,
-    request::Request,
+    request::{Request, setters},
     scope::Scope,
     update::Change,
     write::{IfNone, UpdateKind, UpdateOutcome},
@@ -49,51 +48,26 @@ pub struct FindOneAndDelete<T> {
     documents: As<T>,
 }
 
-/// The setters that both have.
-macro_rules! setters {
+/// What both have.
+macro_rules! common {
     () => {
-        /// The first in this order instead of that of `_id`.
-        pub fn sort(mut self, sort: impl IntoDocument) -> Self {
-            self.request.sort(sort);
-            self
-        }
-
-        /// Gives back only some fields of the document.
-        pub fn project(mut self, projection: impl IntoDocument) -> Self {
-            self.request.project(projection);
-            self
-        }
-
-        /// Takes this index instead of what the planner would choose.
-        pub fn hint(mut self, hint: Hint) -> Self {
-            self.request.hint = Some(hint.into());
-            self
-        }
-
-        /// Holds rows in at most so many bytes of memory; the rest goes to temporary files. The default is the database's, see
-        /// [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
-        pub fn memory_limit(mut self, bytes: usize) -> Self {
-            self.request.memory_limit = Some(bytes);
-            self
-        }
-
-        /// Takes the candidate plan of this number: for tests that compare them all.
-        #[doc(hidden)]
-        pub fn force(mut self, candidate: usize) -> Self {
-            self.request.force = Force::Candidate(candidate);
-            self
-        }
-
-        /// Ends, with nothing changed, when it is not done within this time from now.
-        pub fn deadline(mut self, within: Duration) -> Self {
-            self.request.deadline(within);
-            self
-        }
-
-        /// Ends, with nothing changed, when the token is cancelled.
-        pub fn cancel(mut self, token: CancelToken) -> Self {
-            self.request.cancel(token);
-            self
+        setters! {
+            /// The first in this order instead of that of `_id`.
+            sort(sort: impl IntoDocument);
+            /// Gives back only some fields of the document.
+            project(projection: impl IntoDocument);
+            /// Takes this index instead of what the planner would choose.
+            hint(hint: Hint);
+            /// Ends, with nothing changed, when it is not done within this time from now.
+            deadline(within: Duration);
+            /// Ends, with nothing changed, when the token is cancelled.
+            cancel(token: CancelToken);
+            /// Holds rows in at most so many bytes of memory; the rest goes to temporary files. The default is the
+            /// database's, see [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
+            memory_limit(bytes: usize);
+            /// Takes the candidate plan of this number: for tests that compare them all.
+            #[doc(hidden)]
+            force(candidate: usize);
         }
     };
 }
@@ -112,7 +86,7 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
         Self { scope, collection: collection.into(), request, change, returns, documents: PhantomData }
     }
 
-    setters!();
+    common!();
 
     /// Where no document matches, inserts one made of the filter's equalities and the update.
     pub fn upsert(mut self) -> Self {
@@ -147,7 +121,7 @@ impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
         Self { scope, collection: collection.into(), request: Request::new(filter), documents: PhantomData }
     }
 
-    setters!();
+    common!();
 
     /// Runs the deletion and gives the document back; none where none matched.
     ///

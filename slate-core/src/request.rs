@@ -76,6 +76,26 @@ impl Request {
         self.projection = self.take(projection);
     }
 
+    pub(crate) fn skip(&mut self, documents: u64) {
+        self.skip = documents;
+    }
+
+    pub(crate) fn limit(&mut self, documents: u64) {
+        self.limit = Some(documents);
+    }
+
+    pub(crate) fn hint(&mut self, hint: crate::Hint) {
+        self.hint = Some(hint.into());
+    }
+
+    pub(crate) fn memory_limit(&mut self, bytes: usize) {
+        self.memory_limit = Some(bytes);
+    }
+
+    pub(crate) fn force(&mut self, candidate: usize) {
+        self.force = Force::Candidate(candidate);
+    }
+
     pub(crate) fn deadline(&mut self, within: Duration) {
         self.interrupt.within(within);
     }
@@ -175,6 +195,20 @@ impl Request {
         Ok(())
     }
 }
+
+/// What a builder's caller may say of its request, each with what it means there.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($argument:ident: $type:ty);)*) => {
+        $(
+            $(#[$doc])*
+            pub fn $name(mut self, $argument: $type) -> Self {
+                self.request.$name($argument);
+                self
+            }
+        )*
+    };
+}
+pub(crate) use setters;
 
 /// The order of `_id` as a sort.
 fn by_id(direction: Direction) -> Result<Sort> {

@@ -6,8 +6,8 @@ use slate_query::raw::{Kind, OwnedValue, Value};
 use crate::{
     CancelToken, Hint, IntoDocument, Result,
     exec::Target,
-    plan::{Force, Output, Ties},
-    request::Request,
+    plan::{Output, Ties},
+    request::{Request, setters},
     scope::Scope,
     write::{IfNone, UpdateKind, UpdateRequest},
 };
@@ -96,42 +96,21 @@ impl Update {
         self
     }
 
-    /// Of one document: the first in this order instead of that of `_id`.
-    pub fn sort(mut self, sort: impl IntoDocument) -> Self {
-        self.request.sort(sort);
-        self
-    }
-
-    /// Takes this index instead of what the planner would choose.
-    pub fn hint(mut self, hint: Hint) -> Self {
-        self.request.hint = Some(hint.into());
-        self
-    }
-
-    /// Ends, with nothing changed, when it is not done within this time from now.
-    pub fn deadline(mut self, within: Duration) -> Self {
-        self.request.deadline(within);
-        self
-    }
-
-    /// Ends, with nothing changed, when the token is cancelled.
-    pub fn cancel(mut self, token: CancelToken) -> Self {
-        self.request.cancel(token);
-        self
-    }
-
-    /// Holds rows in at most so many bytes of memory; the rest goes to temporary files. The default is the database's, see
-    /// [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
-    pub fn memory_limit(mut self, bytes: usize) -> Self {
-        self.request.memory_limit = Some(bytes);
-        self
-    }
-
-    /// Takes the candidate plan of this number: for tests that compare them all.
-    #[doc(hidden)]
-    pub fn force(mut self, candidate: usize) -> Self {
-        self.request.force = Force::Candidate(candidate);
-        self
+    setters! {
+        /// Of one document: the first in this order instead of that of `_id`.
+        sort(sort: impl IntoDocument);
+        /// Takes this index instead of what the planner would choose.
+        hint(hint: Hint);
+        /// Ends, with nothing changed, when it is not done within this time from now.
+        deadline(within: Duration);
+        /// Ends, with nothing changed, when the token is cancelled.
+        cancel(token: CancelToken);
+        /// Holds rows in at most so many bytes of memory; the rest goes to temporary files. The default is the database's, see
+        /// [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
+        memory_limit(bytes: usize);
+        /// Takes the candidate plan of this number: for tests that compare them all.
+        #[doc(hidden)]
+        force(candidate: usize);
     }
 
     /// Runs the update: all of it or nothing.

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use slate_bench_harness::{Result, Row, Samples, Verdict, format, memory, number};
+use slate_bench_harness::{Allocations, Result, Row, Samples, Verdict, format, memory, number};
 
 use super::{Bench, Opened, open_in};
 use crate::{
@@ -36,6 +36,7 @@ pub fn load<S: Subject>(
     let users = bench.options.users;
     let repeat = bench.options.shared.repeat();
     let mut samples = Samples::default();
+    let mut allocations = Allocations::default();
     let wanted = bench.options.shared.wants(BULK_INSERT, BULK_INSERT);
     let mut opened = loop {
         memory::reset_peak();
@@ -43,7 +44,9 @@ pub fn load<S: Subject>(
         let mut opened = open_in(&bench.options.shared, open, users)?;
         for user in 0..users {
             bench.progress.tell(format!("{} records for user {}", format::count(bench.size), user + 1));
-            samples.push(insert(bench, &mut opened.subject, user)?);
+            let (time, counted) = insert(bench, &mut opened.subject, user)?;
+            samples.push(time);
+            allocations = counted;
         }
         // Later ones find memory that the process has not given back.
         if peak == Peak::Here {
@@ -58,29 +61,38 @@ pub fn load<S: Subject>(
         Peak::Known(peak) => peak,
         Peak::Here => None,
     };
-    report(bench, samples, peak, size);
+    report(bench, samples, allocations, peak, size);
     Ok(opened)
 }
 
-/// Inserts a user's records; how long the calls took.
-fn insert<S: Subject>(bench: &Bench<'_>, subject: &mut S, user: usize) -> Result<Duration> {
+/// Inserts a user's records; how long the calls took, and what they allocated.
+fn insert<S: Subject>(bench: &Bench<'_>, subject: &mut S, user: usize) -> Result<(Duration, Allocations)> {
     let clock = bench.options.shared.clock;
-    let mut time = Duration::ZERO;
+    let (mut time, mut allocations) = (Duration::ZERO, Allocations::default());
     for batch in 0..BATCHES {
         let ids = bench.size * batch / BATCHES..bench.size * (batch + 1) / BATCHES;
         let record = |id: u64| Change::Whole(Record::new(bench.options.shared.seed, user, id.cast_signed(), 0));
         let many = ids.end - ids.start;
         let encoded = subject.encode(ids.map(record))?;
-        let (inserted, took) = clock.timed(|| subject.insert(user, &encoded));
+        let ((inserted, counted), took) = clock.timed(|| Allocations::during(|| subject.insert(user, &encoded)));
         if inserted? != many {
             return Err(format!("batch {batch} of user {} was not inserted whole", user + 1).into());
         }
         time += took;
+        allocations.count += counted.count;
+        allocations.bytes += counted.bytes;
+        allocations.peak = allocations.peak.max(counted.peak);
     }
-    Ok(time)
+    Ok((time, allocations))
 }
 
-fn report(bench: &mut Bench<'_>, samples: Samples, growth: Option<Growth>, size: Option<u64>) {
+fn report(
+    bench: &mut Bench<'_>,
+    samples: Samples,
+    allocations: Allocations,
+    growth: Option<Growth>,
+    size: Option<u64>,
+) {
     let shared = &bench.options.shared;
     let users = number::float(number::count(bench.options.users));
     let loaded = crate::records::mean_size(shared.seed) * number::float(bench.size) * users;
@@ -96,7 +108,15 @@ fn report(bench: &mut Bench<'_>, samples: Samples, growth: Option<Growth>, size:
     let held = bytes(HELD, growth.map(|growth| growth.held));
     let size = bytes(ON_DISK, size);
     let name = format!("{BATCHES} batches of {} records", format::count(bench.size / BATCHES));
-    let row = Row { samples, items: bench.size, verdict: Verdict::Right, ..Row::new(name) };
+    let row = Row {
+        samples,
+        items: bench.size,
+        count: Some(bench.size),
+        expected: Some(bench.size),
+        allocations: Some(allocations),
+        verdict: Verdict::Right,
+        ..Row::new(name)
+    };
     let rows = [(BULK_INSERT, row), (SPACE, peak), (SPACE, held), (SPACE, size)];
     let told = rows.into_iter().filter(|(_, row)| row.bytes.is_some() || !row.samples.is_empty());
     for (section, row) in told.filter(|(section, row)| shared.wants(section, &row.name)) {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use super::{Cell, Goal, Goals, Joined, Line, Reach};
+use super::{Cell, Column, Goal, Goals, Joined, Line, Reach};
 use crate::{
     Align, Table, Verdict,
     format::{bytes, count, duration, factor, percent, size, three_digits},
@@ -160,7 +160,8 @@ fn summary(page: &mut String, joined: &Joined, goals: &Goals) -> fmt::Result {
         )?;
     }
     let missing: Vec<&str> = goals.missing(joined).collect();
-    if !missing.is_empty() {
+    let asked_for_some = |column: &Column| column.command.iter().any(|argument| argument.starts_with("--only"));
+    if !missing.is_empty() && !joined.columns.iter().any(asked_for_some) {
         writeln!(page, "- not measured, and have goals: {}", missing.join(", "))?;
     }
     let spread = joined.lines.iter().flat_map(|line| line.cells.iter().flatten()).map(|cell| cell.rounds.spread());

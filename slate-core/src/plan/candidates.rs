@@ -46,13 +46,26 @@ impl Terms {
 
 /// Every usable access path: the scan first, then `_id`, then the indexes as they were declared, then merges.
 pub(super) fn candidates(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
+    all(collection, query, &Terms::of(query.filter.conjuncts()))
+}
+
+/// The access paths among which the best one is: one key of the records, where the filter names one, or else every one.
+/// Nothing is cheaper than that one key, and to list the others would take several times as long as to read its record.
+pub(super) fn contenders(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
+    let terms = Terms::of(query.filter.conjuncts());
+    match by_id(&terms).filter(|access| access.path.is_single_point()) {
+        Some(point) => vec![point],
+        None => all(collection, query, &terms),
+    }
+}
+
+fn all(collection: &CollectionInfo, query: &Query, terms: &Terms) -> Vec<Access> {
     let conjuncts = query.filter.conjuncts();
-    let terms = Terms::of(conjuncts);
     let serving = || collection.indexes.iter().filter(|index| serves(index, &query.filter));
     let mut found = vec![Access::scan()];
-    found.extend(by_id(&terms));
+    found.extend(by_id(terms));
     for index in serving() {
-        found.extend(by_index(index, &terms));
+        found.extend(by_index(index, terms));
     }
     found.extend(intersections(&found));
     found.extend(unions(collection, query, conjuncts));

@@ -8,7 +8,7 @@ use crate::{
     catalog::IndexInfo,
     plan::{
         Access, AccessPath, Context, Force, Hint, Plan, RawPlan,
-        candidates::{Narrowing, candidates, serves},
+        candidates::{Narrowing, candidates, contenders, serves},
         cost::{Rivals, cost, rank},
     },
 };
@@ -34,11 +34,13 @@ pub(super) fn apply(plan: Plan, context: &Context<'_>) -> Result<Plan> {
 }
 
 fn choose(context: &Context<'_>) -> Result<Access> {
-    let mut usable = candidates(context.collection, context.query);
-    if let Some(hint) = &context.query.hint {
-        usable = hinted(hint, usable, context)?;
-    }
-    match context.query.force {
+    let (collection, query) = (context.collection, context.query);
+    let usable = match (&query.hint, query.force) {
+        (None, Force::No) => contenders(collection, query),
+        (None, Force::Candidate(_)) => candidates(collection, query),
+        (Some(hint), _) => hinted(hint, candidates(collection, query), context)?,
+    };
+    match query.force {
         Force::Candidate(number) => usable.into_iter().nth(number).ok_or_else(|| {
             Error::invalid(Code::BAD_VALUE, format!("there is no candidate plan number {number} to force"))
         }),

@@ -145,12 +145,8 @@ impl<'t> BorrowedCursor<'t> {
     /// An iterator that leaves `landing`, and the way it runs.
     fn entries(tree: Option<&'t Tree>, landing: Landing<'_>) -> (Heading, Option<Entries<'t>>) {
         match landing {
-            Landing::Up(from) => {
-                (Heading::Forward, tree.map(|tree| tree.entries.range::<_, [u8]>((from, Bound::Unbounded))))
-            }
-            Landing::Down(from) => {
-                (Heading::Back, tree.map(|tree| tree.entries.range::<_, [u8]>((Bound::Unbounded, from))))
-            }
+            Landing::Up(from) => (Heading::Forward, tree.map(|tree| tree.range(from, Bound::Unbounded))),
+            Landing::Down(from) => (Heading::Back, tree.map(|tree| tree.range(Bound::Unbounded, from))),
         }
     }
 

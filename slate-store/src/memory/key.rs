@@ -1,8 +1,10 @@
-use std::{borrow::Borrow, cmp::Ordering, sync::Arc};
+use std::{cmp::Ordering, sync::Arc};
+
+use equivalent::{Comparable, Equivalent};
 
 /// The longest key that lies in the tree's node itself. With its length and the tag that makes 32 bytes, and an index key
 /// of one value (9 bytes) with an ObjectId behind it (13) has room to spare.
-pub(super) const INLINE: usize = 30;
+const INLINE: usize = 30;
 
 /// A key in 32 bytes: short ones in place, so that a search touches the node and nothing else; longer ones behind a
 /// counted pointer.
@@ -33,13 +35,6 @@ impl Key {
     }
 }
 
-impl Borrow<[u8]> for Key {
-    #[inline]
-    fn borrow(&self) -> &[u8] {
-        self.as_slice()
-    }
-}
-
 impl Ord for Key {
     /// As their bytes compare. Keys in place are compared by words, which is several times as quick as by calling out to
     /// compare slices: behind its last byte a key is filled up with zeros, so only where two keys differ in zeros at
@@ -67,6 +62,58 @@ const WORDS: [usize; 4] = [0, 8, 16, INLINE - 8];
 #[inline]
 fn word(bytes: &[u8; INLINE], at: usize) -> u64 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u64::from_be_bytes(*word))
+}
+
+/// A key to be looked for: its words in registers, and no copy of it.
+pub(super) struct Sought<'k> {
+    words: [u64; WORDS.len()],
+    bytes: &'k [u8],
+}
+
+impl<'k> Sought<'k> {
+    #[inline]
+    pub(super) fn new(bytes: &'k [u8]) -> Self {
+        Self { words: WORDS.map(|at| padded_word(bytes, at)), bytes }
+    }
+}
+
+impl Comparable<Key> for Sought<'_> {
+    /// As their bytes compare: see [`Key::cmp`]. A longer key than those in place is above any that its first bytes are.
+    #[inline]
+    fn compare(&self, key: &Key) -> Ordering {
+        match key {
+            Key::Inline(len, bytes) => {
+                for (sought, at) in self.words.into_iter().zip(WORDS) {
+                    let word = word(bytes, at);
+                    if sought != word {
+                        return sought.cmp(&word);
+                    }
+                }
+                self.bytes.len().cmp(&usize::from(*len))
+            }
+            Key::Shared(bytes) => self.bytes.cmp(bytes),
+        }
+    }
+}
+
+impl Equivalent<Key> for Sought<'_> {
+    #[inline]
+    fn equivalent(&self, key: &Key) -> bool {
+        self.compare(key) == Ordering::Equal
+    }
+}
+
+/// The eight bytes from `at` on, filled up with zeros.
+#[inline]
+fn padded_word(bytes: &[u8], at: usize) -> u64 {
+    let rest = bytes.get(at..).unwrap_or_default();
+    match (rest.first_chunk(), bytes.last_chunk()) {
+        (Some(word), _) => u64::from_be_bytes(*word),
+        // The last eight bytes, without those that lie before `at`.
+        (None, Some(last)) if !rest.is_empty() => u64::from_be_bytes(*last) << (8 * (8 - rest.len())),
+        (None, Some(_)) => 0,
+        (None, None) => rest.iter().zip([56, 48, 40, 32, 24, 16, 8, 0]).map(|(byte, by)| u64::from(*byte) << by).sum(),
+    }
 }
 
 impl PartialOrd for Key {
@@ -111,5 +158,25 @@ mod tests {
         keys.reverse();
         keys.sort();
         assert!(keys.iter().enumerate().all(|(len, key)| key.as_slice().len() == len));
+    }
+
+    #[test]
+    fn a_key_that_is_sought_compares_as_its_bytes_do() {
+        let mut all: Vec<Vec<u8>> = Vec::new();
+        for len in [0, 1, 2, 6, 7, 8, 9, 15, 16, 17, 21, 22, 23, 24, 25, 29, 30, 31, 32, 40] {
+            for (fill, last) in [(0, 0), (0, 1), (7, 7), (7, 0), (7, 255), (255, 255)] {
+                let mut key = vec![fill; len];
+                if let Some(byte) = key.last_mut() {
+                    *byte = last;
+                }
+                all.push(key);
+            }
+        }
+        for sought in &all {
+            for key in &all {
+                let found = Sought::new(sought).compare(&Key::new(key));
+                assert_eq!(found, sought.cmp(key), "{sought:?} and {key:?}");
+            }
+        }
     }
 }

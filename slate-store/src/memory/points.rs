@@ -95,7 +95,7 @@ fn load<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) {
 /// other are found for less than a descent each. How many keys it has dealt with.
 fn walk<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) -> usize {
     let Some(first) = keys.first() else { return 0 };
-    let mut entries = tree.entries.range::<_, [u8]>((Bound::Included(*first), Bound::Unbounded));
+    let mut entries = tree.range(Bound::Included(*first), Bound::Unbounded);
     let mut entry = entries.next();
     let mut steps = FIRST_STEPS;
     let mut before: Option<&[u8]> = None;

@@ -123,7 +123,7 @@ impl Transaction for MemoryTransaction {
         }
         let Some(tree) = self.tree(keyspace) else { return Ok(()) };
         let bounds = OwnedBounds::of(bounds);
-        let range = tree.entries.range::<_, [u8]>((bounds.lower(), bounds.upper()));
+        let range = tree.range(bounds.lower(), bounds.upper());
         let doomed: Vec<Key> = range.map(|(key, _)| key.clone()).collect();
         doomed.into_iter().for_each(|key| self.write(keyspace, key, None));
         Ok(())

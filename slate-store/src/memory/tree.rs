@@ -1,7 +1,9 @@
+use std::ops::Bound;
+
 use im::{OrdMap, ordmap::RangedIter, shared_ptr::DefaultSharedPtr};
 
 use super::{
-    key::{INLINE, Key},
+    key::{Key, Sought},
     value::Value,
 };
 
@@ -32,15 +34,20 @@ impl Tree {
     }
 
     fn remove(&mut self, key: &[u8]) {
-        if let Some(old) = self.entries.remove(key) {
+        if let Some(old) = self.entries.remove(&Sought::new(key)) {
             self.bytes = self.bytes.saturating_sub(size(key.len())).saturating_sub(size(old.len()));
         }
     }
 
     #[inline]
     pub(super) fn get(&self, key: &[u8]) -> Option<&Value> {
-        // A key that fits in place is compared by words; a longer one is not worth copying.
-        if key.len() <= INLINE { self.entries.get(&Key::new(key)) } else { self.entries.get(key) }
+        self.entries.get(&Sought::new(key))
+    }
+
+    /// The entries within bounds, which are in order.
+    pub(super) fn range(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Entries<'_> {
+        let (lower, upper) = (lower.map(Sought::new), upper.map(Sought::new));
+        self.entries.range::<_, Sought<'_>>((lower.as_ref(), upper.as_ref()))
     }
 
     /// The bytes of all keys and values.

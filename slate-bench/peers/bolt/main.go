@@ -65,20 +65,41 @@ type work struct {
 	writer     func(*bolt.DB, <-chan struct{}) error
 }
 
+// What rows are wanted: all, where there are no patterns.
+type patterns []string
+
+func (all *patterns) String() string { return strings.Join(*all, ", ") }
+
+func (all *patterns) Set(pattern string) error {
+	*all = append(*all, strings.ToLower(pattern))
+	return nil
+}
+
+func (all patterns) want(section, name string) bool {
+	for _, pattern := range all {
+		if strings.Contains(section, pattern) || strings.Contains(name, pattern) {
+			return true
+		}
+	}
+	return len(all) == 0
+}
+
 func main() {
 	out := flag.String("json", "", "write the report there")
-	only := flag.String("only", "", "only rows whose section or name has this in it")
+	only := patterns{}
+	flag.Var(&only, "only", "only rows whose section or name has this in it; several: any of them")
+	flag.String("clock", "wall", "for the sake of the other programs: it is always the one on the wall")
 	seed := flag.Uint64("seed", 42, "the seed of the data")
 	runs := flag.Int("runs", samples, "how often each row is measured")
 	folder := flag.String("folder", os.TempDir(), "where the database is put")
 	flag.Parse()
-	if err := run(*out, strings.ToLower(*only), *seed, min(*runs, samples), *folder); err != nil {
+	if err := run(*out, only, *seed, min(*runs, samples), *folder); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
 }
 
-func run(out, only string, seed uint64, runs int, folder string) error {
+func run(out string, only patterns, seed uint64, runs int, folder string) error {
 	place, err := os.MkdirTemp(folder, "slate-store-bench-")
 	if err != nil {
 		return err
@@ -101,7 +122,7 @@ func run(out, only string, seed uint64, runs int, folder string) error {
 	}
 	found := section{Title: "byodb"}
 	for _, work := range all {
-		if only == "" || strings.Contains("byodb", only) || strings.Contains(work.name, only) {
+		if only.want("byodb", work.name) {
 			found.Rows = append(found.Rows, measure(db, work, stored, runs))
 		}
 	}

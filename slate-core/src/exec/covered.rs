@@ -85,11 +85,41 @@ struct Scratch {
     /// The numbers of the fields that these are of.
     found: Vec<usize>,
     types: TypeReader<'static>,
+    last: Last,
+}
+
+/// What the row before was made of: entries of one value stand side by side, and differ in their `_id`s only.
+#[derive(Default)]
+struct Last {
+    /// The entry's values; empty where they alone do not tell how the row looks.
+    values: Vec<u8>,
+    /// The row's fields behind `_id`.
+    fields: Vec<u8>,
+}
+
+impl Last {
+    /// Whether an entry gives the same fields.
+    fn is_like(&self, entry: &Entry<'_>) -> bool {
+        entry.extras.is_empty() && !self.values.is_empty() && self.values == entry.values
+    }
+
+    fn note(&mut self, entry: &Entry<'_>, row: &[u8], shown: &[CoveredField]) {
+        self.values.clear();
+        self.fields.clear();
+        if entry.extras.is_empty() {
+            let id = Doc::new(row).elements().next().filter(|_| shown.contains(&CoveredField::Id));
+            // A type byte and a terminator stand around a name.
+            let id_length = id.map_or(0, |id| id.name.len() + id.value.bytes().len() + 2);
+            let end = row.len().saturating_sub(1);
+            self.fields.extend_from_slice(row.get(4 + id_length..end).unwrap_or_default());
+            self.values.extend_from_slice(entry.values);
+        }
+    }
 }
 
 impl Default for Scratch {
     fn default() -> Self {
-        Self { values: Vec::new(), found: Vec::new(), types: TypeReader::new(&[]) }
+        Self { values: Vec::new(), found: Vec::new(), types: TypeReader::new(&[]), last: Last::default() }
     }
 }
 
@@ -101,9 +131,18 @@ fn build(
     scratch: &mut Scratch,
     buffer: Vec<u8>,
 ) -> Option<Vec<u8>> {
+    if scratch.last.is_like(&entry) {
+        let mut document = Writer::into_buffer(buffer);
+        if shown.contains(&CoveredField::Id) {
+            let (mut id, mut types) = (entry.record_key, TypeReader::new(&[]));
+            key::decode_into(&mut id, Direction::Ascending, &mut types, b"_id", &mut document)?;
+        }
+        document.append_raw(&scratch.last.fields);
+        return Some(document.finish());
+    }
     let (order, bits) = FieldOrder::split(entry.extras)?;
     // What a damaged entry leaves of the scratch does not matter: its error ends the rows.
-    let Scratch { mut values, mut found, types } = std::mem::take(scratch);
+    let Scratch { mut values, mut found, types, mut last } = std::mem::take(scratch);
     values.clear();
     found.clear();
     let mut reader = types.renew(bits);
@@ -135,6 +174,8 @@ fn build(
     } else {
         order.iter().map(|&number| usize::from(number)).filter(|&number| wanted(number)).for_each(&mut append);
     }
-    *scratch = Scratch { values, found, types: reader.renew(&[]) };
-    Some(document.finish())
+    let row = document.finish();
+    last.note(&entry, &row, shown);
+    *scratch = Scratch { values, found, types: reader.renew(&[]), last };
+    Some(row)
 }

@@ -19,8 +19,14 @@ impl<V: View> FilterRows<V> {
 
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool> {
+        let filter = &self.filter;
+        let matches = |record: Record<'_>| filter.matches(Doc::new(record.document));
+        // The commonest input has a loop of its own, in which nothing stands between the store and the filter.
+        if let RawRows::Scan(rows) = &mut self.input {
+            return rows.advance_to(matches);
+        }
         while self.input.advance()? {
-            if self.input.current().is_some_and(|record| self.filter.matches(Doc::new(record.document))) {
+            if self.input.current().is_some_and(matches) {
                 return Ok(true);
             }
         }

@@ -38,6 +38,17 @@ impl<V: View> ScanRows<V> {
         Ok(more)
     }
 
+    /// Moves to the next record that `matches`.
+    #[inline]
+    pub(super) fn advance_to(&mut self, matches: impl Fn(Record<'_>) -> bool) -> Result<bool> {
+        while self.advance()? {
+            if self.current().is_some_and(&matches) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     #[inline]
     pub(super) fn current(&self) -> Option<Record<'_>> {
         self.walk.current().map(|(key, document)| Record { key, document })

@@ -29,7 +29,9 @@ fn document(bytes: &[u8], depth: usize) -> Result<()> {
     let mut taken = 4;
     for element in elements.by_ref() {
         taken += 2 + element.name.len() + element.value.bytes().len();
-        std::str::from_utf8(element.name).map_err(|_| damaged("a field's name is not UTF-8"))?;
+        if !is_utf8(element.name) {
+            return Err(damaged("a field's name is not UTF-8"));
+        }
         value(element.value, depth).map_err(|error| nest(element.name, error))?;
     }
     if taken + 1 != bytes.len() {
@@ -83,10 +85,20 @@ fn value(value: Value<'_>, depth: usize) -> Result<()> {
     }
 }
 
+/// Most texts are short and ASCII, which is seen in less time than it takes to begin checking them.
+#[inline]
+fn is_utf8(text: &[u8]) -> bool {
+    text.is_ascii() || std::str::from_utf8(text).is_ok()
+}
+
 fn text(bytes: &[u8]) -> Result<()> {
     match bytes {
         [_, _, _, _, text @ .., 0] if length(bytes) == Some(text.len() + 1) => {
-            std::str::from_utf8(text).map(drop).map_err(|_| damaged("a string is not UTF-8"))
+            if is_utf8(text) {
+                Ok(())
+            } else {
+                Err(damaged("a string is not UTF-8"))
+            }
         }
         _ => Err(damaged("a string is cut short")),
     }

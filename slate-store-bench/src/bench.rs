@@ -1,6 +1,6 @@
 use slate_bench_harness::{
-    Align, Allocations, Arguments, Failure, Progress, Repeat, Report, Result, Rng, Row as Reported, Samples, Table,
-    Unsupported, Verdict, clock, format,
+    Align, Allocations, Arguments, Clock, Failure, Progress, Repeat, Report, Result, Rng, Row as Reported, Samples,
+    Table, Unsupported, Verdict, format,
     number::{count, float},
 };
 
@@ -89,10 +89,16 @@ impl Sample {
     }
 }
 
-/// Times `work`, which gives its answer.
-pub(crate) fn timed(work: impl FnOnce() -> Result<u64>) -> Result<Sample> {
-    let ((answer, elapsed), allocations) = Allocations::during(|| clock::timed(work));
-    Ok(Sample { elapsed, answer: answer?, allocations: Some(allocations) })
+/// What takes the times of a run.
+#[derive(Clone, Copy)]
+pub(crate) struct Stopwatch(Clock);
+
+impl Stopwatch {
+    /// Times `work`, which gives its answer.
+    pub(crate) fn sample(self, work: impl FnOnce() -> Result<u64>) -> Result<Sample> {
+        let ((answer, elapsed), allocations) = Allocations::during(|| self.0.timed(work));
+        Ok(Sample { elapsed, answer: answer?, allocations: Some(allocations) })
+    }
 }
 
 impl Bench {
@@ -108,6 +114,11 @@ impl Bench {
     /// The same random numbers each time it is called.
     pub(crate) fn random(&self) -> Rng {
         Rng::new(self.arguments.seed)
+    }
+
+    /// What times are taken with. What several threads do at once is timed by the clock on the wall.
+    pub(crate) fn clock(&self) -> Stopwatch {
+        Stopwatch(self.arguments.clock)
     }
 
     /// Where stores are put.

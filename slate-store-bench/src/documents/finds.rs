@@ -5,7 +5,7 @@ use slate_bench_harness::Result;
 use super::{Documents, Small, opened::Opened};
 use crate::{
     Durability,
-    bench::{Bench, Row, timed},
+    bench::{Bench, Row},
 };
 
 const DOCUMENTS: i64 = 10_000;
@@ -27,6 +27,7 @@ fn find<D: Documents>(
     field: &str,
     insert: impl Fn(&mut D, i64) -> Result<()>,
 ) -> Result<()> {
+    let clock = bench.clock();
     let mut opened = Opened::<D>::empty(&bench.folders(), Durability::Deferred)?;
     let store = &mut opened.store;
     (0..DOCUMENTS).try_for_each(|number| insert(store, number))?;
@@ -37,7 +38,7 @@ fn find<D: Documents>(
         }
         let row = |what| Row::new(format!("{how}, {fields}: {what}"), questions.into()).unit("question");
         bench.row(row("ids").expects(questions.into()), || {
-            timed(|| {
+            clock.sample(|| {
                 let mut found = 0;
                 for _ in 0..questions {
                     asked = (asked + STEP) % DOCUMENTS;
@@ -48,7 +49,7 @@ fn find<D: Documents>(
         });
         bench.row(row("documents").expects(0), || {
             let mut difference = 0;
-            let sample = timed(|| {
+            let sample = clock.sample(|| {
                 for _ in 0..questions {
                     asked = (asked + STEP) % DOCUMENTS;
                     difference += (store.find_documents(field, asked)? - asked).abs();

@@ -5,7 +5,7 @@ use slate_bench_harness::{Result, Rng, number::count};
 use super::{Documents, Payload, opened::Opened};
 use crate::{
     Durability, Feature,
-    bench::{Bench, Row, timed},
+    bench::{Bench, Row},
     workload::tools::Folders,
 };
 
@@ -13,6 +13,7 @@ const RECORDS: u32 = 100_000;
 const BATCH: usize = 10_000;
 
 pub(super) fn run<D: Documents>(bench: &mut Bench) -> Result<()> {
+    let clock = bench.clock();
     if !bench.begins("documents of 64 bytes", &["insert", "record", "reopen", "read", "file"]) {
         return Ok(());
     }
@@ -26,7 +27,7 @@ pub(super) fn run<D: Documents>(bench: &mut Bench) -> Result<()> {
         filled = None;
         let mut opened = Opened::<D>::empty(&folders, Durability::Deferred)?;
         let mut ids = Vec::new();
-        let sample = timed(|| {
+        let sample = clock.sample(|| {
             ids = fill(&mut opened.store, &payloads)?;
             Ok(count(ids.len()))
         })?;
@@ -48,7 +49,7 @@ pub(super) fn run<D: Documents>(bench: &mut Bench) -> Result<()> {
     let mut open = Some(store);
     bench.row(Row::new("reopen", 1).at_most(5), || {
         drop(open.take());
-        timed(|| {
+        clock.sample(|| {
             open = Some(D::open(folder.path(), Durability::Deferred)?);
             Ok(0)
         })
@@ -77,11 +78,12 @@ fn fill<D: Documents>(store: &mut D, payloads: &[Payload]) -> Result<Vec<D::Id>>
 
 /// Each sample reads everything, in another order than it was inserted in.
 fn read<D: Documents>(bench: &mut Bench, mut store: D, ids: &[D::Id], payloads: &[Payload], random: &mut Rng) {
+    let clock = bench.clock();
     let mut order: Vec<(&D::Id, u8)> = ids.iter().zip(payloads.iter().map(first)).collect();
     random.shuffle(&mut order);
     let expected = order.iter().map(|(_, byte)| u64::from(*byte)).sum();
     bench.row(Row::new("read at random, after reopening", count(ids.len())).unit("record").expects(expected), || {
-        timed(|| {
+        clock.sample(|| {
             let mut sum = 0;
             for (id, _) in &order {
                 sum += u64::from(store.get_payload(id)?);

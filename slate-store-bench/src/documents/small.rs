@@ -5,7 +5,7 @@ use slate_bench_harness::Result;
 use super::{Documents, Small, opened::Opened};
 use crate::{
     Durability, Feature,
-    bench::{Bench, Row, timed},
+    bench::{Bench, Row},
 };
 
 const DOCUMENTS: u32 = 10_000;
@@ -14,6 +14,7 @@ const WRITES: u32 = 2_000;
 const FSYNCS: u32 = 20;
 
 pub(super) fn run<D: Documents>(bench: &mut Bench) -> Result<()> {
+    let clock = bench.clock();
     if !bench.begins("documents of five fields", &["insert", "get", "update"]) {
         return Ok(());
     }
@@ -23,7 +24,7 @@ pub(super) fn run<D: Documents>(bench: &mut Bench) -> Result<()> {
 
     let mut next = 0;
     bench.row(row("insert", WRITES), || {
-        timed(|| {
+        clock.sample(|| {
             for _ in 0..WRITES {
                 opened.store.insert(&Small::of(next))?;
                 next += 1;
@@ -36,7 +37,7 @@ pub(super) fn run<D: Documents>(bench: &mut Bench) -> Result<()> {
     let ids = (0..i64::from(DOCUMENTS)).map(|id| opened.store.insert(&Small::of(id))).collect::<Result<Vec<_>>>()?;
     let all = u64::from(DOCUMENTS);
     bench.row(row("get", DOCUMENTS).expects(all * (all - 1) / 2), || {
-        timed(|| {
+        clock.sample(|| {
             let mut sum = 0;
             for id in &ids {
                 sum += opened.store.get(id)?;
@@ -47,7 +48,7 @@ pub(super) fn run<D: Documents>(bench: &mut Bench) -> Result<()> {
     let id = ids.first().ok_or("no document was inserted")?;
     let mut last = 0;
     bench.row(row("update", WRITES).expects(1), || {
-        let sample = timed(|| {
+        let sample = clock.sample(|| {
             for _ in 0..WRITES {
                 last += 1;
                 opened.store.update(id, &Small::of(last))?;
@@ -64,7 +65,7 @@ pub(super) fn run<D: Documents>(bench: &mut Bench) -> Result<()> {
     }
     let mut opened = Opened::<D>::empty(&folders, Durability::Sync)?;
     bench.row(to_device, || {
-        timed(|| {
+        clock.sample(|| {
             for _ in 0..FSYNCS {
                 opened.store.insert(&Small::of(next))?;
                 next += 1;

@@ -2,7 +2,7 @@
 
 use crate::{
     Direction, Durability, Feature, Reader as _, Subject, Writer as _,
-    bench::{Bench, Row, timed},
+    bench::{Bench, Row},
 };
 
 use slate_bench_harness::{Result, number::count};
@@ -15,6 +15,7 @@ const RUNS: u32 = 16;
 const KEYS_OF_RUN: u32 = 2_000;
 
 pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
+    let clock = bench.clock();
     if !bench.begins("lsm-db", ROWS) {
         return Ok(());
     }
@@ -26,7 +27,7 @@ pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
     let all = u64::from(KEYS);
     store.read(|reader| {
         bench.row(Row::new("point read, hit", all * 5).expects(all * 5 * count(VALUE.len())), || {
-            timed(|| {
+            clock.sample(|| {
                 let mut bytes = 0;
                 for _ in 0..5 {
                     for key in &keys {
@@ -37,7 +38,7 @@ pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
             })
         });
         bench.row(Row::new("point read, miss", all * 5).expects(0), || {
-            timed(|| {
+            clock.sample(|| {
                 let mut found = 0;
                 for _ in 0..all * 5 {
                     found += u64::from(reader.get(absent, |_| ())?.is_some());
@@ -48,7 +49,7 @@ pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
         Ok(())
     })?;
     bench.row_of(Feature::Scans, S::lacks(), Row::new("full scan", all).unit("entry").expects(all), || {
-        timed(|| {
+        clock.sample(|| {
             let mut entries = 0;
             store.read(|reader| reader.scan(Direction::Forward, |_, _| entries += 1))?;
             Ok(entries)
@@ -57,7 +58,7 @@ pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
     bench.row(Row::new("bulk insert, with opening and flush", all).at_most(9).expects(all), || {
         let folder = folders.make()?;
         let mut store = None;
-        let sample = timed(|| {
+        let sample = clock.sample(|| {
             let opened = S::open(folder.path())?;
             fill(&opened)?;
             store = Some(opened);
@@ -80,6 +81,7 @@ fn fill<S: Subject>(store: &S) -> Result<()> {
 
 /// Keys that are in none of 16 runs, each of which has their neighbours.
 fn negative<S: Subject>(bench: &mut Bench, folders: &Folders) -> Result<()> {
+    let clock = bench.clock();
     let fill = |store: &S| {
         for _ in 0..RUNS {
             for number in 0..KEYS_OF_RUN {
@@ -92,7 +94,7 @@ fn negative<S: Subject>(bench: &mut Bench, folders: &Folders) -> Result<()> {
     let asked: Vec<_> = (0..KEYS_OF_RUN).map(|number| little_endian(number * 2 + 1)).collect();
     let look = |store: &S| {
         store.read(|reader| {
-            timed(|| {
+            clock.sample(|| {
                 let mut found = 0;
                 for key in &asked {
                     found += u64::from(reader.get(key, |_| ())?.is_some());

@@ -6,7 +6,7 @@ use slate_bench_harness::{Result, format, number::ratio, pin};
 
 use crate::{
     Direction, Feature, Reader as _, Subject,
-    bench::{Bench, Row, Sample, timed},
+    bench::{Bench, Row, Sample, Stopwatch},
     keys::{self, Entries},
 };
 
@@ -78,14 +78,15 @@ fn compare<S: Subject>(bench: &mut Bench, store: &S, work: &Work<S>, cores: Core
         bench.not_offered(&under, work.needed);
         return;
     }
+    let clock = bench.clock();
     bench.rows([row(&under), row(&alone)], || {
-        let without_writer = read_on(cores.reading, store, work)?;
+        let without_writer = read_on(clock, cores.reading, store, work)?;
         let with_writer = beside(
             |over| {
                 pin::to_core(cores.writing);
                 write_until(store, over)
             },
-            || read_on(cores.reading, store, work),
+            || read_on(clock, cores.reading, store, work),
         )?;
         Ok([with_writer, without_writer])
     });
@@ -96,11 +97,11 @@ fn compare<S: Subject>(bench: &mut Bench, store: &S, work: &Work<S>, cores: Core
 }
 
 /// Reads on a thread that is bound to a core, and tells how long that took there.
-fn read_on<S: Subject>(core: usize, store: &S, work: &Work<S>) -> Result<Sample> {
+fn read_on<S: Subject>(clock: Stopwatch, core: usize, store: &S, work: &Work<S>) -> Result<Sample> {
     thread::scope(|scope| {
         let reader = scope.spawn(|| {
             pin::to_core(core);
-            timed(|| (work.read)(store))
+            clock.sample(|| (work.read)(store))
         });
         reader.join().map_err(|_| "a thread panicked")?
     })

@@ -2,7 +2,7 @@
 
 use crate::{
     Direction, Durability, Feature, Reader as _, Subject, Writer as _,
-    bench::{Bench, Row, timed},
+    bench::{Bench, Row},
     keys::{self, Entries},
 };
 
@@ -41,6 +41,7 @@ const ROWS: &[&str] =
 
 /// The store with all entries, the last time it was filled.
 fn filled<S: Subject>(bench: &mut Bench, folders: &Folders, entries: &Entries) -> Result<Opened<S>> {
+    let clock = bench.clock();
     let batches: Vec<Vec<_>> = entries.iter().collect::<Vec<_>>().chunks(10_000).map(<[_]>::to_vec).collect();
     let mut opened = Opened::empty(folders)?;
     let mut is_filled = false;
@@ -51,7 +52,7 @@ fn filled<S: Subject>(bench: &mut Bench, folders: &Folders, entries: &Entries) -
         if std::mem::replace(&mut is_filled, true) {
             opened = Opened::empty(folders)?;
         }
-        timed(|| {
+        clock.sample(|| {
             fill(&opened)?;
             Ok(entries.len())
         })
@@ -63,6 +64,7 @@ fn filled<S: Subject>(bench: &mut Bench, folders: &Folders, entries: &Entries) -
 }
 
 fn reads<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
+    let clock = bench.clock();
     let mut random = bench.random();
     let asked: Vec<u64> = (0..READS).map(|_| random.below(count)).collect();
     let hits: Vec<_> = asked.iter().map(|number| keys::raw_key(*number)).collect();
@@ -71,7 +73,7 @@ fn reads<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
 
     store.read(|reader| {
         bench.row(Row::new("get, hit", READS).expects(sum), || {
-            timed(|| {
+            clock.sample(|| {
                 let mut sum = 0_u64;
                 for key in &hits {
                     sum = sum.wrapping_add(reader.get(key, keys::number)?.unwrap_or(u64::MAX));
@@ -80,7 +82,7 @@ fn reads<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
             })
         });
         bench.row(Row::new("get, miss", READS).expects(0), || {
-            timed(|| {
+            clock.sample(|| {
                 let mut found = 0;
                 for key in &misses {
                     found += u64::from(reader.get(key, keys::number)?.is_some());
@@ -92,7 +94,7 @@ fn reads<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
         let many = usize::try_from(MANY)?;
         sorted.chunks_mut(many).for_each(<[_]>::sort_unstable);
         bench.row(Row::new("multi_get of 100", READS).unit("key").expects(sum), || {
-            timed(|| {
+            clock.sample(|| {
                 let mut sum = 0_u64;
                 for keys in sorted.chunks(many) {
                     reader.get_many(keys, |_, value| sum = sum.wrapping_add(keys::number(value)))?;
@@ -108,7 +110,7 @@ fn reads<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
         Row::new("snapshot, and one read of it", 10_000).expects(70_000),
         || {
             let key = keys::raw_key(7);
-            timed(|| {
+            clock.sample(|| {
                 let mut sum = 0;
                 for _ in 0..10_000 {
                     sum += store.read(|reader| reader.get(&key, keys::number))?.unwrap_or(u64::MAX);
@@ -121,13 +123,14 @@ fn reads<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
 }
 
 fn scans<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
+    let clock = bench.clock();
     let sum_of_all = count * (count - 1) / 2;
     for (name, direction, feature) in [
         ("scan forward", Direction::Forward, Feature::Scans),
         ("scan backward", Direction::Back, Feature::BackwardScans),
     ] {
         bench.row_of(feature, S::lacks(), Row::new(name, count).unit("entry").expects(sum_of_all), || {
-            timed(|| {
+            clock.sample(|| {
                 let mut sum = 0;
                 store.read(|reader| reader.scan(direction, |_, value| sum += keys::number(value)))?;
                 Ok(sum)
@@ -138,7 +141,7 @@ fn scans<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
     let starts: Vec<u64> = (0..READS / 50).map(|_| random.below(count - 50)).collect();
     let sum: u64 = starts.iter().map(|start| (0..50).map(|ahead| start + ahead).sum::<u64>()).sum();
     bench.row_of(Feature::Scans, S::lacks(), Row::new("scan of 50 from a random key", READS / 50).expects(sum), || {
-        timed(|| {
+        clock.sample(|| {
             let mut sum = 0;
             store.read(|reader| {
                 starts.iter().try_for_each(|start| {
@@ -153,6 +156,7 @@ fn scans<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
 
 /// Writes go to entries that exist, at random, and leave them as they are.
 fn writes<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
+    let clock = bench.clock();
     let mut random = bench.random();
     let written: Vec<_> = (0..WRITTEN)
         .map(|_| {
@@ -161,7 +165,7 @@ fn writes<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
         })
         .collect();
     bench.row_of(Feature::Batches, S::lacks(), Row::new("put, in one commit of 4,096", WRITTEN).unit("key"), || {
-        timed(|| {
+        clock.sample(|| {
             commit(store, Durability::Deferred, |to| written.iter().try_for_each(|(key, value)| to.put(key, value)))?;
             Ok(0)
         })
@@ -170,7 +174,7 @@ fn writes<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
         let row = Row::new(format!("commit of {keys_each}"), WRITTEN / keys_each).unit("commit");
         let needed = if keys_each == 1 { Feature::None } else { Feature::Batches };
         bench.row_of(needed, S::lacks(), row, || {
-            timed(|| {
+            clock.sample(|| {
                 for batch in written.chunks(usize::try_from(keys_each)?) {
                     commit(store, Durability::Deferred, |to| {
                         batch.iter().try_for_each(|(key, value)| to.put(key, value))
@@ -181,7 +185,7 @@ fn writes<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
         });
     }
     bench.row_of(Feature::Files, S::lacks(), Row::new("commit of 1, to the device", FSYNCS).unit("commit"), || {
-        timed(|| {
+        clock.sample(|| {
             for (key, value) in written.iter().take(usize::try_from(FSYNCS)?) {
                 commit(store, Durability::Sync, |to| to.put(key, value))?;
             }
@@ -192,13 +196,14 @@ fn writes<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
 }
 
 fn deletes_range<S: Subject>(bench: &mut Bench, store: &S, entries: &Entries) -> Result<()> {
+    let clock = bench.clock();
     let from = entries.len() / 2;
     let to = (from + RANGE).min(entries.len());
     let (start, end) = (keys::raw_key(from), keys::raw_key(to));
     let deleted: Vec<_> = entries.iter().filter(|(key, _)| (start.as_slice()..end.as_slice()).contains(key)).collect();
     let row = Row::new("range delete of 1,000", to - from).unit("key").expects(0);
     bench.row_of(Feature::RangeDeletes, S::lacks(), row, || {
-        let sample = timed(|| {
+        let sample = clock.sample(|| {
             commit(store, Durability::Deferred, |writer| writer.delete_range(&start, &end))?;
             Ok(0)
         })?;
@@ -210,11 +215,12 @@ fn deletes_range<S: Subject>(bench: &mut Bench, store: &S, entries: &Entries) ->
 }
 
 fn reopens<S: Subject>(bench: &mut Bench, store: S, folder: &Folder, entries: &Entries) -> Result<()> {
+    let clock = bench.clock();
     store.flush()?;
     let mut open = Some(store);
     bench.row_of(Feature::Files, S::lacks(), Row::new("reopen, and read one key", 1).at_most(5).expects(7), || {
         drop(open.take());
-        timed(|| {
+        clock.sample(|| {
             let store = S::open(folder.path())?;
             let number = store.read(|reader| reader.get(&keys::raw_key(7), keys::number))?;
             open = Some(store);

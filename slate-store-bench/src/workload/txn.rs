@@ -4,7 +4,7 @@ use std::thread;
 
 use crate::{
     Durability, Feature, Outcome, Reader as _, Subject, Writer as _,
-    bench::{Bench, Row, Sample, timed},
+    bench::{Bench, Row, Sample},
     keys,
 };
 
@@ -30,14 +30,16 @@ pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-const ROWS: &[&str] = &["point read", "commit", "read-modify-write", "batch", "disjoint", "contended", "reads under"];
+const ROWS: &[&str] =
+    &["point read", "single-key commit", "read-modify-write", "batch", "disjoint", "contended", "reads under"];
 
 fn single_threaded<S: Subject>(bench: &mut Bench, folders: &Folders) -> Result<()> {
+    let clock = bench.clock();
     let opened = seeded::<S>(folders, KEYS)?;
     let key = 4_242_u64.to_le_bytes();
     opened.store.read(|reader| {
         bench.row(Row::new("point read", READS).expects(READS.wrapping_mul(4_242)), || {
-            timed(|| {
+            clock.sample(|| {
                 let mut sum = 0_u64;
                 for _ in 0..READS {
                     let number = reader.get(std::hint::black_box(&key), keys::number)?;
@@ -52,7 +54,7 @@ fn single_threaded<S: Subject>(bench: &mut Bench, folders: &Folders) -> Result<(
     let opened = seeded::<S>(folders, 1_000)?;
     let mut next = 0_u64;
     bench.row(Row::new("single-key commit", COMMITS).unit("commit").expects(1), || {
-        let sample = timed(|| {
+        let sample = clock.sample(|| {
             for _ in 0..COMMITS {
                 next += 1;
                 commit(&opened.store, Durability::Deferred, |writer| writer.put(b"hot", &next.to_le_bytes()))?;
@@ -68,7 +70,7 @@ fn single_threaded<S: Subject>(bench: &mut Bench, folders: &Folders) -> Result<(
     let row = Row::new("read-modify-write", COMMITS).unit("commit").expects(COMMITS);
     bench.row_of(Feature::Transactions, S::lacks(), row, || {
         let before = counter(&opened.store)?;
-        let sample = timed(|| {
+        let sample = clock.sample(|| {
             for _ in 0..COMMITS {
                 match increment(&opened.store)? {
                     Outcome::Committed => (),
@@ -86,7 +88,7 @@ fn single_threaded<S: Subject>(bench: &mut Bench, folders: &Folders) -> Result<(
         let row = Row::new(format!("batch commit of {batch}"), commits).unit("commit").expects(batch - 1);
         let needed = if batch == 1 { Feature::None } else { Feature::Batches };
         bench.row_of(needed, S::lacks(), row, || {
-            let sample = timed(|| {
+            let sample = clock.sample(|| {
                 for _ in 0..commits {
                     commit(&opened.store, Durability::Deferred, |writer| {
                         (0..batch).try_for_each(|number| writer.put(&number.to_le_bytes(), &number.to_le_bytes()))

@@ -57,10 +57,11 @@ pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
         return Ok(());
     };
     let entries = Entries::numbered(ENTRIES, VALUE, &mut bench.random());
-    let opened = Opened::<S>::empty(&bench.folders())?;
-    load(&opened.store, &entries)?;
+    let [read, other] = [Opened::<S>::empty(&bench.folders())?, Opened::empty(&bench.folders())?];
+    load(&read.store, &entries)?;
+    load(&other.store, &entries)?;
     for work in [points, scans] {
-        compare(bench, &opened.store, &work, Cores { reading, writing });
+        compare(bench, [&read.store, &other.store], &work, Cores { reading, writing });
     }
     Ok(())
 }
@@ -71,28 +72,34 @@ struct Cores {
     writing: usize,
 }
 
-fn compare<S: Subject>(bench: &mut Bench, store: &S, work: &Work<S>, cores: Cores) {
-    let row = |name: &str| Row::new(name, work.items).unit(work.unit).expects(work.expected);
-    let (alone, under) = (format!("{}: alone", work.name), format!("{}: beside a writer", work.name));
+/// Reads one store alone, beside a writer of it, and beside a writer of another one: what that costs is the machine's, whose
+/// cores share caches, a clock and a system.
+fn compare<S: Subject>(bench: &mut Bench, [store, other]: [&S; 2], work: &Work<S>, cores: Cores) {
+    let names = ["beside a writer", "beside a writer of another store", "alone"]
+        .map(|circumstance| format!("{}: {circumstance}", work.name));
+    let [under, elsewhere, alone] = &names;
     if S::lacks().contains(&work.needed) {
-        bench.not_offered(&under, work.needed);
+        bench.not_offered(under, work.needed);
         return;
     }
     let clock = bench.clock();
-    bench.rows([row(&under), row(&alone)], || {
-        let without_writer = read_on(clock, cores.reading, store, work)?;
-        let with_writer = beside(
-            |over| {
-                pin::to_core(cores.writing);
-                write_until(store, over)
-            },
-            || read_on(clock, cores.reading, store, work),
-        )?;
-        Ok([with_writer, without_writer])
-    });
-    if let (Some(under), Some(alone)) = (bench.samples(&under), bench.samples(&alone)) {
-        let share = ratio(under.median().as_secs_f64(), alone.median().as_secs_f64());
-        bench.note(&format!("{} of the reads a second beside the writer", format::percent(ratio(1.0, share))));
+    let read = || read_on(clock, cores.reading, store, work);
+    let read_beside = |written: &S| {
+        let write = |over: &dyn Fn() -> bool| {
+            pin::to_core(cores.writing);
+            write_until(written, over)
+        };
+        beside(write, read)
+    };
+    let rows = [under, elsewhere, alone].map(|name| Row::new(name, work.items).unit(work.unit).expects(work.expected));
+    bench.rows(rows, || Ok([read_beside(store)?, read_beside(other)?, read()?]));
+    let median = |name: &str| bench.samples(name).map(|samples| samples.median().as_secs_f64());
+    if let (Some(under), Some(elsewhere), Some(alone)) = (median(under), median(elsewhere), median(alone)) {
+        let [of_alone, of_elsewhere] = [alone, elsewhere].map(|other| format::percent(ratio(other, under)));
+        let note = format!(
+            "reads a second beside the writer: {of_alone} of those alone, {of_elsewhere} of those beside another's"
+        );
+        bench.note(&note);
     }
 }
 

@@ -277,7 +277,7 @@ fn resolve(catalog: &Catalog, name: &str) -> Arc<CollectionInfo> {
 }
 
 fn planned<V: View>(view: &V, collection: &CollectionInfo, query: &Query) -> Result<Plan> {
-    plan::build(&plan::Context { collection, query, probe: &ViewProbe(view) })
+    plan::build(&plan::Context { collection, query, probe: &ViewProbe::new(view) })
 }
 
 fn explained<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> Result<Option<Explained>> {

@@ -67,7 +67,7 @@ fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<ByteRange>, r
     if let [ByteRange { start, end: None }] = ranges.as_slice()
         && start.is_empty()
     {
-        return ViewProbe(view).count(keyspace, &ranges, u64::MAX);
+        return ViewProbe::new(view).count(keyspace, &ranges, u64::MAX);
     }
     let mut walk = RangeWalk::new(view.clone(), keyspace, ranges, Direction::Ascending);
     let mut counted = 0;

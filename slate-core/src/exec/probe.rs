@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 
 use slate_query::pattern::Direction;
 use slate_store::{Bounds, Cursor, Edge, Estimate, Keyspace, View};
@@ -8,25 +8,61 @@ use crate::{
     plan::{ByteRange, Probe},
 };
 
-/// Counts keys through a view, for the planner.
-pub(crate) struct ViewProbe<'v, V>(pub(crate) &'v V);
+/// Counts keys through a view, for the planner. What was counted once is known: many ways to answer a question have the
+/// same bounds.
+pub(crate) struct ViewProbe<'v, V> {
+    view: &'v V,
+    known: RefCell<Vec<Counted>>,
+}
+
+/// Keys within ranges of a keyspace, counted up to a cap.
+struct Counted {
+    keyspace: Keyspace,
+    ranges: Box<[ByteRange]>,
+    cap: u64,
+    keys: u64,
+}
+
+impl Counted {
+    /// The count up to another cap, where this one tells it.
+    fn up_to(&self, cap: u64) -> Option<u64> {
+        (self.keys < self.cap || cap <= self.cap).then(|| self.keys.min(cap))
+    }
+}
+
+impl<'v, V> ViewProbe<'v, V> {
+    pub(crate) fn new(view: &'v V) -> Self {
+        Self { view, known: RefCell::default() }
+    }
+}
 
 impl<V: View> Probe for ViewProbe<'_, V> {
     fn count(&self, keyspace: Keyspace, ranges: &[ByteRange], cap: u64) -> Result<u64> {
-        let mut counted = 0;
-        for range in ranges {
-            // A store may know the size of a keyspace that is asked for without bounds.
-            let start = Some(range.start.as_slice()).filter(|start| !start.is_empty());
-            let bounds = Bounds { start, end: range.end.as_deref() };
-            counted += match self.0.estimate(keyspace, bounds, cap - counted)? {
-                Estimate::Exact(keys) | Estimate::AtLeast(keys) => keys,
-            };
-            if counted >= cap {
-                return Ok(cap);
-            }
+        let mut known = self.known.borrow_mut();
+        let same = |counted: &&Counted| counted.keyspace == keyspace && *counted.ranges == *ranges;
+        if let Some(keys) = known.iter().filter(same).find_map(|counted| counted.up_to(cap)) {
+            return Ok(keys);
         }
-        Ok(counted)
+        let keys = count(self.view, keyspace, ranges, cap)?;
+        known.push(Counted { keyspace, ranges: ranges.into(), cap, keys });
+        Ok(keys)
     }
+}
+
+fn count(view: &impl View, keyspace: Keyspace, ranges: &[ByteRange], cap: u64) -> Result<u64> {
+    let mut counted = 0;
+    for range in ranges {
+        // A store may know the size of a keyspace that is asked for without bounds.
+        let start = Some(range.start.as_slice()).filter(|start| !start.is_empty());
+        let bounds = Bounds { start, end: range.end.as_deref() };
+        counted += match view.estimate(keyspace, bounds, cap - counted)? {
+            Estimate::Exact(keys) | Estimate::AtLeast(keys) => keys,
+        };
+        if counted >= cap {
+            return Ok(cap);
+        }
+    }
+    Ok(counted)
 }
 
 /// A walk over several ranges of one keyspace, one cursor at a time.

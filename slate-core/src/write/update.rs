@@ -164,7 +164,7 @@ impl<T: Transaction> Session<T> {
         interrupt: &Interrupt,
     ) -> Result<SpoolRows> {
         let view = self.transaction.view();
-        let context = plan::Context { collection, query, probe: &ViewProbe(&view) };
+        let context = plan::Context { collection, query, probe: &ViewProbe::new(&view) };
         let plan::Plan::Whole { input } = plan::build(&context)? else {
             return Err(Error::corrupt("the targets of a write were planned as something else"));
         };

@@ -1,4 +1,5 @@
 use std::{
+    hint,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::Duration,
@@ -17,6 +18,9 @@ pub struct MemoryStore {
     shared: Arc<Shared>,
 }
 
+/// How often a reader looks whether the root is free before it sleeps until it is.
+const SPINS: u32 = 200;
+
 #[derive(Default)]
 pub(super) struct Shared {
     /// Held while a pointer is copied, or while a small commit is made that nobody has to be spared.
@@ -33,6 +37,13 @@ impl Shared {
 
     /// The last commit.
     pub(super) fn root(&self) -> Arc<Root> {
+        // A commit in place is over sooner than a thread falls asleep and is woken.
+        for _ in 0..SPINS {
+            if let Ok(root) = self.root.try_read() {
+                return Arc::clone(&root);
+            }
+            hint::spin_loop();
+        }
         Arc::clone(&self.root.read().unwrap_or_else(PoisonError::into_inner))
     }
 

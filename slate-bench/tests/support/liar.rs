@@ -73,6 +73,10 @@ impl Subject for Liar {
     }
 
     fn run(&mut self, query: &Prepared, consume: Consume) -> Result<Answer> {
+        if self.lie == Lie::HalfCommits {
+            // Readers that are done before the writers have begun would see nothing of it.
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         self.slate.run(query, consume)
     }
 

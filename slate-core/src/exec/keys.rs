@@ -13,14 +13,14 @@ use super::{
     Resources,
     entries::EntryWalk,
     meter::Meter,
-    probe::{RangeWalk, ViewProbe},
+    probe::{self, RangeWalk},
 };
 use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
     entry::{Entry, FieldOrder},
     interrupt::Interrupt,
-    plan::{ByteRange, CountedKeys, IndexScan, Probe, record_ranges},
+    plan::{ByteRange, CountedKeys, IndexScan, record_ranges},
 };
 
 /// How many keys there are.
@@ -67,7 +67,7 @@ fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<ByteRange>, r
     if let [ByteRange { start, end: None }] = ranges.as_slice()
         && start.is_empty()
     {
-        return ViewProbe::new(view).count(keyspace, &ranges, u64::MAX);
+        return probe::count(view, keyspace, &ranges, u64::MAX);
     }
     let mut walk = RangeWalk::new(view.clone(), keyspace, ranges, Direction::Ascending);
     let mut counted = 0;

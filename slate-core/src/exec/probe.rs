@@ -49,7 +49,8 @@ impl<V: View> Probe for ViewProbe<'_, V> {
     }
 }
 
-fn count(view: &impl View, keyspace: Keyspace, ranges: &[ByteRange], cap: u64) -> Result<u64> {
+/// Keys within ranges, counted up to a cap.
+pub(super) fn count(view: &impl View, keyspace: Keyspace, ranges: &[ByteRange], cap: u64) -> Result<u64> {
     let mut counted = 0;
     for range in ranges {
         // A store may know the size of a keyspace that is asked for without bounds.

@@ -33,8 +33,8 @@ impl Sort {
         })
     }
 
-    /// As [`Sort::key`], where the document's key is not above `bound`; else `false` as soon as that is seen, and `out`
-    /// holds what was written until then. `out` must be empty.
+    /// As [`Sort::key`], where the document's key is not above `bound`; else `false` as soon as that is seen and no error
+    /// can come of the fields that are left, and `out` holds what was written until then. `out` must be empty.
     ///
     /// # Errors
     /// As [`Sort::key`].
@@ -53,17 +53,29 @@ impl Sort {
     /// Writes the key of a document in which no path leads through an array.
     #[inline]
     fn plain_key(&self, doc: Doc<'_>, bound: Option<&[u8]>, out: &mut Vec<u8>) -> Plain {
-        for (path, direction) in &self.fields {
+        for (at, (path, direction)) in self.fields.iter().enumerate() {
             match follow(path.parts(), 0, doc) {
                 Slot::Value(value) => encode_directed(Some(value), *direction, out),
                 Slot::Missing => encode_directed(None, *direction, out),
                 Slot::Array(..) | Slot::Open(_) => return Plain::Array,
             }
-            if bound.is_some_and(|bound| out.as_slice() > bound.get(..out.len()).unwrap_or(bound)) {
+            if bound.is_some_and(|bound| out.as_slice() > bound.get(..out.len()).unwrap_or(bound))
+                && self.cannot_fail_behind(at)
+            {
                 return Plain::Above;
             }
         }
         Plain::Whole
+    }
+
+    /// Whether the fields behind that one give a key of any document: one alone has no other to be parallel with, and
+    /// without a position in its path nothing that it could spell besides.
+    fn cannot_fail_behind(&self, at: usize) -> bool {
+        match self.fields.get(at + 1..) {
+            None | Some([]) => true,
+            Some([(path, _)]) => !path.has_position(),
+            Some(_) => false,
+        }
     }
 }
 

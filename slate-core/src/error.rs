@@ -47,7 +47,7 @@ pub enum ErrorKind {
     Reentrant,
     /// Another handle, in this process or another, holds the database open.
     Locked,
-    /// What lies at the path is no Slate database.
+    /// What lies at the path is no Slate database, or one of a format that is read no more.
     WrongFormat,
     /// A later version of Slate wrote the database.
     NewerVersion,

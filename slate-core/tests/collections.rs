@@ -9,6 +9,7 @@ use std::{path::Path, time::Duration};
 use bson::{RawDocumentBuf, doc, rawdoc};
 use common::{TestDatabase, on_every_store};
 use slate_core::{CancelToken, Database, Durability, ErrorKind, Existing, FaultKind, Index, IndexState};
+use slate_query::raw::{self, Doc};
 use slate_store::{Bounds, Cursor, Edge, Isolation, Keyspace, Snapshot, Store, Transaction, memory::MemoryStore};
 
 fn documents(count: i32) -> Vec<RawDocumentBuf> {
@@ -165,6 +166,13 @@ fn entries(store: &MemoryStore, keyspace: Keyspace) -> Vec<(Vec<u8>, Vec<u8>)> {
 
 /// A database of one collection and one index, damaged under its feet: records lie in keyspace 1, entries in 2.
 fn damaged(index: Index, damage: impl FnOnce(&MemoryStore, &mut <MemoryStore as Store>::Transaction)) -> Database {
+    try_damaged(index, damage).unwrap()
+}
+
+fn try_damaged(
+    index: Index,
+    damage: impl FnOnce(&MemoryStore, &mut <MemoryStore as Store>::Transaction),
+) -> slate_core::Result<Database> {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let db = Database::open("memory:").unwrap();
@@ -177,7 +185,17 @@ fn damaged(index: Index, damage: impl FnOnce(&MemoryStore, &mut <MemoryStore as 
     damage(&store, &mut transaction);
     transaction.commit(Durability::Sync).unwrap();
     store.backup(&at("damaged")).unwrap();
-    Database::open(&format!("memory:{}", at("damaged").display())).unwrap()
+    Database::open(&format!("memory:{}", at("damaged").display()))
+}
+
+#[test]
+fn a_database_of_another_format_is_refused() {
+    let opened = |format: u32| {
+        try_damaged(Index::on(doc! { "a": 1 }), |_, tx| tx.put(Keyspace(0), b"f", &format.to_be_bytes()).unwrap())
+    };
+    assert!(opened(2).is_ok());
+    assert_eq!(opened(1).unwrap_err().kind(), ErrorKind::WrongFormat);
+    assert_eq!(opened(3).unwrap_err().kind(), ErrorKind::NewerVersion);
 }
 
 const RECORDS: Keyspace = Keyspace(1);
@@ -219,6 +237,13 @@ fn each_kind_of_damage_is_found() {
             tx.put(RECORDS, &key, &value[..value.len() - 1]).unwrap();
         });
         assert_eq!(faults(&invalid), [FaultKind::InvalidDocument]);
+        let wrong_table = damaged(index(), |store, tx| {
+            // The table begins with the number of fields; then follow a mark and a place for each.
+            let (key, mut value) = entries(store, RECORDS)[1].clone();
+            value[5] += 1;
+            tx.put(RECORDS, &key, &value).unwrap();
+        });
+        assert!(faults(&wrong_table).contains(&FaultKind::InvalidDocument));
         let misplaced = damaged(index(), |store, tx| {
             let records = entries(store, RECORDS);
             tx.put(RECORDS, &records[1].0, &records[0].1).unwrap();
@@ -226,7 +251,9 @@ fn each_kind_of_damage_is_found() {
         assert!(faults(&misplaced).contains(&FaultKind::MisplacedDocument));
         let not_noted = damaged(index(), |store, tx| {
             let (key, _) = entries(store, RECORDS)[1].clone();
-            tx.put(RECORDS, &key, rawdoc! { "_id": 2, "a": [2] }.as_bytes()).unwrap();
+            let mut stored = Vec::new();
+            raw::store(Doc::from(&rawdoc! { "_id": 2, "a": [2] }), &mut stored);
+            tx.put(RECORDS, &key, &stored).unwrap();
         });
         assert!(faults(&not_noted).contains(&FaultKind::WrongCatalog));
     }

@@ -27,7 +27,7 @@ use crate::{Error, ErrorKind, Result, plan::ByteRange};
 pub(crate) const CATALOG: Keyspace = Keyspace(0);
 
 /// The layout that this version reads and writes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Every collection, as of one commit or as a transaction has it so far.
 #[derive(Clone, Debug, Default)]
@@ -49,12 +49,10 @@ impl Catalog {
         let mut points = view.points(CATALOG)?;
         if let Some(bytes) = points.get(keys::FORMAT)? {
             let format = bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("its format number"))?;
-            if format > FORMAT {
-                return Err(Error::new(
-                    ErrorKind::NewerVersion,
-                    Code::BAD_VALUE,
-                    format!("the database has format {format}, and this version of Slate reads up to {FORMAT}"),
-                ));
+            if format != FORMAT {
+                let kind = if format > FORMAT { ErrorKind::NewerVersion } else { ErrorKind::WrongFormat };
+                let message = format!("the database has format {format}, and this version of Slate reads {FORMAT}");
+                return Err(Error::new(kind, Code::BAD_VALUE, message));
             }
         }
         let next_keyspace = match points.get(keys::NEXT)? {

@@ -1,6 +1,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use bson::RawDocument;
+use slate_query::raw::Doc;
 use slate_store::{Durability, Isolation, Keyspace, Points, Size, Snapshot, Store, Transaction, View};
 
 use super::{BeginOptions, Engine, Explained, Reader, Writer};
@@ -307,5 +308,5 @@ fn get<V: View>(
     see: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let Some(collection) = catalog.collection(collection) else { return Ok(()) };
-    view.points(collection.records)?.get(key)?.map_or(Ok(()), see)
+    view.points(collection.records)?.get(key)?.map_or(Ok(()), |stored| see(Doc::stored(stored).bytes()))
 }

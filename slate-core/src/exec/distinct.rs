@@ -5,7 +5,7 @@ use slate_query::{
     distinct, key,
     path::Path,
     pattern::Direction,
-    raw::{Doc, Kind, OwnedValue, Value, Writer},
+    raw::{Kind, OwnedValue, Value, Writer},
 };
 use slate_store::View;
 
@@ -42,7 +42,7 @@ impl DistinctRows {
         while input.advance()? {
             let Some(record) = input.current() else { break };
             let mut seen = Ok(());
-            distinct::values(path, Doc::new(record.document), &mut |value| {
+            distinct::values(path, record.document(), &mut |value| {
                 if seen.is_ok() {
                     seen = found.see(value, record.key);
                 }

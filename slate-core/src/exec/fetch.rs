@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use slate_store::{Points, View};
+use slate_store::{Points, View, prefetch};
 
 use super::{
     Resources,
@@ -24,6 +24,9 @@ pub(crate) struct FetchRows<V: View> {
 /// Batches grow, so that a caller who stops early has paid for little more than was seen.
 const FIRST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 256;
+
+/// So many records before it is read, a record is asked for.
+const AHEAD: usize = 8;
 
 impl<V: View> FetchRows<V> {
     pub(super) fn open(
@@ -62,8 +65,14 @@ impl<V: View> FetchRows<V> {
                 for at in 0..keys.len() {
                     if let Some(document) = self.points.loaded(at) {
                         self.meter.document_read(document);
+                        if at < AHEAD {
+                            prefetch(document);
+                        }
                     }
                 }
+            }
+            if let Some(document) = self.points.loaded(self.at + AHEAD) {
+                prefetch(document);
             }
             if self.points.loaded(self.at).is_some() {
                 return Ok(true);
@@ -77,7 +86,7 @@ impl<V: View> FetchRows<V> {
 
     #[inline]
     pub(super) fn current(&self) -> Option<Record<'_>> {
-        Some(Record { key: self.batch.get(self.at)?, document: self.points.loaded(self.at)? })
+        Some(Record { key: self.batch.get(self.at)?, stored: self.points.loaded(self.at)? })
     }
 
     #[inline]

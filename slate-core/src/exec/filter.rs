@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use slate_query::{filter::Filter, raw::Doc};
+use slate_query::filter::Filter;
 use slate_store::View;
 
 use super::{RawRows, rows::Record};
@@ -20,7 +20,7 @@ impl<V: View> FilterRows<V> {
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool> {
         let filter = &self.filter;
-        let matches = |record: Record<'_>| filter.matches(Doc::new(record.document));
+        let matches = |record: Record<'_>| filter.matches(record.document());
         // The commonest input has a loop of its own, in which nothing stands between the store and the filter.
         if let RawRows::Scan(rows) = &mut self.input {
             return rows.advance_to(matches);

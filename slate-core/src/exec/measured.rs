@@ -43,6 +43,12 @@ impl<V: View> MeasuredRows<V> {
         Ok(more)
     }
 
+    #[inline]
+    pub(super) fn stored(&self) -> Option<&[u8]> {
+        self.rows.stored()
+    }
+
+    #[inline]
     pub(super) fn current(&self) -> Option<Record<'_>> {
         self.rows.current()
     }

@@ -106,7 +106,7 @@ impl<V: View> Rows for Output<V> {
     #[inline]
     fn current(&self) -> Option<&[u8]> {
         match self {
-            Self::Whole(rows) => rows.current().map(|record| record.document),
+            Self::Whole(rows) => rows.stored().map(|stored| Doc::stored(stored).bytes()),
             Self::Project(rows) => rows.row.as_deref(),
             Self::Covered(rows) => rows.current(),
             Self::Counted(rows) => rows.current(),
@@ -130,8 +130,7 @@ impl<V: View> ProjectRows<V> {
         if !self.input.advance()? {
             return Ok(false);
         }
-        let Some(record) = self.input.current() else { return Ok(false) };
-        let document = Doc::new(record.document);
+        let Some(document) = self.input.stored().map(Doc::stored) else { return Ok(false) };
         let position = if self.projection.needs_position() { self.filter.positional(document).flatten() } else { None };
         self.projection.apply(document, position, &mut buffer).map_err(Error::from)?;
         self.row = Some(buffer);

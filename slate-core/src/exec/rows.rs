@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use slate_query::raw::Doc;
 use slate_store::View;
 
 use super::{
@@ -23,8 +24,15 @@ pub(crate) enum RawRows<V: View> {
 pub(crate) struct Record<'r> {
     /// The record's key: its encoded `_id`.
     pub(crate) key: &'r [u8],
-    /// The document's bytes.
-    pub(crate) document: &'r [u8],
+    /// The document, as it is stored.
+    pub(crate) stored: &'r [u8],
+}
+
+impl<'r> Record<'r> {
+    #[inline]
+    pub(crate) fn document(&self) -> Doc<'r> {
+        Doc::stored(self.stored)
+    }
 }
 
 impl<V: View> RawRows<V> {
@@ -85,7 +93,18 @@ impl<V: View> RawRows<V> {
         }
     }
 
-    /// The current document, to be kept; `None` where the store has none to share, and the row must be copied.
+    /// The current record's stored document. It may be had for less than the whole record.
+    #[inline]
+    pub(super) fn stored(&self) -> Option<&[u8]> {
+        match self {
+            Self::Sort(rows) => rows.stored(),
+            Self::Slice(rows) => rows.stored(),
+            Self::Measured(rows) => rows.stored(),
+            Self::Scan(_) | Self::Fetch(_) | Self::Filter(_) => self.current().map(|record| record.stored),
+        }
+    }
+
+    /// The current record's stored document, to be kept; `None` where the store has none to share, and the row must be copied.
     #[inline]
     pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
         match self {

@@ -51,7 +51,7 @@ impl<V: View> ScanRows<V> {
 
     #[inline]
     pub(super) fn current(&self) -> Option<Record<'_>> {
-        self.walk.current().map(|(key, document)| Record { key, document })
+        self.walk.current().map(|(key, stored)| Record { key, stored })
     }
 
     #[inline]

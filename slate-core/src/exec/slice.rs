@@ -44,6 +44,14 @@ impl<V: View> SliceRows<V> {
     }
 
     #[inline]
+    pub(super) fn stored(&self) -> Option<&[u8]> {
+        match self.stands {
+            Stands::Within => self.input.stored(),
+            Stands::After => None,
+        }
+    }
+
+    #[inline]
     pub(super) fn current(&self) -> Option<Record<'_>> {
         match self.stands {
             Stands::Within => self.input.current(),

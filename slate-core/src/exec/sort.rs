@@ -1,4 +1,4 @@
-use slate_query::{key, raw::Doc, sort::Sort};
+use slate_query::{key, sort::Sort};
 use slate_store::View;
 
 use super::{RawRows, Resources, meter::Meter, rows::Record};
@@ -77,7 +77,11 @@ impl<V: View> SortRows<V> {
     }
 
     pub(super) fn current(&self) -> Option<Record<'_>> {
-        self.sorter.current().map(|row: Row<'_>| Record { key: row.tie_key(), document: row.payload })
+        self.sorter.current().map(|row: Row<'_>| Record { key: row.tie_key(), stored: row.payload })
+    }
+
+    pub(super) fn stored(&self) -> Option<&[u8]> {
+        self.sorter.payload()
     }
 
     /// Sorts the next group; whether there is one.
@@ -94,7 +98,7 @@ impl<V: View> SortRows<V> {
             if self.sorter.wants(&self.sort_key, record.key) {
                 match self.input.shared() {
                     Some(document) => self.sorter.push_shared(&self.sort_key, record.key, document)?,
-                    None => self.sorter.push(&self.sort_key, record.key, record.document)?,
+                    None => self.sorter.push(&self.sort_key, record.key, record.stored)?,
                 }
             }
             self.read_row()?;
@@ -113,7 +117,7 @@ impl<V: View> SortRows<V> {
         self.position = Position::End;
         while self.input.advance()? {
             let Some(record) = self.input.current() else { return Ok(()) };
-            let document = Doc::new(record.document);
+            let document = record.document();
             self.sort_key.clear();
             let wanted = match self.sorter.bound() {
                 Some(bound) if self.presorted == 0 => self.sort.key_up_to(document, bound, &mut self.sort_key),

@@ -1,6 +1,6 @@
 use std::{fmt, time::Duration};
 
-use slate_query::raw::{Doc, validate};
+use slate_query::raw::{Doc, store, validate};
 use slate_store::{Bounds, Cursor, Edge, Estimate, Points, View};
 
 use crate::{
@@ -187,12 +187,13 @@ pub(crate) fn verify<V: View>(view: &V, collection: &CollectionInfo, run: &mut V
     let mut cursor = view.cursor(collection.records, Bounds::ALL)?;
     let mut more = cursor.seek(Edge::First)?;
     let mut documents = 0;
+    let mut again = Vec::new();
     while more {
         run.interrupt.tick()?;
-        if let Some((key, bytes)) = cursor.current() {
-            if is_sound(collection, key, bytes, run) {
+        if let Some((key, stored)) = cursor.current() {
+            if let Some(document) = sound(collection, key, stored, &mut again, run) {
                 for (at, (points, found)) in indexes.iter_mut().enumerate() {
-                    *found += entries(collection, at, key, bytes, points, &mut maker, run)?;
+                    *found += entries(collection, at, key, document, points, &mut maker, run)?;
                 }
             }
             documents += 1;
@@ -218,26 +219,40 @@ pub(crate) fn verify<V: View>(view: &V, collection: &CollectionInfo, run: &mut V
     Ok(())
 }
 
-/// Whether a record is a valid document under its own key.
-fn is_sound(collection: &CollectionInfo, key: &[u8], bytes: &[u8], run: &mut VerifyRun<'_>) -> bool {
-    let document = match validate(bytes) {
+/// The document of a record, where it is valid, stored as it would be `again`, and lies under its own key.
+fn sound<'r>(
+    collection: &CollectionInfo,
+    key: &[u8],
+    stored: &'r [u8],
+    again: &mut Vec<u8>,
+    run: &mut VerifyRun<'_>,
+) -> Option<Doc<'r>> {
+    // Without its table: what is wrong with that is not to be found by it.
+    let document = match validate(Doc::stored(stored).bytes()) {
         Ok(document) => document,
         Err(error) => {
             let message = format!("the record of key {} is no document: {error}", hex(key));
             run.fault(FaultKind::InvalidDocument, collection, None, message);
-            return false;
+            return None;
         }
     };
+    again.clear();
+    store(document, again);
+    if again != stored {
+        let message = format!("the record of key {} has a wrong table of its fields", hex(key));
+        run.fault(FaultKind::InvalidDocument, collection, None, message);
+        return None;
+    }
     let own = document.get("_id").and_then(|id| record_key(id).ok());
     if own.as_deref() == Some(key) {
-        return true;
+        return Some(Doc::stored(stored));
     }
     let message = match document.get("_id") {
         Some(id) => format!("the document of _id {id:?} lies under the key {}", hex(key)),
         None => format!("the document under the key {} has no _id", hex(key)),
     };
     run.fault(FaultKind::MisplacedDocument, collection, None, message);
-    false
+    None
 }
 
 /// Looks up each entry that a document asks for; gives back how many are there, right or wrong.
@@ -245,16 +260,16 @@ fn entries(
     collection: &CollectionInfo,
     at: usize,
     key: &[u8],
-    bytes: &[u8],
+    document: Doc<'_>,
     points: &mut impl Points,
     maker: &mut EntryMaker,
     run: &mut VerifyRun<'_>,
 ) -> Result<u64> {
     let Some(index) = collection.indexes.get(at) else { return Ok(0) };
-    let wanted = match maker.of_index(collection, at, key, Doc::new(bytes)) {
+    let wanted = match maker.of_index(collection, at, key, document) {
         Ok(wanted) => wanted,
         Err(error) => {
-            let message = format!("the document of {}: {error}", id(bytes));
+            let message = format!("the document of {}: {error}", id(document));
             run.fault(FaultKind::NotIndexable, collection, Some(index), message);
             return Ok(0);
         }
@@ -268,11 +283,11 @@ fn entries(
                 // An entry that is another record's is not this one's, and that one counts it.
                 found += u64::from(owner != Some(false));
                 let message =
-                    format!("the entry {} of the document of {} holds something else", hex(&entry), id(bytes));
+                    format!("the entry {} of the document of {} holds something else", hex(&entry), id(document));
                 run.fault(FaultKind::WrongEntry, collection, Some(index), message);
             }
             None => {
-                let message = format!("the entry {} of the document of {} is not there", hex(&entry), id(bytes));
+                let message = format!("the entry {} of the document of {} is not there", hex(&entry), id(document));
                 run.fault(FaultKind::MissingEntry, collection, Some(index), message);
             }
         }
@@ -299,10 +314,11 @@ fn strays<V: View>(
                 Err(error) => Some(error.to_string()),
                 Ok(entry) => match records.get(entry.record_key)? {
                     None => Some("it names a document that is not there".into()),
-                    Some(bytes) => {
-                        let wanted = maker.of_index(collection, at, entry.record_key, Doc::new(bytes));
+                    Some(stored) => {
+                        let document = Doc::stored(stored);
+                        let wanted = maker.of_index(collection, at, entry.record_key, document);
                         let asks = |wanted: EntryMap| wanted.contains_key(key);
-                        let message = || format!("the document of {} does not ask for it", id(bytes));
+                        let message = || format!("the document of {} does not ask for it", id(document));
                         (!wanted.is_ok_and(asks)).then(message)
                     }
                 },
@@ -316,8 +332,8 @@ fn strays<V: View>(
     Ok(())
 }
 
-fn id(bytes: &[u8]) -> String {
-    Doc::new(bytes).get("_id").map_or_else(|| "no _id".into(), |id| format!("_id {id:?}"))
+fn id(document: Doc<'_>) -> String {
+    document.get("_id").map_or_else(|| "no _id".into(), |id| format!("_id {id:?}"))
 }
 
 /// The bytes of a key, as a message shows them: the first 32 of them.

@@ -1,4 +1,4 @@
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use super::row::{HEADER, Row, write_row};
 use crate::Result;
@@ -6,12 +6,13 @@ use crate::Result;
 /// Rows end to end in one buffer, and where each begins: no allocation per row, and none that a move of a row would
 /// touch.
 ///
-/// Payloads are copied into the buffer, or, all of them, held where they are: a row then carries the number of its own.
+/// Payloads are copied into the buffer, or, all of them, held where they are: a row then carries the number of its own, by
+/// which it is found when the rows have moved.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     bytes: Vec<u8>,
     places: Vec<Place>,
-    /// In the order in which the rows were pushed; `None` once it was let go.
+    /// In the order of `places`; `None` once it was let go.
     held: Vec<Option<Arc<[u8]>>>,
     held_bytes: usize,
 }
@@ -90,7 +91,20 @@ impl Arena {
     /// The row at that place of the current order: as they were pushed, or sorted.
     #[inline]
     pub(super) fn get(&self, at: usize) -> Option<Row<'_>> {
-        self.with_payload(row(&self.bytes, self.places.get(at)?)?)
+        let row = row(&self.bytes, self.places.get(at)?)?;
+        if self.held.is_empty() {
+            return Some(row);
+        }
+        Some(Row { payload: self.held.get(at)?.as_deref()?, ..row })
+    }
+
+    /// The payload of the row at that place. A held one is found without a look at the row.
+    #[inline]
+    pub(super) fn payload(&self, at: usize) -> Option<&[u8]> {
+        if self.held.is_empty() {
+            return row(&self.bytes, self.places.get(at)?).map(|row| row.payload);
+        }
+        self.held.get(at)?.as_deref()
     }
 
     /// The rows in the current order.
@@ -98,27 +112,12 @@ impl Arena {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 
-    #[inline]
-    fn with_payload<'a>(&'a self, row: Row<'a>) -> Option<Row<'a>> {
-        if self.held.is_empty() {
-            return Some(row);
-        }
-        Some(Row { payload: self.held.get(number(&row)?)?.as_deref()?, ..row })
-    }
-
     /// Lets go of the payload of the row at that place, which is not asked for again. Its count lies beside it: it is
     /// best done while that is in the cache.
     pub(super) fn let_go(&mut self, at: usize) {
-        let held = self.places.get(at).and_then(|place| number(&row(&self.bytes, place)?));
-        if let Some(held) = held.and_then(|held| self.held.get_mut(held)) {
+        if let Some(held) = self.held.get_mut(at) {
             *held = None;
         }
-    }
-
-    /// Touches the rows at those places.
-    pub(super) fn touch(&self, places: Range<usize>) {
-        let places = places.start..places.end.min(self.len());
-        slate_store::touch(places.filter_map(|at| self.get(at)).map(|row| row.payload));
     }
 
     /// Orders the rows by their keys.
@@ -129,6 +128,7 @@ impl Arena {
         let common = self.cache_prefixes();
         let Self { bytes, places, .. } = self;
         places.sort_unstable_by(|a, b| compare(bytes, common, a, b));
+        self.renumber();
     }
 
     /// Keeps the `most` rows with the least keys, the greatest of them last, and gives back the room of the others.
@@ -162,7 +162,7 @@ impl Arena {
         }
     }
 
-    /// Drops the held payloads of rows that are gone, and numbers the others as their rows now lie.
+    /// Puts the held payloads in the order of their rows, and drops those of rows that are gone.
     fn renumber(&mut self) {
         if self.held.is_empty() {
             return;

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use slate_store::prefetch;
+
 use super::{
     arena::Arena,
     memory::{Memory, Spilled},
@@ -56,8 +58,8 @@ enum Output {
 /// However few rows are wanted, the rows held are not looked through for fewer than this many.
 const LEAST_HELD: usize = 32;
 
-/// So many rows are touched together before they are lent: sorted, they lie all over memory.
-const TOUCHED: usize = 32;
+/// So many rows before it is lent, a row is asked for: sorted, they lie all over memory.
+const AHEAD: usize = 16;
 
 impl Sorter {
     /// Of the rows to be pushed, `most` are wanted.
@@ -196,8 +198,8 @@ impl Sorter {
                 if let Some(before) = at.replace(next) {
                     self.arena.let_go(before);
                 }
-                if next.is_multiple_of(TOUCHED) {
-                    self.arena.touch(next..next + TOUCHED);
+                if let Some(payload) = self.arena.payload(next + AHEAD) {
+                    prefetch(payload);
                 }
                 Ok(next < self.arena.len())
             }
@@ -209,6 +211,15 @@ impl Sorter {
                 *left -= 1;
                 merge.advance()
             }
+        }
+    }
+
+    /// The payload of the row last moved to.
+    #[inline]
+    pub(crate) fn payload(&self) -> Option<&[u8]> {
+        match &self.output {
+            Output::Arena(at) => self.arena.payload((*at)?),
+            Output::None | Output::Merge(..) => self.current().map(|row| row.payload),
         }
     }
 

@@ -137,9 +137,9 @@ impl<T: Transaction> Session<T> {
         let mut round = Round::default();
         let mut more = cursor.seek(Edge::First)?;
         while more {
-            let Some((key, document)) = cursor.current() else { break };
+            let Some((key, stored)) = cursor.current() else { break };
             let mut clash = None;
-            maker.make(at, index, key, Doc::new(document), |entry, value| {
+            maker.make(at, index, key, Doc::stored(stored), |entry, value| {
                 if round.entries.insert(entry.to_vec(), value.to_vec()).is_some() {
                     clash = Some(entry.to_vec());
                 }

@@ -2,7 +2,7 @@ use std::{borrow::Cow, cmp::Ordering, collections::BTreeMap};
 
 use slate_query::{
     key::{self, Decoded, TypeReader},
-    raw::OwnedValue,
+    raw::{Doc, OwnedValue, store},
 };
 use slate_store::{Keyspace, Points, Transaction, View};
 
@@ -141,13 +141,20 @@ impl<'d> Changes<'d> {
             transaction.guard(*keyspace, key)?;
         }
         self.records.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        let mut puts: Vec<(&[u8], &[u8])> = Vec::with_capacity(self.records.len());
+        let mut stored = Vec::new();
+        let mut places = Vec::with_capacity(self.records.len());
         for (key, document) in &self.records {
             match document {
-                Some(document) => puts.push((key, document)),
+                Some(document) => {
+                    let start = stored.len();
+                    store(Doc::new(document), &mut stored);
+                    places.push((key, start..stored.len()));
+                }
                 None => transaction.delete(collection.records, key)?,
             }
         }
+        let entries = places.iter().map(|(key, place)| (key.as_slice(), stored.get(place.clone()).unwrap_or_default()));
+        let puts: Vec<(&[u8], &[u8])> = entries.collect();
         put_many(transaction, collection.records, &puts)?;
         for (at, changes) in &mut self.indexes {
             let Some(index) = collection.maintained_at(*at) else { continue };

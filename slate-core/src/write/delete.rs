@@ -80,13 +80,13 @@ impl<T: Transaction> Session<T> {
             let wanted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
             records.load(&wanted)?;
             for (at, key) in keys.iter().enumerate() {
-                let Some(old) = records.loaded(at) else { continue };
-                for (at, entries) in maker.of_document(collection, key, Doc::new(old), |_| true)? {
+                let Some(old) = records.loaded(at).map(Doc::stored) else { continue };
+                for (at, entries) in maker.of_document(collection, key, old, |_| true)? {
                     let entries = changes.held(&view, collection, at, key, entries)?;
                     changes.entries(at, entries, EntryMap::new());
                 }
                 if target == Target::One {
-                    outcome.before = Some(old.to_vec());
+                    outcome.before = Some(old.bytes().to_vec());
                 }
                 changes.delete_record(key.clone());
             }

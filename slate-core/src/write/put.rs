@@ -52,13 +52,13 @@ pub(crate) struct PutOutcome {
 
 /// A record that the round touches: as it was, and as the documents of the round have made it so far.
 struct Touched<'d> {
-    old: Option<&'d [u8]>,
+    old: Option<Doc<'d>>,
     new: Option<Cow<'d, [u8]>>,
 }
 
 impl Touched<'_> {
-    fn current(&self) -> Option<&[u8]> {
-        self.new.as_deref().or(self.old)
+    fn current(&self) -> Option<Doc<'_>> {
+        self.new.as_deref().map(Doc::new).or(self.old)
     }
 }
 
@@ -162,7 +162,7 @@ impl<T: Transaction> Session<T> {
                     Entry::Occupied(there) => there.into_mut(),
                     Entry::Vacant(place) => {
                         let at = wanted.binary_search(&&**place.key()).ok();
-                        place.insert(Touched { old: at.and_then(|at| records.loaded(at)), new: None })
+                        place.insert(Touched { old: at.and_then(|at| records.loaded(at)).map(Doc::stored), new: None })
                     }
                 };
                 put_one(record, document, kind, outcome)?;
@@ -173,12 +173,11 @@ impl<T: Transaction> Session<T> {
                     continue;
                 };
                 inserted += usize::from(record.old.is_none());
-                let differs =
-                    |index: &IndexInfo| record.old.is_none_or(|old| differs(index, Doc::new(old), Doc::new(&new)));
+                let differs = |index: &IndexInfo| record.old.is_none_or(|old| differs(index, old, Doc::new(&new)));
                 for (at, after) in maker.of_document(collection, &key, Doc::new(&new), differs)? {
                     let before = match record.old {
                         Some(old) => {
-                            let before = maker.of_index(collection, at, &key, Doc::new(old))?;
+                            let before = maker.of_index(collection, at, &key, old)?;
                             changes.held(&view, collection, at, &key, before)?
                         }
                         None => EntryMap::new(),
@@ -227,18 +226,18 @@ fn put_one<'d>(record: &mut Touched<'d>, document: &'d [u8], kind: PutKind, outc
         (Some(there), PutKind::Replace) => {
             outcome.matched += 1;
             let new = prepare(document)?.bytes;
-            (there != &*new).then_some(new)
+            (there.bytes() != &*new).then_some(new)
         }
         (Some(there), PutKind::Merge) => {
             outcome.matched += 1;
-            merged(Doc::new(there), Doc::new(document))?.map(Cow::Owned)
+            merged(there, Doc::new(document))?.map(Cow::Owned)
         }
     };
     if let Some(new) = new {
         outcome.modified += u64::from(record.current().is_some());
         record.new = Some(new);
     }
-    let stored = record.current().and_then(|bytes| Doc::new(bytes).get("_id")).unwrap_or(Value::NULL);
+    let stored = record.current().and_then(|document| document.get("_id")).unwrap_or(Value::NULL);
     outcome.ids.push(stored.to_owned());
     Ok(())
 }

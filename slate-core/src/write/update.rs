@@ -211,14 +211,14 @@ impl<T: Transaction> Session<T> {
             let wanted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
             records.load(&wanted)?;
             for (at, key) in keys.iter().enumerate() {
-                let Some(old) = records.loaded(at) else { continue };
+                let Some(old) = records.loaded(at).map(Doc::stored) else { continue };
                 outcome.matched += 1;
                 if request.target == Target::One {
-                    outcome.before = Some(old.to_vec());
+                    outcome.before = Some(old.bytes().to_vec());
                 }
-                let Some(new) = changed(Doc::new(old), request)? else { continue };
+                let Some(new) = changed(old, request)? else { continue };
                 outcome.modified += 1;
-                change(&view, collection, request, key, (old, &new), &mut maker, changes)?;
+                change(&view, collection, request, key, (old, Doc::new(&new)), &mut maker, changes)?;
                 if request.target == Target::One {
                     outcome.after = Some(new.clone());
                 }
@@ -249,7 +249,8 @@ impl<T: Transaction> Session<T> {
         outcome.upserted = inserted.ids.into_iter().next().map(|(_, id)| id);
         if let (Some(id), Some(collection)) = (&outcome.upserted, self.catalog().collection(name)) {
             let key = crate::entry::record_key(id.as_value())?;
-            outcome.after = self.view().points(collection.records)?.get(&key)?.map(<[u8]>::to_vec);
+            outcome.after =
+                self.view().points(collection.records)?.get(&key)?.map(|stored| Doc::stored(stored).bytes().to_vec());
         }
         Ok(())
     }
@@ -275,13 +276,13 @@ fn change(
     collection: &CollectionInfo,
     request: &UpdateRequest,
     key: &[u8],
-    (old, new): (&[u8], &[u8]),
+    (old, new): (Doc<'_>, Doc<'_>),
     maker: &mut EntryMaker,
     changes: &mut Changes<'_>,
 ) -> Result<()> {
     let touched = |index: &IndexInfo| touches(&request.update, index);
-    let before = maker.of_document(collection, key, Doc::new(old), touched)?;
-    let after = maker.of_document(collection, key, Doc::new(new), touched)?;
+    let before = maker.of_document(collection, key, old, touched)?;
+    let after = maker.of_document(collection, key, new, touched)?;
     for ((at, before), (_, after)) in before.into_iter().zip(after) {
         let before = changes.held(view, collection, at, key, before)?;
         changes.entries(at, before, after);

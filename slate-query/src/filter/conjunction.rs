@@ -49,8 +49,9 @@ impl Conjunction {
     }
 
     fn probes_match(&self, doc: Doc<'_>) -> bool {
-        if let [] | [_] = &*self.probes {
-            return self.probes.iter().all(|field| field.matches(doc));
+        if doc.has_table() || self.probes.len() < 2 {
+            // The cheap ones first, which stand behind.
+            return self.probes.iter().rev().all(|field| field.matches(doc));
         }
         let mut pending = u64::MAX >> (u64::BITS as usize - self.probes.len());
         let mut slots: [Option<Value<'_>>; SLOTS] = [None; SLOTS];

@@ -4,8 +4,7 @@ use crate::raw::{Doc, Element, Kind, Value};
 pub(super) fn fields<'a>(doc: Doc<'a>) -> impl Iterator<Item = (Element<'a>, &'a [u8])> {
     let mut rest = doc.bytes().get(4..).unwrap_or_default();
     doc.elements().map_while(move |element| {
-        // A type byte, the name, its terminator, the value.
-        let (bytes, after) = rest.split_at_checked(element.name.len() + element.value.bytes().len() + 2)?;
+        let (bytes, after) = rest.split_at_checked(element.size())?;
         rest = after;
         Some((element, bytes))
     })

@@ -1,9 +1,11 @@
+use std::ops::Range;
+
 use super::{
     elem_match::ElemMatch,
     output,
     tree::{Action, Branch},
 };
-use crate::raw::{Doc, Kind, Value};
+use crate::raw::{Doc, Kind, Names, Value};
 
 /// Which fields of a document are shown.
 #[derive(Clone, Debug)]
@@ -11,6 +13,8 @@ pub(super) struct Shape {
     others: Others,
     /// Sorted by name.
     fields: Box<[Field]>,
+    /// Theirs, in the same order.
+    names: Names,
     /// Fields made anew, written behind all others.
     added: Box<[ElemMatch]>,
 }
@@ -78,7 +82,8 @@ impl Shape {
 
     fn new(others: Others, mut fields: Vec<Field>, added: Vec<ElemMatch>) -> Self {
         fields.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Self { others, fields: fields.into(), added: added.into() }
+        let names = fields.iter().map(|field| &*field.name).collect();
+        Self { others, fields: fields.into(), names, added: added.into() }
     }
 
     /// Whether every document keeps its shape.
@@ -103,37 +108,46 @@ impl Shape {
         for (element, bytes) in output::fields(doc) {
             match self.part(element.name) {
                 None => out.extend_from_slice(bytes),
-                Some((_, Part::Whole)) => {}
-                Some((_, Part::Within(shape))) => shape.field(element.name, element.value, bytes, out),
-                Some((_, Part::Element(elem_match))) => elem_match.write(doc, out),
+                Some(Part::Whole) => {}
+                Some(Part::Within(shape)) => shape.field(element.name, element.value, bytes, out),
+                Some(Part::Element(elem_match)) => elem_match.write(doc, out),
             }
         }
     }
 
-    /// Of fields of the same name the first wins; once all are found, the rest of the document is not read.
+    /// Of fields of the same name the first wins; once all are found, the rest of the document is not read. Fields that
+    /// stand side by side are copied together.
     fn include(&self, doc: Doc<'_>, out: &mut Vec<u8>) {
         let mut missing = Missing::new(self.fields.len());
         if missing.count == 0 {
             return;
         }
-        for (element, bytes) in output::fields(doc) {
-            let Some((place, part)) = self.part(element.name) else { continue };
-            if !missing.remove(place) {
-                continue;
+        let copy =
+            |run: Range<usize>, out: &mut Vec<u8>| out.extend_from_slice(doc.bytes().get(run).unwrap_or_default());
+        let mut run = 0..0;
+        for found in doc.fields_of(&self.names) {
+            let Some(field) = self.fields.get(found.number).filter(|_| missing.remove(found.number)) else { continue };
+            if run.end != found.place.start {
+                copy(std::mem::replace(&mut run, found.place.start..found.place.start), out);
             }
-            match part {
-                Part::Whole | Part::Element(_) => out.extend_from_slice(bytes),
-                Part::Within(shape) => shape.field(element.name, element.value, bytes, out),
+            match &field.part {
+                Part::Whole | Part::Element(_) => run.end = found.place.end,
+                Part::Within(shape) => {
+                    copy(std::mem::replace(&mut run, 0..0), out);
+                    let bytes = doc.bytes().get(found.place).unwrap_or_default();
+                    shape.field(&field.name, found.value, bytes, out);
+                }
             }
             if missing.count == 0 {
-                return;
+                break;
             }
         }
+        copy(run, out);
     }
 
-    fn part(&self, name: &[u8]) -> Option<(usize, &Part)> {
+    fn part(&self, name: &[u8]) -> Option<&Part> {
         let place = self.fields.binary_search_by(|field| (*field.name).cmp(name)).ok()?;
-        self.fields.get(place).map(|field| (place, &field.part))
+        self.fields.get(place).map(|field| &field.part)
     }
 
     /// Writes a field whose documents have this shape; `bytes` are the whole field's.

@@ -1,22 +1,43 @@
-use std::fmt;
+use std::{fmt, ops::Range};
 
-use super::{Kind, Value, kind::measure};
+use super::{
+    Kind, Value,
+    kind::measure,
+    stored::{FieldTable, Names, mark},
+};
 
 /// A borrowed document or array: its whole bytes, length and terminator included.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Doc<'a>(&'a [u8]);
+#[derive(Clone, Copy)]
+pub struct Doc<'a> {
+    bytes: &'a [u8],
+    /// Where its fields stand; empty where that is not known, and they must be walked over.
+    table: FieldTable<'a>,
+}
 
 impl<'a> Doc<'a> {
     /// The document that `bytes` hold. They are not checked: where they are damaged, elements end early.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
+        Self { bytes, table: FieldTable::default() }
+    }
+
+    /// The document in the form in which [`store`](super::store) laid it out.
+    #[inline]
+    pub fn stored(bytes: &'a [u8]) -> Self {
+        let (table, bytes) = FieldTable::split(bytes);
+        Self { bytes, table }
     }
 
     /// The document's bytes.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
-        self.0
+        self.bytes
+    }
+
+    /// Whether a field is found without walking over those before it.
+    #[inline]
+    pub fn has_table(self) -> bool {
+        !self.table.is_empty()
     }
 
     /// Whether it has no elements.
@@ -27,7 +48,37 @@ impl<'a> Doc<'a> {
     /// Its elements, in order.
     #[inline]
     pub fn elements(self) -> Elements<'a> {
-        Elements { rest: self.0.get(4..).unwrap_or_default() }
+        Elements { rest: self.bytes.get(4..).unwrap_or_default() }
+    }
+
+    /// The fields that have one of the names, in the document's order. Fields of one name are all among them.
+    #[inline]
+    pub fn fields_of<'n>(self, names: &'n Names) -> impl Iterator<Item = Located<'a>> + use<'a, 'n> {
+        let at_places = self.table.places(names).filter_map(move |(mark, place)| self.located(place, mark, names));
+        // Without a table, each field is looked at.
+        let mut next = if self.has_table() { self.bytes.len() } else { 4 };
+        let walked = std::iter::from_fn(move || {
+            loop {
+                let place = next;
+                let (field, rest) = split(self.bytes.get(place..)?)?;
+                next = self.bytes.len() - rest.len();
+                if let Some(found) = self.located(place, mark(field.name), names) {
+                    return Some(found);
+                }
+            }
+        });
+        at_places.chain(walked)
+    }
+
+    /// The field at that place, where it has one of the names.
+    #[inline]
+    fn located(self, place: usize, mark: u8, names: &Names) -> Option<Located<'a>> {
+        let rest = self.bytes.get(place..)?;
+        names.of_mark(mark).find_map(|(number, name)| {
+            let value = named(rest, name)?;
+            let end = place + 2 + name.len() + value.bytes().len();
+            Some(Located { number, value, place: place..end })
+        })
     }
 
     /// Its values, in order: an array's elements.
@@ -40,7 +91,10 @@ impl<'a> Doc<'a> {
     #[inline]
     pub fn get(self, name: &str) -> Option<Value<'a>> {
         let name = name.as_bytes();
-        let mut rest = self.0.get(4..)?;
+        if self.has_table() {
+            return self.table.places_of(name).find_map(|place| named(self.bytes.get(place..)?, name));
+        }
+        let mut rest = self.bytes.get(4..)?;
         loop {
             let (field, after) = split(rest)?;
             // Lengths are compared first: most names that are passed over differ in theirs.
@@ -54,19 +108,27 @@ impl<'a> Doc<'a> {
 
 impl<'a> From<&'a bson::RawDocument> for Doc<'a> {
     fn from(document: &'a bson::RawDocument) -> Self {
-        Self(document.as_bytes())
+        Self::new(document.as_bytes())
     }
 }
 
 impl<'a> From<&'a bson::RawDocumentBuf> for Doc<'a> {
     fn from(document: &'a bson::RawDocumentBuf) -> Self {
-        Self(document.as_bytes())
+        Self::new(document.as_bytes())
     }
 }
 
+impl PartialEq for Doc<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for Doc<'_> {}
+
 impl fmt::Debug for Doc<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Value::new(Kind::Document, self.0).fmt(f)
+        Value::new(Kind::Document, self.bytes).fmt(f)
     }
 }
 
@@ -80,10 +142,27 @@ pub struct Element<'a> {
 }
 
 impl Element<'_> {
+    /// How many bytes it takes in its document: its type, its name, its value.
+    #[inline]
+    pub fn size(&self) -> usize {
+        2 + self.name.len() + self.value.bytes().len()
+    }
+
     /// The name as text, for messages.
     pub fn display_name(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(self.name)
     }
+}
+
+/// A field that one of several names led to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located<'a> {
+    /// Which of the names it is.
+    pub number: usize,
+    /// Its value.
+    pub value: Value<'a>,
+    /// Where in the document's bytes it stands: type, name and value.
+    pub place: Range<usize>,
 }
 
 /// The elements of a document, in order.
@@ -118,6 +197,18 @@ fn split(rest: &[u8]) -> Option<(RawField<'_>, &[u8])> {
     let (_, rest) = rest.split_first()?;
     let (value, rest) = rest.split_at_checked(measure(byte, rest)?)?;
     Some((RawField { byte, name, value }, rest))
+}
+
+/// The value of the field at the front of a document's bytes, where it has that name.
+#[inline]
+fn named<'a>(rest: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
+    let (&byte, rest) = rest.split_first()?;
+    let (front, rest) = rest.split_at_checked(name.len())?;
+    let (&terminator, rest) = rest.split_first()?;
+    if terminator != 0 || front != name {
+        return None;
+    }
+    Some(Value::new(Kind::from_byte(byte)?, rest.get(..measure(byte, rest)?)?))
 }
 
 /// Where the first NUL stands. Eight bytes at a time: names are short, and a call to search them costs more than that.

@@ -6,12 +6,14 @@
 mod convert;
 mod doc;
 mod kind;
+mod stored;
 mod validate;
 mod value;
 mod write;
 
-pub use doc::{Doc, Element, Elements};
+pub use doc::{Doc, Element, Elements, Located};
 pub use kind::Kind;
+pub use stored::{Names, store};
 pub use validate::{MAX_DEPTH, validate};
 pub use value::{OwnedValue, Value};
 pub use write::{Checkpoint, Writer};

@@ -28,7 +28,7 @@ fn document(bytes: &[u8], depth: usize) -> Result<()> {
     let mut elements = Doc::new(bytes).elements();
     let mut taken = 4;
     for element in elements.by_ref() {
-        taken += 2 + element.name.len() + element.value.bytes().len();
+        taken += element.size();
         if !is_utf8(element.name) {
             return Err(damaged("a field's name is not UTF-8"));
         }

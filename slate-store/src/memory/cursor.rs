@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Bounds, Cursor, Edge, Estimate, Result,
     bounds::{Heading, Landing, OwnedBounds},
-    touch,
+    prefetch,
 };
 
 self_cell!(
@@ -77,6 +77,9 @@ type Lent<'t> = (&'t [u8], &'t Value);
 
 const LARGEST_BATCH: usize = 64;
 
+/// How far ahead of its reader a value is asked for.
+const AHEAD: usize = 8;
+
 impl<'t> BorrowedCursor<'t> {
     pub(super) fn new(tree: Option<&'t Tree>, bounds: Bounds<'_>) -> Self {
         // Over impossible bounds there is nothing to walk, and no range to hand to the tree, which takes ordered ones.
@@ -101,6 +104,9 @@ impl<'t> BorrowedCursor<'t> {
             None => return self.refill(),
         };
         self.at += 1;
+        if let Some((_, value)) = self.batch.get(self.at + AHEAD) {
+            prefetch(value);
+        }
         true
     }
 
@@ -128,7 +134,7 @@ impl<'t> BorrowedCursor<'t> {
         if self.batch.len() < most {
             self.entries = None;
         }
-        touch(self.batch.iter().map(|(_, value)| &***value));
+        self.batch.iter().take(AHEAD).for_each(|(_, value)| prefetch(value));
         self.current = self.batch.first().copied();
         self.at = 1;
         self.current.is_some()

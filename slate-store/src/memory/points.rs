@@ -3,7 +3,7 @@ use std::{cmp::Ordering, ops::Bound, sync::Arc};
 use self_cell::self_cell;
 
 use super::{tree::Tree, value::Value};
-use crate::{Points, Result, touch};
+use crate::{Points, Result};
 
 type Loaded<'t> = Vec<Option<&'t Value>>;
 
@@ -88,7 +88,6 @@ fn load<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) {
     let walked = if keys.len() > FIRST_STEPS { walk(tree, keys, loaded) } else { 0 };
     let rest = keys.get(walked..).unwrap_or_default();
     loaded.extend(rest.iter().map(|key| tree.get(key)));
-    touch(loaded.iter().flatten().map(|value| &***value));
 }
 
 /// Goes along the tree from the first key, as long as the next one is near: keys that come in order and lie close to each

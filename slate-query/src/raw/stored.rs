@@ -1,0 +1,183 @@
+//! The form in which documents are stored: a table of where their fields stand, and the document itself.
+//!
+//! A walk over raw BSON goes through every field before the one it looks for. The table, a byte of each field's name and
+//! two of its place, takes it there at once. `docs/format.md` has the bytes.
+
+use super::Doc;
+
+/// Where the fields of a document stand, in their order: per field a mark of its name, and its place, little-endian.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FieldTable<'a>(&'a [[u8; 3]]);
+
+/// Names to be looked for together; they are numbered in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    names: Box<[(u8, Box<[u8]>)]>,
+    /// A bit for each mark that a name has.
+    marks: [u64; 4],
+}
+
+/// Writes `document` to the end of `out` as it is stored. Documents of more than 255 fields, or of 64 KiB and more, get an
+/// empty table.
+pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.push(0);
+    if u16::try_from(document.bytes().len()).is_ok() {
+        let mut place = 4_u16;
+        let mut fields = 0_usize;
+        for element in document.elements() {
+            let [low, high] = place.to_le_bytes();
+            out.extend_from_slice(&[mark(element.name), low, high]);
+            fields += 1;
+            // No place within the document is out of range: its length is not.
+            place = place.saturating_add(u16::try_from(element.size()).unwrap_or(u16::MAX));
+        }
+        match (u8::try_from(fields), out.get_mut(start)) {
+            (Ok(fields), Some(count)) => *count = fields,
+            _ => out.truncate(start + 1),
+        }
+    }
+    out.extend_from_slice(document.bytes());
+}
+
+impl<'a> FieldTable<'a> {
+    /// Splits a stored document into its table and its own bytes. Of damaged bytes both may be empty.
+    #[inline]
+    pub(super) fn split(stored: &'a [u8]) -> (Self, &'a [u8]) {
+        let Some((&fields, rest)) = stored.split_first() else { return Default::default() };
+        let Some((table, document)) = rest.split_at_checked(3 * usize::from(fields)) else { return Default::default() };
+        let (entries, _) = table.as_chunks();
+        (Self(entries), document)
+    }
+
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Where fields stand that may have that name.
+    #[inline]
+    pub(super) fn places_of(self, name: &[u8]) -> impl Iterator<Item = usize> {
+        let wanted = mark(name);
+        self.0.iter().filter(move |[mark, ..]| *mark == wanted).map(place)
+    }
+
+    /// Where fields stand that may have one of the names, and their marks.
+    #[inline]
+    pub(super) fn places(self, names: &Names) -> impl Iterator<Item = (u8, usize)> + use<'a, '_> {
+        self.0.iter().filter(|[mark, ..]| names.has_mark(*mark)).map(|entry| (entry[0], place(entry)))
+    }
+}
+
+#[inline]
+fn place([_, low, high]: &[u8; 3]) -> usize {
+    usize::from(u16::from_le_bytes([*low, *high]))
+}
+
+impl Names {
+    #[inline]
+    fn has_mark(&self, mark: u8) -> bool {
+        self.marks.get(usize::from(mark / 64)).is_some_and(|word| word & (1 << (mark % 64)) != 0)
+    }
+
+    /// The names of that mark, with their numbers.
+    #[inline]
+    pub(super) fn of_mark(&self, mark: u8) -> impl Iterator<Item = (usize, &[u8])> {
+        let names = self.names.iter().enumerate();
+        names.filter(move |(_, (own, _))| *own == mark).map(|(number, (_, name))| (number, &**name))
+    }
+}
+
+impl<'n> FromIterator<&'n [u8]> for Names {
+    fn from_iter<I: IntoIterator<Item = &'n [u8]>>(names: I) -> Self {
+        let names: Box<[_]> = names.into_iter().map(|name| (mark(name), name.into())).collect();
+        let mut marks = [0_u64; 4];
+        for (mark, _) in &names {
+            if let Some(word) = marks.get_mut(usize::from(mark / 64)) {
+                *word |= 1 << (mark % 64);
+            }
+        }
+        Self { names, marks }
+    }
+}
+
+/// One byte that tells most names of a document apart: names often differ in their length, their last byte or their first.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the lowest byte of the length is what is wanted")]
+pub(super) fn mark(name: &[u8]) -> u8 {
+    match name {
+        [first, .., last] => (name.len() as u8).wrapping_mul(0x1d) ^ first.rotate_left(3) ^ last,
+        [only] => *only,
+        [] => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::raw::Value;
+
+    fn stored(document: &bson::RawDocument) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        store(Doc::from(document), &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn a_stored_document_gives_what_the_walk_gives() {
+        let mut wide = bson::RawDocumentBuf::new();
+        for field in 0..255 {
+            wide.append(bson::raw::CString::try_from(format!("f{field}")).unwrap(), field);
+        }
+        let mut too_wide = wide.clone();
+        too_wide.append(bson::raw::cstr!("f255"), 255);
+        let long = bson::rawdoc! { "_id": 1, "text": "x".repeat(65_536), "z": 3 };
+        let twins = bson::rawdoc! { "_id": 1, "a": 1, "a": 2, "": 3, "é": 4 };
+        for (document, has_table) in [
+            (bson::rawdoc! {}, false),
+            (bson::rawdoc! { "_id": 1, "ab1": 2, "ab2": [1, 2], "ba1": { "ab1": 5 }, "last": null }, true),
+            (twins, true),
+            (wide, true),
+            (too_wide, false),
+            (long, false),
+        ] {
+            let bytes = stored(&document);
+            let (plain, stored) = (Doc::from(&document), Doc::stored(&bytes));
+            assert_eq!(stored, plain);
+            assert_eq!(stored.has_table(), has_table, "{} bytes", document.as_bytes().len());
+            for name in ["_id", "a", "ab", "ab1", "ab2", "ba1", "last", "", "é", "z", "f0", "f254", "f255", "nothing"]
+            {
+                assert_eq!(stored.get(name).map(Value::to_owned), plain.get(name).map(Value::to_owned), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn fields_are_those_of_the_names_in_the_documents_order() {
+        let document = bson::rawdoc! { "_id": 1, "b": 2, "a": 3, "b": "four", "ca": 5, "bb": 6 };
+        let bytes = stored(&document);
+        let names: Names = [b"b".as_slice(), b"_id", b"ca", b"zz"].into_iter().collect();
+        for doc in [Doc::stored(&bytes), Doc::from(&document)] {
+            let found: Vec<_> = doc.fields_of(&names).map(|field| (field.number, field.place)).collect();
+            assert_eq!(found, [(1, 4..13), (0, 13..20), (0, 27..39), (2, 39..47)], "{}", doc.has_table());
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_are_walked_without_a_panic() {
+        let whole = stored(&bson::rawdoc! { "_id": 1, "name": "x", "tags": ["a"] });
+        let names: Names = [b"name".as_slice()].into_iter().collect();
+        for end in 0..whole.len() {
+            let cut = Doc::stored(&whole[..end]);
+            let _ = (cut.get("name"), cut.fields_of(&names).count(), cut.elements().count());
+        }
+        for at in 0..whole.len() {
+            for byte in [0, 1, 0x7f, 0xff] {
+                let mut damaged = whole.clone();
+                damaged[at] = byte;
+                let damaged = Doc::stored(&damaged);
+                let _ = (damaged.get("name"), damaged.fields_of(&names).count(), damaged.elements().count());
+            }
+        }
+    }
+}

@@ -18,11 +18,11 @@ use crate::{Result, catalog::KeyStatistics};
 const PROBE_CAP: u64 = 1_000;
 
 /// The record of an id: a descent into the records.
-const FETCH: u64 = 5;
+const FETCH: u64 = 7;
 /// A record that a scan steps onto.
 const SCANNED: u64 = 2;
 /// A record that a filter looks at.
-const FILTERED: u64 = 2;
+const FILTERED: u64 = 1;
 /// A row put in order: copied and compared.
 const SORTED: u64 = 2;
 /// Of rows that a filter still has to see, one in so many is expected to pass.

@@ -48,11 +48,23 @@ impl<'t> Place<'t> {
         self.entry = None;
         self.heading = Some(heading);
         let Some(gap) = &mut self.gap else { return Ok(false) };
-        self.entry = match heading {
-            Heading::Forward => gap.next().map_err(error::storage)?.filter(|(key, _)| bounds.below_end(key.value())),
-            Heading::Back => gap.prev().map_err(error::storage)?.filter(|(key, _)| bounds.above_start(key.value())),
+        let crossed = match heading {
+            Heading::Forward => gap.next(),
+            Heading::Back => gap.prev(),
         };
-        Ok(self.entry.is_some())
+        // An entry's guards are large, and moving them costs more than the step: it is looked at where it comes to lie.
+        match crossed {
+            Ok(entry) => self.entry = entry,
+            Err(error) => return Err(error::storage(error)),
+        }
+        let is_within = self.entry.as_ref().is_some_and(|(key, _)| match heading {
+            Heading::Forward => bounds.below_end(key.value()),
+            Heading::Back => bounds.above_start(key.value()),
+        });
+        if !is_within {
+            self.entry = None;
+        }
+        Ok(is_within)
     }
 
     #[inline]

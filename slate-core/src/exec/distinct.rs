@@ -1,19 +1,17 @@
-use std::ops::ControlFlow;
-
 use ahash::AHashMap;
 use slate_query::{
     distinct, key,
     path::Path,
     pattern::Direction,
-    raw::{Kind, OwnedValue, Value, Writer},
+    raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
 use slate_store::View;
 
-use super::{RawRows, Resources, keys::distinct_keys};
+use super::{RawRows, Resources, distinct_keys::DistinctKeyRows};
 use crate::{
     Result,
     interrupt::Interrupt,
-    plan::{IndexScan, Values},
+    plan::{IndexScan, Values, Window},
     spill::{Memory, Sorter, Spilled},
 };
 
@@ -52,22 +50,19 @@ impl DistinctRows {
         Self::open(found.into_sorter()?, values, resources)
     }
 
-    /// The different values of an index's last field.
+    /// The different values of an index's last field, against that field's direction: their numbers are what they are
+    /// sorted by.
     pub(super) fn of_keys<V: View>(view: &V, scan: &IndexScan, values: Values, resources: &Resources) -> Result<Self> {
-        let most = values.window.reach().unwrap_or(u64::MAX);
-        let mut sorter = Sorter::new(resources.memory.clone(), most);
-        let comes = scan.index.pattern.fields().last().map_or(Direction::Ascending, |(_, direction)| *direction);
+        let mut sorter = Sorter::new(resources.memory.clone(), values.window.reach().unwrap_or(u64::MAX));
+        let mut rows = DistinctKeyRows::open(view, scan, Window::default(), resources);
         let mut payload = Vec::new();
-        let mut number = 0_u64;
-        // They come in order, or against it: their numbers are what they are sorted by.
-        distinct_keys(view, scan, resources, |value| {
-            let place = if comes == values.direction { number } else { u64::MAX - number };
-            number += 1;
+        let mut left = u64::MAX;
+        while rows.advance()? {
+            let Some(value) = rows.current().and_then(|row| Doc::new(row).values().next()) else { break };
+            left -= 1;
             write_value(value, &mut payload);
-            sorter.push(&place.to_be_bytes(), &[], &payload)?;
-            let enough = number >= most && comes == values.direction;
-            Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        })?;
+            sorter.push(&left.to_be_bytes(), &[], &payload)?;
+        }
         Self::open(sorter, values, resources)
     }
 

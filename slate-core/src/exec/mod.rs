@@ -5,6 +5,7 @@
 mod analyze;
 mod covered;
 mod distinct;
+mod distinct_keys;
 mod entries;
 mod fetch;
 mod filter;

@@ -1,11 +1,15 @@
 use slate_query::{
     filter::Filter,
+    pattern::Direction,
     projection::Projection,
     raw::{Doc, OwnedValue, Writer},
 };
 use slate_store::View;
 
-use super::{RawRows, Resources, covered::CoveredRows, distinct::DistinctRows, keys::count_keys, resources::holders};
+use super::{
+    RawRows, Resources, covered::CoveredRows, distinct::DistinctRows, distinct_keys::DistinctKeyRows, keys::count_keys,
+    resources::holders,
+};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
@@ -58,7 +62,12 @@ pub(super) fn open_shared<'v, V: View + 'v>(
             Output::Counted(CountedRows::new(window.count(counted)))
         }
         Plan::DistinctKeys { scan, values } => {
-            Output::Distinct(Box::new(DistinctRows::of_keys(view, &scan, values, resources)?))
+            let comes = scan.index.pattern.fields().last().map_or(Direction::Ascending, |(_, direction)| *direction);
+            if comes == values.direction {
+                Output::DistinctKeys(Box::new(DistinctKeyRows::open(view, &scan, values.window, resources)))
+            } else {
+                Output::Distinct(Box::new(DistinctRows::of_keys(view, &scan, values, resources)?))
+            }
         }
     })
 }
@@ -79,6 +88,7 @@ pub(crate) enum Output<V: View> {
     Covered(Box<CoveredRows<V>>),
     Counted(CountedRows),
     Distinct(Box<DistinctRows>),
+    DistinctKeys(Box<DistinctKeyRows<V>>),
 }
 
 impl<V: View> Output<V> {
@@ -86,7 +96,9 @@ impl<V: View> Output<V> {
     pub(super) fn spilled(&self) -> Spilled {
         match self {
             Self::Distinct(rows) => rows.spilled(),
-            Self::Whole(_) | Self::Project(_) | Self::Covered(_) | Self::Counted(_) => Spilled::default(),
+            Self::Whole(_) | Self::Project(_) | Self::Covered(_) | Self::Counted(_) | Self::DistinctKeys(_) => {
+                Spilled::default()
+            }
         }
     }
 }
@@ -100,6 +112,7 @@ impl<V: View> Rows for Output<V> {
             Self::Covered(rows) => rows.advance(),
             Self::Counted(rows) => Ok(rows.advance()),
             Self::Distinct(rows) => rows.advance(),
+            Self::DistinctKeys(rows) => rows.advance(),
         }
     }
 
@@ -111,6 +124,7 @@ impl<V: View> Rows for Output<V> {
             Self::Covered(rows) => rows.current(),
             Self::Counted(rows) => rows.current(),
             Self::Distinct(rows) => rows.current(),
+            Self::DistinctKeys(rows) => rows.current(),
         }
     }
 }

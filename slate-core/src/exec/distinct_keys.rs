@@ -1,0 +1,170 @@
+use std::{sync::Arc, vec};
+
+use slate_query::{
+    key::{self, Presence, TypeReader},
+    raw::Writer,
+};
+use slate_store::{Bounds, Cursor, Edge, View};
+
+use super::{Resources, meter::Meter};
+use crate::{
+    Error, Result,
+    catalog::IndexInfo,
+    entry::{Entry, FieldOrder},
+    interrupt::Interrupt,
+    plan::{ByteRange, IndexScan, Window},
+};
+
+/// The different values of an index's last field, in that field's direction, each in a document `{v}`. From one value the
+/// walk goes straight to the next.
+pub(crate) struct DistinctKeyRows<V: View> {
+    view: V,
+    index: Arc<IndexInfo>,
+    ranges: vec::IntoIter<ByteRange>,
+    /// The range that is being walked.
+    cursor: Option<V::Cursor>,
+    /// The bytes of the values last handed out, whose other entries have to be left.
+    group: Vec<u8>,
+    /// How many steps to try before a seek.
+    steps: usize,
+    last: LastValue,
+    skip: u64,
+    left: u64,
+    interrupt: Interrupt,
+    meter: Meter,
+}
+
+/// So many entries of one value are stepped over before the walk seeks past the rest, as a step costs a fraction of a
+/// seek; behind a value that had more entries, one.
+const STEPS: usize = 4;
+
+impl<V: View> DistinctKeyRows<V> {
+    pub(super) fn open(view: &V, scan: &IndexScan, window: Window, resources: &Resources) -> Self {
+        Self {
+            view: view.clone(),
+            index: scan.index.clone(),
+            ranges: scan.bounds.ranges(&scan.index).into_iter(),
+            cursor: None,
+            group: Vec::new(),
+            steps: STEPS,
+            last: LastValue::default(),
+            skip: window.skip,
+            left: window.limit.unwrap_or(u64::MAX),
+            interrupt: resources.interrupt.clone(),
+            meter: resources.meter("IXSCAN"),
+        }
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        let start = self.meter.start();
+        let moved = self.advance_within();
+        self.meter.stop(start);
+        moved
+    }
+
+    pub(super) fn current(&self) -> Option<&[u8]> {
+        self.last.row.as_deref()
+    }
+
+    fn advance_within(&mut self) -> Result<bool> {
+        while self.left > 0 && self.next_value()? {
+            if self.skip == 0 {
+                self.left -= 1;
+                return Ok(true);
+            }
+            self.skip -= 1;
+        }
+        self.last.row = None;
+        Ok(false)
+    }
+
+    /// Goes to the next value, and decodes it.
+    fn next_value(&mut self) -> Result<bool> {
+        let mut more = self.leave()?;
+        loop {
+            self.interrupt.tick()?;
+            if !more && !self.next_range()? {
+                return Ok(false);
+            }
+            let Some(cursor) = &mut self.cursor else { return Ok(false) };
+            let Some((key, value)) = cursor.current() else { return Ok(false) };
+            self.meter.key_read(Some((key, value)));
+            let entry = Entry::parse(&self.index, key, value)?;
+            if self.last.decode(&self.index, entry)? == Presence::Present {
+                self.meter.counted.rows += 1;
+                self.group.clear();
+                self.group.extend_from_slice(entry.values);
+                return Ok(true);
+            }
+            // Null and missing are one value to the key: the group is gone through until one of them is there.
+            more = cursor.step_forward()?;
+        }
+    }
+
+    fn next_range(&mut self) -> Result<bool> {
+        for range in self.ranges.by_ref() {
+            let bounds = Bounds { start: Some(&range.start), end: range.end.as_deref() };
+            let mut cursor = self.view.cursor(self.index.keyspace, bounds)?;
+            let found = cursor.seek(Edge::First)?;
+            self.cursor = Some(cursor);
+            if found {
+                return Ok(true);
+            }
+        }
+        self.cursor = None;
+        Ok(false)
+    }
+
+    /// Moves past every entry of the group, within its range; whether there is one behind it.
+    fn leave(&mut self) -> Result<bool> {
+        let Some(cursor) = &mut self.cursor else { return Ok(false) };
+        for _ in 0..std::mem::replace(&mut self.steps, STEPS) {
+            if !cursor.step_forward()? {
+                return Ok(false);
+            }
+            if cursor.current().is_some_and(|(key, _)| !key.starts_with(&self.group)) {
+                return Ok(true);
+            }
+            self.meter.key_read(cursor.current());
+        }
+        self.steps = 1;
+        // No byte that can follow whole values is 0xff.
+        self.group.push(0xff);
+        Ok(cursor.seek(Edge::AtOrAfter(&self.group))?)
+    }
+}
+
+/// The value of an index's last field, as the record has it: decoded in buffers that are kept from entry to entry.
+struct LastValue {
+    /// The document `{v}` that holds it.
+    row: Option<Vec<u8>>,
+    types: TypeReader<'static>,
+}
+
+impl Default for LastValue {
+    fn default() -> Self {
+        Self { row: None, types: TypeReader::new(&[]) }
+    }
+}
+
+impl LastValue {
+    /// Decodes the value of an entry; whether the field is there.
+    fn decode(&mut self, index: &IndexInfo, entry: Entry<'_>) -> Result<Presence> {
+        let damaged = || Error::corrupt(format!("an entry of index {} is damaged", index.name));
+        let (_, bits) = FieldOrder::split(entry.extras).ok_or_else(damaged)?;
+        let Self { row, types } = std::mem::take(self);
+        let mut row = row.unwrap_or_default();
+        row.clear();
+        let mut reader = types.renew(bits);
+        let mut rest = entry.values;
+        let mut writer = Writer::into_buffer(row);
+        let before = writer.checkpoint();
+        let mut presence = Presence::Missing;
+        for (_, direction) in index.pattern.fields() {
+            writer.rollback(before);
+            presence = key::decode_into(&mut rest, *direction, &mut reader, b"v", &mut writer).ok_or_else(damaged)?;
+        }
+        *self = Self { row: Some(writer.finish()), types: reader.renew(&[]) };
+        Ok(presence)
+    }
+}

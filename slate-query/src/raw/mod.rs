@@ -6,6 +6,7 @@
 mod convert;
 mod doc;
 mod kind;
+mod same;
 mod stored;
 mod validate;
 mod value;
@@ -13,6 +14,7 @@ mod write;
 
 pub use doc::{Doc, Element, Elements, Located};
 pub use kind::Kind;
+pub(crate) use same::same;
 pub use stored::{Names, store};
 pub use validate::{MAX_DEPTH, validate};
 pub use value::{OwnedValue, Value};

@@ -73,7 +73,7 @@ pub struct BorrowedCursor<'t> {
 }
 
 /// A key and its value.
-type Lent<'t> = (&'t [u8], &'t Value);
+type Lent<'t> = (&'t Key, &'t Value);
 
 const LARGEST_BATCH: usize = 64;
 
@@ -116,16 +116,15 @@ impl<'t> BorrowedCursor<'t> {
         self.batch.clear();
         let most = self.next_batch;
         self.next_batch = (4 * most).min(LARGEST_BATCH);
-        let lend = |(key, value): (&'t Key, &'t Value)| (key.as_slice(), value);
         let bounds = &self.bounds;
         match (&mut self.entries, self.heading) {
             (Some(entries), Heading::Forward) => {
-                self.batch.extend(entries.by_ref().take(most).map(lend));
+                self.batch.extend(entries.by_ref().take(most));
                 let is_within = |key: &[u8]| bounds.below_end(key);
                 confine(&mut self.batch, is_within);
             }
             (Some(entries), Heading::Back) => {
-                self.batch.extend(entries.by_ref().rev().take(most).map(lend));
+                self.batch.extend(entries.by_ref().rev().take(most));
                 let is_within = |key: &[u8]| bounds.above_start(key);
                 confine(&mut self.batch, is_within);
             }
@@ -173,7 +172,7 @@ impl Cursor for BorrowedCursor<'_> {
         match (self.current, self.heading) {
             (None, _) => Ok(false),
             (Some(_), Heading::Forward) => Ok(self.advance()),
-            (Some((key, _)), Heading::Back) => Ok(self.turn(Landing::Up(Bound::Excluded(key)))),
+            (Some((key, _)), Heading::Back) => Ok(self.turn(Landing::Up(Bound::Excluded(key.as_slice())))),
         }
     }
 
@@ -182,13 +181,13 @@ impl Cursor for BorrowedCursor<'_> {
         match (self.current, self.heading) {
             (None, _) => Ok(false),
             (Some(_), Heading::Back) => Ok(self.advance()),
-            (Some((key, _)), Heading::Forward) => Ok(self.turn(Landing::Down(Bound::Excluded(key)))),
+            (Some((key, _)), Heading::Forward) => Ok(self.turn(Landing::Down(Bound::Excluded(key.as_slice())))),
         }
     }
 
     #[inline]
     fn current(&self) -> Option<(&[u8], &[u8])> {
-        self.current.map(|(key, value)| (key, &**value))
+        self.current.map(|(key, value)| (key.as_slice(), &**value))
     }
 
     fn shared(&self) -> Option<Arc<[u8]>> {
@@ -198,8 +197,8 @@ impl Cursor for BorrowedCursor<'_> {
 
 /// Cuts off the entries at the end that lie beyond the bound ahead.
 fn confine(batch: &mut Vec<Lent<'_>>, is_within: impl Fn(&[u8]) -> bool) {
-    if batch.last().is_some_and(|(key, _)| !is_within(key)) {
-        batch.truncate(batch.partition_point(|(key, _)| is_within(key)));
+    if batch.last().is_some_and(|(key, _)| !is_within(key.as_slice())) {
+        batch.truncate(batch.partition_point(|(key, _)| is_within(key.as_slice())));
     }
 }
 

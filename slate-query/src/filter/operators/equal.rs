@@ -9,7 +9,7 @@ use crate::{
     interval::IntervalSet,
     order::{self, bracket},
     path::Path,
-    raw::{Kind, OwnedValue, Value, Writer},
+    raw::{Kind, OwnedValue, Value, Writer, same},
 };
 
 /// `$eq`: the value is equal to the operand, in BSON's order. A missing field equals null.
@@ -29,7 +29,7 @@ impl Equal {
 pub(super) fn equal(a: Value<'_>, b: Value<'_>) -> bool {
     if a.kind() == b.kind() {
         // Of these types, equal values have equal bytes; of the others, unequal bytes may still be equal values.
-        a.bytes() == b.bytes() || !has_one_spelling(a.kind()) && order::equal(a, b)
+        same(a.bytes(), b.bytes()) || !has_one_spelling(a.kind()) && order::equal(a, b)
     } else {
         bracket(a.kind()) == bracket(b.kind()) && order::equal(a, b)
     }

@@ -196,12 +196,11 @@ impl Arena {
         }
         for place in places.iter_mut() {
             let rest = key(place).get(common..).unwrap_or_default();
-            // Shorter keys are filled up with zeros: they then meet what they are a prefix of, and the bytes decide.
-            let mut prefix = [0; 8];
-            for (to, from) in prefix.iter_mut().zip(rest) {
-                *to = *from;
-            }
-            place.prefix = u64::from_be_bytes(prefix);
+            place.prefix = match rest.first_chunk() {
+                Some(prefix) => u64::from_be_bytes(*prefix),
+                // Filled up with zeros, a key meets those that it is a prefix of, and the bytes decide.
+                None => rest.iter().rev().fold(0, |prefix, &byte| prefix >> u8::BITS | u64::from(byte) << 56),
+            };
         }
         common
     }

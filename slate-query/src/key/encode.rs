@@ -154,7 +154,7 @@ fn is_canonical(array: Doc<'_>) -> bool {
 /// Appends a text with its bytes 0, 1 and 2 escaped: 0 and 0xff stay free, also where the bytes are inverted, and 1
 /// to end the text.
 pub(super) fn escape(text: &[u8], out: &mut Vec<u8>) {
-    if !text.iter().any(|&byte| byte <= tag::ESCAPE) {
+    if !has_escaped(text) {
         return out.extend_from_slice(text);
     }
     for &byte in text {
@@ -163,5 +163,21 @@ pub(super) fn escape(text: &[u8], out: &mut Vec<u8>) {
         } else {
             out.push(byte);
         }
+    }
+}
+
+/// Whether the text holds a byte that must be escaped. Eight at a time: most texts are short, and hold none.
+#[inline]
+fn has_escaped(text: &[u8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let has_low = |word: &[u8; 8]| {
+        let word = u64::from_le_bytes(*word);
+        // A bit stands for each byte that is below a number (Warren, Hacker's Delight, 6-1), where one is.
+        word.wrapping_sub(ONES * (u64::from(tag::ESCAPE) + 1)) & !word & (ONES << 7) != 0
+    };
+    let (words, _) = text.as_chunks();
+    match text.last_chunk() {
+        Some(last) => words.iter().any(has_low) || has_low(last),
+        None => text.iter().any(|&byte| byte <= tag::ESCAPE),
     }
 }

@@ -122,10 +122,13 @@ fn whole(int: i64, out: &mut Vec<u8>) {
 /// The whole part of a magnitude from 1 to 2^63, exclusively, and in the lowest bit whether a fraction follows.
 #[inline]
 fn whole_part(whole: u64, fraction: u64, out: &mut Vec<u8>) {
-    let bytes = (whole << 1 | fraction).to_be_bytes();
-    let zeros = bytes.iter().take_while(|&&byte| byte == 0).count().min(7);
-    out.push(tag::ZERO + tag::WHOLE + u8::try_from(8 - zeros).unwrap_or_default());
-    out.extend_from_slice(bytes.get(zeros..).unwrap_or_default());
+    let word = whole << 1 | fraction;
+    let zeros = (word.leading_zeros() / u8::BITS).min(7);
+    out.push(tag::ZERO + tag::WHOLE + 8 - u8::try_from(zeros).unwrap_or_default());
+    // All eight are written and some taken back, which is less work than to copy as many as are wanted.
+    let end = out.len() + 8 - usize::try_from(zeros).unwrap_or_default();
+    out.extend_from_slice(&(word << (zeros * u8::BITS)).to_be_bytes());
+    out.truncate(end);
 }
 
 /// The fraction behind a whole part: 55 bits, and in the lowest bit whether decimal digits follow.

@@ -102,7 +102,9 @@ impl<V: View> SortRows<V> {
                 }
             }
             self.read_row()?;
-            if self.position == Position::End || !self.sort_key.starts_with(&self.group) {
+            // Without a group there is nothing to compare: a call for that, on a vector that was never filled, is dear.
+            let is_within = self.group.is_empty() || self.sort_key.starts_with(&self.group);
+            if self.position == Position::End || !is_within {
                 break;
             }
         }

@@ -75,7 +75,7 @@ pub struct BorrowedCursor<'t> {
 /// A key and its value.
 type Lent<'t> = (&'t Key, &'t Value);
 
-const LARGEST_BATCH: usize = 64;
+const LARGEST_BATCH: usize = 256;
 
 /// How far ahead of its reader a value is asked for.
 const AHEAD: usize = 8;
@@ -115,7 +115,7 @@ impl<'t> BorrowedCursor<'t> {
     fn refill(&mut self) -> bool {
         self.batch.clear();
         let most = self.next_batch;
-        self.next_batch = (4 * most).min(LARGEST_BATCH);
+        self.next_batch = (if most < 64 { 4 * most } else { 2 * most }).min(LARGEST_BATCH);
         let bounds = &self.bounds;
         match (&mut self.entries, self.heading) {
             (Some(entries), Heading::Forward) => {

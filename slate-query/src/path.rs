@@ -1,15 +1,18 @@
 //! Dotted paths, and the one walker that resolves them in a document.
 
-use std::{fmt, ops::ControlFlow};
+use std::{fmt, ops::ControlFlow, sync::Arc};
 
 use crate::{
     Code, Error, Result,
     raw::{Doc, Kind, Value},
 };
 
-/// A parsed dotted path, such as `items.0.price`.
+/// A parsed dotted path, such as `items.0.price`. Its clones share it.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Path {
+pub struct Path(Arc<Inner>);
+
+#[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Inner {
     text: Box<str>,
     parts: Box<[Part]>,
 }
@@ -46,17 +49,17 @@ impl Path {
         if parts.len() > 200 {
             return Err(Error::new(Code::OVERFLOW, "a field path has at most 200 names"));
         }
-        Ok(Self { text: text.into(), parts })
+        Ok(Self(Arc::new(Inner { text: text.into(), parts })))
     }
 
     /// The path as written.
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 
     /// Its names; at least one.
     pub fn parts(&self) -> &[Part] {
-        &self.parts
+        &self.0.parts
     }
 
     /// Walks `doc` along the path and hands every place where it ends to `visit`, until that breaks.
@@ -66,7 +69,7 @@ impl Path {
     /// about its elements goes through them. Exactly one end is reached outside arrays.
     #[inline]
     pub fn walk<'a>(&self, doc: Doc<'a>, visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>) -> ControlFlow<()> {
-        walk(&self.parts, doc, None, visit)
+        walk(&self.0.parts, doc, None, visit)
     }
 
     /// The same walk where the path's first name has been looked up already: `first` is what it holds.
@@ -78,19 +81,19 @@ impl Path {
     ) -> ControlFlow<()> {
         match first {
             None => visit(End::missing(None)),
-            Some(value) => below(self.parts.get(1..).unwrap_or_default(), value, None, visit),
+            Some(value) => below(self.0.parts.get(1..).unwrap_or_default(), value, None, visit),
         }
     }
 
     /// Whether one of its names spells an array position: what an index and a filter see under such a path differs.
     pub fn has_position(&self) -> bool {
-        self.parts.iter().any(|part| part.position.is_some())
+        self.0.parts.iter().any(|part| part.position.is_some())
     }
 
     /// The value at the path where no array stands in the middle; `None` where it is missing.
     #[inline]
     pub fn get<'a>(&self, doc: Doc<'a>) -> Option<Value<'a>> {
-        let (last, parents) = self.parts.split_last()?;
+        let (last, parents) = self.0.parts.split_last()?;
         let mut doc = doc;
         for part in parents {
             doc = doc.get(&part.name)?.as_document()?;
@@ -108,13 +111,13 @@ impl Part {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0.text)
     }
 }
 
 impl fmt::Debug for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0.text)
     }
 }
 

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::{
     conjunction::Conjunction,
     field::{Field, Sense},
@@ -17,7 +19,7 @@ pub struct Node {
 #[derive(Clone, Debug)]
 pub(super) enum Tree {
     /// All must hold; of none, that is true.
-    And(Conjunction),
+    And(Arc<Conjunction>),
     /// One must hold; of none, that is false. Never exactly one.
     Or(Vec<Node>),
     /// It must not hold. Never a field that holds: that field is made to fail instead.
@@ -35,7 +37,7 @@ impl Node {
         let mut flat = Vec::with_capacity(nodes.len());
         for node in nodes {
             match node.tree {
-                Tree::And(conjunction) => flat.extend(conjunction.into_nodes()),
+                Tree::And(conjunction) => flat.extend(Arc::unwrap_or_clone(conjunction).into_nodes()),
                 Tree::Or(_) | Tree::Not(_) | Tree::Field(_) => flat.push(node),
             }
         }
@@ -43,7 +45,7 @@ impl Node {
             Some(only) if flat.is_empty() => only,
             last => {
                 flat.extend(last);
-                Self { tree: Tree::And(Conjunction::new(flat)) }
+                Self { tree: Tree::And(Arc::new(Conjunction::new(flat))) }
             }
         }
     }

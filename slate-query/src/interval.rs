@@ -42,7 +42,16 @@ impl Place {
     /// The bytes at this place: no key lies between it and them. No byte that can follow a prefix is 0xff, which is what
     /// makes `After` expressible.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.bytes().collect()
+        self.clone().into_bytes()
+    }
+
+    /// As [`Place::to_bytes`].
+    pub fn into_bytes(self) -> Vec<u8> {
+        let mut bytes = self.prefix;
+        if self.side == Side::After {
+            bytes.push(0xff);
+        }
+        bytes
     }
 
     fn bytes(&self) -> impl Iterator<Item = u8> {
@@ -66,6 +75,7 @@ impl Ord for Place {
         let shared = self.prefix.len().min(other.prefix.len());
         match (self.prefix.get(..shared), other.prefix.get(..shared)) {
             (a, b) if a != b => a.cmp(&b),
+            _ if self.prefix.len() == other.prefix.len() => self.side.cmp(&other.side),
             (_, _) => self.bytes().skip(shared).cmp(other.bytes().skip(shared)),
         }
     }

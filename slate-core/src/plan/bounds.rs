@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use slate_query::{
     interval::{IntervalSet, Place},
     pattern::Direction,
@@ -33,15 +35,15 @@ impl ByteRange {
 
     /// From one place to another. Where entries may hold less than their whole values, longer places are widened to
     /// what every entry holds: to all keys that begin with it.
-    fn between(low: &Place, high: &Place, held: Held) -> Self {
-        let start = match cut(low, held) {
+    fn between(low: Place, high: Place, held: Held) -> Self {
+        let start = match cut(&low, held) {
             Some(kept) => kept.to_vec(),
-            None => low.to_bytes(),
+            None => low.into_bytes(),
         };
-        let end = match cut(high, held) {
+        let end = match cut(&high, held) {
             // Cut inside a value, any byte may follow: 0xff would not be above it.
             Some(kept) => successor(kept),
-            None => Some(high.to_bytes()),
+            None => Some(high.into_bytes()),
         };
         Self { start, end }
     }
@@ -71,16 +73,13 @@ impl IndexBounds {
         let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
         let mut ranges = vec![ByteRange { start: Vec::new(), end: None }];
         for (set, (_, direction)) in self.fields.iter().zip(pattern.fields()).take(used) {
-            let set = match direction {
-                Direction::Ascending => set.clone(),
-                Direction::Descending => set.inverted(),
-            };
+            let set = directed(set, *direction);
             ranges.clear();
             let mut next = Vec::new();
             for prefix in &prefixes {
                 for interval in set.iter() {
                     let (low, high) = (behind(prefix, &interval.low), behind(prefix, &interval.high));
-                    ranges.push(ByteRange::between(&low, &high, held));
+                    ranges.push(ByteRange::between(low, high, held));
                     if let Some(point) = interval.as_point() {
                         next.push([prefix, point].concat());
                     }
@@ -116,11 +115,15 @@ fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
 
 /// Ranges of one field's encoded values, in the field's direction: a value lies in one where it lies in the set.
 pub(crate) fn component_ranges(set: &IntervalSet, direction: Direction) -> Vec<ByteRange> {
-    let set = match direction {
-        Direction::Ascending => set.clone(),
-        Direction::Descending => set.inverted(),
-    };
-    record_ranges(Some(&set))
+    record_ranges(Some(&directed(set, direction)))
+}
+
+/// The set among keys of that direction.
+fn directed(set: &IntervalSet, direction: Direction) -> Cow<'_, IntervalSet> {
+    match direction {
+        Direction::Ascending => Cow::Borrowed(set),
+        Direction::Descending => Cow::Owned(set.inverted()),
+    }
 }
 
 /// Ranges over record keys, from bounds on `_id`.

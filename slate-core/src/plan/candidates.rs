@@ -146,10 +146,13 @@ fn by_index(index: &Arc<IndexInfo>, terms: &Terms) -> Vec<Access> {
 /// in which every field is missing, and where arrays give a record several, one of those may be what satisfies a
 /// condition that null satisfies.
 fn is_held(index: &IndexInfo, bounds: &IndexBounds) -> bool {
+    if !index.sparse || !index.is_multikey() {
+        return true;
+    }
     let mut null = Vec::new();
     key::encode(Value::NULL, &mut null);
     let mut used = bounds.fields.iter().take(bounds.used()).peekable();
-    !index.sparse || !index.is_multikey() || used.peek().is_none() || used.any(|set| !set.contains(&null))
+    used.peek().is_none() || used.any(|set| !set.contains(&null))
 }
 
 /// Bounds on leading fields, and what they prove: (field, conjunct).

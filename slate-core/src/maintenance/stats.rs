@@ -8,7 +8,8 @@ use crate::{Result, catalog::CollectionInfo};
 pub struct CollectionStats {
     /// How many documents.
     pub documents: u64,
-    /// The bytes of the documents and of their keys, without what the store takes to hold them.
+    /// The bytes of the documents with the tables of their fields, and of their keys, without what the store takes to hold
+    /// them.
     pub bytes: u64,
     /// Each index, in the order they were declared; those that are being built come last.
     pub indexes: Vec<IndexStats>,

@@ -26,9 +26,13 @@ impl Prepared<'_> {
 
 /// Checks a document and puts it in the form in which it is stored. A document that is in it already is not copied.
 pub(super) fn prepare(bytes: &[u8]) -> Result<Prepared<'_>> {
-    let document = validate(bytes)?;
+    prepare_valid(validate(bytes)?)
+}
+
+/// The same for a document that was checked before.
+pub(super) fn prepare_valid(document: Doc<'_>) -> Result<Prepared<'_>> {
     let stored = match document.elements().next() {
-        Some(first) if first.name == b"_id" && !has_empty_timestamp(document) => Cow::Borrowed(bytes),
+        Some(first) if first.name == b"_id" && !has_empty_timestamp(document) => Cow::Borrowed(document.bytes()),
         _ => Cow::Owned(rebuild(document)),
     };
     check_size(&stored)?;
@@ -59,7 +63,9 @@ pub(super) fn check_size(bytes: &[u8]) -> Result<()> {
 
 /// MongoDB puts the current time where an inserted document has Timestamp(0, 0) at its top level, but for `_id`.
 fn has_empty_timestamp(document: Doc<'_>) -> bool {
-    document.elements().any(|field| is_empty_timestamp(field.name, field.value))
+    // A document without a byte that could be the type's is known at a glance.
+    document.bytes().contains(&Kind::Timestamp.byte())
+        && document.elements().any(|field| is_empty_timestamp(field.name, field.value))
 }
 
 fn is_empty_timestamp(name: &[u8], value: Value<'_>) -> bool {

@@ -18,7 +18,7 @@ use super::{
     Session,
     changes::{Changes, Claims},
     entries::{EntryMaker, EntryMap},
-    prepare::{check_size, prepare},
+    prepare::{check_size, prepare_valid},
     update::ROUND,
 };
 use crate::{
@@ -150,7 +150,7 @@ impl<T: Transaction> Session<T> {
                     Some(key) => touched.entry(Cow::Borrowed(key.as_slice())),
                     // It has no `_id` and is given one, which nothing has.
                     None => {
-                        let prepared = prepare(document)?;
+                        let prepared = prepare_valid(Doc::new(document))?;
                         outcome.ids.push(prepared.id().to_owned());
                         outcome.inserted += 1;
                         let new = Some(Cow::Owned(prepared.bytes.into_owned()));
@@ -217,15 +217,16 @@ fn key(document: &[u8]) -> Result<Option<Vec<u8>>> {
     record_key(id).map(Some)
 }
 
+/// What a document of the call, which is valid, makes of a record.
 fn put_one<'d>(record: &mut Touched<'d>, document: &'d [u8], kind: PutKind, outcome: &mut PutOutcome) -> Result<()> {
     let new = match (record.current(), kind) {
         (None, _) => {
             outcome.inserted += 1;
-            Some(prepare(document)?.bytes)
+            Some(prepare_valid(Doc::new(document))?.bytes)
         }
         (Some(there), PutKind::Replace) => {
             outcome.matched += 1;
-            let new = prepare(document)?.bytes;
+            let new = prepare_valid(Doc::new(document))?.bytes;
             (there.bytes() != &*new).then_some(new)
         }
         (Some(there), PutKind::Merge) => {

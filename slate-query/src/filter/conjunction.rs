@@ -3,7 +3,8 @@ use crate::raw::{Doc, Value};
 
 /// Conditions that must all hold, laid out so that one pass over a document's fields serves them.
 ///
-/// Each field of the document is visited once. Cheap conditions are asked as their field passes by, and the first that
+/// In a document with a table of its fields, each condition goes to its own, the cheap ones first. In another, each field
+/// of the document is visited once. Cheap conditions are asked as their field passes by, and the first that
 /// fails ends it; dear ones wait with the value until the cheap ones have passed; joined conditions come last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conjunction {

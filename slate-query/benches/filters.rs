@@ -13,7 +13,8 @@ use slate_query::{filter::Filter, raw::Doc};
 fn measure(criterion: &mut Criterion, group: &str, cases: &[(&str, &[RawDocumentBuf], Document)]) {
     let mut group = criterion.benchmark_group(group);
     for (name, documents, filter) in cases {
-        let docs = common::docs(documents);
+        let stored = common::stored(documents);
+        let docs = common::docs(&stored);
         let filter = Filter::parse(Doc::from(&common::raw(filter))).unwrap();
         group.throughput(Throughput::Elements(docs.len() as u64));
         group.bench_function(*name, |bencher| {

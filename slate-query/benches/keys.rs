@@ -107,7 +107,8 @@ fn entries(criterion: &mut Criterion) {
     ];
     let mut group = criterion.benchmark_group("index entries");
     for (name, documents, fields) in cases {
-        let docs = common::docs(documents);
+        let stored = common::stored(documents);
+        let docs = common::docs(&stored);
         let pattern = KeyPattern::parse(Doc::from(&common::raw(&fields))).unwrap();
         let mut keys = Keys::new();
         group.throughput(Throughput::Elements(docs.len() as u64));

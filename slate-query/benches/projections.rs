@@ -26,7 +26,8 @@ fn projections(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("projection");
     let mut out = Vec::with_capacity(1 << 12);
     for (name, documents, projection) in cases {
-        let docs = common::docs(documents);
+        let stored = common::stored(documents);
+        let docs = common::docs(&stored);
         let projection = Projection::parse(Doc::from(&common::raw(&projection))).unwrap();
         group.throughput(Throughput::Elements(docs.len() as u64));
         group.bench_function(name, |bencher| {
@@ -44,7 +45,8 @@ fn projections(criterion: &mut Criterion) {
     // The positional `$` shows the element that the filter found: finding it is a part of the work.
     let filter = Filter::parse(Doc::from(&common::raw(&doc! { "items.quantity": { "$gte": 1 } }))).unwrap();
     let projection = Projection::parse(Doc::from(&common::raw(&doc! { "items.$": 1 }))).unwrap();
-    let docs = common::docs(orders);
+    let stored = common::stored(orders);
+    let docs = common::docs(&stored);
     group.bench_function("positional $", |bencher| {
         bencher.iter(|| {
             let mut bytes = 0;

@@ -24,7 +24,8 @@ fn keys(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("sort key");
     let mut out = Vec::with_capacity(1 << 12);
     for (name, documents, sort) in cases {
-        let docs = common::docs(documents);
+        let stored = common::stored(documents);
+        let docs = common::docs(&stored);
         let sort = Sort::parse(Doc::from(&common::raw(&sort))).unwrap();
         group.throughput(Throughput::Elements(docs.len() as u64));
         group.bench_function(name, |bencher| {
@@ -45,7 +46,8 @@ fn keys(criterion: &mut Criterion) {
 /// Comparing values where they lie, which keys spare a sort.
 fn comparing(criterion: &mut Criterion) {
     let records = common::records();
-    let docs = common::docs(&records);
+    let stored = common::stored(&records);
+    let docs = common::docs(&stored);
     let mut group = criterion.benchmark_group("compare values");
     for name in ["contacts_count", "name", "tags"] {
         let path = Path::parse(name).unwrap();

@@ -21,7 +21,8 @@ fn measure(criterion: &mut Criterion, group: &str, cases: &[(&str, &[RawDocument
     let mut group = criterion.benchmark_group(group);
     let context = Context::modify(1_700_000_000_000, None);
     for (name, documents, update) in cases {
-        let (docs, update) = (common::docs(documents), parsed(update));
+        let stored = common::stored(documents);
+        let (docs, update) = (common::docs(&stored), parsed(update));
         group.throughput(Throughput::Elements(docs.len() as u64));
         group.bench_function(*name, |bencher| {
             bencher.iter(|| {
@@ -83,7 +84,8 @@ fn operators(criterion: &mut Criterion) {
 
 fn whole(criterion: &mut Criterion) {
     let records = common::records();
-    let docs = common::docs(&records);
+    let stored = common::stored(&records);
+    let docs = common::docs(&stored);
     let mut group = criterion.benchmark_group("update of a whole");
     group.throughput(Throughput::Elements(docs.len() as u64));
     let patch = common::raw(&doc! { "status": "pending", "contacts_count": 7 });

@@ -33,6 +33,16 @@ pub trait View: Clone {
     /// As the backend's storage fails.
     fn points(&self, keyspace: Keyspace) -> Result<Self::Points>;
 
+    /// Hands the value of one key to `see`; `None` where it is not there. For one read only: for several, open
+    /// [`points`](Self::points).
+    ///
+    /// # Errors
+    ///
+    /// As the backend's storage fails.
+    fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        Ok(self.points(keyspace)?.get(key)?.map(see))
+    }
+
     /// How many keys lie within `bounds`: counted up to `cap`, and "at least" beyond it. The answer is the same on every
     /// backend. Costs a seek and at most `cap` steps; on some backends less.
     ///

@@ -40,9 +40,8 @@ pub(crate) struct Catalog {
 impl Catalog {
     /// Reads the version number alone.
     fn read_version(view: &impl View) -> Result<u64> {
-        let mut points = view.points(CATALOG)?;
-        let bytes = points.get(keys::VERSION)?;
-        bytes.map_or(Ok(0), |bytes| bytes.try_into().map(u64::from_be_bytes).map_err(|_| damaged("its version")))
+        let parsed = |bytes: &[u8]| bytes.try_into().map(u64::from_be_bytes).map_err(|_| damaged("its version"));
+        view.get(CATALOG, keys::VERSION, parsed)?.unwrap_or(Ok(0))
     }
 
     fn read(view: &impl View, version: u64) -> Result<Self> {

@@ -2,7 +2,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use bson::RawDocument;
 use slate_query::raw::Doc;
-use slate_store::{Durability, Isolation, Keyspace, Points, Size, Snapshot, Store, Transaction, View};
+use slate_store::{Durability, Isolation, Keyspace, Size, Snapshot, Store, Transaction, View};
 
 use super::{BeginOptions, Engine, Explained, Reader, Writer};
 use crate::{
@@ -308,5 +308,5 @@ fn get<V: View>(
     see: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let Some(collection) = catalog.collection(collection) else { return Ok(()) };
-    view.points(collection.records)?.get(key)?.map_or(Ok(()), |stored| see(Doc::stored(stored).bytes()))
+    view.get(collection.records, key, |stored| see(Doc::stored(stored).bytes()))?.unwrap_or(Ok(()))
 }

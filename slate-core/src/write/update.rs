@@ -249,8 +249,7 @@ impl<T: Transaction> Session<T> {
         outcome.upserted = inserted.ids.into_iter().next().map(|(_, id)| id);
         if let (Some(id), Some(collection)) = (&outcome.upserted, self.catalog().collection(name)) {
             let key = crate::entry::record_key(id.as_value())?;
-            outcome.after =
-                self.view().points(collection.records)?.get(&key)?.map(|stored| Doc::stored(stored).bytes().to_vec());
+            outcome.after = self.view().get(collection.records, &key, |stored| Doc::stored(stored).bytes().to_vec())?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bson::{DateTime, Document, RawDocumentBuf, cstr, doc, rawdoc};
 use criterion::Criterion;
-use slate_query::raw::Doc;
+use slate_query::raw::{Doc, store};
 
 /// How many documents a bench goes through in one iteration: few enough for the nearest cache, too many for a branch
 /// predictor to learn by heart.
@@ -85,9 +85,19 @@ pub(crate) fn orders() -> Vec<RawDocumentBuf> {
     (0..BATCH).map(order).collect()
 }
 
-/// The documents as the engine sees them.
-pub(crate) fn docs(documents: &[RawDocumentBuf]) -> Vec<Doc<'_>> {
-    documents.iter().map(Doc::from).collect()
+/// The documents as they are stored.
+pub(crate) fn stored(documents: &[RawDocumentBuf]) -> Vec<Vec<u8>> {
+    let stored = |document| {
+        let mut bytes = Vec::new();
+        store(Doc::from(document), &mut bytes);
+        bytes
+    };
+    documents.iter().map(stored).collect()
+}
+
+/// Stored documents as the engine sees them.
+pub(crate) fn docs(stored: &[Vec<u8>]) -> Vec<Doc<'_>> {
+    stored.iter().map(|bytes| Doc::stored(bytes)).collect()
 }
 
 /// A filter, an update, a projection or a sort as bytes.

@@ -33,7 +33,8 @@ mod tests {
         let text: Vec<u8> = (0..40).collect();
         for length in 0..=text.len() {
             let a = &text[..length];
-            assert!(same(a, &a.to_vec()));
+            let copy = a.to_vec();
+            assert!(same(a, &copy));
             assert!(!same(a, &text[..length.saturating_sub(1)]) || length == 0);
             for at in 0..length {
                 let mut other = a.to_vec();

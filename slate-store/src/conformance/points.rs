@@ -41,7 +41,10 @@ pub fn a_point_lends_what_a_cursor_shows<S: Store>(fixture: &Fixture<S>) {
     let mut points = view.points(A).unwrap();
     for (key, value) in &entries {
         assert_eq!(points.get(key).unwrap(), Some(&value[..]));
+        assert_eq!(view.get(A, key, <[u8]>::to_vec).unwrap().as_ref(), Some(value));
     }
+    assert_eq!(view.get(A, b"", <[u8]>::to_vec).unwrap(), None);
+    assert_eq!(view.get(Keyspace(99), &entries[0].0, <[u8]>::to_vec).unwrap(), None);
     // Dense and sparse, sorted and not.
     for step in [1, 2, 7, 501, 1_999] {
         let mut keys: Vec<Vec<u8>> = (0..3_000).step_by(step).map(|key: u64| key.to_be_bytes().to_vec()).collect();
@@ -73,6 +76,8 @@ pub fn points_see_own_writes<S: Store>(fixture: &Fixture<S>) {
     let loaded: Vec<_> = (0..3).map(|index| points.loaded(index)).collect();
     assert_eq!(loaded, [Some(&b"1"[..]), Some(&b"changed"[..]), None]);
     assert_eq!(points.get(b"c").unwrap(), None);
+    assert_eq!(view.get(A, b"b", <[u8]>::to_vec).unwrap().as_deref(), Some(&b"changed"[..]));
+    assert_eq!(view.get(A, b"c", <[u8]>::to_vec).unwrap(), None);
     let (mut untouched, mut new) = (view.points(B).unwrap(), view.points(Keyspace(5)).unwrap());
     untouched.load(&[b"x"]).unwrap();
     assert_eq!((untouched.loaded(0), new.get(b"n").unwrap()), (Some(&b"1"[..]), Some(&b"new"[..])));

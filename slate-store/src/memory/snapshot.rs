@@ -35,6 +35,10 @@ impl View for MemorySnapshot {
         Ok(MemoryPoints::open(self.tree(keyspace)))
     }
 
+    fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        Ok(self.root.tree(keyspace).and_then(|tree| tree.get(key)).map(|value| see(value)))
+    }
+
     fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
         super::cursor::estimate(self.root.tree(keyspace), bounds, cap)
     }

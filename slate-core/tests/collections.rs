@@ -243,7 +243,7 @@ fn each_kind_of_damage_is_found() {
             value[5] += 1;
             tx.put(RECORDS, &key, &value).unwrap();
         });
-        assert!(faults(&wrong_table).contains(&FaultKind::InvalidDocument));
+        assert_eq!(faults(&wrong_table), [FaultKind::InvalidDocument]);
         let misplaced = damaged(index(), |store, tx| {
             let records = entries(store, RECORDS);
             tx.put(RECORDS, &records[1].0, &records[0].1).unwrap();

@@ -9,10 +9,10 @@ use crate::{
 
 /// A parsed dotted path, such as `items.0.price`. Its clones share it.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Path(Arc<Inner>);
+pub struct Path(Arc<Parsed>);
 
 #[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Inner {
+struct Parsed {
     text: Box<str>,
     parts: Box<[Part]>,
 }
@@ -49,7 +49,7 @@ impl Path {
         if parts.len() > 200 {
             return Err(Error::new(Code::OVERFLOW, "a field path has at most 200 names"));
         }
-        Ok(Self(Arc::new(Inner { text: text.into(), parts })))
+        Ok(Self(Arc::new(Parsed { text: text.into(), parts })))
     }
 
     /// The path as written.

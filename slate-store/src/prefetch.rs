@@ -8,11 +8,11 @@ use branches::prefetch_read_data;
 #[inline]
 pub fn prefetch(value: &[u8]) {
     const LINE: usize = 64;
-    prefetch_read_data::<u8, 0>(value.as_ptr());
+    // A value without bytes may lie nowhere.
+    let [first, .., last] = value else { return };
+    prefetch_read_data::<u8, 0>(first);
+    prefetch_read_data::<u8, 0>(last);
     if let Some(second) = value.get(LINE) {
         prefetch_read_data::<u8, 0>(second);
-    }
-    if let Some(last) = value.last() {
-        prefetch_read_data::<u8, 0>(last);
     }
 }

@@ -1,6 +1,5 @@
 use slate_query::{
     filter::Filter,
-    pattern::Direction,
     projection::Projection,
     raw::{Doc, OwnedValue, Writer},
 };
@@ -62,8 +61,7 @@ pub(super) fn open_shared<'v, V: View + 'v>(
             Output::Counted(CountedRows::new(window.count(counted)))
         }
         Plan::DistinctKeys { scan, values } => {
-            let comes = scan.index.pattern.fields().last().map_or(Direction::Ascending, |(_, direction)| *direction);
-            if comes == values.direction {
+            if values.come_sorted(&scan) {
                 Output::DistinctKeys(Box::new(DistinctKeyRows::open(view, &scan, values.window, resources)))
             } else {
                 Output::Distinct(Box::new(DistinctRows::of_keys(view, &scan, values, resources)?))

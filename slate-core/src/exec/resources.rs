@@ -40,7 +40,7 @@ pub(super) fn holders(plan: &Plan) -> usize {
     match plan {
         Plan::Whole { input } | Plan::Project { input, .. } | Plan::Count { input } => raw_holders(input),
         Plan::Distinct { input, .. } => 1 + raw_holders(input),
-        Plan::DistinctKeys { .. } => 1,
+        Plan::DistinctKeys { scan, values } => usize::from(!values.come_sorted(scan)),
         Plan::Covered { .. } | Plan::CountKeys { .. } => 0,
     }
 }

@@ -123,6 +123,13 @@ pub(crate) struct Values {
     pub(crate) window: Window,
 }
 
+impl Values {
+    /// Whether a walk over the index gives them in their order.
+    pub(crate) fn come_sorted(&self, scan: &IndexScan) -> bool {
+        scan.index.pattern.fields().last().is_some_and(|(_, direction)| *direction == self.direction)
+    }
+}
+
 impl Window {
     /// How many rows have to be found; `None` for all.
     pub(crate) fn reach(self) -> Option<u64> {

@@ -156,10 +156,10 @@ impl Arena {
             end += length;
         }
         bytes.truncate(end);
-        self.renumber();
         if let Some(at) = moved_greatest {
-            self.places.swap(at, last);
+            places.swap(at, last);
         }
+        self.renumber();
     }
 
     /// Puts the held payloads in the order of their rows, and drops those of rows that are gone.
@@ -262,12 +262,13 @@ mod tests {
             held.push_shared(key.as_bytes(), b"", key.as_bytes().into(), usize::MAX).unwrap();
         }
         assert_eq!(held.size(), copied.size());
+        let rows = |arena: &Arena| arena.iter().map(|row| (row.key.to_vec(), row.payload.to_vec())).collect::<Vec<_>>();
         for arena in [&mut copied, &mut held] {
             arena.keep_least(3);
+            assert!(rows(arena).iter().all(|(key, payload)| key == payload));
             arena.push(b"a2", b"", b"a2", usize::MAX).unwrap();
             arena.sort();
         }
-        let rows = |arena: &Arena| arena.iter().map(|row| (row.key.to_vec(), row.payload.to_vec())).collect::<Vec<_>>();
         assert_eq!(rows(&held), rows(&copied));
         assert_eq!(rows(&held).len(), 4);
         assert_eq!(held.size(), copied.size());

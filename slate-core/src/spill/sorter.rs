@@ -198,9 +198,9 @@ impl Sorter {
                 if let Some(before) = at.replace(next) {
                     self.arena.let_go(before);
                 }
-                if let Some(payload) = self.arena.payload(next + AHEAD) {
-                    prefetch(payload);
-                }
+                // Of the first rows none has been asked for yet.
+                let ahead = if next == 0 { 0..=AHEAD } else { next + AHEAD..=next + AHEAD };
+                ahead.filter_map(|at| self.arena.payload(at)).for_each(prefetch);
                 Ok(next < self.arena.len())
             }
             Output::Merge(_, 0) => {

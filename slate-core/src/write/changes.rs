@@ -16,7 +16,7 @@ use crate::{
     entry::Entry,
 };
 
-/// A document's bytes: the caller's own where they can be stored as they are.
+/// A document's bytes: the caller's own where the document stays as it is.
 type Document<'d> = Cow<'d, [u8]>;
 
 /// What a call is about to change, gathered so that uniqueness can be checked as it will be at the call's end.
@@ -141,25 +141,56 @@ impl<'d> Changes<'d> {
             transaction.guard(*keyspace, key)?;
         }
         self.records.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        let mut stored = Vec::new();
-        let mut places = Vec::with_capacity(self.records.len());
+        let mut batch = Batch::default();
         for (key, document) in &self.records {
             match document {
-                Some(document) => {
-                    let start = stored.len();
-                    store(Doc::new(document), &mut stored);
-                    places.push((key, start..stored.len()));
-                }
+                Some(document) => batch.put(transaction, collection.records, key, Doc::new(document))?,
                 None => transaction.delete(collection.records, key)?,
             }
         }
-        let entries = places.iter().map(|(key, place)| (key.as_slice(), stored.get(place.clone()).unwrap_or_default()));
-        let puts: Vec<(&[u8], &[u8])> = entries.collect();
-        put_many(transaction, collection.records, &puts)?;
+        batch.write(transaction, collection.records)?;
         for (at, changes) in &mut self.indexes {
             let Some(index) = collection.maintained_at(*at) else { continue };
             changes.apply(transaction, index.keyspace)?;
         }
+        Ok(())
+    }
+}
+
+/// Documents laid out as they are stored, a number of them at a time.
+#[derive(Default)]
+struct Batch<'k> {
+    stored: Vec<u8>,
+    /// Of each its key, and where it ends.
+    ends: Vec<(&'k [u8], usize)>,
+}
+
+/// How many bytes are laid out before they are handed to the store.
+const BATCH_BYTES: usize = 1 << 20;
+
+impl<'k> Batch<'k> {
+    fn put(
+        &mut self,
+        transaction: &mut impl Transaction,
+        keyspace: Keyspace,
+        key: &'k [u8],
+        document: Doc<'_>,
+    ) -> Result<()> {
+        store(document, &mut self.stored);
+        self.ends.push((key, self.stored.len()));
+        if self.stored.len() < BATCH_BYTES { Ok(()) } else { self.write(transaction, keyspace) }
+    }
+
+    fn write(&mut self, transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
+        let mut start = 0;
+        let stored = &self.stored;
+        let entry = |(key, end): &(&'k [u8], usize)| {
+            (*key, stored.get(std::mem::replace(&mut start, *end)..*end).unwrap_or_default())
+        };
+        let entries: Vec<_> = self.ends.iter().map(entry).collect();
+        put_many(transaction, keyspace, &entries)?;
+        self.stored.clear();
+        self.ends.clear();
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind, Result, clock, entry::record_key};
 /// The largest document, in bytes: MongoDB's own limit.
 pub(crate) const MAX_DOCUMENT: usize = 16 << 20;
 
-/// A document as it will be stored: valid, with `_id` in front, and no empty timestamp at the top level.
+/// A document as it will be kept: valid, with `_id` in front, and no empty timestamp at the top level.
 #[derive(Debug)]
 pub(super) struct Prepared<'d> {
     pub(super) record_key: Vec<u8>,
@@ -24,21 +24,21 @@ impl Prepared<'_> {
     }
 }
 
-/// Checks a document and puts it in the form in which it is stored. A document that is in it already is not copied.
+/// Checks a document and puts it in the form in which it is kept. A document that is in it already is not copied.
 pub(super) fn prepare(bytes: &[u8]) -> Result<Prepared<'_>> {
     prepare_valid(validate(bytes)?)
 }
 
 /// The same for a document that was checked before.
 pub(super) fn prepare_valid(document: Doc<'_>) -> Result<Prepared<'_>> {
-    let stored = match document.elements().next() {
+    let kept = match document.elements().next() {
         Some(first) if first.name == b"_id" && !has_empty_timestamp(document) => Cow::Borrowed(document.bytes()),
         _ => Cow::Owned(rebuild(document)),
     };
-    check_size(&stored)?;
-    let id = Doc::new(&stored).get("_id").unwrap_or(Value::NULL);
+    check_size(&kept)?;
+    let id = Doc::new(&kept).get("_id").unwrap_or(Value::NULL);
     check_id(id)?;
-    Ok(Prepared { record_key: record_key(id)?, bytes: stored })
+    Ok(Prepared { record_key: record_key(id)?, bytes: kept })
 }
 
 /// Refuses an `_id` whose own fields look like operators.

@@ -8,8 +8,7 @@ use std::{
 use bson::RawDocument;
 use slate_query::{
     order,
-    path::Path,
-    raw::{Doc, Element, OwnedValue, Value, Writer, validate},
+    raw::{Doc, OwnedValue, Value, Writer, validate},
     update,
 };
 use slate_store::{Points, Transaction, View};
@@ -199,12 +198,9 @@ impl<T: Transaction> Session<T> {
 /// Whether a document's entries may differ from those of another of the same `_id`. They come of the fields that the
 /// index's paths begin with, and of their order; a partial index may be about any field.
 fn differs(index: &IndexInfo, old: Doc<'_>, new: Doc<'_>) -> bool {
-    let is_indexed = |element: &Element<'_>| {
-        let begins = |path: &Path| path.parts().first().is_some_and(|part| part.name().as_bytes() == element.name);
-        element.name == b"_id" || index.pattern.fields().iter().any(|(path, _)| begins(path))
-    };
-    let (old, new) = (old.elements().filter(is_indexed), new.elements().filter(is_indexed));
-    index.partial.is_some() || !old.eq(new)
+    index.partial.is_some()
+        || old.get("_id") != new.get("_id")
+        || !index.pattern.first_values(old).eq(index.pattern.first_values(new))
 }
 
 /// The key of a document's record; none where it has no `_id` yet.
@@ -238,8 +234,8 @@ fn put_one<'d>(record: &mut Touched<'d>, document: &'d [u8], kind: PutKind, outc
         outcome.modified += u64::from(record.current().is_some());
         record.new = Some(new);
     }
-    let stored = record.current().and_then(|document| document.get("_id")).unwrap_or(Value::NULL);
-    outcome.ids.push(stored.to_owned());
+    let id = record.current().and_then(|document| document.get("_id")).unwrap_or(Value::NULL);
+    outcome.ids.push(id.to_owned());
     Ok(())
 }
 

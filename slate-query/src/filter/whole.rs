@@ -20,7 +20,8 @@ impl Filter {
         parse::document(filter, parse::Scope::whole_document()).map(|root| Self { root })
     }
 
-    /// Whether the document matches. Cost: one walk over the document's fields, no allocation.
+    /// Whether the document matches. Cost: a look at each field that is asked for, in a
+    /// document without a table one walk over its fields; no allocation.
     #[inline]
     pub fn matches(&self, doc: Doc<'_>) -> bool {
         self.root.matches(doc)

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     order::bracket,
-    raw::{Doc, Kind, Value},
+    raw::{Doc, Kind, Value, below},
 };
 
 /// Appends the key bytes of `value`, ascending: equal bytes mean equal values, and lower bytes lower ones, as
@@ -169,15 +169,29 @@ pub(super) fn escape(text: &[u8], out: &mut Vec<u8>) {
 /// Whether the text holds a byte that must be escaped. Eight at a time: most texts are short, and hold none.
 #[inline]
 fn has_escaped(text: &[u8]) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let has_low = |word: &[u8; 8]| {
-        let word = u64::from_le_bytes(*word);
-        // A bit stands for each byte that is below a number (Warren, Hacker's Delight, 6-1), where one is.
-        word.wrapping_sub(ONES * (u64::from(tag::ESCAPE) + 1)) & !word & (ONES << 7) != 0
-    };
+    let has_low = |word: &[u8; 8]| below(*word, tag::ESCAPE + 1) != 0;
     let (words, _) = text.as_chunks();
     match text.last_chunk() {
         Some(last) => words.iter().any(has_low) || has_low(last),
         None => text.iter().any(|&byte| byte <= tag::ESCAPE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_that_must_be_escaped_is_seen_wherever_it_stands() {
+        for length in 0..=40 {
+            assert!(!has_escaped(&vec![0xff; length]));
+            for at in 0..length {
+                for byte in [0, 1, 2, 3, 0x7f, 0x80, 0x82, 0xff] {
+                    let mut text = vec![b'a'; length];
+                    text[at] = byte;
+                    assert_eq!(has_escaped(&text), byte <= tag::ESCAPE, "{byte} at {at} of {length}");
+                }
+            }
+        }
     }
 }

@@ -3,13 +3,15 @@ use crate::{
     Code, Error, Result,
     number::Number,
     path::Path,
-    raw::{Doc, Element, Kind},
+    raw::{Doc, Element, Kind, Names, Value},
 };
 
 /// What an index is on: paths, each with a direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPattern {
     pub(super) fields: Box<[(Path, Direction)]>,
+    /// What the paths begin with.
+    first_names: Names,
 }
 
 impl KeyPattern {
@@ -39,12 +41,19 @@ impl KeyPattern {
         if fields.len() > MAX_FIELDS {
             return Err(Error::new(Code(13103), format!("an index has at most {MAX_FIELDS} fields")));
         }
-        Ok(Self { fields: fields.into() })
+        let first_names = fields.iter().filter_map(|(path, _)| path.parts().first());
+        let first_names = first_names.map(|part| part.name().as_bytes()).collect();
+        Ok(Self { fields: fields.into(), first_names })
     }
 
     /// The paths and their directions; at least one.
     pub fn fields(&self) -> &[(Path, Direction)] {
         &self.fields
+    }
+
+    /// The fields of a document that the paths begin with, in the document's order: which one it is, and what it holds.
+    pub fn first_values<'a>(&self, doc: Doc<'a>) -> impl Iterator<Item = (usize, Value<'a>)> {
+        doc.fields_of(&self.first_names).map(|field| (field.number, field.value))
     }
 }
 

@@ -2,6 +2,7 @@ use std::{fmt, ops::Range};
 
 use super::{
     Kind, Value,
+    bytes::below,
     kind::measure,
     stored::{FieldTable, Names, mark},
 };
@@ -214,12 +215,9 @@ fn named<'a>(rest: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
 /// Where the first NUL stands. Eight bytes at a time: names are short, and a call to search them costs more than that.
 #[inline]
 fn terminator(bytes: &[u8]) -> Option<usize> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
     let (words, tail) = bytes.as_chunks();
     for (at, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        // The lowest bit that stands is that of the first byte that is zero (Warren, Hacker's Delight, 6-1).
-        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+        let zeros = below(*word, 1);
         if zeros != 0 {
             return Some(at * size_of::<u64>() + (zeros.trailing_zeros() / u8::BITS) as usize);
         }

@@ -3,18 +3,18 @@
 //! Bytes are validated once, where they enter ([`validate`]); after that the walker is total: on damaged bytes an
 //! iteration ends early, and nothing panics.
 
+mod bytes;
 mod convert;
 mod doc;
 mod kind;
-mod same;
 mod stored;
 mod validate;
 mod value;
 mod write;
 
+pub(crate) use bytes::{below, same};
 pub use doc::{Doc, Element, Elements, Located};
 pub use kind::Kind;
-pub(crate) use same::same;
 pub use stored::{Names, store};
 pub use validate::{MAX_DEPTH, validate};
 pub use value::{OwnedValue, Value};

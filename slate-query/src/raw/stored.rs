@@ -10,11 +10,19 @@ use super::Doc;
 pub(super) struct FieldTable<'a>(&'a [[u8; 3]]);
 
 /// Names to be looked for together; they are numbered in their order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    names: Box<[(u8, Box<[u8]>)]>,
+    /// By their marks.
+    names: Box<[Name]>,
     /// A bit for each mark that a name has.
     marks: [u64; 4],
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Name {
+    mark: u8,
+    number: usize,
+    text: Box<[u8]>,
 }
 
 /// Writes `document` to the end of `out` as it is stored. Documents of more than 255 fields, or of 64 KiB and more, get an
@@ -83,16 +91,21 @@ impl Names {
     /// The names of that mark, with their numbers.
     #[inline]
     pub(super) fn of_mark(&self, mark: u8) -> impl Iterator<Item = (usize, &[u8])> {
-        let names = self.names.iter().enumerate();
-        names.filter(move |(_, (own, _))| *own == mark).map(|(number, (_, name))| (number, &**name))
+        let names = if self.has_mark(mark) { &*self.names } else { &[] };
+        let from = names.partition_point(|name| name.mark < mark);
+        let of_mark = names.iter().skip(from).take_while(move |name| name.mark == mark);
+        of_mark.map(|name| (name.number, &*name.text))
     }
 }
 
 impl<'n> FromIterator<&'n [u8]> for Names {
     fn from_iter<I: IntoIterator<Item = &'n [u8]>>(names: I) -> Self {
-        let names: Box<[_]> = names.into_iter().map(|name| (mark(name), name.into())).collect();
+        let numbered = names.into_iter().enumerate();
+        let mut names: Box<[_]> =
+            numbered.map(|(number, name)| Name { mark: mark(name), number, text: name.into() }).collect();
+        names.sort_unstable();
         let mut marks = [0_u64; 4];
-        for (mark, _) in &names {
+        for Name { mark, .. } in &names {
             if let Some(word) = marks.get_mut(usize::from(mark / 64)) {
                 *word |= 1 << (mark % 64);
             }

@@ -103,10 +103,10 @@ impl<'t> BorrowedCursor<'t> {
             Some(entry) => Some(*entry),
             None => return self.refill(),
         };
-        self.at += 1;
         if let Some((_, value)) = self.batch.get(self.at + AHEAD) {
             prefetch(value);
         }
+        self.at += 1;
         true
     }
 
@@ -133,7 +133,8 @@ impl<'t> BorrowedCursor<'t> {
         if self.batch.len() < most {
             self.entries = None;
         }
-        self.batch.iter().take(AHEAD).for_each(|(_, value)| prefetch(value));
+        // The reader goes on from the second.
+        self.batch.iter().take(1 + AHEAD).for_each(|(_, value)| prefetch(value));
         self.current = self.batch.first().copied();
         self.at = 1;
         self.current.is_some()

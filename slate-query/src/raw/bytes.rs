@@ -1,3 +1,5 @@
+//! Bytes looked at by words, where a call to look at them would cost more than the look.
+
 /// Whether two texts are the same. Short ones are compared by two words that may overlap, which takes less than a call to
 /// compare them does; and without a branch on what cannot be foreseen, which is whether they are.
 #[inline]
@@ -24,9 +26,39 @@ fn ends<const N: usize, W: PartialEq>(a: &[u8], b: &[u8], word: impl Fn([u8; N])
     }
 }
 
+/// A bit for each byte of the word that is below `limit`, its highest; where there is one, the lowest bit that stands is
+/// right, higher ones may not be. `limit` is at most 0x80 (Warren, Hacker's Delight, 6-1).
+#[inline]
+pub(crate) fn below(word: [u8; 8], limit: u8) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let word = u64::from_le_bytes(word);
+    word.wrapping_sub(ONES * u64::from(limit)) & !word & (ONES << 7)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::same;
+    use super::{below, same};
+
+    #[test]
+    fn the_first_byte_below_a_limit_is_seen() {
+        for limit in [1, 3, 0x80] {
+            for at in 0..8 {
+                for byte in [0, 1, 2, 3, 0x7f, 0x80, 0x82, 0xff] {
+                    for other in [0x80, 0xff] {
+                        let mut word = [other; 8];
+                        word[at] = byte;
+                        let first = (byte < limit).then_some(at);
+                        let found = below(word, limit);
+                        assert_eq!(
+                            (found != 0).then(|| found.trailing_zeros() as usize / 8),
+                            first,
+                            "{word:x?} {limit}"
+                        );
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn texts_of_every_length_are_told_apart() {

@@ -1,0 +1,64 @@
+//! Different values over an index are those of a scan: whatever the ranges, the direction, the window, and however many
+//! entries a value has.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
+use common::on_every_store;
+use slate_core::{Collection, Hint, Index};
+
+/// Values of one entry, of two, of more than are stepped over; null behind missing fields; equal numbers of two types.
+fn documents() -> Vec<RawDocumentBuf> {
+    let mut documents = vec![rawdoc! {}, rawdoc! {}, rawdoc! { "a": null }, rawdoc! {}, rawdoc! { "a": null }];
+    for (value, times) in [(3, 1), (4, 2), (5, 9), (6, 5), (7, 1), (8, 30), (9, 2)] {
+        documents.extend((0..times).map(|_| rawdoc! { "a": value }));
+    }
+    documents.extend([rawdoc! { "a": 5.0 }, rawdoc! { "a": "text" }, rawdoc! { "a": 6_i64 }]);
+    documents
+}
+
+#[test]
+fn different_values_over_an_index_are_those_of_a_scan() {
+    for direction in [1, -1] {
+        on_every_store(|test| {
+            let c = test.collection("c");
+            c.create_index(Index::on(doc! { "a": direction })).unwrap();
+            c.insert_many(&documents()).unwrap();
+            let filters = [
+                doc! {},
+                doc! { "a": { "$gte": 4, "$lt": 8 } },
+                doc! { "a": { "$in": [3, 5, 8, 77, null] } },
+                doc! { "$or": [{ "a": { "$lt": 4 } }, { "a": { "$gt": 7 } }] },
+                doc! { "a": null },
+                doc! { "a": 77 },
+            ];
+            for filter in &filters {
+                for sort in [None, Some(1), Some(-1)] {
+                    for (skip, limit) in [(0, None), (1, None), (0, Some(2)), (2, Some(3)), (50, Some(1))] {
+                        let asked = (filter, sort, (skip, limit));
+                        let by_index = distinct(&c, asked, Hint::Keys(rawdoc! { "a": direction }));
+                        let by_scan = distinct(&c, asked, Hint::Forward);
+                        assert_eq!(by_index, by_scan, "{asked:?} by an index of direction {direction}");
+                    }
+                }
+            }
+        });
+    }
+}
+
+fn distinct(
+    c: &Collection<RawDocumentBuf>,
+    (filter, sort, (skip, limit)): (&Document, Option<i32>, (u64, Option<u64>)),
+    hint: Hint,
+) -> Vec<Bson> {
+    let mut find = c.find(filter).skip(skip).hint(hint);
+    if let Some(sign) = sort {
+        find = find.sort(doc! { "a": sign });
+    }
+    if let Some(limit) = limit {
+        find = find.limit(limit);
+    }
+    find.distinct("a").unwrap()
+}

@@ -1,0 +1,68 @@
+//! Documents on both sides of what the table of their fields can hold: 255 fields, and places of two bytes.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use bson::{RawDocumentBuf, doc, raw::CString};
+use common::on_every_store;
+use slate_core::Index;
+
+/// A document of so many fields, `_id` and `last` among them.
+fn wide(id: i32, fields: usize) -> RawDocumentBuf {
+    let mut document = bson::rawdoc! { "_id": id };
+    for field in 2..fields {
+        document.append(CString::try_from(format!("f{field}")).unwrap(), i32::try_from(field).unwrap());
+    }
+    document.append(bson::raw::cstr!("last"), id * 10);
+    assert_eq!(document.iter().count(), fields);
+    document
+}
+
+/// A document of so many bytes.
+fn long(id: i32, bytes: usize) -> RawDocumentBuf {
+    let of = |text: usize| bson::rawdoc! { "_id": id, "text": "x".repeat(text), "last": id * 10 };
+    let document = of(bytes - of(0).as_bytes().len());
+    assert_eq!(document.as_bytes().len(), bytes);
+    document
+}
+
+#[test]
+fn documents_with_a_table_and_without_answer_alike() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.create_index(Index::on(doc! { "last": 1 })).unwrap();
+        let documents =
+            [wide(1, 255), wide(2, 256), wide(3, 300), long(4, 65_535), long(5, 65_536), long(6, 70_000), wide(7, 2)];
+        c.insert_many(&documents).unwrap();
+        for (at, document) in documents.iter().enumerate() {
+            let last = (i32::try_from(at).unwrap() + 1) * 10;
+            assert_eq!(c.find_by_id(last / 10).unwrap().as_ref(), Some(document));
+            for found in [c.find(doc! { "last": last }), c.find(doc! { "last": last }).hint(slate_core::Hint::Forward)]
+            {
+                assert_eq!(found.run().unwrap().collect::<Result<Vec<_>, _>>().unwrap(), [document.clone()]);
+            }
+        }
+        let lasts = |sign: i32| {
+            let rows = c
+                .find(doc! {})
+                .sort(doc! { "last": sign })
+                .hint(slate_core::Hint::Forward)
+                .project(doc! { "last": 1, "_id": 0 });
+            let rows = rows.run().unwrap().map(|row| row.unwrap().get_i32("last").unwrap());
+            rows.collect::<Vec<_>>()
+        };
+        assert_eq!(lasts(1), [10, 20, 30, 40, 50, 60, 70]);
+        assert_eq!(lasts(-1), [70, 60, 50, 40, 30, 20, 10]);
+        // Across the limits, both ways.
+        c.update_one(doc! { "_id": 1 }, doc! { "$set": { "one_more": 1 } }).run().unwrap();
+        c.update_one(doc! { "_id": 2 }, doc! { "$unset": { "f2": 1 } }).run().unwrap();
+        c.update_one(doc! { "_id": 4 }, doc! { "$set": { "one_more": 1 } }).run().unwrap();
+        c.update_one(doc! { "_id": 5 }, doc! { "$unset": { "text": 1 } }).run().unwrap();
+        assert_eq!(c.count(doc! { "one_more": 1 }).unwrap(), 2);
+        assert_eq!(c.count(doc! { "f3": 3 }).unwrap(), 3);
+        assert_eq!(c.count(doc! { "text": { "$exists": true } }).unwrap(), 2);
+        let report = test.db.verify().unwrap().run().unwrap();
+        assert!(report.is_sound(), "{report:?}");
+    });
+}

@@ -1,0 +1,118 @@
+//! A stored document answers every question as the same document does without a table of its fields.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use proptest::{collection::vec, prelude::*, sample::select};
+use slate_query::{
+    distinct,
+    filter::Filter,
+    path::Path,
+    pattern::{KeyPattern, Keys},
+    projection::Projection,
+    raw::{Doc, Kind, OwnedValue, Value, Writer, store},
+    sort::Sort,
+    testing,
+};
+
+fn stored(document: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    store(Doc::new(document), &mut bytes);
+    bytes
+}
+
+/// The fields of both; a name that both have stands twice.
+fn joined((first, second): (Vec<u8>, Vec<u8>)) -> Vec<u8> {
+    let mut writer = Writer::new();
+    for element in [&first, &second].into_iter().flat_map(|bytes| Doc::new(bytes).elements()) {
+        writer.append(element.name, element.value);
+    }
+    writer.finish()
+}
+
+/// `{ path: value, … }`.
+fn fields<'v>(fields: impl IntoIterator<Item = (&'v String, &'v OwnedValue)>) -> Vec<u8> {
+    let fields: Vec<_> = fields.into_iter().map(|(path, value)| (path.clone(), value.clone())).collect();
+    testing::document_of(&fields)
+}
+
+fn number(number: i32) -> OwnedValue {
+    OwnedValue::from(bson::Bson::Int32(number))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_stored_document_answers_as_itself(
+        documents in vec((testing::document(), testing::document()).prop_map(joined), 6),
+        paths in vec(testing::path(), 1..4),
+        values in vec(testing::value(), 3),
+        operator in select(vec!["$eq", "$ne", "$gt", "$lte", "$exists"]),
+        signs in vec(select(vec![1, -1]), 3),
+        include in any::<bool>(),
+    ) {
+        let conditions: Vec<OwnedValue> = values
+            .iter()
+            .map(|value| testing::document_of(&[(operator.to_owned(), value.clone())]))
+            .map(|condition| Value::new(Kind::Document, &condition).to_owned())
+            .collect();
+        let filter = Filter::parse(Doc::new(&fields(paths.iter().zip(&conditions))));
+        let directions: Vec<_> = signs.iter().map(|sign| number(*sign)).collect();
+        let ordered = fields(paths.iter().zip(&directions));
+        let (sort, pattern) = (Sort::parse(Doc::new(&ordered)), KeyPattern::parse(Doc::new(&ordered)));
+        let shown: Vec<_> = paths.iter().map(|_| number(i32::from(include))).collect();
+        let projection = Projection::parse(Doc::new(&fields(paths.iter().zip(&shown))));
+        for document in &documents {
+            let bytes = stored(document);
+            let [plain, stored] = [Doc::new(document), Doc::stored(&bytes)];
+            prop_assert_eq!(stored.bytes(), plain.bytes());
+            if let Ok(filter) = &filter {
+                prop_assert_eq!(filter.positional(stored), filter.positional(plain), "{:?} of {:?}", filter, plain);
+            }
+            if let Ok(sort) = &sort {
+                prop_assert_eq!(sort_key(sort, stored), sort_key(sort, plain), "{:?} of {:?}", sort, plain);
+            }
+            if let Ok(pattern) = &pattern {
+                prop_assert_eq!(keys(pattern, stored), keys(pattern, plain), "{:?} of {:?}", pattern, plain);
+                let firsts = |doc| pattern.first_values(doc).map(owned).collect::<Vec<_>>();
+                prop_assert_eq!(firsts(stored), firsts(plain));
+            }
+            if let Ok(projection) = &projection {
+                prop_assert_eq!(projected(projection, stored), projected(projection, plain), "of {:?}", plain);
+            }
+            for path in &paths {
+                let path = Path::parse(path).unwrap();
+                prop_assert_eq!(path.get(stored).map(Value::to_owned), path.get(plain).map(Value::to_owned));
+                prop_assert_eq!(different(&path, stored), different(&path, plain));
+            }
+        }
+    }
+}
+
+fn owned((number, value): (usize, Value<'_>)) -> (usize, OwnedValue) {
+    (number, value.to_owned())
+}
+
+fn sort_key(sort: &Sort, doc: Doc<'_>) -> Result<Vec<u8>, String> {
+    let mut key = Vec::new();
+    sort.key(doc, &mut key).map_err(|error| error.to_string())?;
+    Ok(key)
+}
+
+fn keys(pattern: &KeyPattern, doc: Doc<'_>) -> Result<Vec<Vec<u8>>, String> {
+    let mut keys = Keys::default();
+    pattern.keys(doc, &mut keys).map_err(|error| error.to_string())?;
+    Ok(keys.iter().map(|(key, _)| key.to_vec()).collect())
+}
+
+fn projected(projection: &Projection, doc: Doc<'_>) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    projection.apply(doc, None, &mut out).map_err(|error| error.to_string())?;
+    Ok(out)
+}
+
+fn different(path: &Path, doc: Doc<'_>) -> Vec<OwnedValue> {
+    let mut values = Vec::new();
+    distinct::values(path, doc, &mut |value| values.push(value.to_owned()));
+    values
+}

@@ -63,7 +63,8 @@ impl<'a> Doc<'a> {
                 let place = next;
                 let (field, rest) = split(self.bytes.get(place..)?)?;
                 next = self.bytes.len() - rest.len();
-                if let Some(found) = self.located(place, mark(field.name), names) {
+                let mark = mark(field.name);
+                if let Some(found) = names.has_mark(mark).then(|| self.located(place, mark, names)).flatten() {
                     return Some(found);
                 }
             }

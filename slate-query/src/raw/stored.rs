@@ -83,17 +83,22 @@ fn place([_, low, high]: &[u8; 3]) -> usize {
 }
 
 impl Names {
+    /// Whether one of them may have that mark.
     #[inline]
-    fn has_mark(&self, mark: u8) -> bool {
+    pub(super) fn has_mark(&self, mark: u8) -> bool {
         self.marks.get(usize::from(mark / 64)).is_some_and(|word| word & (1 << (mark % 64)) != 0)
     }
 
     /// The names of that mark, with their numbers.
     #[inline]
     pub(super) fn of_mark(&self, mark: u8) -> impl Iterator<Item = (usize, &[u8])> {
-        let names = if self.has_mark(mark) { &*self.names } else { &[] };
-        let from = names.partition_point(|name| name.mark < mark);
-        let of_mark = names.iter().skip(from).take_while(move |name| name.mark == mark);
+        let mut names = &*self.names;
+        // Of few names, most often all there are, going through them is the shorter way.
+        if names.len() > 8 {
+            let from = names.partition_point(|name| name.mark < mark);
+            names = names.get(from..).unwrap_or_default();
+        }
+        let of_mark = names.iter().skip_while(move |name| name.mark < mark).take_while(move |name| name.mark == mark);
         of_mark.map(|name| (name.number, &*name.text))
     }
 }

@@ -114,10 +114,11 @@ type Reads = fn(records: u64, matching: u64) -> (u64, u64);
 
 const READS: [(&str, Reads); 18] = [
     ("Full scan (no filter)", |records, _| (0, records)),
-    ("status = 'active' (indexed)", |_, matching| (matching, matching)),
+    // An index that finds half of the collection is not worth its fetches.
+    ("status = 'active' (indexed)", |records, _| (0, records)),
     ("status = 'active' projection [status] (index-covered)", |_, matching| (matching, 0)),
     ("product_recommendation1 = 'ProductA'", |records, _| (0, records)),
-    ("status='active' + sort contacts_count", |_, matching| (matching, matching)),
+    ("status='active' + sort contacts_count", |records, _| (0, records)),
     ("sort contacts_count (no take)", |records, _| (0, records)),
     ("sort [name ASC, contacts_count DESC] + take(200)", |records, _| (0, records)),
     ("last_contacted_at is null (~30%)", |records, _| (0, records)),

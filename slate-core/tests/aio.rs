@@ -20,7 +20,7 @@ use common::{Store, on_every_store};
 use futures_core::Stream;
 use serde::{Deserialize, Deserializer, Serialize};
 use slate_core::{
-    CancelToken, Config, Durability, ErrorKind, Existing, Index, Isolation, ReturnDocument, TransactionOptions,
+    CancelToken, Config, Durability, ErrorKind, Existing, Hint, Index, Isolation, ReturnDocument, TransactionOptions,
     WriteOperation,
     aio::{Collection, Database},
 };
@@ -99,7 +99,7 @@ fn every_call_does_what_the_blocking_one_does() {
 
         assert_eq!(users.find_by_id(1).await.unwrap(), Some(ada.clone()));
         assert_eq!(users.find_one(doc! { "name": "Bob" }).await.unwrap(), Some(bob.clone()));
-        let young = users.find(doc! { "age": { "$lt": 18 } });
+        let young = users.find(doc! { "age": { "$lt": 18 } }).hint(Hint::Name("age_1".into()));
         assert!(young.clone().explain().await.unwrap().uses_index());
         assert!(young.clone().explain_count().await.unwrap().uses_index());
         assert!(users.find(doc! {}).explain_distinct("age").await.unwrap().uses_index());

@@ -94,7 +94,8 @@ impl<T> ReadCollection<T> {
         self.scope.stats(&self.name)
     }
 
-    /// Looks through the collection for damage: whether every record is a valid document under the key of its `_id`, every
+    /// Looks through the collection for damage: whether every record is a valid document with the right table of its fields
+    /// under the key of its `_id`, every
     /// index holds every entry that the documents ask for, and no other.
     ///
     /// ```

@@ -95,8 +95,7 @@ impl<T> ReadCollection<T> {
     }
 
     /// Looks through the collection for damage: whether every record is a valid document with the right table of its fields
-    /// under the key of its `_id`, every
-    /// index holds every entry that the documents ask for, and no other.
+    /// under the key of its `_id`, every index holds every entry that the documents ask for, and no other.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;

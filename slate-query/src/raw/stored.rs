@@ -29,6 +29,8 @@ struct Name {
 /// empty table.
 pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
     let start = out.len();
+    // A table takes about a tenth of its document.
+    out.reserve(document.bytes().len() + document.bytes().len() / 4 + 16);
     out.push(0);
     if u16::try_from(document.bytes().len()).is_ok() {
         let mut place = 4_u16;

@@ -1,9 +1,8 @@
-use ahash::AHashMap;
 use slate_query::{
     distinct, key,
     path::Path,
     pattern::Direction,
-    raw::{Doc, Kind, OwnedValue, Value, Writer},
+    raw::{Doc, Kind, Value, Writer},
 };
 use slate_store::View;
 
@@ -12,13 +11,13 @@ use crate::{
     Result,
     interrupt::Interrupt,
     plan::{IndexScan, Values, Window},
-    spill::{Memory, Sorter, Spilled},
+    spill::{FirstRows, Memory, Sorter, Spilled},
 };
 
 /// Different values, in order, each in a document `{v}`. Of values that compare equal the one in the record that comes
 /// first in the order of `_id` represents them, whatever the plan reads first.
 pub(crate) struct DistinctRows {
-    /// The values, each as often as it was found and the one that represents its equals first.
+    /// The values, of equal ones the one that represents them first.
     sorter: Sorter,
     /// The sort key of the value handed out last.
     last: Option<Vec<u8>>,
@@ -47,7 +46,7 @@ impl DistinctRows {
             });
             seen?;
         }
-        Self::open(found.into_sorter()?, values, resources)
+        Self::open(found.rows.into_sorter(), values, resources)
     }
 
     /// The different values of an index's last field, against that field's direction: their numbers are what they are
@@ -123,93 +122,77 @@ fn read_value(payload: &[u8]) -> Option<Value<'_>> {
 
 /// The values met so far, by their key bytes.
 struct Found {
-    memory: Memory,
+    rows: FirstRows,
     direction: Direction,
-    held: AHashMap<Box<[u8]>, Representative>,
-    /// The bytes taken by what is held.
-    size: usize,
-    buffer: Vec<u8>,
-    /// Where memory was full: what was held then, run by run.
-    sorter: Sorter,
-    spilled: bool,
+    key: Vec<u8>,
+    payload: Vec<u8>,
+    /// Values that came again: where there are few different ones, most are known by their bytes alone.
+    repeated: [Repeated; REPEATED],
 }
 
-/// What stands for a value's equals: itself, and the record that it is in.
-struct Representative {
-    record_key: Box<[u8]>,
-    value: OwnedValue,
+/// A value, and a record that comes after the one that represents it.
+#[derive(Default)]
+struct Repeated {
+    kind: Option<Kind>,
+    bytes: Vec<u8>,
+    record_key: Vec<u8>,
 }
 
-impl Representative {
-    fn new(value: Value<'_>, record_key: &[u8]) -> Self {
-        Self { record_key: record_key.into(), value: value.to_owned() }
+const REPEATED: usize = 16;
+
+impl Repeated {
+    fn note(&mut self, value: Value<'_>, record_key: &[u8]) {
+        self.kind = Some(value.kind());
+        self.bytes.clear();
+        self.bytes.extend_from_slice(value.bytes());
+        self.record_key.clear();
+        self.record_key.extend_from_slice(record_key);
     }
 
-    fn size(&self) -> usize {
-        self.record_key.len() + self.value.as_value().bytes().len()
+    #[inline]
+    fn is_represented(&self, value: Value<'_>, record_key: &[u8]) -> bool {
+        self.kind == Some(value.kind()) && self.bytes == value.bytes() && *self.record_key <= *record_key
+    }
+
+    /// Where a value is noted: by its last bytes, in which short texts and numbers of one field differ.
+    #[inline]
+    fn place(value: Value<'_>) -> usize {
+        let bytes = value.bytes();
+        let word = bytes.last_chunk().map_or_else(
+            || bytes.iter().fold(0, |word, &byte| word << u8::BITS | u64::from(byte)),
+            |word| u64::from_le_bytes(*word),
+        );
+        // The highest bits of a product depend on all bits (Knuth, 6.4).
+        (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % REPEATED
     }
 }
-
-/// What a value costs beyond its bytes: an entry of the table, which is never fuller than seven eighths, and three
-/// allocations.
-const OVERHEAD: usize = 128;
 
 impl Found {
     fn new(memory: Memory, direction: Direction) -> Self {
-        let sorter = Sorter::new(memory.clone(), u64::MAX);
-        Self { memory, direction, held: AHashMap::new(), size: 0, buffer: Vec::new(), sorter, spilled: false }
+        Self {
+            rows: FirstRows::new(memory),
+            direction,
+            key: Vec::new(),
+            payload: Vec::new(),
+            repeated: Default::default(),
+        }
     }
 
     fn see(&mut self, value: Value<'_>, record_key: &[u8]) -> Result<()> {
-        self.buffer.clear();
-        key::encode_directed(Some(value), self.direction, &mut self.buffer);
-        match self.held.get_mut(self.buffer.as_slice()) {
-            Some(first) if &*first.record_key <= record_key => return Ok(()),
-            Some(first) => {
-                self.size -= first.size();
-                *first = Representative::new(value, record_key);
-                self.size += first.size();
-            }
-            None => {
-                let first = Representative::new(value, record_key);
-                self.size += OVERHEAD + self.buffer.len() + first.size();
-                self.held.insert(self.buffer.as_slice().into(), first);
-            }
+        let Self { rows, direction, key, payload, repeated } = self;
+        let noted = repeated.get_mut(Repeated::place(value));
+        if noted.as_ref().is_some_and(|noted| noted.is_represented(value, record_key)) {
+            return Ok(());
         }
-        if self.size > self.memory.limit() { self.spill() } else { Ok(()) }
-    }
-
-    /// What is held, in order.
-    fn take_sorted(&mut self) -> Vec<(Box<[u8]>, Representative)> {
-        let mut sorted: Vec<_> = self.held.drain().collect();
-        sorted.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        self.size = 0;
-        sorted
-    }
-
-    /// Writes what is held as a run, past the sorter's own memory.
-    fn spill(&mut self) -> Result<()> {
-        self.spilled = true;
-        let sorted = self.take_sorted();
-        let mut payload = Vec::new();
-        self.sorter.push_run(|run| {
-            sorted.iter().try_for_each(|(key, first)| {
-                write_value(first.value.as_value(), &mut payload);
-                run.add(key, &first.record_key, &payload)
-            })
-        })
-    }
-
-    fn into_sorter(mut self) -> Result<Sorter> {
-        if self.spilled {
-            self.spill()?;
-            return Ok(self.sorter);
+        key.clear();
+        key::encode_directed(Some(value), *direction, key);
+        let is_taken = rows.push(key, record_key, || {
+            write_value(value, payload);
+            payload
+        })?;
+        if let (Some(noted), false) = (noted, is_taken) {
+            noted.note(value, record_key);
         }
-        let mut payload = Vec::new();
-        for (key, first) in self.take_sorted() {
-            write_value(first.value.as_value(), &mut payload);
-            self.sorter.push(&key, &first.record_key, &payload)?;
-        }
-        Ok(self.sorter)
+        Ok(())
     }
 }

@@ -1,51 +1,70 @@
 use std::sync::Arc;
 
+use slate_store::prefetch;
+
 use super::row::{HEADER, Row, write_row};
 use crate::Result;
 
-/// Rows end to end in one buffer, and where each begins: no allocation per row, and none that a move of a row would
-/// touch.
+/// Rows end to end in one buffer, where each begins, and their order: no allocation per row, and none that a move of a
+/// row would touch.
 ///
-/// Payloads are copied into the buffer, or, all of them, held where they are: a row then carries the number of its own, by
-/// which it is found when the rows have moved.
+/// Payloads are copied into the buffer, or, all of them, held where they are.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     bytes: Vec<u8>,
-    places: Vec<Place>,
-    /// In the order of `places`; `None` once it was let go.
-    held: Vec<Option<Arc<[u8]>>>,
+    /// By the rows' numbers: in the order in which they were pushed, or, once sorted, in that.
+    starts: Vec<usize>,
+    /// The same; `None` once it was let go.
+    held: Vec<Option<Payload>>,
+    /// In the order in which rows are lent.
+    order: Vec<Place>,
     held_bytes: usize,
+    /// Where starts and payloads are put in order.
+    ordered: (Vec<usize>, Vec<Option<Payload>>),
 }
 
-/// Where a row begins, and the eight bytes of its key that decide most comparisons without a look at it.
+/// A payload that is held where it is.
+type Payload = Arc<[u8]>;
+
+/// A row's number, and the eight bytes of its key that decide most comparisons without a look at it.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     prefix: u64,
-    start: usize,
+    row: usize,
 }
 
-/// The number of a payload that is held.
-type Number = u32;
+/// What a row takes beside its bytes.
+const OVERHEAD: usize = size_of::<Place>() + size_of::<usize>();
 
 impl Arena {
     pub(super) fn len(&self) -> usize {
-        self.places.len()
+        self.starts.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.starts.is_empty()
     }
 
     /// The bytes taken, as many as if each payload had been copied: what is held is kept from being freed, and what a
     /// sort does within its memory should not depend on the store.
     pub(super) fn size(&self) -> usize {
-        let numbers = self.held.len() * size_of::<Number>();
-        self.bytes.len() - numbers + self.held_bytes + self.places.len() * size_of::<Place>()
+        self.bytes.len() + self.held_bytes + self.starts.len() * OVERHEAD
+    }
+
+    /// The bytes that it has room for.
+    pub(super) fn capacity(&self) -> usize {
+        let starts = self.starts.capacity() + self.ordered.0.capacity();
+        let held = self.held.capacity() + self.ordered.1.capacity();
+        self.bytes.capacity()
+            + starts * size_of::<usize>()
+            + held * size_of::<Payload>()
+            + self.order.capacity() * size_of::<Place>()
     }
 
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
-        self.places.clear();
+        self.starts.clear();
+        self.order.clear();
         self.held.clear();
         self.held_bytes = 0;
     }
@@ -63,14 +82,13 @@ impl Arena {
         &mut self,
         sort_key: &[u8],
         tie_key: &[u8],
-        payload: Arc<[u8]>,
+        payload: Payload,
         limit: usize,
     ) -> Result<()> {
-        let number = Number::try_from(self.held.len());
-        let (true, Ok(number)) = (self.held.len() == self.places.len(), number) else {
+        if self.held.len() < self.starts.len() {
             return self.write(sort_key, tie_key, &payload, limit);
-        };
-        self.write(sort_key, tie_key, &number.to_le_bytes(), limit)?;
+        }
+        self.write(sort_key, tie_key, &[], limit)?;
         self.held_bytes += payload.len();
         self.held.push(Some(payload));
         Ok(())
@@ -84,27 +102,48 @@ impl Arena {
             self.bytes.reserve_exact(wanted - start);
         }
         write_row(sort_key, tie_key, payload, &mut self.bytes)?;
-        self.places.push(Place { prefix: 0, start });
+        self.order.push(Place { prefix: 0, row: self.starts.len() });
+        self.starts.push(start);
         Ok(())
     }
 
-    /// The row at that place of the current order: as they were pushed, or sorted.
+    /// The row of that number.
     #[inline]
-    pub(super) fn get(&self, at: usize) -> Option<Row<'_>> {
-        let row = row(&self.bytes, self.places.get(at)?)?;
+    pub(super) fn numbered(&self, number: usize) -> Option<Row<'_>> {
+        let row = row(&self.bytes, *self.starts.get(number)?)?;
         if self.held.is_empty() {
             return Some(row);
         }
-        Some(Row { payload: self.held.get(at)?.as_deref()?, ..row })
+        Some(Row { payload: self.held.get(number)?.as_deref()?, ..row })
+    }
+
+    /// The row at that place of the current order.
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> Option<Row<'_>> {
+        self.numbered(self.order.get(at)?.row)
     }
 
     /// The payload of the row at that place. A held one is found without a look at the row.
     #[inline]
     pub(super) fn payload(&self, at: usize) -> Option<&[u8]> {
+        let number = self.order.get(at)?.row;
         if self.held.is_empty() {
-            return row(&self.bytes, self.places.get(at)?).map(|row| row.payload);
+            return self.numbered(number).map(|row| row.payload);
         }
-        self.held.get(at)?.as_deref()
+        self.held.get(number)?.as_deref()
+    }
+
+    /// Asks for the row at that place, as far as reading its payload needs it.
+    #[inline]
+    pub(super) fn prefetch(&self, at: usize) {
+        let Some(number) = self.order.get(at).map(|place| place.row) else { return };
+        if let Some(payload) = self.held.get(number) {
+            prefetch(payload.as_deref().unwrap_or_default());
+        } else if let Some(&start) = self.starts.get(number) {
+            // How long it is stands in the row itself, for which one would have to wait.
+            let beginning = self.bytes.get(start..).unwrap_or_default();
+            prefetch(beginning.get(..64).unwrap_or(beginning));
+        }
     }
 
     /// The rows in the current order.
@@ -115,86 +154,104 @@ impl Arena {
     /// Lets go of the payload of the row at that place, which is not asked for again. Its count lies beside it: it is
     /// best done while that is in the cache.
     pub(super) fn let_go(&mut self, at: usize) {
-        if let Some(held) = self.held.get_mut(at) {
+        if self.held.is_empty() {
+            return;
+        }
+        if let Some(held) = self.order.get(at).and_then(|place| self.held.get_mut(place.row)) {
             *held = None;
         }
     }
 
     /// Orders the rows by their keys.
     pub(super) fn sort(&mut self) {
-        if self.places.len() < 2 {
+        if self.order.len() < 2 {
             return;
         }
-        let common = self.cache_prefixes();
-        let Self { bytes, places, .. } = self;
-        places.sort_unstable_by(|a, b| compare(bytes, common, a, b));
+        let keys = self.look_at_keys();
+        let Self { bytes, starts, order, .. } = self;
+        if keys.told_by_prefix {
+            // Nothing is looked up, and no branch is guessed.
+            order.sort_unstable_by_key(|place| (place.prefix, place.row));
+        } else {
+            order.sort_unstable_by(|a, b| compare(bytes, starts, keys.common, a, b));
+        }
         self.renumber();
+    }
+
+    /// Numbers the rows in their order: who reads them goes along starts and payloads then.
+    fn renumber(&mut self) {
+        let Self { starts, held, order, ordered: (ordered_starts, ordered_held), .. } = self;
+        ordered_starts.clear();
+        ordered_starts.extend(order.iter().filter_map(|place| starts.get(place.row)));
+        std::mem::swap(starts, ordered_starts);
+        if !held.is_empty() {
+            ordered_held.clear();
+            ordered_held.extend(order.iter().map(|place| held.get_mut(place.row).and_then(Option::take)));
+            std::mem::swap(held, ordered_held);
+        }
+        order.iter_mut().enumerate().for_each(|(at, place)| place.row = at);
     }
 
     /// Keeps the `most` rows with the least keys, the greatest of them last, and gives back the room of the others.
     /// Costs time in proportion to the rows that there are.
     pub(super) fn keep_least(&mut self, most: usize) {
         let Some(last) = most.checked_sub(1) else { return self.clear() };
-        if self.places.len() <= most {
+        if self.order.len() <= most {
             return;
         }
-        let common = self.cache_prefixes();
-        let Self { bytes, places, .. } = self;
-        places.select_nth_unstable_by(last, |a, b| compare(bytes, common, a, b));
-        places.truncate(most);
-        let greatest = places.last().map(|place| place.start);
-        places.sort_unstable_by_key(|place| place.start);
+        let keys = self.look_at_keys();
+        let Self { bytes, starts, order, held, held_bytes, .. } = self;
+        order.select_nth_unstable_by(last, |a, b| compare(bytes, starts, keys.common, a, b));
+        order.truncate(most);
+        let greatest = order.last().map(|place| place.row);
+        order.sort_unstable_by_key(|place| place.row);
         let mut end = 0;
         let mut moved_greatest = None;
-        for (at, place) in places.iter_mut().enumerate() {
-            let Some(length) = row(bytes, place).map(|row| row.written_len()) else { continue };
-            bytes.copy_within(place.start..place.start + length, end);
-            if greatest == Some(place.start) {
+        for (at, place) in order.iter_mut().enumerate() {
+            let Some(&start) = starts.get(place.row) else { continue };
+            let Some(length) = row(bytes, start).map(|row| row.written_len()) else { continue };
+            bytes.copy_within(start..start + length, end);
+            if greatest == Some(place.row) {
                 moved_greatest = Some(at);
             }
-            place.start = end;
+            // Never beyond the row itself: those before it are kept or gone.
+            if !held.is_empty() {
+                held.swap(at, place.row);
+            }
+            if let Some(start) = starts.get_mut(at) {
+                *start = end;
+            }
+            place.row = at;
             end += length;
         }
         bytes.truncate(end);
+        starts.truncate(most);
+        held.truncate(most);
+        *held_bytes = held.iter().flatten().map(|payload| payload.len()).sum();
         if let Some(at) = moved_greatest {
-            places.swap(at, last);
+            order.swap(at, last);
         }
-        self.renumber();
     }
 
-    /// Puts the held payloads in the order of their rows, and drops those of rows that are gone.
-    fn renumber(&mut self) {
-        if self.held.is_empty() {
-            return;
-        }
-        let mut held = Vec::with_capacity(self.places.len());
-        for place in &self.places {
-            let Some(row) = row(&self.bytes, place) else { continue };
-            let (numbered, length) = (number(&row), row.written_len());
-            let renumbered = Number::try_from(held.len()).unwrap_or(Number::MAX);
-            held.push(numbered.and_then(|number| self.held.get_mut(number)?.take()));
-            let end = place.start + length;
-            if let Some(bytes) = self.bytes.get_mut(end - size_of::<Number>()..end) {
-                bytes.copy_from_slice(&renumbered.to_le_bytes());
-            }
-        }
-        self.held_bytes = held.iter().flatten().map(|payload| payload.len()).sum();
-        self.held = held;
-    }
-
-    /// Notes of each key the eight bytes behind those that all keys have in common; gives back how many those are.
-    fn cache_prefixes(&mut self) -> usize {
-        let Self { bytes, places, .. } = self;
-        let key = |place: &Place| row(bytes, place).map_or(&[][..], |row| row.key);
-        let first = places.first().map_or(&[][..], key);
+    /// Notes of each key the eight bytes behind those that all keys have in common.
+    fn look_at_keys(&mut self) -> Keys {
+        let Self { bytes, starts, order, .. } = self;
+        let row = |place: &Place| starts.get(place.row).and_then(|&start| row(bytes, start));
+        let key = |place: &Place| row(place).map_or(&[][..], |row| row.key);
+        let first = order.first().map_or(&[][..], key);
         let mut common = first.len();
-        for place in places.iter() {
-            let key = key(place);
-            if key.get(..common) != first.get(..common) {
-                common = first.iter().zip(key).take_while(|(a, b)| a == b).count();
+        let (mut longest, mut ties_ascend, mut last) = (0, true, None);
+        for place in order.iter() {
+            let Some(row) = row(place) else { continue };
+            if row.key.get(..common) != first.get(..common) {
+                common = first.iter().zip(row.key).take_while(|(a, b)| a == b).count();
             }
+            longest = longest.max(row.split);
+            ties_ascend = ties_ascend && last.is_none_or(|(last, tie)| last < place.row && tie <= row.tie_key());
+            last = Some((place.row, row.tie_key()));
         }
-        for place in places.iter_mut() {
+        // The bytes that a prefix has beyond a shorter sort key are of the tie key, which would be decided by them, too.
+        for place in order.iter_mut() {
             let rest = key(place).get(common..).unwrap_or_default();
             place.prefix = match rest.first_chunk() {
                 Some(prefix) => u64::from_be_bytes(*prefix),
@@ -202,25 +259,27 @@ impl Arena {
                 None => rest.iter().rev().fold(0, |prefix, &byte| prefix >> u8::BITS | u64::from(byte) << 56),
             };
         }
-        common
+        Keys { common, told_by_prefix: ties_ascend && longest <= common + size_of::<u64>() }
     }
 }
 
-/// The number that the row of a held payload carries.
-#[inline]
-fn number(row: &Row<'_>) -> Option<usize> {
-    let number = Number::from_le_bytes(*row.payload.first_chunk()?);
-    usize::try_from(number).ok()
+/// What all keys of an arena have in common.
+struct Keys {
+    /// So many bytes in front.
+    common: usize,
+    /// Their order is that of their prefixes, and of equal ones that in which they came.
+    told_by_prefix: bool,
 }
 
 #[inline]
-fn row<'b>(bytes: &'b [u8], place: &Place) -> Option<Row<'b>> {
-    bytes.get(place.start..).and_then(Row::parse)
+fn row(bytes: &[u8], start: usize) -> Option<Row<'_>> {
+    bytes.get(start..).and_then(Row::parse)
 }
 
 #[inline]
-fn compare(bytes: &[u8], common: usize, a: &Place, b: &Place) -> std::cmp::Ordering {
-    let rest = |place| row(bytes, place).and_then(|row| row.key.get(common..)).unwrap_or_default();
+fn compare(bytes: &[u8], starts: &[usize], common: usize, a: &Place, b: &Place) -> std::cmp::Ordering {
+    let start = |place: &Place| starts.get(place.row).copied();
+    let rest = |place| start(place).and_then(|start| row(bytes, start)?.key.get(common..)).unwrap_or_default();
     a.prefix.cmp(&b.prefix).then_with(|| rest(a).cmp(rest(b)))
 }
 
@@ -232,6 +291,15 @@ mod tests {
         let mut arena = Arena::default();
         for key in keys {
             arena.push(key.as_bytes(), b"", key.as_bytes(), usize::MAX).unwrap();
+        }
+        arena
+    }
+
+    /// Rows of one sort key.
+    fn tied(keys: &[&str]) -> Arena {
+        let mut arena = Arena::default();
+        for key in keys {
+            arena.push(b"", key.as_bytes(), b"", usize::MAX).unwrap();
         }
         arena
     }
@@ -248,10 +316,29 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_filled_up_with_zeros_is_not_taken_for_the_key() {
-        let mut arena = arena(&["a\0\0", "a", "a\0", "b"]);
+    fn rows_told_apart_by_their_prefixes_come_tied_in_the_order_of_their_pushes() {
+        let mut arena = Arena::default();
+        for (sort_key, tie_key) in [("same.2", "a"), ("same.1", "b"), ("same.0123", "b0"), ("same.1", "c")] {
+            arena.push(sort_key.as_bytes(), tie_key.as_bytes(), b"", usize::MAX).unwrap();
+        }
         arena.sort();
-        assert_eq!(keys(&arena), ["a", "a\0", "a\0\0", "b"]);
+        assert_eq!(keys(&arena), ["same.0123b0", "same.1b", "same.1c", "same.2a"]);
+        // One that comes out of order has them all compared.
+        let mut arena = Arena::default();
+        for (sort_key, tie_key) in [("2", "a"), ("1", "c"), ("1", "b")] {
+            arena.push(sort_key.as_bytes(), tie_key.as_bytes(), b"", usize::MAX).unwrap();
+        }
+        arena.sort();
+        assert_eq!(keys(&arena), ["1b", "1c", "2a"]);
+    }
+
+    #[test]
+    fn a_prefix_filled_up_with_zeros_is_not_taken_for_the_key() {
+        for keys_pushed in [["a\0\0", "a", "a\0", "b"], ["a", "a\0", "a\0\0", "b"]] {
+            let mut arena = tied(&keys_pushed);
+            arena.sort();
+            assert_eq!(keys(&arena), ["a", "a\0", "a\0\0", "b"]);
+        }
     }
 
     #[test]
@@ -281,7 +368,7 @@ mod tests {
         let mut arena = arena(&["d", "a", "e", "c", "b"]);
         arena.keep_least(3);
         assert_eq!(keys(&arena).last(), Some(&"c"), "the greatest that is kept comes last");
-        assert_eq!(arena.size(), 3 * (HEADER + 2 + size_of::<Place>()));
+        assert_eq!(arena.size(), 3 * (HEADER + 2 + OVERHEAD));
         arena.sort();
         assert_eq!(keys(&arena), ["a", "b", "c"]);
         assert!(arena.iter().all(|row| row.payload == row.key));

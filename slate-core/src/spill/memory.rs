@@ -1,7 +1,13 @@
-use std::{fs::File, ops::AddAssign, path::Path, sync::Arc};
+use std::{
+    fs::File,
+    ops::AddAssign,
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 use slate_query::Code;
 
+use super::arena::Arena;
 use crate::{Error, ErrorKind, Result};
 
 /// How many bytes of rows may be held in memory, and where the rest is put.
@@ -9,27 +15,37 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) struct Memory {
     limit: usize,
     directory: Option<Arc<Path>>,
+    /// Of all questions to a database.
+    spare: Arc<Spare>,
 }
 
 /// Unless the caller says otherwise: a sort of 100,000 usual documents stays in memory, and a hundred operations at once
 /// do not exhaust a usual machine.
 const DEFAULT_LIMIT: usize = 64 << 20;
 
+/// The buffers of the last question that needed many: memory asked of the operating system anew comes page by page, and
+/// each page costs more than the rows in it.
+#[derive(Debug, Default)]
+struct Spare(Mutex<Arena>);
+
+/// The most bytes that are kept for the next question.
+const LARGEST_SPARE: usize = 16 << 20;
+
 impl Default for Memory {
     fn default() -> Self {
-        Self { limit: DEFAULT_LIMIT, directory: None }
+        Self { limit: DEFAULT_LIMIT, directory: None, spare: Arc::default() }
     }
 }
 
 impl Memory {
     /// With another limit, where one is given.
     pub(crate) fn limited(&self, limit: Option<usize>) -> Self {
-        Self { limit: limit.unwrap_or(self.limit), directory: self.directory.clone() }
+        Self { limit: limit.unwrap_or(self.limit), ..self.clone() }
     }
 
     /// With temporary files in that folder instead of the operating system's.
     pub(crate) fn in_directory(&self, directory: &Path) -> Self {
-        Self { limit: self.limit, directory: Some(directory.into()) }
+        Self { directory: Some(directory.into()), ..self.clone() }
     }
 
     /// An error where the folder is none: better told when the database is opened than in the middle of a sort.
@@ -41,12 +57,28 @@ impl Memory {
 
     /// What each has where `holders` hold rows at the same time.
     pub(crate) fn shared_by(&self, holders: usize) -> Self {
-        Self { limit: self.limit / holders.max(1), directory: self.directory.clone() }
+        Self { limit: self.limit / holders.max(1), ..self.clone() }
     }
 
     /// The bytes that may be held.
     pub(crate) fn limit(&self) -> usize {
         self.limit
+    }
+
+    /// Buffers for rows: those of a question that is over, where they are not in use.
+    pub(super) fn take_spare(&self) -> Arena {
+        self.spare.0.try_lock().map(|mut spare| std::mem::take(&mut *spare)).unwrap_or_default()
+    }
+
+    /// Leaves buffers to the next question.
+    pub(super) fn leave_spare(&self, mut arena: Arena) {
+        arena.clear();
+        if arena.capacity() <= LARGEST_SPARE
+            && let Ok(mut spare) = self.spare.0.try_lock()
+            && arena.capacity() > spare.capacity()
+        {
+            *spare = arena;
+        }
     }
 
     /// An empty file that has no name, or none that outlives it.

@@ -1,7 +1,5 @@
 use std::sync::Arc;
 
-use slate_store::prefetch;
-
 use super::{
     arena::Arena,
     memory::{Memory, Spilled},
@@ -64,7 +62,7 @@ const AHEAD: usize = 16;
 impl Sorter {
     /// Of the rows to be pushed, `most` are wanted.
     pub(crate) fn new(memory: Memory, most: u64) -> Self {
-        let (arena, spilled) = (Arena::default(), Spilled::default());
+        let (arena, spilled) = (memory.take_spare(), Spilled::default());
         Self { memory, most, arena, bound: None, runs: None, output: Output::None, spilled }
     }
 
@@ -83,7 +81,7 @@ impl Sorter {
             return Ok(());
         }
         self.arena.push(sort_key, tie_key, payload, self.memory.limit())?;
-        self.pushed()
+        self.make_room()
     }
 
     /// Adds a row, as [`push`](Self::push) does, whose payload is held and not copied.
@@ -92,7 +90,7 @@ impl Sorter {
             return Ok(());
         }
         self.arena.push_shared(sort_key, tie_key, payload, self.memory.limit())?;
-        self.pushed()
+        self.make_room()
     }
 
     /// Rows with a greater sort key than this are not wanted.
@@ -111,7 +109,7 @@ impl Sorter {
     }
 
     /// Makes room, where that is needed.
-    fn pushed(&mut self) -> Result<()> {
+    fn make_room(&mut self) -> Result<()> {
         let most = usize::try_from(self.most).unwrap_or(usize::MAX);
         if self.arena.len() >= most.max(LEAST_HELD).saturating_mul(2) {
             self.drop_greatest(most);
@@ -140,8 +138,25 @@ impl Sorter {
         }
     }
 
+    /// How many rows memory holds.
+    pub(super) fn held(&self) -> usize {
+        self.arena.len()
+    }
+
+    /// What those take.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.arena.size()
+    }
+
+    /// A row that memory holds, by its number in the order of pushes: to be asked for before [`finish`](Self::finish), and
+    /// where all rows are wanted.
+    #[inline]
+    pub(super) fn pushed(&self, number: usize) -> Option<Row<'_>> {
+        self.arena.numbered(number)
+    }
+
     /// Writes what is held as a run.
-    fn spill(&mut self) -> Result<()> {
+    pub(super) fn spill(&mut self) -> Result<()> {
         self.arena.sort();
         let runs = match &mut self.runs {
             Some(runs) => runs,
@@ -200,7 +215,7 @@ impl Sorter {
                 }
                 // Of the first rows none has been asked for yet.
                 let ahead = if next == 0 { 0..=AHEAD } else { next + AHEAD..=next + AHEAD };
-                ahead.filter_map(|at| self.arena.payload(at)).for_each(prefetch);
+                ahead.for_each(|at| self.arena.prefetch(at));
                 Ok(next < self.arena.len())
             }
             Output::Merge(_, 0) => {
@@ -245,6 +260,12 @@ impl Sorter {
             spilled += runs.spilled();
         }
         spilled
+    }
+}
+
+impl Drop for Sorter {
+    fn drop(&mut self) {
+        self.memory.leave_spare(std::mem::take(&mut self.arena));
     }
 }
 
@@ -294,8 +315,8 @@ mod tests {
         let keys = keys(1_000);
         assert_eq!(sorted(1 << 20, u64::MAX, &keys, b"").1, Spilled::default());
         let (_, spilled) = sorted(10_000, u64::MAX, &keys, b"");
-        // Each row takes 12 bytes for its lengths, 6 for its key, and 16 in memory only.
-        let rows_per_run = 10_000 / 34 + 1;
+        // Each row takes 12 bytes for its lengths, 6 for its key, and 24 in memory only.
+        let rows_per_run = 10_000 / 42 + 1;
         assert_eq!(spilled, Spilled { runs: 1_000_u64.div_ceil(rows_per_run), bytes: 18_000 });
     }
 

@@ -27,7 +27,7 @@ pub fn values<'a>(path: &Path, doc: Doc<'a>, visit: &mut impl FnMut(Value<'a>)) 
 
 fn walk<'a>(parts: &[Part], doc: Doc<'a>, visit: &mut impl FnMut(Value<'a>)) {
     let Some((part, rest)) = parts.split_first() else { return };
-    let Some(value) = doc.get(part.name()) else { return };
+    let Some(value) = part.find(doc) else { return };
     let container = value.as_container();
     match (rest, container) {
         ([], Some(array)) if value.kind() == Kind::Array => array.values().for_each(visit),

@@ -4,7 +4,7 @@ use std::{fmt, ops::ControlFlow, sync::Arc};
 
 use crate::{
     Code, Error, Result,
-    raw::{Doc, Kind, Value},
+    raw::{Doc, FieldName, Kind, Value},
 };
 
 /// A parsed dotted path, such as `items.0.price`. Its clones share it.
@@ -20,14 +20,26 @@ struct Parsed {
 /// One name of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Part {
-    name: Box<str>,
+    name: FieldName,
     position: Option<usize>,
 }
 
 impl Part {
     /// The name.
     pub fn name(&self) -> &str {
-        &self.name
+        self.name.as_str()
+    }
+
+    /// The field of that name.
+    #[inline]
+    pub fn find<'a>(&self, doc: Doc<'a>) -> Option<Value<'a>> {
+        doc.find(&self.name)
+    }
+
+    /// Whether the field of that name is, byte for byte, `literal`: see [`Doc::holds_literal`].
+    #[inline]
+    pub fn holds_literal(&self, doc: Doc<'_>, literal: &[u8]) -> Option<bool> {
+        doc.holds_literal(&self.name, literal)
     }
 
     /// The array position that the name spells, where it spells one ("0", "17"; not "01").
@@ -96,16 +108,16 @@ impl Path {
         let (last, parents) = self.0.parts.split_last()?;
         let mut doc = doc;
         for part in parents {
-            doc = doc.get(&part.name)?.as_document()?;
+            doc = part.find(doc)?.as_document()?;
         }
-        doc.get(&last.name)
+        last.find(doc)
     }
 }
 
 impl Part {
     fn new(name: &str) -> Self {
         let canonical = name == "0" || (!name.starts_with('0') && name.bytes().all(|byte| byte.is_ascii_digit()));
-        Self { name: name.into(), position: canonical.then(|| name.parse().ok()).flatten() }
+        Self { name: FieldName::new(name), position: canonical.then(|| name.parse().ok()).flatten() }
     }
 }
 
@@ -175,7 +187,7 @@ fn walk<'a>(
     visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let Some((part, rest)) = parts.split_first() else { return ControlFlow::Continue(()) };
-    match doc.get(&part.name) {
+    match part.find(doc) {
         None => visit(End::missing(position)),
         Some(value) => below(rest, value, position, visit),
     }

@@ -1,6 +1,9 @@
 use std::{ops::ControlFlow, sync::Arc};
 
-use super::operator::{Cost, Operator, Reach};
+use super::{
+    operator::{Cost, Operator, Reach},
+    operators::has_one_spelling,
+};
 use crate::{
     path::{End, Found, Path, Step},
     raw::{Doc, Kind, Value},
@@ -17,6 +20,8 @@ pub(super) struct Field {
     pub(super) sense: Sense,
     reach: Reach,
     missing: bool,
+    /// The field of a document that satisfies it, where no other field of its type does.
+    literal: Option<Arc<[u8]>>,
 }
 
 /// Whether a condition asks that an operator holds or that it does not.
@@ -29,7 +34,8 @@ pub(super) enum Sense {
 impl Field {
     pub(super) fn new(path: Path, operator: impl Operator + 'static) -> Self {
         let (reach, missing) = (operator.reach(), operator.holds_missing());
-        Self { path, operator: Arc::new(operator), sense: Sense::Holds, reach, missing }
+        let literal = operator.equality().and_then(|value| literal(&path, value));
+        Self { path, operator: Arc::new(operator), sense: Sense::Holds, reach, missing, literal }
     }
 
     /// The same operator, asked not to hold.
@@ -52,8 +58,14 @@ impl Field {
         self.path.parts().first().map_or(&[], |part| part.name().as_bytes())
     }
 
+    #[inline]
     pub(super) fn matches(&self, doc: Doc<'_>) -> bool {
-        self.matches_from(self.path.parts().first().and_then(|part| doc.get(part.name())))
+        let Some(first) = self.path.parts().first() else { return false };
+        let by_bytes = self.literal.as_ref().and_then(|literal| first.holds_literal(doc, literal));
+        match by_bytes {
+            Some(holds) => holds == (self.sense == Sense::Holds),
+            None => self.matches_from(first.find(doc)),
+        }
     }
 
     /// Whether a document matches whose field of the path's first name holds `first`.
@@ -107,6 +119,14 @@ impl Field {
             self.operator.holds(value).then(|| self.operator.position(value))
         })
     }
+}
+
+/// A field of that value as it stands in a document. `None` where the path leads further down, or another field of the
+/// type may be equal.
+fn literal(path: &Path, value: Value<'_>) -> Option<Arc<[u8]>> {
+    let [part] = path.parts() else { return None };
+    let (kind, name) = (value.kind(), part.name().as_bytes());
+    has_one_spelling(kind).then(|| [&[kind.byte()], name, &[0], value.bytes()].concat().into())
 }
 
 /// The position of the first value along `path` for which `holds` gives an answer: the outermost position on the way,

@@ -91,6 +91,7 @@ impl Node {
     }
 
     /// Whether the document matches.
+    #[inline]
     pub fn matches(&self, doc: Doc<'_>) -> bool {
         match &self.tree {
             Tree::Field(field) => field.matches(doc),

@@ -219,7 +219,7 @@ fn ambiguous(part: &Part, field: Option<&(Path, Direction)>) -> Error {
 pub(crate) fn follow<'a>(parts: &[Part], from: usize, doc: Doc<'a>) -> Slot<'a> {
     let mut doc = doc;
     for (place, part) in parts.iter().enumerate().skip(from) {
-        let Some(value) = doc.get(part.name()) else { return Slot::Missing };
+        let Some(value) = part.find(doc) else { return Slot::Missing };
         match value.kind() {
             Kind::Array => return Slot::Array(value, place + 1),
             _ if place + 1 == parts.len() => return Slot::Value(value),

@@ -2,8 +2,9 @@ use std::{fmt, ops::Range};
 
 use super::{
     Kind, Value,
-    bytes::below,
+    bytes::{below, same},
     kind::measure,
+    name::FieldName,
     stored::{FieldTable, Names, mark},
 };
 
@@ -83,10 +84,56 @@ impl<'a> Doc<'a> {
         })
     }
 
+    /// Whether the field at that place has that name.
+    pub(super) fn is_named(self, place: usize, name: &[u8]) -> bool {
+        self.bytes.get(place..).and_then(|rest| named(rest, name)).is_some()
+    }
+
     /// Its values, in order: an array's elements.
     #[inline]
     pub fn values(self) -> impl Iterator<Item = Value<'a>> {
         self.elements().map(|element| element.value)
+    }
+
+    /// As [`get`](Self::get), where other documents were asked for the same field before.
+    #[inline]
+    pub fn find(self, name: &FieldName) -> Option<Value<'a>> {
+        // No two fields of a table have one name: whichever is found is the first.
+        let number = name.number();
+        if let Some((mark, place)) = self.table.entry(number)
+            && mark == name.mark()
+            && let Some(value) = named(self.bytes.get(place..)?, name.as_str().as_bytes())
+        {
+            return Some(value);
+        }
+        self.search(name)
+    }
+
+    /// Whether the field of that name is, byte for byte, `literal`: a field of the name as documents hold it. `None` where
+    /// that takes a search, or the field is of another type.
+    #[inline]
+    pub fn holds_literal(self, name: &FieldName, literal: &[u8]) -> Option<bool> {
+        let (mark, place) = self.table.entry(name.number())?;
+        let rest = self.bytes.get(place..).filter(|_| mark == name.mark())?;
+        if rest.get(..literal.len()).is_some_and(|field| same(field, literal)) {
+            return Some(true);
+        }
+        let head = 2 + name.as_str().len();
+        let is_of_type = same(rest.get(..head)?, literal.get(..head)?);
+        is_of_type.then_some(false)
+    }
+
+    fn search(self, name: &FieldName) -> Option<Value<'a>> {
+        let wanted = name.as_str().as_bytes();
+        if !self.has_table() {
+            return self.get(name.as_str());
+        }
+        let (number, value) = self.table.places_of(name.mark()).find_map(|(number, place)| {
+            let value = named(self.bytes.get(place..)?, wanted)?;
+            Some((number, value))
+        })?;
+        name.found(number);
+        Some(value)
     }
 
     /// The first field of that name: of duplicates the first wins.
@@ -94,7 +141,7 @@ impl<'a> Doc<'a> {
     pub fn get(self, name: &str) -> Option<Value<'a>> {
         let name = name.as_bytes();
         if self.has_table() {
-            return self.table.places_of(name).find_map(|place| named(self.bytes.get(place..)?, name));
+            return self.table.places_of(mark(name)).find_map(|(_, place)| named(self.bytes.get(place..)?, name));
         }
         let mut rest = self.bytes.get(4..)?;
         loop {
@@ -207,7 +254,7 @@ fn named<'a>(rest: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
     let (&byte, rest) = rest.split_first()?;
     let (front, rest) = rest.split_at_checked(name.len())?;
     let (&terminator, rest) = rest.split_first()?;
-    if terminator != 0 || front != name {
+    if terminator != 0 || !same(front, name) {
         return None;
     }
     Some(Value::new(Kind::from_byte(byte)?, rest.get(..measure(byte, rest)?)?))

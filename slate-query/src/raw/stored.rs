@@ -14,8 +14,7 @@ pub(super) struct FieldTable<'a>(&'a [[u8; 3]]);
 pub struct Names {
     /// By their marks.
     names: Box<[Name]>,
-    /// A bit for each mark that a name has.
-    marks: [u64; 4],
+    marks: Marks,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,8 +24,8 @@ struct Name {
     text: Box<[u8]>,
 }
 
-/// Writes `document` to the end of `out` as it is stored. Documents of more than 255 fields, or of 64 KiB and more, get an
-/// empty table.
+/// Writes `document` to the end of `out` as it is stored. Documents of more than 255 fields, of 64 KiB and more, or in which
+/// two fields have one name, get an empty table.
 pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     // A table takes about a tenth of its document.
@@ -35,9 +34,15 @@ pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
     if u16::try_from(document.bytes().len()).is_ok() {
         let mut place = 4_u16;
         let mut fields = 0_usize;
+        let mut marks = Marks::default();
         for element in document.elements() {
+            let mark = mark(element.name);
+            if !marks.insert(mark) && has_twin(document, out.get(start + 1..).unwrap_or_default(), mark, element.name) {
+                fields = usize::MAX;
+                break;
+            }
             let [low, high] = place.to_le_bytes();
-            out.extend_from_slice(&[mark(element.name), low, high]);
+            out.extend_from_slice(&[mark, low, high]);
             fields += 1;
             // No place within the document is out of range: its length is not.
             place = place.saturating_add(u16::try_from(element.size()).unwrap_or(u16::MAX));
@@ -48,6 +53,34 @@ pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(document.bytes());
+}
+
+/// Whether one of the fields that the table has so far is of that name.
+#[cold]
+fn has_twin(document: Doc<'_>, table: &[u8], mark: u8, name: &[u8]) -> bool {
+    let (entries, _) = table.as_chunks();
+    FieldTable(entries).places_of(mark).any(|(_, place)| document.is_named(place, name))
+}
+
+/// A set of marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Marks([u64; 4]);
+
+impl Marks {
+    #[inline]
+    fn has(self, mark: u8) -> bool {
+        self.0.get(usize::from(mark / 64)).is_some_and(|word| word & (1 << (mark % 64)) != 0)
+    }
+
+    /// Whether it was not there.
+    #[inline]
+    fn insert(&mut self, mark: u8) -> bool {
+        let is_new = !self.has(mark);
+        if let Some(word) = self.0.get_mut(usize::from(mark / 64)) {
+            *word |= 1 << (mark % 64);
+        }
+        is_new
+    }
 }
 
 impl<'a> FieldTable<'a> {
@@ -65,11 +98,17 @@ impl<'a> FieldTable<'a> {
         self.0.is_empty()
     }
 
-    /// Where fields stand that may have that name.
+    /// The mark and the place of one field.
     #[inline]
-    pub(super) fn places_of(self, name: &[u8]) -> impl Iterator<Item = usize> {
-        let wanted = mark(name);
-        self.0.iter().filter(move |[mark, ..]| *mark == wanted).map(place)
+    pub(super) fn entry(self, number: usize) -> Option<(u8, usize)> {
+        self.0.get(number).map(|entry| (entry[0], place(entry)))
+    }
+
+    /// The numbers and the places of fields whose names have that mark.
+    #[inline]
+    pub(super) fn places_of(self, wanted: u8) -> impl Iterator<Item = (usize, usize)> + use<'a> {
+        let marked = self.0.iter().enumerate().filter(move |(_, [mark, ..])| *mark == wanted);
+        marked.map(|(number, entry)| (number, place(entry)))
     }
 
     /// Where fields stand that may have one of the names, and their marks.
@@ -88,7 +127,7 @@ impl Names {
     /// Whether one of them may have that mark.
     #[inline]
     pub(super) fn has_mark(&self, mark: u8) -> bool {
-        self.marks.get(usize::from(mark / 64)).is_some_and(|word| word & (1 << (mark % 64)) != 0)
+        self.marks.has(mark)
     }
 
     /// The names of that mark, with their numbers.
@@ -111,11 +150,9 @@ impl<'n> FromIterator<&'n [u8]> for Names {
         let mut names: Box<[_]> =
             numbered.map(|(number, name)| Name { mark: mark(name), number, text: name.into() }).collect();
         names.sort_unstable();
-        let mut marks = [0_u64; 4];
+        let mut marks = Marks::default();
         for Name { mark, .. } in &names {
-            if let Some(word) = marks.get_mut(usize::from(mark / 64)) {
-                *word |= 1 << (mark % 64);
-            }
+            marks.insert(*mark);
         }
         Self { names, marks }
     }
@@ -156,7 +193,7 @@ mod tests {
         for (document, has_table) in [
             (bson::rawdoc! {}, false),
             (bson::rawdoc! { "_id": 1, "ab1": 2, "ab2": [1, 2], "ba1": { "ab1": 5 }, "last": null }, true),
-            (twins, true),
+            (twins, false),
             (wide, true),
             (too_wide, false),
             (long, false),

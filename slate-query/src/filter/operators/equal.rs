@@ -28,15 +28,15 @@ impl Equal {
 #[inline]
 pub(super) fn equal(a: Value<'_>, b: Value<'_>) -> bool {
     if a.kind() == b.kind() {
-        // Of these types, equal values have equal bytes; of the others, unequal bytes may still be equal values.
         same(a.bytes(), b.bytes()) || !has_one_spelling(a.kind()) && order::equal(a, b)
     } else {
         bracket(a.kind()) == bracket(b.kind()) && order::equal(a, b)
     }
 }
 
+/// Whether equal values of the type have equal bytes.
 #[inline]
-fn has_one_spelling(kind: Kind) -> bool {
+pub(in super::super) fn has_one_spelling(kind: Kind) -> bool {
     match kind {
         Kind::String
         | Kind::ObjectId

@@ -19,7 +19,7 @@ mod regex;
 mod size;
 mod types;
 
-pub(super) use equal::implicit;
+pub(super) use equal::{has_one_spelling, implicit};
 
 use super::{Node, parse::Clause};
 use crate::Result;

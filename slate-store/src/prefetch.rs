@@ -2,8 +2,8 @@ use branches::prefetch_read_data;
 
 /// Asks for a value that will be read soon, so that its cache lines are on their way while something else is done.
 ///
-/// Values lie apart in memory, and who goes from one to the next would wait for main memory at each. The first two lines
-/// are asked for, and the last, which a reader of BSON looks at; who reads all of them is helped by the processor, which
+/// Values lie apart in memory, and who goes from one to the next would wait for main memory at each. The first three
+/// lines are asked for, and the last, which a reader of BSON looks at; who reads all of them is helped by the processor, which
 /// sees what comes next.
 #[inline]
 pub fn prefetch(value: &[u8]) {
@@ -12,7 +12,7 @@ pub fn prefetch(value: &[u8]) {
     let [first, .., last] = value else { return };
     prefetch_read_data::<u8, 0>(first);
     prefetch_read_data::<u8, 0>(last);
-    if let Some(second) = value.get(LINE) {
-        prefetch_read_data::<u8, 0>(second);
+    for next in [value.get(LINE), value.get(2 * LINE)].into_iter().flatten() {
+        prefetch_read_data::<u8, 0>(next);
     }
 }

@@ -29,17 +29,24 @@ pub(crate) const MAX_RECORD_KEY: usize = 2_000;
 /// # Errors
 /// `_id` of a type that cannot be one, or longer than [`MAX_RECORD_KEY`] as a key.
 pub(crate) fn record_key(id: Value<'_>) -> Result<Vec<u8>> {
+    let mut key = Vec::new();
+    write_record_key(id, &mut key)?;
+    Ok(key)
+}
+
+/// The same, left in `out` in place of what was there.
+pub(crate) fn write_record_key(id: Value<'_>, out: &mut Vec<u8>) -> Result<()> {
+    out.clear();
     if matches!(id.kind(), Kind::Array | Kind::Regex | Kind::Undefined) {
         let message = format!("The '_id' value cannot be of type {}", id.kind().alias());
         return Err(Error::invalid(Code(53), message).at("_id"));
     }
-    let mut bytes = Vec::new();
-    key::encode(id, &mut bytes);
-    if bytes.len() > MAX_RECORD_KEY {
-        let message = format!("the '_id' takes {} bytes as a key, and the most is {MAX_RECORD_KEY}", bytes.len());
+    key::encode(id, out);
+    if out.len() > MAX_RECORD_KEY {
+        let message = format!("the '_id' takes {} bytes as a key, and the most is {MAX_RECORD_KEY}", out.len());
         return Err(Error::new(ErrorKind::TooLarge, Code::BAD_VALUE, message).at("_id"));
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// An entry about to be written.

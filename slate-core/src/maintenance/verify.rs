@@ -9,7 +9,7 @@ use crate::{
     entry::{Entry, record_key},
     interrupt::Interrupt,
     scope::Scope,
-    write::{EntryMaker, EntryMap},
+    write::{Entries, EntryMaker},
 };
 
 /// A look through a collection for damage; see [`ReadCollection::verify`](crate::ReadCollection::verify) and
@@ -265,28 +265,26 @@ fn entries(
     run: &mut VerifyRun<'_>,
 ) -> Result<u64> {
     let Some(index) = collection.indexes.get(at) else { return Ok(0) };
-    let wanted = match maker.of_index(collection, at, key, document) {
-        Ok(wanted) => wanted,
-        Err(error) => {
-            let message = format!("the document of {}: {error}", id(document));
-            run.fault(FaultKind::NotIndexable, collection, Some(index), message);
-            return Ok(0);
-        }
-    };
+    let mut wanted = Entries::default();
+    if let Err(error) = maker.of_index(collection, at, key, document, &mut wanted) {
+        let message = format!("the document of {}: {error}", id(document));
+        run.fault(FaultKind::NotIndexable, collection, Some(index), message);
+        return Ok(0);
+    }
     let mut found = 0;
-    for (entry, value) in wanted {
-        match points.get(&entry)? {
+    for (entry, value) in wanted.iter() {
+        match points.get(entry)? {
             Some(there) if there == value => found += 1,
             Some(there) => {
-                let owner = Entry::parse(index, &entry, there).ok().map(|entry| entry.record_key == key);
+                let owner = Entry::parse(index, entry, there).ok().map(|entry| entry.record_key == key);
                 // An entry that is another record's is not this one's, and that one counts it.
                 found += u64::from(owner != Some(false));
                 let message =
-                    format!("the entry {} of the document of {} holds something else", hex(&entry), id(document));
+                    format!("the entry {} of the document of {} holds something else", hex(entry), id(document));
                 run.fault(FaultKind::WrongEntry, collection, Some(index), message);
             }
             None => {
-                let message = format!("the entry {} of the document of {} is not there", hex(&entry), id(document));
+                let message = format!("the entry {} of the document of {} is not there", hex(entry), id(document));
                 run.fault(FaultKind::MissingEntry, collection, Some(index), message);
             }
         }
@@ -304,6 +302,7 @@ fn strays<V: View>(
 ) -> Result<()> {
     let at = collection.indexes.iter().position(|held| held.name == index.name).unwrap_or(usize::MAX);
     let mut records = view.points(collection.records)?;
+    let mut wanted = Entries::default();
     let mut cursor = view.cursor(index.keyspace, Bounds::ALL)?;
     let mut more = cursor.seek(Edge::First)?;
     while more {
@@ -315,10 +314,9 @@ fn strays<V: View>(
                     None => Some("it names a document that is not there".into()),
                     Some(stored) => {
                         let document = Doc::new(Doc::stored(stored).bytes());
-                        let wanted = maker.of_index(collection, at, entry.record_key, document);
-                        let asks = |wanted: EntryMap| wanted.contains_key(key);
+                        let made = maker.of_index(collection, at, entry.record_key, document, &mut wanted);
                         let message = || format!("the document of {} does not ask for it", id(document));
-                        (!wanted.is_ok_and(asks)).then(message)
+                        (made.is_err() || !wanted.contains_key(key)).then(message)
                     }
                 },
             };

@@ -1,4 +1,4 @@
-use std::{borrow::Cow, cmp::Ordering, collections::BTreeMap};
+use std::{cmp::Ordering, collections::BTreeMap, ops::Range};
 
 use slate_query::{
     key::{self, Decoded, TypeReader},
@@ -8,7 +8,7 @@ use slate_store::{Keyspace, Points, Transaction, View};
 
 use super::{
     Session,
-    entries::{Entries, EntryMap},
+    entries::{Entries, EntryMaker},
 };
 use crate::{
     Error, Result,
@@ -16,40 +16,70 @@ use crate::{
     entry::Entry,
 };
 
-/// A document's bytes: the caller's own where the document stays as it is.
-type Document<'d> = Cow<'d, [u8]>;
-
 /// What a call is about to change, gathered so that uniqueness can be checked as it will be at the call's end.
 #[derive(Debug, Default)]
-pub(super) struct Changes<'d> {
-    /// Record key to its new document, or none. No key stands here twice.
-    records: Vec<(Vec<u8>, Option<Document<'d>>)>,
+pub(super) struct Changes {
+    /// Keys and documents of the records, the latter as they are stored.
+    bytes: Vec<u8>,
+    /// No key stands here twice.
+    records: Vec<RecordChange>,
     /// Per index, by its place in the collection.
     indexes: BTreeMap<usize, IndexChanges>,
     /// Keys that were relied on and are not written: whoever writes one of them meanwhile conflicts.
     guards: Vec<(Keyspace, Vec<u8>)>,
+    /// The entries of the record that is being looked at, before and after.
+    difference: (Entries, Entries),
+}
+
+/// Where a record's key and its new document lie; no document where it is deleted.
+#[derive(Clone, Debug)]
+struct RecordChange {
+    key: Range<usize>,
+    document: Option<Range<usize>>,
 }
 
 /// Gathered in the order in which they come, and sorted once.
 #[derive(Debug, Default)]
 struct IndexChanges {
-    deletes: Vec<Vec<u8>>,
-    puts: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Keys alone.
+    deletes: Entries,
+    puts: Entries,
     /// Entries of new records, whose keys are known to be new.
     fresh: Entries,
 }
 
-impl<'d> Changes<'d> {
+impl Changes {
     pub(super) fn len(&self) -> usize {
         self.records.len()
     }
 
-    pub(super) fn put_record(&mut self, key: Vec<u8>, document: Document<'d>) {
-        self.records.push((key, Some(document)));
+    pub(super) fn put_record(&mut self, key: &[u8], document: Doc<'_>) {
+        let key = self.push(key);
+        let start = self.bytes.len();
+        store(document, &mut self.bytes);
+        self.records.push(RecordChange { key, document: Some(start..self.bytes.len()) });
     }
 
-    pub(super) fn delete_record(&mut self, key: Vec<u8>) {
-        self.records.push((key, None));
+    /// The same where the document is in the form in which it is stored.
+    pub(super) fn put_stored(&mut self, key: &[u8], document: &[u8]) {
+        let (key, document) = (self.push(key), self.push(document));
+        self.records.push(RecordChange { key, document: Some(document) });
+    }
+
+    pub(super) fn delete_record(&mut self, key: &[u8]) {
+        let key = self.push(key);
+        self.records.push(RecordChange { key, document: None });
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        start..self.bytes.len()
+    }
+
+    /// The keys of the records, in the order in which they came.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.records.iter().filter_map(|record| self.bytes.get(record.key.clone()))
     }
 
     /// The entries of a new record in one index, each of which is known to be free.
@@ -57,59 +87,63 @@ impl<'d> Changes<'d> {
         self.indexes.entry(at).or_default().fresh.append(entries);
     }
 
-    /// A record's entries of one index change from `old` to `new`: only those that differ are touched.
-    pub(super) fn entries(&mut self, at: usize, old: EntryMap, new: EntryMap) {
-        let changes = self.indexes.entry(at).or_default();
-        let (mut old, mut new) = (old.into_iter().peekable(), new.into_iter().peekable());
-        loop {
-            let order = match (old.peek(), new.peek()) {
-                (None, None) => return,
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some((old, _)), Some((new, _))) => old.cmp(new),
-            };
-            let before = old.next_if(|_| order.is_le());
-            let after = new.next_if(|_| order.is_ge());
-            match (before, after) {
-                (Some((_, before)), Some((_, after))) if before == after => {}
-                (before, after) => {
-                    // The record's own entry whose value changes is deleted too: its key is not taken by another.
-                    changes.deletes.extend(before.map(|(key, _)| key));
-                    changes.puts.extend(after);
-                }
+    /// A record's entries change from those of one document to those of another, in the indexes that are wanted: only those
+    /// that differ are touched.
+    pub(super) fn entries(
+        &mut self,
+        view: &impl View,
+        collection: &CollectionInfo,
+        maker: &mut EntryMaker,
+        key: &[u8],
+        (old, new): (Option<Doc<'_>>, Option<Doc<'_>>),
+        wanted: impl Fn(&IndexInfo) -> bool,
+    ) -> Result<()> {
+        let (mut before, mut after) = std::mem::take(&mut self.difference);
+        for (at, _) in collection.maintained().enumerate().filter(|(_, index)| wanted(index)) {
+            before.clear();
+            after.clear();
+            if let Some(new) = new {
+                maker.of_index(collection, at, key, new, &mut after)?;
             }
+            if let Some(old) = old {
+                maker.of_index(collection, at, key, old, &mut before)?;
+                self.keep_held(view, collection, at, key, &mut before)?;
+            }
+            self.indexes.entry(at).or_default().differ(&before, &after);
         }
+        self.difference = (before, after);
+        Ok(())
     }
 
-    /// Of the entries that a record should have in the index at that place, those it has.
+    /// Of the entries that a record should have in the index at that place, keeps those it has.
     ///
     /// In an index that is being built, the build may not have come to the record yet; and if the index is unique, a
     /// record that came later may hold the key, whose entry must not be taken for this record's. What is left out is
     /// guarded: the build may be about to put it.
-    pub(super) fn held(
+    fn keep_held(
         &mut self,
         view: &impl View,
         collection: &CollectionInfo,
         at: usize,
         record_key: &[u8],
-        mut entries: EntryMap,
-    ) -> Result<EntryMap> {
+        entries: &mut Entries,
+    ) -> Result<()> {
         let Some(index) = collection.maintained_at(at).filter(|index| index.unique && collection.is_building(at))
         else {
-            return Ok(entries);
+            return Ok(());
         };
         let mut points = view.points(index.keyspace)?;
         let mut absent = Vec::new();
-        for key in entries.keys() {
+        for (key, _) in entries.iter() {
             let there = points.get(key)?;
             let owner = there.map(|value| Entry::parse(index, key, value)).transpose()?;
             if owner.is_none_or(|entry| entry.record_key != record_key) {
-                absent.push(key.clone());
+                absent.push(key.to_vec());
             }
         }
-        entries.retain(|key| !absent.contains(key));
+        entries.retain(|key| !absent.iter().any(|absent| absent == key));
         self.guards.extend(absent.into_iter().map(|key| (index.keyspace, key)));
-        Ok(entries)
+        Ok(())
     }
 
     /// The unique keys that the call still has to claim, taken out: they are put at its end.
@@ -140,57 +174,21 @@ impl<'d> Changes<'d> {
         for (keyspace, key) in &self.guards {
             transaction.guard(*keyspace, key)?;
         }
-        self.records.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        let mut batch = Batch::default();
-        for (key, document) in &self.records {
+        let bytes = &self.bytes;
+        let at = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
+        self.records.sort_unstable_by(|a, b| at(&a.key).cmp(at(&b.key)));
+        let mut puts = Vec::with_capacity(self.records.len());
+        for RecordChange { key, document } in &self.records {
             match document {
-                Some(document) => batch.put(transaction, collection.records, key, Doc::new(document))?,
-                None => transaction.delete(collection.records, key)?,
+                Some(document) => puts.push((at(key), at(document))),
+                None => transaction.delete(collection.records, at(key))?,
             }
         }
-        batch.write(transaction, collection.records)?;
+        put_many(transaction, collection.records, &puts)?;
         for (at, changes) in &mut self.indexes {
             let Some(index) = collection.maintained_at(*at) else { continue };
             changes.apply(transaction, index.keyspace)?;
         }
-        Ok(())
-    }
-}
-
-/// Documents laid out as they are stored, a number of them at a time.
-#[derive(Default)]
-struct Batch<'k> {
-    stored: Vec<u8>,
-    /// Of each its key, and where it ends.
-    ends: Vec<(&'k [u8], usize)>,
-}
-
-/// How many bytes are laid out before they are handed to the store.
-const BATCH_BYTES: usize = 1 << 20;
-
-impl<'k> Batch<'k> {
-    fn put(
-        &mut self,
-        transaction: &mut impl Transaction,
-        keyspace: Keyspace,
-        key: &'k [u8],
-        document: Doc<'_>,
-    ) -> Result<()> {
-        store(document, &mut self.stored);
-        self.ends.push((key, self.stored.len()));
-        if self.stored.len() < BATCH_BYTES { Ok(()) } else { self.write(transaction, keyspace) }
-    }
-
-    fn write(&mut self, transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
-        let mut start = 0;
-        let stored = &self.stored;
-        let entry = |(key, end): &(&'k [u8], usize)| {
-            (*key, stored.get(std::mem::replace(&mut start, *end)..*end).unwrap_or_default())
-        };
-        let entries: Vec<_> = self.ends.iter().map(entry).collect();
-        put_many(transaction, keyspace, &entries)?;
-        self.stored.clear();
-        self.ends.clear();
         Ok(())
     }
 }
@@ -204,15 +202,40 @@ fn put_many(transaction: &mut impl Transaction, keyspace: Keyspace, entries: &[(
 }
 
 impl IndexChanges {
+    /// Adds the difference between a record's entries before and after.
+    fn differ(&mut self, before: &Entries, after: &Entries) {
+        let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
+        loop {
+            let order = match (before.peek(), after.peek()) {
+                (None, None) => return,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some((old, _)), Some((new, _))) => old.cmp(new),
+            };
+            match (before.next_if(|_| order.is_le()), after.next_if(|_| order.is_ge())) {
+                (Some((_, old)), Some((_, new))) if old == new => {}
+                (old, new) => {
+                    // The record's own entry whose value changes is deleted too: its key is not taken by another.
+                    if let Some((key, _)) = old {
+                        self.deletes.push(key, &[]);
+                    }
+                    if let Some((key, value)) = new {
+                        self.puts.push(key, value);
+                    }
+                }
+            }
+        }
+    }
+
     fn sort(&mut self) {
-        self.deletes.sort_unstable();
-        self.puts.sort_unstable();
+        self.deletes.sort();
+        self.puts.sort();
     }
 
     /// The key of a unique index that two records of this call claim. In a plain index a key names its record.
     fn clash(&self) -> Option<&[u8]> {
         let mut neighbours = self.puts.iter().zip(self.puts.iter().skip(1));
-        neighbours.find(|((key, _), (next, _))| key == next).map(|((key, _), _)| key.as_slice())
+        neighbours.find(|((key, _), (next, _))| key == next).map(|((key, _), _)| key)
     }
 
     fn check(&mut self, view: &impl View, collection: &CollectionInfo, index: &IndexInfo) -> Result<()> {
@@ -221,8 +244,8 @@ impl IndexChanges {
             return Err(duplicate(collection, index, key));
         }
         let mut points = view.points(index.keyspace)?;
-        for (key, _) in &self.puts {
-            if self.deletes.binary_search(key).is_err() && points.get(key)?.is_some() {
+        for (key, _) in self.puts.iter() {
+            if !self.deletes.contains_key(key) && points.get(key)?.is_some() {
                 return Err(duplicate(collection, index, key));
             }
         }
@@ -231,15 +254,16 @@ impl IndexChanges {
 
     fn apply(&mut self, transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
         self.sort();
-        for key in &self.deletes {
-            if self.puts.binary_search_by(|(put, _)| put.cmp(key)).is_err() {
+        for (key, _) in self.deletes.iter() {
+            if !self.puts.contains_key(key) {
                 transaction.delete(keyspace, key)?;
             }
         }
-        let puts: Vec<(&[u8], &[u8])> =
-            self.puts.iter().map(|(key, value)| (key.as_slice(), value.as_slice())).collect();
-        put_many(transaction, keyspace, &puts)?;
-        put_many(transaction, keyspace, &self.fresh.sorted())
+        self.fresh.sort();
+        for puts in [&self.puts, &self.fresh] {
+            put_many(transaction, keyspace, &puts.iter().collect::<Vec<_>>())?;
+        }
+        Ok(())
     }
 }
 

@@ -1,12 +1,7 @@
 use slate_query::raw::Doc;
 use slate_store::{Points, Transaction, View};
 
-use super::{
-    Reads, Session,
-    changes::Changes,
-    entries::{EntryMaker, EntryMap},
-    update::ROUND,
-};
+use super::{Reads, Session, changes::Changes, entries::EntryMaker, update::ROUND};
 use crate::{Result, catalog::CollectionInfo, exec::Target, interrupt::Interrupt, plan::Query, spill::SpoolRows};
 
 /// A parsed deletion of one or many documents.
@@ -81,14 +76,11 @@ impl<T: Transaction> Session<T> {
             records.load(&wanted)?;
             for (at, key) in keys.iter().enumerate() {
                 let Some(old) = records.loaded(at).map(Doc::stored) else { continue };
-                for (at, entries) in maker.of_document(collection, key, old, |_| true)? {
-                    let entries = changes.held(&view, collection, at, key, entries)?;
-                    changes.entries(at, entries, EntryMap::new());
-                }
+                changes.entries(&view, collection, &mut maker, key, (Some(old), None), |_| true)?;
                 if target == Target::One {
                     outcome.before = Some(old.bytes().to_vec());
                 }
-                changes.delete_record(key.clone());
+                changes.delete_record(key);
             }
         }
         outcome.deleted += u64::try_from(changes.len()).unwrap_or(u64::MAX);

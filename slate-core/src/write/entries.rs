@@ -12,40 +12,9 @@ use crate::{
     entry::{EntryBuffer, FieldOrder, Held, RecordKey},
 };
 
-/// The entries of one document in one index, in the order of their keys: mostly one.
+/// Entries of one index, in one buffer.
 #[derive(Debug, Default)]
-pub(crate) struct EntryMap(Vec<(Vec<u8>, Vec<u8>)>);
-
-impl EntryMap {
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
-    pub(crate) fn contains_key(&self, key: &[u8]) -> bool {
-        self.0.binary_search_by(|(there, _)| there.as_slice().cmp(key)).is_ok()
-    }
-
-    pub(super) fn keys(&self) -> impl Iterator<Item = &Vec<u8>> {
-        self.0.iter().map(|(key, _)| key)
-    }
-
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&Vec<u8>) -> bool) {
-        self.0.retain(|(key, _)| keep(key));
-    }
-}
-
-impl IntoIterator for EntryMap {
-    type Item = (Vec<u8>, Vec<u8>);
-    type IntoIter = std::vec::IntoIter<Self::Item>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
-}
-
-/// Entries of one index that are only gathered, in one buffer: what insertions make by the thousand.
-#[derive(Debug, Default)]
-pub(super) struct Entries {
+pub(crate) struct Entries {
     bytes: Vec<u8>,
     /// Where each begins, and how long its key and its value are.
     spans: Vec<Span>,
@@ -81,18 +50,43 @@ impl Entries {
         self.spans.extend(other.spans.drain(..).map(|span| Span { start: span.start + shift, ..span }));
     }
 
-    /// The entries as they were pushed.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.spans
-            .iter()
-            .filter_map(|span| self.bytes.get(span.start..)?.get(..span.key + span.value)?.split_at_checked(span.key))
+    /// The entries in their order: as they were pushed, or [sorted](Self::sort).
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.spans.iter().filter_map(|span| span.of(&self.bytes))
     }
 
-    /// The entries in the order of their keys.
-    pub(super) fn sorted(&self) -> Vec<(&[u8], &[u8])> {
-        let mut sorted: Vec<_> = self.iter().collect();
-        sorted.sort_unstable();
-        sorted
+    /// Puts the entries in the order of their keys.
+    pub(super) fn sort(&mut self) {
+        let Self { bytes, spans } = self;
+        if spans.len() > 1 {
+            spans.sort_unstable_by(|a, b| a.of(bytes).cmp(&b.of(bytes)));
+        }
+    }
+
+    /// Of sorted entries, leaves out those whose keys another has.
+    fn dedup(&mut self) {
+        let Self { bytes, spans } = self;
+        let key = |span: &Span| span.of(bytes).map(|(key, _)| key);
+        spans.dedup_by(|entry, before| key(entry) == key(before));
+    }
+
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&[u8]) -> bool) {
+        let Self { bytes, spans } = self;
+        spans.retain(|span| span.of(bytes).is_some_and(|(key, _)| keep(key)));
+    }
+
+    /// Whether one of the entries, which are sorted, has that key.
+    pub(crate) fn contains_key(&self, key: &[u8]) -> bool {
+        let order = |span: &Span| span.of(&self.bytes).map(|(there, _)| there).cmp(&Some(key));
+        self.spans.binary_search_by(order).is_ok()
+    }
+}
+
+impl Span {
+    /// The key and the value.
+    #[inline]
+    fn of<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
+        bytes.get(self.start..)?.get(..self.key + self.value)?.split_at_checked(self.key)
     }
 }
 
@@ -147,37 +141,22 @@ impl EntryMaker {
         Ok(())
     }
 
-    /// All entries of a document, index by index.
-    pub(super) fn of_document(
-        &mut self,
-        collection: &CollectionInfo,
-        record_key: &[u8],
-        document: Doc<'_>,
-        mut wanted: impl FnMut(&IndexInfo) -> bool,
-    ) -> Result<Vec<(usize, EntryMap)>> {
-        let indexes = collection.maintained().enumerate().filter(|(_, index)| wanted(index));
-        indexes.map(|(at, index)| Ok((at, self.map(at, index, record_key, document)?))).collect()
-    }
-
-    /// The entries of a document in the index at that place.
+    /// The entries of a document in the index at that place, in the order of their keys: mostly one.
     pub(crate) fn of_index(
         &mut self,
         collection: &CollectionInfo,
         at: usize,
         record_key: &[u8],
         document: Doc<'_>,
-    ) -> Result<EntryMap> {
-        let index = collection.maintained_at(at);
-        index.map_or_else(|| Ok(EntryMap::new()), |index| self.map(at, index, record_key, document))
-    }
-
-    fn map(&mut self, at: usize, index: &IndexInfo, record_key: &[u8], document: Doc<'_>) -> Result<EntryMap> {
-        let mut entries = Vec::new();
-        self.make(at, index, record_key, document, |key, value| entries.push((key.to_vec(), value.to_vec())))?;
-        entries.sort_unstable();
+        entries: &mut Entries,
+    ) -> Result<()> {
+        entries.clear();
+        let Some(index) = collection.maintained_at(at) else { return Ok(()) };
+        self.make(at, index, record_key, document, |key, value| entries.push(key, value))?;
+        entries.sort();
         // Values that are too long are cut, and may then make one key.
-        entries.dedup_by(|(key, _), (before, _)| key == before);
-        Ok(EntryMap(entries))
+        entries.dedup();
+        Ok(())
     }
 
     /// The news gathered so far.

@@ -9,9 +9,9 @@ use super::{
     Session,
     changes::{Changes, duplicate, duplicate_id},
     entries::{Entries, EntryMaker},
-    prepare::{Prepared, prepare},
+    prepare::{id, prepare},
 };
-use crate::{Error, Result, catalog::CollectionInfo, interrupt::Interrupt};
+use crate::{Error, Result, catalog::CollectionInfo, entry::write_record_key, interrupt::Interrupt};
 
 /// What came of an insertion.
 #[derive(Debug, Default)]
@@ -33,8 +33,22 @@ pub(crate) enum InsertMode {
     Unordered,
 }
 
-/// So many documents are checked together and then applied together.
+/// So many documents are checked together and then applied together,
 const BATCH: usize = 1_024;
+
+/// or fewer, once they take so many bytes.
+const BATCH_BYTES: usize = 16 << 20;
+
+/// How many of the documents make the first batch.
+fn batch(documents: &[impl AsRef<RawDocument>]) -> usize {
+    let mut bytes = 0;
+    let fits = |document: &&_| {
+        let before = bytes;
+        bytes += AsRef::<RawDocument>::as_ref(*document).as_bytes().len();
+        before < BATCH_BYTES
+    };
+    documents.iter().take(BATCH).take_while(fits).count()
+}
 
 impl<T: Transaction> Session<T> {
     /// Inserts documents in their order. A refused document leaves nothing behind.
@@ -52,21 +66,24 @@ impl<T: Transaction> Session<T> {
         let interrupt = &self.limited(interrupt);
         let collection = self.written_or_created(name)?;
         let mut outcome = InsertOutcome::default();
-        for (round, batch) in documents.chunks(BATCH).enumerate() {
-            self.interrupted_in_round(u64::try_from(round).unwrap_or(u64::MAX), interrupt)?;
+        let mut first = 0;
+        while let Some(rest) = documents.get(first..).filter(|rest| !rest.is_empty()) {
+            let (batch, _) = rest.split_at(batch(rest));
+            self.interrupted_in_round(u64::try_from(first).unwrap_or(u64::MAX), interrupt)?;
             let refused = outcome.refused.len();
-            let inserted = self.insert_batch(&collection, round * BATCH, batch, mode, &mut outcome);
-            if round > 0 {
+            let inserted = self.insert_batch(&collection, first, batch, mode, &mut outcome);
+            if first > 0 {
                 self.end_on_error(inserted)?
             } else {
                 inserted?
             }
             if mode != InsertMode::Unordered && outcome.refused.len() > refused {
-                if mode == InsertMode::AllOrNone && round > 0 {
+                if mode == InsertMode::AllOrNone && first > 0 {
                     self.end("an insertion of many documents was refused after some had been inserted");
                 }
                 break;
             }
+            first += batch.len();
         }
         if !outcome.refused.is_empty() {
             // Why a document was refused is something that the transaction has read.
@@ -97,10 +114,7 @@ impl<T: Transaction> Session<T> {
             let mut check = Check::open(&view, collection)?;
             for (at, document) in documents.iter().enumerate() {
                 match check.document(document.as_ref().as_bytes(), &mut maker, &mut changes) {
-                    Ok(prepared) => {
-                        outcome.ids.push((first + at, prepared.id().to_owned()));
-                        changes.put_record(prepared.record_key, prepared.bytes);
-                    }
+                    Ok(id) => outcome.ids.push((first + at, id)),
                     Err(error) if error.is_refusal() => {
                         outcome.refused.push((first + at, error));
                         match mode {
@@ -124,11 +138,15 @@ impl<T: Transaction> Session<T> {
 struct Check<'c, V: View> {
     collection: &'c CollectionInfo,
     records: V::Points,
-    /// The greatest key that is there: none above it needs to be looked for.
-    last: Option<Vec<u8>>,
-    taken: AHashSet<Vec<u8>>,
+    /// The greatest key that is there or that this batch adds: none above it needs to be looked for.
+    greatest: Option<Vec<u8>>,
+    /// The keys that this batch adds, once one of them is not above all others.
+    taken: Option<AHashSet<Vec<u8>>>,
     /// By the place of the index.
     indexes: Vec<IndexCheck<V>>,
+    /// The document that is being checked, as it is stored, and its key.
+    stored: Vec<u8>,
+    record_key: Vec<u8>,
 }
 
 struct IndexCheck<V: View> {
@@ -155,28 +173,28 @@ impl<'c, V: View> Check<'c, V> {
         Ok(Self {
             collection,
             records: view.points(collection.records)?,
-            last: cursor.current().map(|(key, _)| key.to_vec()),
-            taken: AHashSet::new(),
+            greatest: cursor.current().map(|(key, _)| key.to_vec()),
+            taken: None,
             indexes: indexes.collect::<Result<_>>()?,
+            stored: Vec::new(),
+            record_key: Vec::new(),
         })
     }
 
-    /// Checks a document; its entries go to `changes` where nothing is wrong with it.
-    fn document<'d>(
-        &mut self,
-        bytes: &'d [u8],
-        maker: &mut EntryMaker,
-        changes: &mut Changes<'d>,
-    ) -> Result<Prepared<'d>> {
-        let prepared = prepare(bytes)?;
-        if self.taken.contains(&prepared.record_key) || self.is_there(&prepared.record_key)? {
-            return Err(duplicate_id(self.collection, &prepared.id().to_owned()));
+    /// Checks a document; where nothing is wrong with it, it goes to `changes`. Gives back its `_id`.
+    fn document(&mut self, bytes: &[u8], maker: &mut EntryMaker, changes: &mut Changes) -> Result<OwnedValue> {
+        prepare(bytes, &mut self.stored)?;
+        write_record_key(id(Doc::stored(&self.stored)), &mut self.record_key)?;
+        let is_taken = self.is_taken(changes)?;
+        let document = Doc::stored(&self.stored);
+        let id = id(document).to_owned();
+        if is_taken {
+            return Err(duplicate_id(self.collection, &id));
         }
-        let document = Doc::new(&prepared.bytes);
         for (at, (index, check)) in self.collection.maintained().zip(&mut self.indexes).enumerate() {
             check.entries.clear();
             let entries = &mut check.entries;
-            maker.make(at, index, &prepared.record_key, document, |key, value| entries.push(key, value))?;
+            maker.make(at, index, &self.record_key, document, |key, value| entries.push(key, value))?;
             let Some(unique) = &mut check.unique else { continue };
             for (key, _) in check.entries.iter() {
                 if unique.taken.contains(key) || unique.there.get(key)?.is_some() {
@@ -192,14 +210,24 @@ impl<'c, V: View> Check<'c, V> {
                 changes.fresh_entries(at, &mut check.entries);
             }
         }
-        self.taken.insert(prepared.record_key.clone());
-        Ok(prepared)
+        changes.put_stored(&self.record_key, &self.stored);
+        if let Some(taken) = &mut self.taken {
+            taken.insert(self.record_key.clone());
+        }
+        let greatest = self.greatest.get_or_insert_default();
+        if *greatest < self.record_key {
+            greatest.clone_from(&self.record_key);
+        }
+        Ok(id)
     }
 
-    fn is_there(&mut self, record_key: &[u8]) -> Result<bool> {
-        match &self.last {
-            Some(last) if last.as_slice() >= record_key => Ok(self.records.get(record_key)?.is_some()),
-            _ => Ok(false),
+    /// Whether a record has the key already, or a document of this batch.
+    fn is_taken(&mut self, changes: &Changes) -> Result<bool> {
+        let key = &self.record_key;
+        if self.greatest.as_ref().is_none_or(|greatest| greatest < key) {
+            return Ok(false);
         }
+        let taken = self.taken.get_or_insert_with(|| changes.keys().map(<[u8]>::to_vec).collect());
+        Ok(taken.contains(key) || self.records.get(key)?.is_some())
     }
 }

@@ -17,7 +17,7 @@ pub(crate) use backfill::{BuildRound, BuildStart};
 pub(crate) use build::{BuildProgress, IndexSpec, ROUND as BUILD_ROUND};
 pub(crate) use bulk::{BulkOperation, BulkOutcome};
 pub(crate) use delete::{DeleteOutcome, DeleteRequest};
-pub(crate) use entries::{EntryMaker, EntryMap};
+pub(crate) use entries::{Entries, EntryMaker};
 pub(crate) use gate::Gate;
 pub(crate) use insert::{InsertMode, InsertOutcome};
 pub(crate) use put::{PutKind, PutOutcome};

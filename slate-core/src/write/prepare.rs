@@ -3,42 +3,48 @@ use std::borrow::Cow;
 use bson::oid::ObjectId;
 use slate_query::{
     Code,
-    raw::{Doc, Kind, Value, Writer, validate},
+    raw::{Doc, Kind, Value, Writer, store, validate_and_store},
 };
 
-use crate::{Error, ErrorKind, Result, clock, entry::record_key};
+use crate::{Error, ErrorKind, Result, clock};
 
 /// The largest document, in bytes: MongoDB's own limit.
 pub(crate) const MAX_DOCUMENT: usize = 16 << 20;
 
-/// A document as it will be kept: valid, with `_id` in front, and no empty timestamp at the top level.
-#[derive(Debug)]
-pub(super) struct Prepared<'d> {
-    pub(super) record_key: Vec<u8>,
-    pub(super) bytes: Cow<'d, [u8]>,
-}
-
-impl Prepared<'_> {
-    pub(super) fn id(&self) -> Value<'_> {
-        Doc::new(&self.bytes).get("_id").unwrap_or(Value::NULL)
+/// Checks a document, puts it in the form in which it is kept, `_id` in front and without an empty timestamp at the top
+/// level, and leaves that in `stored` as it is stored, in place of what was there.
+pub(super) fn prepare(bytes: &[u8], stored: &mut Vec<u8>) -> Result<()> {
+    stored.clear();
+    let (mut is_first, mut is_kept) = (true, true);
+    validate_and_store(bytes, stored, |field| {
+        is_kept &= (!is_first || field.name == b"_id") && !is_empty_timestamp(field.name, field.value);
+        is_first = false;
+    })?;
+    if is_first || !is_kept {
+        stored.clear();
+        store(Doc::new(&rebuild(Doc::new(bytes))), stored);
     }
+    check(Doc::stored(stored))
 }
 
-/// Checks a document and puts it in the form in which it is kept. A document that is in it already is not copied.
-pub(super) fn prepare(bytes: &[u8]) -> Result<Prepared<'_>> {
-    prepare_valid(validate(bytes)?)
-}
-
-/// The same for a document that was checked before.
-pub(super) fn prepare_valid(document: Doc<'_>) -> Result<Prepared<'_>> {
+/// Puts a document that is valid in the form in which it is kept. One that is in it already is not copied.
+pub(super) fn kept(document: Doc<'_>) -> Result<Cow<'_, [u8]>> {
     let kept = match document.elements().next() {
         Some(first) if first.name == b"_id" && !has_empty_timestamp(document) => Cow::Borrowed(document.bytes()),
         _ => Cow::Owned(rebuild(document)),
     };
-    check_size(&kept)?;
-    let id = Doc::new(&kept).get("_id").unwrap_or(Value::NULL);
-    check_id(id)?;
-    Ok(Prepared { record_key: record_key(id)?, bytes: kept })
+    check(Doc::new(&kept))?;
+    Ok(kept)
+}
+
+fn check(kept: Doc<'_>) -> Result<()> {
+    check_size(kept.bytes())?;
+    check_id(id(kept))
+}
+
+/// A kept document's `_id`.
+pub(super) fn id(document: Doc<'_>) -> Value<'_> {
+    document.get("_id").unwrap_or(Value::NULL)
 }
 
 /// Refuses an `_id` whose own fields look like operators.

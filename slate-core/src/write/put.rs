@@ -1,14 +1,9 @@
-use std::{
-    borrow::Cow,
-    cmp::Ordering,
-    collections::{BTreeMap, btree_map::Entry},
-    sync::Arc,
-};
+use std::{borrow::Cow, cmp::Ordering, ops::Range, sync::Arc};
 
 use bson::RawDocument;
 use slate_query::{
     order,
-    raw::{Doc, OwnedValue, Value, Writer, validate},
+    raw::{Doc, OwnedValue, Value, Writer, store, validate},
     update,
 };
 use slate_store::{Points, Transaction, View};
@@ -16,8 +11,8 @@ use slate_store::{Points, Transaction, View};
 use super::{
     Session,
     changes::{Changes, Claims},
-    entries::{EntryMaker, EntryMap},
-    prepare::{check_size, prepare_valid},
+    entries::EntryMaker,
+    prepare::{check_size, id, kept},
     update::ROUND,
 };
 use crate::{
@@ -49,16 +44,44 @@ pub(crate) struct PutOutcome {
     pub(crate) ids: Vec<OwnedValue>,
 }
 
-/// A record that the round touches: as it was, and as the documents of the round have made it so far.
+/// A record that the round touches: as it was, and where the documents of the round have laid out what it is so far.
 struct Touched<'d> {
     old: Option<Doc<'d>>,
-    new: Option<Cow<'d, [u8]>>,
+    new: Option<Range<usize>>,
 }
 
-impl Touched<'_> {
-    fn current(&self) -> Option<Doc<'_>> {
-        self.new.as_deref().map(Doc::new).or(self.old)
+impl<'d> Touched<'d> {
+    fn current<'l>(&self, laid: &'l [u8]) -> Option<Doc<'l>>
+    where
+        'd: 'l,
+    {
+        let new = self.new.as_ref().and_then(|new| laid.get(new.clone())).map(Doc::stored);
+        new.or(self.old)
     }
+}
+
+/// Lays a document out as it is stored.
+fn lay(document: &[u8], laid: &mut Vec<u8>) -> Range<usize> {
+    let start = laid.len();
+    store(Doc::new(document), laid);
+    start..laid.len()
+}
+
+/// The different keys in their order, and for each key given its place among them.
+fn in_order(keys: &[Option<Vec<u8>>]) -> (Vec<&[u8]>, Vec<Option<usize>>) {
+    let mut order: Vec<(&[u8], usize)> =
+        keys.iter().enumerate().filter_map(|(at, key)| Some((key.as_deref()?, at))).collect();
+    order.sort_unstable();
+    let (mut ordered, mut places) = (Vec::with_capacity(order.len()), vec![None; keys.len()]);
+    for (key, at) in order {
+        if ordered.last() != Some(&key) {
+            ordered.push(key);
+        }
+        if let Some(place) = places.get_mut(at) {
+            *place = ordered.len().checked_sub(1);
+        }
+    }
+    (ordered, places)
 }
 
 /// Whether two of the keys are the same.
@@ -130,64 +153,51 @@ impl<T: Transaction> Session<T> {
         keys: &[Option<Vec<u8>>],
         kind: PutKind,
         outcome: &mut PutOutcome,
-    ) -> Result<Changes<'static>> {
+    ) -> Result<Changes> {
         let mut changes = Changes::default();
         let mut maker = EntryMaker::default();
         let mut unchanged = Vec::new();
         let mut inserted = 0_usize;
+        let (wanted, places) = in_order(keys);
         {
             let view = self.transaction.view();
-            let mut wanted: Vec<&[u8]> = keys.iter().flatten().map(Vec::as_slice).collect();
-            wanted.sort_unstable();
-            wanted.dedup();
             let mut records = view.points(collection.records)?;
             records.load(&wanted)?;
-            let mut touched = BTreeMap::<Cow<'_, [u8]>, Touched<'_>>::new();
-            for (document, key) in documents.iter().zip(keys) {
-                let document = document.as_ref().as_bytes();
-                let place = match key {
-                    Some(key) => touched.entry(Cow::Borrowed(key.as_slice())),
+            let as_it_was = |at| Touched { old: records.loaded(at).map(Doc::stored), new: None };
+            let mut touched: Vec<Touched<'_>> = (0..wanted.len()).map(as_it_was).collect();
+            let mut laid = Vec::new();
+            for (document, place) in documents.iter().zip(places) {
+                let document = Doc::new(document.as_ref().as_bytes());
+                match place.and_then(|place| touched.get_mut(place)) {
+                    Some(record) => put_one(record, document, kind, &mut laid, outcome)?,
                     // It has no `_id` and is given one, which nothing has.
                     None => {
-                        let prepared = prepare_valid(Doc::new(document))?;
-                        outcome.ids.push(prepared.id().to_owned());
+                        let new = kept(document)?;
+                        let key = record_key(id(Doc::new(&new)))?;
+                        outcome.ids.push(id(Doc::new(&new)).to_owned());
                         outcome.inserted += 1;
-                        let new = Some(Cow::Owned(prepared.bytes.into_owned()));
-                        touched.insert(Cow::Owned(prepared.record_key), Touched { old: None, new });
-                        continue;
+                        inserted += 1;
+                        let documents = (None, Some(Doc::new(&new)));
+                        changes.entries(&view, collection, &mut maker, &key, documents, |_| true)?;
+                        changes.put_record(&key, Doc::new(&new));
                     }
-                };
-                let record = match place {
-                    Entry::Occupied(there) => there.into_mut(),
-                    Entry::Vacant(place) => {
-                        let at = wanted.binary_search(&&**place.key()).ok();
-                        place.insert(Touched { old: at.and_then(|at| records.loaded(at)).map(Doc::stored), new: None })
-                    }
-                };
-                put_one(record, document, kind, outcome)?;
+                }
             }
-            for (key, record) in touched {
-                let Some(new) = record.new else {
-                    unchanged.push(key.into_owned());
+            for (key, record) in wanted.into_iter().zip(touched) {
+                let (old, new) = (record.old, record.new.and_then(|new| laid.get(new)));
+                let Some(new) = new else {
+                    unchanged.push(key);
                     continue;
                 };
-                inserted += usize::from(record.old.is_none());
-                let differs = |index: &IndexInfo| record.old.is_none_or(|old| differs(index, old, Doc::new(&new)));
-                for (at, after) in maker.of_document(collection, &key, Doc::new(&new), differs)? {
-                    let before = match record.old {
-                        Some(old) => {
-                            let before = maker.of_index(collection, at, &key, old)?;
-                            changes.held(&view, collection, at, &key, before)?
-                        }
-                        None => EntryMap::new(),
-                    };
-                    changes.entries(at, before, after);
-                }
-                changes.put_record(key.into_owned(), Cow::Owned(new.into_owned()));
+                inserted += usize::from(old.is_none());
+                let document = Doc::stored(new);
+                let differs = |index: &IndexInfo| old.is_none_or(|old| differs(index, old, document));
+                changes.entries(&view, collection, &mut maker, key, (old, Some(document)), differs)?;
+                changes.put_stored(key, new);
             }
         }
         for key in unchanged {
-            self.read_key(collection, &key)?;
+            self.read_key(collection, key)?;
         }
         self.note(&collection.name, maker.take_notes());
         self.added(&collection.name, i64::try_from(inserted).unwrap_or(i64::MAX));
@@ -214,28 +224,33 @@ fn key(document: &[u8]) -> Result<Option<Vec<u8>>> {
 }
 
 /// What a document of the call, which is valid, makes of a record.
-fn put_one<'d>(record: &mut Touched<'d>, document: &'d [u8], kind: PutKind, outcome: &mut PutOutcome) -> Result<()> {
-    let new = match (record.current(), kind) {
+fn put_one(
+    record: &mut Touched<'_>,
+    document: Doc<'_>,
+    kind: PutKind,
+    laid: &mut Vec<u8>,
+    outcome: &mut PutOutcome,
+) -> Result<()> {
+    let new = match (record.current(laid), kind) {
         (None, _) => {
             outcome.inserted += 1;
-            Some(prepare_valid(Doc::new(document))?.bytes)
+            Some(kept(document)?)
         }
         (Some(there), PutKind::Replace) => {
             outcome.matched += 1;
-            let new = prepare_valid(Doc::new(document))?.bytes;
+            let new = kept(document)?;
             (there.bytes() != &*new).then_some(new)
         }
         (Some(there), PutKind::Merge) => {
             outcome.matched += 1;
-            merged(there, Doc::new(document))?.map(Cow::Owned)
+            merged(there, document)?.map(Cow::Owned)
         }
     };
     if let Some(new) = new {
-        outcome.modified += u64::from(record.current().is_some());
-        record.new = Some(new);
+        outcome.modified += u64::from(record.current(laid).is_some());
+        record.new = Some(lay(&new, laid));
     }
-    let id = record.current().and_then(|document| document.get("_id")).unwrap_or(Value::NULL);
-    outcome.ids.push(id.to_owned());
+    outcome.ids.push(record.current(laid).map_or(Value::NULL, id).to_owned());
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use bson::RawDocumentBuf;
 use slate_query::{
@@ -202,7 +202,7 @@ impl<T: Transaction> Session<T> {
         keys: &[Vec<u8>],
         request: &UpdateRequest,
         outcome: &mut UpdateOutcome,
-        changes: &mut Changes<'_>,
+        changes: &mut Changes,
     ) -> Result<()> {
         let mut maker = EntryMaker::default();
         {
@@ -218,11 +218,13 @@ impl<T: Transaction> Session<T> {
                 }
                 let Some(new) = changed(old, request)? else { continue };
                 outcome.modified += 1;
-                change(&view, collection, request, key, (old, Doc::new(&new)), &mut maker, changes)?;
+                let documents = (Some(old), Some(Doc::new(&new)));
+                let touched = |index: &IndexInfo| touches(&request.update, index);
+                changes.entries(&view, collection, &mut maker, key, documents, touched)?;
+                changes.put_record(key, Doc::new(&new));
                 if request.target == Target::One {
-                    outcome.after = Some(new.clone());
+                    outcome.after = Some(new);
                 }
-                changes.put_record(key.clone(), Cow::Owned(new));
             }
         }
         if outcome.after.is_none() {
@@ -267,26 +269,6 @@ fn changed(old: Doc<'_>, request: &UpdateRequest) -> Result<Option<Vec<u8>>> {
         check_size(new)?;
     }
     Ok(new)
-}
-
-/// Adds the difference between a record's entries before and after to the changes.
-fn change(
-    view: &impl View,
-    collection: &CollectionInfo,
-    request: &UpdateRequest,
-    key: &[u8],
-    (old, new): (Doc<'_>, Doc<'_>),
-    maker: &mut EntryMaker,
-    changes: &mut Changes<'_>,
-) -> Result<()> {
-    let touched = |index: &IndexInfo| touches(&request.update, index);
-    let before = maker.of_document(collection, key, old, touched)?;
-    let after = maker.of_document(collection, key, new, touched)?;
-    for ((at, before), (_, after)) in before.into_iter().zip(after) {
-        let before = changes.held(view, collection, at, key, before)?;
-        changes.entries(at, before, after);
-    }
-    Ok(())
 }
 
 /// Whether the update can change the index's entries. A partial index's condition may be about any field.

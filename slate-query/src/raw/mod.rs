@@ -17,7 +17,7 @@ pub(crate) use bytes::{below, same};
 pub use doc::{Doc, Element, Elements, Located};
 pub use kind::Kind;
 pub use name::FieldName;
-pub use stored::{Names, store};
+pub use stored::{Names, store, validate_and_store};
 pub use validate::{MAX_DEPTH, validate};
 pub use value::{OwnedValue, Value};
 pub use write::{Checkpoint, Writer};

@@ -3,7 +3,8 @@
 //! A walk over raw BSON goes through every field before the one it looks for. The table, a byte of each field's name and
 //! two of its place, takes it there at once. `docs/format.md` has the bytes.
 
-use super::Doc;
+use super::{Doc, Element, validate::validate_each};
+use crate::Result;
 
 /// Where the fields of a document stand, in their order: per field a mark of its name, and its place, little-endian.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,39 +28,85 @@ struct Name {
 /// Writes `document` to the end of `out` as it is stored. Documents of more than 255 fields, of 64 KiB and more, or in which
 /// two fields have one name, get an empty table.
 pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
-    let start = out.len();
-    // A table takes about a tenth of its document.
-    out.reserve(document.bytes().len() + document.bytes().len() / 4 + 16);
-    out.push(0);
-    if u16::try_from(document.bytes().len()).is_ok() {
-        let mut place = 4_u16;
-        let mut fields = 0_usize;
-        let mut marks = Marks::default();
-        for element in document.elements() {
-            let mark = mark(element.name);
-            if !marks.insert(mark) && has_twin(document, out.get(start + 1..).unwrap_or_default(), mark, element.name) {
-                fields = usize::MAX;
-                break;
-            }
-            let [low, high] = place.to_le_bytes();
-            out.extend_from_slice(&[mark, low, high]);
-            fields += 1;
-            // No place within the document is out of range: its length is not.
-            place = place.saturating_add(u16::try_from(element.size()).unwrap_or(u16::MAX));
-        }
-        match (u8::try_from(fields), out.get_mut(start)) {
-            (Ok(fields), Some(count)) => *count = fields,
-            _ => out.truncate(start + 1),
-        }
+    let mut table = TableWriter::begin(document, out);
+    let mut place = 4;
+    for element in document.elements() {
+        table.add(element.name, place);
+        place += element.size();
     }
-    out.extend_from_slice(document.bytes());
+    table.finish();
 }
 
-/// Whether one of the fields that the table has so far is of that name.
-#[cold]
-fn has_twin(document: Doc<'_>, table: &[u8], mark: u8, name: &[u8]) -> bool {
-    let (entries, _) = table.as_chunks();
-    FieldTable(entries).places_of(mark).any(|(_, place)| document.is_named(place, name))
+/// Does what [`validate`](super::validate) and [`store`] do, in one walk over the bytes, in which `see` is shown each field of
+/// the outermost document. Where there is an error, `out` stays as it was.
+///
+/// # Errors
+/// As [`validate`](super::validate).
+pub fn validate_and_store(bytes: &[u8], out: &mut Vec<u8>, mut see: impl FnMut(Element<'_>)) -> Result<()> {
+    let start = out.len();
+    let mut table = TableWriter::begin(Doc::new(bytes), out);
+    let valid = validate_each(bytes, |place, element| {
+        table.add(element.name, place);
+        see(element);
+    });
+    match valid {
+        Ok(()) => table.finish(),
+        Err(_) => out.truncate(start),
+    }
+    valid
+}
+
+/// Writes a document's table, field by field, and then the document.
+struct TableWriter<'o, 'd> {
+    document: Doc<'d>,
+    out: &'o mut Vec<u8>,
+    /// Where in `out` the table begins: with the number of its fields.
+    start: usize,
+    marks: Marks,
+    fields: u8,
+    /// Whether the document gets a table.
+    fits: bool,
+}
+
+impl<'o, 'd> TableWriter<'o, 'd> {
+    fn begin(document: Doc<'d>, out: &'o mut Vec<u8>) -> Self {
+        let (start, length) = (out.len(), document.bytes().len());
+        // A table takes about a tenth of its document.
+        out.reserve(length + length / 4 + 16);
+        out.push(0);
+        Self { document, out, start, marks: Marks::default(), fields: 0, fits: u16::try_from(length).is_ok() }
+    }
+
+    #[inline]
+    fn add(&mut self, name: &[u8], place: usize) {
+        let (Ok(place), Some(fields), true) = (u16::try_from(place), self.fields.checked_add(1), self.fits) else {
+            self.fits = false;
+            return;
+        };
+        let mark = mark(name);
+        if !self.marks.insert(mark) && self.has_twin(mark, name) {
+            self.fits = false;
+            return;
+        }
+        let [low, high] = place.to_le_bytes();
+        self.out.extend_from_slice(&[mark, low, high]);
+        self.fields = fields;
+    }
+
+    /// Whether one of the fields that the table has so far is of that name.
+    #[cold]
+    fn has_twin(&self, mark: u8, name: &[u8]) -> bool {
+        let (entries, _) = self.out.get(self.start + 1..).unwrap_or_default().as_chunks();
+        FieldTable(entries).places_of(mark).any(|(_, place)| self.document.is_named(place, name))
+    }
+
+    fn finish(self) {
+        match self.out.get_mut(self.start) {
+            Some(count) if self.fits => *count = self.fields,
+            _ => self.out.truncate(self.start + 1),
+        }
+        self.out.extend_from_slice(self.document.bytes());
+    }
 }
 
 /// A set of marks.

@@ -1,4 +1,4 @@
-use super::{Doc, Kind, Value, value::length};
+use super::{Doc, Element, Kind, Value, value::length};
 use crate::{Code, Error, Result};
 
 /// How deep documents and arrays may nest, the outermost document counted. MongoDB's own limit.
@@ -10,15 +10,20 @@ pub const MAX_DEPTH: usize = 180;
 /// # Errors
 /// `InvalidBSON` (22) with the path of the damage; `Overflow` (15) where it nests deeper than [`MAX_DEPTH`].
 pub fn validate(bytes: &[u8]) -> Result<Doc<'_>> {
-    document(bytes, 1)?;
+    validate_each(bytes, |_, _| {})?;
     Ok(Doc::new(bytes))
+}
+
+/// The same; `see` is shown each field of the outermost document on the way, and where it stands.
+pub(super) fn validate_each<'a>(bytes: &'a [u8], see: impl FnMut(usize, Element<'a>)) -> Result<()> {
+    document(bytes, 1, see)
 }
 
 fn damaged(what: &str) -> Error {
     Error::new(Code::INVALID_BSON, format!("invalid BSON: {what}"))
 }
 
-fn document(bytes: &[u8], depth: usize) -> Result<()> {
+fn document<'a>(bytes: &'a [u8], depth: usize, mut see: impl FnMut(usize, Element<'a>)) -> Result<()> {
     if depth > MAX_DEPTH {
         return Err(Error::new(Code::OVERFLOW, format!("documents may nest at most {MAX_DEPTH} deep")));
     }
@@ -28,11 +33,12 @@ fn document(bytes: &[u8], depth: usize) -> Result<()> {
     let mut elements = Doc::new(bytes).elements();
     let mut taken = 4;
     for element in elements.by_ref() {
-        taken += element.size();
         if !is_utf8(element.name) {
             return Err(damaged("a field's name is not UTF-8"));
         }
         value(element.value, depth).map_err(|error| nest(element.name, error))?;
+        see(taken, element);
+        taken += element.size();
     }
     if taken + 1 != bytes.len() {
         return Err(damaged("an element is cut short or of an unknown type"));
@@ -51,7 +57,7 @@ fn value(value: Value<'_>, depth: usize) -> Result<()> {
     let bytes = value.bytes();
     match value.kind() {
         Kind::String | Kind::Symbol | Kind::Code => text(bytes),
-        Kind::Document | Kind::Array => document(bytes, depth + 1),
+        Kind::Document | Kind::Array => document(bytes, depth + 1, |_, _| {}),
         Kind::Boolean if !matches!(bytes, [0 | 1]) => Err(damaged("a boolean is neither 0 nor 1")),
         Kind::Regex => std::str::from_utf8(bytes).map(drop).map_err(|_| damaged("a regular expression is not UTF-8")),
         Kind::DbPointer => text(bytes.get(..bytes.len().saturating_sub(12)).unwrap_or_default()),
@@ -68,7 +74,7 @@ fn value(value: Value<'_>, depth: usize) -> Result<()> {
                 .and_then(|end| bytes.split_at_checked(end))
                 .ok_or_else(|| damaged("a code with scope is cut short"))?;
             text(code.get(4..).unwrap_or_default())?;
-            document(scope, depth + 1)
+            document(scope, depth + 1, |_, _| {})
         }
         Kind::Double
         | Kind::Undefined

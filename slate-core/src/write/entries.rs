@@ -22,14 +22,19 @@ pub(crate) struct Entries {
 
 #[derive(Clone, Copy, Debug)]
 struct Span {
+    /// What the key begins with, filled up with zeros. It decides most comparisons without a look at the bytes.
+    prefix: u128,
     start: usize,
-    key: usize,
-    value: usize,
+    /// Lengths. Keys and values of entries are a few thousand bytes at most.
+    key: u32,
+    value: u32,
 }
 
 impl Entries {
     pub(super) fn push(&mut self, key: &[u8], value: &[u8]) {
-        self.spans.push(Span { start: self.bytes.len(), key: key.len(), value: value.len() });
+        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let span = Span { prefix: prefix(key), start: self.bytes.len(), key: length(key), value: length(value) };
+        self.spans.push(span);
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
     }
@@ -59,7 +64,7 @@ impl Entries {
     pub(super) fn sort(&mut self) {
         let Self { bytes, spans } = self;
         if spans.len() > 1 {
-            spans.sort_unstable_by(|a, b| a.of(bytes).cmp(&b.of(bytes)));
+            spans.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix).then_with(|| a.of(bytes).cmp(&b.of(bytes))));
         }
     }
 
@@ -86,8 +91,17 @@ impl Span {
     /// The key and the value.
     #[inline]
     fn of<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
-        bytes.get(self.start..)?.get(..self.key + self.value)?.split_at_checked(self.key)
+        let [key, value] = [self.key, self.value].map(|length| usize::try_from(length).unwrap_or_default());
+        bytes.get(self.start..)?.get(..key + value)?.split_at_checked(key)
     }
+}
+
+#[inline]
+fn prefix(key: &[u8]) -> u128 {
+    let mut prefix = [0; size_of::<u128>()];
+    let kept = key.get(..prefix.len()).unwrap_or(key);
+    prefix.iter_mut().zip(kept).for_each(|(place, byte)| *place = *byte);
+    u128::from_be_bytes(prefix)
 }
 
 /// Makes the entries of documents, and gathers what the indexes must be noted to hold: one traversal per index, with

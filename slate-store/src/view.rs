@@ -116,6 +116,12 @@ pub trait Cursor {
     /// The key and the value where the cursor stands, lent until it moves.
     fn current(&self) -> Option<(&[u8], &[u8])>;
 
+    /// The value alone, which may be had for less.
+    #[inline]
+    fn value(&self) -> Option<&[u8]> {
+        self.current().map(|(_, value)| value)
+    }
+
     /// The value where the cursor stands, to be kept for as long as one likes at the cost of a count. `None` off either
     /// end, and always on backends that hold no values in memory: there, copy what [`current`](Self::current) lends.
     fn shared(&self) -> Option<Arc<[u8]>> {

@@ -38,6 +38,12 @@ impl<V: View> FilterRows<V> {
         self.input.current()
     }
 
+    /// The rows that are scanned have a way of their own here, too.
+    #[inline]
+    pub(super) fn stored(&self) -> Option<&[u8]> {
+        if let RawRows::Scan(rows) = &self.input { rows.stored() } else { self.input.stored() }
+    }
+
     #[inline]
     pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
         self.input.shared()

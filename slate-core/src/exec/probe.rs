@@ -120,6 +120,11 @@ impl<V: View> RangeWalk<V> {
     }
 
     #[inline]
+    pub(super) fn value(&self) -> Option<&[u8]> {
+        self.cursor.as_ref().and_then(Cursor::value)
+    }
+
+    #[inline]
     pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
         self.cursor.as_ref().and_then(Cursor::shared)
     }

@@ -100,7 +100,9 @@ impl<V: View> RawRows<V> {
             Self::Sort(rows) => rows.stored(),
             Self::Slice(rows) => rows.stored(),
             Self::Measured(rows) => rows.stored(),
-            Self::Scan(_) | Self::Fetch(_) | Self::Filter(_) => self.current().map(|record| record.stored),
+            Self::Scan(rows) => rows.stored(),
+            Self::Filter(rows) => rows.stored(),
+            Self::Fetch(rows) => rows.current().map(|record| record.stored),
         }
     }
 

@@ -55,6 +55,11 @@ impl<V: View> ScanRows<V> {
     }
 
     #[inline]
+    pub(super) fn stored(&self) -> Option<&[u8]> {
+        self.walk.value()
+    }
+
+    #[inline]
     pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
         self.walk.shared()
     }

@@ -49,6 +49,11 @@ impl Cursor for MemoryCursor {
         self.borrow_dependent().current()
     }
 
+    #[inline]
+    fn value(&self) -> Option<&[u8]> {
+        self.borrow_dependent().value()
+    }
+
     fn shared(&self) -> Option<Arc<[u8]>> {
         self.borrow_dependent().shared()
     }
@@ -189,6 +194,11 @@ impl Cursor for BorrowedCursor<'_> {
     #[inline]
     fn current(&self) -> Option<(&[u8], &[u8])> {
         self.current.map(|(key, value)| (key.as_slice(), &**value))
+    }
+
+    #[inline]
+    fn value(&self) -> Option<&[u8]> {
+        self.current.map(|(_, value)| &**value)
     }
 
     fn shared(&self) -> Option<Arc<[u8]>> {

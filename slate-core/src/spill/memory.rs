@@ -28,8 +28,8 @@ const DEFAULT_LIMIT: usize = 64 << 20;
 #[derive(Debug, Default)]
 struct Spare(Mutex<Arena>);
 
-/// The most bytes that are kept for the next question.
-const LARGEST_SPARE: usize = 16 << 20;
+/// The most bytes that are kept for the next question: as many as it may hold, unless the caller says otherwise.
+const LARGEST_SPARE: usize = DEFAULT_LIMIT;
 
 impl Default for Memory {
     fn default() -> Self {

@@ -165,8 +165,13 @@ impl Changes {
         Ok(())
     }
 
-    /// Applies everything, in the order of keys, which stores like best. An error leaves part of it applied.
-    pub(super) fn apply<T: Transaction>(mut self, session: &mut Session<T>, collection: &CollectionInfo) -> Result<()> {
+    /// Applies everything, in the order of keys, which stores like best, and begins anew with the same buffers. An error
+    /// leaves part of it applied.
+    pub(super) fn apply<T: Transaction>(
+        &mut self,
+        session: &mut Session<T>,
+        collection: &CollectionInfo,
+    ) -> Result<()> {
         if !self.records.is_empty() {
             session.wrote(collection);
         }
@@ -189,7 +194,18 @@ impl Changes {
             let Some(index) = collection.maintained_at(*at) else { continue };
             changes.apply(transaction, index.keyspace)?;
         }
+        self.clear();
         Ok(())
+    }
+
+    /// Forgets everything but its buffers.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.records.clear();
+        self.guards.clear();
+        for IndexChanges { deletes, puts, fresh } in self.indexes.values_mut() {
+            [deletes, puts, fresh].into_iter().for_each(Entries::clear);
+        }
     }
 }
 

@@ -66,12 +66,12 @@ impl<T: Transaction> Session<T> {
         let interrupt = &self.limited(interrupt);
         let collection = self.written_or_created(name)?;
         let mut outcome = InsertOutcome::default();
-        let mut first = 0;
+        let (mut first, mut changes) = (0, Changes::default());
         while let Some(rest) = documents.get(first..).filter(|rest| !rest.is_empty()) {
             let (batch, _) = rest.split_at(batch(rest));
             self.interrupted_in_round(u64::try_from(first).unwrap_or(u64::MAX), interrupt)?;
             let refused = outcome.refused.len();
-            let inserted = self.insert_batch(&collection, first, batch, mode, &mut outcome);
+            let inserted = self.insert_batch(&collection, first, batch, mode, &mut changes, &mut outcome);
             if first > 0 {
                 self.end_on_error(inserted)?
             } else {
@@ -105,15 +105,15 @@ impl<T: Transaction> Session<T> {
         first: usize,
         documents: &[impl AsRef<RawDocument>],
         mode: InsertMode,
+        changes: &mut Changes,
         outcome: &mut InsertOutcome,
     ) -> Result<()> {
         let mut maker = EntryMaker::default();
-        let mut changes = Changes::default();
         {
             let view = self.transaction.view();
             let mut check = Check::open(&view, collection)?;
             for (at, document) in documents.iter().enumerate() {
-                match check.document(document.as_ref().as_bytes(), &mut maker, &mut changes) {
+                match check.document(document.as_ref().as_bytes(), &mut maker, changes) {
                     Ok(id) => outcome.ids.push((first + at, id)),
                     Err(error) if error.is_refusal() => {
                         outcome.refused.push((first + at, error));

@@ -53,6 +53,16 @@ pub trait View: Clone {
         count(&mut self.cursor(keyspace, bounds)?, cap)
     }
 
+    /// How many keys lie within `bounds`, where the backend can tell without a step for each of them; `None` where it cannot.
+    ///
+    /// # Errors
+    ///
+    /// As the backend's storage fails.
+    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Option<u64>> {
+        let _ = (keyspace, bounds);
+        Ok(None)
+    }
+
     /// The bytes of all keys and values in a keyspace, without what the backend takes to hold them. Costs a walk over all
     /// of it, unless the backend keeps count.
     ///

@@ -50,8 +50,8 @@ pub(super) fn count_keys<V: View>(
     Ok(counted)
 }
 
-/// How many keys lie within the ranges. A store that knows the size of a keyspace is asked for it; parts are walked here,
-/// where the walk can be interrupted.
+/// How many keys lie within the ranges. A store that can count without a walk, or knows the size of a keyspace, is asked; what
+/// has to be walked is walked here, where the walk can be interrupted.
 fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<ByteRange>, resources: &Resources) -> Result<u64> {
     let mut interrupt = resources.interrupt.clone();
     interrupt.check()?;
@@ -60,8 +60,15 @@ fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<ByteRange>, r
     {
         return probe::count(view, keyspace, &ranges, u64::MAX);
     }
-    let mut walk = RangeWalk::new(view.clone(), keyspace, ranges, Direction::Ascending);
     let mut counted = 0;
+    let mut uncounted = Vec::new();
+    for range in ranges {
+        match view.count(keyspace, probe::bounds(&range))? {
+            Some(keys) => counted += keys,
+            None => uncounted.push(range),
+        }
+    }
+    let mut walk = RangeWalk::new(view.clone(), keyspace, uncounted, Direction::Ascending);
     while walk.advance()? {
         interrupt.tick()?;
         counted += 1;

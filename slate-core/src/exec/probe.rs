@@ -53,10 +53,7 @@ impl<V: View> Probe for ViewProbe<'_, V> {
 pub(super) fn count(view: &impl View, keyspace: Keyspace, ranges: &[ByteRange], cap: u64) -> Result<u64> {
     let mut counted = 0;
     for range in ranges {
-        // A store may know the size of a keyspace that is asked for without bounds.
-        let start = Some(range.start.as_slice()).filter(|start| !start.is_empty());
-        let bounds = Bounds { start, end: range.end.as_deref() };
-        counted += match view.estimate(keyspace, bounds, cap - counted)? {
+        counted += match view.estimate(keyspace, bounds(range), cap - counted)? {
             Estimate::Exact(keys) | Estimate::AtLeast(keys) => keys,
         };
         if counted >= cap {
@@ -64,6 +61,12 @@ pub(super) fn count(view: &impl View, keyspace: Keyspace, ranges: &[ByteRange], 
         }
     }
     Ok(counted)
+}
+
+/// The bounds of a range: none where it has none, as a store may know the size of a keyspace that is asked for without.
+pub(super) fn bounds(range: &ByteRange) -> Bounds<'_> {
+    let start = Some(range.start.as_slice()).filter(|start| !start.is_empty());
+    Bounds { start, end: range.end.as_deref() }
 }
 
 /// A walk over several ranges of one keyspace, one cursor at a time.

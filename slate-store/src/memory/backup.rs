@@ -36,7 +36,7 @@ fn write_file(root: &Root, path: &Path) -> io::Result<()> {
     out.write_all(&MAGIC)?;
     out.write_all(&VERSION.to_le_bytes())?;
     for (keyspace, tree) in &root.keyspaces {
-        for (key, value) in &tree.entries {
+        for (key, value) in tree.entries() {
             let key = key.as_slice();
             out.head([keyspace.0, length(key)?, length(value)?])?;
             out.write_all(key)?;
@@ -91,7 +91,7 @@ pub(super) fn read(from: &Path) -> Result<Root> {
         file.read_exact(&mut key).map_err(failed)?;
         file.read_exact(&mut value).map_err(failed)?;
         let tree = root.keyspaces.entry(Keyspace(keyspace)).or_default();
-        tree.insert(Key::new(&key), Value::new(&value, 0));
+        tree.write(Key::new(&key), Some(Value::new(&value, 0)));
     }
     let expected = file.sum;
     let mut sum = [0; 8];

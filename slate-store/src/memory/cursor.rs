@@ -2,13 +2,9 @@ use std::{ops::Bound, sync::Arc};
 
 use self_cell::self_cell;
 
-use super::{
-    key::Key,
-    tree::{Entries, Tree},
-    value::Value,
-};
+use super::{leaf::Entry, leaves::Leaves, tree::Tree};
 use crate::{
-    Bounds, Cursor, Edge, Estimate, Result,
+    Bounds, Cursor, Edge, Result,
     bounds::{Heading, Landing, OwnedBounds},
     prefetch,
 };
@@ -59,123 +55,43 @@ impl Cursor for MemoryCursor {
     }
 }
 
-/// A cursor over a borrowed tree. The tree's iterator runs either way; only a turn descends again.
-///
-/// Entries are taken from the iterator in batches, which grow, so that a caller who stops early has paid for little
-/// more than was seen.
+/// A cursor over a borrowed tree.
 pub struct BorrowedCursor<'t> {
     tree: Option<&'t Tree>,
     bounds: OwnedBounds,
-    heading: Heading,
-    /// `None` before the first seek: even an empty range costs a descent.
-    entries: Option<Entries<'t>>,
-    current: Option<Lent<'t>>,
-    /// Entries taken in advance, within the bounds, from `at` on.
-    batch: Vec<Lent<'t>>,
-    at: usize,
-    /// How many entries to take next.
-    next_batch: usize,
+    way: Way<'t>,
+    current: Option<&'t Entry>,
 }
-
-/// A key and its value.
-type Lent<'t> = (&'t Key, &'t Value);
-
-const LARGEST_BATCH: usize = 256;
-
-/// How far ahead of its reader a value is asked for.
-const AHEAD: usize = 8;
 
 impl<'t> BorrowedCursor<'t> {
     pub(super) fn new(tree: Option<&'t Tree>, bounds: Bounds<'_>) -> Self {
-        // Over impossible bounds there is nothing to walk, and no range to hand to the tree, which takes ordered ones.
+        // Over impossible bounds there is nothing to walk.
         let tree = tree.filter(|_| !bounds.is_empty());
-        Self {
-            tree,
-            bounds: OwnedBounds::of(bounds),
-            heading: Heading::Forward,
-            entries: None,
-            current: None,
-            batch: Vec::new(),
-            at: 0,
-            next_batch: 1,
-        }
+        Self { tree, bounds: OwnedBounds::of(bounds), way: Way::default(), current: None }
     }
 
-    /// Takes the next entry.
     #[inline]
     fn advance(&mut self) -> bool {
-        self.current = match self.batch.get(self.at) {
-            Some(entry) => Some(*entry),
-            None => return self.refill(),
-        };
-        if let Some((_, value)) = self.batch.get(self.at + AHEAD) {
-            prefetch(value);
-        }
-        self.at += 1;
-        true
-    }
-
-    /// Takes the next entries of the iterator. The iterator is open at its far end, where opening it with the bound would
-    /// cost a second descent: the bound is compared here instead, with the last entry of a batch.
-    fn refill(&mut self) -> bool {
-        self.batch.clear();
-        let most = self.next_batch;
-        self.next_batch = (if most < 64 { 4 * most } else { 2 * most }).min(LARGEST_BATCH);
-        let bounds = &self.bounds;
-        match (&mut self.entries, self.heading) {
-            (Some(entries), Heading::Forward) => {
-                self.batch.extend(entries.by_ref().take(most));
-                let is_within = |key: &[u8]| bounds.below_end(key);
-                confine(&mut self.batch, is_within);
-            }
-            (Some(entries), Heading::Back) => {
-                self.batch.extend(entries.by_ref().rev().take(most));
-                let is_within = |key: &[u8]| bounds.above_start(key);
-                confine(&mut self.batch, is_within);
-            }
-            (None, _) => {}
-        }
-        if self.batch.len() < most {
-            self.entries = None;
-        }
-        // The reader goes on from the second.
-        self.batch.iter().take(1 + AHEAD).for_each(|(_, value)| prefetch(value));
-        self.current = self.batch.first().copied();
-        self.at = 1;
+        self.current = self.way.next(&self.bounds);
         self.current.is_some()
-    }
-
-    /// Goes where `landing` is.
-    fn land(&mut self, (heading, entries): (Heading, Option<Entries<'t>>)) -> bool {
-        (self.heading, self.entries) = (heading, entries);
-        self.batch.clear();
-        self.next_batch = 1;
-        self.refill()
-    }
-
-    /// An iterator that leaves `landing`, and the way it runs.
-    fn entries(tree: Option<&'t Tree>, landing: Landing<'_>) -> (Heading, Option<Entries<'t>>) {
-        match landing {
-            Landing::Up(from) => (Heading::Forward, tree.map(|tree| tree.range(from, Bound::Unbounded))),
-            Landing::Down(from) => (Heading::Back, tree.map(|tree| tree.range(Bound::Unbounded, from))),
-        }
     }
 
     #[cold]
     fn turn(&mut self, landing: Landing<'_>) -> bool {
-        self.land(Self::entries(self.tree, landing))
+        self.way = Way::from(self.tree, &self.bounds, landing);
+        self.advance()
     }
 }
 
 impl Cursor for BorrowedCursor<'_> {
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
-        let entries = Self::entries(self.tree, self.bounds.confine(edge));
-        Ok(self.land(entries))
+        self.way = Way::from(self.tree, &self.bounds, self.bounds.confine(edge));
+        Ok(self.advance())
     }
 
     #[inline]
     fn step_forward(&mut self) -> Result<bool> {
-        match (self.current, self.heading) {
+        match (self.current, self.way.heading) {
             (None, _) => Ok(false),
             (Some(_), Heading::Forward) => Ok(self.advance()),
             (Some((key, _)), Heading::Back) => Ok(self.turn(Landing::Up(Bound::Excluded(key.as_slice())))),
@@ -184,7 +100,7 @@ impl Cursor for BorrowedCursor<'_> {
 
     #[inline]
     fn step_back(&mut self) -> Result<bool> {
-        match (self.current, self.heading) {
+        match (self.current, self.way.heading) {
             (None, _) => Ok(false),
             (Some(_), Heading::Back) => Ok(self.advance()),
             (Some((key, _)), Heading::Forward) => Ok(self.turn(Landing::Down(Bound::Excluded(key.as_slice())))),
@@ -206,17 +122,122 @@ impl Cursor for BorrowedCursor<'_> {
     }
 }
 
-/// Cuts off the entries at the end that lie beyond the bound ahead.
-fn confine(batch: &mut Vec<Lent<'_>>, is_within: impl Fn(&[u8]) -> bool) {
-    if batch.last().is_some_and(|(key, _)| !is_within(key.as_slice())) {
-        batch.truncate(batch.partition_point(|(key, _)| is_within(key.as_slice())));
+/// What lies ahead of a cursor: it runs along the entries of a leaf, then along those of the next. Only a turn descends
+/// again.
+struct Way<'t> {
+    heading: Heading,
+    /// What is left of a leaf, within the bounds.
+    rest: &'t [Entry],
+    /// What comes after it, as far as the bounds may reach.
+    leaves: Leaves<'t>,
+    pace: Pace,
+}
+
+/// How many entries were taken: none, one, or more. Values are asked for ahead from the second on, so that who looks at one
+/// entry only does not pay for those behind it.
+#[derive(Clone, Copy)]
+enum Pace {
+    Stands,
+    Steps,
+    Runs,
+}
+
+/// How far ahead of its reader a value is asked for.
+const AHEAD: usize = 8;
+
+impl Default for Way<'_> {
+    fn default() -> Self {
+        Self { heading: Heading::Forward, rest: &[], leaves: Leaves::default(), pace: Pace::Stands }
     }
 }
 
-/// Counts what lies within `bounds`, up to `cap`. A whole keyspace knows its own length.
-pub(super) fn estimate(tree: Option<&Tree>, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
-    if let (Some(tree), Bounds::ALL) = (tree, bounds) {
-        return Ok(Estimate::capped(tree.len(), cap));
+impl<'t> Way<'t> {
+    fn from(tree: Option<&'t Tree>, bounds: &OwnedBounds, landing: Landing<'_>) -> Self {
+        let Some(tree) = tree else { return Self::default() };
+        let (heading, mut leaves) = match landing {
+            Landing::Up(from) => (Heading::Forward, tree.leaves_from(from)),
+            Landing::Down(from) => (Heading::Back, tree.leaves_to(from)),
+        };
+        let entries = match landing {
+            Landing::Up(from) => leaves.next().map(|leaf| leaf.above(from)),
+            Landing::Down(from) => leaves.next_back().map(|leaf| leaf.below(from)),
+        };
+        let mut way = Self { heading, leaves, ..Self::default() };
+        way.enter(entries.unwrap_or_default(), bounds);
+        way
     }
-    crate::view::count(&mut BorrowedCursor::new(tree, bounds), cap)
+
+    /// Goes among entries ahead, as far as the bound ahead leaves them.
+    fn enter(&mut self, entries: &'t [Entry], bounds: &OwnedBounds) {
+        self.rest = within(entries, self.heading, bounds);
+        if self.rest.len() < entries.len() {
+            self.leaves = Leaves::default();
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, bounds: &OwnedBounds) -> Option<&'t Entry> {
+        let next = match self.heading {
+            Heading::Forward => self.rest.split_first(),
+            Heading::Back => self.rest.split_last(),
+        };
+        let Some((entry, rest)) = next else { return self.enter_next(bounds) };
+        self.rest = rest;
+        match self.pace {
+            Pace::Runs => self.prefetch(AHEAD - 1),
+            Pace::Steps => {
+                self.pace = Pace::Runs;
+                (0..AHEAD).for_each(|ahead| self.prefetch(ahead));
+            }
+            Pace::Stands => self.pace = Pace::Steps,
+        }
+        Some(entry)
+    }
+
+    /// Asks for the value that comes after so many others.
+    #[inline]
+    fn prefetch(&self, ahead: usize) {
+        let at = |entries: &'t [Entry], ahead: usize| match self.heading {
+            Heading::Forward => entries.get(ahead),
+            Heading::Back => entries.len().checked_sub(ahead + 1).and_then(|at| entries.get(at)),
+        };
+        let entry = at(self.rest, ahead).or_else(|| {
+            let leaf = match self.heading {
+                Heading::Forward => self.leaves.peek(),
+                Heading::Back => self.leaves.peek_back(),
+            };
+            leaf.and_then(|leaf| at(leaf.entries(), ahead.saturating_sub(self.rest.len())))
+        });
+        if let Some((_, value)) = entry {
+            prefetch(value);
+        }
+    }
+
+    fn enter_next(&mut self, bounds: &OwnedBounds) -> Option<&'t Entry> {
+        let (leaf, after) = match self.heading {
+            Heading::Forward => (self.leaves.next()?, self.leaves.peek()),
+            Heading::Back => (self.leaves.next_back()?, self.leaves.peek_back()),
+        };
+        if let Some(after) = after {
+            after.prefetch();
+        }
+        self.enter(leaf.entries(), bounds);
+        // No leaf is empty, but its part within the bounds may be.
+        if self.rest.is_empty() { None } else { self.next(bounds) }
+    }
+}
+
+/// Those of a leaf's entries ahead that the bound ahead leaves. The bound behind is behind.
+fn within<'t>(entries: &'t [Entry], heading: Heading, bounds: &OwnedBounds) -> &'t [Entry] {
+    match heading {
+        Heading::Forward if entries.last().is_some_and(|(last, _)| !bounds.below_end(last.as_slice())) => {
+            let end = entries.partition_point(|(key, _)| bounds.below_end(key.as_slice()));
+            entries.get(..end).unwrap_or_default()
+        }
+        Heading::Back if entries.first().is_some_and(|(first, _)| !bounds.above_start(first.as_slice())) => {
+            let start = entries.partition_point(|(key, _)| !bounds.above_start(key.as_slice()));
+            entries.get(start..).unwrap_or_default()
+        }
+        Heading::Forward | Heading::Back => entries,
+    }
 }

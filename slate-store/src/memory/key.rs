@@ -43,13 +43,11 @@ impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Inline(len, bytes), Self::Inline(other_len, other)) => {
-                for at in WORDS {
-                    let (word, other) = (word(bytes, at), word(other, at));
-                    if word != other {
-                        return word.cmp(&other);
-                    }
-                }
-                len.cmp(other_len)
+                let order = word::<0>(bytes).cmp(&word::<0>(other));
+                let order = order.then_with(|| word::<1>(bytes).cmp(&word::<1>(other)));
+                let order = order.then_with(|| word::<2>(bytes).cmp(&word::<2>(other)));
+                let order = order.then_with(|| word::<3>(bytes).cmp(&word::<3>(other)));
+                order.then_with(|| len.cmp(other_len))
             }
             _ => self.as_slice().cmp(other.as_slice()),
         }
@@ -59,15 +57,30 @@ impl Ord for Key {
 /// Where the words of a key in place begin; the last two overlap.
 const WORDS: [usize; 4] = [0, 8, 16, INLINE - 8];
 
+/// The word of that number. The number is a constant so that nothing is left of the bounds' checks.
 #[inline]
-fn word(bytes: &[u8; INLINE], at: usize) -> u64 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u64::from_be_bytes(*word))
+fn word<const NUMBER: usize>(bytes: &[u8; INLINE]) -> u64 {
+    let rest = WORDS.get(NUMBER).and_then(|at| bytes.get(*at..));
+    rest.and_then(|rest| rest.first_chunk()).map_or(0, |word| u64::from_be_bytes(*word))
 }
 
 /// A key to be looked for: its words in registers, and no copy of it.
 pub(super) struct Sought<'k> {
     words: [u64; WORDS.len()],
     bytes: &'k [u8],
+}
+
+impl<'k> From<&'k Key> for Sought<'k> {
+    #[inline]
+    fn from(key: &'k Key) -> Self {
+        match key {
+            Key::Inline(_, bytes) => {
+                let words = [word::<0>(bytes), word::<1>(bytes), word::<2>(bytes), word::<3>(bytes)];
+                Self { words, bytes: key.as_slice() }
+            }
+            Key::Shared(bytes) => Self::new(bytes),
+        }
+    }
 }
 
 impl<'k> Sought<'k> {
@@ -83,15 +96,14 @@ impl Comparable<Key> for Sought<'_> {
     fn compare(&self, key: &Key) -> Ordering {
         match key {
             Key::Inline(len, bytes) => {
-                for (sought, at) in self.words.into_iter().zip(WORDS) {
-                    let word = word(bytes, at);
-                    if sought != word {
-                        return sought.cmp(&word);
-                    }
-                }
-                self.bytes.len().cmp(&usize::from(*len))
+                let [first, second, third, fourth] = &self.words;
+                let order = first.cmp(&word::<0>(bytes));
+                let order = order.then_with(|| second.cmp(&word::<1>(bytes)));
+                let order = order.then_with(|| third.cmp(&word::<2>(bytes)));
+                let order = order.then_with(|| fourth.cmp(&word::<3>(bytes)));
+                order.then_with(|| self.bytes.len().cmp(&usize::from(*len)))
             }
-            Key::Shared(bytes) => self.bytes.cmp(bytes),
+            Key::Shared(bytes) => compare_long(self.bytes, bytes),
         }
     }
 }
@@ -101,6 +113,12 @@ impl Equivalent<Key> for Sought<'_> {
     fn equivalent(&self, key: &Key) -> bool {
         self.compare(key) == Ordering::Equal
     }
+}
+
+/// Apart, so that what is done for keys in place stays small enough to be inlined.
+#[cold]
+fn compare_long(bytes: &[u8], other: &[u8]) -> Ordering {
+    bytes.cmp(other)
 }
 
 /// The eight bytes from `at` on, filled up with zeros.

@@ -7,9 +7,14 @@
 //! [`MemoryStore::restore`] are how a database outlives its process.
 
 mod backup;
+mod block;
+mod branch;
 mod conflict;
 mod cursor;
+mod fence;
 mod key;
+mod leaf;
+mod leaves;
 mod points;
 mod root;
 mod snapshot;

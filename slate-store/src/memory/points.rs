@@ -1,8 +1,15 @@
-use std::{cmp::Ordering, ops::Bound, sync::Arc};
+use std::sync::Arc;
 
+use equivalent::Comparable;
 use self_cell::self_cell;
 
-use super::{tree::Tree, value::Value};
+use super::{
+    block,
+    key::Sought,
+    leaf::{Entry, Leaf},
+    tree::Tree,
+    value::Value,
+};
 use crate::{Points, Result};
 
 type Loaded<'t> = Vec<Option<&'t Value>>;
@@ -77,50 +84,19 @@ impl Points for BorrowedPoints<'_> {
     }
 }
 
-/// How many entries a load walks over, for each key that it looks for, before it looks the keys up one by one.
-const STEPS_PER_KEY: usize = 6;
-
-/// What a walk may cost before it has found anything.
-const FIRST_STEPS: usize = 32;
-
 fn load<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) {
     loaded.clear();
-    let walked = if keys.len() > FIRST_STEPS { walk(tree, keys, loaded) } else { 0 };
-    let rest = keys.get(walked..).unwrap_or_default();
-    loaded.extend(rest.iter().map(|key| tree.get(key)));
-}
-
-/// Goes along the tree from the first key, as long as the next one is near: keys that come in order and lie close to each
-/// other are found for less than a descent each. How many keys it has dealt with.
-fn walk<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) -> usize {
-    let Some(first) = keys.first() else { return 0 };
-    let mut entries = tree.range(Bound::Included(*first), Bound::Unbounded);
-    let mut entry = entries.next();
-    let mut steps = FIRST_STEPS;
-    let mut before: Option<&[u8]> = None;
-    for (at, key) in keys.iter().enumerate() {
-        if before.is_some_and(|before| *key < before) {
-            return at;
+    // The entries from the one last found to the end of its leaf: a key that comes next in order is mostly among the first.
+    let mut rest: &[Entry] = &[];
+    loaded.extend(keys.iter().map(|key| {
+        let key = Sought::new(key);
+        if !rest.last().is_some_and(|(last, _)| key.compare(last).is_le())
+            || rest.first().is_some_and(|(first, _)| key.compare(first).is_lt())
+        {
+            rest = tree.leaf(&key).map_or(&[], Leaf::entries);
         }
-        before = Some(key);
-        steps += STEPS_PER_KEY;
-        loop {
-            match entry.map(|(stands, value)| (stands.as_slice().cmp(key), value)) {
-                Some((Ordering::Less, _)) if steps == 0 => return at,
-                Some((Ordering::Less, _)) => {
-                    steps -= 1;
-                    entry = entries.next();
-                }
-                Some((Ordering::Equal, value)) => {
-                    loaded.push(Some(value));
-                    break;
-                }
-                Some((Ordering::Greater, _)) | None => {
-                    loaded.push(None);
-                    break;
-                }
-            }
-        }
-    }
-    keys.len()
+        let at = block::find_near(rest, &key);
+        rest = rest.get(at.unwrap_or_else(|at| at)..).unwrap_or_default();
+        rest.first().filter(|_| at.is_ok()).map(|(_, value)| value)
+    }));
 }

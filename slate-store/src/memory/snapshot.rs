@@ -1,6 +1,10 @@
 use std::sync::Arc;
 
-use super::{MemoryCursor, MemoryPoints, root::Root, tree::Tree};
+use super::{
+    MemoryCursor, MemoryPoints,
+    root::Root,
+    tree::{Tree, estimate},
+};
 use crate::{Bounds, Estimate, Keyspace, Result, View};
 
 /// One commit of a [`MemoryStore`](super::MemoryStore). While it lives, so does every value it holds.
@@ -40,7 +44,11 @@ impl View for MemorySnapshot {
     }
 
     fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
-        super::cursor::estimate(self.root.tree(keyspace), bounds, cap)
+        Ok(estimate(self.root.tree(keyspace), bounds, cap))
+    }
+
+    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Option<u64>> {
+        Ok(Some(self.root.tree(keyspace).map_or(0, |tree| tree.count(bounds, u64::MAX))))
     }
 
     fn bytes(&self, keyspace: Keyspace) -> Result<u64> {

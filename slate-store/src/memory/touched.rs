@@ -1,6 +1,6 @@
 use std::sync::OnceLock;
 
-use super::{conflict::OpenTransactions, key::Key, root::Root, tree::Tree, value::Value};
+use super::{conflict::OpenTransactions, key::Key, leaf::Write, root::Root, tree::Tree, value::Value};
 use crate::Keyspace;
 
 /// The most writes that are noted and applied by the commit, which others wait for.
@@ -10,7 +10,7 @@ pub(super) const MOST_NOTED: usize = 64;
 #[derive(Default)]
 pub(super) struct Touched {
     /// What was written, in the order it happened, until it is applied.
-    noted: Vec<(Key, Option<Value>)>,
+    noted: Vec<Write>,
     /// The keyspace with all writes applied.
     applied: OnceLock<Tree>,
     /// Every key that was put or deleted since, in the order it happened, some of them more than once.
@@ -40,16 +40,45 @@ impl Touched {
             self.deleted.push(key.clone());
         }
         tree.write(key.clone(), value);
-        if self.written.len() >= self.crowded {
-            for keys in [&mut self.written, &mut self.deleted] {
-                keys.sort_unstable();
-                keys.dedup();
-            }
-            // Twice what is left, and never less than the tree, whose keys may well all be new ones.
-            self.crowded = (2 * self.written.len()).max(2 * tree.entries.len()).max(1024);
-        }
         self.written.push(key);
+        self.thin_out();
         Room::Left
+    }
+
+    /// Makes writes, each to a key above the one before. `base` is what the transaction began with.
+    pub(super) fn write_sorted(&mut self, writes: Vec<Write>, base: Option<&Tree>) {
+        if self.applied.get().is_none() && self.noted.len() + writes.len() <= MOST_NOTED {
+            self.noted.extend(writes);
+            return;
+        }
+        self.applied.get_or_init(|| self.apply(base));
+        let Some(tree) = self.applied.get_mut() else { return };
+        self.deleted.extend(writes.iter().filter(|(_, value)| value.is_none()).map(|(key, _)| key.clone()));
+        self.written.extend(writes.iter().map(|(key, _)| key.clone()));
+        tree.write_sorted(writes);
+        self.thin_out();
+    }
+
+    /// Keys that were written many times stand there once.
+    fn thin_out(&mut self) {
+        if self.written.len() < self.crowded {
+            return;
+        }
+        for keys in [&mut self.written, &mut self.deleted] {
+            keys.sort_unstable();
+            keys.dedup();
+        }
+        // Twice what is left, and never less than the tree, whose keys may well all be new ones.
+        let entries = self.applied.get().map_or(0, Tree::len);
+        let twice = |entries| 2 * usize::try_from(entries).unwrap_or(usize::MAX / 2);
+        self.crowded = (2 * self.written.len()).max(twice(entries)).max(1024);
+    }
+
+    /// `base` with what is noted.
+    fn apply(&self, base: Option<&Tree>) -> Tree {
+        let mut tree = base.cloned().unwrap_or_default();
+        tree.write_all(self.noted.clone());
+        tree
     }
 
     pub(super) fn guard(&mut self, key: Key) {
@@ -61,11 +90,7 @@ impl Touched {
         if self.writes_nothing() {
             return base;
         }
-        Some(self.applied.get_or_init(|| {
-            let mut tree = base.cloned().unwrap_or_default();
-            self.noted.iter().cloned().for_each(|(key, value)| tree.write(key, value));
-            tree
-        }))
+        Some(self.applied.get_or_init(|| self.apply(base)))
     }
 
     pub(super) fn writes_nothing(&self) -> bool {
@@ -104,17 +129,18 @@ impl Touched {
     /// `base`.
     pub(super) fn merge(self, base: Option<&Tree>, latest: &mut Tree) {
         let Some(tree) = self.applied.get() else {
-            self.noted.into_iter().for_each(|(key, value)| latest.write(key, value));
+            latest.write_all(self.noted);
             return;
         };
-        let base_is_empty = base.is_none_or(|base| base.entries.is_empty());
-        if base.is_some_and(|base| base.is_surely_unchanged(latest)) || (base_is_empty && latest.entries.is_empty()) {
+        let base_is_empty = base.is_none_or(Tree::is_empty);
+        if base.is_some_and(|base| base.is_surely_unchanged(latest)) || (base_is_empty && latest.is_empty()) {
             latest.clone_from(tree);
             return;
         }
-        for key in self.written() {
-            latest.write(key.clone(), tree.get(key.as_slice()).cloned());
-        }
+        let mut written: Vec<&Key> = self.written().collect();
+        written.sort_unstable();
+        written.dedup();
+        latest.write_sorted(written.into_iter().map(|key| (key.clone(), tree.get(key.as_slice()).cloned())));
     }
 }
 

@@ -1,17 +1,17 @@
 use std::sync::Arc;
 
 use super::{
-    BorrowedCursor, BorrowedPoints, cursor,
+    BorrowedCursor, BorrowedPoints,
     key::Key,
+    leaf::Write,
     root::Root,
     store::Shared,
     touched::{MOST_NOTED, Room, Touched},
-    tree::Tree,
+    tree::{Tree, estimate},
     value::{Stamp, Value},
 };
 use crate::{
-    Bounds, Context, Durability, Error, Estimate, Isolation, Keyspace, Result, Transaction, View, bounds::OwnedBounds,
-    limits,
+    Bounds, Context, Cursor, Durability, Edge, Error, Estimate, Isolation, Keyspace, Result, Transaction, View, limits,
 };
 
 /// An open write transaction of a [`MemoryStore`](super::MemoryStore).
@@ -65,6 +65,12 @@ impl MemoryTransaction {
             self.tree(keyspace);
         }
     }
+
+    /// Makes writes, each to a key above the one before.
+    fn write_sorted(&mut self, keyspace: Keyspace, writes: Vec<Write>) {
+        let base = self.base.clone();
+        self.touch(keyspace).write_sorted(writes, base.as_ref().and_then(|base| base.tree(keyspace)));
+    }
 }
 
 impl Drop for MemoryTransaction {
@@ -91,24 +97,13 @@ impl Transaction for MemoryTransaction {
     fn put_many(&mut self, keyspace: Keyspace, entries: &[(&[u8], &[u8])]) -> Result<()> {
         entries.iter().try_for_each(|(key, value)| limits::check(key, value))?;
         // Values that are read one after another lie one after another.
-        let made: Vec<(Key, Value)> =
-            entries.iter().map(|(key, value)| (Key::new(key), Value::new(value, self.stamp))).collect();
-        let mut put = |(key, value)| self.write(keyspace, key, Some(value));
-        if !made.is_sorted_by(|(a, _), (b, _)| a < b) {
-            made.into_iter().for_each(put);
-            return Ok(());
+        let made: Vec<Write> =
+            entries.iter().map(|(key, value)| (Key::new(key), Some(Value::new(value, self.stamp)))).collect();
+        if made.is_sorted_by(|(a, _), (b, _)| a < b) {
+            self.write_sorted(keyspace, made);
+        } else {
+            made.into_iter().for_each(|(key, value)| self.write(keyspace, key, value));
         }
-        // Of ascending ones every second goes first: a leaf that is only appended to is split in halves when it is full,
-        // and one half stays so; those in between fill both.
-        let mut between = Vec::with_capacity(made.len() / 2);
-        for (place, entry) in made.into_iter().enumerate() {
-            if place % 2 == 0 {
-                put(entry);
-            } else {
-                between.push(entry);
-            }
-        }
-        between.into_iter().for_each(put);
         Ok(())
     }
 
@@ -122,10 +117,13 @@ impl Transaction for MemoryTransaction {
             return Ok(());
         }
         let Some(tree) = self.tree(keyspace) else { return Ok(()) };
-        let bounds = OwnedBounds::of(bounds);
-        let range = tree.range(bounds.lower(), bounds.upper());
-        let doomed: Vec<Key> = range.map(|(key, _)| key.clone()).collect();
-        doomed.into_iter().for_each(|key| self.write(keyspace, key, None));
+        let (mut cursor, mut doomed) = (BorrowedCursor::new(Some(tree), bounds), Vec::new());
+        let mut more = cursor.seek(Edge::First)?;
+        while more {
+            doomed.extend(cursor.current().map(|(key, _)| (Key::new(key), None)));
+            more = cursor.step_forward()?;
+        }
+        self.write_sorted(keyspace, doomed);
         Ok(())
     }
 
@@ -206,7 +204,11 @@ impl<'t> View for MemoryView<'t> {
     }
 
     fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
-        cursor::estimate(self.0.tree(keyspace), bounds, cap)
+        Ok(estimate(self.0.tree(keyspace), bounds, cap))
+    }
+
+    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Option<u64>> {
+        Ok(Some(self.0.tree(keyspace).map_or(0, |tree| tree.count(bounds, u64::MAX))))
     }
 
     fn bytes(&self, keyspace: Keyspace) -> Result<u64> {

@@ -1,0 +1,214 @@
+//! Trees against the map of the standard library. Blocks are small here, so that all that happens to large trees happens to
+//! small ones.
+
+use std::collections::BTreeMap;
+
+use super::{
+    super::{cursor::BorrowedCursor, leaf::MOST},
+    *,
+};
+use crate::{Cursor, Edge};
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+}
+
+/// Kinds of keys: numbers; the same behind more bytes than lie in place; texts of all lengths, one the beginning of the next.
+#[derive(Clone, Copy, Debug)]
+enum Keys {
+    Short,
+    Long,
+    Nested,
+}
+
+impl Keys {
+    fn key(self, number: u64) -> Vec<u8> {
+        match self {
+            Self::Short => number.to_be_bytes()[4..].to_vec(),
+            Self::Long => [&[7; 40][..], &number.to_be_bytes()].concat(),
+            Self::Nested => {
+                [vec![u8::try_from(number / 64 % 4).unwrap(); 1 + usize::try_from(number % 64).unwrap()], {
+                    number.to_be_bytes().into_iter().skip_while(|byte| *byte == 0).collect()
+                }]
+                .concat()
+            }
+        }
+    }
+}
+
+/// Kinds of values: none has bytes, as in an index; all have, as in a collection; some have.
+#[derive(Clone, Copy, Debug)]
+enum Values {
+    Empty,
+    Full,
+    Some,
+}
+
+impl Values {
+    fn value(self, random: &mut Random) -> Vec<u8> {
+        let full = match self {
+            Self::Empty => false,
+            Self::Full => true,
+            Self::Some => random.below(8) == 0,
+        };
+        if full { vec![1; usize::try_from(1 + random.below(9)).unwrap()] } else { Vec::new() }
+    }
+}
+
+fn check_structure(tree: &Tree) {
+    let mut low = Some(Key::new(&[]));
+    for (fence, branch) in &tree.branches {
+        assert_eq!(Some(&fence.low), low.as_ref(), "fences meet");
+        assert!(!branch.is_large() && !branch.leaves().is_empty());
+        for (at, (from, leaf)) in branch.leaves().iter().enumerate() {
+            assert!((1..=MOST).contains(&leaf.len()), "a leaf of {}", leaf.len());
+            let below = branch.leaves().get(at + 1).map(|(next, _)| next).or(fence.end.as_ref());
+            for (key, _) in leaf.entries() {
+                assert!(*key >= fence.low && (at == 0 || key >= from) && below.is_none_or(|below| key < below));
+            }
+        }
+        assert_eq!(branch.len(), branch.leaves().iter().map(|(_, leaf)| leaf.len()).sum());
+        low = fence.end.clone();
+    }
+    assert!(tree.is_empty() || low.is_none(), "the last fence has no end");
+    assert!(!tree.is_empty() || tree.branches.is_empty());
+}
+
+fn check(tree: &Tree, model: &Model, keys: Keys, range: u64, random: &mut Random) {
+    check_structure(tree);
+    assert!(tree.entries().map(|(key, value)| (key.as_slice(), &**value)).eq(model.iter().map(|(k, v)| (&**k, &**v))));
+    assert_eq!(tree.len(), size(model.len()));
+    assert_eq!(tree.bytes(), model.iter().map(|(key, value)| size(key.len() + value.len())).sum::<u64>());
+    for _ in 0..40 {
+        let key = keys.key(random.below(range));
+        assert_eq!(tree.get(&key).map(|value| value.to_vec()), model.get(&key).cloned(), "{key:?}");
+    }
+    for _ in 0..10 {
+        let (start, end) = (keys.key(random.below(range)), keys.key(random.below(range)));
+        let bounds = Bounds { start: Some(&start), end: Some(&end).filter(|_| random.below(4) > 0).map(|end| &**end) };
+        let within: Vec<_> = model.iter().filter(|(key, _)| bounds.contains(key)).collect();
+        assert_eq!(tree.count(bounds, u64::MAX), size(within.len()), "{bounds:?}");
+        for cap in [0, 1, random.below(50)] {
+            assert_eq!(estimate(Some(tree), bounds, cap), Estimate::capped(size(within.len()), cap));
+        }
+        let mut cursor = BorrowedCursor::new(Some(tree), bounds);
+        let mut met = Vec::new();
+        let mut more = cursor.seek(Edge::First).unwrap();
+        while more {
+            let (key, value) = cursor.current().unwrap();
+            met.push((key.to_vec(), value.to_vec()));
+            more = cursor.step_forward().unwrap();
+        }
+        assert!(met.iter().map(|(key, value)| (key, value)).eq(within.iter().copied()), "{bounds:?}");
+        let mut back = Vec::new();
+        let mut more = cursor.seek(Edge::Last).unwrap();
+        while more {
+            back.push(cursor.current().unwrap().0.to_vec());
+            more = cursor.step_back().unwrap();
+        }
+        assert!(back.iter().rev().eq(within.iter().map(|(key, _)| *key)), "{bounds:?}");
+    }
+}
+
+fn put(tree: &mut Tree, model: &mut Model, entries: impl IntoIterator<Item = (Vec<u8>, Option<Vec<u8>>)>) {
+    let entries: BTreeMap<_, _> = entries.into_iter().collect();
+    let writes = entries.iter().map(|(key, value)| (Key::new(key), value.as_deref().map(|value| Value::new(value, 1))));
+    tree.write_sorted(writes);
+    for (key, value) in entries {
+        match value {
+            Some(value) => model.insert(key, value),
+            None => model.remove(&key),
+        };
+    }
+}
+
+#[test]
+fn a_tree_and_the_versions_kept_of_it_hold_what_a_plain_map_does() {
+    const RANGE: u64 = 4_000;
+    for (keys, values, seed) in [
+        (Keys::Short, Values::Empty, 1),
+        (Keys::Short, Values::Full, 2),
+        (Keys::Short, Values::Some, 3),
+        (Keys::Long, Values::Some, 4),
+        (Keys::Nested, Values::Full, 5),
+        (Keys::Nested, Values::Empty, 6),
+    ] {
+        let random = &mut Random(seed);
+        let (mut tree, mut model) = (Tree::default(), Model::new());
+        let mut kept: Vec<(Tree, Model)> = Vec::new();
+        for round in 0..120 {
+            // It grows for a while and shrinks for a while.
+            let shrinks = round % 40 >= 24;
+            let (from, spread) = (random.below(RANGE), 1 + random.below(RANGE));
+            let most = if random.below(3) == 0 { 300 } else { 5 };
+            let many = random.below(most);
+            let mut writes = Vec::new();
+            for step in 0..many {
+                let number = if spread % 2 == 0 { from + step } else { from + random.below(spread) } % RANGE;
+                let deletes = random.below(8) < if shrinks { 7 } else { 1 };
+                writes.push((keys.key(number), (!deletes).then(|| values.value(random))));
+            }
+            if shrinks && random.below(4) == 0 {
+                writes.extend((from..from + spread).map(|number| (keys.key(number % RANGE), None)));
+            }
+            if random.below(2) == 0 {
+                put(&mut tree, &mut model, writes);
+            } else {
+                writes.into_iter().for_each(|write| put(&mut tree, &mut model, [write]));
+            }
+            check(&tree, &model, keys, RANGE, random);
+            if random.below(3) == 0 {
+                kept.push((tree.clone(), model.clone()));
+            }
+            if kept.len() > 3 {
+                let (tree, model) = kept.swap_remove(usize::try_from(random.below(4)).unwrap());
+                check(&tree, &model, keys, RANGE, random);
+            }
+        }
+        kept.iter().for_each(|(tree, model)| check(tree, model, keys, RANGE, random));
+        put(&mut tree, &mut model, (0..RANGE).map(|number| (keys.key(number), None)));
+        assert!(tree.is_empty() && tree.bytes() == 0, "{keys:?} {values:?}");
+    }
+}
+
+/// What lies behind one key for long is parted again and again: the map leads by fences that were once around all of it.
+#[test]
+fn keys_are_found_where_the_map_leads_astray() {
+    let (mut tree, mut model) = (Tree::default(), Model::new());
+    let random = &mut Random(7);
+    let group = |group: u64, number: u64| group * 100_000 + number;
+    for number in 0..60 {
+        put(&mut tree, &mut model, (0..40).map(|at| (Keys::Short.key(group(at, number)), Some(vec![]))));
+    }
+    for at in 0..40 {
+        for number in 60..600 {
+            put(&mut tree, &mut model, [(Keys::Short.key(group(at, number)), Some(vec![]))]);
+        }
+    }
+    let all = model.keys().map(|key| Sought::new(key));
+    let astray = all.filter(|key| tree.branches.get(&Around(key)).is_none()).count();
+    assert!(astray > 0, "this tree shows nothing");
+    for key in model.keys() {
+        assert!(tree.get(key).is_some(), "{key:?}");
+    }
+    check(&tree, &model, Keys::Short, group(40, 0), random);
+    // What is written there is found, too, and what is deleted is gone.
+    let again: Vec<_> = (0..600).step_by(7).map(|number| Keys::Short.key(group(number % 40, number))).collect();
+    for key in &again {
+        put(&mut tree, &mut model, [(key.clone(), Some(vec![1]))]);
+    }
+    check(&tree, &model, Keys::Short, group(40, 0), random);
+    put(&mut tree, &mut model, again.into_iter().map(|key| (key, None)));
+    check(&tree, &model, Keys::Short, group(40, 0), random);
+}

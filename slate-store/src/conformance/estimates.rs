@@ -11,6 +11,7 @@ pub fn an_estimate_is_exact_up_to_its_cap_and_at_least_beyond<S: Store>(fixture:
     put(&store, A, &[("a", ""), ("b", ""), ("c", ""), ("d", "")]);
     let view = store.snapshot().unwrap();
     for (bounds, count) in [(Bounds::ALL, 4), (within("b", "d"), 2), (within("b", "z"), 3), (within("x", "z"), 0)] {
+        assert!(view.count(A, bounds).unwrap().is_none_or(|counted| counted == count), "{bounds:?}");
         for cap in 0..6 {
             let expected = if count <= cap { Estimate::Exact(count) } else { Estimate::AtLeast(cap) };
             assert_eq!(view.estimate(A, bounds, cap).unwrap(), expected, "{bounds:?} up to {cap}");

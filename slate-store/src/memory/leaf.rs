@@ -177,6 +177,8 @@ impl Leaf {
             }
         }
         merged.extend(old);
+        // Where much was overwritten, or deleted, there is far too much room.
+        merged.shrink_to(merged.len() + SPARE);
         self.entries = merged;
     }
 

@@ -8,9 +8,9 @@ use std::{
 use super::{MemorySnapshot, MemoryTransaction, backup, conflict::OpenTransactions, root::Root, tree::Tree};
 use crate::{Capabilities, Isolation, Keyspace, Result, Size, Store};
 
-/// What a tree takes for one entry beyond the key's and the value's own bytes: its slots in a node that is three quarters
-/// full, and the value's counts.
-const ENTRY: u64 = 80;
+/// What a tree takes for one entry beyond the key's and the value's own bytes: what its slot is longer than most keys, its share
+/// of a leaf and a branch, and the value's counts.
+const ENTRY: u64 = 56;
 
 /// A database in memory. Clones share it; it ends with the last of them and of what they opened.
 #[derive(Clone, Default)]

@@ -66,7 +66,7 @@ impl Tree {
     /// Puts a branch into its place, in as many parts as its leaves need.
     fn share_out(&mut self, fence: Fence, branch: Arc<Branch>, fill: Fill) {
         let mut branch = Arc::unwrap_or_clone(branch);
-        // Begins the first on, each with the end that it will have: what the map copies in between is true then.
+        // From the first on, each with the end that it will have: what the map copies in between is true then.
         let Fence { mut low, end } = fence;
         for (next, after) in branch.share_out(fill) {
             let fence = Fence { low: mem::replace(&mut low, next.clone()), end: Some(next) };

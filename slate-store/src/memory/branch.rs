@@ -52,10 +52,11 @@ impl Branch {
         self.leaves.is_empty() || self.leaves.len() + other.leaves.len() <= JOINED
     }
 
-    /// Where the leaf stands that is asked for a key.
+    /// Where the leaf stands that is asked for a key. Nothing is compared with the first: what is below all others is its own.
     #[inline]
     pub(super) fn find(&self, key: &Sought<'_>) -> usize {
-        block::find(&self.leaves, key).unwrap_or_else(|at| at.saturating_sub(1))
+        let others = self.leaves.get(1..).unwrap_or_default();
+        block::find(others, key).map_or_else(|at| at, |at| at + 1)
     }
 
     #[inline]

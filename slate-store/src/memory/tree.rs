@@ -1,4 +1,9 @@
-use std::{iter, mem, ops::Bound, sync::Arc};
+use std::{
+    iter::{self, Peekable},
+    mem,
+    ops::Bound,
+    sync::Arc,
+};
 
 use im::OrdMap;
 
@@ -24,12 +29,12 @@ pub(super) struct Tree {
 impl Tree {
     /// Puts `value`, or deletes the key where there is none.
     pub(super) fn write(&mut self, key: Key, value: Option<Value>) {
-        self.write_sorted([(key, value)]);
+        self.write_next((key, value), &mut iter::empty().peekable());
     }
 
     /// Makes writes in the order in which they come.
     pub(super) fn write_all(&mut self, writes: Vec<Write>) {
-        if writes.is_sorted_by(|(a, _), (b, _)| a < b) {
+        if writes.len() > 1 && writes.is_sorted_by(|(a, _), (b, _)| a < b) {
             self.write_sorted(writes);
         } else {
             writes.into_iter().for_each(|(key, value)| self.write(key, value));
@@ -40,26 +45,31 @@ impl Tree {
     pub(super) fn write_sorted(&mut self, writes: impl IntoIterator<Item = Write>) {
         let mut writes = writes.into_iter().peekable();
         while let Some(first) = writes.next() {
-            let key = Sought::from(&first.0);
-            let written = if let Some((fence, branch)) = self.branches.get_key_value_mut(&Around(&key)) {
-                write_branch(fence, branch, &mut self.extent, first, &mut writes)
-            } else if let Some(low) = self.led_astray(&key).map(|(fence, _)| fence.low.clone())
-                && let Some((fence, branch)) = self.branches.get_key_value_mut(&Begins(&Sought::from(&low)))
-            {
-                write_branch(fence, branch, &mut self.extent, first, &mut writes)
-            } else {
-                let (fence, mut branch) = (Fence::all(), Arc::default());
-                let written = write_branch(&fence, &mut branch, &mut self.extent, first, &mut writes);
-                if branch.len() > 0 {
-                    self.branches.insert(fence, branch);
-                }
-                written
-            };
-            match written {
-                Written::Within => {}
-                Written::Over(fence, branch, fill) => self.share_out(fence, branch, fill),
-                Written::Under(fence) => self.join_neighbour(&fence),
+            self.write_next(first, &mut writes);
+        }
+    }
+
+    /// Makes a write, and those of the `rest` that are to the same branch.
+    fn write_next(&mut self, first: Write, rest: &mut Peekable<impl Iterator<Item = Write>>) {
+        let key = Sought::from(&first.0);
+        let written = if let Some((fence, branch)) = self.branches.get_key_value_mut(&Around(&key)) {
+            write_branch(fence, branch, &mut self.extent, first, rest)
+        } else if let Some(low) = self.led_astray(&key).map(|(fence, _)| fence.low.clone())
+            && let Some((fence, branch)) = self.branches.get_key_value_mut(&Begins(&Sought::from(&low)))
+        {
+            write_branch(fence, branch, &mut self.extent, first, rest)
+        } else {
+            let (fence, mut branch) = (Fence::all(), Arc::default());
+            let written = write_branch(&fence, &mut branch, &mut self.extent, first, rest);
+            if branch.len() > 0 {
+                self.branches.insert(fence, branch);
             }
+            written
+        };
+        match written {
+            Written::Within => {}
+            Written::Over(fence, branch, fill) => self.share_out(fence, branch, fill),
+            Written::Under(fence) => self.join_neighbour(&fence),
         }
     }
 
@@ -239,7 +249,7 @@ fn write_branch(
     place: &mut Arc<Branch>,
     extent: &mut Extent,
     first: Write,
-    rest: &mut iter::Peekable<impl Iterator<Item = Write>>,
+    rest: &mut Peekable<impl Iterator<Item = Write>>,
 ) -> Written {
     let branch = Arc::make_mut(place);
     let leaves = branch.leaves().len();

@@ -104,7 +104,7 @@ fn ended() -> Error {
 impl Scope {
     pub(crate) fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
         match self {
-            Self::Database(database) => database.engine()?.snapshot()?.find(collection, query, interrupt),
+            Self::Database(database) => database.engine()?.find(collection, query, interrupt),
             Self::Snapshot(reader) => reader.find(collection, query, interrupt),
             Self::Transaction(transaction) => transaction.with(|writer| writer.find(collection, query, interrupt)),
         }
@@ -112,7 +112,7 @@ impl Scope {
 
     pub(crate) fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self {
-            Self::Database(database) => database.engine()?.snapshot()?.get(collection, key, see),
+            Self::Database(database) => database.engine()?.get(collection, key, see),
             Self::Snapshot(reader) => reader.get(collection, key, see),
             Self::Transaction(transaction) => transaction.with(|writer| writer.get(collection, key, see)),
         }

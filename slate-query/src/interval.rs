@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use crate::key::KeyBytes;
+
 mod set;
 
 pub use set::IntervalSet;
@@ -14,7 +16,7 @@ pub use set::IntervalSet;
 pub struct Place {
     /// The bytes that the keys begin with: whole encoded values, and at the end perhaps the beginning of a text's. A
     /// beginning of another value's bytes is not one: 0xff may follow it.
-    pub prefix: Vec<u8>,
+    pub prefix: KeyBytes,
     /// On which side of them.
     pub side: Side,
 }
@@ -30,28 +32,27 @@ pub enum Side {
 
 impl Place {
     /// Below every key that begins with `prefix`.
-    pub fn before(prefix: impl Into<Vec<u8>>) -> Self {
+    pub fn before(prefix: impl Into<KeyBytes>) -> Self {
         Self { prefix: prefix.into(), side: Side::Before }
     }
 
     /// Above every key that begins with `prefix`.
-    pub fn after(prefix: impl Into<Vec<u8>>) -> Self {
+    pub fn after(prefix: impl Into<KeyBytes>) -> Self {
         Self { prefix: prefix.into(), side: Side::After }
     }
 
     /// The bytes at this place: no key lies between it and them. No byte that can follow a prefix is 0xff, which is what
     /// makes `After` expressible.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.clone().into_bytes()
+    pub fn to_bytes(&self) -> KeyBytes {
+        self.to_bytes_behind(&[])
     }
 
-    /// As [`Place::to_bytes`].
-    pub fn into_bytes(self) -> Vec<u8> {
-        let mut bytes = self.prefix;
-        if self.side == Side::After {
-            bytes.push(0xff);
+    /// The bytes at this place among the keys that begin with the values `before`.
+    pub fn to_bytes_behind(&self, before: &[u8]) -> KeyBytes {
+        match self.side {
+            Side::Before => KeyBytes::concat(&[before, &self.prefix]),
+            Side::After => KeyBytes::concat(&[before, &self.prefix, &[0xff]]),
         }
-        bytes
     }
 
     fn bytes(&self) -> impl Iterator<Item = u8> {
@@ -65,7 +66,8 @@ impl Place {
             Side::Before => Side::After,
             Side::After => Side::Before,
         };
-        Self { prefix: self.prefix.iter().map(|byte| !byte).collect(), side }
+        let inverted: Vec<u8> = self.prefix.iter().map(|byte| !byte).collect();
+        Self { prefix: inverted.into(), side }
     }
 }
 
@@ -73,11 +75,13 @@ impl Ord for Place {
     fn cmp(&self, other: &Self) -> Ordering {
         // Most places differ before the shorter prefix ends.
         let shared = self.prefix.len().min(other.prefix.len());
-        match (self.prefix.get(..shared), other.prefix.get(..shared)) {
-            (a, b) if a != b => a.cmp(&b),
-            _ if self.prefix.len() == other.prefix.len() => self.side.cmp(&other.side),
-            (_, _) => self.bytes().skip(shared).cmp(other.bytes().skip(shared)),
-        }
+        self.prefix.get(..shared).cmp(&other.prefix.get(..shared)).then_with(|| {
+            if self.prefix.len() == other.prefix.len() {
+                self.side.cmp(&other.side)
+            } else {
+                self.bytes().skip(shared).cmp(other.bytes().skip(shared))
+            }
+        })
     }
 }
 
@@ -96,54 +100,94 @@ impl PartialEq for Place {
 impl Eq for Place {}
 
 /// The keys between two places; empty where `low >= high`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Interval {
-    /// Where it begins.
-    pub low: Place,
-    /// Where it ends.
-    pub high: Place,
+    low: Place,
+    high: Place,
+    shape: Shape,
+}
+
+/// What is known of an interval as a whole: it is asked for often, and telling takes a look at the encoded value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// The keys that begin with one encoded value.
+    Point,
+    Range,
 }
 
 impl Interval {
     /// From one place to another.
     pub fn new(low: Place, high: Place) -> Self {
-        Self { low, high }
+        let whole = low.side == Side::Before && high.side == Side::After && !low.prefix.is_empty();
+        let shape =
+            if whole && low.prefix == high.prefix && is_value(&low.prefix) { Shape::Point } else { Shape::Range };
+        Self { low, high, shape }
     }
 
     /// Every key.
     pub fn all() -> Self {
-        Self { low: Place::before([]), high: Place::after([]) }
+        Self { low: Place::before([]), high: Place::after([]), shape: Shape::Range }
     }
 
     /// The keys that begin with one encoded value: those of the values equal to it.
-    pub fn point(encoded: impl Into<Vec<u8>>) -> Self {
+    pub fn point(encoded: impl Into<KeyBytes>) -> Self {
         let low = Place::before(encoded);
-        Self { high: Place::after(low.prefix.clone()), low }
+        Self { high: Place::after(low.prefix.clone()), low, shape: Shape::Point }
+    }
+
+    /// Where it begins.
+    pub fn low(&self) -> &Place {
+        &self.low
+    }
+
+    /// Where it ends.
+    pub fn high(&self) -> &Place {
+        &self.high
     }
 
     /// Whether no key lies in it.
     pub fn is_empty(&self) -> bool {
-        self.low >= self.high
+        self.shape == Shape::Range && self.low >= self.high
+    }
+
+    /// Whether no key lies below it.
+    pub fn is_open_below(&self) -> bool {
+        self.low.prefix.is_empty() && self.low.side == Side::Before
+    }
+
+    /// Whether no key lies above it.
+    pub fn is_open_above(&self) -> bool {
+        self.high.prefix.is_empty() && self.high.side == Side::After
     }
 
     /// The encoded value, where the interval is the point of one.
     pub fn as_point(&self) -> Option<&[u8]> {
-        let whole = self.low.side == Side::Before && self.high.side == Side::After && !self.low.prefix.is_empty();
-        (whole && self.low.prefix == self.high.prefix && is_value(&self.low.prefix)).then_some(&self.low.prefix)
+        (self.shape == Shape::Point).then_some(&*self.low.prefix)
     }
 
     /// The same keys inverted, whose order runs the other way.
     #[must_use]
     pub fn inverted(&self) -> Self {
-        Self { low: self.high.inverted(), high: self.low.inverted() }
+        Self { low: self.high.inverted(), high: self.low.inverted(), shape: self.shape }
     }
 
     /// What lies in both.
     #[must_use]
     pub fn intersect(&self, other: &Self) -> Self {
-        Self { low: self.low.clone().max(other.low.clone()), high: self.high.clone().min(other.high.clone()) }
+        let low = if self.low >= other.low { &self.low } else { &other.low };
+        let high = if self.high <= other.high { &self.high } else { &other.high };
+        Self::new(low.clone(), high.clone())
     }
 }
+
+/// Intervals are equal as their places are.
+impl PartialEq for Interval {
+    fn eq(&self, other: &Self) -> bool {
+        self.low == other.low && self.high == other.high
+    }
+}
+
+impl Eq for Interval {}
 
 /// Whether the bytes are one whole encoded value, ascending or inverted: a bare tag or a string's beginning is not.
 fn is_value(bytes: &[u8]) -> bool {

@@ -8,17 +8,21 @@ use crate::{
 };
 
 /// A parsed dotted path, such as `items.0.price`. Its clones share it.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Path(Arc<Parsed>);
 
-#[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Parsed {
-    text: Box<str>,
-    parts: Box<[Part]>,
+#[derive(PartialEq, Eq, Hash)]
+enum Parsed {
+    /// Most paths are of one name, which is their text.
+    Name([Part; 1]),
+    Dotted {
+        text: Box<str>,
+        parts: Box<[Part]>,
+    },
 }
 
 /// One name of a path.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
     name: FieldName,
     position: Option<usize>,
@@ -57,21 +61,31 @@ impl Path {
         if text.contains('\0') {
             return Err(Error::new(Code::BAD_VALUE, "a field path holds no NUL byte").at(text.replace('\0', "\\0")));
         }
+        if !text.contains('.') {
+            return Ok(Self(Arc::new(Parsed::Name([Part::new(text)]))));
+        }
         let parts: Box<[Part]> = text.split('.').map(Part::new).collect();
         if parts.len() > 200 {
             return Err(Error::new(Code::OVERFLOW, "a field path has at most 200 names"));
         }
-        Ok(Self(Arc::new(Parsed { text: text.into(), parts })))
+        Ok(Self(Arc::new(Parsed::Dotted { text: text.into(), parts })))
     }
 
     /// The path as written.
     pub fn as_str(&self) -> &str {
-        &self.0.text
+        match &*self.0 {
+            Parsed::Name([name]) => &name.name,
+            Parsed::Dotted { text, .. } => text,
+        }
     }
 
     /// Its names; at least one.
+    #[inline]
     pub fn parts(&self) -> &[Part] {
-        &self.0.parts
+        match &*self.0 {
+            Parsed::Name(name) => name,
+            Parsed::Dotted { parts, .. } => parts,
+        }
     }
 
     /// Walks `doc` along the path and hands every place where it ends to `visit`, until that breaks.
@@ -81,7 +95,7 @@ impl Path {
     /// about its elements goes through them. Exactly one end is reached outside arrays.
     #[inline]
     pub fn walk<'a>(&self, doc: Doc<'a>, visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>) -> ControlFlow<()> {
-        walk(&self.0.parts, doc, None, visit)
+        walk(self.parts(), doc, None, visit)
     }
 
     /// The same walk where the path's first name has been looked up already: `first` is what it holds.
@@ -93,19 +107,19 @@ impl Path {
     ) -> ControlFlow<()> {
         match first {
             None => visit(End::missing(None)),
-            Some(value) => below(self.0.parts.get(1..).unwrap_or_default(), value, None, visit),
+            Some(value) => below(self.parts().get(1..).unwrap_or_default(), value, None, visit),
         }
     }
 
     /// Whether one of its names spells an array position: what an index and a filter see under such a path differs.
     pub fn has_position(&self) -> bool {
-        self.0.parts.iter().any(|part| part.position.is_some())
+        self.parts().iter().any(|part| part.position.is_some())
     }
 
     /// The value at the path where no array stands in the middle; `None` where it is missing.
     #[inline]
     pub fn get<'a>(&self, doc: Doc<'a>) -> Option<Value<'a>> {
-        let (last, parents) = self.0.parts.split_last()?;
+        let (last, parents) = self.parts().split_last()?;
         let mut doc = doc;
         for part in parents {
             doc = part.find(doc)?.as_document()?;
@@ -123,13 +137,13 @@ impl Part {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.text)
+        f.write_str(self.as_str())
     }
 }
 
 impl fmt::Debug for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.text)
+        f.write_str(self.as_str())
     }
 }
 

@@ -29,7 +29,7 @@ fn set() -> impl Strategy<Value = IntervalSet> {
 /// Whether a compound key that begins with `component` lies in the set, by its bytes alone.
 fn holds(set: &IntervalSet, component: &[u8]) -> bool {
     let compound = [component, &key(3)].concat();
-    set.iter().any(|interval| interval.low.to_bytes() <= compound && compound < interval.high.to_bytes())
+    set.iter().any(|interval| *interval.low().to_bytes() <= *compound && *compound < *interval.high().to_bytes())
 }
 
 proptest! {
@@ -54,8 +54,8 @@ proptest! {
     fn sets_are_sorted_disjoint_and_in_one_form(a in set(), b in set()) {
         for set in [a.union(&b), a.intersect(&b), a.complement(), a.inverted()] {
             let intervals: Vec<_> = set.iter().collect();
-            prop_assert!(intervals.iter().all(|interval| interval.low < interval.high));
-            prop_assert!(intervals.windows(2).all(|pair| pair[0].high < pair[1].low));
+            prop_assert!(intervals.iter().all(|interval| interval.low() < interval.high()));
+            prop_assert!(intervals.windows(2).all(|pair| pair[0].high() < pair[1].low()));
         }
         prop_assert_eq!(a.complement().complement(), a.clone());
         prop_assert_eq!(a.inverted().inverted(), a.clone());

@@ -12,7 +12,7 @@ use crate::Result;
 /// A collection: where its records lie, and its indexes in the order they were declared.
 #[derive(Clone, Debug)]
 pub(crate) struct CollectionInfo {
-    pub(crate) name: Box<str>,
+    pub(crate) name: Arc<str>,
     pub(crate) records: Keyspace,
     /// The indexes that questions may be answered by: each holds every entry it should.
     pub(crate) indexes: Vec<Arc<IndexInfo>>,

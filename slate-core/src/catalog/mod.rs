@@ -91,7 +91,7 @@ impl Catalog {
     }
 
     pub(crate) fn put(&mut self, collection: CollectionInfo) {
-        self.collections.insert(collection.name.clone(), Arc::new(collection));
+        self.collections.insert((&*collection.name).into(), Arc::new(collection));
     }
 
     pub(crate) fn remove(&mut self, name: &str) {

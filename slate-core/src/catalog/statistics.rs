@@ -25,6 +25,9 @@ const STRETCHES: u64 = 64;
 /// So much of a key is kept.
 const KEPT: usize = 48;
 
+/// So many keys of a range tell whether it still holds what it held.
+const WITNESSES: usize = 4;
+
 impl KeyStatistics {
     /// Looks through a keyspace. Cost: every key.
     pub(crate) fn gather(view: &impl View, keyspace: Keyspace) -> Result<Self> {
@@ -58,10 +61,33 @@ impl KeyStatistics {
         let Some(stretches) = u64::try_from(self.sample.len()).ok().filter(|&stretches| stretches > 0) else {
             return 0;
         };
-        let within = |key: &[u8]| ranges.iter().any(|range| range.contains(key));
-        let sampled = self.sample.iter().filter(|key| within(key)).count() as u64;
+        let sampled = ranges.iter().map(|range| self.sampled(range).len()).sum::<usize>() as u64;
         // A range between two samples holds some part of a stretch.
         sampled.max(1).saturating_mul(self.keys) / stretches
+    }
+
+    /// The keys of the sample that lie within a range.
+    fn sampled(&self, range: &ByteRange) -> &[Box<[u8]>] {
+        let from = self.sample.partition_point(|key| **key < *range.start);
+        let rest = self.sample.get(from..).unwrap_or_default();
+        let Some(end) = range.end.as_deref() else { return rest };
+        // Most ranges are narrow.
+        let within = match rest.first() {
+            Some(first) if **first < *end => rest.partition_point(|key| **key < *end),
+            _ => 0,
+        };
+        rest.get(..within).unwrap_or_default()
+    }
+
+    /// Some keys of a range that were there when the keyspace was looked through, from all over the range; none where few
+    /// are known.
+    pub(crate) fn witnesses(&self, range: &ByteRange) -> Vec<&[u8]> {
+        let sampled = self.sampled(range);
+        if sampled.len() < 2 * WITNESSES {
+            return Vec::new();
+        }
+        let whole = sampled.iter().map(|key| &**key).filter(|key| key.len() < KEPT);
+        whole.skip(sampled.len() / (2 * WITNESSES)).step_by(sampled.len() / WITNESSES).take(WITNESSES).collect()
     }
 
     /// About how many keys share the first `fields` values of an index: what a sort by those leaves to be put in order

@@ -44,6 +44,12 @@ impl<S: Store> Backend<S> {
         }
         Ok(backend)
     }
+
+    fn reader(&self) -> Result<SnapshotReader<S::Snapshot>> {
+        let view = self.store.snapshot()?;
+        let catalog = self.cache.load(&view)?;
+        Ok(SnapshotReader { view, catalog, memory: self.memory.clone() })
+    }
 }
 
 impl<S: Store> Engine for Backend<S> {
@@ -52,9 +58,15 @@ impl<S: Store> Engine for Backend<S> {
     }
 
     fn snapshot(&self) -> Result<Arc<dyn Reader>> {
-        let view = self.store.snapshot()?;
-        let catalog = self.cache.load(&view)?;
-        Ok(Arc::new(SnapshotReader { view, catalog, memory: self.memory.clone() }))
+        Ok(Arc::new(self.reader()?))
+    }
+
+    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
+        self.reader()?.find(collection, query, interrupt)
+    }
+
+    fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.reader()?.get(collection, key, see)
     }
 
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {

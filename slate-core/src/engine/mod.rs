@@ -29,6 +29,10 @@ use crate::{
 pub(crate) trait Engine: Send + Sync {
     fn name(&self) -> &'static str;
     fn snapshot(&self) -> Result<Arc<dyn Reader>>;
+    /// [`Reader::find`] of the last commit, without a snapshot to be kept.
+    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>>;
+    /// [`Reader::get`] of the last commit, without a snapshot to be kept.
+    fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
     /// Drops keyspaces that the catalog no longer names.
     fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()>;

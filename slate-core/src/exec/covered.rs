@@ -29,7 +29,7 @@ pub(crate) struct CoveredRows<V: View> {
 impl<V: View> CoveredRows<V> {
     pub(super) fn open(
         view: &V,
-        scan: &IndexScan,
+        scan: IndexScan,
         shown: Vec<CoveredField>,
         window: Window,
         resources: &Resources,
@@ -37,10 +37,10 @@ impl<V: View> CoveredRows<V> {
         let meter = resources.meter("IXSCAN");
         let fields = scan.index.pattern.fields().iter();
         Self {
-            walk: EntryWalk::open(view, scan, &resources.interrupt, meter.same()),
             fields: fields.map(|(path, direction)| (path.as_str().as_bytes().into(), *direction)).collect(),
             shown,
             name: scan.index.name.clone(),
+            walk: EntryWalk::open(view, scan, &resources.interrupt, meter.same()),
             skip: window.skip,
             left: window.limit.unwrap_or(u64::MAX),
             scratch: Scratch::default(),

@@ -51,7 +51,7 @@ impl DistinctRows {
 
     /// The different values of an index's last field, against that field's direction: their numbers are what they are
     /// sorted by.
-    pub(super) fn of_keys<V: View>(view: &V, scan: &IndexScan, values: Values, resources: &Resources) -> Result<Self> {
+    pub(super) fn of_keys<V: View>(view: &V, scan: IndexScan, values: Values, resources: &Resources) -> Result<Self> {
         let mut sorter = Sorter::new(resources.memory.clone(), values.window.reach().unwrap_or(u64::MAX));
         let mut rows = DistinctKeyRows::open(view, scan, Window::default(), resources);
         let mut payload = Vec::new();

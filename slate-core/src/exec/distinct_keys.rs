@@ -39,11 +39,11 @@ pub(crate) struct DistinctKeyRows<V: View> {
 const STEPS: usize = 4;
 
 impl<V: View> DistinctKeyRows<V> {
-    pub(super) fn open(view: &V, scan: &IndexScan, window: Window, resources: &Resources) -> Self {
+    pub(super) fn open(view: &V, scan: IndexScan, window: Window, resources: &Resources) -> Self {
         Self {
             view: view.clone(),
-            index: scan.index.clone(),
-            ranges: scan.bounds.ranges(&scan.index).into_iter(),
+            index: scan.index,
+            ranges: scan.bounds.into_ranges().into_iter(),
             cursor: None,
             group: Vec::new(),
             steps: STEPS,

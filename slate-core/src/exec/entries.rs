@@ -23,7 +23,7 @@ pub(super) struct EntryWalk<V: View> {
 }
 
 impl<V: View> EntryWalk<V> {
-    pub(super) fn open(view: &V, scan: &IndexScan, interrupt: &Interrupt, meter: Meter) -> Self {
+    pub(super) fn open(view: &V, scan: IndexScan, interrupt: &Interrupt, meter: Meter) -> Self {
         let IndexScan { index, bounds, checks, direction, limit: _ } = scan;
         let fields = index.pattern.fields();
         let check = |(field, set): &(usize, IntervalSet)| {
@@ -32,8 +32,8 @@ impl<V: View> EntryWalk<V> {
         };
         let mut checks: Vec<_> = checks.iter().map(check).collect();
         checks.sort_by_key(|(field, _)| *field);
-        let walk = RangeWalk::new(view.clone(), index.keyspace, bounds.ranges(index), *direction);
-        Self { walk, index: Arc::clone(index), checks, interrupt: interrupt.clone(), meter }
+        let walk = RangeWalk::new(view.clone(), index.keyspace, bounds.into_ranges(), direction);
+        Self { walk, index, checks, interrupt: interrupt.clone(), meter }
     }
 
     /// Moves to the next entry; `false` after the last.

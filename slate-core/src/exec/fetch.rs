@@ -17,7 +17,7 @@ pub(crate) struct FetchRows<V: View> {
     batch: IdBatch,
     next_batch: usize,
     at: usize,
-    collection: Box<str>,
+    collection: Arc<str>,
     meter: Meter,
 }
 
@@ -42,7 +42,7 @@ impl<V: View> FetchRows<V> {
             batch: IdBatch::default(),
             next_batch: FIRST_BATCH,
             at: 0,
-            collection: collection.name.clone(),
+            collection: Arc::clone(&collection.name),
             meter,
         })
     }

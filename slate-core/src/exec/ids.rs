@@ -1,4 +1,4 @@
-use slate_query::interval::IntervalSet;
+use slate_query::interval::{Interval, IntervalSet};
 use slate_store::View;
 
 use super::{Resources, entries::EntryWalk, merge::MergedIds, meter::Meter};
@@ -16,8 +16,8 @@ pub(super) struct IdRows<V: View> {
 }
 
 enum Ids<V: View> {
-    /// Keys that were asked for.
-    Points(std::vec::IntoIter<Vec<u8>>),
+    /// Keys that were asked for, and how many of them have been handed out.
+    Points(IntervalSet, usize),
     Index(Box<IndexIds<V>>),
     Merged(Box<MergedIds>),
 }
@@ -84,8 +84,8 @@ impl<V: View> IdRows<V> {
         });
         let start = meter.start();
         let ids = match plan {
-            IdPlan::Points(ids) => Ids::Points(points(&ids).into_iter()),
-            IdPlan::Index(scan) => Ids::Index(Box::new(IndexIds::open(view, &scan, resources, repeats, &meter))),
+            IdPlan::Points(ids) => Ids::Points(ids, 0),
+            IdPlan::Index(scan) => Ids::Index(Box::new(IndexIds::open(view, scan, resources, repeats, &meter))),
             IdPlan::Merge { how, inputs } => {
                 Ids::Merged(Box::new(MergedIds::gather(view, how, inputs, resources, meter.same())?))
             }
@@ -97,7 +97,7 @@ impl<V: View> IdRows<V> {
     /// What it means that an id has no record.
     pub(super) fn promise(&self) -> Promise {
         match &self.ids {
-            Ids::Points(_) => Promise::Nothing,
+            Ids::Points(..) => Promise::Nothing,
             Ids::Index(_) => Promise::Record,
             Ids::Merged(ids) => ids.promise(),
         }
@@ -107,12 +107,14 @@ impl<V: View> IdRows<V> {
     pub(super) fn next_batch(&mut self, most: usize, batch: &mut IdBatch) -> Result<()> {
         let start = self.meter.start();
         batch.clear();
+        batch.ends.reserve(most);
         while batch.len() < most {
             match &mut self.ids {
-                Ids::Points(keys) => match keys.next() {
+                Ids::Points(ids, next) => match ids.iter().nth(*next).and_then(Interval::as_point) {
                     Some(key) => {
+                        *next += 1;
                         self.meter.key_read(None);
-                        batch.push(&key);
+                        batch.push(key);
                     }
                     None => break,
                 },
@@ -130,10 +132,6 @@ impl<V: View> IdRows<V> {
         self.meter.stop(start);
         Ok(())
     }
-}
-
-fn points(ids: &IntervalSet) -> Vec<Vec<u8>> {
-    ids.iter().filter_map(|interval| interval.as_point().map(<[u8]>::to_vec)).collect()
 }
 
 /// The records that an index's entries name, each once.
@@ -156,7 +154,7 @@ enum Once {
 }
 
 impl<V: View> IndexIds<V> {
-    fn open(view: &V, scan: &IndexScan, resources: &Resources, repeats: Repeats, meter: &Meter) -> Self {
+    fn open(view: &V, scan: IndexScan, resources: &Resources, repeats: Repeats, meter: &Meter) -> Self {
         let once = match repeats {
             // A limit counts different records.
             Repeats::AsMet if scan.limit.is_none() => Once::Already,
@@ -166,9 +164,9 @@ impl<V: View> IndexIds<V> {
             Repeats::AsMet | Repeats::Never => Once::Already,
         };
         Self {
+            left: scan.limit.unwrap_or(u64::MAX),
             walk: EntryWalk::open(view, scan, &resources.interrupt, meter.same()),
             once,
-            left: scan.limit.unwrap_or(u64::MAX),
             interrupt: resources.interrupt.clone(),
             meter: meter.same(),
         }

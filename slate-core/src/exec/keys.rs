@@ -18,10 +18,10 @@ use crate::{
 pub(super) fn count_keys<V: View>(
     view: &V,
     collection: &CollectionInfo,
-    keys: &CountedKeys,
+    keys: CountedKeys,
     resources: &Resources,
 ) -> Result<u64> {
-    let mut meter = resources.meter(match keys {
+    let mut meter = resources.meter(match &keys {
         CountedKeys::Records { .. } => "COLLSCAN",
         CountedKeys::Entries(_) => "IXSCAN",
     });
@@ -31,7 +31,7 @@ pub(super) fn count_keys<V: View>(
             count_ranges(view, collection.records, record_ranges(bounds.as_ref()), resources)?
         }
         CountedKeys::Entries(scan) if scan.checks.is_empty() => {
-            count_ranges(view, scan.index.keyspace, scan.bounds.ranges(&scan.index), resources)?
+            count_ranges(view, scan.index.keyspace, scan.bounds.into_ranges(), resources)?
         }
         CountedKeys::Entries(scan) => {
             let mut walk = EntryWalk::open(view, scan, &resources.interrupt, meter.same());
@@ -55,9 +55,7 @@ pub(super) fn count_keys<V: View>(
 fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<ByteRange>, resources: &Resources) -> Result<u64> {
     let mut interrupt = resources.interrupt.clone();
     interrupt.check()?;
-    if let [ByteRange { start, end: None }] = ranges.as_slice()
-        && start.is_empty()
-    {
+    if matches!(ranges.as_slice(), [all] if all.is_all()) {
         return probe::count(view, keyspace, &ranges, u64::MAX);
     }
     let mut counted = 0;

@@ -54,17 +54,17 @@ pub(super) fn open_shared<'v, V: View + 'v>(
             Output::Distinct(Box::new(DistinctRows::of_records(raw(input)?, &path, values, resources)?))
         }
         Plan::Covered { scan, fields, window, .. } => {
-            Output::Covered(Box::new(CoveredRows::open(view, &scan, fields, window, resources)))
+            Output::Covered(Box::new(CoveredRows::open(view, scan, fields, window, resources)))
         }
         Plan::CountKeys { keys, window } => {
-            let counted = count_keys(view, collection, &keys, resources)?;
+            let counted = count_keys(view, collection, keys, resources)?;
             Output::Counted(CountedRows::new(window.count(counted)))
         }
         Plan::DistinctKeys { scan, values } => {
             if values.come_sorted(&scan) {
-                Output::DistinctKeys(Box::new(DistinctKeyRows::open(view, &scan, values.window, resources)))
+                Output::DistinctKeys(Box::new(DistinctKeyRows::open(view, scan, values.window, resources)))
             } else {
-                Output::Distinct(Box::new(DistinctRows::of_keys(view, &scan, values, resources)?))
+                Output::Distinct(Box::new(DistinctRows::of_keys(view, scan, values, resources)?))
             }
         }
     })

@@ -1,7 +1,7 @@
 use std::{cell::RefCell, sync::Arc};
 
 use slate_query::pattern::Direction;
-use slate_store::{Bounds, Cursor, Edge, Estimate, Keyspace, View};
+use slate_store::{Bounds, Cursor, Edge, Estimate, Keyspace, Points, View};
 
 use crate::{
     Result,
@@ -46,6 +46,12 @@ impl<V: View> Probe for ViewProbe<'_, V> {
         let keys = count(self.view, keyspace, ranges, cap)?;
         known.push(Counted { keyspace, ranges: ranges.into(), cap, keys });
         Ok(keys)
+    }
+
+    fn are_there(&self, keyspace: Keyspace, keys: &[&[u8]]) -> Result<bool> {
+        let mut points = self.view.points(keyspace)?;
+        points.load(keys)?;
+        Ok((0..keys.len()).all(|at| points.loaded(at).is_some()))
     }
 }
 

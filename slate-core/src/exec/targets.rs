@@ -4,7 +4,7 @@ use super::{RawRows, Resources, resources::raw_holders};
 use crate::{
     Result,
     catalog::CollectionInfo,
-    plan::{Access, RawPlan},
+    plan::{RawPlan, is_leaf_in_id_order},
     spill::{Spool, SpoolRows},
 };
 
@@ -29,9 +29,7 @@ pub(crate) fn targets<V: View>(
     let ordered = match &plan {
         // A sort puts equal rows in the order of `_id`, and one that was removed was removed with that in mind.
         RawPlan::Sort { .. } | RawPlan::Slice { .. } => true,
-        RawPlan::Filter { .. } | RawPlan::Scan { .. } | RawPlan::Fetch { .. } => {
-            Access::of(plan.leaf()).is_some_and(|(path, direction)| path.is_in_id_order(direction))
-        }
+        RawPlan::Filter { .. } | RawPlan::Scan { .. } | RawPlan::Fetch { .. } => is_leaf_in_id_order(plan.leaf()),
     };
     let resources = resources.shared_by(1 + raw_holders(&plan));
     let mut rows = RawRows::open(plan, view, collection, &resources)?;

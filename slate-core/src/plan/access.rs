@@ -41,21 +41,6 @@ impl Access {
         Self { path, direction: Direction::Ascending, proven }
     }
 
-    /// The access path that a plan's leaf stands for.
-    pub(crate) fn of(leaf: &RawPlan) -> Option<(AccessPath, Direction)> {
-        match leaf {
-            RawPlan::Scan { bounds, direction } => Some((AccessPath::Records { bounds: bounds.clone() }, *direction)),
-            RawPlan::Fetch { ids } => {
-                let direction = match ids {
-                    IdPlan::Index(scan) => scan.direction,
-                    IdPlan::Points(_) | IdPlan::Merge { .. } => Direction::Ascending,
-                };
-                Some((AccessPath::of_ids(ids), direction))
-            }
-            RawPlan::Filter { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => None,
-        }
-    }
-
     pub(crate) fn into_leaf(self) -> RawPlan {
         match self.path {
             AccessPath::Records { bounds } => RawPlan::Scan { bounds, direction: self.direction },
@@ -65,18 +50,6 @@ impl Access {
 }
 
 impl AccessPath {
-    fn of_ids(ids: &IdPlan) -> Self {
-        match ids {
-            IdPlan::Points(ids) => Self::Points { ids: ids.clone() },
-            IdPlan::Index(IndexScan { index, bounds, checks, .. }) => {
-                Self::Index { index: Arc::clone(index), bounds: bounds.clone(), checks: checks.clone() }
-            }
-            IdPlan::Merge { how, inputs } => {
-                Self::Merge { how: *how, inputs: inputs.iter().map(Self::of_ids).collect() }
-            }
-        }
-    }
-
     fn into_ids(self, direction: Direction) -> IdPlan {
         match self {
             // A scan is no list of ids; candidates never merge one.
@@ -103,9 +76,19 @@ pub(crate) struct Ordered {
 }
 
 impl AccessPath {
-    /// Whether it is the record of one `_id`.
-    pub(crate) fn is_single_point(&self) -> bool {
-        matches!(self, Self::Points { ids } if ids.len() == 1)
+    /// Whether it names one record at most: that of one `_id`, or of one entry of a unique index.
+    pub(crate) fn is_of_one_record(&self) -> bool {
+        match self {
+            Self::Points { ids } => ids.len() == 1,
+            // Where values were cut, a range may be wider than one entry.
+            Self::Index { index, bounds, .. } => {
+                index.unique
+                    && !index.truncated
+                    && bounds.are_points(index.pattern.fields().len())
+                    && bounds.ranges().len() == 1
+            }
+            Self::Records { .. } | Self::Merge { .. } => false,
+        }
     }
 
     /// How far rows read in `direction` come ordered by `sort`.
@@ -116,19 +99,34 @@ impl AccessPath {
             Self::Index { index, bounds, .. } => ordered_by_index(index, bounds, sort, direction),
         }
     }
+}
 
-    /// Whether rows read in `direction` come in the order of `_id`.
-    pub(crate) fn is_in_id_order(&self, direction: Direction) -> bool {
-        match self {
-            Self::Records { .. } => direction == Direction::Ascending,
-            Self::Points { .. } | Self::Merge { .. } => true,
-            // Entries of one value lie in the order of the records' keys.
-            Self::Index { index, bounds, .. } => {
-                direction == Direction::Ascending
-                    && !index.truncated
-                    && (0..index.pattern.fields().len()).all(|field| bounds.is_point(field))
-            }
+/// How far the rows of a plan's leaf come ordered by `sort`.
+pub(crate) fn leaf_order(leaf: &RawPlan, sort: &Sort) -> Ordered {
+    match leaf {
+        RawPlan::Scan { direction, .. } => ordered_by_id(sort, *direction),
+        RawPlan::Fetch { ids: IdPlan::Index(scan) } => {
+            ordered_by_index(&scan.index, &scan.bounds, sort, scan.direction)
         }
+        RawPlan::Fetch { ids: IdPlan::Points(_) | IdPlan::Merge { .. } } => ordered_by_id(sort, Direction::Ascending),
+        RawPlan::Filter { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => {
+            Ordered { fields: 0, ties_by_id: false }
+        }
+    }
+}
+
+/// Whether the rows of a plan's leaf come in the order of `_id`.
+pub(crate) fn is_leaf_in_id_order(leaf: &RawPlan) -> bool {
+    match leaf {
+        RawPlan::Scan { direction, .. } => *direction == Direction::Ascending,
+        RawPlan::Fetch { ids: IdPlan::Points(_) | IdPlan::Merge { .. } } => true,
+        // Entries of one value lie in the order of the records' keys.
+        RawPlan::Fetch { ids: IdPlan::Index(IndexScan { index, bounds, direction, .. }) } => {
+            *direction == Direction::Ascending
+                && !index.truncated
+                && (0..index.pattern.fields().len()).all(|field| bounds.is_point(field))
+        }
+        RawPlan::Filter { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use slate_query::{
     filter::{Exactness, Filter, Node, Term},
-    interval::{Interval, IntervalSet, Place},
+    interval::{Interval, IntervalSet},
     key,
     path::Path,
     pattern::Direction,
@@ -14,19 +14,31 @@ use slate_query::{
 use super::{
     Combine, IndexBounds, Query,
     access::{Access, AccessPath},
+    growing::GrowingBounds,
+    rules,
 };
 use crate::catalog::{CollectionInfo, IndexInfo};
 
-/// What conjuncts say of single paths.
+/// What conjuncts say of the paths that an access path may go by.
 struct Terms {
     /// The conjunct's place, and one thing it says.
     terms: Vec<(usize, Term)>,
 }
 
 impl Terms {
-    fn of(conjuncts: &[Node]) -> Self {
-        let said = conjuncts.iter().enumerate();
-        Self { terms: said.flat_map(|(at, node)| node.terms().into_iter().map(move |term| (at, term))).collect() }
+    fn of(conjuncts: &[Node], collection: &CollectionInfo) -> Self {
+        let is_indexed = |path: &Path| {
+            let mut fields = collection.indexes.iter().flat_map(|index| index.pattern.fields());
+            is_id(path) || fields.any(|(field, _)| field == path)
+        };
+        let mut terms = Vec::new();
+        for (at, node) in conjuncts.iter().enumerate() {
+            // What is said of other paths proves nothing: it need not be known.
+            if node.only_path().is_none_or(is_indexed) {
+                node.each_term(&mut |term| terms.push((at, term)));
+            }
+        }
+        Self { terms }
     }
 
     fn on<'s>(&'s self, path: &'s Path) -> impl Iterator<Item = (usize, &'s Term)> {
@@ -36,41 +48,94 @@ impl Terms {
     /// The conjuncts that are proven whole: one that says several things must have each of them proven.
     fn whole(&self, mut proven: Vec<usize>) -> Vec<usize> {
         let said = |at: usize| self.terms.iter().filter(|(conjunct, _)| *conjunct == at).count();
+        if let [at] = proven.as_slice() {
+            if said(*at) != 1 {
+                proven.clear();
+            }
+            return proven;
+        }
         proven.sort_unstable();
-        let counted = |at: usize| proven.iter().filter(|proven| **proven == at).count();
-        let mut whole: Vec<usize> = proven.iter().copied().filter(|&at| counted(at) == said(at)).collect();
-        whole.dedup();
-        whole
+        let whole =
+            proven.chunk_by(usize::eq).filter_map(|same| Some(*same.first().filter(|at| same.len() == said(**at))?));
+        whole.collect()
     }
+}
+
+fn is_id(path: &Path) -> bool {
+    path.as_str() == "_id"
+}
+
+/// What the terms of one path, which holds no array, say together.
+fn combined<'t>(terms: impl Iterator<Item = (usize, &'t Term)>) -> Option<(IntervalSet, Vec<usize>)> {
+    let mut said: Option<(IntervalSet, Vec<usize>)> = None;
+    for (at, term) in terms {
+        let proves = (term.exact >= Exactness::WhereNotMultikey).then_some(at);
+        said = Some(match said {
+            None => (term.intervals.clone(), proves.into_iter().collect()),
+            Some((set, mut proven)) => {
+                proven.extend(proves);
+                (set.intersect(&term.intervals), proven)
+            }
+        });
+    }
+    said
 }
 
 /// Every usable access path: the scan first, then `_id`, then the indexes as they were declared, then merges.
 pub(super) fn candidates(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
-    all(collection, query, &Terms::of(query.filter.conjuncts()))
+    let mut found = directed(singles(collection, query, &Terms::of(query.filter.conjuncts(), collection)), query);
+    let merged = merges(collection, query, found.iter());
+    found.extend(merged);
+    found
 }
 
-/// The access paths among which the best one is: one key of the records, where the filter names one, or else every one.
-/// Nothing is cheaper than that one key, and to list the others would take several times as long as to read its record.
+/// The access paths by the records, or by one index, among which the best one is: those left out would never be chosen.
+/// Where one names a single record, it is alone: nothing is cheaper, and to list and weigh the others would take several
+/// times as long as to read that record.
 pub(super) fn contenders(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
-    let terms = Terms::of(query.filter.conjuncts());
-    match by_id(&terms).filter(|access| access.path.is_single_point()) {
-        Some(point) => vec![point],
-        None => all(collection, query, &terms),
+    let terms = Terms::of(query.filter.conjuncts(), collection);
+    let is_of_one_record = |access: &Access| access.path.is_of_one_record();
+    if let Some(point) = by_id(&terms).filter(is_of_one_record) {
+        return vec![point];
     }
+    let mut found = singles(collection, query, &terms);
+    if let Some(point) = found.iter().position(is_of_one_record) {
+        return vec![found.swap_remove(point)];
+    }
+    found.retain(|access| !is_beaten_by_the_scan(access, query));
+    directed(found, query)
 }
 
-fn all(collection: &CollectionInfo, query: &Query, terms: &Terms) -> Vec<Access> {
-    let conjuncts = query.filter.conjuncts();
-    let serving = || collection.indexes.iter().filter(|index| serves(index, &query.filter));
-    let mut found = vec![Access::scan()];
+/// Whether an access path reads every record by way of an index that is of no use for it: neither does it tell which
+/// records need not be fetched, nor give an order, nor spare the records themselves.
+fn is_beaten_by_the_scan(access: &Access, query: &Query) -> bool {
+    let AccessPath::Index { index, bounds, checks } = &access.path else { return false };
+    let gives_order = |sort| {
+        let ordered = |direction| access.path.ordered_by(sort, direction).fields > 0;
+        ordered(Direction::Ascending) || ordered(Direction::Descending)
+    };
+    bounds.used() == 0
+        && checks.is_empty()
+        && !index.sparse
+        && index.partial.is_none()
+        && !query.order().is_some_and(gives_order)
+        && !rules::reads_keys_alone(access, query)
+}
+
+fn singles(collection: &CollectionInfo, query: &Query, terms: &Terms) -> Vec<Access> {
+    // Most indexes give two: with bounds and without.
+    let mut found = Vec::with_capacity(2 + 2 * collection.indexes.len());
+    found.push(Access::scan());
     found.extend(by_id(terms));
-    for index in serving() {
-        found.extend(by_index(index, terms));
+    for index in collection.indexes.iter().filter(|index| serves(index, &query.filter)) {
+        by_index(index, terms, &mut found);
     }
-    found.extend(intersections(&found));
-    found.extend(unions(collection, query, conjuncts));
+    found
+}
+
+/// Those, and the same backwards where that gives an order that walking forwards does not.
+fn directed(found: Vec<Access>, query: &Query) -> Vec<Access> {
     let Some(sort) = query.order() else { return found };
-    // Walking backwards is worth listing where it gives an order that walking forwards does not.
     let mut directed = Vec::with_capacity(found.len());
     for access in found {
         let ordered = |direction| access.path.ordered_by(sort, direction).fields;
@@ -80,6 +145,17 @@ fn all(collection: &CollectionInfo, query: &Query, terms: &Terms) -> Vec<Access>
         directed.extend(backward);
     }
     directed
+}
+
+/// The access paths that put together several of those found.
+pub(super) fn merges<'a>(
+    collection: &CollectionInfo,
+    query: &Query,
+    found: impl Iterator<Item = &'a Access>,
+) -> Vec<Access> {
+    let mut merged = intersections(found);
+    merged.extend(unions(collection, query));
+    merged
 }
 
 /// Whether the index holds an entry for every document that matches.
@@ -98,17 +174,8 @@ fn exists(path: &Path) -> Option<Filter> {
 
 /// `_id` is unique, never an array, and the records lie in its order.
 fn by_id(terms: &Terms) -> Option<Access> {
-    let mut set = IntervalSet::all();
-    let mut proven = Vec::new();
-    for (at, term) in terms.terms.iter().filter(|(_, term)| term.path.as_str() == "_id") {
-        set = set.intersect(&term.intervals);
-        if term.exact >= Exactness::WhereNotMultikey {
-            proven.push(*at);
-        }
-    }
-    if set.is_all() {
-        return None;
-    }
+    let said = terms.terms.iter().filter(|(_, term)| is_id(&term.path)).map(|(at, term)| (*at, term));
+    let (set, proven) = combined(said)?;
     let path =
         if set.is_points() { AccessPath::Points { ids: set } } else { AccessPath::Records { bounds: Some(set) } };
     Some(Access::of_path(path, terms.whole(proven)))
@@ -116,30 +183,41 @@ fn by_id(terms: &Terms) -> Option<Access> {
 
 /// The index without bounds (for its order), and with the bounds that the filter gives. On a path that held arrays two
 /// conjuncts may be satisfied by different elements: each gives a candidate of its own there.
-fn by_index(index: &Arc<IndexInfo>, terms: &Terms) -> Vec<Access> {
-    let unbounded = (IndexBounds::default(), Vec::new());
-    let mut found = vec![unbounded.clone()];
-    let mut growing = vec![unbounded];
+fn by_index(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
+    found.push(bounded(index, IndexBounds::default(), Vec::new(), terms));
+    let mut growing = vec![GrowingBounds::default()];
     for (field, (path, _)) in index.pattern.fields().iter().enumerate() {
-        if shares_an_array(index, field) {
+        if shares_an_array(index, field) || !growing.iter().any(GrowingBounds::is_open) {
             break;
         }
-        let choices = choices(index, field, path, terms);
-        if choices.is_empty() {
-            break;
+        if index.is_multikey_at(field) {
+            let each: Vec<(usize, &Term)> = terms.on(path).collect();
+            if each.is_empty() {
+                break;
+            }
+            let proves = |at, term: &Term| (term.exact == Exactness::Always).then_some(at);
+            let grow = |grown: &GrowingBounds| -> Vec<GrowingBounds> {
+                if !grown.is_open() {
+                    return vec![grown.clone()];
+                }
+                each.iter().map(|(at, term)| grown.with(term.intervals.clone(), proves(*at, term))).collect()
+            };
+            growing = growing.iter().flat_map(grow).collect();
+            // The choices of later fields are few; those of the first are the conjuncts on it.
+            growing.truncate(MAX_CHOICES);
+        } else {
+            let Some((set, proven)) = combined(terms.on(path)) else { break };
+            match growing.as_mut_slice() {
+                [only] => only.push(set, proven),
+                several => several.iter_mut().for_each(|grown| grown.push(set.clone(), proven.iter().copied())),
+            }
         }
-        growing = growing.iter().flat_map(|grown| choices.iter().map(|choice| grow(grown, choice))).collect();
-        // The choices of later fields are few; those of the first are the conjuncts on it.
-        growing.truncate(MAX_CHOICES);
-        // Bounds behind a range are not used: the longer list would repeat the shorter.
-        if growing.iter().all(|(bounds, _)| bounds.used() <= field) {
-            break;
-        }
-        found.truncate(1);
-        found.extend(growing.iter().cloned());
     }
-    found.retain(|(bounds, _)| is_held(index, bounds));
-    found.into_iter().map(|(bounds, proven)| bounded(index, bounds, proven, terms)).collect()
+    for (bounds, proven) in growing.into_iter().map(|grown| grown.finish(index)) {
+        if bounds.used() > 0 && is_held(index, &bounds) {
+            found.push(bounded(index, bounds, proven, terms));
+        }
+    }
 }
 
 /// Whether the index holds the entries that these bounds are about. Of a record's entries a sparse index leaves out those
@@ -151,36 +229,20 @@ fn is_held(index: &IndexInfo, bounds: &IndexBounds) -> bool {
     }
     let mut null = Vec::new();
     key::encode(Value::NULL, &mut null);
-    let mut used = bounds.fields.iter().take(bounds.used()).peekable();
-    used.peek().is_none() || used.any(|set| !set.contains(&null))
+    bounds.fields().iter().any(|set| !set.contains(&null))
 }
-
-/// Bounds on leading fields, and what they prove: (field, conjunct).
-type Bounded = (IndexBounds, Vec<(usize, usize)>);
-
-/// A set of intervals that a field may be bound to, and what it proves.
-type Choice = (IntervalSet, Vec<(usize, usize)>);
 
 /// How many ways to combine the conjuncts on an index's multikey fields are weighed.
 const MAX_CHOICES: usize = 16;
 
-fn grow((bounds, proven): &Bounded, (set, proves): &Choice) -> Bounded {
-    let mut bounds = bounds.clone();
-    bounds.fields.push(set.clone());
-    (bounds, [&proven[..], proves].concat())
-}
-
 /// The access by an index with these bounds. Conditions on fields that they do not reach are checked entry by entry,
 /// before a record is fetched, where an entry is sure to hold what the record does.
-fn bounded(index: &Arc<IndexInfo>, mut bounds: IndexBounds, mut proven: Vec<(usize, usize)>, terms: &Terms) -> Access {
-    let used = bounds.used();
-    bounds.fields.truncate(used);
-    proven.retain(|(field, _)| *field < used);
+fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut proven: Vec<usize>, terms: &Terms) -> Access {
     let mut checks = Vec::new();
     if !index.is_multikey() && !index.truncated {
         // Conditions on the first field are bounds: a walk that checks them instead is never better.
-        for (field, (path, _)) in index.pattern.fields().iter().enumerate().skip(used.max(1)) {
-            if let Some((set, proves)) = choices(index, field, path, terms).pop() {
+        for (field, (path, _)) in index.pattern.fields().iter().enumerate().skip(bounds.used().max(1)) {
+            if let Some((set, proves)) = combined(terms.on(path)) {
                 checks.push((field, set));
                 proven.extend(proves);
             }
@@ -189,28 +251,7 @@ fn bounded(index: &Arc<IndexInfo>, mut bounds: IndexBounds, mut proven: Vec<(usi
     if index.truncated {
         proven.clear();
     }
-    let proven = terms.whole(proven.into_iter().map(|(_, at)| at).collect());
-    Access::of_path(AccessPath::Index { index: Arc::clone(index), bounds, checks }, proven)
-}
-
-/// The sets of intervals that one field may be bound to.
-fn choices(index: &IndexInfo, field: usize, path: &Path, terms: &Terms) -> Vec<Choice> {
-    if index.is_multikey_at(field) {
-        let single = |(at, term): (usize, &Term)| {
-            let proves = (term.exact == Exactness::Always).then_some((field, at));
-            (term.intervals.clone(), proves.into_iter().collect())
-        };
-        return terms.on(path).map(single).collect();
-    }
-    let mut set = IntervalSet::all();
-    let mut proves = Vec::new();
-    for (at, term) in terms.on(path) {
-        set = set.intersect(&term.intervals);
-        if term.exact >= Exactness::WhereNotMultikey {
-            proves.push((field, at));
-        }
-    }
-    if set.is_all() { Vec::new() } else { vec![(set, proves)] }
+    Access::of_path(AccessPath::Index { index: Arc::clone(index), bounds, checks }, terms.whole(proven))
 }
 
 /// Whether the field's path goes through an array that an earlier field's goes through too. Conditions on the two may
@@ -227,8 +268,9 @@ fn shares_an_array(index: &IndexInfo, field: usize) -> bool {
 }
 
 /// Of two indexes that each leave much, the records that both name: one fetch for what would be two filters' work.
-fn intersections(found: &[Access]) -> Vec<Access> {
-    let narrow: Vec<&Access> = found.iter().filter(|access| access.path.is_narrow_index()).take(MAX_MERGED).collect();
+fn intersections<'a>(found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
+    let forward = |access: &&Access| access.direction == Direction::Ascending && access.path.is_narrow_index();
+    let narrow: Vec<&Access> = found.filter(forward).take(MAX_MERGED).collect();
     let mut merged = Vec::new();
     for (at, left) in narrow.iter().enumerate() {
         for right in narrow.iter().skip(at + 1).filter(|right| !right.path.same_index(&left.path)) {
@@ -246,26 +288,29 @@ fn intersections(found: &[Access]) -> Vec<Access> {
 const MAX_MERGED: usize = 4;
 
 /// The branches of an `$or` with an index each: the records that any branch's names. The filter is asked again.
-fn unions(collection: &CollectionInfo, query: &Query, conjuncts: &[Node]) -> Vec<Access> {
+fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
+    let branch = |branch: &Node| -> Option<AccessPath> {
+        let terms = Terms::of(branch.conjuncts(), collection);
+        let mut by_indexes = Vec::new();
+        for index in collection.indexes.iter().filter(|index| serves(index, &query.filter)) {
+            by_index(index, &terms, &mut by_indexes);
+        }
+        by_indexes.retain(|access| access.path.is_narrow_index());
+        let by_id = by_id(&terms).filter(|access| matches!(access.path, AccessPath::Points { .. }));
+        Some(by_id.into_iter().chain(by_indexes).min_by_key(points_first)?.path)
+    };
     let union = |branches: &[Node]| -> Option<Access> {
-        let inputs = branches.iter().map(|branch| {
-            let terms = Terms::of(branch.conjuncts());
-            let indexes = collection.indexes.iter().filter(|index| serves(index, &query.filter));
-            let by_index = indexes.flat_map(|index| by_index(index, &terms));
-            let by_id = by_id(&terms).filter(|access| matches!(access.path, AccessPath::Points { .. }));
-            by_id.into_iter().chain(by_index.filter(|access| access.path.is_narrow_index())).min_by_key(points_first)
-        });
-        let inputs: Vec<AccessPath> = inputs.map(|access| Some(access?.path)).collect::<Option<_>>()?;
+        let inputs = branches.iter().map(branch).collect::<Option<_>>()?;
         Some(Access::of_path(AccessPath::Merge { how: Combine::Union, inputs }, Vec::new()))
     };
-    conjuncts.iter().filter_map(Node::branches).filter_map(union).collect()
+    query.filter.conjuncts().iter().filter_map(Node::branches).filter_map(union).collect()
 }
 
 /// Of several ways for one branch: that which binds most fields to points, and among equals the first declared.
 fn points_first(access: &Access) -> std::cmp::Reverse<usize> {
     std::cmp::Reverse(match &access.path {
         AccessPath::Points { .. } => usize::MAX,
-        AccessPath::Index { bounds, .. } => bounds.fields.iter().filter(|set| set.is_points()).count(),
+        AccessPath::Index { bounds, .. } => bounds.fields().iter().filter(|set| set.is_points()).count(),
         AccessPath::Records { .. } | AccessPath::Merge { .. } => 0,
     })
 }
@@ -286,19 +331,18 @@ impl AccessPath {
         let first = match self {
             Self::Points { .. } | Self::Merge { .. } => return Narrowing::Narrow,
             Self::Records { bounds } => bounds.as_ref(),
-            Self::Index { bounds, .. } => bounds.fields.first(),
+            Self::Index { bounds, .. } => bounds.fields().first(),
         };
         let Some(set) = first else { return Narrowing::Nothing };
-        let all = Interval::all();
-        let touches = |end: fn(&Interval) -> &Place| set.iter().any(|interval| end(interval) == end(&all));
+        let touches_both = set.iter().any(Interval::is_open_below) && set.iter().any(Interval::is_open_above);
         match set {
             set if set.is_all() => Narrowing::Nothing,
-            _ if touches(|interval| &interval.low) && touches(|interval| &interval.high) => Narrowing::Wide,
+            _ if touches_both => Narrowing::Wide,
             _ => Narrowing::Narrow,
         }
     }
 
-    fn is_narrow_index(&self) -> bool {
+    pub(super) fn is_narrow_index(&self) -> bool {
         matches!(self, Self::Index { .. }) && self.narrowing() == Narrowing::Narrow
     }
 

@@ -3,11 +3,12 @@
 //! Entries and records are estimated by a probe that counts no further than [`PROBE_CAP`], and beyond it by the
 //! catalog's statistics. Both are the same on every store.
 
-use slate_query::pattern::Direction;
+use std::borrow::Cow;
+
 use slate_store::Keyspace;
 
 use super::{
-    ByteRange, Combine, Context, Output,
+    ByteRange, Context, Output, Query,
     access::{Access, AccessPath},
     bounds::record_ranges,
     rules,
@@ -15,10 +16,10 @@ use super::{
 use crate::{Result, catalog::KeyStatistics};
 
 /// How far entries are counted before the statistics are asked.
-const PROBE_CAP: u64 = 1_000;
+pub(super) const PROBE_CAP: u64 = 1_000;
 
 /// The record of an id: a descent into the records.
-const FETCH: u64 = 7;
+pub(super) const FETCH: u64 = 7;
 /// A record that a scan steps onto.
 const SCANNED: u64 = 2;
 /// A record that a filter looks at.
@@ -29,64 +30,83 @@ const SORTED: u64 = 2;
 const PASSES: u64 = 4;
 /// Of an index's entries, one in so many is expected to pass a check.
 const CHECKED: u64 = 3;
+/// From value to value a walk steps onto one entry in so many.
+const DIFFERENT: u64 = 8;
 
-/// How many keys an access path reads, and how many records it names.
+/// Statistics that say so many times as much as matters need not be right.
+const BELIEVED: u64 = 4;
+
+/// How many keys an access path reads, and how many records they name.
 #[derive(Clone, Copy, Debug)]
-struct Reads {
-    keys: u64,
-    records: u64,
+pub(super) struct Reads {
+    pub(super) keys: u64,
+    pub(super) records: u64,
 }
 
-/// Whether an access path's keys have to be counted to be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rivals {
-    /// Another narrows too.
-    Some,
-    /// Only the scan is left to compare with.
-    None,
+/// What an access path costs for each key and record that it reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rates {
+    /// So many keys are read at most: rows that come as they are wanted need not all be read.
+    most: Option<u64>,
+    key: u64,
+    /// One key in so many is read.
+    spread: u64,
+    record: u64,
+    /// One record in so many passes the filter.
+    passes: u64,
+    /// For each that passes.
+    sort: u64,
 }
 
-/// The expected cost.
-pub(super) fn cost(access: &Access, context: &Context<'_>, rivals: Rivals) -> Result<u64> {
-    let query = context.query;
-    let order = query.order();
-    let ordered = order.map(|sort| access.path.ordered_by(sort, access.direction).fields);
-    let sorted = order.zip(ordered).is_none_or(|(sort, fields)| fields == sort.fields().len());
-    let residual = access.proven.len() < query.filter.conjuncts().len() && !query.filter.is_empty();
-    // Rows that come as they are wanted need not all be read; of those that come in groups, whole groups.
-    let group = match ordered {
-        Some(fields) if !sorted && fields > 0 => group(&access.path, fields),
-        _ => sorted.then_some(0),
-    };
-    let reach = if lists_records(&query.output) { query.window().reach() } else { None };
-    let most = reach.zip(group).map(|(rows, group)| {
-        let rows = if residual { rows.saturating_mul(PASSES) } else { rows };
-        rows.saturating_add(group).max(1)
-    });
-
-    let reads = reads(&access.path, context, most, rivals)?;
-    let (keys, records) = match most {
-        Some(most) => (reads.keys.min(most), reads.records.min(most)),
-        None => (reads.keys, reads.records),
-    };
-    if rules::reads_keys_alone(access, query) {
-        // From value to value a walk leaves most entries out.
-        return Ok(if matches!(query.output, Output::Distinct { .. }) { keys / 8 } else { keys });
-    }
-    let reading = match &access.path {
-        AccessPath::Records { .. } => records.saturating_mul(SCANNED),
-        AccessPath::Points { .. } | AccessPath::Index { .. } | AccessPath::Merge { .. } => {
-            keys.saturating_add(records.saturating_mul(FETCH))
+impl Rates {
+    pub(super) fn of(access: &Access, query: &Query) -> Self {
+        let order = query.order();
+        let ordered = order.map(|sort| access.path.ordered_by(sort, access.direction).fields);
+        let sorted = order.zip(ordered).is_none_or(|(sort, fields)| fields == sort.fields().len());
+        let residual = access.proven.len() < query.filter.conjuncts().len();
+        let passes = if residual { PASSES } else { 1 };
+        // Rows that come as they are wanted need not all be read; of those that come in groups, whole groups.
+        let group = match ordered {
+            Some(fields) if !sorted && fields > 0 => group(&access.path, fields),
+            _ => sorted.then_some(0),
+        };
+        let reach = if lists_records(&query.output) { query.window().reach() } else { None };
+        let most = reach.zip(group).map(|(rows, group)| rows.saturating_mul(passes).saturating_add(group).max(1));
+        if rules::reads_keys_alone(access, query) {
+            let spread = if matches!(query.output, Output::Distinct { .. }) { DIFFERENT } else { 1 };
+            return Self { most, key: 1, spread, record: 0, passes, sort: 0 };
         }
-    };
-    let filtering = if residual { records.saturating_mul(FILTERED) } else { 0 };
-    let passing = if residual { records / PASSES } else { records };
-    let sorting = match (sorted, ordered) {
-        (true, _) => 0,
-        (false, Some(fields)) if fields > 0 => passing,
-        (false, _) => passing.saturating_mul(SORTED),
-    };
-    Ok(reading.saturating_add(filtering).saturating_add(sorting))
+        let (key, read) = match &access.path {
+            AccessPath::Records { .. } => (0, SCANNED),
+            AccessPath::Points { .. } => (0, FETCH),
+            AccessPath::Index { .. } | AccessPath::Merge { .. } => (1, FETCH),
+        };
+        let record = if residual { read + FILTERED } else { read };
+        let sort = match ordered {
+            _ if sorted => 0,
+            Some(fields) if fields > 0 => 1,
+            _ => SORTED,
+        };
+        Self { most, key, spread: 1, record, passes, sort }
+    }
+
+    /// The expected cost.
+    pub(super) fn cost(&self, reads: Reads) -> u64 {
+        let within = |reads: u64| self.most.map_or(reads, |most| reads.min(most));
+        let (keys, records) = (within(reads.keys), within(reads.records));
+        let reading = (keys.saturating_mul(self.key) / self.spread).saturating_add(records.saturating_mul(self.record));
+        reading.saturating_add((records / self.passes).saturating_mul(self.sort))
+    }
+
+    /// Whether every key is read.
+    pub(super) fn reads_all(&self) -> bool {
+        self.most.is_none()
+    }
+
+    /// How far keys have to be counted.
+    pub(super) fn cap(&self) -> u64 {
+        self.most.map_or(PROBE_CAP, |most| most.min(PROBE_CAP))
+    }
 }
 
 /// About how many rows share the fields that a path's order begins with, where that can be told.
@@ -108,85 +128,93 @@ fn lists_records(output: &Output) -> bool {
     }
 }
 
-fn reads(path: &AccessPath, context: &Context<'_>, most: Option<u64>, rivals: Rivals) -> Result<Reads> {
-    let collection = context.collection;
-    Ok(match path {
-        AccessPath::Records { bounds: None } => {
-            let records = records(context)?;
-            Reads { keys: records, records }
-        }
-        AccessPath::Records { bounds } => {
-            let ranges = record_ranges(bounds.as_ref());
-            let keys = count(context, collection.records, collection.statistics.as_ref(), &ranges, most, rivals)?;
-            Reads { keys, records: keys }
-        }
-        AccessPath::Points { ids } => {
-            let keys = u64::try_from(ids.len()).unwrap_or(u64::MAX);
-            Reads { keys: 0, records: keys }
-        }
-        AccessPath::Index { index, bounds, checks } => {
-            let keys = if bounds.used() == 0 {
-                match &index.statistics {
-                    Some(statistics) => statistics.keys,
-                    None => records(context)?,
-                }
-            } else {
-                let ranges = bounds.ranges(index);
-                count(context, index.keyspace, index.statistics.as_ref(), &ranges, most, rivals)?
-            };
-            let passed = checks.iter().fold(keys, |keys, _| keys.div_ceil(CHECKED));
-            Reads { keys, records: passed }
-        }
-        AccessPath::Merge { how, inputs } => {
-            let inputs: Vec<Reads> =
-                inputs.iter().map(|input| reads(input, context, None, Rivals::Some)).collect::<Result<_>>()?;
-            let keys = inputs.iter().fold(0u64, |sum, input| sum.saturating_add(input.keys));
-            let named = inputs.iter().map(|input| input.records);
-            let records = match how {
-                Combine::Union => named.fold(0u64, u64::saturating_add),
-                Combine::Intersection => {
-                    // As if the conditions had nothing to do with one another.
-                    let all = records(context)?.max(1);
-                    named.fold(all, |left, records| left.saturating_mul(records) / all)
-                }
-            };
-            Reads { keys, records }
-        }
-    })
+/// The keys that an access path by the records, or by one index, reads.
+pub(super) enum Keys<'a> {
+    Known(u64),
+    /// They have to be counted.
+    Within(Stretch<'a>),
+    /// Those of several paths.
+    OfInputs,
 }
 
-/// How many records the collection holds, about.
-fn records(context: &Context<'_>) -> Result<u64> {
-    let collection = context.collection;
-    match &collection.statistics {
-        Some(statistics) => Ok(statistics.keys),
-        None => context.probe.count(collection.records, &record_ranges(None), PROBE_CAP),
+/// A part of a keyspace.
+pub(super) struct Stretch<'a> {
+    pub(super) keyspace: Keyspace,
+    pub(super) ranges: Cow<'a, [ByteRange]>,
+    pub(super) statistics: Option<&'a KeyStatistics>,
+}
+
+impl<'a> Keys<'a> {
+    pub(super) fn of(path: &'a AccessPath, context: &'a Context<'_>) -> Self {
+        let collection = context.collection;
+        match path {
+            AccessPath::Records { bounds: None } => Self::of_all(context, collection.statistics.as_ref()),
+            AccessPath::Records { bounds } => Self::Within(Stretch {
+                keyspace: collection.records,
+                ranges: record_ranges(bounds.as_ref()).into(),
+                statistics: collection.statistics.as_ref(),
+            }),
+            AccessPath::Points { ids } => Self::Known(u64::try_from(ids.len()).unwrap_or(u64::MAX)),
+            AccessPath::Index { index, bounds, .. } if bounds.used() == 0 => {
+                Self::of_all(context, index.statistics.as_ref().or(collection.statistics.as_ref()))
+            }
+            AccessPath::Index { index, bounds, .. } => Self::Within(Stretch {
+                keyspace: index.keyspace,
+                ranges: bounds.ranges().into(),
+                statistics: index.statistics.as_ref(),
+            }),
+            AccessPath::Merge { .. } => Self::OfInputs,
+        }
+    }
+
+    /// As many as the collection has records, or its index entries.
+    fn of_all(context: &Context<'_>, statistics: Option<&KeyStatistics>) -> Self {
+        match statistics {
+            Some(statistics) => Self::Known(statistics.keys),
+            None => Self::Within(Stretch {
+                keyspace: context.collection.records,
+                ranges: record_ranges(None).into(),
+                statistics: None,
+            }),
+        }
     }
 }
 
-fn count(
-    context: &Context<'_>,
-    keyspace: Keyspace,
-    statistics: Option<&KeyStatistics>,
-    ranges: &[ByteRange],
-    most: Option<u64>,
-    rivals: Rivals,
-) -> Result<u64> {
-    let cap = match (most, rivals) {
-        // The first rows are all that is wanted, and nothing else could give them for less.
-        (Some(most), Rivals::None) if most <= PROBE_CAP => return Ok(most),
-        (Some(most), _) => most.min(PROBE_CAP),
-        (None, _) => PROBE_CAP,
-    };
-    let counted = context.probe.count(keyspace, ranges, cap)?;
-    if counted < cap {
-        return Ok(counted);
+impl Stretch<'_> {
+    /// About how many keys lie within it; `None` where nothing is known of the keyspace.
+    pub(super) fn estimate(&self) -> Option<u64> {
+        self.statistics.map(|statistics| statistics.estimate(&self.ranges))
     }
-    Ok(statistics.map_or(counted, |statistics| statistics.estimate(ranges).max(counted)))
+
+    /// How many keys lie within it, counted up to `cap`.
+    pub(super) fn count(&self, context: &Context<'_>, cap: u64) -> Result<u64> {
+        context.probe.count(self.keyspace, &self.ranges, cap)
+    }
+
+    /// Whether there are surely more keys within it: the statistics say several times as many, and have not been overtaken
+    /// since, as a few keys that they name are still there.
+    pub(super) fn surely_holds(&self, keys: u64, context: &Context<'_>) -> Result<bool> {
+        let (Some(statistics), [range]) = (self.statistics, &*self.ranges) else { return Ok(false) };
+        if statistics.estimate(&self.ranges) / BELIEVED < keys {
+            return Ok(false);
+        }
+        let witnesses = statistics.witnesses(range);
+        Ok(!witnesses.is_empty() && context.probe.are_there(self.keyspace, &witnesses)?)
+    }
+
+    /// Whether it is everything.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(&*self.ranges, [all] if all.is_all())
+    }
 }
 
-/// Among ways that cost the same: what narrows before what does not, and forward before backward.
-pub(super) fn rank(access: &Access) -> (super::candidates::Narrowing, u8) {
-    let backward = u8::from(access.direction == Direction::Descending);
-    (access.path.narrowing(), backward)
+/// What so many keys of an access path come to: entries that do not pass its checks name no record.
+pub(super) fn reads(path: &AccessPath, keys: u64) -> Reads {
+    match path {
+        AccessPath::Index { checks, .. } => {
+            Reads { keys, records: checks.iter().fold(keys, |keys, _| keys.div_ceil(CHECKED)) }
+        }
+        AccessPath::Points { .. } => Reads { keys: 0, records: keys },
+        AccessPath::Records { .. } | AccessPath::Merge { .. } => Reads { keys, records: keys },
+    }
 }

@@ -238,7 +238,7 @@ fn index_node(scan: &IndexScan) -> Node {
     let IndexScan { index, bounds, checks, direction, limit } = scan;
     let mut line = format!("{} {}", index.name, way(*direction));
     let mut told = Document::new();
-    for ((path, _), bound) in index.pattern.fields().iter().zip(&bounds.fields) {
+    for ((path, _), bound) in index.pattern.fields().iter().zip(bounds.fields()) {
         told.insert(path.as_str(), set(bound));
     }
     let fields: Vec<String> =
@@ -302,7 +302,7 @@ fn interval(interval: &Interval) -> String {
     if let Some(point) = interval.as_point().and_then(value) {
         return format!("[{point}]");
     }
-    let (low, high) = (place(&interval.low, End::Low), place(&interval.high, End::High));
+    let (low, high) = (place(interval.low(), End::Low), place(interval.high(), End::High));
     format!("{low}, {high}")
 }
 

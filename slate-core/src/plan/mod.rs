@@ -7,15 +7,17 @@ mod access;
 mod bounds;
 mod build;
 mod candidates;
+mod choose;
 mod cost;
 mod draw;
+mod growing;
 mod measures;
 mod node;
 mod query;
 pub(crate) mod rules;
 mod table;
 
-pub(crate) use access::{Access, AccessPath};
+pub(crate) use access::{Access, AccessPath, is_leaf_in_id_order, leaf_order};
 pub(crate) use bounds::{ByteRange, IndexBounds, component_ranges, record_ranges};
 pub(crate) use build::{Context, Probe, build, candidate_count};
 pub(crate) use draw::Drawing;

@@ -183,15 +183,21 @@ impl RawPlan {
         }
     }
 
-    /// The leaf, where nothing but a slice stands above it, and what the slice leaves.
-    pub(crate) fn sliced_leaf(&self) -> Option<(&Self, Window)> {
+    /// The leaf, where nothing but a slice stands above it, and what the slice leaves; else the plan itself.
+    pub(crate) fn into_sliced_leaf(self) -> Result<(Self, Window), Self> {
         match self {
-            Self::Slice { input, window } => match &**input {
-                leaf @ (Self::Scan { .. } | Self::Fetch { .. }) => Some((leaf, *window)),
-                Self::Filter { .. } | Self::Sort { .. } | Self::Slice { .. } => None,
-            },
-            leaf @ (Self::Scan { .. } | Self::Fetch { .. }) => Some((leaf, Window::default())),
-            Self::Filter { .. } | Self::Sort { .. } => None,
+            Self::Slice { input, window } if input.is_leaf() => Ok((*input, window)),
+            leaf @ (Self::Scan { .. } | Self::Fetch { .. }) => Ok((leaf, Window::default())),
+            other @ (Self::Filter { .. } | Self::Sort { .. } | Self::Slice { .. }) => Err(other),
         }
+    }
+
+    /// What a window leaves of the plan's rows.
+    pub(crate) fn sliced(self, window: Window) -> Self {
+        if window.is_whole() { self } else { Self::Slice { input: Box::new(self), window } }
+    }
+
+    fn is_leaf(&self) -> bool {
+        matches!(self, Self::Scan { .. } | Self::Fetch { .. })
     }
 }

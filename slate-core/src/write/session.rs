@@ -103,8 +103,8 @@ impl<T: Transaction> Session<T> {
 
     /// Notes that documents of the collection are written.
     pub(super) fn wrote(&mut self, collection: &CollectionInfo) {
-        if !self.written.contains(&collection.name) {
-            self.written.insert(collection.name.clone());
+        if !self.written.contains(&*collection.name) {
+            self.written.insert((&*collection.name).into());
         }
     }
 
@@ -263,7 +263,7 @@ impl<T: Transaction> Session<T> {
 
     /// Puts a description in place that writers by the one before may go on with.
     pub(super) fn redescribe(&mut self, collection: CollectionInfo) {
-        self.changed.insert(collection.name.clone());
+        self.changed.insert((&*collection.name).into());
         Arc::make_mut(&mut self.catalog).put(collection);
     }
 

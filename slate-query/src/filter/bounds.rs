@@ -3,7 +3,7 @@
 use super::terms::Exactness;
 use crate::{
     interval::{Interval, IntervalSet},
-    key,
+    key::{self, KeyBytes},
     order::{Bracket, bracket},
     raw::{Kind, Value},
 };
@@ -47,11 +47,14 @@ impl Bounds {
     }
 }
 
-pub(super) fn encode(value: Value<'_>) -> Vec<u8> {
-    let mut out = Vec::new();
+pub(super) fn encode(value: Value<'_>) -> KeyBytes {
+    let mut out = Vec::with_capacity(USUAL);
     key::encode(value, &mut out);
-    out
+    out.into()
 }
+
+/// Few values take more bytes as a key: one allocation does for all others.
+const USUAL: usize = 64;
 
 /// The keys of a class of types.
 pub(super) fn of_bracket(class: Bracket) -> IntervalSet {

@@ -33,20 +33,25 @@ impl Node {
     }
 
     /// The conjunction of `nodes`, nested conjunctions laid flat; of one, that one itself.
-    pub(super) fn all(nodes: Vec<Node>) -> Self {
-        let mut flat = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            match node.tree {
-                Tree::And(conjunction) => flat.extend(Arc::unwrap_or_clone(conjunction).into_nodes()),
-                Tree::Or(_) | Tree::Not(_) | Tree::Field(_) => flat.push(node),
+    pub(super) fn all(mut nodes: Vec<Node>) -> Self {
+        if nodes.iter().any(|node| matches!(node.tree, Tree::And(_))) {
+            let nested = std::mem::take(&mut nodes);
+            nested.into_iter().for_each(|node| node.flatten_into(&mut nodes));
+        }
+        match nodes.pop() {
+            Some(only) if nodes.is_empty() => only,
+            last => {
+                nodes.extend(last);
+                Self { tree: Tree::And(Arc::new(Conjunction::new(nodes))) }
             }
         }
-        match flat.pop() {
-            Some(only) if flat.is_empty() => only,
-            last => {
-                flat.extend(last);
-                Self { tree: Tree::And(Arc::new(Conjunction::new(flat))) }
-            }
+    }
+
+    /// Appends the node, or the nodes that it is the conjunction of.
+    fn flatten_into(self, nodes: &mut Vec<Node>) {
+        match self.tree {
+            Tree::And(conjunction) => nodes.extend(Arc::unwrap_or_clone(conjunction).into_nodes()),
+            Tree::Or(_) | Tree::Not(_) | Tree::Field(_) => nodes.push(self),
         }
     }
 

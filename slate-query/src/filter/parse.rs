@@ -94,7 +94,7 @@ pub(super) fn document(filter: Doc<'_>, scope: Scope) -> Result<Node> {
         let path = path_of(name)?;
         if is_operators(element.value) {
             let operators = element.value.as_document().unwrap_or(filter);
-            nodes.push(field_operators(&path, operators, scope)?);
+            push_operators(&path, operators, scope, &mut nodes)?;
         } else {
             let clause = Clause { path: &path, name: "$eq", operand: element.value, siblings: filter, scope };
             nodes.push(operators::implicit(clause)?);
@@ -113,8 +113,14 @@ fn unknown(name: &str) -> String {
 
 /// Parses the operators asked of a path: `{$gt: 5, $lt: 8}`.
 pub(super) fn field_operators(path: &Path, operators: Doc<'_>, scope: Scope) -> Result<Node> {
-    let scope = scope.inner()?;
     let mut nodes = Vec::new();
+    push_operators(path, operators, scope, &mut nodes)?;
+    Ok(Node::all(nodes))
+}
+
+/// The same, each operator by itself.
+fn push_operators(path: &Path, operators: Doc<'_>, scope: Scope, nodes: &mut Vec<Node>) -> Result<()> {
+    let scope = scope.inner()?;
     for element in operators.elements() {
         let name = name_of(element.name)?;
         let clause = Clause { path, name, operand: element.value, siblings: operators, scope };
@@ -124,7 +130,7 @@ pub(super) fn field_operators(path: &Path, operators: Doc<'_>, scope: Scope) -> 
             None => return Err(clause.refuse(format!("unknown operator: {name}"))),
         });
     }
-    Ok(Node::all(nodes))
+    Ok(())
 }
 
 /// Parses operators asked of a value: the path is a name that stands for it.

@@ -35,14 +35,34 @@ impl Node {
     /// Terms of one node on one path must not be intersected unless the index is not multikey there: they may speak of
     /// different entries.
     pub fn terms(&self) -> Vec<Term> {
-        let mut terms = match &self.tree {
-            Tree::Field(field) => of_field(field),
-            Tree::And(conjunction) => conjunction.nodes().iter().flat_map(Node::terms).map(Term::loose).collect(),
-            Tree::Or(nodes) => of_branches(nodes),
-            Tree::Not(_) => Vec::new(),
-        };
-        terms.retain(|term| !term.intervals.is_all());
+        let mut terms = Vec::new();
+        self.each_term(&mut |term| terms.push(term));
         terms
+    }
+
+    /// Hands over the [`Node::terms`], one by one.
+    pub fn each_term(&self, take: &mut dyn FnMut(Term)) {
+        let take = &mut |term: Term| {
+            if !term.intervals.is_all() {
+                take(term);
+            }
+        };
+        match &self.tree {
+            Tree::Field(field) => of_field(field, take),
+            Tree::And(conjunction) => {
+                conjunction.nodes().iter().for_each(|node| node.each_term(&mut |term| take(term.loose())));
+            }
+            Tree::Or(nodes) => of_branches(nodes).into_iter().for_each(take),
+            Tree::Not(_) => {}
+        }
+    }
+
+    /// The path that all its terms are on, where that is known without making them.
+    pub fn only_path(&self) -> Option<&Path> {
+        match &self.tree {
+            Tree::Field(field) if field.operator.element_conditions().is_none() => Some(&field.path),
+            Tree::Field(_) | Tree::And(_) | Tree::Or(_) | Tree::Not(_) => None,
+        }
     }
 }
 
@@ -66,29 +86,35 @@ impl Term {
     }
 }
 
-fn of_field(field: &Field) -> Vec<Term> {
+fn of_field(field: &Field, take: &mut dyn FnMut(Term)) {
     if field.path.has_position() && field.operator.reach() == Reach::Whole {
         // It asks of an array's elements, and an array found by its position has its own key, not theirs.
-        return Vec::new();
+        return;
     }
-    let bounds = field.operator.bounds();
     match field.sense {
         Sense::Holds => {
-            let elements = field.operator.element_conditions();
-            // An element may itself be an array, whose positions the conditions then name as fields; an index on them
-            // holds only what stands at those positions of the outer array.
-            let below = elements.into_iter().flat_map(Node::terms).filter(|term| !term.path.has_position());
-            let mut terms: Vec<Term> = below.filter_map(|term| term.loose().under(&field.path)).collect();
-            terms.push(Term::new(&field.path, bounds.intervals, bounds.exact));
-            terms
+            if let Some(conditions) = field.operator.element_conditions() {
+                conditions.each_term(&mut |term| {
+                    // An element may itself be an array, whose positions the conditions then name as fields; an index on
+                    // them holds only what stands at those positions of the outer array.
+                    if !term.path.has_position() {
+                        term.loose().under(&field.path).into_iter().for_each(&mut *take);
+                    }
+                });
+            }
+            let bounds = field.operator.bounds();
+            take(Term::new(&field.path, bounds.intervals, bounds.exact));
         }
         Sense::Fails => match field.operator.outside(&field.path) {
-            Some(outside) => vec![Term::new(&field.path, outside, Exactness::Never)],
-            // Where a key within the bounds proves the operator, a document that fails it has none there.
-            None if bounds.exact == Exactness::Always && !field.path.has_position() => {
-                vec![Term::new(&field.path, bounds.intervals.complement(), Exactness::WhereNotMultikey)]
+            Some(outside) => take(Term::new(&field.path, outside, Exactness::Never)),
+            None if field.path.has_position() => {}
+            None => {
+                let bounds = field.operator.bounds();
+                // Where a key within the bounds proves the operator, a document that fails it has none there.
+                if bounds.exact == Exactness::Always {
+                    take(Term::new(&field.path, bounds.intervals.complement(), Exactness::WhereNotMultikey));
+                }
             }
-            None => Vec::new(),
         },
     }
 }

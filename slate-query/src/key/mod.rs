@@ -7,6 +7,7 @@
 
 mod bits;
 mod bracket;
+mod bytes;
 mod decode;
 mod direction;
 mod encode;
@@ -17,6 +18,7 @@ mod tag;
 
 pub use bits::{TypeBits, TypeReader, join};
 pub use bracket::{above_nan, bracket_interval, nan_interval, prefix_interval};
+pub use bytes::KeyBytes;
 pub use decode::{Decoded, Presence, decode, decode_into};
 pub use direction::Direction;
 pub use encode::{encode, encode_directed, encode_typed};

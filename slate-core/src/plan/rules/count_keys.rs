@@ -9,36 +9,26 @@ use slate_query::pattern::Direction;
 
 pub(super) fn apply(plan: Plan, _: &Context<'_>) -> Result<Plan> {
     let Plan::Count { input } = plan else { return Ok(plan) };
-    let counted = input.sliced_leaf().and_then(|(leaf, window)| {
-        let path = match leaf {
-            RawPlan::Scan { bounds, .. } => AccessPath::Records { bounds: bounds.clone() },
-            RawPlan::Fetch { ids: IdPlan::Index(IndexScan { index, bounds, checks, .. }) } => {
-                AccessPath::Index { index: index.clone(), bounds: bounds.clone(), checks: checks.clone() }
-            }
-            RawPlan::Fetch { .. } | RawPlan::Filter { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => {
-                return None;
-            }
-        };
-        Some((counted(&path)?, window))
-    });
-    Ok(match counted {
-        Some((keys, window)) => Plan::CountKeys { keys, window },
-        None => Plan::Count { input },
-    })
+    let input = match input.into_sliced_leaf() {
+        Ok((RawPlan::Scan { bounds, .. }, window)) => {
+            return Ok(Plan::CountKeys { keys: CountedKeys::Records { bounds }, window });
+        }
+        Ok((RawPlan::Fetch { ids: IdPlan::Index(scan) }, window)) if !scan.index.is_multikey() => {
+            let scan = IndexScan { direction: Direction::Ascending, limit: None, ..scan };
+            return Ok(Plan::CountKeys { keys: CountedKeys::Entries(scan), window });
+        }
+        Ok((leaf, window)) => leaf.sliced(window),
+        Err(input) => input,
+    };
+    Ok(Plan::Count { input })
 }
 
-/// The keys to be counted for the records of an access path, where each record has one.
-pub(super) fn counted(path: &AccessPath) -> Option<CountedKeys> {
+/// Whether each record of an access path has one key to be counted.
+pub(super) fn serves(path: &AccessPath) -> bool {
     match path {
-        AccessPath::Records { bounds } => Some(CountedKeys::Records { bounds: bounds.clone() }),
-        AccessPath::Index { index, bounds, checks } if !index.is_multikey() => Some(CountedKeys::Entries(IndexScan {
-            index: index.clone(),
-            bounds: bounds.clone(),
-            checks: checks.clone(),
-            direction: Direction::Ascending,
-            limit: None,
-        })),
+        AccessPath::Records { .. } => true,
+        AccessPath::Index { index, .. } => !index.is_multikey(),
         // An `_id` that is asked for may not be there.
-        AccessPath::Index { .. } | AccessPath::Points { .. } | AccessPath::Merge { .. } => None,
+        AccessPath::Points { .. } | AccessPath::Merge { .. } => false,
     }
 }

@@ -3,38 +3,45 @@
 //! An entry holds what the document does only where no array was met, nothing was cut off and the path is a field of
 //! the document itself. The order of the fields within the document is kept with entries of several fields.
 
-use slate_query::projection::Projection;
+use slate_query::{path::Path, projection::Projection};
 
 use crate::{
     Result,
-    plan::{AccessPath, Context, CoveredField, IdPlan, Plan, RawPlan},
+    catalog::IndexInfo,
+    plan::{Context, CoveredField, IdPlan, Plan, RawPlan},
 };
 
 pub(super) fn apply(plan: Plan, _: &Context<'_>) -> Result<Plan> {
     let Plan::Project { input, projection, document, filter } = plan else { return Ok(plan) };
-    if let Some((RawPlan::Fetch { ids: IdPlan::Index(scan) }, window)) = input.sliced_leaf() {
-        let path =
-            AccessPath::Index { index: scan.index.clone(), bounds: scan.bounds.clone(), checks: scan.checks.clone() };
-        if let Some(fields) = fields(&path, &projection) {
-            return Ok(Plan::Covered { scan: scan.clone(), fields, window, document });
-        }
-    }
+    let input = match input.into_sliced_leaf() {
+        Ok((RawPlan::Fetch { ids: IdPlan::Index(scan) }, window)) => match fields(&scan.index, &projection) {
+            Some(fields) => return Ok(Plan::Covered { scan, fields, window, document }),
+            None => RawPlan::Fetch { ids: IdPlan::Index(scan) }.sliced(window),
+        },
+        Ok((leaf, window)) => leaf.sliced(window),
+        Err(input) => input,
+    };
     Ok(Plan::Project { input, projection, document, filter })
 }
 
 /// The projection's fields, where an index's entries hold them all.
-pub(super) fn fields(path: &AccessPath, projection: &Projection) -> Option<Vec<CoveredField>> {
-    let AccessPath::Index { index, .. } = path else { return None };
+fn fields(index: &IndexInfo, projection: &Projection) -> Option<Vec<CoveredField>> {
     if index.is_multikey() || index.truncated {
         return None;
     }
-    let held = index.pattern.fields();
-    let place = |shown: &slate_query::path::Path| {
-        if shown.as_str() == "_id" {
-            return Some(CoveredField::Id);
-        }
-        let field = held.iter().position(|(path, _)| path == shown)?;
-        (shown.parts().len() == 1).then_some(CoveredField::Indexed(field))
-    };
-    projection.included()?.iter().map(place).collect()
+    projection.included()?.iter().map(|shown| field(index, shown)).collect()
+}
+
+/// Whether an index's entries hold all the projection's fields.
+pub(super) fn serves(index: &IndexInfo, projection: &Projection) -> bool {
+    let held = |shown: &[Path]| shown.iter().all(|shown| field(index, shown).is_some());
+    !index.is_multikey() && !index.truncated && projection.included().is_some_and(held)
+}
+
+fn field(index: &IndexInfo, shown: &Path) -> Option<CoveredField> {
+    if shown.as_str() == "_id" {
+        return Some(CoveredField::Id);
+    }
+    let field = index.pattern.fields().iter().position(|(path, _)| path == shown)?;
+    (shown.parts().len() == 1).then_some(CoveredField::Indexed(field))
 }

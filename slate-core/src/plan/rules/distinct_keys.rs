@@ -4,28 +4,27 @@
 //! the order of `_id`, whose first represents them. On a multikey path bounds would let other elements of the same array
 //! through, so there every record is read.
 
-use slate_query::path::Path;
+use slate_query::{interval::IntervalSet, path::Path};
 
 use crate::{
     Result,
-    plan::{AccessPath, Context, IdPlan, Plan, RawPlan},
+    catalog::IndexInfo,
+    plan::{Context, IdPlan, IndexBounds, Plan, RawPlan},
 };
 
 pub(super) fn apply(plan: Plan, _: &Context<'_>) -> Result<Plan> {
-    let Plan::Distinct { input, path, values } = plan else { return Ok(plan) };
-    if let RawPlan::Fetch { ids: IdPlan::Index(scan) } = &input {
-        let access =
-            AccessPath::Index { index: scan.index.clone(), bounds: scan.bounds.clone(), checks: scan.checks.clone() };
-        if serves(&access, &path) {
-            return Ok(Plan::DistinctKeys { scan: scan.clone(), values });
+    Ok(match plan {
+        Plan::Distinct { input: RawPlan::Fetch { ids: IdPlan::Index(scan) }, path, values }
+            if serves(&scan.index, &scan.bounds, &scan.checks, &path) =>
+        {
+            Plan::DistinctKeys { scan, values }
         }
-    }
-    Ok(Plan::Distinct { input, path, values })
+        other => other,
+    })
 }
 
-/// Whether an access path's entries give the different values at `path`.
-pub(super) fn serves(access: &AccessPath, path: &Path) -> bool {
-    let AccessPath::Index { index, bounds, checks } = access else { return false };
+/// Whether an index's entries within the bounds give the different values at `path`.
+pub(super) fn serves(index: &IndexInfo, bounds: &IndexBounds, checks: &[(usize, IntervalSet)], path: &Path) -> bool {
     let Some(((last, _), before)) = index.pattern.fields().split_last() else { return false };
     last == path
         && !index.is_multikey()

@@ -6,7 +6,10 @@ use crate::{
     plan::{Context, IdPlan, IndexScan, Plan, RawPlan},
 };
 
-pub(super) fn apply(plan: Plan, _: &Context<'_>) -> Result<Plan> {
+pub(super) fn apply(plan: Plan, context: &Context<'_>) -> Result<Plan> {
+    if context.query.limit.is_none() {
+        return Ok(plan);
+    }
     Ok(plan.map_input(|input| {
         input.rewrite(&mut |node| match node {
             RawPlan::Slice { mut input, window } => {

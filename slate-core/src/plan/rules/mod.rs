@@ -8,7 +8,7 @@ mod select_access;
 mod sort_by_index;
 mod top_k;
 
-use super::{Access, Context, Output, Plan, Query};
+use super::{Access, AccessPath, Context, Output, Plan, Query};
 use crate::Result;
 
 /// A rewriting of plans that keeps their answer.
@@ -35,13 +35,19 @@ pub(crate) const ALL: &[Rule] = &[
 /// it counts no record there.
 pub(super) fn reads_keys_alone(access: &Access, query: &Query) -> bool {
     let proven = query.filter.is_empty() || access.proven.len() == query.filter.conjuncts().len();
-    let ordered =
-        query.order().is_none_or(|sort| access.path.ordered_by(sort, access.direction).fields == sort.fields().len());
+    let ordered = || {
+        query.order().is_none_or(|sort| access.path.ordered_by(sort, access.direction).fields == sort.fields().len())
+    };
     proven
-        && match &query.output {
-            Output::Whole => false,
-            Output::Project { projection, .. } => ordered && cover::fields(&access.path, projection).is_some(),
-            Output::Count => count_keys::counted(&access.path).is_some(),
-            Output::Distinct { path, .. } => distinct_keys::serves(&access.path, path),
+        && match (&query.output, &access.path) {
+            (Output::Whole, _) => false,
+            (Output::Project { projection, .. }, AccessPath::Index { index, .. }) => {
+                cover::serves(index, projection) && ordered()
+            }
+            (Output::Count, path) => count_keys::serves(path),
+            (Output::Distinct { path, .. }, AccessPath::Index { index, bounds, checks }) => {
+                distinct_keys::serves(index, bounds, checks, path)
+            }
+            (Output::Project { .. } | Output::Distinct { .. }, _) => false,
         }
 }

@@ -9,7 +9,7 @@ use crate::{
     plan::{
         Access, AccessPath, Context, Force, Hint, Plan, RawPlan,
         candidates::{Narrowing, candidates, contenders, serves},
-        cost::{Rivals, cost, rank},
+        choose::{Merging, cheapest},
     },
 };
 
@@ -22,7 +22,10 @@ pub(super) fn apply(plan: Plan, context: &Context<'_>) -> Result<Plan> {
                 let Some(access) = chosen.take() else { return RawPlan::Filter { input, filter } };
                 let residual = filter.without(&access.proven);
                 let leaf = access.into_leaf();
-                if residual.is_empty() { leaf } else { RawPlan::Filter { input: Box::new(leaf), filter: residual } }
+                match residual {
+                    Some(filter) => RawPlan::Filter { input: Box::new(leaf), filter },
+                    None => leaf,
+                }
             }
             // A scan below a filter is replaced with the filter.
             scan @ RawPlan::Scan { .. } if context.query.filter.is_empty() => {
@@ -35,16 +38,16 @@ pub(super) fn apply(plan: Plan, context: &Context<'_>) -> Result<Plan> {
 
 fn choose(context: &Context<'_>) -> Result<Access> {
     let (collection, query) = (context.collection, context.query);
-    let usable = match (&query.hint, query.force) {
-        (None, Force::No) => contenders(collection, query),
-        (None, Force::Candidate(_)) => candidates(collection, query),
-        (Some(hint), _) => hinted(hint, candidates(collection, query), context)?,
+    let (usable, merging) = match (&query.hint, query.force) {
+        (None, Force::No) => (contenders(collection, query), Merging::Allowed),
+        (None, Force::Candidate(_)) => (candidates(collection, query), Merging::Excluded),
+        (Some(hint), _) => (hinted(hint, candidates(collection, query), context)?, Merging::Excluded),
     };
     match query.force {
         Force::Candidate(number) => usable.into_iter().nth(number).ok_or_else(|| {
             Error::invalid(Code::BAD_VALUE, format!("there is no candidate plan number {number} to force"))
         }),
-        Force::No => best(usable, context),
+        Force::No => cheapest(usable, merging, context),
     }
 }
 
@@ -90,22 +93,4 @@ fn is_id(keys: Doc<'_>) -> bool {
 
 fn no_such(name: &str) -> Error {
     Error::invalid(Code::BAD_VALUE, format!("the hint names no index of the collection: {name}")).at("hint")
-}
-
-/// The cheapest; among equals the narrower, then the first in the order of the candidates, which is the order in which
-/// the indexes were declared.
-fn best(usable: Vec<Access>, context: &Context<'_>) -> Result<Access> {
-    // One key of the records: nothing is cheaper, and nothing need be counted.
-    if let Some(points) = usable.iter().find(|access| access.path.is_single_point()) {
-        return Ok(points.clone());
-    }
-    let narrow = usable.iter().filter(|access| access.path.narrowing() == Narrowing::Narrow).count();
-    let rivals = if narrow > 1 { Rivals::Some } else { Rivals::None };
-    let mut weighed = Vec::with_capacity(usable.len());
-    for access in usable {
-        weighed.push(((cost(&access, context, rivals)?, rank(&access)), access));
-    }
-    // The first of the least: `min_by_key` keeps it.
-    let best = weighed.into_iter().min_by_key(|(worth, _)| *worth);
-    Ok(best.map_or_else(Access::scan, |(_, access)| access))
 }

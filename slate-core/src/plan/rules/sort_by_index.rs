@@ -3,17 +3,17 @@
 
 use crate::{
     Result,
-    plan::{Access, Context, Plan, RawPlan, Ties},
+    plan::{Context, Plan, RawPlan, Ties, leaf_order},
 };
 
 pub(super) fn apply(plan: Plan, context: &Context<'_>) -> Result<Plan> {
+    if context.query.order().is_none() {
+        return Ok(plan);
+    }
     Ok(plan.map_input(|input| {
         input.rewrite(&mut |node| match node {
-            RawPlan::Sort { input, sort, limit, presorted } => {
-                let Some((path, direction)) = Access::of(input.leaf()) else {
-                    return RawPlan::Sort { input, sort, limit, presorted };
-                };
-                let ordered = path.ordered_by(&sort, direction);
+            RawPlan::Sort { input, sort, limit, .. } => {
+                let ordered = leaf_order(input.leaf(), &sort);
                 let ties = context.query.ties == Ties::Any || ordered.ties_by_id;
                 if ordered.fields == sort.fields().len() && ties {
                     *input

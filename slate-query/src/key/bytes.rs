@@ -1,0 +1,118 @@
+use std::{fmt, ops::Deref};
+
+/// Bytes of keys that do not change: the few that a usual value takes lie in place, so that making and cloning them
+/// allocates nothing.
+#[derive(Clone)]
+pub struct KeyBytes(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Inline(u8, [u8; INLINE]),
+    Boxed(Box<[u8]>),
+}
+
+/// The most that lies in place. With its length and the tag that makes as many bytes as a vector takes, and holds an
+/// ObjectId's key, a number's, or that of a text of 20 letters.
+const INLINE: usize = 22;
+
+impl KeyBytes {
+    /// The parts, one behind the other.
+    pub fn concat(parts: &[&[u8]]) -> Self {
+        let mut inline = [0; INLINE];
+        let mut length = 0;
+        for part in parts {
+            let end = length + part.len();
+            if let Some(place) = inline.get_mut(length..end) {
+                place.copy_from_slice(part);
+            }
+            length = end;
+        }
+        match u8::try_from(length) {
+            Ok(short) if length <= INLINE => Self(Repr::Inline(short, inline)),
+            _ => Self(Repr::Boxed(parts.concat().into())),
+        }
+    }
+
+    /// The bytes.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        match &self.0 {
+            Repr::Inline(length, bytes) => bytes.get(..usize::from(*length)).unwrap_or_default(),
+            Repr::Boxed(bytes) => bytes,
+        }
+    }
+}
+
+impl Default for KeyBytes {
+    fn default() -> Self {
+        Self(Repr::Inline(0, [0; INLINE]))
+    }
+}
+
+impl Deref for KeyBytes {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+impl From<&[u8]> for KeyBytes {
+    fn from(bytes: &[u8]) -> Self {
+        Self::concat(&[bytes])
+    }
+}
+
+impl<const N: usize> From<[u8; N]> for KeyBytes {
+    fn from(bytes: [u8; N]) -> Self {
+        Self::concat(&[&bytes])
+    }
+}
+
+impl From<Vec<u8>> for KeyBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        if bytes.len() <= INLINE { bytes.as_slice().into() } else { Self(Repr::Boxed(bytes.into())) }
+    }
+}
+
+impl PartialEq for KeyBytes {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for KeyBytes {}
+
+impl fmt::Debug for KeyBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_slice().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_take_as_much_as_a_vector() {
+        assert_eq!(size_of::<KeyBytes>(), size_of::<Vec<u8>>());
+    }
+
+    #[test]
+    fn bytes_are_kept_across_the_inline_limit() {
+        let long: Vec<u8> = (0..40).collect();
+        for length in 0..=long.len() {
+            let bytes = &long[..length];
+            let made = [
+                KeyBytes::from(bytes),
+                bytes.to_vec().into(),
+                KeyBytes::concat(&[&bytes[..length / 2], &bytes[length / 2..]]),
+            ];
+            for made in made {
+                assert_eq!(*made, *bytes);
+                assert_eq!(matches!(made.0, Repr::Inline(..)), length <= INLINE);
+            }
+        }
+    }
+}

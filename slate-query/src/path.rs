@@ -74,7 +74,7 @@ impl Path {
     /// The path as written.
     pub fn as_str(&self) -> &str {
         match &*self.0 {
-            Parsed::Name([name]) => &name.name,
+            Parsed::Name([name]) => name.name(),
             Parsed::Dotted { text, .. } => text,
         }
     }

@@ -18,6 +18,7 @@ mod backup;
 mod cursor;
 mod error;
 mod format;
+mod latest;
 mod open;
 mod options;
 mod points;

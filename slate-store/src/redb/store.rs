@@ -63,7 +63,7 @@ impl Store for RedbStore {
     }
 
     fn snapshot(&self) -> Result<RedbSnapshot> {
-        RedbSnapshot::open(&self.writer.opened)
+        self.writer.latest.snapshot(&self.writer.opened)
     }
 
     fn begin(&self, _: Isolation, wait: Duration) -> Result<RedbTransaction> {

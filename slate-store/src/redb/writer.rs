@@ -7,6 +7,7 @@ use ::redb::WriteTransaction;
 
 use super::{
     error,
+    latest::Latest,
     open::{Handle, Opened},
     options::Recovery,
     turn::{Cover, HeldTurn, Turn},
@@ -16,13 +17,15 @@ use crate::{Context, Durability, Error, Result};
 /// What makes commits: the database, the turn to write to it, and how a commit reaches the device.
 pub(super) struct Writer {
     pub(super) opened: Arc<Opened>,
+    /// Of the last commit.
+    pub(super) latest: Latest,
     turn: Arc<Turn>,
     recovery: Recovery,
 }
 
 impl Writer {
     pub(super) fn new(opened: Opened, recovery: Recovery) -> Self {
-        Self { opened: Arc::new(opened), turn: Arc::default(), recovery }
+        Self { opened: Arc::new(opened), latest: Latest::default(), turn: Arc::default(), recovery }
     }
 
     pub(super) fn begin(&self, wait: Duration) -> Result<(HeldTurn, WriteTransaction)> {
@@ -35,7 +38,11 @@ impl Writer {
     /// Begins in a turn: redb itself would wait for ever.
     fn begin_in(&self, _: &HeldTurn) -> Result<WriteTransaction> {
         match &*self.opened.handle() {
-            Handle::Writable(database) => database.begin_write().map_err(error::storage),
+            Handle::Writable(database) => {
+                // What it alone keeps from being used again is given up before the pages of the commit are chosen.
+                self.latest.forget();
+                database.begin_write().map_err(error::storage)
+            }
             Handle::ReadOnly(_) => Err(self.read_only()),
         }
     }
@@ -61,7 +68,11 @@ impl Writer {
         let turn = Turn::take(&self.turn, wait)?;
         let mut handle = self.opened.handle.write().unwrap_or_else(PoisonError::into_inner);
         match &mut *handle {
-            Handle::Writable(database) => database.compact().map_err(error::compacting)?,
+            Handle::Writable(database) => {
+                // redb moves nothing while there is a reader.
+                self.latest.forget();
+                database.compact().map_err(error::compacting)?
+            }
             Handle::ReadOnly(_) => return Err(self.read_only()),
         };
         // It commits what it does, and all that was committed before with it.
@@ -74,7 +85,7 @@ impl Writer {
         if durability == Durability::Sync && !turn.is_followed_by_a_writer() {
             return self.commit_to_device(&turn, transaction);
         }
-        let commit = Self::commit_to_memory(&turn, transaction)?;
+        let commit = self.commit_to_memory(&turn, transaction)?;
         match durability {
             Durability::Deferred => Ok(()),
             Durability::Sync => match turn.wait_for_cover(commit) {
@@ -84,9 +95,9 @@ impl Writer {
         }
     }
 
-    fn commit_to_memory(turn: &HeldTurn, mut transaction: WriteTransaction) -> Result<u64> {
+    fn commit_to_memory(&self, turn: &HeldTurn, mut transaction: WriteTransaction) -> Result<u64> {
         transaction.set_durability(::redb::Durability::None).map_err(error::storage)?;
-        match transaction.commit() {
+        match self.make(transaction) {
             Ok(()) => Ok(turn.committed()),
             Err(error) => Err(error::committing(error)),
         }
@@ -94,13 +105,20 @@ impl Writer {
 
     fn commit_to_device(&self, turn: &HeldTurn, mut transaction: WriteTransaction) -> Result<()> {
         transaction.set_quick_repair(self.recovery == Recovery::WithEachCommit);
-        match transaction.commit() {
+        match self.make(transaction) {
             Ok(()) => {
                 turn.committed_durably();
                 Ok(())
             }
             Err(error) => Err(error::committing(error)),
         }
+    }
+
+    fn make(&self, transaction: WriteTransaction) -> std::result::Result<(), ::redb::CommitError> {
+        let made = transaction.commit();
+        // Also where it failed: it may be seen all the same.
+        self.latest.forget();
+        made
     }
 
     pub(super) fn flush(&self) -> Result<()> {

@@ -8,7 +8,7 @@ use slate_query::{
     key,
     path::Path,
     pattern::Direction,
-    raw::{Doc, Value},
+    raw::Value,
 };
 
 use super::{
@@ -161,15 +161,8 @@ pub(super) fn merges<'a>(
 /// Whether the index holds an entry for every document that matches.
 pub(super) fn serves(index: &IndexInfo, filter: &Filter) -> bool {
     let condition = index.partial.as_ref().is_none_or(|partial| filter.implies(&partial.filter));
-    let present = !index.sparse
-        || index.pattern.fields().iter().any(|(path, _)| exists(path).is_some_and(|exists| filter.implies(&exists)));
+    let present = !index.sparse || index.pattern.fields().iter().any(|(path, _)| filter.implies(&Filter::exists(path)));
     condition && present
-}
-
-fn exists(path: &Path) -> Option<Filter> {
-    let condition = bson::doc! { path.as_str(): { "$exists": true } };
-    let condition = bson::RawDocumentBuf::try_from(&condition).ok()?;
-    Filter::parse(Doc::from(&condition)).ok()
 }
 
 /// `_id` is unique, never an array, and the records lie in its order.

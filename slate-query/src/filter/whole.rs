@@ -1,4 +1,4 @@
-use super::{Node, parse, position};
+use super::{Node, operators, parse, position};
 use crate::{
     Result,
     path::Path,
@@ -18,6 +18,11 @@ impl Filter {
     /// As MongoDB refuses it, with its code and the path of the fault; unsupported operators by name.
     pub fn parse(filter: Doc<'_>) -> Result<Self> {
         parse::document(filter, parse::Scope::whole_document()).map(|root| Self { root })
+    }
+
+    /// The filter of the documents that have a value at `path`, be it null.
+    pub fn exists(path: &Path) -> Self {
+        Self { root: operators::exists(path) }
     }
 
     /// Whether the document matches. Cost: a look at each field that is asked for, in a

@@ -42,7 +42,12 @@ impl Operator for Exists {
     }
 }
 
+/// That there is a value at the path.
+pub(in super::super) fn node(path: &Path) -> Node {
+    Node::field(path, Exists)
+}
+
 pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
-    let exists = Node::field(clause.path, Exists);
+    let exists = node(clause.path);
     Ok(Some(if truth(clause.operand) { exists } else { exists.negated() }))
 }

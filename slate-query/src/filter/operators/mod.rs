@@ -20,6 +20,7 @@ mod size;
 mod types;
 
 pub(super) use equal::{has_one_spelling, implicit};
+pub(super) use exists::node as exists;
 
 use super::{Node, parse::Clause};
 use crate::Result;

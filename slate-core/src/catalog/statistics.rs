@@ -79,15 +79,14 @@ impl KeyStatistics {
         rest.get(..within).unwrap_or_default()
     }
 
-    /// Some keys of a range that were there when the keyspace was looked through, from all over the range; none where few
-    /// are known.
-    pub(crate) fn witnesses(&self, range: &ByteRange) -> Vec<&[u8]> {
+    /// Some keys of a range that were there when the keyspace was looked through, from all over the range; `None` where
+    /// few are known.
+    pub(crate) fn witnesses(&self, range: &ByteRange) -> Option<Vec<&[u8]>> {
         let sampled = self.sampled(range);
-        if sampled.len() < 2 * WITNESSES {
-            return Vec::new();
-        }
-        let whole = sampled.iter().map(|key| &**key).filter(|key| key.len() < KEPT);
-        whole.skip(sampled.len() / (2 * WITNESSES)).step_by(sampled.len() / WITNESSES).take(WITNESSES).collect()
+        // In the middle of each of so many parts. Of a key that was cut nobody knows whether it is there.
+        let places = (0..WITNESSES).map(|part| (2 * part + 1) * sampled.len() / (2 * WITNESSES));
+        let witnesses = places.map(|place| sampled.get(place).map(|key| &**key).filter(|key| key.len() < KEPT));
+        if sampled.len() < 2 * WITNESSES { None } else { witnesses.collect() }
     }
 
     /// About how many keys share the first `fields` values of an index: what a sort by those leaves to be put in order

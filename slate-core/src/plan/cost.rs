@@ -198,8 +198,10 @@ impl Stretch<'_> {
         if statistics.estimate(&self.ranges) / BELIEVED < keys {
             return Ok(false);
         }
-        let witnesses = statistics.witnesses(range);
-        Ok(!witnesses.is_empty() && context.probe.are_there(self.keyspace, &witnesses)?)
+        match statistics.witnesses(range) {
+            Some(witnesses) => context.probe.are_there(self.keyspace, &witnesses),
+            None => Ok(false),
+        }
     }
 
     /// Whether it is everything.

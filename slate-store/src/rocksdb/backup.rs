@@ -7,8 +7,9 @@ use ::rocksdb::checkpoint::Checkpoint;
 
 use super::{
     error, folder,
-    handle::{Handle, Opened},
+    handle::Opened,
     mark,
+    options::Access,
 };
 use crate::{
     Result,
@@ -18,12 +19,12 @@ use crate::{
 /// Copies the database beside its place, marks the copy and puts it there.
 pub(super) fn write(opened: &Opened, to: &Path) -> Result<()> {
     let draft = Draft::of(to)?;
-    match &opened.handle {
-        Handle::Writable(db) => Checkpoint::new(db)
+    match opened.access {
+        Access::CreateOrOpen | Access::OpenExisting => Checkpoint::new(&opened.db)
             .and_then(|checkpoint| checkpoint.create_checkpoint(draft.path()))
             .map_err(error::storage)?,
         // Where nobody writes, RocksDB makes no checkpoint and none is needed.
-        Handle::ReadOnly(_) => copy(&opened.path, draft.path())?,
+        Access::ReadOnly => copy(&opened.path, draft.path())?,
     }
     mark::write(draft.path())?;
     draft.publish()

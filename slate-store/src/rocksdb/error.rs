@@ -62,13 +62,9 @@ fn meaning_in_storage(kind: ErrorKind, text: &str) -> Meaning {
     }
 }
 
-/// After a commit that failed, except by a conflict, RocksDB writes no more until it was opened again.
+/// After a commit that failed RocksDB writes no more until it was opened again.
 fn meaning_in_committing(kind: ErrorKind, text: &str) -> Meaning {
     match kind {
-        ErrorKind::Busy => (Error::Conflict, "another committed first what this one wrote or guarded"),
-        ErrorKind::TryAgain => {
-            (Error::Conflict, "it was open for longer than the writes kept for comparison reach back")
-        }
         _ if is_full(text) => (Error::Full, "while committing; open the database again to go on"),
         ErrorKind::Corruption => (Error::Corrupt, "while committing"),
         _ => (Error::OutcomeUnknown, "the device failed; open the database again to find out"),
@@ -94,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_text_of_rocksdb_gets_its_meaning() {
-        use ErrorKind::{Busy, Corruption, IOError, InvalidArgument, NotSupported, TryAgain};
+        use ErrorKind::{Corruption, IOError, InvalidArgument, NotSupported};
         let locked =
             "IO error: lock hold by current process, acquire time 1 acquiring thread 2: db/LOCK: No locks available";
         assert!(matches!(of(meaning_in_opening(IOError, locked)), Error::Locked(_)));
@@ -115,8 +111,6 @@ mod tests {
         let full = "IO error: No space left on device: While appending to file: db/000004.log: No space left on device";
         assert!(matches!(of(meaning_in_storage(IOError, full)), Error::Full(_)));
         assert!(matches!(of(meaning_in_committing(IOError, full)), Error::Full(_)));
-        assert!(of(meaning_in_committing(Busy, "Resource busy: ")).is_retryable());
-        assert!(of(meaning_in_committing(TryAgain, "Operation failed. Try again.: ")).is_retryable());
         let broken = "IO error: While fdatasync: db/000004.log: Input/output error";
         assert!(matches!(of(meaning_in_committing(IOError, broken)), Error::OutcomeUnknown(_)));
         assert!(matches!(of(meaning_in_storage(IOError, broken)), Error::Io(_)));

@@ -1,26 +1,19 @@
 use std::{fs::File, path::PathBuf};
 
 use ::rocksdb::{
-    Cache, ColumnFamily, DBPinnableSlice, DEFAULT_COLUMN_FAMILY_NAME, OptimisticTransactionDB, ReadOptions,
-    SingleThreaded,
+    Cache, ColumnFamily, DBPinnableSlice, DBWithThreadMode, DEFAULT_COLUMN_FAMILY_NAME, ReadOptions, SingleThreaded,
 };
 
-use super::error;
+use super::{error, options::Access};
 use crate::{Context, Error, Result};
 
-pub(super) type WritableDb = OptimisticTransactionDB<SingleThreaded>;
-pub(super) type ReadOnlyDb = ::rocksdb::DBWithThreadMode<SingleThreaded>;
+pub(super) type Db = DBWithThreadMode<SingleThreaded>;
 
-/// A database that is open, one way or the other.
-pub(super) enum Handle {
-    Writable(WritableDb),
-    ReadOnly(ReadOnlyDb),
-}
-
-/// What is open, and where it lies.
+/// A database that is open, and where it lies.
 pub(super) struct Opened {
     // The order matters when it is dropped: RocksDB must have closed the folder before the lock on it goes.
-    pub(super) handle: Handle,
+    pub(super) db: Db,
+    pub(super) access: Access,
     pub(super) cache: Cache,
     pub(super) path: PathBuf,
     /// The mark, locked: by many who read, or by one who writes.
@@ -28,20 +21,23 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    pub(super) fn writable(&self) -> Result<&WritableDb> {
-        match &self.handle {
-            Handle::Writable(db) => Ok(db),
-            Handle::ReadOnly(_) => Err(Error::ReadOnly(Box::new(Context::new("it was opened so").at(&self.path)))),
+    /// The database, unless it was opened for reading alone.
+    pub(super) fn writable(&self) -> Result<&Db> {
+        match self.access {
+            Access::CreateOrOpen | Access::OpenExisting => Ok(&self.db),
+            Access::ReadOnly => Err(Error::ReadOnly(Box::new(Context::new("it was opened so").at(&self.path)))),
         }
     }
 
     /// What RocksDB says of itself in numbers; 0 where it does not know.
     pub(super) fn property(&self, name: &::rocksdb::properties::PropName) -> Result<u64> {
-        let value = match &self.handle {
-            Handle::Writable(db) => db.property_int_value(name),
-            Handle::ReadOnly(db) => db.property_int_value(name),
-        };
-        Ok(value.map_err(error::storage)?.unwrap_or_default())
+        Ok(self.db.property_int_value(name).map_err(error::storage)?.unwrap_or_default())
+    }
+
+    /// The one column family, which every database has.
+    pub(super) fn family(&self) -> Result<&ColumnFamily> {
+        let missing = || Error::Io(Box::new(Context::new("RocksDB gave no handle of its default column family")));
+        self.db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME).ok_or_else(missing)
     }
 
     /// Reads many whole keys in one round.
@@ -52,14 +48,7 @@ impl Opened {
         options: &ReadOptions,
     ) -> Result<Vec<Option<DBPinnableSlice<'h>>>> {
         let sorted = sorted == Sorted::Ascending;
-        let values = match &self.handle {
-            Handle::Writable(db) => {
-                db.batched_multi_get_cf_opt(family(db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME))?, keys, sorted, options)
-            }
-            Handle::ReadOnly(db) => {
-                db.batched_multi_get_cf_opt(family(db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME))?, keys, sorted, options)
-            }
-        };
+        let values = self.db.batched_multi_get_cf_opt(self.family()?, keys, sorted, options);
         values.into_iter().collect::<Result<_, _>>().map_err(error::storage)
     }
 }
@@ -75,9 +64,4 @@ impl Sorted {
     pub(super) fn of(keys: &[&[u8]]) -> Self {
         if keys.is_sorted() { Self::Ascending } else { Self::Unknown }
     }
-}
-
-/// The one column family, which every database has.
-pub(super) fn family(family: Option<&ColumnFamily>) -> Result<&ColumnFamily> {
-    family.ok_or_else(|| Error::Io(Box::new(Context::new("RocksDB gave no handle of its default column family"))))
 }

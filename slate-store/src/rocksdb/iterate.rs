@@ -4,7 +4,7 @@ use ::rocksdb::{DBRawIteratorWithThreadMode as RawIterator, ReadOptions};
 
 use super::{
     error,
-    handle::{ReadOnlyDb, WritableDb},
+    handle::Db,
     key::{self, Prefixed},
 };
 use crate::{
@@ -12,22 +12,8 @@ use crate::{
     bounds::{Landing, OwnedBounds},
 };
 
-/// RocksDB's iterator over whole keys, whatever it reads.
-pub(super) enum Iterate<'r> {
-    Writable(RawIterator<'r, WritableDb>),
-    ReadOnly(RawIterator<'r, ReadOnlyDb>),
-    Transaction(RawIterator<'r, ::rocksdb::Transaction<'r, WritableDb>>),
-}
-
-macro_rules! each {
-    ($iterate:expr, $iterator:ident => $do:expr) => {
-        match $iterate {
-            Iterate::Writable($iterator) => $do,
-            Iterate::ReadOnly($iterator) => $do,
-            Iterate::Transaction($iterator) => $do,
-        }
-    };
-}
+/// RocksDB's iterator over whole keys.
+pub(super) struct Iterate<'r>(pub(super) RawIterator<'r, Db>);
 
 /// The bounds of a cursor: as they were given, and the keys of its seeks with the keyspace before them.
 pub(super) struct Limits {
@@ -50,62 +36,50 @@ impl Limits {
 
 impl Iterate<'_> {
     pub(super) fn seek(&mut self, limits: &mut Limits, edge: Edge<'_>) -> Result<bool> {
-        let key = &mut limits.key;
+        let (key, iterator) = (&mut limits.key, &mut self.0);
         match limits.bounds.confine(edge) {
-            Landing::Up(Bound::Included(from) | Bound::Excluded(from)) => {
-                each!(self, iterator => iterator.seek(key.with(from)));
-            }
-            Landing::Up(Bound::Unbounded) => each!(self, iterator => iterator.seek(key.first())),
+            Landing::Up(Bound::Included(from) | Bound::Excluded(from)) => iterator.seek(key.with(from)),
+            Landing::Up(Bound::Unbounded) => iterator.seek(key.first()),
             Landing::Down(Bound::Excluded(from) | Bound::Included(from)) => {
                 // RocksDB's seek takes the key itself too.
                 let from = key.with(from);
-                each!(self, iterator => {
-                    iterator.seek_for_prev(from);
-                    if iterator.key() == Some(from) {
-                        iterator.prev();
-                    }
-                });
+                iterator.seek_for_prev(from);
+                if iterator.key() == Some(from) {
+                    iterator.prev();
+                }
             }
-            Landing::Down(Bound::Unbounded) => each!(self, iterator => iterator.seek_to_last()),
+            Landing::Down(Bound::Unbounded) => iterator.seek_to_last(),
         }
         self.stands()
     }
 
+    // RocksDB's iterator stays where it is when it stands nowhere.
+
     #[inline]
     pub(super) fn step_forward(&mut self) -> Result<bool> {
-        each!(self, iterator => {
-            if iterator.valid() {
-                iterator.next();
-            }
-        });
+        self.0.next();
         self.stands()
     }
 
     #[inline]
     pub(super) fn step_back(&mut self) -> Result<bool> {
-        each!(self, iterator => {
-            if iterator.valid() {
-                iterator.prev();
-            }
-        });
+        self.0.prev();
         self.stands()
     }
 
     #[inline]
     pub(super) fn current(&self) -> Option<(&[u8], &[u8])> {
-        let (key, value) = each!(self, iterator => iterator.item())?;
+        let (key, value) = self.0.item()?;
         Some((key::bare(key), value))
     }
 
     #[inline]
     fn stands(&self) -> Result<bool> {
-        each!(self, iterator => {
-            // A place where there is an entry has no error to tell.
-            if iterator.valid() {
-                return Ok(true);
-            }
-            iterator.status().map_err(error::storage)?;
-        });
+        // A place where there is an entry has no error to tell.
+        if self.0.valid() {
+            return Ok(true);
+        }
+        self.0.status().map_err(error::storage)?;
         Ok(false)
     }
 }

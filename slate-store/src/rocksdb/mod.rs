@@ -17,6 +17,7 @@
 //! the same time share the trip: see `log`. After a power cut, what was not synced is lost from the log's end.
 
 mod backup;
+mod commits;
 mod cursor;
 mod drops;
 mod error;
@@ -28,6 +29,7 @@ mod log;
 mod mark;
 mod open;
 mod options;
+mod overlay;
 mod points;
 mod snapshot;
 mod store;
@@ -35,6 +37,7 @@ mod transaction;
 mod tuning;
 mod view;
 mod writer;
+mod writes;
 
 pub use cursor::{RocksCursor, RocksTransactionCursor};
 pub use options::{Access, Options};

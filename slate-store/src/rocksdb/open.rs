@@ -5,7 +5,7 @@ use ::rocksdb::{ColumnFamilyDescriptor, DEFAULT_COLUMN_FAMILY_NAME};
 use super::{
     error,
     folder::{self, Contents},
-    handle::{Handle, Opened, ReadOnlyDb, WritableDb},
+    handle::{Db, Opened},
     mark,
     options::{Access, Options},
     tuning::Tuning,
@@ -41,19 +41,13 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
     }
     let mut tuning = Tuning::of(options);
     tuning.database.create_if_missing(options.access == Access::CreateOrOpen);
-    let opening = |error| error::opening(error, path);
-    let family = || ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, tuning.database.clone());
-    let handle = match options.access {
-        Access::ReadOnly => {
-            let opened = ReadOnlyDb::open_cf_descriptors_read_only(&tuning.database, path, [family()], false);
-            Handle::ReadOnly(opened.map_err(opening)?)
-        }
-        Access::CreateOrOpen | Access::OpenExisting => {
-            let opened = WritableDb::open_cf_descriptors(&tuning.database, path, [family()]);
-            Handle::Writable(opened.map_err(opening)?)
-        }
+    let family = [ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, tuning.database.clone())];
+    let opened = match options.access {
+        Access::ReadOnly => Db::open_cf_descriptors_read_only(&tuning.database, path, family, false),
+        Access::CreateOrOpen | Access::OpenExisting => Db::open_cf_descriptors(&tuning.database, path, family),
     };
-    Ok(Opened { handle, cache: tuning.cache, path: path.to_owned(), _lock: lock })
+    let db = opened.map_err(|error| error::opening(error, path))?;
+    Ok(Opened { db, access: options.access, cache: tuning.cache, path: path.to_owned(), _lock: lock })
 }
 
 fn missing(path: &Path, detail: &'static str) -> Result<Opened> {

@@ -2,9 +2,10 @@ use ::rocksdb::{DBPinnableSlice, ReadOptions};
 use self_cell::self_cell;
 
 use super::{
-    RocksSnapshot, error,
-    handle::{Opened, Sorted, WritableDb},
+    RocksSnapshot,
+    handle::Sorted,
     key::{self, Prefixed},
+    writes::Written,
 };
 use crate::{Keyspace, Points, Result};
 
@@ -13,12 +14,6 @@ use crate::{Keyspace, Points, Result};
 struct Pinned<'r> {
     last: Option<DBPinnableSlice<'r>>,
     loaded: Vec<Option<DBPinnableSlice<'r>>>,
-}
-
-impl Pinned<'_> {
-    fn loaded(&self, index: usize) -> Option<&[u8]> {
-        self.loaded.get(index)?.as_deref()
-    }
 }
 
 self_cell!(
@@ -32,89 +27,79 @@ self_cell!(
 /// A reader of single keys of a [`RocksSnapshot`].
 pub struct RocksPoints {
     key: Prefixed,
+    /// Those of the snapshot: making them costs as much as a read.
+    options: ReadOptions,
     cell: Cell,
 }
 
 impl RocksPoints {
     pub(super) fn open(snapshot: RocksSnapshot, keyspace: Keyspace) -> Self {
-        Self { key: Prefixed::new(keyspace), cell: Cell::new(snapshot, |_| Pinned::default()) }
+        let options = snapshot.options();
+        Self { key: Prefixed::new(keyspace), options, cell: Cell::new(snapshot, |_| Pinned::default()) }
     }
 }
 
 impl Points for RocksPoints {
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
-        let whole = self.key.with(key);
+        let (whole, options) = (self.key.with(key), &self.options);
         self.cell.with_dependent_mut(|snapshot, pinned| {
             pinned.last = None;
-            pinned.last = snapshot.get(whole)?;
+            pinned.last = snapshot.get(whole, options)?;
             Ok(pinned.last.as_deref())
         })
     }
 
     fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
-        let all = self.key.run_together(keys);
+        let (all, options) = (self.key.run_together(keys), &self.options);
         self.cell.with_dependent_mut(|snapshot, pinned| {
             pinned.loaded.clear();
-            pinned.loaded = snapshot.multi_get(key::apart(&all, keys), Sorted::of(keys))?;
+            pinned.loaded = snapshot.multi_get(key::apart(&all, keys), Sorted::of(keys), options)?;
             Ok(())
         })
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        self.cell.borrow_dependent().loaded(index)
+        self.cell.borrow_dependent().loaded.get(index)?.as_deref()
     }
 }
 
 /// A reader of single keys of a [`RocksTransactionView`](super::RocksTransactionView).
 pub struct RocksTransactionPoints<'t> {
-    source: Source<'t>,
-    /// Names the transaction's snapshot.
-    options: ReadOptions,
-    key: Prefixed,
-    pinned: Pinned<'t>,
-}
-
-/// Where a transaction reads a keyspace.
-pub(super) enum Source<'t> {
-    /// One that it did not write to, which it can read past its writes: many keys in one round.
-    Base(&'t Opened),
-    Written(&'t ::rocksdb::Transaction<'t, WritableDb>),
+    base: RocksPoints,
+    written: Option<&'t Written>,
+    /// Of the keys loaded last, those that the transaction wrote, by their places; ascending.
+    own: Vec<(usize, Option<&'t [u8]>)>,
 }
 
 impl<'t> RocksTransactionPoints<'t> {
-    pub(super) fn new(source: Source<'t>, options: ReadOptions, keyspace: Keyspace) -> Self {
-        Self { source, options, key: Prefixed::new(keyspace), pinned: Pinned::default() }
+    pub(super) fn new(base: RocksPoints, written: Option<&'t Written>) -> Self {
+        Self { base, written, own: Vec::new() }
     }
 }
 
 impl Points for RocksTransactionPoints<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
-        let whole = self.key.with(key);
-        self.pinned.last = None;
-        self.pinned.last = match self.source {
-            Source::Base(opened) => opened.writable()?.get_pinned_opt(whole, &self.options),
-            Source::Written(transaction) => transaction.get_pinned_opt(whole, &self.options),
+        match self.written.and_then(|written| written.get(key)) {
+            Some(own) => Ok(own.as_deref()),
+            None => self.base.get(key),
         }
-        .map_err(error::storage)?;
-        Ok(self.pinned.last.as_deref())
     }
 
+    /// In one round, those that the transaction wrote too: they are few as a rule.
     fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
-        self.pinned.loaded.clear();
-        self.pinned.loaded = match self.source {
-            Source::Base(opened) => {
-                let all = self.key.run_together(keys);
-                opened.multi_get(key::apart(&all, keys), Sorted::of(keys), &self.options)?
-            }
-            Source::Written(transaction) => {
-                let read = |key: &&[u8]| transaction.get_pinned_opt(self.key.with(key), &self.options);
-                keys.iter().map(read).collect::<Result<_, _>>().map_err(error::storage)?
-            }
-        };
+        self.own.clear();
+        self.base.load(keys)?;
+        if let Some(written) = self.written {
+            let own = |(place, key): (usize, &&[u8])| Some((place, written.get(*key)?.as_deref()));
+            self.own.extend(keys.iter().enumerate().filter_map(own));
+        }
         Ok(())
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        self.pinned.loaded(index)
+        match self.own.binary_search_by_key(&index, |(place, _)| *place) {
+            Ok(at) => self.own.get(at).and_then(|(_, value)| *value),
+            Err(_) => self.base.loaded(index),
+        }
     }
 }

@@ -5,15 +5,12 @@ use self_cell::self_cell;
 
 use super::{
     RocksCursor, RocksPoints, error,
-    handle::{Handle, Opened, ReadOnlyDb, Sorted, WritableDb},
+    handle::{Db, Opened, Sorted},
     iterate::Iterate,
 };
 use crate::{Bounds, Keyspace, Result, View};
 
-enum Pin<'d> {
-    Writable(SnapshotWithThreadMode<'d, WritableDb>),
-    ReadOnly(SnapshotWithThreadMode<'d, ReadOnlyDb>),
-}
+type Pin<'d> = SnapshotWithThreadMode<'d, Db>;
 
 self_cell!(
     struct Cell {
@@ -29,39 +26,33 @@ pub struct RocksSnapshot(Arc<Cell>);
 
 impl RocksSnapshot {
     pub(super) fn open(opened: &Arc<Opened>) -> Self {
-        let cell = Cell::new(Arc::clone(opened), |opened| match &opened.handle {
-            Handle::Writable(db) => Pin::Writable(db.snapshot()),
-            Handle::ReadOnly(db) => Pin::ReadOnly(db.snapshot()),
-        });
-        Self(Arc::new(cell))
+        Self(Arc::new(Cell::new(Arc::clone(opened), |opened| opened.db.snapshot())))
+    }
+
+    /// What makes RocksDB's reads see this snapshot.
+    pub(super) fn options(&self) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        options.set_snapshot(self.0.borrow_dependent());
+        options
     }
 
     pub(super) fn iterate(&self, options: ReadOptions) -> Iterate<'_> {
-        match self.0.borrow_dependent() {
-            Pin::Writable(snapshot) => Iterate::Writable(snapshot.raw_iterator_opt(options)),
-            Pin::ReadOnly(snapshot) => Iterate::ReadOnly(snapshot.raw_iterator_opt(options)),
-        }
+        Iterate(self.0.borrow_dependent().raw_iterator_opt(options))
     }
 
-    pub(super) fn get(&self, whole: &[u8]) -> Result<Option<DBPinnableSlice<'_>>> {
-        let value = match self.0.borrow_dependent() {
-            Pin::Writable(snapshot) => snapshot.get_pinned(whole),
-            Pin::ReadOnly(snapshot) => snapshot.get_pinned(whole),
-        };
-        value.map_err(error::storage)
+    /// `options` are [those](Self::options) of this snapshot.
+    pub(super) fn get(&self, whole: &[u8], options: &ReadOptions) -> Result<Option<DBPinnableSlice<'_>>> {
+        self.0.borrow_owner().db.get_pinned_opt(whole, options).map_err(error::storage)
     }
 
+    /// `options` are [those](Self::options) of this snapshot.
     pub(super) fn multi_get<'k>(
         &self,
         keys: impl Iterator<Item = &'k [u8]>,
         sorted: Sorted,
+        options: &ReadOptions,
     ) -> Result<Vec<Option<DBPinnableSlice<'_>>>> {
-        let mut options = ReadOptions::default();
-        match self.0.borrow_dependent() {
-            Pin::Writable(snapshot) => options.set_snapshot(snapshot),
-            Pin::ReadOnly(snapshot) => options.set_snapshot(snapshot),
-        }
-        self.0.borrow_owner().multi_get(keys, sorted, &options)
+        self.0.borrow_owner().multi_get(keys, sorted, options)
     }
 }
 

@@ -6,10 +6,6 @@ use ::rocksdb::{BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, Log
 
 use super::options::Options;
 
-/// How many bytes of what was written stay in memory at least for commits to be compared with, those not yet in files
-/// included. A transaction that was open while more than that was written has to be run again.
-const HISTORY: usize = 16 << 20;
-
 /// A block is what is read, checked and compressed at once. 16 KiB, as RocksDB's tuning guide has it
 /// (<https://github.com/facebook/rocksdb/wiki/Setup-Options-and-Basic-Tuning>): documents compress better together, and
 /// the indexes of the files are a quarter of what they are with the default of 4 KiB.
@@ -41,12 +37,9 @@ impl Tuning {
         // the cost for each read of it, and is one more C library in the build.
         database.set_compression_type(DBCompressionType::Lz4);
 
-        let buffer = options.write_buffer_bytes;
-        database.set_write_buffer_size(buffer);
-        let history = buffer.saturating_mul(2).max(HISTORY);
-        database.set_max_write_buffer_size_to_maintain(i64::try_from(history).unwrap_or(i64::MAX));
-        // Reads and the comparison at commit ask the buffers for keys that mostly are not there: a filter, a fiftieth of the
-        // buffer in size, answers most of them.
+        database.set_write_buffer_size(options.write_buffer_bytes);
+        // Reads ask the buffers for keys that mostly are not there: a filter, a fiftieth of the buffer in size, answers most
+        // of them.
         database.set_memtable_prefix_bloom_ratio(0.02);
         database.set_memtable_whole_key_filtering(true);
 

@@ -1,10 +1,4 @@
-use ::rocksdb::ReadOptions;
-
-use super::{
-    RocksTransaction, RocksTransactionCursor, RocksTransactionPoints,
-    iterate::{Iterate, Limits},
-    points::Source,
-};
+use super::{RocksTransaction, RocksTransactionCursor, RocksTransactionPoints};
 use crate::{Bounds, Keyspace, Result, View};
 
 /// What a [`RocksTransaction`] sees: its snapshot with its own writes laid over.
@@ -22,24 +16,11 @@ impl<'t> View for RocksTransactionView<'t> {
     type Points = RocksTransactionPoints<'t>;
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<RocksTransactionCursor<'t>> {
-        let (limits, mut options) = Limits::new(keyspace, bounds);
-        if bounds.is_empty() {
-            return Ok(RocksTransactionCursor::new(limits, None));
-        }
-        self.0.read_as_of_begin(&mut options)?;
-        let iterate = if self.0.has_written(keyspace) {
-            Iterate::Transaction(self.0.inner()?.raw_iterator_opt(options))
-        } else {
-            Iterate::Writable(self.0.opened().writable()?.raw_iterator_opt(options))
-        };
-        Ok(RocksTransactionCursor::new(limits, Some(iterate)))
+        let base = self.0.snapshot().cursor(keyspace, bounds)?;
+        Ok(RocksTransactionCursor::new(base, self.0.written(keyspace), bounds))
     }
 
     fn points(&self, keyspace: Keyspace) -> Result<RocksTransactionPoints<'t>> {
-        let mut options = ReadOptions::default();
-        self.0.read_as_of_begin(&mut options)?;
-        let source =
-            if self.0.has_written(keyspace) { Source::Written(self.0.inner()?) } else { Source::Base(self.0.opened()) };
-        Ok(RocksTransactionPoints::new(source, options, keyspace))
+        Ok(RocksTransactionPoints::new(self.0.snapshot().points(keyspace)?, self.0.written(keyspace)))
     }
 }

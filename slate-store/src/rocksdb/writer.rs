@@ -1,51 +1,78 @@
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use ::rocksdb::{BottommostLevelCompaction, CompactOptions, DEFAULT_COLUMN_FAMILY_NAME, properties};
+use ::rocksdb::{BottommostLevelCompaction, CompactOptions, FlushOptions, properties};
 
 use super::{
     RocksSnapshot,
-    drops::{Began, Drops},
+    commits::{self, Commits, Touched},
+    drops::{self, Drops},
     error,
-    handle::{self, Handle, Opened},
+    handle::Opened,
     key,
     log::Log,
+    options::Access,
+    writes::Writes,
 };
 use crate::{Bounds, Context, Cursor, Durability, Edge, Error, Keyspace, Result, View};
 
-/// What makes commits: the database, the notes of what was dropped, and how a commit reaches the device.
+/// What makes commits: the database, the notes of what others wrote and dropped, and how a commit reaches the device.
 pub(super) struct Writer {
     pub(super) opened: Arc<Opened>,
+    commits: Arc<Commits>,
     drops: Arc<Drops>,
     log: Log,
 }
 
+/// From so many bytes on a buffer is written out for what was dropped in it. To go through less takes some milliseconds.
+const WORTH_A_FILE: u64 = 8 << 20;
+
+/// Where a transaction began among the commits and the drops.
+pub(super) struct Start {
+    commits: commits::Began,
+    drops: drops::Began,
+}
+
 impl Writer {
     pub(super) fn new(opened: Opened) -> Self {
-        Self { opened: Arc::new(opened), drops: Arc::default(), log: Log::default() }
+        Self { opened: Arc::new(opened), commits: Arc::default(), drops: Arc::default(), log: Log::default() }
     }
 
     /// Notes a transaction that begins, before its snapshot is taken.
-    pub(super) fn begin(&self) -> Result<Began> {
+    pub(super) fn begin(&self) -> Result<Start> {
         self.opened.writable()?;
         self.log.check()?;
-        Ok(Drops::begin(&self.drops))
+        Ok(Start { commits: Commits::begin(&self.commits), drops: Drops::begin(&self.drops) })
     }
 
-    /// Commits a transaction that touched those keyspaces.
+    /// Commits what a transaction wrote, that relies on the keys of `guards`.
     pub(super) fn commit(
         &self,
-        began: &Began,
-        touched: impl IntoIterator<Item = Keyspace>,
+        start: Start,
+        writes: Writes,
+        guards: BTreeSet<(Keyspace, Box<[u8]>)>,
         durability: Durability,
-        commit: impl FnOnce() -> Result<(), ::rocksdb::Error>,
     ) -> Result<()> {
-        let number = began.commit(touched, || {
+        if writes.is_empty() && guards.is_empty() {
+            return Ok(());
+        }
+        let keyspaces: BTreeSet<Keyspace> = writes.keyspaces().chain(guards.iter().map(|(keyspace, _)| *keyspace)).collect();
+        let guarded = guards.iter().map(|(keyspace, key)| start.commits.hash(&key::whole(*keyspace, key))).collect();
+        let mut touched = Touched { written: Vec::new(), guarded };
+        let batch = writes.into_batch(|key| touched.written.push(start.commits.hash(key)));
+        let only_guards = batch.is_empty();
+        let number = start.drops.commit(keyspaces, || {
             self.log.check()?;
-            self.written(commit().map_err(error::committing))
+            let _claim = start.commits.claim(touched)?;
+            if only_guards {
+                return Ok(None);
+            }
+            self.written(self.opened.writable()?.write(batch).map_err(error::committing)).map(Some)
         })?;
-        match durability {
-            Durability::Deferred => Ok(()),
-            Durability::Sync => self.sync(number),
+        // Others need not be compared with it while it waits for the device.
+        drop(start);
+        match (number, durability) {
+            (None, _) | (_, Durability::Deferred) => Ok(()),
+            (Some(number), Durability::Sync) => self.sync(number),
         }
     }
 
@@ -57,16 +84,28 @@ impl Writer {
             if !entries.seek(Edge::First)? {
                 return Ok(()); // Each range delete costs reads something, until a merge of files takes it away.
             }
-            let family = handle::family(db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME))?;
+            let family = self.opened.family()?;
             let (from, to) = (key::start(keyspace, Bounds::ALL), key::beyond(keyspace));
             self.written(db.delete_range_cf(family, from, to).map_err(error::committing)).map(drop)
-        })
+        })?;
+        self.write_out()
+    }
+
+    /// Lets RocksDB write its buffer to a file, in the background, if there is much in it. What a range delete took away
+    /// stays in the buffer until then, and whoever comes near it, from the keyspaces beside it too, goes through it key by key.
+    fn write_out(&self) -> Result<()> {
+        if self.opened.property(properties::CUR_SIZE_ACTIVE_MEM_TABLE)? < WORTH_A_FILE {
+            return Ok(());
+        }
+        let mut options = FlushOptions::default();
+        options.set_wait(false);
+        self.opened.writable()?.flush_opt(&options).map_err(error::storage)
     }
 
     pub(super) fn flush(&self) -> Result<()> {
-        match self.opened.handle {
-            Handle::ReadOnly(_) => Ok(()),
-            Handle::Writable(_) => self.sync(self.log.last()),
+        match self.opened.access {
+            Access::ReadOnly => Ok(()),
+            Access::CreateOrOpen | Access::OpenExisting => self.sync(self.log.last()),
         }
     }
 
@@ -93,7 +132,6 @@ impl Writer {
     fn written(&self, written: Result<()>) -> Result<u64> {
         match written {
             Ok(()) => Ok(self.log.committed()),
-            Err(conflict @ Error::Conflict(_)) => Err(conflict),
             Err(error) => {
                 self.log.failed();
                 Err(error)

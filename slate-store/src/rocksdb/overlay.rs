@@ -1,0 +1,152 @@
+use std::{
+    cmp::Ordering,
+    collections::btree_map::Range,
+    ops::Bound::{self, Unbounded},
+};
+
+use super::{RocksCursor, writes::Written};
+use crate::{
+    Bounds, Cursor, Edge, Result,
+    bounds::{Heading, Landing, OwnedBounds},
+};
+
+/// A cursor over a keyspace of a snapshot with a transaction's own writes laid over.
+///
+/// Both are walked side by side. Heading forward, each stands at its first key that is not yet passed, and the smaller of
+/// the two is where the cursor stands; heading back it is the greater. At one key the own write counts.
+pub(super) struct Overlay<'t> {
+    base: RocksCursor,
+    own: Own<'t>,
+    heading: Heading,
+    place: Place,
+}
+
+/// Which of the two stand at the cursor's key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Nowhere,
+    Base,
+    Own,
+    Both,
+}
+
+impl<'t> Overlay<'t> {
+    pub(super) fn new(base: RocksCursor, written: &'t Written, bounds: Bounds<'_>) -> Self {
+        let own = Own { written, bounds: OwnedBounds::of(bounds), rest: written.range::<[u8], _>(..), entry: None };
+        Self { base, own, heading: Heading::Forward, place: Place::Nowhere }
+    }
+
+    fn step(&mut self, heading: Heading) -> Result<bool> {
+        if self.place == Place::Nowhere {
+            return Ok(false);
+        }
+        if self.heading == heading {
+            self.pass()?;
+            return self.settle();
+        }
+        let Some(key) = self.current().map(|(key, _)| key.to_vec()) else { return Ok(false) };
+        match heading {
+            Heading::Back => self.seek(Edge::Before(&key)),
+            Heading::Forward => {
+                // What is there is the key itself, or nothing below the next.
+                self.seek(Edge::AtOrAfter(&key))?;
+                self.step(Heading::Forward)
+            }
+        }
+    }
+
+    /// Moves those that stand at the cursor's key.
+    fn pass(&mut self) -> Result<()> {
+        let place = std::mem::replace(&mut self.place, Place::Nowhere);
+        if matches!(place, Place::Own | Place::Both) {
+            self.own.step(self.heading);
+        }
+        if matches!(place, Place::Base | Place::Both) {
+            match self.heading {
+                Heading::Forward => self.base.step_forward()?,
+                Heading::Back => self.base.step_back()?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Finds the cursor's place where the two stand, or the next that is not deleted.
+    fn settle(&mut self) -> Result<bool> {
+        loop {
+            let base = self.base.current().map(|(key, _)| key);
+            let (place, is_there) = match (base, self.own.entry) {
+                (None, None) => (Place::Nowhere, false),
+                (Some(_), None) => (Place::Base, true),
+                (None, Some((_, value))) => (Place::Own, value.is_some()),
+                (Some(base), Some((own, value))) => match (base.cmp(own), self.heading) {
+                    (Ordering::Equal, _) => (Place::Both, value.is_some()),
+                    (Ordering::Less, Heading::Forward) | (Ordering::Greater, Heading::Back) => (Place::Base, true),
+                    (Ordering::Less, Heading::Back) | (Ordering::Greater, Heading::Forward) => {
+                        (Place::Own, value.is_some())
+                    }
+                },
+            };
+            self.place = place;
+            if is_there || place == Place::Nowhere {
+                return Ok(is_there);
+            }
+            self.pass()?;
+        }
+    }
+}
+
+impl Cursor for Overlay<'_> {
+    fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
+        self.place = Place::Nowhere;
+        self.heading = self.own.seek(edge);
+        self.base.seek(edge)?;
+        self.settle()
+    }
+
+    fn step_forward(&mut self) -> Result<bool> {
+        self.step(Heading::Forward)
+    }
+
+    fn step_back(&mut self) -> Result<bool> {
+        self.step(Heading::Back)
+    }
+
+    fn current(&self) -> Option<(&[u8], &[u8])> {
+        match self.place {
+            Place::Nowhere => None,
+            Place::Base => self.base.current(),
+            Place::Own | Place::Both => self.own.entry.and_then(|(key, value)| Some((key, value?))),
+        }
+    }
+}
+
+/// A walk over what a transaction wrote to a keyspace, deletions included.
+struct Own<'t> {
+    written: &'t Written,
+    bounds: OwnedBounds,
+    /// What lies ahead.
+    rest: Range<'t, Box<[u8]>, Option<Box<[u8]>>>,
+    /// Where it stands: the key, and its value if there is one.
+    entry: Option<(&'t [u8], Option<&'t [u8]>)>,
+}
+
+impl Own<'_> {
+    /// Goes there, and tells which way that is.
+    fn seek(&mut self, edge: Edge<'_>) -> Heading {
+        let (heading, range): (_, (Bound<&[u8]>, Bound<&[u8]>)) = match self.bounds.confine(edge) {
+            Landing::Up(from) => (Heading::Forward, (from, Unbounded)),
+            Landing::Down(to) => (Heading::Back, (Unbounded, to)),
+        };
+        self.rest = self.written.range::<[u8], _>(range);
+        self.step(heading);
+        heading
+    }
+
+    fn step(&mut self, heading: Heading) {
+        let next = match heading {
+            Heading::Forward => self.rest.next().filter(|(key, _)| self.bounds.below_end(key)),
+            Heading::Back => self.rest.next_back().filter(|(key, _)| self.bounds.above_start(key)),
+        };
+        self.entry = next.map(|(key, value)| (&**key, value.as_deref()));
+    }
+}

@@ -5,12 +5,7 @@ use std::{
 
 use ::rocksdb::checkpoint::Checkpoint;
 
-use super::{
-    error, folder,
-    handle::Opened,
-    mark,
-    options::Access,
-};
+use super::{error, folder, handle::Opened, mark, options::Access};
 use crate::{
     Result,
     files::{self, Draft},

@@ -27,6 +27,7 @@ mod iterate;
 mod key;
 mod log;
 mod mark;
+mod neighbours;
 mod open;
 mod options;
 mod overlay;

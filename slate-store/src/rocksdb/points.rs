@@ -5,27 +5,56 @@ use super::{
     RocksSnapshot,
     handle::Sorted,
     key::{self, Prefixed},
+    neighbours::{Distance, Neighbours},
     writes::Written,
 };
 use crate::{Keyspace, Points, Result};
 
-/// What was read last, where it lies: in RocksDB's cache or its buffers.
+/// What was read last.
 #[derive(Default)]
-struct Pinned<'r> {
+struct Read<'r> {
     last: Option<DBPinnableSlice<'r>>,
+    /// Values where they lie, in RocksDB's cache or its buffers; none where the neighbours have them.
     loaded: Vec<Option<DBPinnableSlice<'r>>>,
+    neighbours: Option<Neighbours<'r>>,
+    /// `None` as long as only few keys were read at once.
+    distance: Option<Distance>,
+}
+
+/// To find out whether keys lie close together costs as much as to look up a few.
+const MANY: usize = 8;
+
+impl<'r> Read<'r> {
+    /// What reads these keys if they lie close together. Once they do not, no more is tried.
+    fn neighbours(
+        &mut self,
+        snapshot: &'r RocksSnapshot,
+        keyspace: Keyspace,
+        keys: &[&[u8]],
+        sorted: Sorted,
+    ) -> Result<Option<&mut Neighbours<'r>>> {
+        if keys.len() < MANY || sorted == Sorted::Unknown {
+            return Ok(None);
+        }
+        if self.distance.is_none() {
+            self.neighbours = Neighbours::of(snapshot, keyspace, keys)?;
+            self.distance = Some(self.neighbours.as_ref().map_or(Distance::Far, |_| Distance::Near));
+        }
+        Ok(self.neighbours.as_mut().filter(|_| self.distance == Some(Distance::Near)))
+    }
 }
 
 self_cell!(
     struct Cell {
         owner: RocksSnapshot,
         #[covariant]
-        dependent: Pinned,
+        dependent: Read,
     }
 );
 
 /// A reader of single keys of a [`RocksSnapshot`].
 pub struct RocksPoints {
+    keyspace: Keyspace,
     key: Prefixed,
     /// Those of the snapshot: making them costs as much as a read.
     options: ReadOptions,
@@ -35,31 +64,43 @@ pub struct RocksPoints {
 impl RocksPoints {
     pub(super) fn open(snapshot: RocksSnapshot, keyspace: Keyspace) -> Self {
         let options = snapshot.options();
-        Self { key: Prefixed::new(keyspace), options, cell: Cell::new(snapshot, |_| Pinned::default()) }
+        Self { keyspace, key: Prefixed::new(keyspace), options, cell: Cell::new(snapshot, |_| Read::default()) }
     }
 }
 
 impl Points for RocksPoints {
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
         let (whole, options) = (self.key.with(key), &self.options);
-        self.cell.with_dependent_mut(|snapshot, pinned| {
-            pinned.last = None;
-            pinned.last = snapshot.get(whole, options)?;
-            Ok(pinned.last.as_deref())
+        self.cell.with_dependent_mut(|snapshot, read| {
+            read.last = None;
+            read.last = snapshot.get(whole, options)?;
+            Ok(read.last.as_deref())
         })
     }
 
     fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
-        let (all, options) = (self.key.run_together(keys), &self.options);
-        self.cell.with_dependent_mut(|snapshot, pinned| {
-            pinned.loaded.clear();
-            pinned.loaded = snapshot.multi_get(key::apart(&all, keys), Sorted::of(keys), options)?;
+        let (key, options, sorted) = (&self.key, &self.options, Sorted::of(keys));
+        self.cell.with_dependent_mut(|snapshot, read| {
+            read.loaded.clear();
+            if let Some(neighbours) = read.neighbours(snapshot, self.keyspace, keys, sorted)? {
+                read.distance = Some(neighbours.load(keys)?);
+                return Ok(());
+            }
+            if let Some(neighbours) = &mut read.neighbours {
+                neighbours.clear();
+            }
+            let all = key.run_together(keys);
+            read.loaded = snapshot.multi_get(key::apart(&all, keys), sorted, options)?;
             Ok(())
         })
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        self.cell.borrow_dependent().loaded.get(index)?.as_deref()
+        let read = self.cell.borrow_dependent();
+        match read.loaded.get(index) {
+            Some(value) => value.as_deref(),
+            None => read.neighbours.as_ref()?.loaded(index),
+        }
     }
 }
 

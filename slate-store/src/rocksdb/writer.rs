@@ -55,7 +55,8 @@ impl Writer {
         if writes.is_empty() && guards.is_empty() {
             return Ok(());
         }
-        let keyspaces: BTreeSet<Keyspace> = writes.keyspaces().chain(guards.iter().map(|(keyspace, _)| *keyspace)).collect();
+        let keyspaces: BTreeSet<Keyspace> =
+            writes.keyspaces().chain(guards.iter().map(|(keyspace, _)| *keyspace)).collect();
         let guarded = guards.iter().map(|(keyspace, key)| start.commits.hash(&key::whole(*keyspace, key))).collect();
         let mut touched = Touched { written: Vec::new(), guarded };
         let batch = writes.into_batch(|key| touched.written.push(start.commits.hash(key)));

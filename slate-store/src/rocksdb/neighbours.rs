@@ -1,0 +1,91 @@
+use super::{
+    RocksSnapshot,
+    iterate::{Iterate, Limits},
+};
+use crate::{Bounds, Edge, Keyspace, Result};
+
+/// So many steps cost about as much as a lookup.
+const NEAR: usize = 4;
+
+/// From this size on a value is better read where it lies than copied.
+const LARGE: usize = 4 << 10;
+
+/// Reads keys that lie close together, ascending, by going from one to the next: a step costs a fifth of a lookup, which
+/// begins at the top of each of RocksDB's buffers and files.
+pub(super) struct Neighbours<'r> {
+    limits: Limits,
+    iterate: Iterate<'r>,
+    /// The values read last, end to end.
+    bytes: Vec<u8>,
+    /// Of each key where its value begins and ends.
+    places: Vec<Option<(usize, usize)>>,
+}
+
+/// Whether the keys that were read lay close together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Distance {
+    Near,
+    Far,
+}
+
+impl<'r> Neighbours<'r> {
+    /// One that may read `keys`, if they lie close together, as the first two tell.
+    pub(super) fn of(snapshot: &'r RocksSnapshot, keyspace: Keyspace, keys: &[&[u8]]) -> Result<Option<Self>> {
+        let [first, second, ..] = keys else { return Ok(None) };
+        let (mut limits, options) = Limits::new(keyspace, Bounds::ALL);
+        let mut iterate = snapshot.iterate(options);
+        iterate.seek(&mut limits, Edge::AtOrAfter(first))?;
+        let mut neighbours = Self { limits, iterate, bytes: Vec::new(), places: Vec::new() };
+        Ok(neighbours.step_to(second)?.then_some(neighbours))
+    }
+
+    /// Reads keys that ascend; tells how close they lay together.
+    pub(super) fn load(&mut self, keys: &[&[u8]]) -> Result<Distance> {
+        let read = self.read(keys);
+        if read.is_err() {
+            self.clear();
+        }
+        read
+    }
+
+    /// Forgets what was read last.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.places.clear();
+    }
+
+    fn read(&mut self, keys: &[&[u8]]) -> Result<Distance> {
+        self.clear();
+        let mut seeks = 0;
+        for (at, key) in keys.iter().enumerate() {
+            if at == 0 || !self.step_to(key)? {
+                self.iterate.seek(&mut self.limits, Edge::AtOrAfter(key))?;
+                seeks += 1;
+            }
+            let value = self.iterate.current().and_then(|(found, value)| (found == *key).then_some(value));
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(value.unwrap_or_default());
+            self.places.push(value.map(|_| (start, self.bytes.len())));
+        }
+        let is_near = seeks * NEAR <= keys.len() && self.bytes.len() <= LARGE * keys.len();
+        Ok(if is_near { Distance::Near } else { Distance::Far })
+    }
+
+    /// The value of the key of that index.
+    pub(super) fn loaded(&self, index: usize) -> Option<&[u8]> {
+        let (start, end) = (*self.places.get(index)?)?;
+        self.bytes.get(start..end)
+    }
+
+    /// Goes forward to the key, or to where it would be, if that is near.
+    fn step_to(&mut self, key: &[u8]) -> Result<bool> {
+        let is_there = |iterate: &Iterate<'_>| iterate.current().is_none_or(|(found, _)| found >= key);
+        for _ in 0..NEAR {
+            if is_there(&self.iterate) {
+                return Ok(true);
+            }
+            self.iterate.step_forward()?;
+        }
+        Ok(is_there(&self.iterate))
+    }
+}

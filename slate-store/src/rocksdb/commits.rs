@@ -14,8 +14,11 @@ use std::{
 
 use crate::{Context, Error, Result};
 
-/// How many keys are remembered at most, those of the last commits: 16 MiB. Only while transactions are open.
-const REMEMBERED: usize = 2 << 20;
+/// How many keys are remembered at most, those of the last commits: 32 MiB. Only while transactions are open.
+const REMEMBERED: usize = 4 << 20;
+
+/// What it takes to remember a commit, besides its keys; as many keys take that.
+const NOTE: usize = 10;
 
 #[derive(Default)]
 pub(super) struct Commits {
@@ -25,10 +28,9 @@ pub(super) struct Commits {
 }
 
 /// The keys of a transaction, hashed.
-#[derive(Default)]
 pub(super) struct Touched {
-    pub(super) written: Vec<u64>,
-    pub(super) guarded: Vec<u64>,
+    pub(super) written: Box<[u64]>,
+    pub(super) guarded: Box<[u64]>,
 }
 
 #[derive(Default)]
@@ -39,7 +41,7 @@ struct State {
     under_way: BTreeSet<u64>,
     /// What was let through, as far back as an open transaction may not have seen it. In their order.
     recent: VecDeque<(u64, Touched)>,
-    /// How many keys those wrote and guarded.
+    /// How many keys those take.
     remembered: usize,
     /// The last commit that was forgotten for want of room.
     forgotten: u64,
@@ -81,18 +83,19 @@ impl State {
     /// Whether a commit that is being written relies on a key that this one writes. Were both written at once, the one that
     /// relies on the key might become visible last, when what it has read is no longer so.
     fn must_wait(&self, touched: &Touched) -> bool {
-        let under_way = self.recent.iter().filter(|(number, _)| self.under_way.contains(number));
+        let place = |number: &u64| self.recent.binary_search_by_key(number, |(number, _)| *number).ok();
+        let under_way = self.under_way.iter().filter_map(|number| self.recent.get(place(number)?));
         meet(&touched.written, under_way.flat_map(|(_, theirs)| &theirs.guarded))
     }
 
     fn note(&mut self, touched: Touched) -> u64 {
         self.last += 1;
-        self.remembered += touched.len();
+        self.remembered += touched.cost();
         self.recent.push_back((self.last, touched));
         self.under_way.insert(self.last);
-        // This one stays: others may begin while it is being written.
+        // What is being written stays: others may begin that will not see it.
         while self.remembered > REMEMBERED
-            && self.recent.len() > 1
+            && self.recent.front().is_some_and(|(number, _)| !self.under_way.contains(number))
             && let Some(number) = self.forget_first()
         {
             self.forgotten = number;
@@ -102,7 +105,7 @@ impl State {
 
     /// Forgets what every transaction that is open, or will be, has seen.
     fn forget(&mut self) {
-        let oldest = self.open.keys().chain(&self.under_way).min().copied();
+        let oldest = self.open.keys().next().into_iter().chain(self.under_way.first()).min().copied();
         while self.recent.front().is_some_and(|(number, _)| oldest.is_none_or(|oldest| *number < oldest)) {
             self.forget_first();
         }
@@ -110,14 +113,14 @@ impl State {
 
     fn forget_first(&mut self) -> Option<u64> {
         let (number, touched) = self.recent.pop_front()?;
-        self.remembered = self.remembered.saturating_sub(touched.len());
+        self.remembered = self.remembered.saturating_sub(touched.cost());
         Some(number)
     }
 }
 
 impl Touched {
-    fn len(&self) -> usize {
-        self.written.len() + self.guarded.len()
+    fn cost(&self) -> usize {
+        self.written.len() + self.guarded.len() + NOTE
     }
 }
 
@@ -222,11 +225,11 @@ mod tests {
     use super::*;
 
     fn writes(keys: impl IntoIterator<Item = u64>) -> Touched {
-        Touched { written: keys.into_iter().collect(), guarded: Vec::new() }
+        Touched { written: keys.into_iter().collect(), guarded: Box::default() }
     }
 
     fn guards(key: u64, written: u64) -> Touched {
-        Touched { written: vec![written], guarded: vec![key] }
+        Touched { written: [written].into(), guarded: [key].into() }
     }
 
     fn commit(commits: &Arc<Commits>, touched: Touched) {
@@ -249,10 +252,11 @@ mod tests {
         let (first, second) = (Commits::begin(&commits), Commits::begin(&commits));
         drop(first.claim(guards(1, 2)).unwrap());
         assert!(second.claim(guards(2, 1)).is_err(), "each relied on what the other wrote");
+        let only = |key| Touched { written: Box::default(), guarded: [key].into() };
         let only_guards = Commits::begin(&commits);
         commit(&commits, writes([5]));
-        assert!(only_guards.claim(Touched { written: Vec::new(), guarded: vec![5] }).is_err());
-        drop(only_guards.claim(Touched { written: Vec::new(), guarded: vec![6] }).unwrap());
+        assert!(only_guards.claim(only(5)).is_err());
+        drop(only_guards.claim(only(6)).unwrap());
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What dropping a keyspace means to open transactions. RocksDB drops it by a range delete, which its own comparison at
-//! commit does not see; so each drop is noted here, and a commit compares the keyspaces it touched with the notes.
+//! What dropping a keyspace means to open transactions. It writes no single key for a commit to be compared with; so each
+//! drop is noted here, and a commit compares the keyspaces it touched with the notes.
 
 use std::{
     collections::HashMap,

@@ -2,13 +2,17 @@
 //!
 //! # Transactions
 //!
-//! They are RocksDB's optimistic ones: a transaction takes a snapshot when it begins, keeps its writes to itself, and when
-//! it commits RocksDB compares each key that it wrote or guarded with what was committed since. It does so in memory, and
-//! for that keeps writes it has put into files already. A transaction that was open for longer than these reach back
-//! cannot be checked and fails with [`Conflict`](crate::Error::Conflict) too, as one that has to be run again.
+//! A transaction takes a snapshot when it begins and keeps its writes to itself, in order, to be laid over the snapshot where
+//! it reads what it wrote. When it commits, each key that it wrote or guarded is compared with what was committed since, and
+//! its writes go to RocksDB as one batch: see `commits`. They are not RocksDB's optimistic transactions, which index, copy
+//! and lock each key on its own, at several times what it costs to store it.
 //!
-//! That check does not see range deletes, and RocksDB's transactions have none. Dropping a keyspace is one, outside them;
-//! which transactions it disturbs is decided here, by a note of each drop that commits are compared with.
+//! What commits are compared with lies in memory, a hash for each key, while transactions are open. One that was open while
+//! others wrote four million keys, or made 300,000 small commits, cannot be checked any longer and fails with
+//! [`Conflict`](crate::Error::Conflict) too, as one that has to be run again.
+//!
+//! Dropping a keyspace is a range delete of RocksDB's, outside transactions. Which of them it disturbs is decided by a note of
+//! each drop that commits are compared with: see `drops`.
 //!
 //! # Durability
 //!

@@ -23,9 +23,7 @@ impl Options {
     /// How much is gathered in memory, in bytes, before it is written to a file. 64 MiB if not said, 64 KiB at least. Larger
     /// buffers make for larger files and fewer merges of them; opening after a crash reads as much from the log.
     ///
-    /// Up to three times as much may be in memory: two buffers, and what is kept of older ones for commits to be compared
-    /// with. A transaction that was open while others wrote more than twice a buffer, and more than 16 MiB, fails with
-    /// [`Conflict`](crate::Error::Conflict), as one that has to be run again.
+    /// Up to twice as much may be in memory: one buffer that is filled while the one before is written out.
     #[must_use]
     pub fn write_buffer_bytes(self, write_buffer_bytes: usize) -> Self {
         Self { write_buffer_bytes, ..self }

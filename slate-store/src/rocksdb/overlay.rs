@@ -1,10 +1,9 @@
-use std::{
-    cmp::Ordering,
-    collections::btree_map::Range,
-    ops::Bound::{self, Unbounded},
-};
+use std::{cmp::Ordering, collections::btree_map::Range, ops::Bound::Unbounded};
 
-use super::{RocksCursor, writes::Written};
+use super::{
+    RocksCursor,
+    writes::{Key, Value, Written},
+};
 use crate::{
     Bounds, Cursor, Edge, Result,
     bounds::{Heading, Landing, OwnedBounds},
@@ -125,7 +124,7 @@ struct Own<'t> {
     written: &'t Written,
     bounds: OwnedBounds,
     /// What lies ahead.
-    rest: Range<'t, Box<[u8]>, Option<Box<[u8]>>>,
+    rest: Range<'t, Key, Value>,
     /// Where it stands: the key, and its value if there is one.
     entry: Option<(&'t [u8], Option<&'t [u8]>)>,
 }
@@ -133,11 +132,11 @@ struct Own<'t> {
 impl Own<'_> {
     /// Goes there, and tells which way that is.
     fn seek(&mut self, edge: Edge<'_>) -> Heading {
-        let (heading, range): (_, (Bound<&[u8]>, Bound<&[u8]>)) = match self.bounds.confine(edge) {
-            Landing::Up(from) => (Heading::Forward, (from, Unbounded)),
-            Landing::Down(to) => (Heading::Back, (Unbounded, to)),
+        let (heading, from, to) = match self.bounds.confine(edge) {
+            Landing::Up(from) => (Heading::Forward, from, Unbounded),
+            Landing::Down(to) => (Heading::Back, Unbounded, to),
         };
-        self.rest = self.written.range::<[u8], _>(range);
+        self.rest = self.written.range::<[u8], _>((from, to));
         self.step(heading);
         heading
     }

@@ -73,7 +73,7 @@ impl Points for RocksPoints {
         let (whole, options) = (self.key.with(key), &self.options);
         self.cell.with_dependent_mut(|snapshot, read| {
             read.last = None;
-            read.last = snapshot.get(whole, options)?;
+            read.last = snapshot.read(whole, options)?;
             Ok(read.last.as_deref())
         })
     }

@@ -7,6 +7,7 @@ use super::{
     RocksCursor, RocksPoints, error,
     handle::{Db, Opened, Sorted},
     iterate::Iterate,
+    key,
 };
 use crate::{Bounds, Keyspace, Result, View};
 
@@ -41,7 +42,7 @@ impl RocksSnapshot {
     }
 
     /// `options` are [those](Self::options) of this snapshot.
-    pub(super) fn get(&self, whole: &[u8], options: &ReadOptions) -> Result<Option<DBPinnableSlice<'_>>> {
+    pub(super) fn read(&self, whole: &[u8], options: &ReadOptions) -> Result<Option<DBPinnableSlice<'_>>> {
         self.0.borrow_owner().db.get_pinned_opt(whole, options).map_err(error::storage)
     }
 
@@ -66,5 +67,10 @@ impl View for RocksSnapshot {
 
     fn points(&self, keyspace: Keyspace) -> Result<RocksPoints> {
         Ok(RocksPoints::open(self.clone(), keyspace))
+    }
+
+    fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        let value = self.read(&key::whole(keyspace, key), &self.options())?;
+        Ok(value.as_deref().map(see))
     }
 }

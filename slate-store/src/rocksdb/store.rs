@@ -52,7 +52,7 @@ impl Store for RocksStore {
     }
 
     /// One range delete, whatever the number of keys. Their space comes back as RocksDB merges files, or by
-    /// [`compact`](Self::compact).
+    /// [`compact`](Self::compact). Where the buffer holds 8 MiB or more, it is written out in the background.
     fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<()> {
         self.writer.drop_keyspace(keyspace)
     }

@@ -23,4 +23,11 @@ impl<'t> View for RocksTransactionView<'t> {
     fn points(&self, keyspace: Keyspace) -> Result<RocksTransactionPoints<'t>> {
         Ok(RocksTransactionPoints::new(self.0.snapshot().points(keyspace)?, self.0.written(keyspace)))
     }
+
+    fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        match self.0.written(keyspace).and_then(|written| written.get(key)) {
+            Some(own) => Ok(own.as_deref().map(see)),
+            None => self.0.snapshot().get(keyspace, key, see),
+        }
+    }
 }

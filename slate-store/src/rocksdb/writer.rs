@@ -58,8 +58,9 @@ impl Writer {
         let keyspaces: BTreeSet<Keyspace> =
             writes.keyspaces().chain(guards.iter().map(|(keyspace, _)| *keyspace)).collect();
         let guarded = guards.iter().map(|(keyspace, key)| start.commits.hash(&key::whole(*keyspace, key))).collect();
-        let mut touched = Touched { written: Vec::new(), guarded };
-        let batch = writes.into_batch(|key| touched.written.push(start.commits.hash(key)));
+        let mut written = Vec::new();
+        let batch = writes.into_batch(|key| written.push(start.commits.hash(key)));
+        let touched = Touched { written: written.into(), guarded };
         let only_guards = batch.is_empty();
         let number = start.drops.commit(keyspaces, || {
             self.log.check()?;

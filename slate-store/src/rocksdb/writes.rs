@@ -9,8 +9,13 @@ use ::rocksdb::WriteBatch;
 use super::key::Prefixed;
 use crate::Keyspace;
 
-/// The keys that a transaction wrote in one keyspace, in order, and their values; none where it deleted the key.
-pub(super) type Written = BTreeMap<Box<[u8]>, Option<Box<[u8]>>>;
+pub(super) type Key = Box<[u8]>;
+
+/// None where the key was deleted.
+pub(super) type Value = Option<Box<[u8]>>;
+
+/// What a transaction wrote in one keyspace, in order.
+pub(super) type Written = BTreeMap<Key, Value>;
 
 /// What a transaction wrote, until it commits.
 #[derive(Default)]
@@ -25,7 +30,7 @@ pub(super) struct Writes {
 #[derive(Default)]
 struct Noted {
     /// In the order in which it was written. Locked only while it is put in order.
-    unordered: Mutex<Vec<(Box<[u8]>, Option<Box<[u8]>>)>>,
+    unordered: Mutex<Vec<(Key, Value)>>,
     ordered: OnceLock<Written>,
 }
 
@@ -72,7 +77,7 @@ impl Writes {
 }
 
 impl Noted {
-    fn write(&mut self, key: Box<[u8]>, value: Option<Box<[u8]>>) {
+    fn write(&mut self, key: Key, value: Value) {
         match self.ordered.get_mut() {
             Some(ordered) => drop(ordered.insert(key, value)),
             None => self.unordered.get_mut().unwrap_or_else(PoisonError::into_inner).push((key, value)),

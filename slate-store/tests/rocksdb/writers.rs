@@ -5,7 +5,7 @@ use slate_store::{
     rocksdb::{Access, Options, RocksStore},
 };
 
-use crate::tools::{A, LONG, begin, keys, keys_of, made, open, put};
+use crate::tools::{A, LONG, begin, keys, keys_of, made, names, open, put};
 
 /// Commits of others, `count` of them, of a MiB each.
 fn write_mebibytes(store: &RocksStore, count: u32) {
@@ -66,6 +66,23 @@ fn dropping_a_keyspace_writes_the_same_little_however_much_it_holds() {
     store.drop_keyspace(Keyspace(u32::MAX), LONG).unwrap();
     let counts = [A, Keyspace(2), Keyspace(u32::MAX)].map(|keyspace| keys_of(&store, keyspace).unwrap().len());
     assert_eq!(counts, [0, 20_000, 0]);
+}
+
+#[test]
+fn what_was_dropped_does_not_stay_in_a_large_buffer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let store = open(&path);
+    write_mebibytes(&store, 12);
+    put(&store, b"a", b"", Durability::Deferred).unwrap();
+    store.drop_keyspace(Keyspace(9), LONG).unwrap();
+    let written_out = |_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        names(&path).iter().any(|name| name.ends_with(".sst"))
+    };
+    assert!((0..500).any(written_out), "{:?}", names(&path));
+    assert_eq!(keys(&store), [b"a"]);
+    assert!(keys_of(&store, Keyspace(9)).unwrap().is_empty());
 }
 
 #[test]

@@ -74,6 +74,11 @@ impl Iterate<'_> {
     }
 
     #[inline]
+    pub(super) fn value(&self) -> Option<&[u8]> {
+        self.0.value()
+    }
+
+    #[inline]
     fn stands(&self) -> Result<bool> {
         // A place where there is an entry has no error to tell.
         if self.0.valid() {

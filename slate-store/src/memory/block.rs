@@ -14,8 +14,9 @@ pub(super) const SPARE: usize = 8;
 pub(super) fn find<T>(items: &[(Key, T)], key: &Sought<'_>) -> Result<usize, usize> {
     let (mut start, mut end) = (0, items.len());
     // By hand: the library's search does not stop where it has found the key, and does not take the comparison in.
-    while let Some((stands, _)) = items.get(start..end).and_then(|among| among.get(among.len() / 2)) {
-        let middle = start + (end - start) / 2;
+    while start < end {
+        let middle = start.midpoint(end);
+        let Some((stands, _)) = items.get(middle) else { break };
         match key.compare(stands) {
             Ordering::Less => end = middle,
             Ordering::Equal => return Ok(middle),

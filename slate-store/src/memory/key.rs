@@ -86,7 +86,14 @@ impl<'k> From<&'k Key> for Sought<'k> {
 impl<'k> Sought<'k> {
     #[inline]
     pub(super) fn new(bytes: &'k [u8]) -> Self {
-        Self { words: WORDS.map(|at| padded_word(bytes, at)), bytes }
+        let [first, second, third, fourth] = WORDS;
+        let words = [
+            padded_word(bytes, first),
+            padded_word(bytes, second),
+            padded_word(bytes, third),
+            padded_word(bytes, fourth),
+        ];
+        Self { words, bytes }
     }
 }
 

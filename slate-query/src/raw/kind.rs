@@ -1,8 +1,11 @@
 use super::value::length;
 
 /// The type of a BSON value; the number is the format's own type byte.
+///
+/// It takes a word: beside a byte, a [`Value`](super::Value) would have seven that mean nothing, and copies of it move those in
+/// pieces which overlap, so that the processor waits for each copy to be written before it reads on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
+#[repr(usize)]
 #[allow(missing_docs, reason = "each variant is BSON's own name for the type")]
 pub enum Kind {
     Double = 0x01,
@@ -37,6 +40,7 @@ impl Kind {
 
     /// The format's type byte.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "every number is one byte's")]
     pub fn byte(self) -> u8 {
         self as u8
     }

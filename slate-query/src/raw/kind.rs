@@ -40,7 +40,6 @@ impl Kind {
 
     /// The format's type byte.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "every number is one byte's")]
     pub fn byte(self) -> u8 {
         self as u8
     }

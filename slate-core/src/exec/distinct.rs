@@ -140,6 +140,9 @@ struct Repeated {
 
 const REPEATED: usize = 16;
 
+/// Longer values are not noted: the limit of memory does not know of those that are.
+const LONGEST_REPEATED: usize = 256;
+
 impl Repeated {
     fn note(&mut self, value: Value<'_>, record_key: &[u8]) {
         self.kind = Some(value.kind());
@@ -190,7 +193,7 @@ impl Found {
             write_value(value, payload);
             payload
         })?;
-        if let (Some(noted), false) = (noted, is_taken) {
+        if let Some(noted) = noted.filter(|_| !is_taken && value.bytes().len() <= LONGEST_REPEATED) {
             noted.note(value, record_key);
         }
         Ok(())

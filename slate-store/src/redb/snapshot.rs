@@ -30,8 +30,11 @@ struct Inner {
 
 impl RedbSnapshot {
     pub(super) fn open(opened: &Arc<Opened>) -> Result<Self> {
-        let transaction = opened.handle().begin_read()?;
-        Ok(Self(Arc::new(Inner { transaction, tables: Mutex::default(), _opened: Arc::clone(opened) })))
+        Ok(Self::of(opened.handle().begin_read()?, opened))
+    }
+
+    pub(super) fn of(transaction: ReadTransaction, opened: &Arc<Opened>) -> Self {
+        Self(Arc::new(Inner { transaction, tables: Mutex::default(), _opened: Arc::clone(opened) }))
     }
 
     pub(super) fn transaction(&self) -> &ReadTransaction {

@@ -6,7 +6,7 @@ mod common;
 
 use bson::{RawDocumentBuf, doc, raw::CString};
 use common::on_every_store;
-use slate_core::{Hint, Index};
+use slate_core::{ErrorKind, Hint, Index};
 
 /// A document of so many fields, `_id` and `last` among them.
 fn wide(id: i32, fields: usize) -> RawDocumentBuf {
@@ -61,5 +61,26 @@ fn documents_with_a_table_and_without_answer_alike() {
         assert_eq!(c.count(doc! { "text": { "$exists": true } }).unwrap(), 2);
         let report = test.db.verify().unwrap().run().unwrap();
         assert!(report.is_sound(), "{report:?}");
+    });
+}
+
+/// More than are laid out at once: a refused one is found when those before it are applied already.
+#[test]
+fn an_insertion_of_many_mebibytes_is_whole_or_not_at_all() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        let six = 6 << 20;
+        let documents = [1, 2, 3, 4].map(|id| long(id, six));
+        c.insert_many(&documents).unwrap();
+        assert_eq!(c.count(doc! {}).unwrap(), 4);
+        let with_a_twin = [5, 6, 7, 1].map(|id| long(id, six));
+        assert_eq!(c.insert_many(&with_a_twin).unwrap_err().kind(), ErrorKind::DuplicateKey);
+        assert_eq!(c.count(doc! {}).unwrap(), 4);
+        let transaction = test.db.begin().unwrap();
+        let inside = transaction.collection::<RawDocumentBuf>("c");
+        inside.insert_many(&with_a_twin).unwrap_err();
+        assert_eq!(transaction.commit().unwrap_err().kind(), ErrorKind::TransactionOver);
+        assert_eq!(c.count(doc! {}).unwrap(), 4);
+        assert_eq!(c.find_by_id(3).unwrap().as_ref(), documents.get(2));
     });
 }

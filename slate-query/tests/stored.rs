@@ -9,7 +9,7 @@ use slate_query::{
     path::Path,
     pattern::{KeyPattern, Keys},
     projection::Projection,
-    raw::{Doc, Kind, OwnedValue, Value, Writer, store},
+    raw::{Doc, Kind, OwnedValue, Value, Writer, store, validate, validate_and_store},
     sort::Sort,
     testing,
 };
@@ -84,6 +84,32 @@ proptest! {
                 let path = Path::parse(path).unwrap();
                 prop_assert_eq!(path.get(stored).map(Value::to_owned), path.get(plain).map(Value::to_owned));
                 prop_assert_eq!(different(&path, stored), different(&path, plain));
+            }
+        }
+    }
+
+    #[test]
+    fn one_walk_checks_and_stores_as_two_do(
+        document in (testing::document(), testing::document()).prop_map(joined),
+        place in any::<proptest::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut damaged = document.clone();
+        damaged[place.index(document.len())] = byte;
+        for bytes in [&document, &damaged] {
+            let (mut out, mut seen) = (vec![7], Vec::new());
+            let once = validate_and_store(bytes, &mut out, |field| seen.push((field.name.to_vec(), field.value.to_owned())));
+            match (once, validate(bytes)) {
+                (Ok(()), Ok(document)) => {
+                    prop_assert_eq!(&out[1..], &stored(bytes)[..]);
+                    let fields = document.elements().map(|field| (field.name.to_vec(), field.value.to_owned()));
+                    prop_assert_eq!(seen, fields.collect::<Vec<_>>());
+                }
+                (Err(once), Err(twice)) => {
+                    prop_assert_eq!(once.to_string(), twice.to_string());
+                    prop_assert_eq!(out.len(), 1, "nothing is left of it");
+                }
+                (once, twice) => prop_assert!(false, "{:?}, {:?}", once, twice),
             }
         }
     }

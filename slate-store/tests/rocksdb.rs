@@ -6,8 +6,6 @@
 mod crashes;
 #[path = "rocksdb/opening.rs"]
 mod opening;
-#[path = "rocksdb/reads.rs"]
-mod reads;
 #[path = "rocksdb/tools.rs"]
 mod tools;
 #[path = "rocksdb/writers.rs"]

@@ -110,3 +110,27 @@ impl AddAssign for Spilled {
         self.bytes += other.bytes;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arena(payload: &[u8]) -> Arena {
+        let mut arena = Arena::default();
+        arena.push(b"key", b"tie", payload, usize::MAX).unwrap();
+        arena
+    }
+
+    #[test]
+    fn the_largest_buffers_that_may_be_kept_are_left_to_the_next_question() {
+        let memory = Memory::default();
+        for payload in [1_000, 50_000, 2_000] {
+            memory.leave_spare(arena(&vec![7; payload]));
+        }
+        let taken = memory.limited(Some(10)).take_spare();
+        assert!(taken.is_empty() && taken.capacity() >= 50_000, "all questions of a database share them");
+        assert_eq!(memory.take_spare().capacity(), 0, "none are taken twice");
+        memory.leave_spare(arena(&vec![7; LARGEST_SPARE]));
+        assert_eq!(memory.take_spare().capacity(), 0, "more is given back to the system");
+    }
+}

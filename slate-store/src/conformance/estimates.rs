@@ -34,4 +34,6 @@ pub fn an_estimate_counts_own_writes<S: Store>(fixture: &Fixture<S>) {
     assert_eq!(view.estimate(A, Bounds::ALL, 10).unwrap(), Estimate::Exact(4));
     assert_eq!(view.estimate(A, Bounds::ALL, 3).unwrap(), Estimate::AtLeast(3));
     assert_eq!(view.estimate(A, within("c", "e"), 3).unwrap(), Estimate::Exact(2));
+    assert!(view.count(A, Bounds::ALL).unwrap().is_none_or(|counted| counted == 4));
+    assert!(view.count(A, within("c", "e")).unwrap().is_none_or(|counted| counted == 2));
 }

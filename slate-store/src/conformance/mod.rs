@@ -15,6 +15,9 @@
 mod fixture;
 mod tools;
 
+#[cfg(test)]
+pub(crate) use tools::Random;
+
 pub mod cursors;
 pub mod durability;
 pub mod estimates;
@@ -62,6 +65,7 @@ macro_rules! conformance {
             limits::what_is_over_the_limit_is_refused_and_the_transaction_goes_on
             points::a_load_takes_duplicates_missing_keys_and_any_order
             points::a_point_lends_what_a_cursor_shows
+            points::keys_near_and_far_are_loaded_alike
             points::points_see_own_writes
             snapshots::a_snapshot_has_no_phantoms
             snapshots::a_snapshot_is_never_torn
@@ -85,6 +89,7 @@ macro_rules! conformance {
             writers::deleting_what_the_other_changed_conflicts
             writers::random_interleavings_conflict_where_they_must
             writers::the_second_of_two_writers_gets_a_retryable_error
+            writers::what_was_put_before_is_told_from_what_is_put_again
             writers::what_others_deleted_stays_deleted
             writers::who_waits_for_himself_is_told_at_once
             writers::write_skew_is_prevented_by_a_guard

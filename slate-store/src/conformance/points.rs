@@ -1,5 +1,7 @@
 //! Readers of single keys.
 
+use std::collections::BTreeMap;
+
 use super::{
     Fixture,
     tools::{A, B, Random, begin, commit, put, scan},
@@ -81,4 +83,59 @@ pub fn points_see_own_writes<S: Store>(fixture: &Fixture<S>) {
     let (mut untouched, mut new) = (view.points(B).unwrap(), view.points(Keyspace(5)).unwrap());
     untouched.load(&[b"x"]).unwrap();
     assert_eq!((untouched.loaded(0), new.get(b"n").unwrap()), (Some(&b"1"[..]), Some(&b"new"[..])));
+}
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Loads of many kinds, by one reader: close together and apart, ascending and not, more and fewer.
+const LOADS: [fn() -> Vec<u32>; 9] = [
+    || (0..200).collect(),
+    || (100..150).flat_map(|number| [number, number]).collect(),
+    || (0..60).collect(),
+    || (0..60).rev().collect(),
+    || (0..3).collect(),
+    || (2_900..3_100).collect(),
+    || (0..3_000).step_by(97).collect(),
+    || (0..200).collect(),
+    Vec::new,
+];
+
+/// Makes the loads one after the other, from each of them on, and compares each value with the model's.
+fn check_loads(view: &impl View, model: &Model) {
+    for first in 0..LOADS.len() {
+        let mut points = view.points(A).unwrap();
+        for numbers in &LOADS[first..] {
+            let keys: Vec<[u8; 4]> = numbers().into_iter().map(u32::to_be_bytes).collect();
+            points.load(&keys.iter().map(<[u8; 4]>::as_slice).collect::<Vec<_>>()).unwrap();
+            for (index, key) in keys.iter().enumerate() {
+                assert_eq!(points.loaded(index), model.get(&key[..]).map(Vec::as_slice), "{key:?} of {}", keys.len());
+            }
+            assert_eq!(points.loaded(keys.len()), None);
+        }
+    }
+}
+
+pub fn keys_near_and_far_are_loaded_alike<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    let mut model = Model::new();
+    let mut transaction = begin(&store);
+    for number in (0..3_000_u32).filter(|number| number % 7 != 0) {
+        let (key, value) = (number.to_be_bytes(), vec![7; number as usize % 50]);
+        transaction.put(A, &key, &value).unwrap();
+        model.insert(key.into(), value);
+    }
+    commit(transaction);
+    check_loads(&store.snapshot().unwrap(), &model);
+    let mut transaction = begin(&store);
+    for number in (0..3_000_u32).step_by(5) {
+        let key = number.to_be_bytes();
+        if number % 2 == 0 {
+            transaction.delete(A, &key).unwrap();
+            model.remove(&key[..]);
+        } else {
+            transaction.put(A, &key, b"own").unwrap();
+            model.insert(key.into(), b"own".into());
+        }
+    }
+    check_loads(&transaction.view(), &model);
 }

@@ -114,6 +114,28 @@ pub fn an_equal_value_conflicts_all_the_same<S: Store>(fixture: &Fixture<S>) {
     conflicts(fixture, &[empty], empty);
 }
 
+/// What a store notes of commits goes when nobody is left who needs it; what tells one put from the next must not.
+pub fn what_was_put_before_is_told_from_what_is_put_again<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    if !store.capabilities().concurrent_writers {
+        return;
+    }
+    put(&store, A, &[("a", ""), ("x", "")]);
+    let (mut deleter, witness) = (begin(&store), begin(&store));
+    deleter.delete(A, b"x").unwrap();
+    commit(deleter);
+    drop(witness);
+    // As many transactions as there were when it was put for the first time, and a few more.
+    for _ in 0..6 {
+        let (mut first, mut second) = (begin(&store), begin(&store));
+        first.put(A, b"a", b"").unwrap();
+        second.put(A, b"a", b"v").unwrap();
+        commit(first);
+        assert!(second.commit(Durability::Sync).unwrap_err().is_retryable());
+    }
+    assert_eq!(get(&store.snapshot().unwrap(), A, "a"), Some(String::new()));
+}
+
 pub fn a_key_deleted_and_made_again_conflicts<S: Store>(fixture: &Fixture<S>) {
     let delete = |transaction: &mut S::Transaction| transaction.delete(A, b"a").unwrap();
     let make = |transaction: &mut S::Transaction| transaction.put(A, b"a", b"1").unwrap();

@@ -4,7 +4,7 @@ use equivalent::{Comparable, Equivalent};
 
 use super::key::{Key, Sought};
 
-/// The keys that a leaf covers: from `low` on, to below `end`, or all that come where there is no end.
+/// The keys that a branch is around: from `low` on, to below `end`, or all that come where there is no end.
 ///
 /// Fences are ordered by `low`. Those of one tree meet and leave no key out.
 #[derive(Clone)]

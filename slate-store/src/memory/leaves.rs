@@ -1,5 +1,6 @@
-use im::{ordmap::RangedIter, shared_ptr::DefaultSharedPtr};
 use std::sync::Arc;
+
+use im::{ordmap::RangedIter, shared_ptr::DefaultSharedPtr};
 
 use super::{
     branch::{Branch, Place},

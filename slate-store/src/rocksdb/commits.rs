@@ -313,6 +313,15 @@ mod tests {
     }
 
     #[test]
+    fn small_commits_take_room_besides_their_keys() {
+        let commits = Arc::<Commits>::default();
+        let old = Commits::begin(&commits);
+        (0..REMEMBERED as u64 / NOTE as u64).for_each(|key| commit(&commits, writes([key])));
+        assert!(commits.lock().remembered <= REMEMBERED);
+        assert!(old.claim(writes([u64::MAX])).err().unwrap().is_retryable());
+    }
+
+    #[test]
     fn a_commit_of_more_than_is_remembered_is_compared_with_all_the_same() {
         let commits = Arc::<Commits>::default();
         let (large, small) = (Commits::begin(&commits), Commits::begin(&commits));

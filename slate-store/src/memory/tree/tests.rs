@@ -7,22 +7,9 @@ use super::{
     super::{cursor::BorrowedCursor, leaf::MOST},
     *,
 };
-use crate::{Cursor, Edge};
+use crate::{Cursor, Edge, conformance::Random};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
-    }
-}
 
 /// Kinds of keys: numbers; the same behind more bytes than lie in place; texts of all lengths, one the beginning of the next.
 #[derive(Clone, Copy, Debug)]
@@ -144,7 +131,7 @@ fn a_tree_and_the_versions_kept_of_it_hold_what_a_plain_map_does() {
         (Keys::Nested, Values::Full, 5),
         (Keys::Nested, Values::Empty, 6),
     ] {
-        let random = &mut Random(seed);
+        let random = &mut Random::new(seed);
         let (mut tree, mut model) = (Tree::default(), Model::new());
         let mut kept: Vec<(Tree, Model)> = Vec::new();
         for round in 0..120 {
@@ -186,7 +173,7 @@ fn a_tree_and_the_versions_kept_of_it_hold_what_a_plain_map_does() {
 #[test]
 fn keys_are_found_where_the_map_leads_astray() {
     let (mut tree, mut model) = (Tree::default(), Model::new());
-    let random = &mut Random(7);
+    let random = &mut Random::new(7);
     let group = |group: u64, number: u64| group * 100_000 + number;
     for number in 0..60 {
         put(&mut tree, &mut model, (0..40).map(|at| (Keys::Short.key(group(at, number)), Some(vec![]))));

@@ -177,9 +177,17 @@ impl<'a> Entry<'a> {
     #[inline]
     pub(crate) fn parse(index: &IndexInfo, key: &'a [u8], value: &'a [u8]) -> Result<Self> {
         let parsed = if index.unique { Self::parse_unique(key, value) } else { Self::parse_plain(key, value) };
-        parsed.ok_or_else(|| Error::corrupt(format!("an entry of index {} is damaged", index.name)))
+        parsed.ok_or_else(|| Self::damaged(&index.name))
     }
 
+    /// The error where an entry is none of the index of that name. Apart, so that what takes entries apart stays small
+    /// enough to be inlined.
+    #[cold]
+    pub(crate) fn damaged(index: &str) -> Error {
+        Error::corrupt(format!("an entry of index {index} is damaged"))
+    }
+
+    #[inline]
     fn parse_plain(key: &'a [u8], value: &'a [u8]) -> Option<Self> {
         let (rest, values) = match key {
             [rest @ .., high, low, 0xff] => (rest, usize::from(u16::from_be_bytes([*high, *low]))),
@@ -190,6 +198,7 @@ impl<'a> Entry<'a> {
         Some(Self { values, extras: value, record_key })
     }
 
+    #[inline]
     fn parse_unique(key: &'a [u8], value: &'a [u8]) -> Option<Self> {
         let (length, rest) = read_length(value)?;
         let (record_key, extras) = rest.split_at_checked(length)?;

@@ -2,16 +2,17 @@
 
 use std::cmp::Ordering;
 
+use bson::Bson;
 use proptest::prelude::*;
 use slate_query::{
     interval::{Interval, Place},
     key::{
-        Decoded, Direction, TypeBits, TypeReader, bracket_interval, decode, encode, encode_directed, encode_typed,
-        prefix_interval, skip,
+        Decoded, Direction, TypeBits, TypeReader, bracket_interval, decode, decode_over, encode, encode_directed,
+        encode_typed, prefix_interval, skip,
     },
     number::Number,
     order::{bracket, compare, equal},
-    raw::{OwnedValue, Value},
+    raw::{Kind, OwnedValue, Value},
     testing,
 };
 
@@ -29,6 +30,10 @@ fn directed(value: Value<'_>, direction: Direction) -> Vec<u8> {
 
 fn direction() -> impl Strategy<Value = Direction> {
     prop_oneof![Just(Direction::Ascending), Just(Direction::Descending)]
+}
+
+fn owned(value: impl Into<Bson>) -> OwnedValue {
+    OwnedValue::from(value.into())
 }
 
 /// Pairs that are often equal, or near.
@@ -96,6 +101,36 @@ proptest! {
         }
         reader.next_part();
         prop_assert_eq!(decode(&mut rest, Direction::Ascending, &mut reader), Some(Decoded::Value(id)));
+    }
+
+    /// Decoded over another value, it is that value or nothing has changed.
+    #[test]
+    fn a_value_decoded_over_another_takes_its_place_whole_or_not_at_all(
+        (old, new) in prop_oneof![
+            pair(),
+            (any::<i64>(), any::<i64>()).prop_map(|(a, b)| (owned(a), owned(b))),
+            ("[ab\0\u{1}]{0,3}", "[ab\0\u{1}]{0,3}").prop_map(|(a, b)| (owned(a), owned(b))),
+        ],
+        damage in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+    ) {
+        let (mut key, mut bits) = (Vec::new(), TypeBits::new());
+        encode_typed(Some(new.as_value()), &mut key, &mut bits);
+        if let Some((place, byte)) = damage {
+            let place = place.index(key.len());
+            key[place] = byte;
+        }
+        let (kind, bytes) = (old.as_value().kind(), old.as_value().bytes());
+        let mut place = bytes.to_vec();
+        let decoded = decode(&mut &key[..], Direction::Ascending, &mut TypeReader::new(bits.as_bytes()));
+        match decode_over(&key, &mut TypeReader::new(bits.as_bytes()), kind, &mut place) {
+            Some(()) => prop_assert_eq!(decoded, Some(Decoded::Value(Value::new(kind, &place).to_owned()))),
+            None => {
+                prop_assert_eq!(&place, bytes);
+                let plain = matches!(kind, Kind::Int32 | Kind::Int64 | Kind::ObjectId);
+                let new = new.as_value();
+                prop_assert!(damage.is_some() || !plain || new.kind() != kind, "{:?} {:?}", old, new);
+            }
+        }
     }
 
     #[test]

@@ -1,13 +1,15 @@
+use std::ops::Range;
+
 use slate_query::{
     key::{self, Presence, TypeReader},
     pattern::Direction,
-    raw::{Doc, Writer},
+    raw::{Doc, Kind, Writer, same},
 };
 use slate_store::View;
 
 use super::{Resources, entries::EntryWalk, meter::Meter};
 use crate::{
-    Error, Result,
+    Result,
     entry::{Entry, FieldOrder},
     plan::{CoveredField, IndexScan, Window},
 };
@@ -15,13 +17,14 @@ use crate::{
 /// Documents made of an index's entries: each value as it was stored, type and all, in the document's own order.
 pub(crate) struct CoveredRows<V: View> {
     walk: EntryWalk<V>,
-    fields: Vec<(Box<[u8]>, Direction)>,
-    shown: Vec<CoveredField>,
+    shape: Shape,
+    /// The index's.
     name: Box<str>,
     skip: u64,
     left: u64,
-    scratch: Scratch,
-    row: Option<Vec<u8>>,
+    row: Row,
+    /// Whether the row is that of an entry the walk stands on.
+    stands: bool,
     /// Of the index scan.
     meter: Meter,
 }
@@ -36,21 +39,21 @@ impl<V: View> CoveredRows<V> {
     ) -> Self {
         let meter = resources.meter("IXSCAN");
         let fields = scan.index.pattern.fields().iter();
+        let fields = fields.map(|(path, direction)| (path.as_str().as_bytes().into(), *direction)).collect();
         Self {
-            fields: fields.map(|(path, direction)| (path.as_str().as_bytes().into(), *direction)).collect(),
-            shown,
+            shape: Shape { fields, shows_id: shown.contains(&CoveredField::Id), shown },
             name: scan.index.name.clone(),
             walk: EntryWalk::open(view, scan, &resources.interrupt, meter.same()),
             skip: window.skip,
             left: window.limit.unwrap_or(u64::MAX),
-            scratch: Scratch::default(),
-            row: None,
+            row: Row::default(),
+            stands: false,
             meter,
         }
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
-        let mut buffer = self.row.take().unwrap_or_default();
+        self.stands = false;
         while self.skip > 0 && self.next_entry()? {
             self.skip -= 1;
         }
@@ -60,12 +63,11 @@ impl<V: View> CoveredRows<V> {
         }
         self.left -= 1;
         let Some(entry) = self.walk.current()? else { return Ok(false) };
-        buffer.clear();
-        let built = build(entry, &self.fields, &self.shown, &mut self.scratch, buffer);
-        self.row = Some(built.ok_or_else(|| Error::corrupt(format!("an entry of index {} is damaged", self.name)))?);
-        Ok(true)
+        self.stands = self.row.make(&entry, &self.shape).is_some();
+        if self.stands { Ok(true) } else { Err(Entry::damaged(&self.name)) }
     }
 
+    #[inline]
     fn next_entry(&mut self) -> Result<bool> {
         let start = self.meter.start();
         let more = self.walk.advance()?;
@@ -73,109 +75,140 @@ impl<V: View> CoveredRows<V> {
         Ok(more)
     }
 
+    #[inline]
     pub(super) fn current(&self) -> Option<&[u8]> {
-        self.row.as_deref()
+        self.stands.then_some(self.row.document.as_slice())
     }
 }
 
+/// How rows come of entries.
+struct Shape {
+    /// The index's.
+    fields: Vec<(Box<[u8]>, Direction)>,
+    shown: Vec<CoveredField>,
+    shows_id: bool,
+}
+
+/// A row, and what it was made of. Entries of one value stand side by side and differ in their `_id`s only: of their rows,
+/// each is the one before it with another `_id` put in.
+#[derive(Default)]
+struct Row {
+    document: Vec<u8>,
+    /// Of the entry that it was made of.
+    values: Vec<u8>,
+    extras: Vec<u8>,
+    /// Where the type bits of `_id` lie in the extras.
+    id_bits: Range<usize>,
+    /// The type of `_id`, and where its value lies in the document; `None` where it is not shown.
+    id: Option<(Kind, Range<usize>)>,
+    scratch: Scratch,
+}
+
 /// What building a row needs, kept from row to row.
+#[derive(Default)]
 struct Scratch {
     /// The values of the entry, as a document.
     values: Vec<u8>,
     /// The numbers of the fields that these are of.
     found: Vec<usize>,
-    types: TypeReader<'static>,
-    last: Last,
+    /// The next row.
+    document: Vec<u8>,
 }
 
-/// What the row before was made of: entries of one value stand side by side, and differ in their `_id`s only.
-#[derive(Default)]
-struct Last {
-    /// The entry's values; empty where they alone do not tell how the row looks.
-    values: Vec<u8>,
-    /// The row's fields behind `_id`.
-    fields: Vec<u8>,
+impl Row {
+    /// Becomes the row of the entry; `None` where that is damaged.
+    #[inline]
+    fn make(&mut self, entry: &Entry<'_>, shape: &Shape) -> Option<()> {
+        let is_like = same(&self.values, entry.values) && same(&self.extras, entry.extras) && !self.document.is_empty();
+        if is_like { self.put_id(entry.record_key) } else { self.build(entry, shape) }
+    }
+
+    #[inline]
+    fn put_id(&mut self, record_key: &[u8]) -> Option<()> {
+        let Some((kind, place)) = &self.id else { return Some(()) };
+        let bits = self.extras.get(self.id_bits.clone())?;
+        let value = self.document.get_mut(place.clone())?;
+        match key::decode_over(record_key, &mut TypeReader::new(bits), *kind, value) {
+            Some(()) => Some(()),
+            None => self.put_other_id(record_key),
+        }
+    }
+
+    /// The same, where `_id` is of another type or length than that of the row before.
+    #[cold]
+    fn put_other_id(&mut self, record_key: &[u8]) -> Option<()> {
+        let (_, place) = self.id.take()?;
+        let mut document = Writer::into_buffer(clear(&mut self.scratch.document));
+        let mut reader = TypeReader::new(self.extras.get(self.id_bits.clone())?);
+        key::decode_into(&mut &*record_key, Direction::Ascending, &mut reader, ID, &mut document)?;
+        let fields = self.document.get(place.end..)?.split_last()?.1;
+        document.append_raw(fields);
+        self.scratch.document = document.finish();
+        std::mem::swap(&mut self.document, &mut self.scratch.document);
+        self.id = find_id(&self.document);
+        Some(())
+    }
+
+    /// The document, `_id` in front.
+    fn build(&mut self, entry: &Entry<'_>, shape: &Shape) -> Option<()> {
+        let Self { document, scratch, .. } = self;
+        let (order, bits) = FieldOrder::split(entry.extras)?;
+        let mut reader = TypeReader::new(bits);
+        let mut decoded = Writer::into_buffer(clear(&mut scratch.values));
+        scratch.found.clear();
+        let mut rest = entry.values;
+        // Values must be decoded in the key's order: their type bits are read on the way.
+        for (number, (name, direction)) in shape.fields.iter().enumerate() {
+            if key::decode_into(&mut rest, *direction, &mut reader, name, &mut decoded)? == Presence::Present {
+                scratch.found.push(number);
+            }
+        }
+        let id_bits = reader.next_part();
+        let mut row = Writer::into_buffer(clear(document));
+        if shape.shows_id {
+            key::decode_into(&mut &*entry.record_key, Direction::Ascending, &mut reader, ID, &mut row)?;
+        }
+        scratch.values = decoded.finish();
+        let decoded = Doc::new(&scratch.values);
+        let mut append = |number: usize| {
+            let at = scratch.found.iter().position(|&present| present == number);
+            if let Some(element) = at.and_then(|at| decoded.elements().nth(at)) {
+                row.append(element.name, element.value);
+            }
+        };
+        let wanted = |number: usize| shape.shown.contains(&CoveredField::Indexed(number));
+        if order.is_empty() {
+            (0..shape.fields.len()).filter(|&number| wanted(number)).for_each(&mut append);
+        } else {
+            order.iter().map(|&number| usize::from(number)).filter(|&number| wanted(number)).for_each(&mut append);
+        }
+        self.document = row.finish();
+        self.id = if shape.shows_id { find_id(&self.document) } else { None };
+        self.id_bits = entry.extras.len() - id_bits.len()..entry.extras.len();
+        replace(&mut self.values, entry.values);
+        replace(&mut self.extras, entry.extras);
+        Some(())
+    }
 }
 
-impl Last {
-    /// Whether an entry gives the same fields.
-    fn is_like(&self, entry: &Entry<'_>) -> bool {
-        entry.extras.is_empty() && !self.values.is_empty() && self.values == entry.values
-    }
+const ID: &[u8] = b"_id";
 
-    fn note(&mut self, entry: &Entry<'_>, row: &[u8], shown: &[CoveredField]) {
-        self.values.clear();
-        self.fields.clear();
-        if entry.extras.is_empty() {
-            let id = Doc::new(row).elements().next().filter(|_| shown.contains(&CoveredField::Id));
-            // A type byte and a terminator stand around a name.
-            let id_length = id.map_or(0, |id| id.name.len() + id.value.bytes().len() + 2);
-            let end = row.len().saturating_sub(1);
-            self.fields.extend_from_slice(row.get(4 + id_length..end).unwrap_or_default());
-            self.values.extend_from_slice(entry.values);
-        }
-    }
+/// The type of `_id`, which is the first field, and where its value lies.
+fn find_id(document: &[u8]) -> Option<(Kind, Range<usize>)> {
+    let id = Doc::new(document).elements().next()?;
+    // The document's length, the type, the name and its terminator.
+    let start = 4 + 1 + ID.len() + 1;
+    Some((id.value.kind(), start..start + id.value.bytes().len()))
 }
 
-impl Default for Scratch {
-    fn default() -> Self {
-        Self { values: Vec::new(), found: Vec::new(), types: TypeReader::new(&[]), last: Last::default() }
-    }
+/// The buffer, without what was in it.
+fn clear(buffer: &mut Vec<u8>) -> Vec<u8> {
+    let mut buffer = std::mem::take(buffer);
+    buffer.clear();
+    buffer
 }
 
-/// The document, `_id` in front; `None` where the entry is damaged.
-fn build(
-    entry: Entry<'_>,
-    fields: &[(Box<[u8]>, Direction)],
-    shown: &[CoveredField],
-    scratch: &mut Scratch,
-    buffer: Vec<u8>,
-) -> Option<Vec<u8>> {
-    if scratch.last.is_like(&entry) {
-        let mut document = Writer::into_buffer(buffer);
-        if shown.contains(&CoveredField::Id) {
-            let (mut id, mut types) = (entry.record_key, TypeReader::new(&[]));
-            key::decode_into(&mut id, Direction::Ascending, &mut types, b"_id", &mut document)?;
-        }
-        document.append_raw(&scratch.last.fields);
-        return Some(document.finish());
-    }
-    let (order, bits) = FieldOrder::split(entry.extras)?;
-    // What a damaged entry leaves of the scratch does not matter: its error ends the rows.
-    let Scratch { mut values, mut found, types, mut last } = std::mem::take(scratch);
-    values.clear();
-    found.clear();
-    let mut reader = types.renew(bits);
-    let mut rest = entry.values;
-    let mut decoded = Writer::into_buffer(values);
-    // Values must be decoded in the key's order: their type bits are read on the way.
-    for (number, (name, direction)) in fields.iter().enumerate() {
-        if key::decode_into(&mut rest, *direction, &mut reader, name, &mut decoded)? == Presence::Present {
-            found.push(number);
-        }
-    }
-    reader.next_part();
-    let mut document = Writer::into_buffer(buffer);
-    if shown.contains(&CoveredField::Id) {
-        let mut id = entry.record_key;
-        key::decode_into(&mut id, Direction::Ascending, &mut reader, b"_id", &mut document)?;
-    }
-    let values = decoded.finish();
-    let decoded = Doc::new(&values);
-    let mut append = |number: usize| {
-        let at = found.iter().position(|&present| present == number);
-        if let Some(element) = at.and_then(|at| decoded.elements().nth(at)) {
-            document.append(element.name, element.value);
-        }
-    };
-    let wanted = |number: usize| shown.contains(&CoveredField::Indexed(number));
-    if order.is_empty() {
-        (0..fields.len()).filter(|&number| wanted(number)).for_each(&mut append);
-    } else {
-        order.iter().map(|&number| usize::from(number)).filter(|&number| wanted(number)).for_each(&mut append);
-    }
-    let row = document.finish();
-    last.note(&entry, &row, shown);
-    *scratch = Scratch { values, found, types: reader.renew(&[]), last };
-    Some(row)
+fn replace(old: &mut Vec<u8>, new: &[u8]) {
+    old.clear();
+    old.extend_from_slice(new);
 }

@@ -8,7 +8,7 @@ use slate_store::{Bounds, Cursor, Edge, View};
 
 use super::{Resources, meter::Meter};
 use crate::{
-    Error, Result,
+    Result,
     catalog::IndexInfo,
     entry::{Entry, FieldOrder},
     interrupt::Interrupt,
@@ -134,28 +134,21 @@ impl<V: View> DistinctKeyRows<V> {
     }
 }
 
-/// The value of an index's last field, as the record has it: decoded in buffers that are kept from entry to entry.
+/// The value of an index's last field, as the record has it: decoded in a buffer that is kept from entry to entry.
+#[derive(Default)]
 struct LastValue {
     /// The document `{v}` that holds it.
     row: Option<Vec<u8>>,
-    types: TypeReader<'static>,
-}
-
-impl Default for LastValue {
-    fn default() -> Self {
-        Self { row: None, types: TypeReader::new(&[]) }
-    }
 }
 
 impl LastValue {
     /// Decodes the value of an entry; whether the field is there.
     fn decode(&mut self, index: &IndexInfo, entry: Entry<'_>) -> Result<Presence> {
-        let damaged = || Error::corrupt(format!("an entry of index {} is damaged", index.name));
+        let damaged = || Entry::damaged(&index.name);
         let (_, bits) = FieldOrder::split(entry.extras).ok_or_else(damaged)?;
-        let Self { row, types } = std::mem::take(self);
-        let mut row = row.unwrap_or_default();
+        let mut row = self.row.take().unwrap_or_default();
         row.clear();
-        let mut reader = types.renew(bits);
+        let mut reader = TypeReader::new(bits);
         let mut rest = entry.values;
         let mut writer = Writer::into_buffer(row);
         let before = writer.checkpoint();
@@ -164,7 +157,7 @@ impl LastValue {
             writer.rollback(before);
             presence = key::decode_into(&mut rest, *direction, &mut reader, b"v", &mut writer).ok_or_else(damaged)?;
         }
-        *self = Self { row: Some(writer.finish()), types: reader.renew(&[]) };
+        self.row = Some(writer.finish());
         Ok(presence)
     }
 }

@@ -5,7 +5,7 @@ use slate_store::View;
 
 use super::{meter::Meter, probe::RangeWalk};
 use crate::{
-    Error, Result,
+    Result,
     catalog::IndexInfo,
     entry::Entry,
     interrupt::Interrupt,
@@ -64,7 +64,7 @@ impl<V: View> EntryWalk<V> {
         let mut next = checks.next();
         for (at, (_, direction)) in self.index.pattern.fields().iter().enumerate() {
             let Some((field, ranges)) = next else { break };
-            let damaged = || Error::corrupt(format!("an entry of index {} is damaged", self.index.name));
+            let damaged = || Entry::damaged(&self.index.name);
             let length = key::skip(rest, *direction).ok_or_else(damaged)?;
             let (value, after) = rest.split_at_checked(length).ok_or_else(damaged)?;
             if *field == at {

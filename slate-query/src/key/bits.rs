@@ -137,36 +137,23 @@ pub struct TypeReader<'a> {
     rest: &'a [u8],
     /// How many places the next exception is away, and its code; `None` where none is left in this part.
     next: Option<(usize, u8)>,
-    pub(super) scratch: Vec<u8>,
 }
 
 impl<'a> TypeReader<'a> {
     /// A reader of stored type bits.
-    pub fn new(bits: &'a [u8]) -> Self {
-        Self::over(bits, Vec::new())
-    }
-
-    /// The same reader over other bits: keeps its buffer.
-    #[must_use]
-    pub fn renew(self, bits: &[u8]) -> TypeReader<'_> {
-        TypeReader::over(bits, self.scratch)
-    }
-
-    /// Goes on to the next part of joined bits: from an entry's values to its `_id`. Every value of the part before must
-    /// have been decoded; damaged bits are read as none.
-    pub fn next_part(&mut self) {
-        if let [code::END, rest @ ..] = self.rest {
-            self.rest = rest;
-            self.next = head(&mut self.rest);
-        } else {
-            self.rest = &[];
-            self.next = None;
-        }
-    }
-
-    fn over(mut bits: &'a [u8], scratch: Vec<u8>) -> Self {
+    #[inline]
+    pub fn new(mut bits: &'a [u8]) -> Self {
         let next = head(&mut bits);
-        Self { rest: bits, next, scratch }
+        Self { rest: bits, next }
+    }
+
+    /// Goes on to the next part of joined bits: from an entry's values to its `_id`, whose bits it gives back. Every value
+    /// of the part before must have been decoded; damaged bits are read as none.
+    pub fn next_part(&mut self) -> &'a [u8] {
+        let part = if let [code::END, part @ ..] = self.rest { part } else { &[] };
+        self.rest = part;
+        self.next = head(&mut self.rest);
+        part
     }
 
     /// The exception at the next place, if there is one there. Its payload is the caller's to take.
@@ -202,6 +189,7 @@ impl<'a> TypeReader<'a> {
 }
 
 /// The next exception's distance and code. An end is left standing.
+#[inline]
 fn head(rest: &mut &[u8]) -> Option<(usize, u8)> {
     let (&first, mut tail) = rest.split_first()?;
     if first == code::END {

@@ -168,7 +168,7 @@ pub(super) fn escape(text: &[u8], out: &mut Vec<u8>) {
 
 /// Whether the text holds a byte that must be escaped. Eight at a time: most texts are short, and hold none.
 #[inline]
-fn has_escaped(text: &[u8]) -> bool {
+pub(super) fn has_escaped(text: &[u8]) -> bool {
     let has_low = |word: &[u8; 8]| below(*word, tag::ESCAPE + 1) != 0;
     let (words, _) = text.as_chunks();
     match text.last_chunk() {

@@ -1,4 +1,4 @@
-use super::{Direction, tag};
+use super::{Direction, encode::has_escaped, tag};
 
 /// Key bytes being read, in their direction.
 #[derive(Clone, Copy)]
@@ -63,13 +63,18 @@ impl<'a> Input<'a> {
 
     /// Appends a text to `out`, its escapes undone, and passes its end.
     pub(super) fn text(&mut self, out: &mut Vec<u8>) -> Option<()> {
-        loop {
-            match self.byte()? {
-                tag::END => return Some(()),
-                tag::ESCAPE => out.push(self.byte()?.checked_sub(2)?),
-                byte => out.push(byte),
-            }
+        let rest = self.rest;
+        self.skip_text()?;
+        let text = rest.get(..rest.len() - self.rest.len() - 1)?;
+        if self.mask == 0 && !has_escaped(text) {
+            out.extend_from_slice(text);
+            return Some(());
         }
+        let mut bytes = text.iter().map(|byte| byte ^ self.mask);
+        while let Some(byte) = bytes.next() {
+            out.push(if byte == tag::ESCAPE { bytes.next()?.checked_sub(2)? } else { byte });
+        }
+        Some(())
     }
 
     /// The same bytes with each inverted once more, as a negative number's are.

@@ -19,7 +19,7 @@ mod tag;
 pub use bits::{TypeBits, TypeReader, join};
 pub use bracket::{above_nan, bracket_interval, nan_interval, prefix_interval};
 pub use bytes::KeyBytes;
-pub use decode::{Decoded, Presence, decode, decode_into};
+pub use decode::{Decoded, Presence, decode, decode_into, decode_over};
 pub use direction::Direction;
 pub use encode::{encode, encode_directed, encode_typed};
 pub use skip::skip;

@@ -276,6 +276,19 @@ pub(super) fn decode(tag: u8, input: &mut Input<'_>) -> Option<Decoded> {
     Some(decoded)
 }
 
+/// The integer that a whole key encodes, above -2^63; `None` for other numbers, and where the key is damaged.
+#[inline]
+pub(super) fn decode_integer(tag: u8, body: &[u8]) -> Option<i64> {
+    let length = usize::from(tag.abs_diff(tag::ZERO));
+    if length != 0 && !(2..=9).contains(&length) || body.len() != length.saturating_sub(usize::from(tag::WHOLE)) {
+        return None;
+    }
+    let sign = if tag < tag::ZERO { Sign::Negative } else { Sign::Positive };
+    let mask = if sign == Sign::Negative { 0xff } else { 0 };
+    let word = body.iter().fold(0, |word, byte| word << 8 | u64::from(byte ^ mask));
+    if word & 1 == 0 { integer(sign, word >> 1) } else { None }
+}
+
 fn decode_whole(sign: Sign, length: usize, body: &mut Input<'_>) -> Option<Decoded> {
     let mut bytes = 0_u64;
     for _ in 0..length {

@@ -3,7 +3,7 @@
 /// Whether two texts are the same. Short ones are compared by two words that may overlap, which takes less than a call to
 /// compare them does; and without a branch on what cannot be foreseen, which is whether they are.
 #[inline]
-pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+pub fn same(a: &[u8], b: &[u8]) -> bool {
     match b.len() {
         // Values without bytes are common, and a call to compare them is dear where one of the two lies nowhere.
         0 => a.is_empty(),

@@ -13,7 +13,8 @@ mod validate;
 mod value;
 mod write;
 
-pub(crate) use bytes::{below, same};
+pub(crate) use bytes::below;
+pub use bytes::same;
 pub use doc::{Doc, Element, Elements, Located};
 pub use kind::Kind;
 pub use name::FieldName;

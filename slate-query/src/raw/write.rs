@@ -38,6 +38,12 @@ impl Writer {
         self.buffer.extend_from_slice(value.bytes());
     }
 
+    /// Appends a field whose value `compose` lays out at the end of what it is given, and hands on what that returns.
+    pub(crate) fn append_with<R>(&mut self, name: &[u8], kind: Kind, compose: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        self.head(kind, name);
+        compose(&mut self.buffer)
+    }
+
     /// Appends every field of `doc`.
     pub fn extend(&mut self, doc: Doc<'_>) {
         let bytes = doc.bytes();

@@ -183,6 +183,16 @@ impl<'t> Way<'t> {
         };
         let Some((entry, rest)) = next else { return self.enter_next(bounds) };
         self.rest = rest;
+        // Beside values in place lie others in place.
+        if entry.1.is_shared() {
+            self.prefetch_ahead();
+        }
+        Some(entry)
+    }
+
+    /// Asks for values that will be come to soon.
+    #[inline]
+    fn prefetch_ahead(&mut self) {
         match self.pace {
             Pace::Runs => self.prefetch(AHEAD - 1),
             Pace::Steps => {
@@ -191,7 +201,6 @@ impl<'t> Way<'t> {
             }
             Pace::Stands => self.pace = Pace::Steps,
         }
-        Some(entry)
     }
 
     /// Asks for the value that comes after so many others.

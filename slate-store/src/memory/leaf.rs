@@ -6,11 +6,11 @@ use super::{
     value::Value,
 };
 
-/// The most entries of a leaf whose values have no bytes, as those of an index.
+/// The most entries of a leaf whose values lie in place, as those of an index.
 pub(super) const MOST: usize = if cfg!(test) { 8 } else { 64 };
 
-/// The most entries of a leaf of values with bytes. To copy it counts each of them as shared once more, and the counts lie
-/// all over memory.
+/// The most entries of a leaf of values that lie elsewhere. To copy it counts each of them as shared once more, and the
+/// counts lie all over memory.
 const MOST_VALUES: usize = MOST / 2;
 
 /// The longest run of writes that are made one by one. Longer ones are merged with the entries in one pass.
@@ -76,7 +76,7 @@ impl Leaf {
     /// The most entries it may have.
     pub(super) fn most(&self) -> usize {
         match self.entries.last() {
-            Some((_, value)) if !value.is_empty() => MOST_VALUES,
+            Some((_, value)) if value.is_shared() => MOST_VALUES,
             _ => MOST,
         }
     }

@@ -1,13 +1,11 @@
 use std::{ops::Deref, sync::Arc};
 
-/// A value, shared by every version of the tree that holds it, and the identity of the put that made it: no two puts make
-/// the same.
+/// A value, and the identity of the put that made it: no two puts make the same.
 #[derive(Clone)]
 pub(super) enum Value {
-    /// No bytes, as most entries of an index have none: nothing is allocated, and the number of the transaction that put
-    /// it tells it from others.
-    Empty(Stamp),
-    /// Its address tells it from others.
+    /// Few bytes or none, as the entries of an index have, lie in place: nothing is allocated or counted.
+    Inline(Inline),
+    /// Shared by every version of the tree that holds it. Its address tells it from others.
     Shared(Arc<[u8]>),
 }
 
@@ -16,16 +14,22 @@ pub(super) type Stamp = u64;
 
 impl Value {
     pub(super) fn new(bytes: &[u8], stamp: Stamp) -> Self {
-        if bytes.is_empty() { Self::Empty(stamp) } else { Self::Shared(bytes.into()) }
+        Inline::new(bytes, stamp).map_or_else(|| Self::Shared(bytes.into()), Self::Inline)
     }
 
     /// Whether the same put made both.
     pub(super) fn is_same_put(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Empty(stamp), Self::Empty(other)) => stamp == other,
+            (Self::Inline(value), Self::Inline(other)) => value == other,
             (Self::Shared(bytes), Self::Shared(other)) => Arc::ptr_eq(bytes, other),
-            (Self::Empty(_), Self::Shared(_)) | (Self::Shared(_), Self::Empty(_)) => false,
+            (Self::Inline(_), Self::Shared(_)) | (Self::Shared(_), Self::Inline(_)) => false,
         }
+    }
+
+    /// Whether its bytes lie elsewhere, where it is counted who shares them.
+    #[inline]
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self, Self::Shared(_))
     }
 
     /// Asks for where it is counted who shares it: it will be copied soon.
@@ -39,7 +43,7 @@ impl Value {
 
     pub(super) fn shared(&self) -> Arc<[u8]> {
         match self {
-            Self::Empty(_) => Arc::default(),
+            Self::Inline(bytes) => bytes.as_slice().into(),
             Self::Shared(bytes) => Arc::clone(bytes),
         }
     }
@@ -51,9 +55,38 @@ impl Deref for Value {
     #[inline]
     fn deref(&self) -> &[u8] {
         match self {
-            Self::Empty(_) => &[],
+            Self::Inline(bytes) => bytes.as_slice(),
             Self::Shared(bytes) => bytes,
         }
+    }
+}
+
+/// Up to three bytes, and the number of the transaction that put them, which tells them from others: all in eight bytes,
+/// which is what is left of a [`Value`] beside its pointer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Inline {
+    bytes: [u8; MOST],
+    /// How many bytes there are, in the two lowest bits; and the number, the lowest byte first.
+    rest: [u8; 8 - MOST],
+}
+
+const MOST: usize = 3;
+
+impl Inline {
+    /// `None` where there are too many bytes; or where the number is too large, which it is after 274 thousand million
+    /// transactions.
+    fn new(bytes: &[u8], stamp: Stamp) -> Option<Self> {
+        let mut inline = [0; MOST];
+        inline.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        let length = u64::try_from(bytes.len()).ok()?;
+        let [rest @ .., 0, 0, 0] = (stamp.checked_mul(4)? | length).to_le_bytes() else { return None };
+        Some(Self { bytes: inline, rest })
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[u8] {
+        let [low, ..] = self.rest;
+        self.bytes.get(..usize::from(low & 3)).unwrap_or_default()
     }
 }
 
@@ -68,11 +101,17 @@ mod tests {
 
     #[test]
     fn a_value_is_told_from_one_of_the_same_bytes() {
-        for bytes in [&b""[..], b"a"] {
-            let value = Value::new(bytes, 1);
-            assert!(value.is_same_put(&value.clone()));
-            assert!(!value.is_same_put(&Value::new(bytes, 2)));
-            assert_eq!(&*value, bytes);
+        const LARGEST: Stamp = (1 << 38) - 1;
+        for bytes in [&b""[..], b"a", b"\0\0\0", b"abc", b"abcd"] {
+            for stamp in [0, 1, 1 << 20, LARGEST, LARGEST + 1, Stamp::MAX] {
+                let value = Value::new(bytes, stamp);
+                assert!(value.is_same_put(&value.clone()));
+                assert!(!value.is_same_put(&Value::new(bytes, stamp ^ 1)));
+                assert!(!value.is_same_put(&Value::new(bytes, stamp ^ 1 << 37)));
+                assert_eq!(&*value, bytes);
+                assert_eq!(&*value.shared(), bytes);
+                assert_eq!(value.is_shared(), bytes.len() > MOST || stamp > LARGEST);
+            }
         }
     }
 }

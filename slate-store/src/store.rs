@@ -20,8 +20,8 @@ pub trait Store: Send + Sync + 'static {
     /// What this backend can do, and its limits.
     fn capabilities(&self) -> Capabilities;
 
-    /// The last commit, across all keyspaces. Blocks nobody, and waits for no transaction: at most for as long as it takes to
-    /// put a small commit in place.
+    /// The last commit, across all keyspaces. Blocks nobody, and waits for no transaction: at most, now and then, for as long
+    /// as it takes to put a commit in place, a few milliseconds.
     ///
     /// # Errors
     ///

@@ -66,6 +66,7 @@ macro_rules! conformance {
             points::a_load_takes_duplicates_missing_keys_and_any_order
             points::a_point_lends_what_a_cursor_shows
             points::keys_near_and_far_are_loaded_alike
+            points::own_writes_of_any_order_are_loaded_and_committed
             points::points_see_own_writes
             snapshots::a_snapshot_has_no_phantoms
             snapshots::a_snapshot_is_never_torn

@@ -139,3 +139,53 @@ pub fn keys_near_and_far_are_loaded_alike<S: Store>(fixture: &Fixture<S>) {
     }
     check_loads(&transaction.view(), &model);
 }
+
+/// However a transaction writes, in which order, and how much: single keys are read as they are, and committed.
+pub fn own_writes_of_any_order_are_loaded_and_committed<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    let mut model = Model::new();
+    for (seed, steps) in [(1, 3), (2, 12), (3, 40), (4, 12), (5, 150), (6, 40)] {
+        let mut random = Random::new(seed);
+        let before = scan(&store.snapshot().unwrap(), A, Bounds::ALL);
+        let reader = (seed % 2 == 0).then(|| store.snapshot().unwrap());
+        let mut transaction = begin(&store);
+        for _ in 0..steps {
+            let first = random.below(2_000);
+            match random.below(8) {
+                0..3 => {
+                    let (count, step) = (1 + random.below(150), 1 + random.below(4));
+                    let keys: Vec<_> = (0..count).map(|at| (first + at * step).to_be_bytes()).collect();
+                    let value = random.below(u64::MAX).to_string();
+                    let entries: Vec<_> = keys.iter().map(|key| (&key[..], value.as_bytes())).collect();
+                    transaction.put_many(A, &entries).unwrap();
+                    model.extend(entries.iter().map(|(key, value)| (key.to_vec(), value.to_vec())));
+                }
+                3..5 => {
+                    transaction.put(A, &first.to_be_bytes(), b"single").unwrap();
+                    model.insert(first.to_be_bytes().into(), b"single".into());
+                }
+                5..7 => {
+                    transaction.delete(A, &first.to_be_bytes()).unwrap();
+                    model.remove(&first.to_be_bytes()[..]);
+                }
+                _ if seed == 6 => assert_eq!(scan(&transaction.view(), A, Bounds::ALL).len(), model.len()),
+                _ => {}
+            }
+            let keys: Vec<_> = (0..50).map(|_| random.below(2_600).to_be_bytes()).collect();
+            let view = transaction.view();
+            let mut points = view.points(A).unwrap();
+            points.load(&keys.iter().map(|key| &key[..]).collect::<Vec<_>>()).unwrap();
+            for (index, key) in keys.iter().enumerate() {
+                let expected = model.get(&key[..]).map(Vec::as_slice);
+                assert_eq!(points.loaded(index), expected, "loaded {key:?}");
+            }
+            for key in &keys {
+                assert_eq!(points.get(key).unwrap(), model.get(&key[..]).map(Vec::as_slice), "{key:?}");
+            }
+        }
+        commit(transaction);
+        let after = scan(&store.snapshot().unwrap(), A, Bounds::ALL);
+        assert!(after.iter().map(|(key, value)| (key, value)).eq(&model));
+        assert!(reader.is_none_or(|reader| scan(&reader, A, Bounds::ALL) == before), "a snapshot is not changed");
+    }
+}

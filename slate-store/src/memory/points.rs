@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use equivalent::Comparable;
 use self_cell::self_cell;
@@ -6,7 +6,7 @@ use self_cell::self_cell;
 use super::{
     block,
     key::Sought,
-    leaf::{Entry, Leaf},
+    leaf::{Entry, Leaf, Write},
     tree::Tree,
     value::Value,
 };
@@ -50,28 +50,44 @@ impl Points for MemoryPoints {
     }
 }
 
-/// A reader of single keys of a borrowed tree.
+/// A reader of single keys of a borrowed tree, and of writes in order that lie over it.
 pub struct BorrowedPoints<'t> {
     tree: Option<&'t Tree>,
+    noted: &'t [Write],
     loaded: Loaded<'t>,
 }
 
 impl<'t> BorrowedPoints<'t> {
-    pub(super) fn new(tree: Option<&'t Tree>) -> Self {
-        Self { tree, loaded: Vec::new() }
+    pub(super) fn new(tree: Option<&'t Tree>, noted: &'t [Write]) -> Self {
+        Self { tree, noted, loaded: Vec::new() }
+    }
+
+    /// What was written to the key; `None` where nothing was.
+    fn noted(&self, key: &[u8]) -> Option<Option<&'t Value>> {
+        let at = self.noted.binary_search_by(|(noted, _)| noted.as_slice().cmp(key)).ok()?;
+        self.noted.get(at).map(|(_, value)| value.as_ref())
     }
 }
 
 impl Points for BorrowedPoints<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
-        Ok(self.tree.and_then(|tree| tree.get(key)).map(|value| &**value))
+        let found = self.noted(key).unwrap_or_else(|| self.tree.and_then(|tree| tree.get(key)));
+        Ok(found.map(|value| &**value))
     }
 
     fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
+        let mut loaded = mem::take(&mut self.loaded);
         match self.tree {
-            Some(tree) => load(tree, keys, &mut self.loaded),
-            None => self.loaded.clear(),
+            Some(tree) => load(tree, keys, &mut loaded),
+            None => {
+                loaded.clear();
+                loaded.resize(keys.len(), None);
+            }
         }
+        for (loaded, key) in loaded.iter_mut().zip(keys).filter(|_| !self.noted.is_empty()) {
+            *loaded = self.noted(key).unwrap_or(*loaded);
+        }
+        self.loaded = loaded;
         Ok(())
     }
 

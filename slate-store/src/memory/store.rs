@@ -1,7 +1,10 @@
 use std::{
     hint,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -21,10 +24,15 @@ pub struct MemoryStore {
 /// How often a reader looks whether the root is free before it sleeps until it is.
 const SPINS: u32 = 200;
 
+/// How many commits are not made in place after a reader had to wait for one, so that readers wait for a few in a hundred.
+const SPARED: u32 = 64;
+
 #[derive(Default)]
 pub(super) struct Shared {
-    /// Held while a pointer is copied, or while a small commit is made that nobody has to be spared.
+    /// Held while a pointer is copied, or while a commit of moderate size is made in place.
     root: RwLock<Arc<Root>>,
+    /// How many commits are yet to [spare readers](Self::spares_readers).
+    spared: AtomicU32,
     /// Held while a commit is checked and made, and while a transaction begins. Readers never take it.
     open: Mutex<OpenTransactions>,
 }
@@ -37,14 +45,29 @@ impl Shared {
 
     /// The last commit.
     pub(super) fn root(&self) -> Arc<Root> {
-        // A commit in place is over sooner than a thread falls asleep and is woken.
+        if let Ok(root) = self.root.try_read() {
+            return Arc::clone(&root);
+        }
+        self.spared.store(SPARED, Ordering::Relaxed);
+        // A small commit in place is over sooner than a thread falls asleep and is woken.
         for _ in 0..SPINS {
+            hint::spin_loop();
             if let Ok(root) = self.root.try_read() {
                 return Arc::clone(&root);
             }
-            hint::spin_loop();
         }
         Arc::clone(&self.root.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether readers are to be spared a commit in place of more than a few writes: where somebody reads the last commit,
+    /// so that it would have to be copied anyway; or where somebody had to wait a short while ago. `base` is what the
+    /// transaction began with. Readers come and go, so the answer is true at best at this moment.
+    pub(super) fn spares_readers(&self, base: &Arc<Root>) -> bool {
+        let latest = self.root();
+        // Held here, by the store, and by the transaction where it is what that began with.
+        let is_read = Arc::strong_count(&latest) > 2 + usize::from(Arc::ptr_eq(&latest, base));
+        let one_less = |spared: u32| spared.checked_sub(1);
+        is_read || self.spared.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
     }
 
     /// Makes the next commit, to be called under the [`lock`](Self::lock). Gives back the last one, to be dropped without it.
@@ -54,7 +77,7 @@ impl Shared {
     }
 
     /// The same by changing the last commit: in place where nobody looks at it, so that nothing on the way to what changes
-    /// is copied. Readers that come meanwhile wait: `change` has to be small.
+    /// is copied. Readers that come meanwhile wait: `change` must not take long.
     pub(super) fn change(&self, change: impl FnOnce(&mut Root)) -> Option<Arc<Root>> {
         let mut latest = self.root.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(root) = Arc::get_mut(&mut latest) {
@@ -84,7 +107,7 @@ impl MemoryStore {
     /// [`Corrupt`](crate::Error::Corrupt) when its checksum does not match or it ends too early.
     pub fn restore(from: &Path) -> Result<Self> {
         let root = backup::read(from)?;
-        Ok(Self { shared: Arc::new(Shared { root: RwLock::new(Arc::new(root)), open: Mutex::default() }) })
+        Ok(Self { shared: Arc::new(Shared { root: RwLock::new(Arc::new(root)), ..Shared::default() }) })
     }
 }
 

@@ -14,11 +14,14 @@ use crate::{
     Bounds, Context, Cursor, Durability, Edge, Error, Estimate, Isolation, Keyspace, Result, Transaction, View, limits,
 };
 
+/// So few writes are left to the commit, even where they cannot be made in place.
+const FEW: usize = 64;
+
 /// An open write transaction of a [`MemoryStore`](super::MemoryStore).
 ///
-/// Many may be open at once, also on one thread. Its writes are noted, and applied when it commits. Once it has many, or reads
-/// what it wrote, they are applied before, to trees of its own that share with its snapshot all that it did not change:
-/// a commit that nobody came before costs no more then than swapping them in.
+/// Many may be open at once, also on one thread. Its writes are noted, and applied when it commits: in place where nobody
+/// looks at the last commit. Once it has many, or reads what it wrote, they are applied before, to trees of its own that share
+/// with its snapshot all that it did not change: a commit that nobody came before costs no more then than swapping them in.
 pub struct MemoryTransaction {
     shared: Arc<Shared>,
     isolation: Isolation,
@@ -53,10 +56,12 @@ impl MemoryTransaction {
     /// What the transaction sees of a keyspace, its own writes applied.
     fn tree(&self, keyspace: Keyspace) -> Option<&Tree> {
         let base = self.base.as_ref().and_then(|base| base.tree(keyspace));
-        match self.touched.binary_search_by_key(&keyspace, |(touched, _)| *touched) {
-            Ok(place) => self.touched.get(place).and_then(|(_, touched)| touched.seen(base)),
-            Err(_) => base,
-        }
+        self.touched(keyspace).map_or(base, |touched| touched.seen(base))
+    }
+
+    fn touched(&self, keyspace: Keyspace) -> Option<&Touched> {
+        let place = self.touched.binary_search_by_key(&keyspace, |(touched, _)| *touched).ok()?;
+        self.touched.get(place).map(|(_, touched)| touched)
     }
 
     fn write(&mut self, keyspace: Keyspace, key: Key, value: Option<Value>) {
@@ -140,6 +145,12 @@ impl Transaction for MemoryTransaction {
             return Ok(());
         }
         let Some(base) = self.base.take() else { return Ok(()) };
+        touched.iter_mut().for_each(|(_, touched)| touched.put_in_order());
+        let noted = || touched.iter().map(|(_, touched)| touched.noted()).sum::<Option<usize>>();
+        if noted().is_some_and(|noted| noted > FEW && (noted > MOST_NOTED || self.shared.spares_readers(&base))) {
+            // Too many to be made while others wait.
+            touched.iter_mut().for_each(|(keyspace, touched)| touched.apply_now(base.tree(*keyspace)));
+        }
         let mut open = self.shared.lock();
         let latest = self.shared.root();
         let is_first = Arc::ptr_eq(&base, &latest);
@@ -161,9 +172,8 @@ impl Transaction for MemoryTransaction {
                 touched.deleted().for_each(|key| open.deleted(sequence, *keyspace, key));
             }
         }
-        let noted: Option<usize> = touched.iter().map(|(_, touched)| touched.noted()).sum();
-        let old = if noted.is_some_and(|noted| noted <= MOST_NOTED) {
-            // Few enough to be done in place, for which nobody may look at the last commit, this transaction included.
+        let old = if touched.iter().all(|(_, touched)| touched.noted().is_some()) {
+            // In place if nobody looks at the last commit, this transaction included.
             drop(latest);
             let base = (!is_first).then_some(base);
             let old = self.shared.change(|root| {
@@ -200,7 +210,9 @@ impl<'t> View for MemoryView<'t> {
     }
 
     fn points(&self, keyspace: Keyspace) -> Result<BorrowedPoints<'t>> {
-        Ok(BorrowedPoints::new(self.0.tree(keyspace)))
+        let base = self.0.base.as_ref().and_then(|base| base.tree(keyspace));
+        let (tree, noted) = self.0.touched(keyspace).map_or((base, &[][..]), |touched| touched.seen_and_noted(base));
+        Ok(BorrowedPoints::new(tree, noted))
     }
 
     fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {

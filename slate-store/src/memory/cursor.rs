@@ -1,8 +1,13 @@
 use std::{ops::Bound, sync::Arc};
 
+use branches::prefetch_read_data;
 use self_cell::self_cell;
 
-use super::{leaf::Entry, leaves::Leaves, tree::Tree};
+use super::{
+    leaf::{Entry, Leaf},
+    leaves::Leaves,
+    tree::Tree,
+};
 use crate::{
     Bounds, Cursor, Edge, Result,
     bounds::{Heading, Landing, OwnedBounds},
@@ -145,6 +150,10 @@ enum Pace {
 /// How far ahead of its reader a value is asked for.
 const AHEAD: usize = 8;
 
+/// With so many entries left of a leaf, the first ones of the next leaf are asked for: so that they are there when their values
+/// are asked for.
+const NEAR_END: usize = 2 * AHEAD;
+
 impl Default for Way<'_> {
     fn default() -> Self {
         Self { heading: Heading::Forward, rest: &[], leaves: Leaves::default(), pace: Pace::Stands }
@@ -183,11 +192,23 @@ impl<'t> Way<'t> {
         };
         let Some((entry, rest)) = next else { return self.enter_next(bounds) };
         self.rest = rest;
+        if rest.len() == NEAR_END {
+            self.prefetch_entries();
+        }
         // Beside values in place lie others in place.
         if entry.1.is_shared() {
             self.prefetch_ahead();
         }
         Some(entry)
+    }
+
+    /// Asks for the entries that the next leaf begins with. Those behind them the processor asks for, once it sees that they
+    /// are gone through.
+    fn prefetch_entries(&self) {
+        let Some(next) = self.peek() else { return };
+        for entry in (0..AHEAD).filter_map(|ahead| self.ahead(next.entries(), ahead)) {
+            prefetch_read_data::<Entry, 0>(entry);
+        }
     }
 
     /// Asks for values that will be come to soon.
@@ -206,28 +227,36 @@ impl<'t> Way<'t> {
     /// Asks for the value that comes after so many others.
     #[inline]
     fn prefetch(&self, ahead: usize) {
-        let at = |entries: &'t [Entry], ahead: usize| match self.heading {
-            Heading::Forward => entries.get(ahead),
-            Heading::Back => entries.len().checked_sub(ahead + 1).and_then(|at| entries.get(at)),
-        };
-        let entry = at(self.rest, ahead).or_else(|| {
-            let leaf = match self.heading {
-                Heading::Forward => self.leaves.peek(),
-                Heading::Back => self.leaves.peek_back(),
-            };
-            leaf.and_then(|leaf| at(leaf.entries(), ahead.saturating_sub(self.rest.len())))
-        });
-        if let Some((_, value)) = entry {
+        let beyond = |leaf: &'t Leaf| self.ahead(leaf.entries(), ahead.saturating_sub(self.rest.len()));
+        if let Some((_, value)) = self.ahead(self.rest, ahead).or_else(|| self.peek().and_then(beyond)) {
             prefetch(value);
         }
     }
 
+    /// The entry that comes after so many others of these.
+    #[inline]
+    fn ahead<'e>(&self, entries: &'e [Entry], ahead: usize) -> Option<&'e Entry> {
+        match self.heading {
+            Heading::Forward => entries.get(ahead),
+            Heading::Back => entries.len().checked_sub(ahead + 1).and_then(|at| entries.get(at)),
+        }
+    }
+
+    /// The leaf that comes next, if it is of the branch at hand.
+    #[inline]
+    fn peek(&self) -> Option<&'t Leaf> {
+        match self.heading {
+            Heading::Forward => self.leaves.peek(),
+            Heading::Back => self.leaves.peek_back(),
+        }
+    }
+
     fn enter_next(&mut self, bounds: &OwnedBounds) -> Option<&'t Entry> {
-        let (leaf, after) = match self.heading {
-            Heading::Forward => (self.leaves.next()?, self.leaves.peek()),
-            Heading::Back => (self.leaves.next_back()?, self.leaves.peek_back()),
+        let leaf = match self.heading {
+            Heading::Forward => self.leaves.next()?,
+            Heading::Back => self.leaves.next_back()?,
         };
-        if let Some(after) = after {
+        if let Some(after) = self.peek() {
             after.prefetch();
         }
         self.enter(leaf.entries(), bounds);

@@ -1,9 +1,9 @@
-//! A sort key that is written up to a bound only tells what the whole key tells.
+//! What is told of a document and a bound without a key is what the keys tell.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use proptest::{collection::vec, prelude::*};
-use slate_query::{Code, raw::Doc, sort::Sort, testing};
+use slate_query::{Code, key::skip, raw::Doc, sort::Sort, testing};
 
 fn sort(fields: &[(String, bool)]) -> Option<Sort> {
     let mut pattern = bson::Document::new();
@@ -13,30 +13,54 @@ fn sort(fields: &[(String, bool)]) -> Option<Sort> {
     Sort::parse(Doc::new(&pattern.to_vec().unwrap())).ok()
 }
 
+/// The bytes of a key that are of the first fields.
+fn shown<'k>(sort: &Sort, shown: usize, key: &'k [u8]) -> &'k [u8] {
+    let mut rest = key;
+    for (_, direction) in sort.fields().iter().take(shown) {
+        rest = rest.get(skip(rest, *direction).unwrap()..).unwrap();
+    }
+    key.strip_suffix(rest).unwrap()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 6000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_key_up_to_a_bound_is_the_key_or_above_it(
+    fn a_document_told_to_be_above_a_bound_has_a_key_that_is(
         fields in vec((testing::path(), any::<bool>()), 1..4),
         document in testing::document(),
         other in testing::document(),
+        first in 0..3_usize,
     ) {
         let Some(sort) = sort(&fields) else { return Ok(()) };
         let (mut key, mut bound) = (Vec::new(), Vec::new());
-        let whole = sort.key(Doc::new(&document), &mut key);
         if sort.key(Doc::new(&other), &mut bound).is_err() {
             return Ok(());
         }
-        let mut written = Vec::new();
-        match (whole, sort.key_up_to(Doc::new(&document), &bound, &mut written)) {
-            (Ok(()), Ok(true)) => {
-                prop_assert!(key <= bound);
-                prop_assert_eq!(written, key);
-            }
-            (Ok(()), Ok(false)) => prop_assert!(key > bound),
-            (Err(whole), Err(error)) => prop_assert_eq!(error.code(), whole.code()),
-            (whole, up_to) => prop_assert!(false, "{whole:?} and {up_to:?} of {document:?}"),
+        let whole = sort.key(Doc::new(&document), &mut key);
+        if sort.is_above(Doc::new(&document), &sort.bound(&bound, first).unwrap()) {
+            prop_assert_eq!(whole, Ok(()));
+            prop_assert!(key > bound, "{:?} and {:?}", key, bound);
+            prop_assert_eq!(shown(&sort, first, &key), shown(&sort, first, &bound));
+        }
+    }
+}
+
+#[test]
+fn documents_without_arrays_are_told_to_be_above_a_bound_exactly_where_they_are() {
+    let values = [bson::Bson::Null, 1.into(), 2_i64.into(), 2.5.into(), "a".into(), "ab".into(), true.into()];
+    let pairs = values.iter().flat_map(|a| values.iter().map(move |b| (a, b)));
+    let mut documents: Vec<_> = pairs.map(|(a, b)| bson::doc! { "a": a, "n": { "b": b } }).collect();
+    documents.push(bson::doc! { "n": 1 });
+    let documents: Vec<_> = documents.iter().map(|document| document.to_vec().unwrap()).collect();
+    for (a, b) in [(true, true), (true, false), (false, true), (false, false)] {
+        let sort = sort(&[("a".into(), a), ("n.b".into(), b)]).unwrap();
+        for (bound, document) in documents.iter().flat_map(|bound| documents.iter().map(move |other| (bound, other))) {
+            let (mut bound_key, mut key) = (Vec::new(), Vec::new());
+            sort.key(Doc::new(bound), &mut bound_key).unwrap();
+            sort.key(Doc::new(document), &mut key).unwrap();
+            let is_above = sort.is_above(Doc::new(document), &sort.bound(&bound_key, 0).unwrap());
+            assert_eq!(is_above, key > bound_key, "{document:?} and {bound:?}");
         }
     }
 }
@@ -51,7 +75,7 @@ fn a_document_that_cannot_be_sorted_is_refused_though_its_first_field_is_above_t
         let (mut bound, mut key) = (Vec::new(), Vec::new());
         sort.key(Doc::new(&bson::doc! { "a": 1 }.to_vec().unwrap()), &mut bound).unwrap();
         let document = document.to_vec().unwrap();
-        let error = sort.key_up_to(Doc::new(&document), &bound, &mut key).unwrap_err();
-        assert_eq!(error.code(), code);
+        assert!(!sort.is_above(Doc::new(&document), &sort.bound(&bound, 0).unwrap()));
+        assert_eq!(sort.key(Doc::new(&document), &mut key).unwrap_err().code(), code);
     }
 }

@@ -1,4 +1,7 @@
-use slate_query::{key, sort::Sort};
+use slate_query::{
+    key,
+    sort::{Bound, Sort},
+};
 use slate_store::View;
 
 use super::{RawRows, Resources, meter::Meter, rows::Record};
@@ -22,6 +25,8 @@ pub(crate) struct SortRows<V: View> {
     position: Position,
     /// The sort key of the input's current row.
     sort_key: Vec<u8>,
+    /// What is above this is not wanted.
+    bound: Option<Bound>,
     /// What the sort keys of the group begin with.
     group: Vec<u8>,
     meter: Meter,
@@ -55,6 +60,7 @@ impl<V: View> SortRows<V> {
             interrupt: resources.interrupt.clone(),
             position: Position::Start,
             sort_key: Vec::new(),
+            bound: None,
             group: Vec::new(),
             meter,
         }
@@ -87,6 +93,7 @@ impl<V: View> SortRows<V> {
     /// Sorts the next group; whether there is one.
     fn read_group(&mut self) -> Result<bool> {
         self.sorter.clear(self.left);
+        self.bound = None;
         if self.position == Position::Start {
             self.read_row()?;
         }
@@ -99,6 +106,10 @@ impl<V: View> SortRows<V> {
                 match self.input.shared() {
                     Some(document) => self.sorter.push_shared(&self.sort_key, record.key, document)?,
                     None => self.sorter.push(&self.sort_key, record.key, record.stored)?,
+                }
+                if let Some(key) = self.sorter.new_bound() {
+                    // The next group is to be seen.
+                    self.bound = self.sort.bound(key, self.presorted);
                 }
             }
             self.read_row()?;
@@ -113,22 +124,19 @@ impl<V: View> SortRows<V> {
         Ok(true)
     }
 
-    /// Moves the input and takes the sort key of its row. Rows that are known not to be wanted are passed over, where
-    /// they need not tell that a group has ended.
+    /// Moves the input and takes the sort key of its row. Rows of the group that are known not to be wanted are passed over.
     fn read_row(&mut self) -> Result<()> {
         self.position = Position::End;
         while self.input.advance()? {
             let Some(record) = self.input.current() else { return Ok(()) };
             let document = record.document();
-            self.sort_key.clear();
-            let wanted = match self.sorter.bound() {
-                Some(bound) if self.presorted == 0 => self.sort.key_up_to(document, bound, &mut self.sort_key),
-                Some(_) | None => self.sort.key(document, &mut self.sort_key).map(|()| true),
-            };
-            if wanted.map_err(Error::from)? {
-                self.position = Position::NextGroup;
-                return Ok(());
+            if self.bound.as_ref().is_some_and(|bound| self.sort.is_above(document, bound)) {
+                continue;
             }
+            self.sort_key.clear();
+            self.sort.key(document, &mut self.sort_key).map_err(Error::from)?;
+            self.position = Position::NextGroup;
+            return Ok(());
         }
         Ok(())
     }

@@ -23,6 +23,7 @@ pub(crate) struct Sorter {
     arena: Arena,
     /// Keys from this one on are not among the least: sort key and tie key.
     bound: Option<(Vec<u8>, Vec<u8>)>,
+    bound_is_new: bool,
     runs: Option<Runs>,
     output: Output,
     spilled: Spilled,
@@ -63,7 +64,7 @@ impl Sorter {
     /// Of the rows to be pushed, `most` are wanted.
     pub(crate) fn new(memory: Memory, most: u64) -> Self {
         let (arena, spilled) = (memory.take_spare(), Spilled::default());
-        Self { memory, most, arena, bound: None, runs: None, output: Output::None, spilled }
+        Self { memory, most, arena, bound: None, bound_is_new: false, runs: None, output: Output::None, spilled }
     }
 
     /// Forgets the rows, for others of which `most` are wanted.
@@ -93,10 +94,11 @@ impl Sorter {
         self.make_room()
     }
 
-    /// Rows with a greater sort key than this are not wanted.
+    /// Rows with a greater sort key than this are not wanted: told once, when that has become known.
     #[inline]
-    pub(crate) fn bound(&self) -> Option<&[u8]> {
-        self.bound.as_ref().map(|(sort_key, _)| sort_key.as_slice())
+    pub(crate) fn new_bound(&mut self) -> Option<&[u8]> {
+        let is_new = std::mem::take(&mut self.bound_is_new);
+        self.bound.as_ref().filter(|_| is_new).map(|(sort_key, _)| sort_key.as_slice())
     }
 
     /// Whether a row may still be among those that are wanted.
@@ -135,6 +137,7 @@ impl Sorter {
             sort_key.extend_from_slice(greatest.sort_key());
             tie_key.clear();
             tie_key.extend_from_slice(greatest.tie_key());
+            self.bound_is_new = true;
         }
     }
 

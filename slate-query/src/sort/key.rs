@@ -1,10 +1,13 @@
+use std::cmp::Ordering;
+
 use super::Sort;
 use crate::{
     Code, Error, Result,
-    key::{Direction, encode_directed},
+    key::{self, Decoded, Direction, TypeReader, encode_directed},
+    order,
     path::Path,
     pattern::{Emit, Positions, Slot, expand, follow},
-    raw::{Doc, Value},
+    raw::{Doc, Kind, OwnedValue, Value},
 };
 
 impl Sort {
@@ -17,10 +20,10 @@ impl Sort {
     /// position and a field of a document within that array. `out` then holds what it did.
     pub fn key(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
-        match self.plain_key(doc, None, out) {
-            Plain::Whole | Plain::Above => return Ok(()),
-            Plain::Array => out.truncate(start),
+        if self.plain_key(doc, out) {
+            return Ok(());
         }
+        out.truncate(start);
         let mut least = Least { fields: &self.fields, start, end: start, out };
         expand(&self.fields, doc, Positions::Alone, &mut least).map_err(|error| {
             out.truncate(start);
@@ -33,39 +36,59 @@ impl Sort {
         })
     }
 
-    /// As [`Sort::key`], where the document's key is not above `bound`; else `false` as soon as that is seen and no error
-    /// can come of the fields that are left, and `out` holds what was written until then. `out` must be empty.
-    ///
-    /// # Errors
-    /// As [`Sort::key`].
-    pub fn key_up_to(&self, doc: Doc<'_>, bound: &[u8], out: &mut Vec<u8>) -> Result<bool> {
-        match self.plain_key(doc, Some(bound), out) {
-            Plain::Whole => Ok(true),
-            Plain::Above => Ok(false),
-            Plain::Array => {
-                out.clear();
-                self.key(doc, out)?;
-                Ok(out.as_slice() <= bound)
-            }
-        }
+    /// The document whose key that is, as far as others are compared with it; `None` where no key of this sort is. Documents
+    /// that differ from it in the first `shown` fields are not told to be above it.
+    pub fn bound(&self, key: &[u8], shown: usize) -> Option<Bound> {
+        let mut rest = key;
+        let mut value = |direction| match key::decode(&mut rest, direction, &mut TypeReader::new(&[]))? {
+            Decoded::Value(value) => Some(value),
+            Decoded::Missing => None,
+        };
+        let values = self.fields.iter().map(|(_, direction)| value(*direction)).collect::<Option<_>>()?;
+        Some(Bound { values, shown })
     }
 
-    /// Writes the key of a document in which no path leads through an array.
+    /// Whether the document's key is above that of the bound: where it is true that is so, and [`Sort::key`] gives no error;
+    /// where not, it may be so all the same. Far less work than to write the key.
     #[inline]
-    fn plain_key(&self, doc: Doc<'_>, bound: Option<&[u8]>, out: &mut Vec<u8>) -> Plain {
-        for (at, (path, direction)) in self.fields.iter().enumerate() {
+    pub fn is_above(&self, doc: Doc<'_>, bound: &Bound) -> bool {
+        for (at, ((path, direction), bounded)) in self.fields.iter().zip(&bound.values).enumerate() {
+            let value = match path.parts() {
+                [part] => part.find(doc),
+                parts => match follow(parts, 0, doc) {
+                    Slot::Value(value) | Slot::Array(value, _) => Some(value),
+                    Slot::Missing => None,
+                    Slot::Open(_) => return false,
+                },
+            };
+            let value = value.unwrap_or(Value::NULL);
+            if value.kind() == Kind::Array {
+                // One of its elements counts.
+                return false;
+            }
+            let order = order::compare(value, bounded.as_value());
+            match (order, direction) {
+                (Ordering::Equal, _) => {}
+                (Ordering::Greater, Direction::Ascending) | (Ordering::Less, Direction::Descending) => {
+                    return at >= bound.shown && self.cannot_fail_behind(at);
+                }
+                (Ordering::Less, Direction::Ascending) | (Ordering::Greater, Direction::Descending) => return false,
+            }
+        }
+        false
+    }
+
+    /// Writes the key of a document in which no path leads through an array; whether it is one.
+    #[inline]
+    fn plain_key(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> bool {
+        for (path, direction) in &self.fields {
             match follow(path.parts(), 0, doc) {
                 Slot::Value(value) => encode_directed(Some(value), *direction, out),
                 Slot::Missing => encode_directed(None, *direction, out),
-                Slot::Array(..) | Slot::Open(_) => return Plain::Array,
-            }
-            if bound.is_some_and(|bound| out.as_slice() > bound.get(..out.len()).unwrap_or(bound))
-                && self.cannot_fail_behind(at)
-            {
-                return Plain::Above;
+                Slot::Array(..) | Slot::Open(_) => return false,
             }
         }
-        Plain::Whole
+        true
     }
 
     /// Whether the fields behind that one give a key of any document: one alone has no other to be parallel with, and
@@ -79,13 +102,11 @@ impl Sort {
     }
 }
 
-/// What came of writing a key the short way.
-enum Plain {
-    Whole,
-    /// It is above the bound.
-    Above,
-    /// An array stands on the way, and what was written is of no use.
-    Array,
+/// A key's values: see [`Sort::bound`].
+#[derive(Clone, Debug)]
+pub struct Bound {
+    values: Vec<OwnedValue>,
+    shown: usize,
 }
 
 /// Keeps the least of the keys it is given, in place.

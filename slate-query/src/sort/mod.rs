@@ -3,4 +3,5 @@
 mod key;
 mod parse;
 
+pub use key::Bound;
 pub use parse::Sort;

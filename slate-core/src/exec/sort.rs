@@ -1,5 +1,6 @@
 use slate_query::{
     key,
+    raw::Doc,
     sort::{Bound, Sort},
 };
 use slate_store::View;
@@ -128,8 +129,7 @@ impl<V: View> SortRows<V> {
     fn read_row(&mut self) -> Result<()> {
         self.position = Position::End;
         while self.input.advance()? {
-            let Some(record) = self.input.current() else { return Ok(()) };
-            let document = record.document();
+            let Some(document) = self.input.stored().map(Doc::stored) else { return Ok(()) };
             if self.bound.as_ref().is_some_and(|bound| self.sort.is_above(document, bound)) {
                 continue;
             }

@@ -29,7 +29,8 @@ pub(crate) const MAX_RECORD_KEY: usize = 2_000;
 /// # Errors
 /// `_id` of a type that cannot be one, or longer than [`MAX_RECORD_KEY`] as a key.
 pub(crate) fn record_key(id: Value<'_>) -> Result<Vec<u8>> {
-    let mut key = Vec::new();
+    // Most keys fit, and what grows byte by byte is allocated anew more than once.
+    let mut key = Vec::with_capacity(32);
     write_record_key(id, &mut key)?;
     Ok(key)
 }

@@ -55,8 +55,8 @@ impl From<&Bson> for OwnedValue {
             Bson::Double(value) => of(Kind::Double, &value.to_le_bytes()),
             Bson::ObjectId(id) => of(Kind::ObjectId, &id.bytes()),
             Bson::DateTime(date) => of(Kind::DateTime, &date.timestamp_millis().to_le_bytes()),
-            Bson::String(_)
-            | Bson::Array(_)
+            Bson::String(text) => string(text),
+            Bson::Array(_)
             | Bson::Document(_)
             | Bson::RegularExpression(_)
             | Bson::JavaScriptCode(_)
@@ -77,6 +77,11 @@ impl From<Bson> for OwnedValue {
     fn from(value: Bson) -> Self {
         Self::from(&value)
     }
+}
+
+fn string(text: &str) -> OwnedValue {
+    let Ok(length) = i32::try_from(text.len() + 1) else { return Value::UNDEFINED.to_owned() };
+    OwnedValue { kind: Kind::String, bytes: [&length.to_le_bytes(), text.as_bytes(), &[0]].concat().into() }
 }
 
 fn wrapped(value: &Bson) -> OwnedValue {

@@ -175,8 +175,8 @@ impl fmt::Debug for Value<'_> {
 /// A value that owns its bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OwnedValue {
-    kind: Kind,
-    bytes: Box<[u8]>,
+    pub(super) kind: Kind,
+    pub(super) bytes: Box<[u8]>,
 }
 
 impl OwnedValue {

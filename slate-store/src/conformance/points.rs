@@ -126,6 +126,23 @@ pub fn keys_near_and_far_are_loaded_alike<S: Store>(fixture: &Fixture<S>) {
     }
     commit(transaction);
     check_loads(&store.snapshot().unwrap(), &model);
+    // Deleted ones lie among them, and ones that were deleted and put again.
+    for step in [1, 2, 1, 3] {
+        let mut transaction = begin(&store);
+        for number in (20..190_u32).chain(2_900..3_000) {
+            transaction.delete(A, &number.to_be_bytes()).unwrap();
+            model.remove(&number.to_be_bytes()[..]);
+        }
+        commit(transaction);
+        check_loads(&store.snapshot().unwrap(), &model);
+        let mut transaction = begin(&store);
+        for key in (20..190_u32).step_by(step).map(u32::to_be_bytes) {
+            transaction.put(A, &key, b"again").unwrap();
+            model.insert(key.into(), b"again".into());
+        }
+        commit(transaction);
+        check_loads(&store.snapshot().unwrap(), &model);
+    }
     let mut transaction = begin(&store);
     for number in (0..3_000_u32).step_by(5) {
         let key = number.to_be_bytes();

@@ -1,6 +1,6 @@
 use std::ops::Bound;
 
-use ::rocksdb::{DBRawIteratorWithThreadMode as RawIterator, ReadOptions};
+use ::rocksdb::{DBRawIteratorWithThreadMode as RawIterator, ErrorKind, ReadOptions};
 
 use super::{
     error,
@@ -78,13 +78,20 @@ impl Iterate<'_> {
         self.0.value()
     }
 
+    /// Whether the last move was given up: it went past more deleted keys than its options allow.
+    pub(super) fn gave_up(&self) -> bool {
+        !self.0.valid() && self.0.status().is_err_and(|error| error.kind() == ErrorKind::Incomplete)
+    }
+
     #[inline]
     fn stands(&self) -> Result<bool> {
         // A place where there is an entry has no error to tell.
         if self.0.valid() {
             return Ok(true);
         }
-        self.0.status().map_err(error::storage)?;
-        Ok(false)
+        match self.0.status() {
+            Err(error) if error.kind() != ErrorKind::Incomplete => Err(error::storage(error)),
+            _ => Ok(false),
+        }
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
             return Err(Error::Corrupt(Box::new(Context::new(detail).at(path))));
         }
     }
-    let mut tuning = Tuning::of(options);
+    let mut tuning = Tuning::of(options).map_err(|error| error::opening(error, path))?;
     tuning.database.create_if_missing(options.access == Access::CreateOrOpen);
     let family = [ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, tuning.database.clone())];
     let opened = match options.access {

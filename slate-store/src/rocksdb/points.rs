@@ -83,8 +83,11 @@ impl Points for RocksPoints {
         self.cell.with_dependent_mut(|snapshot, read| {
             read.loaded.clear();
             if let Some(neighbours) = read.neighbours(snapshot, self.keyspace, keys, sorted)? {
-                read.distance = Some(neighbours.load(keys)?);
-                return Ok(());
+                let distance = neighbours.load(keys)?;
+                read.distance = Some(distance.unwrap_or(Distance::Far));
+                if distance.is_some() {
+                    return Ok(());
+                }
             }
             if let Some(neighbours) = &mut read.neighbours {
                 neighbours.clear();

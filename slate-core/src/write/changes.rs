@@ -260,8 +260,8 @@ impl IndexChanges {
             return Err(duplicate(collection, index, key));
         }
         let mut points = view.points(index.keyspace)?;
-        for (key, _) in self.puts.iter() {
-            if !self.deletes.contains_key(key) && points.get(key)?.is_some() {
+        for key in self.puts.keys_without(&self.deletes) {
+            if points.get(key)?.is_some() {
                 return Err(duplicate(collection, index, key));
             }
         }
@@ -270,10 +270,8 @@ impl IndexChanges {
 
     fn apply(&mut self, transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
         self.sort();
-        for (key, _) in self.deletes.iter() {
-            if !self.puts.contains_key(key) {
-                transaction.delete(keyspace, key)?;
-            }
+        for key in self.deletes.keys_without(&self.puts) {
+            transaction.delete(keyspace, key)?;
         }
         self.fresh.sort();
         for puts in [&self.puts, &self.fresh] {

@@ -85,6 +85,15 @@ impl Entries {
         let order = |span: &Span| span.of(&self.bytes).map(|(there, _)| there).cmp(&Some(key));
         self.spans.binary_search_by(order).is_ok()
     }
+
+    /// Of these entries and others, which are all sorted: the keys that none of the others has.
+    pub(super) fn keys_without<'e>(&'e self, others: &'e Self) -> impl Iterator<Item = &'e [u8]> {
+        let mut others = others.iter().map(|(key, _)| key).peekable();
+        self.iter().map(|(key, _)| key).filter(move |key| {
+            while others.next_if(|other| other < key).is_some() {}
+            others.peek() != Some(key)
+        })
+    }
 }
 
 impl Span {
@@ -98,10 +107,21 @@ impl Span {
 
 #[inline]
 fn prefix(key: &[u8]) -> u128 {
-    let mut prefix = [0; size_of::<u128>()];
-    let kept = key.get(..prefix.len()).unwrap_or(key);
-    prefix.iter_mut().zip(kept).for_each(|(place, byte)| *place = *byte);
-    u128::from_be_bytes(prefix)
+    if let Some(prefix) = key.first_chunk() {
+        return u128::from_be_bytes(*prefix);
+    }
+    let word = |bytes: [u8; 8]| u64::from_be_bytes(bytes);
+    // How many bits are missing from eight bytes, or beyond those from another eight.
+    let missing = |bytes: usize| u8::BITS * u32::try_from(bytes.saturating_sub(key.len())).unwrap_or_default();
+    let (high, low) = match (key.first_chunk(), key.last_chunk()) {
+        // Those of the last eight that are among the first eight fall off.
+        (Some(first), Some(last)) => (word(*first), word(*last).checked_shl(missing(16)).unwrap_or_default()),
+        _ => {
+            let bytes = key.iter().fold(0, |word, byte| word << u8::BITS | u64::from(*byte));
+            (bytes.checked_shl(missing(8)).unwrap_or_default(), 0)
+        }
+    };
+    u128::from(high) << u64::BITS | u128::from(low)
 }
 
 /// Makes the entries of documents, and gathers what the indexes must be noted to hold: one traversal per index, with
@@ -176,5 +196,42 @@ impl EntryMaker {
     /// The news gathered so far.
     pub(crate) fn take_notes(&mut self) -> Vec<(usize, IndexInfo)> {
         std::mem::take(&mut self.notes).into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(keys: &[&[u8]]) -> Entries {
+        let mut entries = Entries::default();
+        keys.iter().for_each(|key| entries.push(key, b""));
+        entries.sort();
+        entries
+    }
+
+    #[test]
+    fn prefixes_are_the_first_bytes_filled_up_with_zeros() {
+        let long: Vec<u8> = (1..=40).collect();
+        for length in 0..=long.len() {
+            let mut filled = [0; 16];
+            let kept = length.min(16);
+            filled[..kept].copy_from_slice(&long[..kept]);
+            assert_eq!(prefix(&long[..length]), u128::from_be_bytes(filled), "{length}");
+        }
+    }
+
+    #[test]
+    fn keys_are_those_that_no_other_entry_has() {
+        let some = entries(&[b"b", b"a", b"d", b"c", b"f"]);
+        for (others, expected) in [
+            (&[][..], &b"abcdf"[..]),
+            (&[b"a", b"b", b"c", b"d", b"f"], b""),
+            (&[b"_", b"a", b"e", b"f", b"g"], b"bcd"),
+            (&[b"d"], b"abcf"),
+        ] {
+            let others: Vec<&[u8]> = others.iter().map(|key: &&[u8; 1]| &key[..]).collect();
+            assert_eq!(some.keys_without(&entries(&others)).collect::<Vec<_>>().concat(), expected);
+        }
     }
 }

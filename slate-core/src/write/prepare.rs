@@ -1,9 +1,9 @@
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use bson::oid::ObjectId;
 use slate_query::{
     Code,
-    raw::{Doc, Kind, Value, Writer, store, validate_and_store},
+    raw::{Doc, Element, Kind, Value, Writer, store, validate_and_store, validate_and_tabulate},
 };
 
 use crate::{Error, ErrorKind, Result, clock};
@@ -15,16 +15,44 @@ pub(crate) const MAX_DOCUMENT: usize = 16 << 20;
 /// level, and leaves that in `stored` as it is stored, in place of what was there.
 pub(super) fn prepare(bytes: &[u8], stored: &mut Vec<u8>) -> Result<()> {
     stored.clear();
-    let (mut is_first, mut is_kept) = (true, true);
-    validate_and_store(bytes, stored, |field| {
-        is_kept &= (!is_first || field.name == b"_id") && !is_empty_timestamp(field.name, field.value);
-        is_first = false;
-    })?;
-    if is_first || !is_kept {
+    let mut form = Form::default();
+    validate_and_store(bytes, stored, |field| form.see(field))?;
+    if !form.is_kept() {
         stored.clear();
         store(Doc::new(&rebuild(Doc::new(bytes))), stored);
     }
     check(Doc::stored(stored))
+}
+
+/// Checks a document, and appends to `tables` what stands in front of it as it is stored; tells where that lies. `None`
+/// where the document is not in the form in which it is kept.
+pub(super) fn tabulate(bytes: &[u8], tables: &mut Vec<u8>) -> Result<Option<Range<usize>>> {
+    let (start, mut form) = (tables.len(), Form::default());
+    validate_and_tabulate(bytes, tables, |field| form.see(field))?;
+    if form.is_kept() {
+        return Ok(Some(start..tables.len()));
+    }
+    tables.truncate(start);
+    Ok(None)
+}
+
+/// Finds out whether a document, whose fields it is shown, is in the form in which it is kept.
+#[derive(Default)]
+struct Form {
+    is_begun: bool,
+    differs: bool,
+}
+
+impl Form {
+    #[inline]
+    fn see(&mut self, field: Element<'_>) {
+        let is_first = !std::mem::replace(&mut self.is_begun, true);
+        self.differs |= is_first && field.name != b"_id" || is_empty_timestamp(field.name, field.value);
+    }
+
+    fn is_kept(&self) -> bool {
+        self.is_begun && !self.differs
+    }
 }
 
 /// Puts a document that is valid in the form in which it is kept. One that is in it already is not copied.

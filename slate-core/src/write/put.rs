@@ -3,7 +3,7 @@ use std::{borrow::Cow, cmp::Ordering, ops::Range, sync::Arc};
 use bson::RawDocument;
 use slate_query::{
     order,
-    raw::{Doc, OwnedValue, Value, Writer, store, validate},
+    raw::{Doc, OwnedValue, Value, Writer, store},
     update,
 };
 use slate_store::{Points, Transaction, View};
@@ -12,7 +12,7 @@ use super::{
     Session,
     changes::{Changes, Claims},
     entries::EntryMaker,
-    prepare::{check_size, id, kept},
+    prepare::{check_id, check_size, id, kept, tabulate},
     update::ROUND,
 };
 use crate::{
@@ -60,11 +60,59 @@ impl<'d> Touched<'d> {
     }
 }
 
-/// Lays a document out as it is stored.
-fn lay(document: &[u8], laid: &mut Vec<u8>) -> Range<usize> {
-    let start = laid.len();
-    store(Doc::new(document), laid);
-    start..laid.len()
+/// The documents of a call, which are valid.
+#[derive(Default)]
+struct Given {
+    /// The keys of their records; none where a document has no `_id` yet.
+    keys: Vec<Option<Vec<u8>>>,
+    /// Where their tables lie, one behind the other; none where a document is not kept as it is.
+    tables: Vec<Option<Range<usize>>>,
+    bytes: Vec<u8>,
+}
+
+impl Given {
+    /// Checks a document of the call.
+    fn add(&mut self, document: &[u8]) -> Result<()> {
+        let table = tabulate(document, &mut self.bytes)?;
+        check_size(document)?;
+        // Refused here, so that nothing has been changed yet.
+        let id = Doc::new(document).get("_id");
+        id.map_or(Ok(()), check_id)?;
+        self.keys.push(id.map(record_key).transpose()?);
+        self.tables.push(table);
+        Ok(())
+    }
+
+    /// Some of them.
+    fn part(&self, places: Range<usize>) -> Part<'_> {
+        Part {
+            keys: self.keys.get(places.clone()).unwrap_or_default(),
+            tables: self.tables.get(places).unwrap_or_default(),
+            bytes: &self.bytes,
+        }
+    }
+}
+
+/// Of the documents of a call, those of one round.
+#[derive(Clone, Copy)]
+struct Part<'g> {
+    keys: &'g [Option<Vec<u8>>],
+    tables: &'g [Option<Range<usize>>],
+    bytes: &'g [u8],
+}
+
+impl<'g> Part<'g> {
+    /// The table of the document at that place, where it is kept as it is.
+    fn table(&self, at: usize) -> Option<&'g [u8]> {
+        self.bytes.get(self.tables.get(at)?.clone()?)
+    }
+}
+
+/// What a document of the call makes of a record.
+enum New<'n> {
+    /// The document as it is, with its table.
+    AsGiven(&'n [u8]),
+    Built(Cow<'n, [u8]>),
 }
 
 /// The different keys in their order, and for each key given its place among them.
@@ -104,13 +152,15 @@ impl<T: Transaction> Session<T> {
         self.check_open()?;
         let interrupt = &self.limited(interrupt);
         // Before anything is changed: a document that is not valid leaves the transaction as it was.
-        let keys = documents.iter().map(|document| key(document.as_ref().as_bytes())).collect::<Result<Vec<_>>>()?;
+        let mut given = Given::default();
+        documents.iter().try_for_each(|document| given.add(document.as_ref().as_bytes()))?;
         let collection = self.written_or_created(name)?;
         let mut outcome = PutOutcome::default();
         // Of one `_id` given twice the second meets the first: the two are settled together, in one round.
-        if documents.len() <= ROUND || has_repeats(&keys) {
+        if documents.len() <= ROUND || has_repeats(&given.keys) {
             interrupt.check()?;
-            let mut changes = self.put_round(&collection, documents, &keys, kind, &mut outcome)?;
+            let whole = given.part(0..documents.len());
+            let mut changes = self.put_round(&collection, documents, whole, kind, &mut outcome)?;
             let unique = changes.check_unique(&self.transaction.view(), &collection);
             if unique.is_err() {
                 // What it was refused for is something that the transaction has read.
@@ -120,7 +170,7 @@ impl<T: Transaction> Session<T> {
             let applied = changes.apply(self, &collection);
             self.end_on_error(applied)?;
         } else {
-            let put = self.put_in_rounds(&collection, documents, &keys, kind, &mut outcome, interrupt);
+            let put = self.put_in_rounds(&collection, documents, &given, kind, &mut outcome, interrupt);
             self.end_on_error(put)?;
         }
         Ok(outcome)
@@ -130,15 +180,16 @@ impl<T: Transaction> Session<T> {
         &mut self,
         collection: &Arc<CollectionInfo>,
         documents: &[impl AsRef<RawDocument>],
-        keys: &[Option<Vec<u8>>],
+        given: &Given,
         kind: PutKind,
         outcome: &mut PutOutcome,
         interrupt: &Interrupt,
     ) -> Result<()> {
         let mut claims = Claims::default();
-        for (documents, keys) in documents.chunks(ROUND).zip(keys.chunks(ROUND)) {
+        for (first, documents) in (0..).step_by(ROUND).zip(documents.chunks(ROUND)) {
             interrupt.check()?;
-            let mut changes = self.put_round(collection, documents, keys, kind, outcome)?;
+            let part = given.part(first..first + documents.len());
+            let mut changes = self.put_round(collection, documents, part, kind, outcome)?;
             changes.take_claims(collection, &mut claims);
             changes.apply(self, collection)?;
         }
@@ -150,7 +201,7 @@ impl<T: Transaction> Session<T> {
         &mut self,
         collection: &Arc<CollectionInfo>,
         documents: &[impl AsRef<RawDocument>],
-        keys: &[Option<Vec<u8>>],
+        given: Part<'_>,
         kind: PutKind,
         outcome: &mut PutOutcome,
     ) -> Result<Changes> {
@@ -158,7 +209,7 @@ impl<T: Transaction> Session<T> {
         let mut maker = EntryMaker::default();
         let mut unchanged = Vec::new();
         let mut inserted = 0_usize;
-        let (wanted, places) = in_order(keys);
+        let (wanted, places) = in_order(given.keys);
         {
             let view = self.transaction.view();
             let mut records = view.points(collection.records)?;
@@ -166,10 +217,10 @@ impl<T: Transaction> Session<T> {
             let as_it_was = |at| Touched { old: records.loaded(at).map(Doc::stored), new: None };
             let mut touched: Vec<Touched<'_>> = (0..wanted.len()).map(as_it_was).collect();
             let mut laid = Vec::new();
-            for (document, place) in documents.iter().zip(places) {
+            for (at, (document, place)) in documents.iter().zip(places).enumerate() {
                 let document = Doc::new(document.as_ref().as_bytes());
                 match place.and_then(|place| touched.get_mut(place)) {
-                    Some(record) => put_one(record, document, kind, &mut laid, outcome)?,
+                    Some(record) => put_one(record, (document, given.table(at)), kind, &mut laid, outcome)?,
                     // It has no `_id` and is given one, which nothing has.
                     None => {
                         let new = kept(document)?;
@@ -213,42 +264,45 @@ fn differs(index: &IndexInfo, old: Doc<'_>, new: Doc<'_>) -> bool {
         || !index.pattern.first_values(old).eq(index.pattern.first_values(new))
 }
 
-/// The key of a document's record; none where it has no `_id` yet.
-fn key(document: &[u8]) -> Result<Option<Vec<u8>>> {
-    let document = validate(document)?;
-    check_size(document.bytes())?;
-    // Refused here, so that nothing has been changed yet: what only `prepare` looks at.
-    let Some(id) = document.get("_id") else { return Ok(None) };
-    super::prepare::check_id(id)?;
-    record_key(id).map(Some)
-}
-
-/// What a document of the call, which is valid, makes of a record.
+/// What a document of the call, with its table where it is kept as it is, makes of a record.
 fn put_one(
     record: &mut Touched<'_>,
-    document: Doc<'_>,
+    (document, table): (Doc<'_>, Option<&[u8]>),
     kind: PutKind,
     laid: &mut Vec<u8>,
     outcome: &mut PutOutcome,
 ) -> Result<()> {
+    let kept = || match table {
+        Some(table) => Ok(New::AsGiven(table)),
+        None => kept(document).map(New::Built),
+    };
     let new = match (record.current(laid), kind) {
         (None, _) => {
             outcome.inserted += 1;
-            Some(kept(document)?)
+            Some(kept()?)
         }
         (Some(there), PutKind::Replace) => {
             outcome.matched += 1;
-            let new = kept(document)?;
-            (there.bytes() != &*new).then_some(new)
+            let new = kept()?;
+            let bytes = if let New::Built(built) = &new { built } else { document.bytes() };
+            (there.bytes() != bytes).then_some(new)
         }
         (Some(there), PutKind::Merge) => {
             outcome.matched += 1;
-            merged(there, document)?.map(Cow::Owned)
+            merged(there, document)?.map(Cow::Owned).map(New::Built)
         }
     };
     if let Some(new) = new {
         outcome.modified += u64::from(record.current(laid).is_some());
-        record.new = Some(lay(&new, laid));
+        let start = laid.len();
+        match new {
+            New::AsGiven(table) => {
+                laid.extend_from_slice(table);
+                laid.extend_from_slice(document.bytes());
+            }
+            New::Built(new) => store(Doc::new(&new), laid),
+        }
+        record.new = Some(start..laid.len());
     }
     outcome.ids.push(record.current(laid).map_or(Value::NULL, id).to_owned());
     Ok(())

@@ -18,7 +18,7 @@ pub use bytes::same;
 pub use doc::{Doc, Element, Elements, Located};
 pub use kind::Kind;
 pub use name::FieldName;
-pub use stored::{Names, store, validate_and_store};
+pub use stored::{Names, store, validate_and_store, validate_and_tabulate};
 pub use validate::{MAX_DEPTH, validate};
 pub use value::{OwnedValue, Value};
 pub use write::{Checkpoint, Writer};

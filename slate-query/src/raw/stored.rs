@@ -28,6 +28,7 @@ struct Name {
 /// Writes `document` to the end of `out` as it is stored. Documents of more than 255 fields, of 64 KiB and more, or in which
 /// two fields have one name, get an empty table.
 pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
+    out.reserve(document.bytes().len());
     let mut table = TableWriter::begin(document, out);
     let mut place = 4;
     for element in document.elements() {
@@ -35,6 +36,7 @@ pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
         place += element.size();
     }
     table.finish();
+    out.extend_from_slice(document.bytes());
 }
 
 /// Does what [`validate`](super::validate) and [`store`] do, in one walk over the bytes, in which `see` is shown each field of
@@ -42,7 +44,18 @@ pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
 ///
 /// # Errors
 /// As [`validate`](super::validate).
-pub fn validate_and_store(bytes: &[u8], out: &mut Vec<u8>, mut see: impl FnMut(Element<'_>)) -> Result<()> {
+pub fn validate_and_store(bytes: &[u8], out: &mut Vec<u8>, see: impl FnMut(Element<'_>)) -> Result<()> {
+    out.reserve(bytes.len());
+    validate_and_tabulate(bytes, out, see)?;
+    out.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// The same but for the document itself: what is written is its table, behind which it is stored.
+///
+/// # Errors
+/// As [`validate`](super::validate).
+pub fn validate_and_tabulate(bytes: &[u8], out: &mut Vec<u8>, mut see: impl FnMut(Element<'_>)) -> Result<()> {
     let start = out.len();
     let mut table = TableWriter::begin(Doc::new(bytes), out);
     let valid = validate_each(bytes, |place, element| {
@@ -56,7 +69,7 @@ pub fn validate_and_store(bytes: &[u8], out: &mut Vec<u8>, mut see: impl FnMut(E
     valid
 }
 
-/// Writes a document's table, field by field, and then the document.
+/// Writes a document's table, field by field.
 struct TableWriter<'o, 'd> {
     document: Doc<'d>,
     out: &'o mut Vec<u8>,
@@ -72,7 +85,7 @@ impl<'o, 'd> TableWriter<'o, 'd> {
     fn begin(document: Doc<'d>, out: &'o mut Vec<u8>) -> Self {
         let (start, length) = (out.len(), document.bytes().len());
         // A table takes about a tenth of its document.
-        out.reserve(length + length / 4 + 16);
+        out.reserve(length / 4 + 16);
         out.push(0);
         Self { document, out, start, marks: Marks::default(), fields: 0, fits: u16::try_from(length).is_ok() }
     }
@@ -105,7 +118,6 @@ impl<'o, 'd> TableWriter<'o, 'd> {
             Some(count) if self.fits => *count = self.fields,
             _ => self.out.truncate(self.start + 1),
         }
-        self.out.extend_from_slice(self.document.bytes());
     }
 }
 

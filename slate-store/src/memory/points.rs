@@ -64,6 +64,8 @@ impl<'t> BorrowedPoints<'t> {
 
     /// What was written to the key; `None` where nothing was.
     fn noted(&self, key: &[u8]) -> Option<Option<&'t Value>> {
+        // Writes and reads often both ascend.
+        self.noted.last().filter(|(last, _)| last.as_slice() >= key)?;
         let at = self.noted.binary_search_by(|(noted, _)| noted.as_slice().cmp(key)).ok()?;
         self.noted.get(at).map(|(_, value)| value.as_ref())
     }

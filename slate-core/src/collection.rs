@@ -2,7 +2,7 @@ use std::{any::Any, borrow::Cow, fmt, marker::PhantomData, ops::Deref};
 
 use bson::{Bson, RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
-use slate_query::raw::OwnedValue;
+use slate_query::raw::with_value;
 
 use crate::{
     BulkWrite, CollectionStats, CreateIndex, Delete, Error, Existing, Find, FindOneAndDelete, FindOneAndUpdate, Index,
@@ -131,9 +131,9 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
     /// # Errors
     /// An `_id` of a type that none can have; as [`Find::run`].
     pub fn find_by_id(&self, id: impl Into<Bson>) -> Result<Option<T>> {
-        let id = OwnedValue::from(id.into());
+        let key = with_value(&id.into(), record_key)?;
         let mut found = None;
-        self.scope.get(&self.name, &record_key(id.as_value())?, &mut |bytes| {
+        self.scope.get(&self.name, &key, &mut |bytes| {
             found = Some(from_raw(bytes)?);
             Ok(())
         })?;

@@ -46,31 +46,37 @@ fn timestamp(timestamp: u64) -> Option<Bson> {
 impl From<&Bson> for OwnedValue {
     /// The same value as raw bytes. A value that cannot be written (a name with a NUL inside) becomes undefined.
     fn from(value: &Bson) -> Self {
-        let of = |kind: Kind, bytes: &[u8]| Value::new(kind, bytes).to_owned();
-        match value {
-            Bson::Null => of(Kind::Null, &[]),
-            Bson::Boolean(value) => of(Kind::Boolean, &[u8::from(*value)]),
-            Bson::Int32(value) => of(Kind::Int32, &value.to_le_bytes()),
-            Bson::Int64(value) => of(Kind::Int64, &value.to_le_bytes()),
-            Bson::Double(value) => of(Kind::Double, &value.to_le_bytes()),
-            Bson::ObjectId(id) => of(Kind::ObjectId, &id.bytes()),
-            Bson::DateTime(date) => of(Kind::DateTime, &date.timestamp_millis().to_le_bytes()),
-            Bson::String(text) => string(text),
-            Bson::Array(_)
-            | Bson::Document(_)
-            | Bson::RegularExpression(_)
-            | Bson::JavaScriptCode(_)
-            | Bson::JavaScriptCodeWithScope(_)
-            | Bson::Timestamp(_)
-            | Bson::Binary(_)
-            | Bson::Symbol(_)
-            | Bson::Decimal128(_)
-            | Bson::Undefined
-            | Bson::MaxKey
-            | Bson::MinKey
-            | Bson::DbPointer(_) => wrapped(value),
-        }
+        with_value(value, |value| value.to_owned())
     }
+}
+
+/// Shows the same value as raw bytes, which takes no allocation for most scalars. A value that cannot be written (a name
+/// with a NUL inside) becomes undefined.
+pub fn with_value<R>(value: &Bson, see: impl FnOnce(Value<'_>) -> R) -> R {
+    let (kind, bytes) = match value {
+        Bson::Null => (Kind::Null, &[][..]),
+        Bson::Boolean(value) => (Kind::Boolean, &[u8::from(*value)][..]),
+        Bson::Int32(value) => (Kind::Int32, &value.to_le_bytes()[..]),
+        Bson::Int64(value) => (Kind::Int64, &value.to_le_bytes()[..]),
+        Bson::Double(value) => (Kind::Double, &value.to_le_bytes()[..]),
+        Bson::ObjectId(id) => (Kind::ObjectId, &id.bytes()[..]),
+        Bson::DateTime(date) => (Kind::DateTime, &date.timestamp_millis().to_le_bytes()[..]),
+        Bson::String(text) => return see(string(text).as_value()),
+        Bson::Array(_)
+        | Bson::Document(_)
+        | Bson::RegularExpression(_)
+        | Bson::JavaScriptCode(_)
+        | Bson::JavaScriptCodeWithScope(_)
+        | Bson::Timestamp(_)
+        | Bson::Binary(_)
+        | Bson::Symbol(_)
+        | Bson::Decimal128(_)
+        | Bson::Undefined
+        | Bson::MaxKey
+        | Bson::MinKey
+        | Bson::DbPointer(_) => return see(wrapped(value).as_value()),
+    };
+    see(Value::new(kind, bytes))
 }
 
 impl From<Bson> for OwnedValue {

@@ -15,6 +15,7 @@ mod write;
 
 pub(crate) use bytes::below;
 pub use bytes::same;
+pub use convert::with_value;
 pub use doc::{Doc, Element, Elements, Located};
 pub use kind::Kind;
 pub use name::FieldName;

@@ -11,15 +11,22 @@ use super::{
 };
 use crate::{Bounds, Cursor, Durability, Edge, Keyspace, Points, Store, Transaction, View};
 
+/// Not by small commits, nor by larger ones: stores may make them in ways of their own.
 pub fn a_snapshot_is_never_torn<S: Store>(fixture: &Fixture<S>) {
-    const KEYSPACES: [Keyspace; 3] = [Keyspace(1), Keyspace(7), Keyspace(300)];
     let store = fixture.open();
+    commit_beside_readers(&store, 4, 300);
+    commit_beside_readers(&store, 200, 60);
+}
+
+/// Commits so many rounds, each of which puts its number under so many keys of three keyspaces.
+fn commit_beside_readers<S: Store>(store: &S, keys: u8, rounds: u64) {
+    const KEYSPACES: [Keyspace; 3] = [Keyspace(1), Keyspace(7), Keyspace(300)];
     let write = |round: u64| {
-        transact(&store, Durability::Deferred, |transaction| {
+        let (keys, value) = ((0..keys).map(|key| [key]).collect::<Vec<_>>(), round.to_be_bytes());
+        let entries: Vec<(&[u8], &[u8])> = keys.iter().map(|key| (&key[..], &value[..])).collect();
+        transact(store, Durability::Deferred, |transaction| {
             for keyspace in KEYSPACES {
-                for key in 0..4_u8 {
-                    transaction.put(keyspace, &[key], &round.to_be_bytes()).unwrap();
-                }
+                transaction.put_many(keyspace, &entries).unwrap();
             }
         });
     };
@@ -37,12 +44,15 @@ pub fn a_snapshot_is_never_torn<S: Store>(fixture: &Fixture<S>) {
                     for keyspace in KEYSPACES {
                         let entries = scan(&view, keyspace, Bounds::ALL);
                         assert!(entries.iter().all(|(_, value)| **value == round.to_be_bytes()), "torn: {entries:?}");
-                        assert_eq!(entries.len(), 4);
+                        assert_eq!(entries.len(), usize::from(keys));
                     }
+                    drop(view);
+                    // So that there are moments in which nobody reads.
+                    thread::yield_now();
                 }
             });
         }
-        (1..=300).for_each(write);
+        (1..=rounds).for_each(write);
         done.store(true, Ordering::Relaxed);
     });
 }

@@ -67,7 +67,8 @@ impl MemoryTransaction {
     fn write(&mut self, keyspace: Keyspace, key: Key, value: Option<Value>) {
         if self.touch(keyspace).write(key, value) == Room::Filled {
             // Many are applied now, when nobody waits for it, and not by the commit.
-            self.tree(keyspace);
+            let base = self.base.clone();
+            self.touch(keyspace).apply_now(base.as_ref().and_then(|base| base.tree(keyspace)));
         }
     }
 
@@ -146,10 +147,12 @@ impl Transaction for MemoryTransaction {
         }
         let Some(base) = self.base.take() else { return Ok(()) };
         touched.iter_mut().for_each(|(_, touched)| touched.put_in_order());
-        let noted = || touched.iter().map(|(_, touched)| touched.noted()).sum::<Option<usize>>();
-        if noted().is_some_and(|noted| noted > FEW && (noted > MOST_NOTED || self.shared.spares_readers(&base))) {
+        let noted: Option<usize> = touched.iter().map(|(_, touched)| touched.noted()).sum();
+        let in_place = |noted| noted <= FEW || (noted <= MOST_NOTED && !self.shared.spares_readers(&base));
+        if !noted.is_some_and(in_place) {
             // Too many to be made while others wait.
-            touched.iter_mut().for_each(|(keyspace, touched)| touched.apply_now(base.tree(*keyspace)));
+            let many = touched.iter_mut().filter(|(_, touched)| touched.noted().is_some_and(|noted| noted > FEW));
+            many.for_each(|(keyspace, touched)| touched.apply_now(base.tree(*keyspace)));
         }
         let mut open = self.shared.lock();
         let latest = self.shared.root();

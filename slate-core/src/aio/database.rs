@@ -116,7 +116,7 @@ impl Database {
     }
 
     /// The database as of its last commit, for as long as the snapshot is held: what is read through it belongs
-    /// together, across collections. It blocks nobody and waits for nobody.
+    /// together, across collections. It blocks nobody, and waits for no transaction.
     ///
     /// # Errors
     /// Where the storage fails.

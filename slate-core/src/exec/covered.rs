@@ -128,10 +128,15 @@ impl Row {
         let Some((kind, place)) = &self.id else { return Some(()) };
         let bits = self.extras.get(self.id_bits.clone())?;
         let value = self.document.get_mut(place.clone())?;
-        match key::decode_over(record_key, &mut TypeReader::new(bits), *kind, value) {
-            Some(()) => Some(()),
-            None => self.put_other_id(record_key),
+        if key::decode_over(record_key, &mut TypeReader::new(bits), *kind, value).is_some() {
+            return Some(());
         }
+        let put = self.put_other_id(record_key);
+        if put.is_none() {
+            // No row comes of this one.
+            self.document.clear();
+        }
+        put
     }
 
     /// The same, where `_id` is of another type or length than that of the row before.

@@ -72,6 +72,7 @@ impl Sorter {
         self.most = most;
         self.arena.clear();
         self.bound = None;
+        self.bound_is_new = false;
         self.runs = None;
         self.output = Output::None;
     }

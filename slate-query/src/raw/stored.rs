@@ -28,7 +28,7 @@ struct Name {
 /// Writes `document` to the end of `out` as it is stored. Documents of more than 255 fields, of 64 KiB and more, or in which
 /// two fields have one name, get an empty table.
 pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
-    out.reserve(document.bytes().len());
+    reserve(document.bytes(), out);
     let mut table = TableWriter::begin(document, out);
     let mut place = 4;
     for element in document.elements() {
@@ -39,13 +39,18 @@ pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(document.bytes());
 }
 
+/// Makes room for a document and its table, which takes about a tenth of it.
+fn reserve(document: &[u8], out: &mut Vec<u8>) {
+    out.reserve(document.len() + document.len() / 4 + 16);
+}
+
 /// Does what [`validate`](super::validate) and [`store`] do, in one walk over the bytes, in which `see` is shown each field of
 /// the outermost document. Where there is an error, `out` stays as it was.
 ///
 /// # Errors
 /// As [`validate`](super::validate).
 pub fn validate_and_store(bytes: &[u8], out: &mut Vec<u8>, see: impl FnMut(Element<'_>)) -> Result<()> {
-    out.reserve(bytes.len());
+    reserve(bytes, out);
     validate_and_tabulate(bytes, out, see)?;
     out.extend_from_slice(bytes);
     Ok(())
@@ -84,8 +89,6 @@ struct TableWriter<'o, 'd> {
 impl<'o, 'd> TableWriter<'o, 'd> {
     fn begin(document: Doc<'d>, out: &'o mut Vec<u8>) -> Self {
         let (start, length) = (out.len(), document.bytes().len());
-        // A table takes about a tenth of its document.
-        out.reserve(length / 4 + 16);
         out.push(0);
         Self { document, out, start, marks: Marks::default(), fields: 0, fits: u16::try_from(length).is_ok() }
     }

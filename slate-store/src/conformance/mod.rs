@@ -90,6 +90,7 @@ macro_rules! conformance {
             writers::deleting_what_the_other_changed_conflicts
             writers::random_interleavings_conflict_where_they_must
             writers::the_second_of_two_writers_gets_a_retryable_error
+            writers::transactions_of_many_writes_commit_and_conflict_as_others_do
             writers::what_was_put_before_is_told_from_what_is_put_again
             writers::what_others_deleted_stays_deleted
             writers::who_waits_for_himself_is_told_at_once

@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, thread};
 
 use super::{
     Fixture,
-    tools::{A, B, LONG, NOW, Random, all, begin, begin_serializable, commit, get, number, put, transact},
+    tools::{A, B, Entry, LONG, NOW, Random, all, begin, begin_serializable, commit, get, number, put, scan, transact},
 };
-use crate::{Bounds, Durability, Error, Isolation, Keyspace, Store, Transaction};
+use crate::{Bounds, Durability, Error, Isolation, Keyspace, Store, Transaction, View};
 
 pub fn the_second_of_two_writers_gets_a_retryable_error<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
@@ -327,4 +327,67 @@ pub fn random_interleavings_conflict_where_they_must<S: Store>(fixture: &Fixture
             .map(move |(key, value)| ((Keyspace(keyspace), key[0]), u64::from_be_bytes(value.try_into().unwrap())))
     });
     assert!(found.eq(model));
+}
+
+/// Stores may make them in ways of their own: in the order of keys and not, looked at before they are done, and with or
+/// without another commit in between.
+pub fn transactions_of_many_writes_commit_and_conflict_as_others_do<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    let concurrent = store.capabilities().concurrent_writers;
+    let mut model: BTreeMap<(Keyspace, [u8; 8]), Vec<u8>> = BTreeMap::new();
+    for (round, (writes, batch, look)) in
+        (0_u64..).zip([(300, 1, false), (4_000, 1, false), (4_000, 700, true), (20_000, 900, false), (12_000, 1, true)])
+    {
+        let mut random = Random::new(round + 1);
+        let (mut large, other) = (begin(&store), concurrent.then(|| begin(&store)));
+        if let Some(mut other) = other {
+            other.put(A, b"other", &round.to_be_bytes()).unwrap();
+            commit(other);
+        }
+        let mut made = 0;
+        while made < writes {
+            let keyspace = if random.below(2) == 0 { A } else { B };
+            let (first, value) = (random.below(10_000), random.below(10_000).to_string().into_bytes());
+            if batch > 1 {
+                let keys: Vec<_> = (0..batch).map(|at| (first + 3 * at).to_be_bytes()).collect();
+                let entries: Vec<(&[u8], &[u8])> = keys.iter().map(|key| (&key[..], &value[..])).collect();
+                large.put_many(keyspace, &entries).unwrap();
+                model.extend(keys.iter().map(|key| ((keyspace, *key), value.clone())));
+            } else {
+                large.put(keyspace, &first.to_be_bytes(), &value).unwrap();
+                model.insert((keyspace, first.to_be_bytes()), value);
+            }
+            let doomed = random.below(10_000).to_be_bytes();
+            large.delete(keyspace, &doomed).unwrap();
+            model.remove(&(keyspace, doomed));
+            made += batch;
+            if look && made >= writes / 2 && made < writes / 2 + batch {
+                assert!(!all_entries(&large.view(), B).is_empty());
+            }
+        }
+        commit(large);
+        let view = store.snapshot().unwrap();
+        for keyspace in [A, B] {
+            let expected = model.iter().filter(|((at, _), _)| *at == keyspace);
+            let expected: Vec<_> = expected.map(|((_, key), value)| (key.to_vec(), value.clone())).collect();
+            assert!(all_entries(&view, keyspace) == expected, "round {round}");
+        }
+        if concurrent {
+            let (mut loser, mut winner) = (begin(&store), begin(&store));
+            for key in 0..writes {
+                loser.put(B, &key.to_be_bytes(), b"lost").unwrap();
+            }
+            winner.put(B, &(writes / 2).to_be_bytes(), b"won").unwrap();
+            commit(winner);
+            assert!(loser.commit(Durability::Sync).unwrap_err().is_retryable());
+            model.insert((B, (writes / 2).to_be_bytes()), b"won".into());
+        }
+    }
+}
+
+/// The entries but for the one that another transaction put.
+fn all_entries(view: &impl View, keyspace: Keyspace) -> Vec<Entry> {
+    let mut entries = scan(view, keyspace, Bounds::ALL);
+    entries.retain(|(key, _)| key != b"other");
+    entries
 }

@@ -6,6 +6,7 @@ use self_cell::self_cell;
 use super::{
     leaf::{Entry, Leaf},
     leaves::Leaves,
+    root::Held,
     tree::Tree,
 };
 use crate::{
@@ -17,15 +18,15 @@ use crate::{
 self_cell!(
     /// A cursor that owns what it walks.
     pub struct MemoryCursor {
-        owner: Tree,
+        owner: Held,
         #[covariant]
         dependent: BorrowedCursor,
     }
 );
 
 impl MemoryCursor {
-    pub(super) fn open(tree: Tree, bounds: Bounds<'_>) -> Self {
-        Self::new(tree, |tree| BorrowedCursor::new(Some(tree), bounds))
+    pub(super) fn open(keyspace: Held, bounds: Bounds<'_>) -> Self {
+        Self::new(keyspace, |keyspace| BorrowedCursor::new(keyspace.tree(), bounds))
     }
 }
 

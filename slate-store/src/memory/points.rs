@@ -7,6 +7,7 @@ use super::{
     block,
     key::Sought,
     leaf::{Entry, Leaf, Write},
+    root::Held,
     tree::Tree,
     value::Value,
 };
@@ -16,9 +17,9 @@ type Loaded<'t> = Vec<Option<&'t Value>>;
 
 self_cell!(
     struct Cell {
-        owner: Tree,
+        owner: Held,
         #[covariant]
-        dependent: Loaded,
+        dependent: BorrowedPoints,
     }
 );
 
@@ -26,27 +27,26 @@ self_cell!(
 pub struct MemoryPoints(Cell);
 
 impl MemoryPoints {
-    pub(super) fn open(tree: Tree) -> Self {
-        Self(Cell::new(tree, |_| Vec::new()))
+    pub(super) fn open(keyspace: Held) -> Self {
+        Self(Cell::new(keyspace, |keyspace| BorrowedPoints::new(keyspace.tree(), &[])))
     }
 }
 
 impl Points for MemoryPoints {
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
-        Ok(self.0.borrow_owner().get(key).map(|value| &**value))
+        self.0.with_dependent_mut(|_, points| points.get(key))
     }
 
     fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
-        self.0.with_dependent_mut(|tree, loaded| load(tree, keys, loaded));
-        Ok(())
+        self.0.with_dependent_mut(|_, points| points.load(keys))
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        self.0.borrow_dependent().get(index).copied().flatten().map(|value| &**value)
+        self.0.borrow_dependent().loaded(index)
     }
 
     fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
-        self.0.borrow_dependent().get(index).copied().flatten().map(Value::shared)
+        self.0.borrow_dependent().loaded_shared(index)
     }
 }
 

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use im::OrdMap;
 
 use super::tree::Tree;
@@ -8,14 +10,37 @@ use crate::Keyspace;
 pub(super) struct Root {
     pub(super) keyspaces: OrdMap<Keyspace, Tree>,
     pub(super) sequence: u64,
+    /// Held by every root that there is: the last one, and older ones that somebody reads.
+    all: Arc<()>,
 }
 
 impl Root {
+    /// Whether there is no other, so that nobody shares what it holds.
+    pub(super) fn is_only_one(&self) -> bool {
+        Arc::strong_count(&self.all) == 1
+    }
+
     pub(super) fn tree(&self, keyspace: Keyspace) -> Option<&Tree> {
         self.keyspaces.get(&keyspace)
     }
 
     pub(super) fn tree_mut(&mut self, keyspace: Keyspace) -> &mut Tree {
         self.keyspaces.entry(keyspace).or_default()
+    }
+}
+
+/// A keyspace of a commit, which is held as a whole: who reads it can be told from nobody.
+pub(super) struct Held {
+    root: Arc<Root>,
+    keyspace: Keyspace,
+}
+
+impl Held {
+    pub(super) fn new(root: &Arc<Root>, keyspace: Keyspace) -> Self {
+        Self { root: Arc::clone(root), keyspace }
+    }
+
+    pub(super) fn tree(&self) -> Option<&Tree> {
+        self.root.tree(self.keyspace)
     }
 }

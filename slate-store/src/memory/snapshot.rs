@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{
     MemoryCursor, MemoryPoints,
-    root::Root,
+    root::{Held, Root},
     tree::{Tree, estimate},
 };
 use crate::{Bounds, Estimate, Keyspace, Result, View};
@@ -21,10 +21,6 @@ impl MemorySnapshot {
     pub(super) fn root(&self) -> &Root {
         &self.root
     }
-
-    fn tree(&self, keyspace: Keyspace) -> Tree {
-        self.root.tree(keyspace).cloned().unwrap_or_default()
-    }
 }
 
 impl View for MemorySnapshot {
@@ -32,11 +28,11 @@ impl View for MemorySnapshot {
     type Points = MemoryPoints;
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<MemoryCursor> {
-        Ok(MemoryCursor::open(self.tree(keyspace), bounds))
+        Ok(MemoryCursor::open(Held::new(&self.root, keyspace), bounds))
     }
 
     fn points(&self, keyspace: Keyspace) -> Result<MemoryPoints> {
-        Ok(MemoryPoints::open(self.tree(keyspace)))
+        Ok(MemoryPoints::open(Held::new(&self.root, keyspace)))
     }
 
     fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {

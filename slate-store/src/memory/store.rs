@@ -39,7 +39,7 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn lock(&self) -> MutexGuard<'_, OpenTransactions> {
-        // A panic under the lock leaves the old root in place, which is whole, and at worst a note too many.
+        // What is done under the lock does not panic. If it did, there would at worst be a note too many.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,13 +59,14 @@ impl Shared {
         Arc::clone(&self.root.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether readers are to be spared a commit in place of more than a few writes: where somebody reads the last commit,
-    /// so that it would have to be copied anyway; or where somebody had to wait a short while ago. `base` is what the
+    /// Whether readers are to be spared a commit in place of more than a few writes: where somebody reads the last commit, or
+    /// one before it with which it shares most of its leaves, so that they would have to be copied anyway; or where somebody had to wait a short while ago. `base` is what the
     /// transaction began with. Readers come and go, so the answer is true at best at this moment.
     pub(super) fn spares_readers(&self, base: &Arc<Root>) -> bool {
         let latest = self.root();
         // Held here, by the store, and by the transaction where it is what that began with.
-        let is_read = Arc::strong_count(&latest) > 2 + usize::from(Arc::ptr_eq(&latest, base));
+        let is_held = Arc::strong_count(&latest) > 2 + usize::from(Arc::ptr_eq(&latest, base));
+        let is_read = is_held || !latest.is_only_one();
         let one_less = |spared: u32| spared.checked_sub(1);
         is_read || self.spared.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
     }
@@ -77,10 +78,13 @@ impl Shared {
     }
 
     /// The same by changing the last commit: in place where nobody looks at it, so that nothing on the way to what changes
-    /// is copied. Readers that come meanwhile wait: `change` must not take long.
-    pub(super) fn change(&self, change: impl FnOnce(&mut Root)) -> Option<Arc<Root>> {
+    /// is copied, and if it is more than a `few` writes, nobody looks at what it shares with older ones. Readers that come
+    /// meanwhile wait.
+    pub(super) fn change(&self, few: bool, change: impl FnOnce(&mut Root)) -> Option<Arc<Root>> {
         let mut latest = self.root.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(root) = Arc::get_mut(&mut latest) {
+        if let Some(root) = Arc::get_mut(&mut latest)
+            && (few || root.is_only_one())
+        {
             change(root);
             return None;
         }

@@ -7,11 +7,16 @@ use crate::Keyspace;
 /// waits, for scattered keys about 400 ns a write.
 pub(super) const MOST_NOTED: usize = 8192;
 
+/// The most bytes of values that are noted: of those that are overwritten again, all are held until they are applied.
+const MOST_BYTES: usize = 64 << 20;
+
 /// What a transaction did to one keyspace.
 #[derive(Default)]
 pub(super) struct Touched {
-    /// What was written, until it is applied.
+    /// What was written, until it is applied; after that what is left of it to be [let go](Self::let_go).
     noted: Vec<Write>,
+    /// The bytes of its values.
+    noted_bytes: usize,
     /// Whether that is in the order in which it happened, and not in that of the keys.
     disordered: bool,
     /// The keyspace with all writes applied.
@@ -35,10 +40,13 @@ pub(super) enum Room {
 impl Touched {
     /// Puts `value`, or deletes the key where there is none.
     pub(super) fn write(&mut self, key: Key, value: Option<Value>) -> Room {
+        self.let_go();
         let Some(tree) = self.applied.get_mut() else {
+            self.noted_bytes += value.as_deref().map_or(0, <[u8]>::len);
             self.disordered |= self.noted.last().is_some_and(|(last, _)| *last >= key);
             self.noted.push((key, value));
-            return if self.noted.len() < MOST_NOTED { Room::Left } else { Room::Filled };
+            let is_left = self.noted.len() < MOST_NOTED && self.noted_bytes < MOST_BYTES;
+            return if is_left { Room::Left } else { Room::Filled };
         };
         if value.is_none() {
             self.deleted.push(key.clone());
@@ -51,7 +59,10 @@ impl Touched {
 
     /// Makes writes, each to a key above the one before. `base` is what the transaction began with.
     pub(super) fn write_sorted(&mut self, writes: Vec<Write>, base: Option<&Tree>) {
-        if self.applied.get().is_none() && self.noted.len() + writes.len() <= MOST_NOTED {
+        let bytes: usize = writes.iter().map(|(_, value)| value.as_deref().map_or(0, <[u8]>::len)).sum();
+        let is_left = self.noted.len() + writes.len() <= MOST_NOTED && self.noted_bytes + bytes <= MOST_BYTES;
+        if self.applied.get().is_none() && is_left {
+            self.noted_bytes += bytes;
             let many = writes.len() >= self.noted.len() / 8;
             self.disordered |=
                 self.noted.last().zip(writes.first()).is_some_and(|((last, _), (first, _))| last >= first);
@@ -62,7 +73,17 @@ impl Touched {
             return;
         }
         self.apply_now(base);
+        self.let_go();
         self.write_applied(writes);
+    }
+
+    /// What was noted and is applied is told by its keys alone: values that are overwritten are not to be held.
+    fn let_go(&mut self) {
+        if self.applied.get().is_some() && !self.noted.is_empty() {
+            let noted = mem::take(&mut self.noted);
+            self.deleted.extend(noted.iter().filter(|(_, value)| value.is_none()).map(|(key, _)| key.clone()));
+            self.written.extend(noted.into_iter().map(|(key, _)| key));
+        }
     }
 
     /// The same where all before is applied.

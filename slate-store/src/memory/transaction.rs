@@ -20,8 +20,9 @@ const FEW: usize = 64;
 /// An open write transaction of a [`MemoryStore`](super::MemoryStore).
 ///
 /// Many may be open at once, also on one thread. Its writes are noted, and applied when it commits: in place where nobody
-/// looks at the last commit. Once it has many, or reads what it wrote, they are applied before, to trees of its own that share
-/// with its snapshot all that it did not change: a commit that nobody came before costs no more then than swapping them in.
+/// looks at the last commit. Once it has many, or goes through what it wrote, they are applied before, to trees of its own that
+/// share with its snapshot all that it did not change: a commit that nobody came before costs no more then than swapping them
+/// in.
 pub struct MemoryTransaction {
     shared: Arc<Shared>,
     isolation: Isolation,
@@ -148,11 +149,10 @@ impl Transaction for MemoryTransaction {
         let Some(base) = self.base.take() else { return Ok(()) };
         touched.iter_mut().for_each(|(_, touched)| touched.put_in_order());
         let noted: Option<usize> = touched.iter().map(|(_, touched)| touched.noted()).sum();
-        let in_place = |noted| noted <= FEW || (noted <= MOST_NOTED && !self.shared.spares_readers(&base));
-        if !noted.is_some_and(in_place) {
+        let few = noted.is_some_and(|noted| noted <= FEW);
+        if !few && (noted.is_none_or(|noted| noted > MOST_NOTED) || self.shared.spares_readers(&base)) {
             // Too many to be made while others wait.
-            let many = touched.iter_mut().filter(|(_, touched)| touched.noted().is_some_and(|noted| noted > FEW));
-            many.for_each(|(keyspace, touched)| touched.apply_now(base.tree(*keyspace)));
+            touched.iter_mut().for_each(|(keyspace, touched)| touched.apply_now(base.tree(*keyspace)));
         }
         let mut open = self.shared.lock();
         let latest = self.shared.root();
@@ -179,7 +179,7 @@ impl Transaction for MemoryTransaction {
             // In place if nobody looks at the last commit, this transaction included.
             drop(latest);
             let base = (!is_first).then_some(base);
-            let old = self.shared.change(|root| {
+            let old = self.shared.change(few, |root| {
                 root.sequence = sequence;
                 touched.into_iter().for_each(|(keyspace, touched)| touched.merge(None, root.tree_mut(keyspace)));
             });

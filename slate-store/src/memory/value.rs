@@ -1,6 +1,6 @@
 use std::{ops::Deref, sync::Arc};
 
-/// A value, and the identity of the put that made it: no two puts make the same.
+/// A value, and the identity of the put that made it: no two transactions make the same.
 #[derive(Clone)]
 pub(super) enum Value {
     /// Few bytes or none, as the entries of an index have, lie in place: nothing is allocated or counted.
@@ -17,7 +17,7 @@ impl Value {
         Inline::new(bytes, stamp).map_or_else(|| Self::Shared(bytes.into()), Self::Inline)
     }
 
-    /// Whether the same put made both.
+    /// Whether the same transaction put both.
     pub(super) fn is_same_put(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Inline(value), Self::Inline(other)) => value == other,

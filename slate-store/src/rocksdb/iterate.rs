@@ -78,7 +78,8 @@ impl Iterate<'_> {
         self.0.value()
     }
 
-    /// Whether the last move was given up: it went past more deleted keys than its options allow.
+    /// Whether the last move failed because it went past more keys than its options allow that are deleted, or overwritten,
+    /// or not yet there.
     pub(super) fn gave_up(&self) -> bool {
         !self.0.valid() && self.0.status().is_err_and(|error| error.kind() == ErrorKind::Incomplete)
     }
@@ -89,9 +90,7 @@ impl Iterate<'_> {
         if self.0.valid() {
             return Ok(true);
         }
-        match self.0.status() {
-            Err(error) if error.kind() != ErrorKind::Incomplete => Err(error::storage(error)),
-            _ => Ok(false),
-        }
+        self.0.status().map_err(error::storage)?;
+        Ok(false)
     }
 }

@@ -7,7 +7,8 @@ use crate::{Bounds, Edge, Keyspace, Result};
 /// So many steps cost about as much as a lookup.
 const NEAR: usize = 4;
 
-/// More keys that were deleted are not gone past: a lookup sees that its own is deleted, a walk goes on to one that is not.
+/// More keys that were deleted, or versions of keys, are not gone past at once: a lookup sees that its own is deleted, a walk goes
+/// on to one that is not.
 const DELETED: u64 = 32;
 
 /// From this size on a value is better read where it lies than copied.
@@ -38,20 +39,27 @@ impl<'r> Neighbours<'r> {
         let (mut limits, mut options) = Limits::new(keyspace, Bounds::ALL);
         options.set_max_skippable_internal_keys(DELETED);
         let mut iterate = snapshot.iterate(options);
-        iterate.seek(&mut limits, Edge::AtOrAfter(first))?;
+        let found = iterate.seek(&mut limits, Edge::AtOrAfter(first));
         let mut neighbours = Self { limits, iterate, bytes: Vec::new(), places: Vec::new() };
-        let is_near = neighbours.step_to(second)? && !neighbours.iterate.gave_up();
-        Ok(is_near.then_some(neighbours))
+        match found.and_then(|_| neighbours.step_to(second)) {
+            Ok(is_near) => Ok(is_near.then_some(neighbours)),
+            Err(_) if neighbours.iterate.gave_up() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads keys that ascend; tells how close they lay together. `None` where that was given up and nothing is read, because
     /// many keys among them were deleted.
     pub(super) fn load(&mut self, keys: &[&[u8]]) -> Result<Option<Distance>> {
         let read = self.read(keys);
-        if !matches!(read, Ok(Some(_))) {
+        if read.is_err() {
             self.clear();
         }
-        read
+        match read {
+            Ok(distance) => Ok(Some(distance)),
+            Err(_) if self.iterate.gave_up() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Forgets what was read last.
@@ -60,7 +68,7 @@ impl<'r> Neighbours<'r> {
         self.places.clear();
     }
 
-    fn read(&mut self, keys: &[&[u8]]) -> Result<Option<Distance>> {
+    fn read(&mut self, keys: &[&[u8]]) -> Result<Distance> {
         self.clear();
         let mut seeks = 0;
         for (at, key) in keys.iter().enumerate() {
@@ -68,16 +76,13 @@ impl<'r> Neighbours<'r> {
                 self.iterate.seek(&mut self.limits, Edge::AtOrAfter(key))?;
                 seeks += 1;
             }
-            if self.iterate.gave_up() {
-                return Ok(None);
-            }
             let value = self.iterate.current().and_then(|(found, value)| (found == *key).then_some(value));
             let start = self.bytes.len();
             self.bytes.extend_from_slice(value.unwrap_or_default());
             self.places.push(value.map(|_| (start, self.bytes.len())));
         }
         let is_near = seeks * NEAR <= keys.len() && self.bytes.len() <= LARGE * keys.len();
-        Ok(Some(if is_near { Distance::Near } else { Distance::Far }))
+        Ok(if is_near { Distance::Near } else { Distance::Far })
     }
 
     /// The value of the key of that index.

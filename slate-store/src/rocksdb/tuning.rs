@@ -29,7 +29,8 @@ pub(super) struct Tuning {
 }
 
 /// What the crate has no function for. A commit's writes come in the order of their keys, and so do keys that are looked up
-/// together: within a keyspace, whose number four bytes are, the buffers look for each from where the one before it was.
+/// together: within a keyspace, whose number four bytes are, the buffers look for each from where the one before it was. (Of
+/// commits that RocksDB writes at the same time, only for those that are looked up.)
 const BY_NAME: &str = "memtable_insert_with_hint_prefix_extractor=fixed:4;memtable_batch_lookup_optimization=true";
 
 impl Tuning {

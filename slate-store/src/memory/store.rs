@@ -60,8 +60,9 @@ impl Shared {
     }
 
     /// Whether readers are to be spared a commit in place of more than a few writes: where somebody reads the last commit, or
-    /// one before it with which it shares most of its leaves, so that they would have to be copied anyway; or where somebody had to wait a short while ago. `base` is what the
-    /// transaction began with. Readers come and go, so the answer is true at best at this moment.
+    /// one before it with which it shares most of its leaves, so that they would have to be copied anyway; or where somebody
+    /// had to wait a short while ago. `base` is what the transaction began with. Readers come and go, so the answer is true at
+    /// best at this moment.
     pub(super) fn spares_readers(&self, base: &Arc<Root>) -> bool {
         let latest = self.root();
         // Held here, by the store, and by the transaction where it is what that began with.

@@ -126,9 +126,9 @@ proptest! {
             Some(()) => prop_assert_eq!(decoded, Some(Decoded::Value(Value::new(kind, &place).to_owned()))),
             None => {
                 prop_assert_eq!(&place, bytes);
-                let plain = matches!(kind, Kind::Int32 | Kind::Int64 | Kind::ObjectId);
-                let new = new.as_value();
-                prop_assert!(damage.is_some() || !plain || new.kind() != kind, "{:?} {:?}", old, new);
+                // The least int64 has a key of its own kind, which is not read so.
+                let plain = matches!(kind, Kind::Int32 | Kind::Int64 | Kind::ObjectId) && new != owned(i64::MIN);
+                prop_assert!(damage.is_some() || !plain || new.as_value().kind() != kind, "{:?} {:?}", old, new);
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 self_cell!(
-    /// A cursor that owns what it walks.
+    /// A cursor that holds the commit it walks through.
     pub struct MemoryCursor {
         owner: Held,
         #[covariant]

@@ -16,6 +16,7 @@ mod fence;
 mod key;
 mod leaf;
 mod leaves;
+mod noted;
 mod points;
 mod root;
 mod snapshot;

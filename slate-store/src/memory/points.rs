@@ -1,4 +1,4 @@
-use std::{mem, sync::Arc};
+use std::sync::Arc;
 
 use equivalent::Comparable;
 use self_cell::self_cell;
@@ -7,6 +7,7 @@ use super::{
     block,
     key::Sought,
     leaf::{Entry, Leaf, Write},
+    noted,
     root::Held,
     tree::Tree,
     value::Value,
@@ -23,7 +24,7 @@ self_cell!(
     }
 );
 
-/// A reader of single keys that owns what it reads.
+/// A reader of single keys that holds the commit it reads.
 pub struct MemoryPoints(Cell);
 
 impl MemoryPoints {
@@ -61,35 +62,27 @@ impl<'t> BorrowedPoints<'t> {
     pub(super) fn new(tree: Option<&'t Tree>, noted: &'t [Write]) -> Self {
         Self { tree, noted, loaded: Vec::new() }
     }
-
-    /// What was written to the key; `None` where nothing was.
-    fn noted(&self, key: &[u8]) -> Option<Option<&'t Value>> {
-        // Writes and reads often both ascend.
-        self.noted.last().filter(|(last, _)| last.as_slice() >= key)?;
-        let at = self.noted.binary_search_by(|(noted, _)| noted.as_slice().cmp(key)).ok()?;
-        self.noted.get(at).map(|(_, value)| value.as_ref())
-    }
 }
 
 impl Points for BorrowedPoints<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
-        let found = self.noted(key).unwrap_or_else(|| self.tree.and_then(|tree| tree.get(key)));
+        let found = noted::find(self.noted, key).unwrap_or_else(|| self.tree.and_then(|tree| tree.get(key)));
         Ok(found.map(|value| &**value))
     }
 
     fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
-        let mut loaded = mem::take(&mut self.loaded);
         match self.tree {
-            Some(tree) => load(tree, keys, &mut loaded),
+            Some(tree) => load(tree, keys, &mut self.loaded),
             None => {
-                loaded.clear();
-                loaded.resize(keys.len(), None);
+                self.loaded.clear();
+                self.loaded.resize(keys.len(), None);
             }
         }
-        for (loaded, key) in loaded.iter_mut().zip(keys).filter(|_| !self.noted.is_empty()) {
-            *loaded = self.noted(key).unwrap_or(*loaded);
+        if !self.noted.is_empty() {
+            for (loaded, key) in self.loaded.iter_mut().zip(keys) {
+                *loaded = noted::find(self.noted, key).unwrap_or(*loaded);
+            }
         }
-        self.loaded = loaded;
         Ok(())
     }
 

@@ -29,7 +29,7 @@ impl Root {
     }
 }
 
-/// A keyspace of a commit, which is held as a whole: who reads it can be told from nobody.
+/// A keyspace of a commit. That is held as a whole, so that it can be told whether anybody reads it.
 pub(super) struct Held {
     root: Arc<Root>,
     keyspace: Keyspace,

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::{MemorySnapshot, MemoryTransaction, backup, conflict::OpenTransactions, root::Root, tree::Tree};
+use super::{MemorySnapshot, MemoryTransaction, backup, conflict::OpenTransactions, noted, root::Root, tree::Tree};
 use crate::{Capabilities, Isolation, Keyspace, Result, Size, Store};
 
 /// What a tree takes for one entry beyond the key's and the value's own bytes: what its slot is longer than most keys, its share
@@ -24,8 +24,31 @@ pub struct MemoryStore {
 /// How often a reader looks whether the root is free before it sleeps until it is.
 const SPINS: u32 = 200;
 
-/// How many commits are not made in place after a reader had to wait for one, so that readers wait for a few in a hundred.
+/// How many commits are not made in place after a reader had to wait for one, so that readers wait for two in a hundred at most.
 const SPARED: u32 = 64;
+
+/// How many writes a commit makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CommitSize {
+    /// So few that they are left to the commit, even where they cannot be made in place.
+    Small,
+    /// They are made in place if no reader has to be spared that.
+    Large,
+    /// So many, or applied in part already, that they are made beside the last commit.
+    Huge,
+}
+
+impl CommitSize {
+    /// Of so many writes; `None` where some are applied already.
+    pub(super) fn of(writes: Option<usize>) -> Self {
+        const SMALL: usize = 64;
+        match writes {
+            Some(..=SMALL) => Self::Small,
+            Some(..=noted::MOST) => Self::Large,
+            _ => Self::Huge,
+        }
+    }
+}
 
 #[derive(Default)]
 pub(super) struct Shared {
@@ -79,12 +102,11 @@ impl Shared {
     }
 
     /// The same by changing the last commit: in place where nobody looks at it, so that nothing on the way to what changes
-    /// is copied, and if it is more than a `few` writes, nobody looks at what it shares with older ones. Readers that come
-    /// meanwhile wait.
-    pub(super) fn change(&self, few: bool, change: impl FnOnce(&mut Root)) -> Option<Arc<Root>> {
+    /// is copied, and if it is not small, nobody looks at what it shares with older ones. Readers that come meanwhile wait.
+    pub(super) fn change(&self, size: CommitSize, change: impl FnOnce(&mut Root)) -> Option<Arc<Root>> {
         let mut latest = self.root.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(root) = Arc::get_mut(&mut latest)
-            && (few || root.is_only_one())
+            && (size == CommitSize::Small || root.is_only_one())
         {
             change(root);
             return None;

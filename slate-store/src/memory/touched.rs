@@ -1,24 +1,13 @@
-use std::{mem, sync::OnceLock};
+use std::sync::OnceLock;
 
-use super::{conflict::OpenTransactions, key::Key, leaf::Write, root::Root, tree::Tree, value::Value};
+use super::{conflict::OpenTransactions, key::Key, leaf::Write, noted::Noted, root::Root, tree::Tree, value::Value};
 use crate::Keyspace;
-
-/// The most writes that are noted, to be applied by the commit: in place where nobody reads. A reader that comes meanwhile
-/// waits, for scattered keys about 400 ns a write.
-pub(super) const MOST_NOTED: usize = 8192;
-
-/// The most bytes of values that are noted: of those that are overwritten again, all are held until they are applied.
-const MOST_BYTES: usize = 64 << 20;
 
 /// What a transaction did to one keyspace.
 #[derive(Default)]
 pub(super) struct Touched {
     /// What was written, until it is applied; after that what is left of it to be [let go](Self::let_go).
-    noted: Vec<Write>,
-    /// The bytes of its values.
-    noted_bytes: usize,
-    /// Whether that is in the order in which it happened, and not in that of the keys.
-    disordered: bool,
+    noted: Noted,
     /// The keyspace with all writes applied.
     applied: OnceLock<Tree>,
     /// Every key that was put or deleted since, in the order it happened, some of them more than once.
@@ -42,11 +31,8 @@ impl Touched {
     pub(super) fn write(&mut self, key: Key, value: Option<Value>) -> Room {
         self.let_go();
         let Some(tree) = self.applied.get_mut() else {
-            self.noted_bytes += value.as_deref().map_or(0, <[u8]>::len);
-            self.disordered |= self.noted.last().is_some_and(|(last, _)| *last >= key);
             self.noted.push((key, value));
-            let is_left = self.noted.len() < MOST_NOTED && self.noted_bytes < MOST_BYTES;
-            return if is_left { Room::Left } else { Room::Filled };
+            return if self.noted.is_full() { Room::Filled } else { Room::Left };
         };
         if value.is_none() {
             self.deleted.push(key.clone());
@@ -59,18 +45,8 @@ impl Touched {
 
     /// Makes writes, each to a key above the one before. `base` is what the transaction began with.
     pub(super) fn write_sorted(&mut self, writes: Vec<Write>, base: Option<&Tree>) {
-        let bytes: usize = writes.iter().map(|(_, value)| value.as_deref().map_or(0, <[u8]>::len)).sum();
-        let is_left = self.noted.len() + writes.len() <= MOST_NOTED && self.noted_bytes + bytes <= MOST_BYTES;
-        if self.applied.get().is_none() && is_left {
-            self.noted_bytes += bytes;
-            let many = writes.len() >= self.noted.len() / 8;
-            self.disordered |=
-                self.noted.last().zip(writes.first()).is_some_and(|((last, _), (first, _))| last >= first);
-            self.noted.extend(writes);
-            if many {
-                self.put_in_order();
-            }
-            return;
+        if self.applied.get().is_none() && self.noted.has_room(&writes) {
+            return self.noted.extend(writes);
         }
         self.apply_now(base);
         self.let_go();
@@ -79,10 +55,13 @@ impl Touched {
 
     /// What was noted and is applied is told by its keys alone: values that are overwritten are not to be held.
     fn let_go(&mut self) {
-        if self.applied.get().is_some() && !self.noted.is_empty() {
-            let noted = mem::take(&mut self.noted);
-            self.deleted.extend(noted.iter().filter(|(_, value)| value.is_none()).map(|(key, _)| key.clone()));
-            self.written.extend(noted.into_iter().map(|(key, _)| key));
+        if self.applied.get().is_some() {
+            for (key, value) in self.noted.take() {
+                if value.is_none() {
+                    self.deleted.push(key.clone());
+                }
+                self.written.push(key);
+            }
         }
     }
 
@@ -110,28 +89,16 @@ impl Touched {
         self.crowded = (2 * self.written.len()).max(twice(entries)).max(1024);
     }
 
-    /// Brings what is noted into the order of its keys, the last write to each.
+    /// Brings what is noted into the order of its keys.
     pub(super) fn put_in_order(&mut self) {
-        if !mem::take(&mut self.disordered) {
-            return;
-        }
-        // Stable: runs that are sorted already are merged, and writes to one key stay in their order.
-        self.noted.sort_by(|(a, _), (b, _)| a.cmp(b));
-        self.noted.dedup_by(|next, kept| {
-            let is_same = next.0 == kept.0;
-            if is_same {
-                mem::swap(next, kept);
-            }
-            is_same
-        });
+        self.noted.put_in_order();
     }
 
     /// Applies what is noted now, and not by the commit. `base` is what the transaction began with.
     pub(super) fn apply_now(&mut self, base: Option<&Tree>) {
         if self.applied.get().is_none() {
-            self.put_in_order();
             self.applied.get_or_init(|| base.cloned().unwrap_or_default());
-            let writes = mem::take(&mut self.noted);
+            let writes = self.noted.take();
             self.write_applied(writes);
         }
     }
@@ -139,7 +106,7 @@ impl Touched {
     /// `base` with what is noted.
     fn apply(&self, base: Option<&Tree>) -> Tree {
         let mut tree = base.cloned().unwrap_or_default();
-        tree.write_all(self.noted.clone());
+        tree.write_sorted(self.noted.clone().take());
         tree
     }
 
@@ -157,14 +124,14 @@ impl Touched {
 
     /// The same for who reads single keys: a tree, and writes in order that lie over it.
     pub(super) fn seen_and_noted<'t>(&'t self, base: Option<&'t Tree>) -> (Option<&'t Tree>, &'t [Write]) {
-        match self.applied.get() {
-            None if !self.disordered => (base, &self.noted),
+        match (self.applied.get(), self.noted.in_order()) {
+            (None, Some(noted)) => (base, noted),
             _ => (self.seen(base), &[]),
         }
     }
 
     pub(super) fn writes_nothing(&self) -> bool {
-        self.noted.is_empty() && self.written.is_empty()
+        self.noted.len() == 0 && self.written.is_empty()
     }
 
     /// How many writes are noted, where none is applied.
@@ -197,9 +164,9 @@ impl Touched {
 
     /// Does to `latest`, with which it does not conflict, what the transaction did to `base`. What is only noted needs no
     /// `base`.
-    pub(super) fn merge(self, base: Option<&Tree>, latest: &mut Tree) {
+    pub(super) fn merge(mut self, base: Option<&Tree>, latest: &mut Tree) {
         let Some(tree) = self.applied.get() else {
-            latest.write_all(self.noted);
+            latest.write_sorted(self.noted.take());
             return;
         };
         let base_is_empty = base.is_none_or(Tree::is_empty);

@@ -5,17 +5,14 @@ use super::{
     key::Key,
     leaf::Write,
     root::Root,
-    store::Shared,
-    touched::{MOST_NOTED, Room, Touched},
+    store::{CommitSize, Shared},
+    touched::{Room, Touched},
     tree::{Tree, estimate},
     value::{Stamp, Value},
 };
 use crate::{
     Bounds, Context, Cursor, Durability, Edge, Error, Estimate, Isolation, Keyspace, Result, Transaction, View, limits,
 };
-
-/// So few writes are left to the commit, even where they cannot be made in place.
-const FEW: usize = 64;
 
 /// An open write transaction of a [`MemoryStore`](super::MemoryStore).
 ///
@@ -149,8 +146,8 @@ impl Transaction for MemoryTransaction {
         let Some(base) = self.base.take() else { return Ok(()) };
         touched.iter_mut().for_each(|(_, touched)| touched.put_in_order());
         let noted: Option<usize> = touched.iter().map(|(_, touched)| touched.noted()).sum();
-        let few = noted.is_some_and(|noted| noted <= FEW);
-        if !few && (noted.is_none_or(|noted| noted > MOST_NOTED) || self.shared.spares_readers(&base)) {
+        let size = CommitSize::of(noted);
+        if size == CommitSize::Huge || (size == CommitSize::Large && self.shared.spares_readers(&base)) {
             // Too many to be made while others wait.
             touched.iter_mut().for_each(|(keyspace, touched)| touched.apply_now(base.tree(*keyspace)));
         }
@@ -179,7 +176,7 @@ impl Transaction for MemoryTransaction {
             // In place if nobody looks at the last commit, this transaction included.
             drop(latest);
             let base = (!is_first).then_some(base);
-            let old = self.shared.change(few, |root| {
+            let old = self.shared.change(size, |root| {
                 root.sequence = sequence;
                 touched.into_iter().for_each(|(keyspace, touched)| touched.merge(None, root.tree_mut(keyspace)));
             });

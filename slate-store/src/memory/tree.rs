@@ -32,15 +32,6 @@ impl Tree {
         self.write_next((key, value), &mut iter::empty().peekable());
     }
 
-    /// Makes writes in the order in which they come.
-    pub(super) fn write_all(&mut self, writes: Vec<Write>) {
-        if writes.len() > 1 && writes.is_sorted_by(|(a, _), (b, _)| a < b) {
-            self.write_sorted(writes);
-        } else {
-            writes.into_iter().for_each(|(key, value)| self.write(key, value));
-        }
-    }
-
     /// Makes writes, each to a key above the one before.
     pub(super) fn write_sorted(&mut self, writes: impl IntoIterator<Item = Write>) {
         let mut writes = writes.into_iter().peekable();

@@ -217,3 +217,77 @@ fn replace(old: &mut Vec<u8>, new: &[u8]) {
     old.clear();
     old.extend_from_slice(new);
 }
+
+#[cfg(test)]
+mod tests {
+    use slate_query::{
+        key::{TypeBits, encode_typed, join},
+        raw::OwnedValue,
+    };
+
+    use super::*;
+
+    const SHOWN: [CoveredField; 2] = [CoveredField::Id, CoveredField::Indexed(0)];
+
+    fn shape(shown: &[CoveredField]) -> Shape {
+        let fields = vec![(b"a".as_slice().into(), Direction::Ascending)];
+        Shape { fields, shows_id: shown.contains(&CoveredField::Id), shown: shown.to_vec() }
+    }
+
+    /// The parts of an entry: values, extras, record key.
+    fn parts(value: impl Into<bson::Bson>, id: impl Into<bson::Bson>) -> [Vec<u8>; 3] {
+        let [mut values, mut extras, mut key] = [(); 3].map(|()| Vec::new());
+        let (mut bits, mut id_bits) = (TypeBits::new(), TypeBits::new());
+        encode_typed(Some(OwnedValue::from(value.into()).as_value()), &mut values, &mut bits);
+        encode_typed(Some(OwnedValue::from(id.into()).as_value()), &mut key, &mut id_bits);
+        join(bits.as_bytes(), id_bits.as_bytes(), &mut extras);
+        [values, extras, key]
+    }
+
+    fn make(
+        row: &mut Row,
+        [values, extras, record_key]: &[Vec<u8>; 3],
+        shown: &[CoveredField],
+    ) -> Option<bson::Document> {
+        row.make(&Entry { values, extras, record_key }, &shape(shown))?;
+        Some(bson::Document::from_reader(row.document.as_slice()).unwrap())
+    }
+
+    #[test]
+    fn rows_follow_on_each_other_whatever_their_ids_are() {
+        let mut row = Row::default();
+        let ids = [
+            1_i64.into(),
+            300_i64.into(),
+            (-7_i64).into(),
+            i64::MAX.into(),
+            1_i64.into(),
+            1.into(),
+            2.into(),
+            2.5.into(),
+        ];
+        let texts = ["a", "b", "longer", "nul\0", "other", ""].map(bson::Bson::from);
+        for id in ids.into_iter().chain(texts).chain([bson::oid::ObjectId::new().into(), bson::Bson::Null]) {
+            for value in [bson::Bson::from("same"), "same".into(), 5_i64.into()] {
+                let made = make(&mut row, &parts(value.clone(), id.clone()), &SHOWN).unwrap();
+                assert_eq!(made, bson::doc! { "_id": id.clone(), "a": value.clone() });
+                let alone = make(&mut Row::default(), &parts(value.clone(), id.clone()), &[CoveredField::Indexed(0)]);
+                assert_eq!(alone, Some(bson::doc! { "a": value }));
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_entry_gives_no_row_and_leaves_the_next_ones_whole() {
+        let mut row = Row::default();
+        let good = |id: i64| (parts("same", id), bson::doc! { "_id": id, "a": "same" });
+        for damaged in [&[][..], &[0x00], &[0x40, b'x'], &[0x60, 1]] {
+            let (first, shown) = good(1);
+            assert_eq!(make(&mut row, &first, &SHOWN), Some(shown));
+            let [values, extras, _] = parts("same", 2_i64);
+            assert_eq!(make(&mut row, &[values, extras, damaged.into()], &SHOWN), None, "{damaged:?}");
+            let (next, shown) = good(3);
+            assert_eq!(make(&mut row, &next, &SHOWN), Some(shown), "{damaged:?}");
+        }
+    }
+}

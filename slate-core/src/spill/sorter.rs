@@ -21,12 +21,19 @@ pub(crate) struct Sorter {
     memory: Memory,
     most: u64,
     arena: Arena,
-    /// Keys from this one on are not among the least: sort key and tie key.
-    bound: Option<(Vec<u8>, Vec<u8>)>,
-    bound_is_new: bool,
+    bound: Option<Bound>,
     runs: Option<Runs>,
     output: Output,
     spilled: Spilled,
+}
+
+/// Keys from this one on are not among the least.
+#[derive(Default)]
+struct Bound {
+    sort_key: Vec<u8>,
+    tie_key: Vec<u8>,
+    /// Whether nobody was told of it yet.
+    is_new: bool,
 }
 
 /// Takes the rows of one run.
@@ -64,7 +71,7 @@ impl Sorter {
     /// Of the rows to be pushed, `most` are wanted.
     pub(crate) fn new(memory: Memory, most: u64) -> Self {
         let (arena, spilled) = (memory.take_spare(), Spilled::default());
-        Self { memory, most, arena, bound: None, bound_is_new: false, runs: None, output: Output::None, spilled }
+        Self { memory, most, arena, bound: None, runs: None, output: Output::None, spilled }
     }
 
     /// Forgets the rows, for others of which `most` are wanted.
@@ -72,7 +79,6 @@ impl Sorter {
         self.most = most;
         self.arena.clear();
         self.bound = None;
-        self.bound_is_new = false;
         self.runs = None;
         self.output = Output::None;
     }
@@ -98,15 +104,15 @@ impl Sorter {
     /// Rows with a greater sort key than this are not wanted: told once, when that has become known.
     #[inline]
     pub(crate) fn new_bound(&mut self) -> Option<&[u8]> {
-        let is_new = std::mem::take(&mut self.bound_is_new);
-        self.bound.as_ref().filter(|_| is_new).map(|(sort_key, _)| sort_key.as_slice())
+        let bound = self.bound.as_mut()?;
+        std::mem::take(&mut bound.is_new).then_some(&bound.sort_key)
     }
 
     /// Whether a row may still be among those that are wanted.
     #[inline]
     pub(crate) fn wants(&self, sort_key: &[u8], tie_key: &[u8]) -> bool {
         match &self.bound {
-            Some((bound_sort, bound_tie)) => (sort_key, tie_key) < (bound_sort, bound_tie),
+            Some(bound) => (sort_key, tie_key) < (&bound.sort_key, &bound.tie_key),
             None => true,
         }
     }
@@ -133,12 +139,12 @@ impl Sorter {
         }
         self.arena.keep_least(most);
         if let Some(greatest) = most.checked_sub(1).and_then(|last| self.arena.get(last)) {
-            let (sort_key, tie_key) = self.bound.get_or_insert_default();
+            let Bound { sort_key, tie_key, is_new } = self.bound.get_or_insert_default();
             sort_key.clear();
             sort_key.extend_from_slice(greatest.sort_key());
             tie_key.clear();
             tie_key.extend_from_slice(greatest.tie_key());
-            self.bound_is_new = true;
+            *is_new = true;
         }
     }
 

@@ -17,7 +17,7 @@ pub(super) fn prepare(bytes: &[u8], stored: &mut Vec<u8>) -> Result<()> {
     stored.clear();
     let mut form = Form::default();
     validate_and_store(bytes, stored, |field| form.see(field))?;
-    if !form.is_kept() {
+    if form != Form::Kept {
         stored.clear();
         store(Doc::new(&rebuild(Doc::new(bytes))), stored);
     }
@@ -29,29 +29,31 @@ pub(super) fn prepare(bytes: &[u8], stored: &mut Vec<u8>) -> Result<()> {
 pub(super) fn tabulate(bytes: &[u8], tables: &mut Vec<u8>) -> Result<Option<Range<usize>>> {
     let (start, mut form) = (tables.len(), Form::default());
     validate_and_tabulate(bytes, tables, |field| form.see(field))?;
-    if form.is_kept() {
+    if form == Form::Kept {
         return Ok(Some(start..tables.len()));
     }
     tables.truncate(start);
     Ok(None)
 }
 
-/// Finds out whether a document, whose fields it is shown, is in the form in which it is kept.
-#[derive(Default)]
-struct Form {
-    is_begun: bool,
-    differs: bool,
+/// Whether a document, whose fields it is shown one after the other, is in the form in which it is kept.
+#[derive(Default, PartialEq, Eq)]
+enum Form {
+    #[default]
+    NothingSeen,
+    Kept,
+    Other,
 }
 
 impl Form {
     #[inline]
     fn see(&mut self, field: Element<'_>) {
-        let is_first = !std::mem::replace(&mut self.is_begun, true);
-        self.differs |= is_first && field.name != b"_id" || is_empty_timestamp(field.name, field.value);
-    }
-
-    fn is_kept(&self) -> bool {
-        self.is_begun && !self.differs
+        let is_right = match self {
+            Self::NothingSeen => field.name == b"_id",
+            Self::Kept => !is_empty_timestamp(field.name, field.value),
+            Self::Other => false,
+        };
+        *self = if is_right { Self::Kept } else { Self::Other };
     }
 }
 

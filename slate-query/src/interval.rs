@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use crate::key::KeyBytes;
+use crate::raw::SmallBytes;
 
 mod set;
 
@@ -16,7 +16,7 @@ pub use set::IntervalSet;
 pub struct Place {
     /// The bytes that the keys begin with: whole encoded values, and at the end perhaps the beginning of a text's. A
     /// beginning of another value's bytes is not one: 0xff may follow it.
-    pub prefix: KeyBytes,
+    pub prefix: SmallBytes,
     /// On which side of them.
     pub side: Side,
 }
@@ -32,26 +32,26 @@ pub enum Side {
 
 impl Place {
     /// Below every key that begins with `prefix`.
-    pub fn before(prefix: impl Into<KeyBytes>) -> Self {
+    pub fn before(prefix: impl Into<SmallBytes>) -> Self {
         Self { prefix: prefix.into(), side: Side::Before }
     }
 
     /// Above every key that begins with `prefix`.
-    pub fn after(prefix: impl Into<KeyBytes>) -> Self {
+    pub fn after(prefix: impl Into<SmallBytes>) -> Self {
         Self { prefix: prefix.into(), side: Side::After }
     }
 
     /// The bytes at this place: no key lies between it and them. No byte that can follow a prefix is 0xff, which is what
     /// makes `After` expressible.
-    pub fn to_bytes(&self) -> KeyBytes {
+    pub fn to_bytes(&self) -> SmallBytes {
         self.to_bytes_behind(&[])
     }
 
     /// The bytes at this place among the keys that begin with the values `before`.
-    pub fn to_bytes_behind(&self, before: &[u8]) -> KeyBytes {
+    pub fn to_bytes_behind(&self, before: &[u8]) -> SmallBytes {
         match self.side {
-            Side::Before => KeyBytes::concat(&[before, &self.prefix]),
-            Side::After => KeyBytes::concat(&[before, &self.prefix, &[0xff]]),
+            Side::Before => SmallBytes::concat(&[before, &self.prefix]),
+            Side::After => SmallBytes::concat(&[before, &self.prefix, &[0xff]]),
         }
     }
 
@@ -130,7 +130,7 @@ impl Interval {
     }
 
     /// The keys that begin with one encoded value: those of the values equal to it.
-    pub fn point(encoded: impl Into<KeyBytes>) -> Self {
+    pub fn point(encoded: impl Into<SmallBytes>) -> Self {
         let low = Place::before(encoded);
         Self { high: Place::after(low.prefix.clone()), low, shape: Shape::Point }
     }

@@ -39,7 +39,7 @@ impl<V: View> FetchRows<V> {
         Ok(Self {
             ids: IdRows::open(view, plan, resources, Repeats::Never)?,
             points: view.points(collection.records)?,
-            batch: IdBatch::default(),
+            batch: IdBatch::with_capacity(FIRST_BATCH),
             next_batch: FIRST_BATCH,
             at: 0,
             collection: Arc::clone(&collection.name),
@@ -57,12 +57,9 @@ impl<V: View> FetchRows<V> {
                 if self.batch.len() == 0 {
                     return Ok(false);
                 }
-                // An allocation a batch: the keys are lent, and cannot be kept from one to the next.
-                let mut keys: Vec<&[u8]> = Vec::with_capacity(self.batch.len());
-                keys.extend(self.batch.iter());
-                self.points.load(&keys)?;
+                load(&mut self.points, &self.batch)?;
                 // What was loaded was read, whether or not anybody gets to it.
-                for at in 0..keys.len() {
+                for at in 0..self.batch.len() {
                     if let Some(document) = self.points.loaded(at) {
                         self.meter.document_read(document);
                         if at < AHEAD {
@@ -93,4 +90,22 @@ impl<V: View> FetchRows<V> {
     pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
         self.points.loaded_shared(self.at)
     }
+}
+
+/// Loads the records of a batch. The keys are lent, and cannot be kept from one to the next: a first batch has them on the
+/// stack, a later one allocates for them.
+fn load(points: &mut impl Points, batch: &IdBatch) -> Result<()> {
+    let mut few = [&[][..]; FIRST_BATCH];
+    match few.get_mut(..batch.len()) {
+        Some(keys) => {
+            keys.iter_mut().zip(batch.iter()).for_each(|(place, key)| *place = key);
+            points.load(keys)?;
+        }
+        None => {
+            let mut keys = Vec::with_capacity(batch.len());
+            keys.extend(batch.iter());
+            points.load(&keys)?;
+        }
+    }
+    Ok(())
 }

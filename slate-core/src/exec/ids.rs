@@ -38,6 +38,9 @@ pub(super) struct IdBatch {
     ends: Vec<usize>,
 }
 
+/// Few keys of records take more bytes: one of an ObjectId takes 13.
+const USUAL: usize = 16;
+
 impl IdBatch {
     pub(super) fn len(&self) -> usize {
         self.ends.len()
@@ -53,6 +56,11 @@ impl IdBatch {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).filter_map(|at| self.get(at))
+    }
+
+    /// An empty one with room for so many keys of usual length.
+    pub(super) fn with_capacity(keys: usize) -> Self {
+        Self { bytes: Vec::with_capacity(keys * USUAL), ends: Vec::with_capacity(keys) }
     }
 
     fn clear(&mut self) {
@@ -107,7 +115,6 @@ impl<V: View> IdRows<V> {
     pub(super) fn next_batch(&mut self, most: usize, batch: &mut IdBatch) -> Result<()> {
         let start = self.meter.start();
         batch.clear();
-        batch.ends.reserve(most);
         while batch.len() < most {
             match &mut self.ids {
                 Ids::Points(ids, next) => match ids.iter().nth(*next).and_then(Interval::as_point) {

@@ -7,7 +7,7 @@ use slate_query::{
     sort::Sort,
 };
 
-use super::{Combine, IdPlan, IndexBounds, IndexScan, RawPlan};
+use super::{Combine, Conjuncts, IdPlan, IndexBounds, IndexScan, RawPlan};
 use crate::catalog::IndexInfo;
 
 /// A way to the records: what a plan's leaf will read, and which conjuncts of the filter its bounds already prove.
@@ -15,8 +15,8 @@ use crate::catalog::IndexInfo;
 pub(crate) struct Access {
     pub(crate) path: AccessPath,
     pub(crate) direction: Direction,
-    /// Places in the filter's conjuncts that every record read this way satisfies.
-    pub(crate) proven: Vec<usize>,
+    /// The filter's conjuncts that every record read this way satisfies.
+    pub(crate) proven: Conjuncts,
 }
 
 #[derive(Clone, Debug)]
@@ -34,10 +34,10 @@ pub(crate) enum AccessPath {
 impl Access {
     /// Everything, in the order of `_id`.
     pub(crate) fn scan() -> Self {
-        Self::of_path(AccessPath::Records { bounds: None }, Vec::new())
+        Self::of_path(AccessPath::Records { bounds: None }, Conjuncts::default())
     }
 
-    pub(crate) fn of_path(path: AccessPath, proven: Vec<usize>) -> Self {
+    pub(crate) fn of_path(path: AccessPath, proven: Conjuncts) -> Self {
         Self { path, direction: Direction::Ascending, proven }
     }
 

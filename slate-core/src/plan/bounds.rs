@@ -2,9 +2,9 @@ use std::borrow::Cow;
 
 use slate_query::{
     interval::{Interval, IntervalSet, Place},
-    key::KeyBytes,
     path::Path,
     pattern::Direction,
+    raw::SmallBytes,
 };
 
 use crate::{
@@ -23,8 +23,8 @@ pub(crate) struct IndexBounds {
 /// A range of keys: from `start` on, and below `end` where there is one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByteRange {
-    pub(crate) start: KeyBytes,
-    pub(crate) end: Option<KeyBytes>,
+    pub(crate) start: SmallBytes,
+    pub(crate) end: Option<SmallBytes>,
 }
 
 impl ByteRange {
@@ -111,7 +111,7 @@ fn lay_out(
     for interval in directed(set, *direction).iter() {
         match interval.as_point() {
             Some(point) if !fields.is_empty() => {
-                lay_out(&KeyBytes::concat(&[before, point]), fields, pattern, held, ranges);
+                lay_out(&SmallBytes::concat(&[before, point]), fields, pattern, held, ranges);
             }
             _ => ranges.push(ByteRange::between(before, interval, held)),
         }
@@ -133,9 +133,9 @@ fn kept(place: &[u8]) -> &[u8] {
 }
 
 /// The least bytes above all that begin with `prefix`; `None` where there are none.
-fn successor(prefix: &[u8]) -> Option<KeyBytes> {
+fn successor(prefix: &[u8]) -> Option<SmallBytes> {
     let (last, before) = prefix.get(..=prefix.iter().rposition(|&byte| byte != 0xff)?)?.split_last()?;
-    Some(KeyBytes::concat(&[before, &[last + 1]]))
+    Some(SmallBytes::concat(&[before, &[last + 1]]))
 }
 
 /// Ranges of one field's encoded values, in the field's direction: a value lies in one where it lies in the set.

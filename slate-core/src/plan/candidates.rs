@@ -12,7 +12,7 @@ use slate_query::{
 };
 
 use super::{
-    Combine, IndexBounds, Query,
+    Combine, Conjuncts, IndexBounds, Query,
     access::{Access, AccessPath},
     growing::GrowingBounds,
     rules,
@@ -21,8 +21,21 @@ use crate::catalog::{CollectionInfo, IndexInfo};
 
 /// What conjuncts say of the paths that an access path may go by.
 struct Terms {
-    /// The conjunct's place, and one thing it says.
-    terms: Vec<(usize, Term)>,
+    terms: Vec<Said>,
+}
+
+/// One thing that a conjunct says.
+struct Said {
+    term: Term,
+    /// The conjunct, where this is all that it says.
+    whole: Conjuncts,
+}
+
+impl Said {
+    /// What is proven where the index's path may hold arrays, or surely holds none.
+    fn proves(&self, least: Exactness) -> Conjuncts {
+        if self.term.exact >= least { self.whole } else { Conjuncts::default() }
+    }
 }
 
 impl Terms {
@@ -35,29 +48,19 @@ impl Terms {
         for (at, node) in conjuncts.iter().enumerate() {
             // What is said of other paths proves nothing: it need not be known.
             if node.only_path().is_none_or(is_indexed) {
-                node.each_term(&mut |term| terms.push((at, term)));
+                let before = terms.len();
+                node.each_term(&mut |term| terms.push(Said { term, whole: Conjuncts::default() }));
+                // One that says several things is asked again.
+                if let Some([only]) = terms.get_mut(before..) {
+                    only.whole = Conjuncts::one(at);
+                }
             }
         }
         Self { terms }
     }
 
-    fn on<'s>(&'s self, path: &'s Path) -> impl Iterator<Item = (usize, &'s Term)> {
-        self.terms.iter().filter(move |(_, term)| term.path == *path).map(|(at, term)| (*at, term))
-    }
-
-    /// The conjuncts that are proven whole: one that says several things must have each of them proven.
-    fn whole(&self, mut proven: Vec<usize>) -> Vec<usize> {
-        let said = |at: usize| self.terms.iter().filter(|(conjunct, _)| *conjunct == at).count();
-        if let [at] = proven.as_slice() {
-            if said(*at) != 1 {
-                proven.clear();
-            }
-            return proven;
-        }
-        proven.sort_unstable();
-        let whole =
-            proven.chunk_by(usize::eq).filter_map(|same| Some(*same.first().filter(|at| same.len() == said(**at))?));
-        whole.collect()
+    fn on<'s>(&'s self, path: &'s Path) -> impl Iterator<Item = &'s Said> {
+        self.terms.iter().filter(move |said| said.term.path == *path)
     }
 }
 
@@ -66,19 +69,14 @@ fn is_id(path: &Path) -> bool {
 }
 
 /// What the terms of one path, which holds no array, say together.
-fn combined<'t>(terms: impl Iterator<Item = (usize, &'t Term)>) -> Option<(IntervalSet, Vec<usize>)> {
-    let mut said: Option<(IntervalSet, Vec<usize>)> = None;
-    for (at, term) in terms {
-        let proves = (term.exact >= Exactness::WhereNotMultikey).then_some(at);
-        said = Some(match said {
-            None => (term.intervals.clone(), proves.into_iter().collect()),
-            Some((set, mut proven)) => {
-                proven.extend(proves);
-                (set.intersect(&term.intervals), proven)
-            }
-        });
-    }
-    said
+fn combined<'t>(terms: impl Iterator<Item = &'t Said>) -> Option<(IntervalSet, Conjuncts)> {
+    terms.fold(None, |all: Option<(IntervalSet, Conjuncts)>, said| {
+        let proves = said.proves(Exactness::WhereNotMultikey);
+        Some(match all {
+            None => (said.term.intervals.clone(), proves),
+            Some((set, proven)) => (set.intersect(&said.term.intervals), proven.and(proves)),
+        })
+    })
 }
 
 /// Every usable access path: the scan first, then `_id`, then the indexes as they were declared, then merges.
@@ -167,33 +165,33 @@ pub(super) fn serves(index: &IndexInfo, filter: &Filter) -> bool {
 
 /// `_id` is unique, never an array, and the records lie in its order.
 fn by_id(terms: &Terms) -> Option<Access> {
-    let said = terms.terms.iter().filter(|(_, term)| is_id(&term.path)).map(|(at, term)| (*at, term));
-    let (set, proven) = combined(said)?;
+    let (set, proven) = combined(terms.terms.iter().filter(|said| is_id(&said.term.path)))?;
     let path =
         if set.is_points() { AccessPath::Points { ids: set } } else { AccessPath::Records { bounds: Some(set) } };
-    Some(Access::of_path(path, terms.whole(proven)))
+    Some(Access::of_path(path, proven))
 }
 
 /// The index without bounds (for its order), and with the bounds that the filter gives. On a path that held arrays two
 /// conjuncts may be satisfied by different elements: each gives a candidate of its own there.
 fn by_index(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
-    found.push(bounded(index, IndexBounds::default(), Vec::new(), terms));
+    found.push(bounded(index, IndexBounds::default(), Conjuncts::default(), terms));
     let mut growing = vec![GrowingBounds::default()];
     for (field, (path, _)) in index.pattern.fields().iter().enumerate() {
         if shares_an_array(index, field) || !growing.iter().any(GrowingBounds::is_open) {
             break;
         }
         if index.is_multikey_at(field) {
-            let each: Vec<(usize, &Term)> = terms.on(path).collect();
+            let each: Vec<&Said> = terms.on(path).collect();
             if each.is_empty() {
                 break;
             }
-            let proves = |at, term: &Term| (term.exact == Exactness::Always).then_some(at);
             let grow = |grown: &GrowingBounds| -> Vec<GrowingBounds> {
                 if !grown.is_open() {
                     return vec![grown.clone()];
                 }
-                each.iter().map(|(at, term)| grown.with(term.intervals.clone(), proves(*at, term))).collect()
+                each.iter()
+                    .map(|said| grown.with(said.term.intervals.clone(), said.proves(Exactness::Always)))
+                    .collect()
             };
             growing = growing.iter().flat_map(grow).collect();
             // The choices of later fields are few; those of the first are the conjuncts on it.
@@ -202,7 +200,7 @@ fn by_index(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
             let Some((set, proven)) = combined(terms.on(path)) else { break };
             match growing.as_mut_slice() {
                 [only] => only.push(set, proven),
-                several => several.iter_mut().for_each(|grown| grown.push(set.clone(), proven.iter().copied())),
+                several => several.iter_mut().for_each(|grown| grown.push(set.clone(), proven)),
             }
         }
     }
@@ -230,21 +228,21 @@ const MAX_CHOICES: usize = 16;
 
 /// The access by an index with these bounds. Conditions on fields that they do not reach are checked entry by entry,
 /// before a record is fetched, where an entry is sure to hold what the record does.
-fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut proven: Vec<usize>, terms: &Terms) -> Access {
+fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut proven: Conjuncts, terms: &Terms) -> Access {
     let mut checks = Vec::new();
     if !index.is_multikey() && !index.truncated {
         // Conditions on the first field are bounds: a walk that checks them instead is never better.
         for (field, (path, _)) in index.pattern.fields().iter().enumerate().skip(bounds.used().max(1)) {
             if let Some((set, proves)) = combined(terms.on(path)) {
                 checks.push((field, set));
-                proven.extend(proves);
+                proven = proven.and(proves);
             }
         }
     }
     if index.truncated {
-        proven.clear();
+        proven = Conjuncts::default();
     }
-    Access::of_path(AccessPath::Index { index: Arc::clone(index), bounds, checks }, terms.whole(proven))
+    Access::of_path(AccessPath::Index { index: Arc::clone(index), bounds, checks }, proven)
 }
 
 /// Whether the field's path goes through an array that an earlier field's goes through too. Conditions on the two may
@@ -268,9 +266,7 @@ fn intersections<'a>(found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
     for (at, left) in narrow.iter().enumerate() {
         for right in narrow.iter().skip(at + 1).filter(|right| !right.path.same_index(&left.path)) {
             let inputs = vec![left.path.clone(), right.path.clone()];
-            let mut proven = [&left.proven[..], &right.proven[..]].concat();
-            proven.sort_unstable();
-            proven.dedup();
+            let proven = left.proven.and(right.proven);
             merged.push(Access::of_path(AccessPath::Merge { how: Combine::Intersection, inputs }, proven));
         }
     }
@@ -294,7 +290,7 @@ fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     };
     let union = |branches: &[Node]| -> Option<Access> {
         let inputs = branches.iter().map(branch).collect::<Option<_>>()?;
-        Some(Access::of_path(AccessPath::Merge { how: Combine::Union, inputs }, Vec::new()))
+        Some(Access::of_path(AccessPath::Merge { how: Combine::Union, inputs }, Conjuncts::default()))
     };
     query.filter.conjuncts().iter().filter_map(Node::branches).filter_map(union).collect()
 }

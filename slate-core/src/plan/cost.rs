@@ -63,7 +63,7 @@ impl Rates {
         let order = query.order();
         let ordered = order.map(|sort| access.path.ordered_by(sort, access.direction).fields);
         let sorted = order.zip(ordered).is_none_or(|(sort, fields)| fields == sort.fields().len());
-        let residual = access.proven.len() < query.filter.conjuncts().len();
+        let residual = !access.proven.are_all(query.filter.conjuncts().len());
         let passes = if residual { PASSES } else { 1 };
         // Rows that come as they are wanted need not all be read; of those that come in groups, whole groups.
         let group = match ordered {

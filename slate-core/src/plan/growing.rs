@@ -1,6 +1,6 @@
 use slate_query::interval::IntervalSet;
 
-use super::IndexBounds;
+use super::{Conjuncts, IndexBounds};
 use crate::catalog::IndexInfo;
 
 /// Where the combinations of several fields' points outgrow this, the later fields are left to the filter.
@@ -10,8 +10,8 @@ const MAX_RANGES: usize = 4_096;
 #[derive(Clone, Debug)]
 pub(super) struct GrowingBounds {
     fields: Vec<IntervalSet>,
-    /// Places of the conjuncts that say it.
-    proven: Vec<usize>,
+    /// The conjuncts that they prove.
+    proven: Conjuncts,
     ranges: usize,
     end: End,
 }
@@ -26,7 +26,7 @@ enum End {
 
 impl Default for GrowingBounds {
     fn default() -> Self {
-        Self { fields: Vec::new(), proven: Vec::new(), ranges: 1, end: End::Open }
+        Self { fields: Vec::new(), proven: Conjuncts::default(), ranges: 1, end: End::Open }
     }
 }
 
@@ -36,7 +36,7 @@ impl GrowingBounds {
     }
 
     /// Binds the next field, where that makes narrower ranges and not too many.
-    pub(super) fn push(&mut self, set: IntervalSet, proven: impl IntoIterator<Item = usize>) {
+    pub(super) fn push(&mut self, set: IntervalSet, proven: Conjuncts) {
         let ranges = self.ranges.saturating_mul(set.len().max(1));
         if self.end == End::Closed || (!self.fields.is_empty() && ranges > MAX_RANGES) {
             self.end = End::Closed;
@@ -47,17 +47,17 @@ impl GrowingBounds {
             self.end = End::Closed;
         }
         self.fields.push(set);
-        self.proven.extend(proven);
+        self.proven = self.proven.and(proven);
     }
 
     /// The same, and the next field bound.
-    pub(super) fn with(&self, set: IntervalSet, proven: impl IntoIterator<Item = usize>) -> Self {
+    pub(super) fn with(&self, set: IntervalSet, proven: Conjuncts) -> Self {
         let mut grown = self.clone();
         grown.push(set, proven);
         grown
     }
 
-    pub(super) fn finish(self, index: &IndexInfo) -> (IndexBounds, Vec<usize>) {
+    pub(super) fn finish(self, index: &IndexInfo) -> (IndexBounds, Conjuncts) {
         (IndexBounds::new(index, self.fields), self.proven)
     }
 }

@@ -3,9 +3,10 @@ use std::collections::BTreeMap;
 use slate_query::{
     key::{self, TypeBits},
     pattern::Keys,
-    raw::{Doc, Value},
+    raw::{Doc, Kind, Value, same},
 };
 
+use super::prepare::id;
 use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
@@ -124,6 +125,30 @@ fn prefix(key: &[u8]) -> u128 {
     u128::from(high) << u64::BITS | u128::from(low)
 }
 
+/// The type bits of an `_id`, which the entries of all indexes repeat.
+#[derive(Debug, Default)]
+struct IdBits {
+    kind: Option<Kind>,
+    bytes: Vec<u8>,
+    key: Vec<u8>,
+    bits: TypeBits,
+}
+
+impl IdBits {
+    /// Those of this `_id`, found anew where it is not the one that was asked for last.
+    fn bits_of(&mut self, id: Value<'_>) -> &[u8] {
+        if self.kind != Some(id.kind()) || !same(&self.bytes, id.bytes()) {
+            self.kind = Some(id.kind());
+            self.bytes.clear();
+            self.bytes.extend_from_slice(id.bytes());
+            self.key.clear();
+            self.bits.clear();
+            key::encode_typed(Some(id), &mut self.key, &mut self.bits);
+        }
+        self.bits.as_bytes()
+    }
+}
+
 /// Makes the entries of documents, and gathers what the indexes must be noted to hold: one traversal per index, with
 /// buffers that are used again.
 #[derive(Debug, Default)]
@@ -131,8 +156,7 @@ pub(crate) struct EntryMaker {
     keys: Keys,
     buffer: EntryBuffer,
     order: FieldOrder,
-    id_key: Vec<u8>,
-    id_bits: TypeBits,
+    id: IdBits,
     /// News about an index, by its place in the collection.
     notes: BTreeMap<usize, IndexInfo>,
 }
@@ -154,11 +178,7 @@ impl EntryMaker {
         if index.sparse {
             self.keys.drop_absent();
         }
-        self.id_key.clear();
-        self.id_bits.clear();
-        let id = document.get("_id").unwrap_or(Value::NULL);
-        key::encode_typed(Some(id), &mut self.id_key, &mut self.id_bits);
-        let record = RecordKey { key: record_key, bits: self.id_bits.as_bytes() };
+        let record = RecordKey { key: record_key, bits: self.id.bits_of(id(document)) };
         self.order.note(index, document);
         let mut truncated = false;
         for (values, bits) in self.keys.iter() {

@@ -72,9 +72,9 @@ fn check(kept: Doc<'_>) -> Result<()> {
     check_id(id(kept))
 }
 
-/// A kept document's `_id`.
+/// A kept document's `_id`, which is its first field.
 pub(super) fn id(document: Doc<'_>) -> Value<'_> {
-    document.get("_id").unwrap_or(Value::NULL)
+    document.elements().next().filter(|first| first.name == b"_id").map_or(Value::NULL, |first| first.value)
 }
 
 /// Refuses an `_id` whose own fields look like operators.

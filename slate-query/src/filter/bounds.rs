@@ -3,9 +3,9 @@
 use super::terms::Exactness;
 use crate::{
     interval::{Interval, IntervalSet},
-    key::{self, KeyBytes},
+    key,
     order::{Bracket, bracket},
-    raw::{Kind, Value},
+    raw::{Kind, SmallBytes, Value},
 };
 
 /// Where the keys of the values lie that satisfy an operator; see [`super::operator::Operator::bounds`].
@@ -47,7 +47,7 @@ impl Bounds {
     }
 }
 
-pub(super) fn encode(value: Value<'_>) -> KeyBytes {
+pub(super) fn encode(value: Value<'_>) -> SmallBytes {
     let mut out = Vec::with_capacity(USUAL);
     key::encode(value, &mut out);
     out.into()

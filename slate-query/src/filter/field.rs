@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     path::{End, Found, Path, Step},
-    raw::{Doc, Kind, Value},
+    raw::{Doc, Kind, SmallBytes, Value},
 };
 
 /// An operator asked of a path.
@@ -21,7 +21,7 @@ pub(super) struct Field {
     reach: Reach,
     missing: bool,
     /// The field of a document that satisfies it, where no other field of its type does.
-    literal: Option<Arc<[u8]>>,
+    literal: Option<SmallBytes>,
 }
 
 /// Whether a condition asks that an operator holds or that it does not.
@@ -123,10 +123,10 @@ impl Field {
 
 /// A field of that value as it stands in a document. `None` where the path leads further down, or another field of the
 /// type may be equal.
-fn literal(path: &Path, value: Value<'_>) -> Option<Arc<[u8]>> {
+fn literal(path: &Path, value: Value<'_>) -> Option<SmallBytes> {
     let [part] = path.parts() else { return None };
     let (kind, name) = (value.kind(), part.name().as_bytes());
-    has_one_spelling(kind).then(|| [&[kind.byte()], name, &[0], value.bytes()].concat().into())
+    has_one_spelling(kind).then(|| SmallBytes::concat(&[&[kind.byte()], name, &[0], value.bytes()]))
 }
 
 /// The position of the first value along `path` for which `holds` gives an answer: the outermost position on the way,

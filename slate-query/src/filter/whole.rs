@@ -53,16 +53,15 @@ impl Filter {
         self.conjuncts().is_empty()
     }
 
-    /// The filter without the conjuncts at these places of [`Filter::conjuncts`]; `None` where that is all of them.
+    /// The filter without some of the conjuncts, by their places among [`Filter::conjuncts`]; `None` where that is all of them.
     #[must_use]
-    pub fn without(&self, drop: &[usize]) -> Option<Self> {
-        let conjuncts = self.conjuncts();
-        if drop.is_empty() {
-            return (!conjuncts.is_empty()).then(|| self.clone());
+    pub fn without(&self, is_dropped: impl Fn(usize) -> bool) -> Option<Self> {
+        let kept = || self.conjuncts().iter().enumerate().filter(|(place, _)| !is_dropped(*place));
+        match kept().count() {
+            0 => None,
+            all if all == self.conjuncts().len() => Some(self.clone()),
+            _ => Some(Self { root: Node::all(kept().map(|(_, node)| node.clone()).collect()) }),
         }
-        let kept = conjuncts.iter().enumerate().filter(|(place, _)| !drop.contains(place));
-        let kept: Vec<Node> = kept.map(|(_, node)| node.clone()).collect();
-        (!kept.is_empty()).then(|| Self { root: Node::all(kept) })
     }
 
     /// Whether every document that matches `self` surely matches `condition`: each conjunct of `condition` is implied by

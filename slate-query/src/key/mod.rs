@@ -7,7 +7,6 @@
 
 mod bits;
 mod bracket;
-mod bytes;
 mod decode;
 mod direction;
 mod encode;
@@ -18,7 +17,6 @@ mod tag;
 
 pub use bits::{TypeBits, TypeReader, join};
 pub use bracket::{above_nan, bracket_interval, nan_interval, prefix_interval};
-pub use bytes::KeyBytes;
 pub use decode::{Decoded, Presence, decode, decode_into, decode_over};
 pub use direction::Direction;
 pub use encode::{encode, encode_directed, encode_typed};

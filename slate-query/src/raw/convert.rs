@@ -1,6 +1,6 @@
 use bson::{Bson, DateTime, RawDocument, Timestamp, oid::ObjectId};
 
-use super::{Doc, Kind, OwnedValue, Value, Writer};
+use super::{Doc, Kind, OwnedValue, SmallBytes, Value, Writer};
 
 impl Value<'_> {
     /// The value as the `bson` crate's own; `None` on damaged bytes. Cost: what is neither a number nor a string, nor fixed
@@ -87,7 +87,7 @@ impl From<Bson> for OwnedValue {
 
 fn string(text: &str) -> OwnedValue {
     let Ok(length) = i32::try_from(text.len() + 1) else { return Value::UNDEFINED.to_owned() };
-    OwnedValue { kind: Kind::String, bytes: [&length.to_le_bytes(), text.as_bytes(), &[0]].concat().into() }
+    OwnedValue { kind: Kind::String, bytes: SmallBytes::concat(&[&length.to_le_bytes(), text.as_bytes(), &[0]]) }
 }
 
 fn wrapped(value: &Bson) -> OwnedValue {

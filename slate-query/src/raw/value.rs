@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::{Doc, Kind, kind};
+use super::{Doc, Kind, SmallBytes, kind};
 
 /// A borrowed BSON value: its type, and its bytes exactly as the format lays them out. Nothing is decoded until asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -176,7 +176,7 @@ impl fmt::Debug for Value<'_> {
 #[derive(Clone, PartialEq, Eq)]
 pub struct OwnedValue {
     pub(super) kind: Kind,
-    pub(super) bytes: Box<[u8]>,
+    pub(super) bytes: SmallBytes,
 }
 
 impl OwnedValue {

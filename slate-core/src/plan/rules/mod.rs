@@ -34,7 +34,7 @@ pub(crate) const ALL: &[Rule] = &[
 /// Whether an access path, once its rules have been applied, answers the query from keys alone. Selection asks, so that
 /// it counts no record there.
 pub(super) fn reads_keys_alone(access: &Access, query: &Query) -> bool {
-    let proven = query.filter.is_empty() || access.proven.len() == query.filter.conjuncts().len();
+    let proven = access.proven.are_all(query.filter.conjuncts().len());
     let ordered = || {
         query.order().is_none_or(|sort| access.path.ordered_by(sort, access.direction).fields == sort.fields().len())
     };

@@ -20,7 +20,7 @@ pub(super) fn apply(plan: Plan, context: &Context<'_>) -> Result<Plan> {
         input.rewrite(&mut |node| match node {
             RawPlan::Filter { input, filter } => {
                 let Some(access) = chosen.take() else { return RawPlan::Filter { input, filter } };
-                let residual = filter.without(&access.proven);
+                let residual = filter.without(|conjunct| access.proven.contains(conjunct));
                 let leaf = access.into_leaf();
                 match residual {
                     Some(filter) => RawPlan::Filter { input: Box::new(leaf), filter },

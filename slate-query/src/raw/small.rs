@@ -1,9 +1,9 @@
 use std::{fmt, ops::Deref};
 
-/// Bytes of keys that do not change: the few that a usual value takes lie in place, so that making and cloning them
+/// Bytes that do not change: the few that a usual value takes, or its key, lie in place, so that making and cloning them
 /// allocates nothing.
 #[derive(Clone)]
-pub struct KeyBytes(Repr);
+pub struct SmallBytes(Repr);
 
 #[derive(Clone)]
 enum Repr {
@@ -15,7 +15,7 @@ enum Repr {
 /// ObjectId's key, a number's, or that of a text of 20 letters.
 const INLINE: usize = 22;
 
-impl KeyBytes {
+impl SmallBytes {
     /// The parts, one behind the other.
     pub fn concat(parts: &[&[u8]]) -> Self {
         let mut inline = [0; INLINE];
@@ -43,13 +43,13 @@ impl KeyBytes {
     }
 }
 
-impl Default for KeyBytes {
+impl Default for SmallBytes {
     fn default() -> Self {
         Self(Repr::Inline(0, [0; INLINE]))
     }
 }
 
-impl Deref for KeyBytes {
+impl Deref for SmallBytes {
     type Target = [u8];
 
     #[inline]
@@ -58,33 +58,33 @@ impl Deref for KeyBytes {
     }
 }
 
-impl From<&[u8]> for KeyBytes {
+impl From<&[u8]> for SmallBytes {
     fn from(bytes: &[u8]) -> Self {
         Self::concat(&[bytes])
     }
 }
 
-impl<const N: usize> From<[u8; N]> for KeyBytes {
+impl<const N: usize> From<[u8; N]> for SmallBytes {
     fn from(bytes: [u8; N]) -> Self {
         Self::concat(&[&bytes])
     }
 }
 
-impl From<Vec<u8>> for KeyBytes {
+impl From<Vec<u8>> for SmallBytes {
     fn from(bytes: Vec<u8>) -> Self {
         if bytes.len() <= INLINE { bytes.as_slice().into() } else { Self(Repr::Boxed(bytes.into())) }
     }
 }
 
-impl PartialEq for KeyBytes {
+impl PartialEq for SmallBytes {
     fn eq(&self, other: &Self) -> bool {
         self.as_slice() == other.as_slice()
     }
 }
 
-impl Eq for KeyBytes {}
+impl Eq for SmallBytes {}
 
-impl fmt::Debug for KeyBytes {
+impl fmt::Debug for SmallBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_slice().fmt(f)
     }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn they_take_as_much_as_a_vector() {
-        assert_eq!(size_of::<KeyBytes>(), size_of::<Vec<u8>>());
+        assert_eq!(size_of::<SmallBytes>(), size_of::<Vec<u8>>());
     }
 
     #[test]
@@ -105,9 +105,9 @@ mod tests {
         for length in 0..=long.len() {
             let bytes = &long[..length];
             let made = [
-                KeyBytes::from(bytes),
+                SmallBytes::from(bytes),
                 bytes.to_vec().into(),
-                KeyBytes::concat(&[&bytes[..length / 2], &bytes[length / 2..]]),
+                SmallBytes::concat(&[&bytes[..length / 2], &bytes[length / 2..]]),
             ];
             for made in made {
                 assert_eq!(*made, *bytes);

@@ -89,7 +89,7 @@ fn of_two_documents_with_one_id_the_second_meets_the_first() {
 #[test]
 fn puts_are_unique_at_the_end_of_the_call() {
     on_every_store(|test| {
-        for count in [10, 700] {
+        for count in [10, 2_500] {
             let c = test.collection(&format!("c{count}"));
             c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
             let documents = |shift: i32| (0..count).map(move |n| rawdoc! { "_id": n, "a": (n + shift) % count });
@@ -202,13 +202,13 @@ fn an_unordered_insertion_tells_each_refused_document() {
 fn a_plain_insertion_is_all_or_none_however_large() {
     on_every_store(|test| {
         let c = test.collection("c");
-        let mut documents: Vec<RawDocumentBuf> = (0..3_000).map(|n| rawdoc! { "_id": n }).collect();
+        let mut documents: Vec<RawDocumentBuf> = (0..9_000).map(|n| rawdoc! { "_id": n }).collect();
         documents.push(rawdoc! { "_id": 7 });
         assert_eq!(c.insert_many(&documents).unwrap_err().code(), 11000);
         assert_eq!(c.count(doc! {}).unwrap(), 0);
         let unordered = c.insert_batch(&documents).unordered().run().unwrap();
-        assert_eq!((unordered.inserted_ids.len(), unordered.errors.len()), (3_000, 1));
-        assert_eq!(unordered.errors[0].index, 3_000);
+        assert_eq!((unordered.inserted_ids.len(), unordered.errors.len()), (9_000, 1));
+        assert_eq!(unordered.errors[0].index, 9_000);
     });
 }
 

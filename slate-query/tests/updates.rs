@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use bson::{Bson, Document, bson, doc};
+use proptest::prelude::*;
 use slate_query::{
     Code, Error,
     filter::Filter,
     path::Path,
     raw::{Doc, OwnedValue, validate},
+    testing,
     update::{Context, Update, UsesPosition, merge},
 };
 
@@ -356,4 +358,38 @@ fn merging_keeps_places_and_takes_names_literally() {
     assert_eq!(merged(before(), doc! { "a.b": 5, "a": { "y": 1 } }).unwrap(), Some(after));
     assert_eq!(merged(before(), doc! { "b": 2 }).unwrap(), None);
     assert_eq!(merged(before(), doc! { "_id": 2 }).unwrap_err().code(), Code(66));
+}
+
+proptest! {
+    #[test]
+    fn a_merge_is_what_going_through_the_fields_one_by_one_gives(
+        doc in testing::document(),
+        patch in testing::document(),
+        shared in any::<prop::sample::Index>(),
+    ) {
+        let fields = |bytes: &[u8]| -> Vec<(String, OwnedValue)> {
+            Doc::new(bytes).elements().map(|field| (field.display_name().into(), field.value.to_owned())).collect()
+        };
+        // One field of the document is in the patch, as it stands.
+        let before = fields(&doc);
+        let mut given = fields(&patch);
+        given.extend((!before.is_empty()).then(|| shared.get(&before).clone()));
+        let mut after = before.clone();
+        for (at, (name, value)) in given.iter().enumerate() {
+            if given[..at].iter().all(|(earlier, _)| earlier != name) {
+                match after.iter_mut().find(|(there, _)| there == name) {
+                    Some((_, there)) => there.clone_from(value),
+                    None => after.push((name.clone(), value.clone())),
+                }
+            }
+        }
+        match merge(Doc::new(&doc), Doc::new(&testing::document_of(&given))).unwrap() {
+            Some(merged) => {
+                prop_assert!(validate(&merged).is_ok());
+                prop_assert_eq!(fields(&merged), &*after);
+                prop_assert_ne!(before, after);
+            }
+            None => prop_assert_eq!(before, after),
+        }
+    }
 }

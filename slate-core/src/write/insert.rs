@@ -9,7 +9,7 @@ use super::{
     Session,
     changes::{Changes, duplicate, duplicate_id},
     entries::{Entries, EntryMaker},
-    prepare::{id, prepare},
+    prepare::{batch, id, prefetch_ahead, prepare},
 };
 use crate::{Error, Result, catalog::CollectionInfo, entry::write_record_key, interrupt::Interrupt};
 
@@ -33,22 +33,8 @@ pub(crate) enum InsertMode {
     Unordered,
 }
 
-/// So many documents are checked together and then applied together,
-const BATCH: usize = 1_024;
-
-/// or fewer, once they take so many bytes.
-const BATCH_BYTES: usize = 16 << 20;
-
-/// How many of the documents make the first batch.
-fn batch(documents: &[impl AsRef<RawDocument>]) -> usize {
-    let mut bytes = 0;
-    let fits = |document: &&_| {
-        let before = bytes;
-        bytes += AsRef::<RawDocument>::as_ref(*document).as_bytes().len();
-        before < BATCH_BYTES
-    };
-    documents.iter().take(BATCH).take_while(fits).count()
-}
+/// So many documents at most are checked together and then applied together.
+const BATCH: usize = 4_096;
 
 impl<T: Transaction> Session<T> {
     /// Inserts documents in their order. A refused document leaves nothing behind.
@@ -68,7 +54,9 @@ impl<T: Transaction> Session<T> {
         let mut outcome = InsertOutcome::default();
         let (mut first, mut changes) = (0, Changes::default());
         while let Some(rest) = documents.get(first..).filter(|rest| !rest.is_empty()) {
-            let (batch, _) = rest.split_at(batch(rest));
+            let (count, bytes) = batch(rest, BATCH);
+            let (batch, _) = rest.split_at(count);
+            changes.reserve(count, bytes);
             self.interrupted_in_round(u64::try_from(first).unwrap_or(u64::MAX), interrupt)?;
             let refused = outcome.refused.len();
             let inserted = self.insert_batch(&collection, first, batch, mode, &mut changes, &mut outcome);
@@ -113,6 +101,7 @@ impl<T: Transaction> Session<T> {
             let view = self.transaction.view();
             let mut check = Check::open(&view, collection)?;
             for (at, document) in documents.iter().enumerate() {
+                prefetch_ahead(documents, at);
                 match check.document(document.as_ref().as_bytes(), &mut maker, changes) {
                     Ok(id) => outcome.ids.push((first + at, id)),
                     Err(error) if error.is_refusal() => {
@@ -184,10 +173,10 @@ impl<'c, V: View> Check<'c, V> {
     /// Checks a document; where nothing is wrong with it, it goes to `changes`. Gives back its `_id`.
     fn document(&mut self, bytes: &[u8], maker: &mut EntryMaker, changes: &mut Changes) -> Result<OwnedValue> {
         prepare(bytes, &mut self.stored)?;
-        write_record_key(id(Doc::stored(&self.stored)), &mut self.record_key)?;
+        let id = id(Doc::stored(&self.stored)).to_owned();
+        write_record_key(id.as_value(), &mut self.record_key)?;
         let is_taken = self.is_taken(changes)?;
         let document = Doc::stored(&self.stored);
-        let id = id(document).to_owned();
         if is_taken {
             return Err(duplicate_id(self.collection, &id));
         }

@@ -6,14 +6,13 @@ use slate_query::{
     raw::{Doc, OwnedValue, Value, Writer, store},
     update,
 };
-use slate_store::{Points, Transaction, View};
+use slate_store::{Points, Transaction, View, prefetch};
 
 use super::{
     Session,
     changes::{Changes, Claims},
     entries::EntryMaker,
-    prepare::{check_id, check_size, id, kept, tabulate},
-    update::ROUND,
+    prepare::{AHEAD, batch, check_id, check_size, id, kept, prefetch_ahead, tabulate},
 };
 use crate::{
     Result,
@@ -21,6 +20,9 @@ use crate::{
     entry::record_key,
     interrupt::Interrupt,
 };
+
+/// So many documents at most are put together.
+const ROUND: usize = 1_024;
 
 /// What a document means to the one that has its `_id` already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,11 +155,14 @@ impl<T: Transaction> Session<T> {
         let interrupt = &self.limited(interrupt);
         // Before anything is changed: a document that is not valid leaves the transaction as it was.
         let mut given = Given::default();
-        documents.iter().try_for_each(|document| given.add(document.as_ref().as_bytes()))?;
+        for (at, document) in documents.iter().enumerate() {
+            prefetch_ahead(documents, at);
+            given.add(document.as_ref().as_bytes())?;
+        }
         let collection = self.written_or_created(name)?;
         let mut outcome = PutOutcome::default();
         // Of one `_id` given twice the second meets the first: the two are settled together, in one round.
-        if documents.len() <= ROUND || has_repeats(&given.keys) {
+        if batch(documents, ROUND).0 == documents.len() || has_repeats(&given.keys) {
             interrupt.check()?;
             let whole = given.part(0..documents.len());
             let mut changes = self.put_round(&collection, documents, whole, kind, &mut outcome)?;
@@ -186,12 +191,15 @@ impl<T: Transaction> Session<T> {
         interrupt: &Interrupt,
     ) -> Result<()> {
         let mut claims = Claims::default();
-        for (first, documents) in (0..).step_by(ROUND).zip(documents.chunks(ROUND)) {
+        let mut first = 0;
+        while let Some(rest) = documents.get(first..).filter(|rest| !rest.is_empty()) {
             interrupt.check()?;
+            let (documents, _) = rest.split_at(batch(rest, ROUND).0);
             let part = given.part(first..first + documents.len());
             let mut changes = self.put_round(collection, documents, part, kind, outcome)?;
             changes.take_claims(collection, &mut claims);
             changes.apply(self, collection)?;
+            first += documents.len();
         }
         claims.settle(self, collection)
     }
@@ -217,7 +225,11 @@ impl<T: Transaction> Session<T> {
             let as_it_was = |at| Touched { old: records.loaded(at).map(Doc::stored), new: None };
             let mut touched: Vec<Touched<'_>> = (0..wanted.len()).map(as_it_was).collect();
             let mut laid = Vec::new();
-            for (at, (document, place)) in documents.iter().zip(places).enumerate() {
+            for (at, (document, place)) in documents.iter().zip(&places).enumerate() {
+                let next = places.get(at + AHEAD).copied().flatten().and_then(|place| touched.get(place)?.old);
+                if let Some(next) = next {
+                    prefetch(next.bytes());
+                }
                 let document = Doc::new(document.as_ref().as_bytes());
                 match place.and_then(|place| touched.get_mut(place)) {
                     Some(record) => put_one(record, (document, given.table(at)), kind, &mut laid, outcome)?,
@@ -260,7 +272,7 @@ impl<T: Transaction> Session<T> {
 /// index's paths begin with, and of their order; a partial index may be about any field.
 fn differs(index: &IndexInfo, old: Doc<'_>, new: Doc<'_>) -> bool {
     index.partial.is_some()
-        || old.get("_id") != new.get("_id")
+        || id(old) != id(new)
         || !index.pattern.first_values(old).eq(index.pattern.first_values(new))
 }
 

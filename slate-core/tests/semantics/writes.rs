@@ -121,7 +121,7 @@ fn a_refused_write_leaves_the_collection_as_it_was() {
             finds(&records.find(doc! { "a": { "$gte": 0 } }), 0..600);
         };
         // Insertions: refused by `_id`, by a unique value, by an index, at their end, in one batch and in several.
-        for count in [3, 3_000] {
+        for count in [3, 9_000] {
             let mut documents: Vec<RawDocumentBuf> =
                 (0..count).map(|n| raw(&doc! { "_id": 10_000 + n, "u": 10_000 + n })).collect();
             for (last, code) in [

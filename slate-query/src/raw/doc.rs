@@ -53,6 +53,12 @@ impl<'a> Doc<'a> {
         Elements { rest: self.bytes.get(4..).unwrap_or_default() }
     }
 
+    /// The value of its first field, where that has this name.
+    #[inline]
+    pub fn first(self, name: &str) -> Option<Value<'a>> {
+        named(self.bytes.get(4..)?, name.as_bytes())
+    }
+
     /// The fields that have one of the names, in the document's order. Fields of one name are all among them.
     #[inline]
     pub fn fields_of<'n>(self, names: &'n Names) -> impl Iterator<Item = Located<'a>> + use<'a, 'n> {

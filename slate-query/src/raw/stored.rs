@@ -81,7 +81,7 @@ struct TableWriter<'o, 'd> {
     /// Where in `out` the table begins: with the number of its fields.
     start: usize,
     marks: Marks,
-    fields: u8,
+    fields: usize,
     /// Whether the document gets a table.
     fits: bool,
 }
@@ -95,10 +95,7 @@ impl<'o, 'd> TableWriter<'o, 'd> {
 
     #[inline]
     fn add(&mut self, name: &[u8], place: usize) {
-        let (Ok(place), Some(fields), true) = (u16::try_from(place), self.fields.checked_add(1), self.fits) else {
-            self.fits = false;
-            return;
-        };
+        let (Ok(place), true) = (u16::try_from(place), self.fits) else { return };
         let mark = mark(name);
         if !self.marks.insert(mark) && self.has_twin(mark, name) {
             self.fits = false;
@@ -106,7 +103,7 @@ impl<'o, 'd> TableWriter<'o, 'd> {
         }
         let [low, high] = place.to_le_bytes();
         self.out.extend_from_slice(&[mark, low, high]);
-        self.fields = fields;
+        self.fields += 1;
     }
 
     /// Whether one of the fields that the table has so far is of that name.
@@ -117,8 +114,8 @@ impl<'o, 'd> TableWriter<'o, 'd> {
     }
 
     fn finish(self) {
-        match self.out.get_mut(self.start) {
-            Some(count) if self.fits => *count = self.fields,
+        match (self.out.get_mut(self.start), u8::try_from(self.fields)) {
+            (Some(count), Ok(fields)) if self.fits => *count = fields,
             _ => self.out.truncate(self.start + 1),
         }
     }

@@ -16,27 +16,35 @@ pub fn validate(bytes: &[u8]) -> Result<Doc<'_>> {
 
 /// The same; `see` is shown each field of the outermost document on the way, and where it stands.
 pub(super) fn validate_each<'a>(bytes: &'a [u8], see: impl FnMut(usize, Element<'a>)) -> Result<()> {
-    document(bytes, 1, see)
+    document(bytes, 1, see).map_err(|error| *error)
 }
 
-fn damaged(what: &str) -> Error {
-    Error::new(Code::INVALID_BSON, format!("invalid BSON: {what}"))
+/// What checking gives. An error is behind a pointer, so that what comes back from each value fits a register.
+type Checked = std::result::Result<(), Box<Error>>;
+
+#[cold]
+fn damaged(what: &str) -> Box<Error> {
+    Box::new(Error::new(Code::INVALID_BSON, format!("invalid BSON: {what}")))
 }
 
-fn document<'a>(bytes: &'a [u8], depth: usize, mut see: impl FnMut(usize, Element<'a>)) -> Result<()> {
+#[cold]
+fn too_deep() -> Box<Error> {
+    Box::new(Error::new(Code::OVERFLOW, format!("documents may nest at most {MAX_DEPTH} deep")))
+}
+
+fn document<'a>(bytes: &'a [u8], depth: usize, mut see: impl FnMut(usize, Element<'a>)) -> Checked {
     if depth > MAX_DEPTH {
-        return Err(Error::new(Code::OVERFLOW, format!("documents may nest at most {MAX_DEPTH} deep")));
+        return Err(too_deep());
     }
     if length(bytes) != Some(bytes.len()) || bytes.last() != Some(&0) || bytes.len() < 5 {
         return Err(damaged("a document's length does not match its bytes"));
     }
-    let mut elements = Doc::new(bytes).elements();
     let mut taken = 4;
-    for element in elements.by_ref() {
+    for element in Doc::new(bytes).elements() {
         if !is_utf8(element.name) {
             return Err(damaged("a field's name is not UTF-8"));
         }
-        value(element.value, depth).map_err(|error| nest(element.name, error))?;
+        value(element.value, depth).map_err(|error| nest(element.name, &error))?;
         see(taken, element);
         taken += element.size();
     }
@@ -47,13 +55,14 @@ fn document<'a>(bytes: &'a [u8], depth: usize, mut see: impl FnMut(usize, Elemen
 }
 
 /// Puts the name of the field in front of where the error stands within it.
-fn nest(name: &[u8], error: Error) -> Error {
+#[cold]
+fn nest(name: &[u8], error: &Error) -> Box<Error> {
     let name = String::from_utf8_lossy(name);
     let path = error.path().map_or(name.to_string(), |inner| format!("{name}.{inner}"));
-    Error::new(error.code(), error.message()).at(path)
+    Box::new(Error::new(error.code(), error.message()).at(path))
 }
 
-fn value(value: Value<'_>, depth: usize) -> Result<()> {
+fn value(value: Value<'_>, depth: usize) -> Checked {
     let bytes = value.bytes();
     match value.kind() {
         Kind::String | Kind::Symbol | Kind::Code => text(bytes),
@@ -97,7 +106,7 @@ fn is_utf8(text: &[u8]) -> bool {
     text.is_ascii() || std::str::from_utf8(text).is_ok()
 }
 
-fn text(bytes: &[u8]) -> Result<()> {
+fn text(bytes: &[u8]) -> Checked {
     match bytes {
         [_, _, _, _, text @ .., 0] if length(bytes) == Some(text.len() + 1) => {
             if is_utf8(text) {

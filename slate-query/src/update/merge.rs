@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    raw::{Doc, Writer},
+    raw::{Doc, Element, Writer, same},
 };
 
 /// `doc` with the fields of `patch` written over it: top-level names taken literally, whole values; fields that exist
@@ -15,33 +15,36 @@ use crate::{
 /// # Errors
 /// `ImmutableField` (66) where the patch would change `_id`; 17419 beyond 16 MiB.
 pub fn merge(doc: Doc<'_>, patch: Doc<'_>) -> Result<Option<Vec<u8>>> {
-    // Of duplicate names the first one counts, in both documents.
-    let fields = distinct(patch);
-    let mut written = vec![Written::No; fields.len()];
-    let mut changed = false;
-    let mut out = Writer::into_buffer(Vec::with_capacity(doc.bytes().len() + patch.bytes().len()));
+    let bytes = doc.bytes();
+    let mut fields = distinct(patch);
+    let mut out = Writer::into_buffer(Vec::with_capacity(bytes.len() + patch.bytes().len()));
+    // What does not change is copied in stretches, each when its end is known.
+    let mut unchanged = 4..4;
     for element in doc.elements() {
-        let place = fields.iter().position(|field| field.name == element.name);
-        let field = place.and_then(|place| Some((fields.get(place)?, written.get_mut(place)?)));
-        match field {
-            Some((field, written @ Written::No)) => {
-                *written = Written::Yes;
-                changed |= field.value != element.value;
-                if field.name == b"_id" && field.value != element.value {
+        let field = fields.iter_mut().find(|(field, written)| {
+            // Of duplicate names the first one counts.
+            *written == Written::No && same(field.name, element.name)
+        });
+        if let Some((field, written)) = field {
+            *written = Written::Yes;
+            if field.value != element.value {
+                if field.name == b"_id" {
                     let message = "the merge would modify the immutable field '_id'";
                     return Err(Error::new(Code::IMMUTABLE_FIELD, message).at("_id"));
                 }
-                out.append(element.name, field.value);
+                out.append_raw(bytes.get(unchanged.clone()).unwrap_or_default());
+                out.append(field.name, field.value);
+                unchanged.start = unchanged.end + element.size();
             }
-            Some((_, Written::Yes)) | None => out.append(element.name, element.value),
         }
+        unchanged.end += element.size();
     }
-    for (field, _) in fields.iter().zip(&written).filter(|(_, written)| **written == Written::No) {
-        changed = true;
-        out.append(field.name, field.value);
-    }
-    if !changed {
+    if unchanged.start == 4 && fields.iter().all(|(_, written)| *written == Written::Yes) {
         return Ok(None);
+    }
+    out.append_raw(bytes.get(unchanged).unwrap_or_default());
+    for (field, _) in fields.iter().filter(|(_, written)| *written == Written::No) {
+        out.append(field.name, field.value);
     }
     let bytes = out.finish();
     storage::check_whole(&bytes, Depth::Bounded, &Context::modify(0, None))?;
@@ -54,12 +57,16 @@ enum Written {
     No,
 }
 
-fn distinct(doc: Doc<'_>) -> Vec<crate::raw::Element<'_>> {
-    let mut fields = Vec::<crate::raw::Element<'_>>::new();
+/// The fields of a document, of duplicate names the first one.
+fn distinct(doc: Doc<'_>) -> Vec<(Element<'_>, Written)> {
+    let mut fields: Vec<(Element<'_>, Written)> = Vec::with_capacity(USUAL);
     for element in doc.elements() {
-        if !fields.iter().any(|field| field.name == element.name) {
-            fields.push(element);
+        if !fields.iter().any(|(field, _)| same(field.name, element.name)) {
+            fields.push((element, Written::No));
         }
     }
     fields
 }
+
+/// Few patches have more fields.
+const USUAL: usize = 8;

@@ -21,13 +21,15 @@ pub(super) struct Arena {
     held_bytes: usize,
     /// Where starts and payloads are put in order.
     ordered: (Vec<usize>, Vec<Option<Payload>>),
+    /// Where rows are shared out by a byte of their keys.
+    shared_out: Vec<Place>,
 }
 
 /// A payload that is held where it is.
 type Payload = Arc<[u8]>;
 
 /// A row's number, and the eight bytes of its key that decide most comparisons without a look at it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Place {
     prefix: u64,
     row: usize,
@@ -58,7 +60,7 @@ impl Arena {
         self.bytes.capacity()
             + starts * size_of::<usize>()
             + held * size_of::<Payload>()
-            + self.order.capacity() * size_of::<Place>()
+            + (self.order.capacity() + self.shared_out.capacity()) * size_of::<Place>()
     }
 
     pub(super) fn clear(&mut self) {
@@ -168,12 +170,11 @@ impl Arena {
             return;
         }
         let keys = self.look_at_keys();
-        let Self { bytes, starts, order, .. } = self;
-        if keys.told_by_prefix {
+        let Self { bytes, starts, order, shared_out, .. } = self;
+        match keys.told_by {
             // Nothing is looked up, and no branch is guessed.
-            order.sort_unstable_by_key(|place| (place.prefix, place.row));
-        } else {
-            order.sort_unstable_by(|a, b| compare(bytes, starts, keys.common, a, b));
+            Some(mask) => sort_by_prefix(order, mask, shared_out),
+            None => order.sort_unstable_by(|a, b| compare(bytes, starts, keys.common, a, b)),
         }
         self.renumber();
     }
@@ -259,7 +260,46 @@ impl Arena {
                 None => rest.iter().rev().fold(0, |prefix, &byte| prefix >> u8::BITS | u64::from(byte) << 56),
             };
         }
-        Keys { common, told_by_prefix: ties_ascend && longest <= common + size_of::<u64>() }
+        let beyond = u32::try_from(longest.saturating_sub(common)).unwrap_or(u32::MAX);
+        let told = ties_ascend.then(|| beyond.checked_mul(u8::BITS)).flatten().filter(|bits| *bits <= u64::BITS);
+        Keys { common, told_by: told.map(|bits| !u64::MAX.checked_shr(bits).unwrap_or_default()) }
+    }
+}
+
+/// Puts places, which stand in the order of their rows, in that of their prefixes under the mask; of equal ones the rows
+/// stay in theirs.
+fn sort_by_prefix(order: &mut Vec<Place>, mask: u64, shared_out: &mut Vec<Place>) {
+    /// With so many bytes to be shared out by, comparing takes less.
+    const MANY: usize = 4;
+    /// And where there are so few rows.
+    const FEW: usize = 256;
+    let first = order.first().map_or(0, |place| place.prefix);
+    let differing = order.iter().fold(0, |differing, place| differing | (place.prefix ^ first)) & mask;
+    let bytes = || (0..u64::BITS).step_by(8).filter(|shift| differing >> shift & 0xff != 0);
+    if order.len() <= FEW || bytes().count() >= MANY {
+        return order.sort_unstable_by_key(|place| (place.prefix & mask, place.row));
+    }
+    // From the last byte to the first, each time in as many parts as there are bytes (Knuth, 5.2.5).
+    for shift in bytes() {
+        let byte = |place: &Place| usize::from((place.prefix >> shift).to_le_bytes()[0]);
+        let mut next = [0_usize; 256];
+        for place in order.iter() {
+            if let Some(count) = next.get_mut(byte(place)) {
+                *count += 1;
+            }
+        }
+        let mut start = 0;
+        for count in &mut next {
+            start += std::mem::replace(count, start);
+        }
+        shared_out.resize(order.len(), Place::default());
+        for place in order.iter() {
+            let to = next.get_mut(byte(place)).map(|next| std::mem::replace(next, *next + 1));
+            if let Some(to) = to.and_then(|to| shared_out.get_mut(to)) {
+                *to = *place;
+            }
+        }
+        std::mem::swap(order, shared_out);
     }
 }
 
@@ -267,8 +307,8 @@ impl Arena {
 struct Keys {
     /// So many bytes in front.
     common: usize,
-    /// Their order is that of their prefixes, and of equal ones that in which they came.
-    told_by_prefix: bool,
+    /// Where their order is that of these bits of their prefixes, and of equal ones that in which they came.
+    told_by: Option<u64>,
 }
 
 #[inline]
@@ -330,6 +370,29 @@ mod tests {
         }
         arena.sort();
         assert_eq!(keys(&arena), ["1b", "1c", "2a"]);
+    }
+
+    #[test]
+    fn many_rows_told_by_few_bytes_are_ordered_as_comparing_orders_them() {
+        let scattered = |n: u32| n.wrapping_mul(0x9e37_79b9);
+        // By one byte, by several that do not lie beside each other, by so many that they are compared.
+        for mask in [0x0000_ff00, 0x00ff_00ff, 0x0f00_030f, 0xffff_ffff, 0] {
+            let rows: Vec<([u8; 4], [u8; 4])> =
+                (0..3_000).map(|n| ((scattered(n) & mask).to_be_bytes(), n.to_be_bytes())).collect();
+            let mut arena = Arena::default();
+            // Once more with the same buffers.
+            for _ in 0..2 {
+                arena.clear();
+                for (sort_key, tie_key) in &rows {
+                    arena.push(sort_key, tie_key, b"", usize::MAX).unwrap();
+                }
+                arena.sort();
+                let mut sorted: Vec<Vec<u8>> =
+                    rows.iter().map(|(sort_key, tie_key)| [*sort_key, *tie_key].concat()).collect();
+                sorted.sort();
+                assert!(arena.iter().map(|row| row.key).eq(sorted.iter().map(Vec::as_slice)), "{mask:x}");
+            }
+        }
     }
 
     #[test]

@@ -46,6 +46,29 @@ fn pair() -> impl Strategy<Value = (OwnedValue, OwnedValue)> {
     ]
 }
 
+/// Those of 2^128 and more have a double's key, and few digits in front of their zeros.
+#[test]
+fn large_decimals_that_are_doubles_decode_to_themselves() {
+    let of = |mantissa: u128, twos: u32, tens: u32| format!("{}E+{tens}", mantissa << twos);
+    let texts = [
+        "4.611686018427387904E+38".to_owned(),
+        "-4.611686018427387904E+38".to_owned(),
+        of(1, 107, 20),
+        of(3, 100, 22),
+        of(1, 62, 21),
+        of(5, 90, 18),
+        "1E+22".to_owned(),
+        "1E+39".to_owned(),
+    ];
+    for text in texts {
+        let value = owned(text.parse::<bson::Decimal128>().unwrap());
+        let (mut key, mut bits) = (Vec::new(), TypeBits::new());
+        encode_typed(Some(value.as_value()), &mut key, &mut bits);
+        let decoded = decode(&mut &key[..], Direction::Ascending, &mut TypeReader::new(bits.as_bytes()));
+        assert_eq!(decoded, Some(Decoded::Value(value)), "{text}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
 

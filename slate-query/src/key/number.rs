@@ -347,12 +347,14 @@ fn binary(mantissa: u128, power: u32) -> Option<Exact> {
 /// A positive double as a decimal; `None` where no decimal128 holds it.
 fn from_double(double: f64) -> Option<Exact> {
     let (mantissa, power) = crate::number::parts(double);
-    let mantissa = u128::from(mantissa);
-    match u32::try_from(power) {
-        Ok(power) if power < 75 => Some(Exact::new(mantissa << power, 0)),
-        Ok(_) => None,
-        Err(_) => binary(mantissa, power.unsigned_abs()),
+    let mut mantissa = u128::from(mantissa);
+    let Ok(mut twos) = u32::try_from(power) else { return binary(mantissa, power.unsigned_abs()) };
+    // Tens go to the exponent first: what is left of a number of 2^128 and more may be few digits.
+    let mut tens = 0;
+    while twos > 0 && mantissa.is_multiple_of(5) {
+        (mantissa, twos, tens) = (mantissa / 5, twos - 1, tens + 1);
     }
+    (twos < mantissa.leading_zeros()).then(|| Exact::new(mantissa << twos, tens))
 }
 
 impl Decoded {

@@ -213,6 +213,20 @@ fn a_plain_insertion_is_all_or_none_however_large() {
 }
 
 #[test]
+fn an_ordered_insertion_ends_at_the_document_refused_however_far_it_came() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        let mut documents: Vec<RawDocumentBuf> = (0..9_000).map(|n| rawdoc! { "_id": n }).collect();
+        documents[8_500] = rawdoc! { "_id": 7 };
+        let outcome = c.insert_batch(&documents).ordered().run().unwrap();
+        assert_eq!((outcome.inserted_ids.len(), outcome.errors.len()), (8_500, 1));
+        assert_eq!(outcome.errors[0].index, 8_500);
+        assert_eq!(c.count(doc! {}).unwrap(), 8_500);
+        assert_eq!(c.find(doc! {}).sort(doc! { "_id": -1 }).first().unwrap(), Some(rawdoc! { "_id": 8_499 }));
+    });
+}
+
+#[test]
 fn a_cancelled_or_late_write_leaves_nothing() {
     on_every_store(|test| {
         let c = test.collection("c");

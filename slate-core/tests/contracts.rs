@@ -19,11 +19,11 @@ fn one_id_given_twice_leaves_unique_entries_of_the_last_document_alone() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.create_index(Index::on(doc! { "u": 1 }).unique()).unwrap();
-        let mut documents: Vec<RawDocumentBuf> = (1..400).map(|n| rawdoc! { "_id": n, "u": n }).collect();
-        documents.push(rawdoc! { "_id": 1, "u": 1_000 });
+        let mut documents: Vec<RawDocumentBuf> = (1..2_500).map(|n| rawdoc! { "_id": n, "u": n }).collect();
+        documents.push(rawdoc! { "_id": 1, "u": 10_000 });
         c.upsert_many(&documents).unwrap();
         assert_eq!(c.count(doc! { "u": 1 }).unwrap(), 0, "the value was given up");
-        assert_eq!(c.find_one(doc! { "u": 1_000 }).unwrap().unwrap().get_i32("_id").unwrap(), 1);
+        assert_eq!(c.find_one(doc! { "u": 10_000 }).unwrap().unwrap().get_i32("_id").unwrap(), 1);
         c.insert_one(&rawdoc! { "_id": 0, "u": 1 }).unwrap();
     });
 }

@@ -84,3 +84,29 @@ fn an_insertion_of_many_mebibytes_is_whole_or_not_at_all() {
         assert_eq!(c.find_by_id(3).unwrap().as_ref(), documents.get(2));
     });
 }
+
+/// As many bytes as are put together, several times.
+#[test]
+fn a_put_of_many_mebibytes_is_whole_or_not_at_all() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.create_index(Index::on(doc! { "last": 1 }).unique()).unwrap();
+        let six = 6 << 20;
+        let documents = [1, 2, 3, 4, 5, 6, 7].map(|id| long(id, six));
+        assert_eq!(c.upsert_many(&documents).unwrap().inserted, 7);
+        let shorter = [1, 2, 3, 4, 5, 6, 7].map(|id| long(id, six - id.unsigned_abs() as usize));
+        assert_eq!(c.upsert_many(&shorter).unwrap().modified, 7);
+        let mut with_a_twin = documents.to_vec();
+        with_a_twin.push(bson::rawdoc! { "_id": 8, "last": 20 });
+        assert_eq!(c.upsert_many(&with_a_twin).unwrap_err().kind(), ErrorKind::DuplicateKey);
+        for document in &shorter {
+            let id = document.get_i32("_id").unwrap();
+            assert_eq!(c.find_by_id(id).unwrap().as_ref(), Some(document));
+            assert_eq!(c.count(doc! { "last": id * 10 }).unwrap(), 1);
+        }
+        // Records of many bytes and patches of few.
+        let merged = c.merge_many((1..=7).map(|id| doc! { "_id": id, "more": id })).unwrap();
+        assert_eq!(merged.modified, 7);
+        assert_eq!(c.count(doc! { "more": { "$gte": 1 } }).unwrap(), 7);
+    });
+}

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use bson::{Bson, Document, bson, doc};
+use bson::{Bson, Document, RawDocumentBuf, bson, doc, rawdoc};
 use proptest::prelude::*;
 use slate_query::{
     Code, Error,
@@ -358,6 +358,19 @@ fn merging_keeps_places_and_takes_names_literally() {
     assert_eq!(merged(before(), doc! { "a.b": 5, "a": { "y": 1 } }).unwrap(), Some(after));
     assert_eq!(merged(before(), doc! { "b": 2 }).unwrap(), None);
     assert_eq!(merged(before(), doc! { "_id": 2 }).unwrap_err().code(), Code(66));
+}
+
+#[test]
+fn of_fields_of_one_name_a_merge_writes_over_the_first() {
+    let merged = |doc: RawDocumentBuf, patch: RawDocumentBuf| {
+        let bytes = merge(Doc::from(&doc), Doc::from(&patch)).unwrap();
+        bytes.map(|bytes| RawDocumentBuf::from_bytes(bytes).unwrap())
+    };
+    let twice = || rawdoc! { "a": 1, "b": 2, "a": 3 };
+    assert_eq!(merged(twice(), rawdoc! { "a": 4 }), Some(rawdoc! { "a": 4, "b": 2, "a": 3 }));
+    assert_eq!(merged(twice(), rawdoc! { "a": 1, "a": 5 }), None);
+    assert_eq!(merged(rawdoc! { "c": 1 }, twice()), Some(rawdoc! { "c": 1, "a": 1, "b": 2 }));
+    assert_eq!(merged(rawdoc! {}, rawdoc! {}), None);
 }
 
 proptest! {

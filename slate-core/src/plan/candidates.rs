@@ -32,7 +32,8 @@ struct Said {
 }
 
 impl Said {
-    /// What is proven where the index's path may hold arrays, or surely holds none.
+    /// What an entry within the term's intervals proves: nothing where they are less exact than `least`, which an index whose
+    /// path may hold arrays asks more of.
     fn proves(&self, least: Exactness) -> Conjuncts {
         if self.term.exact >= least { self.whole } else { Conjuncts::default() }
     }
@@ -74,7 +75,7 @@ fn combined<'t>(terms: impl Iterator<Item = &'t Said>) -> Option<(IntervalSet, C
         let proves = said.proves(Exactness::WhereNotMultikey);
         Some(match all {
             None => (said.term.intervals.clone(), proves),
-            Some((set, proven)) => (set.intersect(&said.term.intervals), proven.and(proves)),
+            Some((set, proven)) => (set.intersect(&said.term.intervals), proven.union(proves)),
         })
     })
 }
@@ -235,7 +236,7 @@ fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut proven: Conjuncts, t
         for (field, (path, _)) in index.pattern.fields().iter().enumerate().skip(bounds.used().max(1)) {
             if let Some((set, proves)) = combined(terms.on(path)) {
                 checks.push((field, set));
-                proven = proven.and(proves);
+                proven = proven.union(proves);
             }
         }
     }
@@ -266,7 +267,7 @@ fn intersections<'a>(found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
     for (at, left) in narrow.iter().enumerate() {
         for right in narrow.iter().skip(at + 1).filter(|right| !right.path.same_index(&left.path)) {
             let inputs = vec![left.path.clone(), right.path.clone()];
-            let proven = left.proven.and(right.proven);
+            let proven = left.proven.union(right.proven);
             merged.push(Access::of_path(AccessPath::Merge { how: Combine::Intersection, inputs }, proven));
         }
     }

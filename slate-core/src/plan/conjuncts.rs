@@ -10,7 +10,7 @@ impl Conjuncts {
     }
 
     #[must_use]
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn the_first_64_places_are_held() {
         let odd =
-            [1, 3, 63, 64, 65, usize::MAX].map(Conjuncts::one).into_iter().fold(Conjuncts::default(), Conjuncts::and);
+            [1, 3, 63, 64, 65, usize::MAX].map(Conjuncts::one).into_iter().fold(Conjuncts::default(), Conjuncts::union);
         for place in [0, 1, 2, 3, 62, 63, 64, 65, 1 << 32, usize::MAX] {
             assert_eq!(odd.contains(place), [1, 3, 63].contains(&place), "{place}");
         }

@@ -47,7 +47,7 @@ impl GrowingBounds {
             self.end = End::Closed;
         }
         self.fields.push(set);
-        self.proven = self.proven.and(proven);
+        self.proven = self.proven.union(proven);
     }
 
     /// The same, and the next field bound.

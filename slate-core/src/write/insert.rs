@@ -7,9 +7,10 @@ use slate_store::{Bounds, Cursor, Edge, Points, Transaction, View};
 
 use super::{
     Session,
+    batch::Batch,
     changes::{Changes, duplicate, duplicate_id},
     entries::{Entries, EntryMaker},
-    prepare::{batch, id, prefetch_ahead, prepare},
+    prepare::{id, prepare},
 };
 use crate::{Error, Result, catalog::CollectionInfo, entry::write_record_key, interrupt::Interrupt};
 
@@ -52,26 +53,22 @@ impl<T: Transaction> Session<T> {
         let interrupt = &self.limited(interrupt);
         let collection = self.written_or_created(name)?;
         let mut outcome = InsertOutcome::default();
-        let (mut first, mut changes) = (0, Changes::default());
-        while let Some(rest) = documents.get(first..).filter(|rest| !rest.is_empty()) {
-            let (count, bytes) = batch(rest, BATCH);
-            let (batch, _) = rest.split_at(count);
-            changes.reserve(count, bytes);
-            self.interrupted_in_round(u64::try_from(first).unwrap_or(u64::MAX), interrupt)?;
+        let (mut next, mut changes) = (0, Changes::default());
+        while let Some(batch) = Batch::at(documents, next, BATCH) {
             let refused = outcome.refused.len();
-            let inserted = self.insert_batch(&collection, first, batch, mode, &mut changes, &mut outcome);
-            if first > 0 {
+            let inserted = self.insert_batch(&collection, &batch, mode, &mut changes, &mut outcome, interrupt);
+            if batch.first > 0 {
                 self.end_on_error(inserted)?
             } else {
                 inserted?
             }
             if mode != InsertMode::Unordered && outcome.refused.len() > refused {
-                if mode == InsertMode::AllOrNone && first > 0 {
+                if mode == InsertMode::AllOrNone && batch.first > 0 {
                     self.end("an insertion of many documents was refused after some had been inserted");
                 }
                 break;
             }
-            first += batch.len();
+            next = batch.end();
         }
         if !outcome.refused.is_empty() {
             // Why a document was refused is something that the transaction has read.
@@ -86,26 +83,27 @@ impl<T: Transaction> Session<T> {
         if applied > 0 { self.end_on_error(checked) } else { checked }
     }
 
-    /// Inserts one batch, whose first document has the place `first` in its call.
     fn insert_batch(
         &mut self,
         collection: &Arc<CollectionInfo>,
-        first: usize,
-        documents: &[impl AsRef<RawDocument>],
+        batch: &Batch<'_, impl AsRef<RawDocument>>,
         mode: InsertMode,
         changes: &mut Changes,
         outcome: &mut InsertOutcome,
+        interrupt: &Interrupt,
     ) -> Result<()> {
-        let mut maker = EntryMaker::default();
+        interrupt.check()?;
+        let (mut maker, mut interrupt) = (EntryMaker::default(), interrupt.clone());
+        changes.reserve(batch.documents.len(), batch.bytes);
         {
             let view = self.transaction.view();
             let mut check = Check::open(&view, collection)?;
-            for (at, document) in documents.iter().enumerate() {
-                prefetch_ahead(documents, at);
-                match check.document(document.as_ref().as_bytes(), &mut maker, changes) {
-                    Ok(id) => outcome.ids.push((first + at, id)),
+            for (place, document) in (batch.first..).zip(batch.iter()) {
+                interrupt.tick()?;
+                match check.document(document.as_bytes(), &mut maker, changes) {
+                    Ok(id) => outcome.ids.push((place, id)),
                     Err(error) if error.is_refusal() => {
-                        outcome.refused.push((first + at, error));
+                        outcome.refused.push((place, error));
                         match mode {
                             InsertMode::AllOrNone => return Ok(()),
                             InsertMode::Ordered => break,

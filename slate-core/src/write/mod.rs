@@ -1,6 +1,7 @@
 //! Writes: what changes in a collection's records and, entry by entry, in its indexes.
 
 mod backfill;
+mod batch;
 mod build;
 mod bulk;
 mod changes;

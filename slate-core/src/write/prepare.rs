@@ -1,41 +1,15 @@
 use std::{borrow::Cow, ops::Range};
 
-use bson::{RawDocument, oid::ObjectId};
+use bson::oid::ObjectId;
 use slate_query::{
     Code,
     raw::{Doc, Element, Kind, Value, Writer, store, validate_and_store, validate_and_tabulate},
 };
-use slate_store::prefetch;
 
 use crate::{Error, ErrorKind, Result, clock};
 
 /// The largest document, in bytes: MongoDB's own limit.
 pub(crate) const MAX_DOCUMENT: usize = 16 << 20;
-
-/// Documents are written together until they take so many bytes.
-const BATCH_BYTES: usize = 16 << 20;
-
-/// How many of the documents, and no more than `most`, are written together; and how many bytes they have.
-pub(super) fn batch(documents: &[impl AsRef<RawDocument>], most: usize) -> (usize, usize) {
-    let mut bytes = 0;
-    for (at, document) in documents.iter().take(most).enumerate() {
-        if bytes >= BATCH_BYTES {
-            return (at, bytes);
-        }
-        bytes += document.as_ref().as_bytes().len();
-    }
-    (documents.len().min(most), bytes)
-}
-
-/// So many documents before it is looked at, a document is asked for.
-pub(super) const AHEAD: usize = 2;
-
-/// Asks for the one of the documents that is looked at a little after that at `at`.
-pub(super) fn prefetch_ahead(documents: &[impl AsRef<RawDocument>], at: usize) {
-    if let Some(next) = documents.get(at + AHEAD) {
-        prefetch(next.as_ref().as_bytes());
-    }
-}
 
 /// Checks a document, puts it in the form in which it is kept, `_id` in front and without an empty timestamp at the top
 /// level, and leaves that in `stored` as it is stored, in place of what was there.

@@ -10,9 +10,10 @@ use slate_store::{Points, Transaction, View, prefetch};
 
 use super::{
     Session,
+    batch::{self, AHEAD, Batch},
     changes::{Changes, Claims},
     entries::EntryMaker,
-    prepare::{AHEAD, batch, check_id, check_size, id, kept, prefetch_ahead, tabulate},
+    prepare::{check_id, check_size, id, kept, tabulate},
 };
 use crate::{
     Result,
@@ -21,8 +22,12 @@ use crate::{
     interrupt::Interrupt,
 };
 
-/// So many documents at most are put together.
-const ROUND: usize = 1_024;
+/// So many documents are put together, and checked whole before anything is applied. Those of a larger call are put in
+/// rounds, the first of which is no larger,
+const ROUND: usize = 256;
+
+/// and the others have as many as this, if their records and what becomes of them are small.
+const LARGEST_ROUND: usize = 1_024;
 
 /// What a document means to the one that has its `_id` already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +115,13 @@ impl<'g> Part<'g> {
     }
 }
 
+/// What the documents of a round make of the collection.
+struct Round {
+    changes: Changes,
+    /// Those of the records that were there, and of what becomes of them.
+    bytes: usize,
+}
+
 /// What a document of the call makes of a record.
 enum New<'n> {
     /// The document as it is, with its table.
@@ -155,17 +167,19 @@ impl<T: Transaction> Session<T> {
         let interrupt = &self.limited(interrupt);
         // Before anything is changed: a document that is not valid leaves the transaction as it was.
         let mut given = Given::default();
-        for (at, document) in documents.iter().enumerate() {
-            prefetch_ahead(documents, at);
-            given.add(document.as_ref().as_bytes())?;
+        let mut ticks = interrupt.clone();
+        for document in batch::iter(documents) {
+            ticks.tick()?;
+            given.add(document.as_bytes())?;
         }
         let collection = self.written_or_created(name)?;
         let mut outcome = PutOutcome::default();
         // Of one `_id` given twice the second meets the first: the two are settled together, in one round.
-        if batch(documents, ROUND).0 == documents.len() || has_repeats(&given.keys) {
-            interrupt.check()?;
+        let is_one_round = Batch::at(documents, 0, ROUND).is_none_or(|batch| batch.end() == documents.len());
+        if is_one_round || has_repeats(&given.keys) {
             let whole = given.part(0..documents.len());
-            let mut changes = self.put_round(&collection, documents, whole, kind, &mut outcome)?;
+            let Round { mut changes, .. } =
+                self.put_round(&collection, documents, whole, kind, &mut outcome, interrupt)?;
             let unique = changes.check_unique(&self.transaction.view(), &collection);
             if unique.is_err() {
                 // What it was refused for is something that the transaction has read.
@@ -191,15 +205,15 @@ impl<T: Transaction> Session<T> {
         interrupt: &Interrupt,
     ) -> Result<()> {
         let mut claims = Claims::default();
-        let mut first = 0;
-        while let Some(rest) = documents.get(first..).filter(|rest| !rest.is_empty()) {
-            interrupt.check()?;
-            let (documents, _) = rest.split_at(batch(rest, ROUND).0);
-            let part = given.part(first..first + documents.len());
-            let mut changes = self.put_round(collection, documents, part, kind, outcome)?;
+        let (mut next, mut most) = (0, ROUND);
+        while let Some(batch) = Batch::at(documents, next, most) {
+            let part = given.part(batch.first..batch.end());
+            let Round { mut changes, bytes } =
+                self.put_round(collection, batch.documents, part, kind, outcome, interrupt)?;
             changes.take_claims(collection, &mut claims);
             changes.apply(self, collection)?;
-            first += documents.len();
+            next = batch.end();
+            most = batch::fitting(batch.documents.len(), bytes).clamp(ROUND, LARGEST_ROUND);
         }
         claims.settle(self, collection)
     }
@@ -212,8 +226,11 @@ impl<T: Transaction> Session<T> {
         given: Part<'_>,
         kind: PutKind,
         outcome: &mut PutOutcome,
-    ) -> Result<Changes> {
-        let mut changes = Changes::default();
+        interrupt: &Interrupt,
+    ) -> Result<Round> {
+        interrupt.check()?;
+        let mut interrupt = interrupt.clone();
+        let (mut changes, mut bytes) = (Changes::default(), 0);
         let mut maker = EntryMaker::default();
         let mut unchanged = Vec::new();
         let mut inserted = 0_usize;
@@ -226,6 +243,7 @@ impl<T: Transaction> Session<T> {
             let mut touched: Vec<Touched<'_>> = (0..wanted.len()).map(as_it_was).collect();
             let mut laid = Vec::new();
             for (at, (document, place)) in documents.iter().zip(&places).enumerate() {
+                interrupt.tick()?;
                 let next = places.get(at + AHEAD).copied().flatten().and_then(|place| touched.get(place)?.old);
                 if let Some(next) = next {
                     prefetch(next.bytes());
@@ -248,6 +266,7 @@ impl<T: Transaction> Session<T> {
             }
             for (key, record) in wanted.into_iter().zip(touched) {
                 let (old, new) = (record.old, record.new.and_then(|new| laid.get(new)));
+                bytes += old.map_or(0, |old| old.bytes().len()) + new.map_or(0, <[u8]>::len);
                 let Some(new) = new else {
                     unchanged.push(key);
                     continue;
@@ -264,7 +283,7 @@ impl<T: Transaction> Session<T> {
         }
         self.note(&collection.name, maker.take_notes());
         self.added(&collection.name, i64::try_from(inserted).unwrap_or(i64::MAX));
-        Ok(changes)
+        Ok(Round { changes, bytes })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Keys and values.
 
 use bson::{Binary, Bson, DateTime, Document, RawDocumentBuf, Timestamp, doc, oid::ObjectId, spec::BinarySubtype};
-use slate_core::{ErrorKind, Index};
+use slate_core::{ErrorKind, Hint, Index};
 
 use crate::{
     common::{each_plan, finds, finds_in_order, ids, on_every_store, raw},
@@ -148,6 +148,52 @@ fn the_order_has_a_place_for_every_type() {
         insert(&records, may_be_id.clone().rev().map(|value| doc! { "_id": value.clone() }));
         let found: Vec<Bson> = contents(&records).into_iter().map(|row| row.get("_id").unwrap().clone()).collect();
         assert!(found.iter().eq(may_be_id), "{found:?}");
+    });
+}
+
+/// An `_id`'s type is found beside its key, and found once for all indexes of a document.
+#[test]
+fn ids_of_equal_bytes_and_of_equal_keys_keep_their_types_in_covered_answers() {
+    on_every_store(|database| {
+        let things = database.collection("things");
+        things.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        things.create_index(Index::on(doc! { "b": 1 })).unwrap();
+        let of = |id: Bson, a: i32| doc! { "_id": id, "a": a, "b": a };
+        let date = Bson::DateTime(bson::DateTime::from_millis(5));
+        // Neighbours of one type's bytes, and of one type's key.
+        insert(&things, [of(Bson::Int64(5), 1), of(date, 2), of(Bson::Int32(6), 3), of(Bson::Double(7.0), 4)]);
+        things.upsert_many(&[raw(&of(Bson::Int64(6), 3)), raw(&of(Bson::Int32(7), 5))]).unwrap();
+        for field in ["a", "b"] {
+            let covered = things
+                .find(doc! { field: { "$gte": 0 } })
+                .project(doc! { field: 1 })
+                .hint(Hint::Name(format!("{field}_1")));
+            let whole = things.find(doc! { field: { "$gte": 0 } }).sort(doc! { field: 1 }).hint(Hint::Forward);
+            let shown = |find: slate_core::Find<RawDocumentBuf>| -> Vec<Bson> {
+                let rows = find.run().unwrap().map(|row| row.unwrap());
+                rows.map(|row| row.get("_id").unwrap().unwrap().try_into().unwrap()).collect()
+            };
+            assert_eq!(shown(covered), shown(whole));
+        }
+    });
+}
+
+#[test]
+fn a_filter_of_more_conditions_than_are_told_apart_answers_as_the_scan_does() {
+    on_every_store(|database| {
+        let numbers = database.collection("numbers");
+        numbers.create_index(Index::on(doc! { "n": 1 })).unwrap();
+        insert(&numbers, (0..200).map(|n| doc! { "_id": n, "n": n }));
+        for count in [63, 64, 65, 70] {
+            // Each leaves out one more; the last ones lie beyond the 64th.
+            let conditions: Vec<Document> = (0..count).map(|n| doc! { "n": { "$gt": n } }).collect();
+            let filter = doc! { "$and": conditions };
+            finds(&numbers.find(&filter), count..200);
+            assert_eq!(numbers.count(&filter).unwrap(), 200 - u64::try_from(count).unwrap());
+            for (drawn, found) in each_plan(&numbers.find(&filter)) {
+                assert_eq!(found.len(), 200 - usize::try_from(count).unwrap(), "{}", crate::common::brief(&drawn));
+            }
+        }
     });
 }
 

@@ -1,4 +1,4 @@
-use std::{fmt, ops::Deref};
+use std::{fmt, ops::Deref, sync::Arc};
 
 /// Bytes that do not change: the few that a usual value takes, or its key, lie in place, so that making and cloning them
 /// allocates nothing.
@@ -8,7 +8,8 @@ pub struct SmallBytes(Repr);
 #[derive(Clone)]
 enum Repr {
     Inline(u8, [u8; INLINE]),
-    Boxed(Box<[u8]>),
+    /// Longer ones are shared by their clones.
+    Shared(Arc<[u8]>),
 }
 
 /// The most that lies in place. With its length and the tag that makes as many bytes as a vector takes, and holds an
@@ -29,7 +30,10 @@ impl SmallBytes {
         }
         match u8::try_from(length) {
             Ok(short) if length <= INLINE => Self(Repr::Inline(short, inline)),
-            _ => Self(Repr::Boxed(parts.concat().into())),
+            _ => match parts {
+                [all] => Self(Repr::Shared((*all).into())),
+                _ => Self(Repr::Shared(parts.concat().into())),
+            },
         }
     }
 
@@ -38,7 +42,7 @@ impl SmallBytes {
     pub fn as_slice(&self) -> &[u8] {
         match &self.0 {
             Repr::Inline(length, bytes) => bytes.get(..usize::from(*length)).unwrap_or_default(),
-            Repr::Boxed(bytes) => bytes,
+            Repr::Shared(bytes) => bytes,
         }
     }
 }
@@ -72,7 +76,7 @@ impl<const N: usize> From<[u8; N]> for SmallBytes {
 
 impl From<Vec<u8>> for SmallBytes {
     fn from(bytes: Vec<u8>) -> Self {
-        if bytes.len() <= INLINE { bytes.as_slice().into() } else { Self(Repr::Boxed(bytes.into())) }
+        if bytes.len() <= INLINE { bytes.as_slice().into() } else { Self(Repr::Shared(bytes.into())) }
     }
 }
 

@@ -74,6 +74,9 @@ pub fn validate_and_tabulate(bytes: &[u8], out: &mut Vec<u8>, mut see: impl FnMu
     valid
 }
 
+/// The most fields of a table: their number is a byte.
+const MOST: usize = u8::MAX as usize;
+
 /// Writes a document's table, field by field.
 struct TableWriter<'o, 'd> {
     document: Doc<'d>,
@@ -95,7 +98,10 @@ impl<'o, 'd> TableWriter<'o, 'd> {
 
     #[inline]
     fn add(&mut self, name: &[u8], place: usize) {
-        let (Ok(place), true) = (u16::try_from(place), self.fits) else { return };
+        let (Ok(place), true) = (u16::try_from(place), self.fits && self.fields < MOST) else {
+            self.fits = false;
+            return;
+        };
         let mark = mark(name);
         if !self.marks.insert(mark) && self.has_twin(mark, name) {
             self.fits = false;
@@ -266,6 +272,19 @@ mod tests {
                 assert_eq!(stored.get(name).map(Value::to_owned), plain.get(name).map(Value::to_owned), "{name}");
             }
         }
+    }
+
+    /// Each field more would be looked for among all before it.
+    #[test]
+    fn a_table_is_given_up_at_the_first_field_too_many() {
+        let mut wide = bson::RawDocumentBuf::new();
+        (0..1_000).for_each(|field| wide.append(bson::raw::CString::try_from(format!("f{field}")).unwrap(), field));
+        let (document, mut out) = (Doc::from(&wide), Vec::new());
+        let mut table = TableWriter::begin(document, &mut out);
+        document.elements().for_each(|field| table.add(field.name, 4));
+        assert_eq!((table.fits, table.out.len()), (false, 1 + 3 * MOST));
+        table.finish();
+        assert_eq!(out, [0]);
     }
 
     #[test]

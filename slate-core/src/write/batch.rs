@@ -1,0 +1,87 @@
+use bson::RawDocument;
+use slate_store::prefetch;
+
+/// Documents are written together until they take so many bytes.
+const BYTES: usize = 16 << 20;
+
+/// So many documents before it is looked at, a document is asked for.
+pub(super) const AHEAD: usize = 2;
+
+/// Documents of a call that are written together.
+pub(super) struct Batch<'d, D> {
+    /// The place of the first one among those of the call.
+    pub(super) first: usize,
+    pub(super) documents: &'d [D],
+    /// How many bytes they have; no more than valid ones could have.
+    pub(super) bytes: usize,
+}
+
+impl<'d, D: AsRef<RawDocument>> Batch<'d, D> {
+    /// Those from the place `first` on, no more than `most`; `None` behind the last.
+    pub(super) fn at(documents: &'d [D], first: usize, most: usize) -> Option<Self> {
+        let rest = documents.get(first..).filter(|rest| !rest.is_empty())?;
+        let (mut count, mut bytes) = (0, 0);
+        for document in rest.iter().take(most) {
+            if bytes >= BYTES {
+                break;
+            }
+            count += 1;
+            bytes += document.as_ref().as_bytes().len();
+        }
+        Some(Self { first, documents: rest.get(..count)?, bytes: bytes.min(2 * BYTES) })
+    }
+
+    /// The place behind the last one.
+    pub(super) fn end(&self) -> usize {
+        self.first + self.documents.len()
+    }
+
+    /// The documents. Those that come next are asked for meanwhile.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'d RawDocument> + use<'d, D> {
+        iter(self.documents)
+    }
+}
+
+/// Goes through documents, of which those that come next are asked for meanwhile.
+pub(super) fn iter<D: AsRef<RawDocument>>(documents: &[D]) -> impl Iterator<Item = &RawDocument> {
+    documents.iter().enumerate().map(|(at, document)| {
+        if let Some(next) = documents.get(at + AHEAD) {
+            prefetch(next.as_ref().as_bytes());
+        }
+        document.as_ref()
+    })
+}
+
+/// How many documents are written together where so many of their kind took so many bytes.
+pub(super) fn fitting(documents: usize, bytes: usize) -> usize {
+    let each = bytes.checked_div(documents).unwrap_or_default().max(1);
+    BYTES / each
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{Binary, RawDocumentBuf, rawdoc, spec::BinarySubtype};
+
+    use super::*;
+
+    fn of_size(bytes: usize) -> RawDocumentBuf {
+        rawdoc! { "b": Binary { subtype: BinarySubtype::Generic, bytes: vec![0; bytes] } }
+    }
+
+    #[test]
+    fn batches_end_at_their_number_and_behind_the_document_that_fills_them() {
+        let documents: Vec<RawDocumentBuf> = [1, 2, 3, BYTES, 6, BYTES, BYTES, 1].map(of_size).into();
+        let batches = |most| {
+            let mut ends = Vec::new();
+            while let Some(batch) = Batch::at(&documents, ends.last().copied().unwrap_or_default(), most) {
+                assert_eq!(batch.iter().count(), batch.documents.len());
+                ends.push(batch.end());
+            }
+            ends
+        };
+        assert_eq!(batches(usize::MAX), [4, 6, 7, 8]);
+        assert_eq!(batches(2), [2, 4, 6, 7, 8]);
+        assert!(Batch::at(&documents[..0], 0, 2).is_none());
+        assert_eq!([fitting(4, BYTES), fitting(0, 0), fitting(3, 0), fitting(1, 2 * BYTES)], [4, BYTES, BYTES, 0]);
+    }
+}

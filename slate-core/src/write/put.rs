@@ -3,7 +3,7 @@ use std::{borrow::Cow, cmp::Ordering, ops::Range, sync::Arc};
 use bson::RawDocument;
 use slate_query::{
     order,
-    raw::{Doc, OwnedValue, Value, Writer, store},
+    raw::{Doc, OwnedValue, SmallBytes, Value, Writer, store},
     update,
 };
 use slate_store::{Points, Transaction, View, prefetch};
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Result,
     catalog::{CollectionInfo, IndexInfo},
-    entry::record_key,
+    entry::{record_key, write_record_key},
     interrupt::Interrupt,
 };
 
@@ -71,10 +71,12 @@ impl<'d> Touched<'d> {
 #[derive(Default)]
 struct Given {
     /// The keys of their records; none where a document has no `_id` yet.
-    keys: Vec<Option<Vec<u8>>>,
+    keys: Vec<Option<SmallBytes>>,
     /// Where their tables lie, one behind the other; none where a document is not kept as it is.
     tables: Vec<Option<Range<usize>>>,
     bytes: Vec<u8>,
+    /// The key that is being made.
+    key: Vec<u8>,
 }
 
 impl Given {
@@ -83,9 +85,15 @@ impl Given {
         let table = tabulate(document, &mut self.bytes)?;
         check_size(document)?;
         // Refused here, so that nothing has been changed yet.
-        let id = Doc::new(document).get("_id");
-        id.map_or(Ok(()), check_id)?;
-        self.keys.push(id.map(record_key).transpose()?);
+        let key = match Doc::new(document).get("_id") {
+            Some(id) => {
+                check_id(id)?;
+                write_record_key(id, &mut self.key)?;
+                Some(self.key.as_slice().into())
+            }
+            None => None,
+        };
+        self.keys.push(key);
         self.tables.push(table);
         Ok(())
     }
@@ -103,7 +111,7 @@ impl Given {
 /// Of the documents of a call, those of one round.
 #[derive(Clone, Copy)]
 struct Part<'g> {
-    keys: &'g [Option<Vec<u8>>],
+    keys: &'g [Option<SmallBytes>],
     tables: &'g [Option<Range<usize>>],
     bytes: &'g [u8],
 }
@@ -130,7 +138,7 @@ enum New<'n> {
 }
 
 /// The different keys in their order, and for each key given its place among them.
-fn in_order(keys: &[Option<Vec<u8>>]) -> (Vec<&[u8]>, Vec<Option<usize>>) {
+fn in_order(keys: &[Option<SmallBytes>]) -> (Vec<&[u8]>, Vec<Option<usize>>) {
     let mut order: Vec<(&[u8], usize)> =
         keys.iter().enumerate().filter_map(|(at, key)| Some((key.as_deref()?, at))).collect();
     order.sort_unstable();
@@ -147,8 +155,8 @@ fn in_order(keys: &[Option<Vec<u8>>]) -> (Vec<&[u8]>, Vec<Option<usize>>) {
 }
 
 /// Whether two of the keys are the same.
-fn has_repeats(keys: &[Option<Vec<u8>>]) -> bool {
-    let mut sorted: Vec<&[u8]> = keys.iter().flatten().map(Vec::as_slice).collect();
+fn has_repeats(keys: &[Option<SmallBytes>]) -> bool {
+    let mut sorted: Vec<&[u8]> = keys.iter().flatten().map(SmallBytes::as_slice).collect();
     sorted.sort_unstable();
     sorted.windows(2).any(|pair| pair.first() == pair.last())
 }
@@ -231,6 +239,8 @@ impl<T: Transaction> Session<T> {
         interrupt.check()?;
         let mut interrupt = interrupt.clone();
         let (mut changes, mut bytes) = (Changes::default(), 0);
+        let given_bytes = documents.iter().map(|document| document.as_ref().as_bytes().len()).sum();
+        changes.reserve(documents.len(), given_bytes);
         let mut maker = EntryMaker::default();
         let mut unchanged = Vec::new();
         let mut inserted = 0_usize;
@@ -241,7 +251,7 @@ impl<T: Transaction> Session<T> {
             records.load(&wanted)?;
             let as_it_was = |at| Touched { old: records.loaded(at).map(Doc::stored), new: None };
             let mut touched: Vec<Touched<'_>> = (0..wanted.len()).map(as_it_was).collect();
-            let mut laid = Vec::new();
+            let mut laid = Vec::with_capacity(given_bytes);
             for (at, (document, place)) in documents.iter().zip(&places).enumerate() {
                 interrupt.tick()?;
                 let next = places.get(at + AHEAD).copied().flatten().and_then(|place| touched.get(place)?.old);

@@ -97,10 +97,15 @@ impl Points for BorrowedPoints<'_> {
 
 fn load<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) {
     loaded.clear();
+    // Keys that are new are often above all others.
+    let greatest = tree.greatest();
     // The entries from the one last found to the end of its leaf: a key that comes next in order is mostly among the first.
     let mut rest: &[Entry] = &[];
     loaded.extend(keys.iter().map(|key| {
         let key = Sought::new(key);
+        if greatest.is_none_or(|greatest| key.compare(greatest).is_gt()) {
+            return None;
+        }
         if !rest.last().is_some_and(|(last, _)| key.compare(last).is_le())
             || rest.first().is_some_and(|(first, _)| key.compare(first).is_lt())
         {

@@ -135,6 +135,12 @@ impl Tree {
         self.leaf(&key).and_then(|leaf| leaf.get(&key))
     }
 
+    /// The greatest key.
+    pub(super) fn greatest(&self) -> Option<&Key> {
+        let (_, branch) = self.branches.get_max()?;
+        branch.leaves().last().and_then(|(_, leaf)| leaf.entries().last()).map(|(key, _)| key)
+    }
+
     /// The leaf that has the key if it is there; `None` where there are no leaves.
     #[inline]
     pub(super) fn leaf(&self, key: &Sought<'_>) -> Option<&Leaf> {

@@ -89,6 +89,7 @@ func main() {
 	only := patterns{}
 	flag.Var(&only, "only", "only rows whose section or name has this in it; several: any of them")
 	flag.String("clock", "wall", "for the sake of the other programs: it is always the one on the wall")
+	flag.String("records", "", "for the sake of the other programs: byodb's table has a number of its own")
 	seed := flag.Uint64("seed", 42, "the seed of the data")
 	runs := flag.Int("runs", samples, "how often each row is measured")
 	folder := flag.String("folder", os.TempDir(), "where the database is put")

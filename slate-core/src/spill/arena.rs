@@ -35,8 +35,8 @@ struct Place {
     row: usize,
 }
 
-/// What a row takes beside its bytes.
-const OVERHEAD: usize = size_of::<Place>() + size_of::<usize>();
+/// What a row takes beside its bytes, and once more where rows are put in order.
+const OVERHEAD: usize = 2 * (size_of::<Place>() + size_of::<usize>());
 
 impl Arena {
     pub(super) fn len(&self) -> usize {
@@ -260,10 +260,16 @@ impl Arena {
                 None => rest.iter().rev().fold(0, |prefix, &byte| prefix >> u8::BITS | u64::from(byte) << 56),
             };
         }
-        let beyond = u32::try_from(longest.saturating_sub(common)).unwrap_or(u32::MAX);
-        let told = ties_ascend.then(|| beyond.checked_mul(u8::BITS)).flatten().filter(|bits| *bits <= u64::BITS);
-        Keys { common, told_by: told.map(|bits| !u64::MAX.checked_shr(bits).unwrap_or_default()) }
+        let told = longest.saturating_sub(common);
+        Keys { common, told_by: (ties_ascend && told <= size_of::<u64>()).then(|| highest(told)) }
     }
+}
+
+/// A word of whose bytes the highest, so many, are all ones.
+fn highest(bytes: usize) -> u64 {
+    let mut word = [0; size_of::<u64>()];
+    word.iter_mut().take(bytes).for_each(|byte| *byte = u8::MAX);
+    u64::from_be_bytes(word)
 }
 
 /// Puts places, which stand in the order of their rows, in that of their prefixes under the mask; of equal ones the rows

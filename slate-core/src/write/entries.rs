@@ -130,8 +130,9 @@ fn prefix(key: &[u8]) -> u128 {
 struct IdBits {
     kind: Option<Kind>,
     bytes: Vec<u8>,
-    key: Vec<u8>,
     bits: TypeBits,
+    /// What encoding writes beside them; nobody asks for it.
+    key: Vec<u8>,
 }
 
 impl IdBits {

@@ -103,7 +103,7 @@ fn load<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) {
     let mut rest: &[Entry] = &[];
     loaded.extend(keys.iter().map(|key| {
         let key = Sought::new(key);
-        if greatest.is_none_or(|greatest| key.compare(greatest).is_gt()) {
+        if greatest.is_some_and(|greatest| key.compare(greatest).is_gt()) {
             return None;
         }
         if !rest.last().is_some_and(|(last, _)| key.compare(last).is_le())

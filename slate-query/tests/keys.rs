@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use slate_query::{
     interval::{Interval, Place},
     key::{
-        Decoded, Direction, TypeBits, TypeReader, bracket_interval, decode, decode_over, encode, encode_directed,
+        Decoded, Direction, Overwrite, TypeBits, TypeReader, bracket_interval, decode, encode, encode_directed,
         encode_typed, prefix_interval, skip,
     },
     number::Number,
@@ -126,9 +126,9 @@ proptest! {
         prop_assert_eq!(decode(&mut rest, Direction::Ascending, &mut reader), Some(Decoded::Value(id)));
     }
 
-    /// Decoded over another value, it is that value or nothing has changed.
+    /// Put over another value, it is that value or nothing has changed.
     #[test]
-    fn a_value_decoded_over_another_takes_its_place_whole_or_not_at_all(
+    fn a_value_put_over_another_takes_its_place_whole_or_not_at_all(
         (old, new) in prop_oneof![
             pair(),
             (any::<i64>(), any::<i64>()).prop_map(|(a, b)| (owned(a), owned(b))),
@@ -145,7 +145,7 @@ proptest! {
         let (kind, bytes) = (old.as_value().kind(), old.as_value().bytes());
         let mut place = bytes.to_vec();
         let decoded = decode(&mut &key[..], Direction::Ascending, &mut TypeReader::new(bits.as_bytes()));
-        match decode_over(&key, &mut TypeReader::new(bits.as_bytes()), kind, &mut place) {
+        match Overwrite::new(kind, bits.as_bytes()).and_then(|overwrite| overwrite.put(&key, &mut place)) {
             Some(()) => prop_assert_eq!(decoded, Some(Decoded::Value(Value::new(kind, &place).to_owned()))),
             None => {
                 prop_assert_eq!(&place, bytes);

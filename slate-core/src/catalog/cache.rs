@@ -1,4 +1,7 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 
 use slate_store::View;
 
@@ -7,24 +10,138 @@ use crate::Result;
 
 /// The catalog last parsed. Commits that change the catalog conflict on its version, so a committed version number
 /// names one content.
+///
+/// Nobody else commits to a database that is open, so that the commits of this process tell whether it has changed: it is
+/// not even asked for its version where none has since it was last loaded.
 #[derive(Debug, Default)]
-pub(crate) struct CatalogCache(Mutex<Arc<Catalog>>);
+pub(crate) struct CatalogCache {
+    last: Mutex<Cached>,
+    /// How many commits that change the catalog have begun, and how many of them have come to an end.
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Cached {
+    catalog: Arc<Catalog>,
+    /// It is what a view sees that was opened when so many changes were made and none was under way.
+    changes: Option<u64>,
+}
+
+/// How many changes had been made before a view was opened; `None` where one was under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Before(Option<u64>);
+
+/// A commit that changes the catalog, for as long as it may be under way.
+pub(crate) struct Change<'c>(&'c CatalogCache);
+
+impl Drop for Change<'_> {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::SeqCst);
+    }
+}
 
 impl CatalogCache {
-    /// The catalog as `view` sees it. Cost: one key where it is the one last seen, else a scan of the catalog.
+    /// To be held while a change of the catalog is committed.
+    pub(crate) fn change(&self) -> Change<'_> {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        Change(self)
+    }
+
+    /// To be called before a view is opened that the catalog is to be loaded from.
+    pub(crate) fn before(&self) -> Before {
+        // Those that ended first: where as many had begun afterwards, none was under way in between.
+        let ended = self.ended.load(Ordering::SeqCst);
+        Before(Some(self.begun.load(Ordering::SeqCst)).filter(|begun| *begun == ended))
+    }
+
+    /// The catalog as `view` sees it. Cost: nothing where it has not changed since it was last loaded, one key where it turns
+    /// out to be the one last seen, else a scan of the catalog.
     ///
     /// `view` must be a commit, or a transaction that has not changed the catalog.
-    pub(crate) fn load(&self, view: &impl View) -> Result<Arc<Catalog>> {
+    pub(crate) fn load(&self, before: Before, view: &impl View) -> Result<Arc<Catalog>> {
+        let changes = before.0.filter(|changes| *changes == self.begun.load(Ordering::SeqCst));
+        {
+            let cached = self.lock();
+            if changes.is_some() && cached.changes == changes {
+                return Ok(Arc::clone(&cached.catalog));
+            }
+        }
         let version = Catalog::read_version(view)?;
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if cached.version == version && version > 0 {
-            return Ok(Arc::clone(&cached));
+        {
+            let mut cached = self.lock();
+            if cached.catalog.version == version && version > 0 {
+                cached.changes = cached.changes.max(changes);
+                return Ok(Arc::clone(&cached.catalog));
+            }
         }
         let catalog = Arc::new(Catalog::read(view, version)?);
+        let mut cached = self.lock();
         // An old snapshot must not push the current catalog out.
-        if catalog.version > cached.version {
-            *cached = Arc::clone(&catalog);
+        if (catalog.version, changes) > (cached.catalog.version, cached.changes) {
+            *cached = Cached { catalog: Arc::clone(&catalog), changes };
         }
         Ok(catalog)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cached> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slate_store::{Durability, Isolation, Keyspace, Store, Transaction, memory::MemoryStore};
+
+    use super::*;
+    use crate::catalog::CollectionInfo;
+
+    /// Commits a collection of that name, beside those of `catalog`.
+    fn add(store: &MemoryStore, catalog: &Catalog, name: &str) {
+        let mut changed = catalog.clone();
+        changed.put(CollectionInfo::new(name, Keyspace(7)));
+        let mut transaction = store.begin(Isolation::Snapshot, std::time::Duration::ZERO).unwrap();
+        changed.write(&mut transaction, [name].into_iter()).unwrap();
+        transaction.commit(Durability::Deferred).unwrap();
+    }
+
+    fn names(catalog: &Catalog) -> Vec<&str> {
+        catalog.collections().map(|collection| &*collection.name).collect()
+    }
+
+    #[test]
+    fn a_view_gets_the_catalog_of_its_own_commit_whatever_is_under_way() {
+        let (store, cache) = (MemoryStore::default(), CatalogCache::default());
+        let load = |before, view: &_| cache.load(before, view).unwrap();
+
+        let before = cache.before();
+        let first = store.snapshot().unwrap();
+        let empty = load(before, &first);
+        assert_eq!(names(&empty), [""; 0]);
+        assert!(Arc::ptr_eq(&load(cache.before(), &first), &empty), "it has not changed");
+
+        let stale = cache.before();
+        let change = cache.change();
+        add(&store, &empty, "a");
+        drop(change);
+        let second = store.snapshot().unwrap();
+        assert_eq!(names(&load(stale, &second)), ["a"], "changed after it was asked whether it had");
+        assert_eq!(names(&load(stale, &first)), [""; 0], "an old view, loaded late");
+        let loaded = load(cache.before(), &second);
+
+        let change = cache.change();
+        add(&store, &loaded, "b");
+        // Committed, and not known to be: the view alone tells.
+        assert_eq!(names(&load(cache.before(), &store.snapshot().unwrap())), ["a", "b"]);
+        assert_eq!(names(&load(cache.before(), &second)), ["a"]);
+        drop(change);
+        let loaded = load(cache.before(), &store.snapshot().unwrap());
+        assert_eq!(names(&loaded), ["a", "b"]);
+        assert!(Arc::ptr_eq(&load(cache.before(), &store.snapshot().unwrap()), &loaded), "it has not changed since");
+
+        // One that fails changes nothing.
+        drop(cache.change());
+        let before = cache.before();
+        assert_eq!(names(&load(before, &store.snapshot().unwrap())), ["a", "b"]);
     }
 }

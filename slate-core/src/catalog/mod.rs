@@ -1,7 +1,7 @@
 //! What collections and indexes there are, as the database itself records it.
 //!
 //! It lies in keyspace 0 (see `docs/format.md`), so that it commits with what it describes and a snapshot sees the
-//! catalog of its own commit. Parsed catalogs are kept by their version number: reading it is one key.
+//! catalog of its own commit. The catalog last parsed is kept ([`CatalogCache`]).
 
 mod cache;
 mod collection;

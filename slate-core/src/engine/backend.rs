@@ -7,7 +7,7 @@ use slate_store::{Durability, Isolation, Keyspace, Size, Snapshot, Store, Transa
 use super::{BeginOptions, Engine, Explained, Reader, Writer};
 use crate::{
     CollectionStats, Existing, Result,
-    catalog::{self, Catalog, CatalogCache, CollectionInfo, Drift},
+    catalog::{self, Catalog, CollectionInfo},
     exec::{self, Resources, Rows, ViewProbe},
     interrupt::Interrupt,
     maintenance::{self, VerifyRun},
@@ -15,28 +15,26 @@ use crate::{
     spill::Memory,
     write::{
         BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, Created, DeleteOutcome, DeleteRequest, Gate,
-        IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, Reads, Session, UpdateOutcome, UpdateRequest,
+        IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, Reads, Session, Shared, UpdateOutcome,
+        UpdateRequest,
     },
 };
 
 /// Any store, as an engine.
 pub(super) struct Backend<S> {
     store: S,
-    cache: CatalogCache,
-    drift: Arc<Drift>,
+    shared: Shared,
     gate: Arc<Gate>,
-    memory: Memory,
 }
 
 impl<S: Store> Backend<S> {
     /// Takes a store into use: checks the catalog's format and drops what a crash left to be dropped.
     pub(super) fn open(store: S, memory: Memory) -> Result<Self> {
-        let (cache, drift, gate) = (CatalogCache::default(), Arc::default(), Arc::default());
-        let backend = Self { store, cache, drift, gate, memory };
+        let shared = Shared { catalogs: Arc::default(), drift: Arc::default(), memory };
+        let backend = Self { store, shared, gate: Arc::default() };
         let doomed = {
-            let snapshot = backend.store.snapshot()?;
-            backend.cache.load(&snapshot)?;
-            catalog::doomed(&snapshot)?
+            let reader = backend.reader()?;
+            catalog::doomed(&reader.view)?
         };
         if !doomed.is_empty() {
             // A database that is read only keeps them for now.
@@ -46,9 +44,10 @@ impl<S: Store> Backend<S> {
     }
 
     fn reader(&self) -> Result<SnapshotReader<S::Snapshot>> {
+        let before = self.shared.catalogs.before();
         let view = self.store.snapshot()?;
-        let catalog = self.cache.load(&view)?;
-        Ok(SnapshotReader { view, catalog, memory: self.memory.clone() })
+        let catalog = self.shared.catalogs.load(before, &view)?;
+        Ok(SnapshotReader { view, catalog, memory: self.shared.memory.clone() })
     }
 }
 
@@ -72,10 +71,11 @@ impl<S: Store> Engine for Backend<S> {
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {
         // Where writers take turns, no other one comes between a transaction's snapshot and its commit.
         let gate = self.store.capabilities().concurrent_writers.then(|| (Arc::clone(&self.gate), self.gate.began()));
+        let before = self.shared.catalogs.before();
         // `Serializable` is what makes guarded keys count; which keys are guarded is decided here.
         let transaction = self.store.begin(Isolation::Serializable, options.wait)?;
-        let (drift, memory) = (Arc::clone(&self.drift), self.memory.clone());
-        Ok(Box::new(Session::new(transaction, &self.cache, drift, gate, memory, options)?))
+        let catalog = self.shared.catalogs.load(before, &transaction.view())?;
+        Ok(Box::new(Session::new(transaction, catalog, self.shared.clone(), gate, options)))
     }
 
     fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {

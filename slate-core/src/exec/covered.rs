@@ -1,9 +1,9 @@
 use std::ops::Range;
 
 use slate_query::{
-    key::{self, Presence, TypeReader},
+    key::{self, Overwrite, Presence, TypeReader},
     pattern::Direction,
-    raw::{Doc, Kind, Writer, same},
+    raw::{Doc, Writer, same},
 };
 use slate_store::View;
 
@@ -52,10 +52,12 @@ impl<V: View> CoveredRows<V> {
         }
     }
 
+    /// Apart from what calls it, so that the way there stays short for every kind of rows.
+    #[inline(never)]
     pub(super) fn advance(&mut self) -> Result<bool> {
         self.stands = false;
-        while self.skip > 0 && self.next_entry()? {
-            self.skip -= 1;
+        if self.skip > 0 {
+            self.pass_over()?;
         }
         if self.left == 0 || !self.next_entry()? {
             self.left = 0;
@@ -67,7 +69,16 @@ impl<V: View> CoveredRows<V> {
         if self.stands { Ok(true) } else { Err(Entry::damaged(&self.name)) }
     }
 
-    #[inline]
+    /// Passes over the rows to be skipped.
+    #[cold]
+    fn pass_over(&mut self) -> Result<()> {
+        while self.skip > 0 && self.next_entry()? {
+            self.skip -= 1;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
     fn next_entry(&mut self) -> Result<bool> {
         let start = self.meter.start();
         let more = self.walk.advance()?;
@@ -99,8 +110,8 @@ struct Row {
     extras: Vec<u8>,
     /// Where the type bits of `_id` lie in the extras.
     id_bits: Range<usize>,
-    /// The type of `_id`, and where its value lies in the document; `None` where it is not shown.
-    id: Option<(Kind, Range<usize>)>,
+    /// Where the value of `_id` lies in the document, and how another is put there; `None` where it is not shown.
+    id: Option<(Range<usize>, Option<Overwrite>)>,
     scratch: Scratch,
 }
 
@@ -125,10 +136,9 @@ impl Row {
 
     #[inline]
     fn put_id(&mut self, record_key: &[u8]) -> Option<()> {
-        let Some((kind, place)) = &self.id else { return Some(()) };
-        let bits = self.extras.get(self.id_bits.clone())?;
+        let Some((place, overwrite)) = &self.id else { return Some(()) };
         let value = self.document.get_mut(place.clone())?;
-        if key::decode_over(record_key, &mut TypeReader::new(bits), *kind, value).is_some() {
+        if overwrite.and_then(|overwrite| overwrite.put(record_key, value)).is_some() {
             return Some(());
         }
         let put = self.put_other_id(record_key);
@@ -142,19 +152,21 @@ impl Row {
     /// The same, where `_id` is of another type or length than that of the row before.
     #[cold]
     fn put_other_id(&mut self, record_key: &[u8]) -> Option<()> {
-        let (_, place) = self.id.take()?;
+        let (place, _) = self.id.take()?;
         let mut document = Writer::into_buffer(clear(&mut self.scratch.document));
-        let mut reader = TypeReader::new(self.extras.get(self.id_bits.clone())?);
+        let bits = self.extras.get(self.id_bits.clone())?;
+        let mut reader = TypeReader::new(bits);
         key::decode_into(&mut &*record_key, Direction::Ascending, &mut reader, ID, &mut document)?;
         let fields = self.document.get(place.end..)?.split_last()?.1;
         document.append_raw(fields);
         self.scratch.document = document.finish();
         std::mem::swap(&mut self.document, &mut self.scratch.document);
-        self.id = find_id(&self.document);
+        self.id = find_id(&self.document, bits);
         Some(())
     }
 
     /// The document, `_id` in front.
+    #[inline(never)]
     fn build(&mut self, entry: &Entry<'_>, shape: &Shape) -> Option<()> {
         let Self { document, scratch, .. } = self;
         let (order, bits) = FieldOrder::split(entry.extras)?;
@@ -188,7 +200,7 @@ impl Row {
             order.iter().map(|&number| usize::from(number)).filter(|&number| wanted(number)).for_each(&mut append);
         }
         self.document = row.finish();
-        self.id = if shape.shows_id { find_id(&self.document) } else { None };
+        self.id = if shape.shows_id { find_id(&self.document, id_bits) } else { None };
         self.id_bits = entry.extras.len() - id_bits.len()..entry.extras.len();
         replace(&mut self.values, entry.values);
         replace(&mut self.extras, entry.extras);
@@ -198,12 +210,12 @@ impl Row {
 
 const ID: &[u8] = b"_id";
 
-/// The type of `_id`, which is the first field, and where its value lies.
-fn find_id(document: &[u8]) -> Option<(Kind, Range<usize>)> {
+/// Where the value of `_id` lies, which is the first field, and how another with the same type bits is put there.
+fn find_id(document: &[u8], bits: &[u8]) -> Option<(Range<usize>, Option<Overwrite>)> {
     let id = Doc::new(document).elements().next()?;
     // The document's length, the type, the name and its terminator.
     let start = 4 + 1 + ID.len() + 1;
-    Some((id.value.kind(), start..start + id.value.bytes().len()))
+    Some((start..start + id.value.bytes().len(), Overwrite::new(id.value.kind(), bits)))
 }
 
 /// The buffer, without what was in it.

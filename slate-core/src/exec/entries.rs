@@ -36,7 +36,8 @@ impl<V: View> EntryWalk<V> {
         Self { walk, index, checks, interrupt: interrupt.clone(), meter }
     }
 
-    /// Moves to the next entry; `false` after the last.
+    /// Moves to the next entry; `false` after the last. A call would take as long as the step.
+    #[inline(always)]
     pub(super) fn advance(&mut self) -> Result<bool> {
         loop {
             self.interrupt.tick()?;
@@ -57,6 +58,7 @@ impl<V: View> EntryWalk<V> {
         self.walk.current().map(|(key, value)| Entry::parse(&self.index, key, value)).transpose()
     }
 
+    #[inline(never)]
     fn passes(&self) -> Result<bool> {
         let Some(entry) = self.current()? else { return Ok(false) };
         let mut rest = entry.values;

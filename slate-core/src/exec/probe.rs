@@ -89,7 +89,8 @@ impl<V: View> RangeWalk<V> {
         Self { view, keyspace, direction, ranges: ranges.into_iter(), cursor: None }
     }
 
-    #[inline]
+    /// Moves to the next entry; `false` after the last. A call would take as long as the step.
+    #[inline(always)]
     pub(super) fn advance(&mut self) -> Result<bool> {
         if let Some(cursor) = &mut self.cursor {
             let more = match self.direction {
@@ -103,6 +104,7 @@ impl<V: View> RangeWalk<V> {
         self.next_range()
     }
 
+    #[inline(never)]
     fn next_range(&mut self) -> Result<bool> {
         loop {
             let (range, edge) = match self.direction {

@@ -40,24 +40,30 @@ pub(crate) struct Session<T> {
     doomed: Vec<Keyspace>,
     /// By how many records this transaction makes each collection grow.
     added: BTreeMap<Box<str>, i64>,
-    drift: Arc<Drift>,
     /// When the transaction as a whole must end.
     limits: Interrupt,
     over: Option<String>,
-    memory: Memory,
+    shared: Shared,
+}
+
+/// What the transactions of a database share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) catalogs: Arc<CatalogCache>,
+    pub(crate) drift: Arc<Drift>,
+    pub(crate) memory: Memory,
 }
 
 impl<T: Transaction> Session<T> {
+    /// `catalog` is what the transaction sees of it.
     pub(crate) fn new(
         transaction: T,
-        cache: &CatalogCache,
-        drift: Arc<Drift>,
+        catalog: Arc<Catalog>,
+        shared: Shared,
         gate: Option<(Arc<Gate>, Began)>,
-        memory: Memory,
         options: &BeginOptions,
-    ) -> Result<Self> {
-        let catalog = cache.load(&transaction.view())?;
-        Ok(Self {
+    ) -> Self {
+        Self {
             transaction,
             catalog,
             changed: BTreeSet::new(),
@@ -69,11 +75,10 @@ impl<T: Transaction> Session<T> {
             gate,
             doomed: Vec::new(),
             added: BTreeMap::new(),
-            drift,
             limits: options.limits.clone(),
             over: None,
-            memory,
-        })
+            shared,
+        }
     }
 
     pub(crate) fn catalog(&self) -> &Arc<Catalog> {
@@ -87,7 +92,7 @@ impl<T: Transaction> Session<T> {
 
     /// What the nodes of a query share.
     pub(crate) fn resources(&self, query: &Query, interrupt: &Interrupt) -> Resources {
-        Resources::new(interrupt, self.memory.limited(query.memory_limit))
+        Resources::new(interrupt, self.shared.memory.limited(query.memory_limit))
     }
 
     /// An error where an earlier one has ended the transaction, or its time is up.
@@ -301,6 +306,7 @@ impl<T: Transaction> Session<T> {
         }
         let nothing_listed = self.written.is_empty() && self.changed.is_empty() && self.doomed.is_empty();
         let wrote = self.wrote_entries || !nothing_listed;
+        let _change = (!self.changed.is_empty()).then(|| self.shared.catalogs.change());
         let commit = || Ok(self.transaction.commit(durability)?);
         match &self.gate {
             // It has read one commit and changed nothing: its place in the order is right behind that commit.
@@ -309,11 +315,11 @@ impl<T: Transaction> Session<T> {
             None => commit()?,
         }
         for (name, added) in &self.added {
-            self.drift.add(name, *added);
+            self.shared.drift.add(name, *added);
         }
         // A collection that was dropped leaves nothing to one of the same name.
         let dropped = self.changed.iter().filter(|name| self.catalog.collection(name).is_none());
-        gathered.iter().chain(dropped).for_each(|name| self.drift.reset(name));
+        gathered.iter().chain(dropped).for_each(|name| self.shared.drift.reset(name));
         Ok(self.doomed)
     }
 
@@ -329,7 +335,7 @@ impl<T: Transaction> Session<T> {
         for (name, added) in &self.added {
             let Some(collection) = self.catalog.collection(name) else { continue };
             let known = collection.statistics.as_ref().map_or(0, |statistics| statistics.keys);
-            if !self.drift.is_far(name, known, *added) {
+            if !self.shared.drift.is_far(name, known, *added) {
                 continue;
             }
             let view = self.transaction.view();

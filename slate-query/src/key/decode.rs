@@ -52,37 +52,66 @@ pub fn decode_into(
     Some(presence)
 }
 
-/// Puts the value that `key` encodes, ascending and whole, in the place of another of its type and length: of the `kind`,
-/// in the bytes of `place`. For the commonest types of an `_id`, and far less work than to write a field anew.
-///
-/// `None`, and nothing is changed, where the value is of another type or length, or not of those types; or where key or
-/// bits are damaged.
-#[inline]
-pub fn decode_over(key: &[u8], bits: &mut TypeReader<'_>, kind: Kind, place: &mut [u8]) -> Option<()> {
-    let (&tag, body) = key.split_first()?;
-    match kind {
-        Kind::ObjectId if tag == tag::OBJECT_ID && body.len() == place.len() => place.copy_from_slice(body),
-        Kind::String if tag == tag::STRING && bits.place().is_none() => {
-            let (&end, text) = body.split_last()?;
-            let old = place.split_last_mut()?.1.get_mut(4..)?;
-            if end != tag::END || old.len() != text.len() || has_escaped(text) {
-                return None;
-            }
-            old.copy_from_slice(text);
+/// How values are put in the place of each other, undecoded: those of one type, with the same type bits, of the commonest
+/// types of an `_id`. Far less work than to write a field anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overwrite {
+    /// Of 32 bits.
+    Int32,
+    /// Of 64 bits, one that 32 would hold.
+    SmallInt64,
+    /// Of 64 bits, one that 32 would not hold.
+    LargeInt64,
+    /// A text, not a symbol.
+    String,
+    /// An object id.
+    ObjectId,
+}
+
+impl Overwrite {
+    /// For values of a type, with these type bits; `None` where such are written anew.
+    pub fn new(kind: Kind, bits: &[u8]) -> Option<Self> {
+        match (kind, TypeReader::new(bits).place()) {
+            (Kind::Int32, None) => Some(Self::Int32),
+            (Kind::Int64, Some(code::INT64)) => Some(Self::SmallInt64),
+            (Kind::Int64, None) => Some(Self::LargeInt64),
+            (Kind::String, None) => Some(Self::String),
+            (Kind::ObjectId, None) => Some(Self::ObjectId),
+            _ => None,
         }
-        Kind::Int32 | Kind::Int64 => {
-            let int = number::decode_integer(tag, body)?;
-            match (kind, i32::try_from(int), bits.place()) {
-                (Kind::Int32, Ok(int), None) => *place.as_mut_array()? = int.to_le_bytes(),
-                (Kind::Int64, Err(_), None) | (Kind::Int64, Ok(_), Some(code::INT64)) => {
-                    *place.as_mut_array()? = int.to_le_bytes();
-                }
-                _ => return None,
-            }
-        }
-        _ => return None,
     }
-    Some(())
+
+    /// Puts the value that `key` encodes, ascending and whole, in the place of another.
+    ///
+    /// `None`, and nothing is changed, where it is of another type or length; or where the key is damaged.
+    #[inline]
+    pub fn put(self, key: &[u8], place: &mut [u8]) -> Option<()> {
+        let (&tag, body) = key.split_first()?;
+        match self {
+            Self::Int32 => {
+                let int = i32::try_from(number::decode_integer(tag, body)?).ok()?;
+                *place.as_mut_array()? = int.to_le_bytes();
+            }
+            Self::SmallInt64 | Self::LargeInt64 => {
+                let int = number::decode_integer(tag, body)?;
+                if i32::try_from(int).is_ok() != (self == Self::SmallInt64) {
+                    return None;
+                }
+                *place.as_mut_array()? = int.to_le_bytes();
+            }
+            Self::String => {
+                let (&end, text) = body.split_last()?;
+                let old = place.split_last_mut()?.1.get_mut(4..)?;
+                if tag != tag::STRING || end != tag::END || old.len() != text.len() || has_escaped(text) {
+                    return None;
+                }
+                old.copy_from_slice(text);
+            }
+            Self::ObjectId if tag == tag::OBJECT_ID && body.len() == place.len() => place.copy_from_slice(body),
+            Self::ObjectId => return None,
+        }
+        Some(())
+    }
 }
 
 struct Decoder<'d, 'k, 'b> {

@@ -17,7 +17,7 @@ mod tag;
 
 pub use bits::{TypeBits, TypeReader, join};
 pub use bracket::{above_nan, bracket_interval, nan_interval, prefix_interval};
-pub use decode::{Decoded, Presence, decode, decode_into, decode_over};
+pub use decode::{Decoded, Overwrite, Presence, decode, decode_into};
 pub use direction::Direction;
 pub use encode::{encode, encode_directed, encode_typed};
 pub use skip::skip;

@@ -276,17 +276,40 @@ pub(super) fn decode(tag: u8, input: &mut Input<'_>) -> Option<Decoded> {
     Some(decoded)
 }
 
-/// The integer that a whole key encodes, above -2^63; `None` for other numbers, and where the key is damaged.
-#[inline]
+/// The integer that a whole key encodes, above -2^63; `None` for other numbers, and where the key is damaged. A call would take
+/// as long as the work.
+#[inline(always)]
 pub(super) fn decode_integer(tag: u8, body: &[u8]) -> Option<i64> {
-    let length = usize::from(tag.abs_diff(tag::ZERO));
-    if length != 0 && !(2..=9).contains(&length) || body.len() != length.saturating_sub(usize::from(tag::WHOLE)) {
+    let length = tag.abs_diff(tag::ZERO);
+    if length != 0 && !(2..=9).contains(&length) || body.len() != usize::from(length.saturating_sub(tag::WHOLE)) {
         return None;
     }
     let sign = if tag < tag::ZERO { Sign::Negative } else { Sign::Positive };
-    let mask = if sign == Sign::Negative { 0xff } else { 0 };
-    let word = body.iter().fold(0, |word, byte| word << 8 | u64::from(byte ^ mask));
+    let word = big_endian(body);
+    let word = match sign {
+        Sign::Positive => word,
+        // Of negative numbers each byte is inverted.
+        Sign::Negative => {
+            !word & u64::MAX.checked_shr(u64::BITS - u8::BITS * u32::from(length - tag::WHOLE)).unwrap_or(0)
+        }
+    };
     if word & 1 == 0 { integer(sign, word >> 1) } else { None }
+}
+
+/// The number that up to eight bytes make, the highest first: of words that may overlap, as a loop over the bytes takes
+/// longer.
+#[inline]
+fn big_endian(bytes: &[u8]) -> u64 {
+    let shift = |width: usize| u8::BITS as usize * (bytes.len() - width);
+    match (bytes.first_chunk(), bytes.last_chunk(), bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last), _, _) => {
+            u64::from(u32::from_be_bytes(*first)) << shift(4) | u64::from(u32::from_be_bytes(*last))
+        }
+        (_, _, Some(first), Some(last)) => {
+            u64::from(u16::from_be_bytes(*first)) << shift(2) | u64::from(u16::from_be_bytes(*last))
+        }
+        _ => bytes.first().copied().map_or(0, u64::from),
+    }
 }
 
 fn decode_whole(sign: Sign, length: usize, body: &mut Input<'_>) -> Option<Decoded> {

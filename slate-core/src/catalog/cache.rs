@@ -1,5 +1,5 @@
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, PoisonError, RwLock,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -15,7 +15,7 @@ use crate::Result;
 /// not even asked for its version where none has since it was last loaded.
 #[derive(Debug, Default)]
 pub(crate) struct CatalogCache {
-    last: Mutex<Cached>,
+    last: RwLock<Cached>,
     /// How many commits that change the catalog have begun, and how many of them have come to an end.
     begun: AtomicU64,
     ended: AtomicU64,
@@ -60,32 +60,39 @@ impl CatalogCache {
     ///
     /// `view` must be a commit, or a transaction that has not changed the catalog.
     pub(crate) fn load(&self, before: Before, view: &impl View) -> Result<Arc<Catalog>> {
+        self.with(before, view, Arc::clone)
+    }
+
+    /// The same, for a look at it: for a single key, holding the catalog takes as long as finding the collection in it.
+    pub(crate) fn with<R>(&self, before: Before, view: &impl View, look: impl FnOnce(&Arc<Catalog>) -> R) -> Result<R> {
         let changes = before.0.filter(|changes| *changes == self.begun.load(Ordering::SeqCst));
-        {
-            let cached = self.lock();
-            if changes.is_some() && cached.changes == changes {
-                return Ok(Arc::clone(&cached.catalog));
+        if changes.is_some() {
+            let cached = self.last.read().unwrap_or_else(PoisonError::into_inner);
+            if cached.changes == changes {
+                return Ok(look(&cached.catalog));
             }
         }
+        Ok(look(&self.read(changes, view)?))
+    }
+
+    #[cold]
+    fn read(&self, changes: Option<u64>, view: &impl View) -> Result<Arc<Catalog>> {
         let version = Catalog::read_version(view)?;
+        let last = || self.last.write().unwrap_or_else(PoisonError::into_inner);
         {
-            let mut cached = self.lock();
+            let mut cached = last();
             if cached.catalog.version == version && version > 0 {
                 cached.changes = cached.changes.max(changes);
                 return Ok(Arc::clone(&cached.catalog));
             }
         }
         let catalog = Arc::new(Catalog::read(view, version)?);
-        let mut cached = self.lock();
+        let mut cached = last();
         // An old snapshot must not push the current catalog out.
         if (catalog.version, changes) > (cached.catalog.version, cached.changes) {
             *cached = Cached { catalog: Arc::clone(&catalog), changes };
         }
         Ok(catalog)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Cached> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

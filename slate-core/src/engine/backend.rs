@@ -65,7 +65,10 @@ impl<S: Store> Engine for Backend<S> {
     }
 
     fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.reader()?.get(collection, key, see)
+        let before = self.shared.catalogs.before();
+        let view = self.store.snapshot()?;
+        let records = self.shared.catalogs.with(before, &view, |catalog| records(catalog, collection))?;
+        get(&view, records, key, see)
     }
 
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {
@@ -125,7 +128,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
     }
 
     fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        get(&self.view, &self.catalog, collection, key, see)
+        get(&self.view, records(&self.catalog, collection), key, see)
     }
 
     fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>> {
@@ -169,7 +172,7 @@ impl<T: Transaction> Writer for Session<T> {
     fn get(&mut self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.check_open()?;
         Session::reads(self, collection, Reads::Key(key))?;
-        get(&self.view(), Session::catalog(self), collection, key, see)
+        get(&self.view(), records(Session::catalog(self), collection), key, see)
     }
 
     fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>> {
@@ -312,13 +315,17 @@ fn analyzed<V: View>(
     Ok(Some(Explained { analysis: Some(analysis), ..explained }))
 }
 
+/// Where the records of a collection lie.
+fn records(catalog: &Catalog, collection: &str) -> Option<Keyspace> {
+    catalog.collection(collection).map(|collection| collection.records)
+}
+
 fn get<V: View>(
     view: &V,
-    catalog: &Catalog,
-    collection: &str,
+    records: Option<Keyspace>,
     key: &[u8],
     see: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let Some(collection) = catalog.collection(collection) else { return Ok(()) };
-    view.get(collection.records, key, |stored| see(Doc::stored(stored).bytes()))?.unwrap_or(Ok(()))
+    let Some(records) = records else { return Ok(()) };
+    view.get(records, key, |stored| see(Doc::stored(stored).bytes()))?.unwrap_or(Ok(()))
 }

@@ -2,7 +2,7 @@ use slate_query::{
     distinct, key,
     path::Path,
     pattern::Direction,
-    raw::{Doc, Kind, Value, Writer},
+    raw::{Doc, Kind, Value, Writer, same},
 };
 use slate_store::View;
 
@@ -77,7 +77,7 @@ impl DistinctRows {
         while self.left > 0 && self.sorter.advance()? {
             self.interrupt.tick()?;
             let Some(row) = self.sorter.current() else { break };
-            if self.last.as_deref() == Some(row.sort_key()) {
+            if self.last.as_deref().is_some_and(|last| same(last, row.sort_key())) {
                 continue;
             }
             let last = self.last.get_or_insert_default();

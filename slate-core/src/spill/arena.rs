@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use slate_query::raw::leading;
 use slate_store::prefetch;
 
 use super::row::{HEADER, Row, write_row};
@@ -244,32 +245,34 @@ impl Arena {
         let (mut longest, mut ties_ascend, mut last) = (0, true, None);
         for place in order.iter() {
             let Some(row) = row(place) else { continue };
-            if row.key.get(..common) != first.get(..common) {
+            if !begin_alike(row.key, first, common) {
                 common = first.iter().zip(row.key).take_while(|(a, b)| a == b).count();
             }
             longest = longest.max(row.split);
-            ties_ascend = ties_ascend && last.is_none_or(|(last, tie)| last < place.row && tie <= row.tie_key());
-            last = Some((place.row, row.tie_key()));
+            let tie = (leading(row.tie_key()), row.tie_key());
+            ties_ascend = ties_ascend && last.is_none_or(|(last, before)| last < place.row && before <= tie);
+            last = Some((place.row, tie));
         }
         // The bytes that a prefix has beyond a shorter sort key are of the tie key, which would be decided by them, too.
-        for place in order.iter_mut() {
-            let rest = key(place).get(common..).unwrap_or_default();
-            place.prefix = match rest.first_chunk() {
-                Some(prefix) => u64::from_be_bytes(*prefix),
-                // Filled up with zeros, a key meets those that it is a prefix of, and the bytes decide.
-                None => rest.iter().rev().fold(0, |prefix, &byte| prefix >> u8::BITS | u64::from(byte) << 56),
-            };
-        }
+        // Filled up with zeros, a key meets those that it is a prefix of, and the bytes decide.
+        order.iter_mut().for_each(|place| place.prefix = leading(key(place).get(common..).unwrap_or_default()));
         let told = longest.saturating_sub(common);
         Keys { common, told_by: (ties_ascend && told <= size_of::<u64>()).then(|| highest(told)) }
     }
 }
 
+/// Whether two keys have so many bytes in common, in front. Most have few, and a call to compare them takes longer than the look.
+#[inline]
+fn begin_alike(a: &[u8], b: &[u8], bytes: usize) -> bool {
+    a.len() >= bytes
+        && (leading(a) ^ leading(b)) & highest(bytes) == 0
+        && (bytes <= size_of::<u64>() || a.get(..bytes) == b.get(..bytes))
+}
+
 /// A word of whose bytes the highest, so many, are all ones.
+#[inline]
 fn highest(bytes: usize) -> u64 {
-    let mut word = [0; size_of::<u64>()];
-    word.iter_mut().take(bytes).for_each(|byte| *byte = u8::MAX);
-    u64::from_be_bytes(word)
+    if bytes < size_of::<u64>() { !(u64::MAX >> (u8::BITS as usize * bytes)) } else { u64::MAX }
 }
 
 /// Puts places, which stand in the order of their rows, in that of their prefixes under the mask; of equal ones the rows

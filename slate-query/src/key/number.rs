@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     number::{Decimal, Exact, MAX_COEFFICIENT, Number, Sign, TWO_63, bracket_double},
-    raw::{Kind, Value},
+    raw::{Kind, Value, big_endian},
 };
 
 /// Added to a decimal's adjusted exponent (the power of ten of its first digit), to store it unsigned.
@@ -285,31 +285,14 @@ pub(super) fn decode_integer(tag: u8, body: &[u8]) -> Option<i64> {
         return None;
     }
     let sign = if tag < tag::ZERO { Sign::Negative } else { Sign::Positive };
-    let word = big_endian(body);
     let word = match sign {
-        Sign::Positive => word,
-        // Of negative numbers each byte is inverted.
+        Sign::Positive => big_endian(body),
+        // Of negative numbers each byte is inverted. There is one at least.
         Sign::Negative => {
-            !word & u64::MAX.checked_shr(u64::BITS - u8::BITS * u32::from(length - tag::WHOLE)).unwrap_or(0)
+            !(big_endian(body) | u64::MAX.checked_shl(u8::BITS * u32::from(length - tag::WHOLE)).unwrap_or(0))
         }
     };
     if word & 1 == 0 { integer(sign, word >> 1) } else { None }
-}
-
-/// The number that up to eight bytes make, the highest first: of words that may overlap, as a loop over the bytes takes
-/// longer.
-#[inline]
-fn big_endian(bytes: &[u8]) -> u64 {
-    let shift = |width: usize| u8::BITS as usize * (bytes.len() - width);
-    match (bytes.first_chunk(), bytes.last_chunk(), bytes.first_chunk(), bytes.last_chunk()) {
-        (Some(first), Some(last), _, _) => {
-            u64::from(u32::from_be_bytes(*first)) << shift(4) | u64::from(u32::from_be_bytes(*last))
-        }
-        (_, _, Some(first), Some(last)) => {
-            u64::from(u16::from_be_bytes(*first)) << shift(2) | u64::from(u16::from_be_bytes(*last))
-        }
-        _ => bytes.first().copied().map_or(0, u64::from),
-    }
 }
 
 fn decode_whole(sign: Sign, length: usize, body: &mut Input<'_>) -> Option<Decoded> {

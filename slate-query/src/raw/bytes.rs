@@ -26,6 +26,31 @@ fn ends<const N: usize, W: PartialEq>(a: &[u8], b: &[u8], word: impl Fn([u8; N])
     }
 }
 
+/// The number that at most eight bytes make, the first of them the highest; of more, that of the first eight.
+#[inline]
+pub fn big_endian(bytes: &[u8]) -> u64 {
+    let but = |width: usize| u8::BITS as usize * (bytes.len() - width);
+    // Words that may overlap: what both have comes to lie in the same place.
+    match (bytes.first_chunk(), bytes.first_chunk(), bytes.last_chunk(), bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(all), ..) => u64::from_be_bytes(*all),
+        (_, Some(first), Some(last), ..) => {
+            u64::from(u32::from_be_bytes(*first)) << but(4) | u64::from(u32::from_be_bytes(*last))
+        }
+        (.., Some(first), Some(last)) => {
+            u64::from(u16::from_be_bytes(*first)) << but(2) | u64::from(u16::from_be_bytes(*last))
+        }
+        _ => bytes.first().copied().map_or(0, u64::from),
+    }
+}
+
+/// The first eight bytes as a number that sorts as they do; fewer are filled up with zeros.
+#[inline]
+pub fn leading(bytes: &[u8]) -> u64 {
+    let filled_up = size_of::<u64>().saturating_sub(bytes.len());
+    // Of none there is nothing to shift.
+    big_endian(bytes) << (u8::BITS as usize * filled_up % u64::BITS as usize)
+}
+
 /// A bit for each byte of the word that is below `limit`, its highest; where there is one, the lowest bit that stands is
 /// right, higher ones may not be. `limit` is at most 0x80 (Warren, Hacker's Delight, 6-1).
 #[inline]
@@ -37,7 +62,20 @@ pub(crate) fn below(word: [u8; 8], limit: u8) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{below, same};
+    use super::{below, big_endian, leading, same};
+
+    #[test]
+    fn leading_bytes_are_a_number_that_sorts_as_they_do() {
+        let bytes: Vec<u8> = (1..=10).collect();
+        for length in 0..=bytes.len() {
+            let mut filled_up = [0; 8];
+            let kept = length.min(8);
+            filled_up[..kept].copy_from_slice(&bytes[..kept]);
+            assert_eq!(leading(&bytes[..length]), u64::from_be_bytes(filled_up), "{length} bytes");
+            let number = bytes[..kept].iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
+            assert_eq!(big_endian(&bytes[..length]), number, "{length} bytes");
+        }
+    }
 
     #[test]
     fn the_first_byte_below_a_limit_is_seen() {

@@ -15,7 +15,7 @@ mod value;
 mod write;
 
 pub(crate) use bytes::below;
-pub use bytes::same;
+pub use bytes::{big_endian, leading, same};
 pub use convert::with_value;
 pub use doc::{Doc, Element, Elements, Located};
 pub use kind::Kind;

@@ -50,13 +50,6 @@ pub(crate) fn write_record_key(id: Value<'_>, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// An entry about to be written.
-#[derive(Debug, Default)]
-pub(crate) struct EntryBuffer {
-    pub(crate) key: Vec<u8>,
-    pub(crate) value: Vec<u8>,
-}
-
 /// Whether an entry holds its values whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
@@ -64,34 +57,34 @@ pub(crate) enum Held {
     Truncated,
 }
 
-impl EntryBuffer {
-    /// Lays out the entry of `values` for the record, replacing what the buffer held.
-    pub(crate) fn build(
-        &mut self,
-        index: &IndexInfo,
-        (values, bits): (&[u8], &[u8]),
-        record: RecordKey<'_>,
-        order: &FieldOrder,
-    ) -> Held {
-        self.key.clear();
-        self.value.clear();
-        let held = if values.len() > MAX_VALUES { Held::Truncated } else { Held::Whole };
-        if index.unique {
-            push_unique_values(values, &mut self.key);
-            push_length(record.key.len(), &mut self.value);
-            self.value.extend_from_slice(record.key);
-        } else {
-            let kept = values.get(..MAX_VALUES).unwrap_or(values);
-            self.key.extend_from_slice(kept);
-            self.key.extend_from_slice(record.key);
-            push_trailer(kept.len(), &mut self.key);
-        }
-        if held == Held::Whole {
-            order.write(&mut self.value);
-            key::join(bits, record.bits, &mut self.value);
-        }
-        held
+/// Appends the entry of `values` for the record: its key, whose length is given back, and behind it its value.
+pub(crate) fn write_entry(
+    index: &IndexInfo,
+    (values, bits): (&[u8], &[u8]),
+    record: RecordKey<'_>,
+    order: &FieldOrder,
+    out: &mut Vec<u8>,
+) -> (usize, Held) {
+    let held = if values.len() > MAX_VALUES { Held::Truncated } else { Held::Whole };
+    let start = out.len();
+    let key;
+    if index.unique {
+        push_unique_values(values, out);
+        key = out.len() - start;
+        push_length(record.key.len(), out);
+        out.extend_from_slice(record.key);
+    } else {
+        let kept = values.get(..MAX_VALUES).unwrap_or(values);
+        out.extend_from_slice(kept);
+        out.extend_from_slice(record.key);
+        push_trailer(kept.len(), out);
+        key = out.len() - start;
     }
+    if held == Held::Whole {
+        order.write(out);
+        key::join(bits, record.bits, out);
+    }
+    (key, held)
 }
 
 /// In which order a document has the fields of an index: an inclusion shows them in the document's. Kept only where it

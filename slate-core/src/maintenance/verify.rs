@@ -266,7 +266,7 @@ fn entries(
 ) -> Result<u64> {
     let Some(index) = collection.indexes.get(at) else { return Ok(0) };
     let mut wanted = Entries::default();
-    if let Err(error) = maker.of_index(collection, at, key, document, &mut wanted) {
+    if let Err(error) = maker.document(key, document).of_index(collection, at, &mut wanted) {
         let message = format!("the document of {}: {error}", id(document));
         run.fault(FaultKind::NotIndexable, collection, Some(index), message);
         return Ok(0);
@@ -314,7 +314,7 @@ fn strays<V: View>(
                     None => Some("it names a document that is not there".into()),
                     Some(stored) => {
                         let document = Doc::new(Doc::stored(stored).bytes());
-                        let made = maker.of_index(collection, at, entry.record_key, document, &mut wanted);
+                        let made = maker.document(entry.record_key, document).of_index(collection, at, &mut wanted);
                         let message = || format!("the document of {} does not ask for it", id(document));
                         (made.is_err() || !wanted.contains_key(key)).then(message)
                     }

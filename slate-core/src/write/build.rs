@@ -8,7 +8,12 @@ use slate_query::{
 };
 use slate_store::{Bounds, Cursor, Edge, Keyspace, Points, Transaction, View};
 
-use super::{Session, changes::duplicate, entries::EntryMaker, session::Created};
+use super::{
+    Session,
+    changes::duplicate,
+    entries::{Entries, EntryMaker},
+    session::Created,
+};
 use crate::{
     Error, ErrorKind, Result,
     catalog::{CollectionInfo, IndexInfo, KeyStatistics, Partial},
@@ -134,18 +139,16 @@ impl<T: Transaction> Session<T> {
         let start = after.map(|key| [key, &[0]].concat());
         let mut cursor = view.cursor(collection.records, Bounds { start: start.as_deref(), end: None })?;
         let mut built = view.points(index.keyspace)?;
-        let mut round = Round::default();
+        let (mut round, mut entries) = (Round::default(), Entries::default());
         let mut more = cursor.seek(Edge::First)?;
         while more {
             let Some((key, stored)) = cursor.current() else { break };
-            let mut clash = None;
-            maker.make(at, index, key, Doc::stored(stored), |entry, value| {
-                if round.entries.insert(entry.to_vec(), value.to_vec()).is_some() {
-                    clash = Some(entry.to_vec());
+            entries.clear();
+            maker.document(key, Doc::stored(stored)).append(at, index, &mut entries)?;
+            for (entry, value) in entries.iter() {
+                if round.entries.insert(entry.to_vec(), value.to_vec()).is_some() && index.unique {
+                    return Err(duplicate(collection, index, entry));
                 }
-            })?;
-            if let Some(clash) = clash.filter(|_| index.unique) {
-                return Err(duplicate(collection, index, &clash));
             }
             round.documents += 1;
             round.keys.push(key.to_vec());

@@ -88,9 +88,9 @@ impl Changes {
         self.records.iter().filter_map(|record| self.bytes.get(record.key.clone()))
     }
 
-    /// The entries of a new record in one index, each of which is known to be free.
-    pub(super) fn fresh_entries(&mut self, at: usize, entries: &mut Entries) {
-        self.indexes.entry(at).or_default().fresh.append(entries);
+    /// The entries of new records in one index, each of which is known to be free.
+    pub(super) fn fresh(&mut self, at: usize) -> &mut Entries {
+        &mut self.indexes.entry(at).or_default().fresh
     }
 
     /// A record's entries change from those of one document to those of another, in the indexes that are wanted: only those
@@ -109,13 +109,13 @@ impl Changes {
             before.clear();
             after.clear();
             if let Some(new) = new {
-                maker.of_index(collection, at, key, new, &mut after)?;
+                maker.document(key, new).of_index(collection, at, &mut after)?;
             }
             let Some(old) = old else {
                 self.indexes.entry(at).or_default().puts.append(&mut after);
                 continue;
             };
-            maker.of_index(collection, at, key, old, &mut before)?;
+            maker.document(key, old).of_index(collection, at, &mut before)?;
             self.keep_held(view, collection, at, key, &mut before)?;
             self.indexes.entry(at).or_default().differ(&before, &after);
         }

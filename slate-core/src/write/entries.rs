@@ -10,7 +10,7 @@ use super::prepare::id;
 use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
-    entry::{EntryBuffer, FieldOrder, Held, RecordKey},
+    entry::{FieldOrder, Held, RecordKey, write_entry},
 };
 
 /// Entries of one index, in one buffer.
@@ -33,11 +33,22 @@ struct Span {
 
 impl Entries {
     pub(super) fn push(&mut self, key: &[u8], value: &[u8]) {
+        self.write(|out| {
+            out.extend_from_slice(key);
+            out.extend_from_slice(value);
+            (key.len(), ())
+        });
+    }
+
+    /// Adds an entry that `write` appends: its key, whose length it gives back, and behind it its value.
+    fn write<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> (usize, R)) -> R {
+        let start = self.bytes.len();
+        let (length, result) = write(&mut self.bytes);
+        let written = self.bytes.get(start..).unwrap_or_default();
+        let (key, value) = written.split_at_checked(length).unwrap_or((written, &[]));
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let span = Span { prefix: prefix(key), start: self.bytes.len(), key: length(key), value: length(value) };
-        self.spans.push(span);
-        self.bytes.extend_from_slice(key);
-        self.bytes.extend_from_slice(value);
+        self.spans.push(Span { prefix: prefix(key), start, key: length(key), value: length(value) });
+        result
     }
 
     pub(super) fn clear(&mut self) {
@@ -45,8 +56,16 @@ impl Entries {
         self.spans.clear();
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.spans.is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Takes away all but the first so many.
+    pub(super) fn truncate(&mut self, entries: usize) {
+        if let Some(first) = self.spans.get(entries) {
+            self.bytes.truncate(first.start);
+            self.spans.truncate(entries);
+        }
     }
 
     /// Moves the other's entries behind these.
@@ -58,7 +77,12 @@ impl Entries {
 
     /// The entries in their order: as they were pushed, or [sorted](Self::sort).
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.spans.iter().filter_map(|span| span.of(&self.bytes))
+        self.from(0)
+    }
+
+    /// The same, without the first so many.
+    pub(super) fn from(&self, entries: usize) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.spans.iter().skip(entries).filter_map(|span| span.of(&self.bytes))
     }
 
     /// Puts the entries in the order of their keys.
@@ -136,8 +160,8 @@ struct IdBits {
 }
 
 impl IdBits {
-    /// Those of this `_id`, found anew where it is not the one that was asked for last.
-    fn bits_of(&mut self, id: Value<'_>) -> &[u8] {
+    /// Becomes those of this `_id`: they are found anew where it is not the one that was asked for last.
+    fn find(&mut self, id: Value<'_>) {
         if self.kind != Some(id.kind()) || !same(&self.bytes, id.bytes()) {
             self.kind = Some(id.kind());
             self.bytes.clear();
@@ -146,7 +170,6 @@ impl IdBits {
             self.bits.clear();
             key::encode_typed(Some(id), &mut self.key, &mut self.bits);
         }
-        self.bits.as_bytes()
     }
 }
 
@@ -155,68 +178,68 @@ impl IdBits {
 #[derive(Debug, Default)]
 pub(crate) struct EntryMaker {
     keys: Keys,
-    buffer: EntryBuffer,
     order: FieldOrder,
     id: IdBits,
     /// News about an index, by its place in the collection.
     notes: BTreeMap<usize, IndexInfo>,
 }
 
-impl EntryMaker {
-    /// Appends the entries that `index`, the one at that place of the collection, holds for a document.
-    pub(super) fn make(
-        &mut self,
-        at: usize,
-        index: &IndexInfo,
-        record_key: &[u8],
-        document: Doc<'_>,
-        mut sink: impl FnMut(&[u8], &[u8]),
-    ) -> Result<()> {
-        if index.partial.as_ref().is_some_and(|partial| !partial.filter.matches(document)) {
-            return Ok(());
-        }
-        index.pattern.keys(document, &mut self.keys).map_err(Error::from)?;
-        if index.sparse {
-            self.keys.drop_absent();
-        }
-        let record = RecordKey { key: record_key, bits: self.id.bits_of(id(document)) };
-        self.order.note(index, document);
-        let mut truncated = false;
-        for (values, bits) in self.keys.iter() {
-            truncated |= self.buffer.build(index, (values, bits), record, &self.order) == Held::Truncated;
-            sink(&self.buffer.key, &self.buffer.value);
-        }
-        let known = self.notes.get(&at).unwrap_or(index);
-        let news = self.keys.multikey().iter().zip(&known.multikey).any(|(met, known)| met & !known != 0);
-        if news || (truncated && !known.truncated) {
-            let noted = self.notes.entry(at).or_insert_with(|| index.clone());
-            noted.note_multikey(self.keys.multikey());
-            noted.truncated |= truncated;
-        }
-        Ok(())
-    }
+/// Makes the entries of one document.
+pub(crate) struct DocumentEntries<'m, 'd> {
+    maker: &'m mut EntryMaker,
+    record_key: &'d [u8],
+    document: Doc<'d>,
+}
 
-    /// The entries of a document in the index at that place, in the order of their keys: mostly one.
-    pub(crate) fn of_index(
-        &mut self,
-        collection: &CollectionInfo,
-        at: usize,
-        record_key: &[u8],
-        document: Doc<'_>,
-        entries: &mut Entries,
-    ) -> Result<()> {
-        entries.clear();
-        let Some(index) = collection.maintained_at(at) else { return Ok(()) };
-        self.make(at, index, record_key, document, |key, value| entries.push(key, value))?;
-        entries.sort();
-        // Values that are too long are cut, and may then make one key.
-        entries.dedup();
-        Ok(())
+impl EntryMaker {
+    /// Takes up a document.
+    pub(crate) fn document<'m, 'd>(&'m mut self, record_key: &'d [u8], document: Doc<'d>) -> DocumentEntries<'m, 'd> {
+        self.id.find(id(document));
+        DocumentEntries { maker: self, record_key, document }
     }
 
     /// The news gathered so far.
     pub(crate) fn take_notes(&mut self) -> Vec<(usize, IndexInfo)> {
         std::mem::take(&mut self.notes).into_iter().collect()
+    }
+}
+
+impl DocumentEntries<'_, '_> {
+    /// Appends the entries that `index`, the one at that place of the collection, holds for the document.
+    pub(super) fn append(&mut self, at: usize, index: &IndexInfo, entries: &mut Entries) -> Result<()> {
+        let Self { document, record_key, maker: EntryMaker { keys, order, id, notes } } = self;
+        if index.partial.as_ref().is_some_and(|partial| !partial.filter.matches(*document)) {
+            return Ok(());
+        }
+        index.pattern.keys(*document, keys).map_err(Error::from)?;
+        if index.sparse {
+            keys.drop_absent();
+        }
+        let record = RecordKey { key: record_key, bits: id.bits.as_bytes() };
+        order.note(index, *document);
+        let mut truncated = false;
+        for values in keys.iter() {
+            truncated |= entries.write(|out| write_entry(index, values, record, order, out)) == Held::Truncated;
+        }
+        let known = notes.get(&at).unwrap_or(index);
+        let news = keys.multikey().iter().zip(&known.multikey).any(|(met, known)| met & !known != 0);
+        if news || (truncated && !known.truncated) {
+            let noted = notes.entry(at).or_insert_with(|| index.clone());
+            noted.note_multikey(keys.multikey());
+            noted.truncated |= truncated;
+        }
+        Ok(())
+    }
+
+    /// The entries of the document in the index at that place, in the order of their keys: mostly one.
+    pub(crate) fn of_index(&mut self, collection: &CollectionInfo, at: usize, entries: &mut Entries) -> Result<()> {
+        entries.clear();
+        let Some(index) = collection.maintained_at(at) else { return Ok(()) };
+        self.append(at, index, entries)?;
+        entries.sort();
+        // Values that are too long are cut, and may then make one key.
+        entries.dedup();
+        Ok(())
     }
 }
 

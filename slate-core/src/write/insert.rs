@@ -97,7 +97,7 @@ impl<T: Transaction> Session<T> {
         changes.reserve(batch.documents.len(), batch.bytes);
         {
             let view = self.transaction.view();
-            let mut check = Check::open(&view, collection)?;
+            let mut check = Check::open(&view, collection, changes)?;
             for (place, document) in (batch.first..).zip(batch.iter()) {
                 interrupt.tick()?;
                 match check.document(document.as_bytes(), &mut maker, changes) {
@@ -113,6 +113,7 @@ impl<T: Transaction> Session<T> {
                     Err(error) => return Err(error),
                 }
             }
+            check.give_entries(changes);
         }
         self.note(&collection.name, maker.take_notes());
         self.added(&collection.name, i64::try_from(changes.len()).unwrap_or(i64::MAX));
@@ -137,8 +138,10 @@ struct Check<'c, V: View> {
 }
 
 struct IndexCheck<V: View> {
-    /// The entries of the document that is being checked.
+    /// The entries of the batch's documents.
     entries: Entries,
+    /// How many of them are not of the document that is being checked.
+    settled: usize,
     unique: Option<UniqueKeys<V>>,
 }
 
@@ -149,11 +152,13 @@ struct UniqueKeys<V: View> {
 }
 
 impl<'c, V: View> Check<'c, V> {
-    fn open(view: &V, collection: &'c CollectionInfo) -> Result<Self> {
-        let indexes = collection.maintained().map(|index| {
+    fn open(view: &V, collection: &'c CollectionInfo, changes: &mut Changes) -> Result<Self> {
+        let indexes = collection.maintained().enumerate().map(|(at, index)| {
             let there = if index.unique { Some(view.points(index.keyspace)?) } else { None };
             let unique = there.map(|there| UniqueKeys { there, taken: AHashSet::new() });
-            Ok(IndexCheck { entries: Entries::default(), unique })
+            // The buffer of the batch before.
+            let entries = std::mem::take(changes.fresh(at));
+            Ok(IndexCheck { settled: entries.len(), entries, unique })
         });
         let mut cursor = view.cursor(collection.records, Bounds::ALL)?;
         cursor.seek(Edge::Last)?;
@@ -174,28 +179,19 @@ impl<'c, V: View> Check<'c, V> {
         let id = id(Doc::stored(&self.stored)).to_owned();
         write_record_key(id.as_value(), &mut self.record_key)?;
         let is_taken = self.is_taken(changes)?;
-        let document = Doc::stored(&self.stored);
         if is_taken {
             return Err(duplicate_id(self.collection, &id));
         }
-        for (at, (index, check)) in self.collection.maintained().zip(&mut self.indexes).enumerate() {
-            check.entries.clear();
-            let entries = &mut check.entries;
-            maker.make(at, index, &self.record_key, document, |key, value| entries.push(key, value))?;
-            let Some(unique) = &mut check.unique else { continue };
-            for (key, _) in check.entries.iter() {
-                if unique.taken.contains(key) || unique.there.get(key)?.is_some() {
-                    return Err(duplicate(self.collection, index, key));
-                }
-            }
+        if let Err(error) = self.make_entries(maker) {
+            // It leaves nothing behind.
+            self.indexes.iter_mut().for_each(|check| check.entries.truncate(check.settled));
+            return Err(error);
         }
-        for (at, check) in self.indexes.iter_mut().enumerate() {
+        for check in &mut self.indexes {
             if let Some(unique) = &mut check.unique {
-                unique.taken.extend(check.entries.iter().map(|(key, _)| key.to_vec()));
+                unique.taken.extend(check.entries.from(check.settled).map(|(key, _)| key.to_vec()));
             }
-            if !check.entries.is_empty() {
-                changes.fresh_entries(at, &mut check.entries);
-            }
+            check.settled = check.entries.len();
         }
         changes.put_stored(&self.record_key, &self.stored);
         if let Some(taken) = &mut self.taken {
@@ -206,6 +202,28 @@ impl<'c, V: View> Check<'c, V> {
             greatest.clone_from(&self.record_key);
         }
         Ok(id)
+    }
+
+    /// The entries of the document, each of which must be free where an index is unique.
+    fn make_entries(&mut self, maker: &mut EntryMaker) -> Result<()> {
+        let mut document = maker.document(&self.record_key, Doc::stored(&self.stored));
+        for (at, (index, check)) in self.collection.maintained().zip(&mut self.indexes).enumerate() {
+            document.append(at, index, &mut check.entries)?;
+            let Some(unique) = &mut check.unique else { continue };
+            for (key, _) in check.entries.from(check.settled) {
+                if unique.taken.contains(key) || unique.there.get(key)?.is_some() {
+                    return Err(duplicate(self.collection, index, key));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over the entries of the documents in which nothing was wrong.
+    fn give_entries(&mut self, changes: &mut Changes) {
+        for (at, check) in self.indexes.iter_mut().enumerate() {
+            *changes.fresh(at) = std::mem::take(&mut check.entries);
+        }
     }
 
     /// Whether a record has the key already, or a document of this batch.

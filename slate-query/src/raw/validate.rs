@@ -1,4 +1,4 @@
-use super::{Doc, Element, Kind, Value, value::length};
+use super::{Doc, Element, Kind, Value, bytes::below, kind::measure, value::length};
 use crate::{Code, Error, Result};
 
 /// How deep documents and arrays may nest, the outermost document counted. MongoDB's own limit.
@@ -39,19 +39,54 @@ fn document<'a>(bytes: &'a [u8], depth: usize, mut see: impl FnMut(usize, Elemen
     if length(bytes) != Some(bytes.len()) || bytes.last() != Some(&0) || bytes.len() < 5 {
         return Err(damaged("a document's length does not match its bytes"));
     }
-    let mut taken = 4;
-    for element in Doc::new(bytes).elements() {
-        if !is_utf8(element.name) {
+    let mut rest = bytes.get(4..).unwrap_or_default();
+    while rest.len() > 1 {
+        let Some((element, is_ascii, behind)) = front(rest) else {
+            return Err(damaged("an element is cut short or of an unknown type"));
+        };
+        if !is_ascii && std::str::from_utf8(element.name).is_err() {
             return Err(damaged("a field's name is not UTF-8"));
         }
         value(element.value, depth).map_err(|error| nest(element.name, &error))?;
-        see(taken, element);
-        taken += element.size();
+        see(bytes.len() - rest.len(), element);
+        rest = behind;
     }
-    if taken + 1 != bytes.len() {
+    if rest.len() != 1 {
         return Err(damaged("an element is cut short or of an unknown type"));
     }
     Ok(())
+}
+
+/// The field at the front of a document's bytes, whether its name is ASCII, and what is behind it.
+#[inline(always)]
+fn front(rest: &[u8]) -> Option<(Element<'_>, bool, &[u8])> {
+    let (&byte, rest) = rest.split_first()?;
+    let (name, is_ascii) = name(rest)?;
+    let rest = rest.get(name.len() + 1..)?;
+    let (bytes, behind) = rest.split_at_checked(measure(byte, rest)?)?;
+    Some((Element { name, value: Value::new(Kind::from_byte(byte)?, bytes) }, is_ascii, behind))
+}
+
+/// The bytes before the first NUL, and whether they are ASCII: in one look at each word.
+#[inline(always)]
+fn name(bytes: &[u8]) -> Option<(&[u8], bool)> {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let (words, tail) = bytes.as_chunks();
+    let mut high = 0;
+    for (at, word) in words.iter().enumerate() {
+        let zeros = below(*word, 1);
+        let word = u64::from_le_bytes(*word);
+        if zeros != 0 {
+            // The bits below the first NUL's.
+            high |= word & (zeros & zeros.wrapping_neg()).wrapping_sub(1);
+            let length = at * size_of::<u64>() + (zeros.trailing_zeros() / u8::BITS) as usize;
+            return Some((bytes.get(..length)?, high & HIGH == 0));
+        }
+        high |= word;
+    }
+    let length = bytes.len() - tail.len() + tail.iter().position(|&byte| byte == 0)?;
+    let name = bytes.get(..length)?;
+    Some((name, name.is_ascii()))
 }
 
 /// Puts the name of the field in front of where the error stands within it.
@@ -62,7 +97,29 @@ fn nest(name: &[u8], error: &Error) -> Box<Error> {
     Box::new(Error::new(error.code(), error.message()).at(path))
 }
 
+/// What most values are, texts and what takes so many bytes whatever they are, is checked on the way.
+#[inline(always)]
 fn value(value: Value<'_>, depth: usize) -> Checked {
+    match value.kind() {
+        Kind::String => text(value.bytes()),
+        Kind::Double
+        | Kind::Undefined
+        | Kind::ObjectId
+        | Kind::DateTime
+        | Kind::Null
+        | Kind::Int32
+        | Kind::Timestamp
+        | Kind::Int64
+        | Kind::Decimal128
+        | Kind::MaxKey
+        | Kind::MinKey => Ok(()),
+        Kind::Boolean if matches!(value.bytes(), [0 | 1]) => Ok(()),
+        _ => other_value(value, depth),
+    }
+}
+
+#[inline(never)]
+fn other_value(value: Value<'_>, depth: usize) -> Checked {
     let bytes = value.bytes();
     match value.kind() {
         Kind::String | Kind::Symbol | Kind::Code => text(bytes),

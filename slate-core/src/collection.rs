@@ -338,7 +338,11 @@ impl<T: Serialize + Any> Collection<T> {
             let outcome = writer.insert(&self.name, documents, InsertMode::AllOrNone, &Interrupt::default())?;
             match outcome.refused.into_iter().next() {
                 Some((_, error)) => Err(error),
-                None => Ok(outcome.ids.iter().filter_map(|(_, id)| id.as_value().to_bson()).collect()),
+                None => {
+                    let mut ids = Vec::with_capacity(outcome.ids.len());
+                    ids.extend(outcome.ids.iter().filter_map(|(_, id)| id.as_value().to_bson()));
+                    Ok(ids)
+                }
             }
         })
     }

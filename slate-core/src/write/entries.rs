@@ -88,8 +88,13 @@ impl Entries {
     /// Puts the entries in the order of their keys.
     pub(super) fn sort(&mut self) {
         let Self { bytes, spans } = self;
-        if spans.len() > 1 {
-            spans.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix).then_with(|| a.of(bytes).cmp(&b.of(bytes))));
+        if spans.len() < 2 {
+            return;
+        }
+        // By the prefixes alone first: no branch is guessed then.
+        spans.sort_unstable_by_key(|span| span.prefix);
+        for alike in spans.chunk_by_mut(|a, b| a.prefix == b.prefix).filter(|alike| alike.len() > 1) {
+            alike.sort_unstable_by(|a, b| a.of(bytes).cmp(&b.of(bytes)));
         }
     }
 

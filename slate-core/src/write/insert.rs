@@ -52,7 +52,7 @@ impl<T: Transaction> Session<T> {
         self.check_open()?;
         let interrupt = &self.limited(interrupt);
         let collection = self.written_or_created(name)?;
-        let mut outcome = InsertOutcome::default();
+        let mut outcome = InsertOutcome { ids: Vec::with_capacity(documents.len()), refused: Vec::new() };
         let (mut next, mut changes) = (0, Changes::default());
         while let Some(batch) = Batch::at(documents, next, BATCH) {
             let refused = outcome.refused.len();

@@ -1,7 +1,4 @@
-use std::{
-    iter::{self, Peekable},
-    sync::Arc,
-};
+use std::{sync::Arc, vec};
 
 use super::{
     block::{self, Fill},
@@ -77,19 +74,19 @@ impl Branch {
     pub(super) fn write(
         &mut self,
         first: Write,
-        rest: &mut Peekable<impl Iterator<Item = Write>>,
+        rest: &mut vec::IntoIter<Write>,
         fence: &Fence,
         extent: &mut Extent,
     ) -> Fill {
         let mut shared_out = Fill::Evenly;
         let mut next = Some(first);
-        while let Some((key, value)) = next {
+        while let Some((key, value)) = next.take() {
             if self.leaves.is_empty() {
                 self.leaves.push((key.clone(), Arc::default()));
             }
             let sought = Sought::from(&key);
             let at = self.find(&sought);
-            let end = rest.peek().and_then(|_| self.leaves.get(at + 1)).map(|(low, _)| low.clone());
+            let end = rest.as_slice().first().and_then(|_| self.leaves.get(at + 1)).map(|(low, _)| low.clone());
             let is_last = at + 1 == self.leaves.len();
             let Some((_, leaf)) = self.leaves.get_mut(at) else { return shared_out };
             let is_within = |key: &Key| match &end {
@@ -98,15 +95,11 @@ impl Branch {
             };
             let len = leaf.len();
             let place = leaf.find(&sought);
-            match rest.next_if(|(key, _)| is_within(key)) {
-                Some(second) => {
-                    let mut run = Vec::from([(key, value), second]);
-                    run.extend(iter::from_fn(|| rest.next_if(|(key, _)| is_within(key))));
-                    Arc::make_mut(leaf).write(run, extent);
-                }
+            match rest.as_slice().iter().take_while(|(key, _)| is_within(key)).count() {
                 // Nothing is copied to delete what is not there.
-                None if value.is_none() && place.is_err() => {}
-                None => Arc::make_mut(leaf).write_at(place, key, value, extent),
+                0 if value.is_none() && place.is_err() => {}
+                0 => Arc::make_mut(leaf).write_at(place, key, value, extent),
+                more => Arc::make_mut(leaf).write((key, value), rest.take(more), extent),
             }
             self.entries = self.entries + leaf.len() - len;
             if leaf.len() > leaf.most() {
@@ -117,7 +110,9 @@ impl Branch {
             } else if leaf.len() < len && leaf.is_small() || leaf.len() == 0 {
                 self.join_leaf(at);
             }
-            next = rest.next_if(|(key, _)| fence.is_above(&Sought::from(key)));
+            if rest.as_slice().first().is_some_and(|(key, _)| fence.is_above(&Sought::from(key))) {
+                next = rest.next();
+            }
         }
         shared_out
     }

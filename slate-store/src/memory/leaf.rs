@@ -1,4 +1,4 @@
-use std::{mem, ops::Bound};
+use std::{iter, mem, ops::Bound};
 
 use super::{
     block::{self, Fill, SPARE},
@@ -128,14 +128,16 @@ impl Leaf {
         branches::prefetch_read_data::<Self, 0>(self);
     }
 
-    /// Makes writes, in the order of their keys. It may have more entries then than it may have.
-    pub(super) fn write(&mut self, writes: Vec<Write>, extent: &mut Extent) {
-        if writes.len() <= SINGLE {
+    /// Makes a write and more, each to a key above the one before. It may have more entries then than it may have.
+    pub(super) fn write(&mut self, first: Write, more: impl ExactSizeIterator<Item = Write>, extent: &mut Extent) {
+        let count = 1 + more.len();
+        let writes = iter::once(first).chain(more);
+        if count <= SINGLE {
             for (key, value) in writes {
                 self.write_at(self.find(&Sought::from(&key)), key, value, extent);
             }
         } else {
-            self.merge(writes, extent);
+            self.merge(writes, count, extent);
         }
     }
 
@@ -161,9 +163,9 @@ impl Leaf {
         }
     }
 
-    fn merge(&mut self, writes: Vec<Write>, extent: &mut Extent) {
+    fn merge(&mut self, writes: impl Iterator<Item = Write>, count: usize, extent: &mut Extent) {
         let mut old = mem::take(&mut self.entries).into_iter().peekable();
-        let mut merged = Vec::with_capacity(old.len() + writes.len());
+        let mut merged = Vec::with_capacity(old.len() + count);
         for (key, value) in writes {
             while let Some(entry) = old.next_if(|(stands, _)| *stands < key) {
                 merged.push(entry);

@@ -4,7 +4,7 @@ use super::{key::Key, leaf::Write, value::Value};
 
 /// The most writes that are noted, to be applied by the commit: in place where nobody reads. A reader that comes meanwhile
 /// waits, for scattered keys about 400 ns a write.
-pub(super) const MOST: usize = 8192;
+pub(super) const MOST: usize = 4096;
 
 /// The most bytes of values that are noted: of those that are overwritten again, all are held until they are put in order.
 const MOST_BYTES: usize = 64 << 20;
@@ -57,6 +57,10 @@ impl Noted {
         let Some((first, _)) = writes.first() else { return };
         self.note_order(first);
         self.bytes = self.bytes.saturating_add(bytes(&writes));
+        if self.writes.is_empty() {
+            self.writes = writes;
+            return;
+        }
         let are_many = writes.len() >= self.writes.len() / 8;
         self.writes.extend(writes);
         // Each time it is done they have grown by a part of themselves: in all it costs little.

@@ -18,6 +18,9 @@ pub(super) struct Touched {
     crowded: usize,
 }
 
+/// So few keys are not looked through for those that stand there twice.
+const LEAST_CROWDED: usize = 1024;
+
 /// Whether more writes may be noted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {
@@ -76,17 +79,17 @@ impl Touched {
 
     /// Keys that were written many times stand there once.
     fn thin_out(&mut self) {
-        if self.written.len() < self.crowded {
+        // Never less than twice the tree, whose keys may well all be new ones.
+        let entries = self.applied.get().map_or(0, Tree::len);
+        let twice = usize::try_from(entries).unwrap_or(usize::MAX / 2).saturating_mul(2);
+        if self.written.len() < self.crowded.max(twice).max(LEAST_CROWDED) {
             return;
         }
         for keys in [&mut self.written, &mut self.deleted] {
             keys.sort_unstable();
             keys.dedup();
         }
-        // Twice what is left, and never less than the tree, whose keys may well all be new ones.
-        let entries = self.applied.get().map_or(0, Tree::len);
-        let twice = |entries| 2 * usize::try_from(entries).unwrap_or(usize::MAX / 2);
-        self.crowded = (2 * self.written.len()).max(twice(entries)).max(1024);
+        self.crowded = 2 * self.written.len();
     }
 
     /// Brings what is noted into the order of its keys.
@@ -177,7 +180,8 @@ impl Touched {
         let mut written: Vec<&Key> = self.written().collect();
         written.sort_unstable();
         written.dedup();
-        latest.write_sorted(written.into_iter().map(|key| (key.clone(), tree.get(key.as_slice()).cloned())));
+        let writes = written.into_iter().map(|key| (key.clone(), tree.get(key.as_slice()).cloned()));
+        latest.write_sorted(writes.collect());
     }
 }
 

@@ -1,9 +1,4 @@
-use std::{
-    iter::{self, Peekable},
-    mem,
-    ops::Bound,
-    sync::Arc,
-};
+use std::{mem, ops::Bound, sync::Arc, vec};
 
 use im::OrdMap;
 
@@ -29,19 +24,19 @@ pub(super) struct Tree {
 impl Tree {
     /// Puts `value`, or deletes the key where there is none.
     pub(super) fn write(&mut self, key: Key, value: Option<Value>) {
-        self.write_next((key, value), &mut iter::empty().peekable());
+        self.write_next((key, value), &mut Vec::new().into_iter());
     }
 
     /// Makes writes, each to a key above the one before.
-    pub(super) fn write_sorted(&mut self, writes: impl IntoIterator<Item = Write>) {
-        let mut writes = writes.into_iter().peekable();
+    pub(super) fn write_sorted(&mut self, writes: Vec<Write>) {
+        let mut writes = writes.into_iter();
         while let Some(first) = writes.next() {
             self.write_next(first, &mut writes);
         }
     }
 
     /// Makes a write, and those of the `rest` that are to the same branch.
-    fn write_next(&mut self, first: Write, rest: &mut Peekable<impl Iterator<Item = Write>>) {
+    fn write_next(&mut self, first: Write, rest: &mut vec::IntoIter<Write>) {
         let key = Sought::from(&first.0);
         let written = if let Some((fence, branch)) = self.branches.get_key_value_mut(&Around(&key)) {
             write_branch(fence, branch, &mut self.extent, first, rest)
@@ -246,7 +241,7 @@ fn write_branch(
     place: &mut Arc<Branch>,
     extent: &mut Extent,
     first: Write,
-    rest: &mut Peekable<impl Iterator<Item = Write>>,
+    rest: &mut vec::IntoIter<Write>,
 ) -> Written {
     let branch = Arc::make_mut(place);
     let leaves = branch.leaves().len();

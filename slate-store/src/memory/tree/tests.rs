@@ -111,7 +111,7 @@ fn check(tree: &Tree, model: &Model, keys: Keys, range: u64, random: &mut Random
 fn put(tree: &mut Tree, model: &mut Model, entries: impl IntoIterator<Item = (Vec<u8>, Option<Vec<u8>>)>) {
     let entries: BTreeMap<_, _> = entries.into_iter().collect();
     let writes = entries.iter().map(|(key, value)| (Key::new(key), value.as_deref().map(|value| Value::new(value, 1))));
-    tree.write_sorted(writes);
+    tree.write_sorted(writes.collect());
     for (key, value) in entries {
         match value {
             Some(value) => model.insert(key, value),

@@ -80,6 +80,9 @@ impl<V: View> CoveredRows<V> {
 
     #[inline(always)]
     fn next_entry(&mut self) -> Result<bool> {
+        if !self.meter.is_read() {
+            return self.walk.advance();
+        }
         let start = self.meter.start();
         let more = self.walk.advance()?;
         self.meter.moved(start, more);

@@ -44,8 +44,10 @@ impl<V: View> EntryWalk<V> {
             if !self.walk.advance()? {
                 return Ok(false);
             }
-            // A second look at the entry costs something on some stores.
-            self.meter.key_read(if self.meter.is_read() { self.walk.current() } else { None });
+            if self.meter.is_read() {
+                // A second look at the entry costs something on some stores.
+                self.meter.key_read(self.walk.current());
+            }
             if self.checks.is_empty() || self.passes()? {
                 return Ok(true);
             }

@@ -113,6 +113,68 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn what_is_accepted_is_what_a_walk_byte_by_byte_accepts(
+        name in "[a-z\u{e4}\u{4e2d}]{0,20}",
+        document in testing::document(),
+        place in any::<proptest::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut writer = Writer::new();
+        writer.append(name.as_bytes(), Value::new(Kind::Document, &document));
+        writer.append(b"after", Value::new(Kind::Boolean, &[1]));
+        let whole = writer.finish();
+        prop_assert!(validate(&whole).is_ok());
+        let mut damaged = whole;
+        let place = place.index(damaged.len());
+        damaged[place] = byte;
+        if let Some(accepted) = accepts(&damaged) {
+            prop_assert_eq!(validate(&damaged).is_ok(), accepted);
+        }
+    }
+}
+
+/// Whether a document is valid; `None` where that lies with a value that is not looked into here.
+#[expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+fn accepts(bytes: &[u8]) -> Option<bool> {
+    let length = |bytes: &[u8]| bytes.first_chunk().map(|head| i32::from_le_bytes(*head));
+    let is_of = |size: usize, bytes: &[u8]| length(bytes).is_some_and(|length| usize::try_from(length) == Ok(size));
+    if bytes.len() < 5 || !is_of(bytes.len(), bytes) || bytes.last() != Some(&0) {
+        return Some(false);
+    }
+    let mut rest = &bytes[4..bytes.len() - 1];
+    while let Some((kind, after)) = rest.split_first() {
+        let Some(end) = after.iter().position(|&byte| byte == 0) else { return Some(false) };
+        let (name, value) = (&after[..end], &after[end + 1..]);
+        let prefixed = |more: i64| length(value).map(|length| i64::from(length) + more);
+        let size = match kind {
+            0x01 | 0x09 | 0x11 | 0x12 => Some(8),
+            0x02 | 0x0d | 0x0e => prefixed(4),
+            0x03 | 0x04 => prefixed(0),
+            0x06 | 0x0a | 0x7f | 0xff => Some(0),
+            0x07 => Some(12),
+            0x08 => Some(1),
+            0x10 => Some(4),
+            0x13 => Some(16),
+            0x05 | 0x0b | 0x0c | 0x0f => return None,
+            _ => return Some(false),
+        };
+        let Some(value) = size.and_then(|size| value.get(..usize::try_from(size).ok()?)) else { return Some(false) };
+        let is_right = match kind {
+            0x02 | 0x0d | 0x0e => {
+                value.len() > 4 && value.last() == Some(&0) && std::str::from_utf8(&value[4..value.len() - 1]).is_ok()
+            }
+            0x03 | 0x04 => accepts(value)?,
+            0x08 => value[0] < 2,
+            _ => true,
+        };
+        if !is_right || std::str::from_utf8(name).is_err() {
+            return Some(false);
+        }
+        rest = &after[end + 1 + value.len()..];
+    }
+    Some(true)
 }
 
 fn owned((number, value): (usize, Value<'_>)) -> (usize, OwnedValue) {

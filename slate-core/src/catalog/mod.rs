@@ -98,7 +98,7 @@ impl Catalog {
         self.collections.remove(name);
     }
 
-    /// Writes what `changed` names, the counter and a new version, which every reader's cache goes by.
+    /// Writes what `changed` names, the counter and a new version, which names one content.
     pub(crate) fn write<'n>(
         &self,
         transaction: &mut impl Transaction,

@@ -69,8 +69,8 @@ impl<V: View> CoveredRows<V> {
         if self.stands { Ok(true) } else { Err(Entry::damaged(&self.name)) }
     }
 
-    /// Passes over the rows to be skipped.
-    #[cold]
+    /// Passes over the rows to be skipped. Apart, as it is done once.
+    #[inline(never)]
     fn pass_over(&mut self) -> Result<()> {
         while self.skip > 0 && self.next_entry()? {
             self.skip -= 1;
@@ -168,7 +168,7 @@ impl Row {
         Some(())
     }
 
-    /// The document, `_id` in front.
+    /// The document, `_id` in front. Apart, so that what most rows take stays small.
     #[inline(never)]
     fn build(&mut self, entry: &Entry<'_>, shape: &Shape) -> Option<()> {
         let Self { document, scratch, .. } = self;

@@ -36,7 +36,7 @@ impl<V: View> EntryWalk<V> {
         Self { walk, index, checks, interrupt: interrupt.clone(), meter }
     }
 
-    /// Moves to the next entry; `false` after the last. A call would take as long as the step.
+    /// Moves to the next entry; `false` after the last.
     #[inline(always)]
     pub(super) fn advance(&mut self) -> Result<bool> {
         loop {
@@ -60,6 +60,7 @@ impl<V: View> EntryWalk<V> {
         self.walk.current().map(|(key, value)| Entry::parse(&self.index, key, value)).transpose()
     }
 
+    /// Apart from a walk that has nothing to check.
     #[inline(never)]
     fn passes(&self) -> Result<bool> {
         let Some(entry) = self.current()? else { return Ok(false) };

@@ -104,6 +104,7 @@ impl<V: View> RangeWalk<V> {
         self.next_range()
     }
 
+    /// Apart from the steps within a range.
     #[inline(never)]
     fn next_range(&mut self) -> Result<bool> {
         loop {

@@ -206,6 +206,9 @@ impl<'c, V: View> Check<'c, V> {
 
     /// The entries of the document, each of which must be free where an index is unique.
     fn make_entries(&mut self, maker: &mut EntryMaker) -> Result<()> {
+        if self.indexes.is_empty() {
+            return Ok(());
+        }
         let mut document = maker.document(&self.record_key, Doc::stored(&self.stored));
         for (at, (index, check)) in self.collection.maintained().zip(&mut self.indexes).enumerate() {
             document.append(at, index, &mut check.entries)?;

@@ -248,7 +248,7 @@ struct RawField<'a> {
 #[inline]
 fn split(rest: &[u8]) -> Option<(RawField<'_>, &[u8])> {
     let (&byte, rest) = rest.split_first()?;
-    let (name, rest) = rest.split_at_checked(terminator(rest)?)?;
+    let (name, rest) = rest.split_at_checked(terminator(rest)?.at)?;
     let (_, rest) = rest.split_first()?;
     let (value, rest) = rest.split_at_checked(measure(byte, rest)?)?;
     Some((RawField { byte, name, value }, rest))
@@ -266,15 +266,52 @@ fn named<'a>(rest: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
     Some(Value::new(Kind::from_byte(byte)?, rest.get(..measure(byte, rest)?)?))
 }
 
-/// Where the first NUL stands. Eight bytes at a time: names are short, and a call to search them costs more than that.
-#[inline]
-fn terminator(bytes: &[u8]) -> Option<usize> {
+/// The first NUL.
+pub(super) struct Terminator {
+    pub(super) at: usize,
+    /// Whether the bytes before it are ASCII.
+    pub(super) is_ascii: bool,
+}
+
+/// Where the first NUL stands. Eight bytes at a time: names are short, and a call costs more than that.
+#[inline(always)]
+pub(super) fn terminator(bytes: &[u8]) -> Option<Terminator> {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
     let (words, tail) = bytes.as_chunks();
+    let mut before = 0;
     for (at, word) in words.iter().enumerate() {
         let zeros = below(*word, 1);
+        let word = u64::from_le_bytes(*word);
         if zeros != 0 {
-            return Some(at * size_of::<u64>() + (zeros.trailing_zeros() / u8::BITS) as usize);
+            // Of this word the bits below the NUL's.
+            before |= word & (zeros & zeros.wrapping_neg()).wrapping_sub(1);
+            let at = at * size_of::<u64>() + (zeros.trailing_zeros() / u8::BITS) as usize;
+            return Some(Terminator { at, is_ascii: before & HIGH == 0 });
+        }
+        before |= word;
+    }
+    let place = tail.iter().position(|&byte| byte == 0)?;
+    let is_ascii = before & HIGH == 0 && tail.iter().take(place).all(u8::is_ascii);
+    Some(Terminator { at: bytes.len() - tail.len() + place, is_ascii })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_ends_at_the_first_nul_and_is_ascii_before_it() {
+        for length in 0..24 {
+            for high in 0..length + 3 {
+                let mut bytes = vec![b'a'; length];
+                bytes.extend([0, b'b', b'c', 0, 0]);
+                if high != length {
+                    bytes[high] = 0xc3;
+                }
+                let found = terminator(&bytes).unwrap();
+                assert_eq!((found.at, found.is_ascii), (length, high >= length), "{length} bytes, {high}");
+            }
+            assert!(terminator(&vec![b'a'; length]).is_none());
         }
     }
-    tail.iter().position(|&byte| byte == 0).map(|place| bytes.len() - tail.len() + place)
 }

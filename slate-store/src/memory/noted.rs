@@ -2,7 +2,7 @@ use std::mem;
 
 use super::{key::Key, leaf::Write, value::Value};
 
-/// The most writes that are noted, to be applied by the commit: in place where nobody reads. A reader that comes meanwhile
+/// The most writes to a keyspace that are noted, to be applied by the commit: in place where nobody reads. A reader that comes meanwhile
 /// waits, for scattered keys about 400 ns a write.
 pub(super) const MOST: usize = 4096;
 
@@ -55,6 +55,7 @@ impl Noted {
     /// Adds writes, each to a key above the one before.
     pub(super) fn extend(&mut self, writes: Vec<Write>) {
         let Some((first, _)) = writes.first() else { return };
+        debug_assert!(writes.is_sorted_by(|(a, _), (b, _)| a < b), "each key is above the one before");
         self.note_order(first);
         self.bytes = self.bytes.saturating_add(bytes(&writes));
         if self.writes.is_empty() {

@@ -42,9 +42,11 @@ impl CommitSize {
     /// Of so many writes; `None` where some are applied already.
     pub(super) fn of(writes: Option<usize>) -> Self {
         const SMALL: usize = 64;
+        /// Of all keyspaces together: those of a record and its entries are several.
+        const LARGE: usize = 2 * noted::MOST;
         match writes {
             Some(..=SMALL) => Self::Small,
-            Some(..=noted::MOST) => Self::Large,
+            Some(..=LARGE) => Self::Large,
             _ => Self::Huge,
         }
     }

@@ -1,6 +1,14 @@
 use std::sync::OnceLock;
 
-use super::{conflict::OpenTransactions, key::Key, leaf::Write, noted::Noted, root::Root, tree::Tree, value::Value};
+use super::{
+    conflict::OpenTransactions,
+    key::Key,
+    leaf::Write,
+    noted::{self, Noted},
+    root::Root,
+    tree::Tree,
+    value::Value,
+};
 use crate::Keyspace;
 
 /// What a transaction did to one keyspace.
@@ -14,7 +22,7 @@ pub(super) struct Touched {
     written: Vec<Key>,
     deleted: Vec<Key>,
     guarded: Vec<Key>,
-    /// The length of `written` at which it is worth looking for keys that stand in it twice.
+    /// Twice as many as `written` had left when it was last looked through for keys that stand in it twice.
     crowded: usize,
 }
 
@@ -180,8 +188,11 @@ impl Touched {
         let mut written: Vec<&Key> = self.written().collect();
         written.sort_unstable();
         written.dedup();
-        let writes = written.into_iter().map(|key| (key.clone(), tree.get(key.as_slice()).cloned()));
-        latest.write_sorted(writes.collect());
+        // Not all at once: they may be millions.
+        for keys in written.chunks(noted::MOST) {
+            let write = |key: &&Key| ((*key).clone(), tree.get(key.as_slice()).cloned());
+            latest.write_sorted(keys.iter().map(write).collect());
+        }
     }
 }
 

@@ -29,6 +29,7 @@ impl Tree {
 
     /// Makes writes, each to a key above the one before.
     pub(super) fn write_sorted(&mut self, writes: Vec<Write>) {
+        debug_assert!(writes.is_sorted_by(|(a, _), (b, _)| a < b), "each key is above the one before");
         let mut writes = writes.into_iter();
         while let Some(first) = writes.next() {
             self.write_next(first, &mut writes);

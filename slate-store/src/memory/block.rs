@@ -7,7 +7,7 @@ use equivalent::Comparable;
 use super::key::{Key, Sought};
 
 /// The room that a full block is given for more, in items.
-pub(super) const SPARE: usize = 8;
+pub(super) const SPARE: usize = 4;
 
 /// Where the key stands, or would.
 #[inline]

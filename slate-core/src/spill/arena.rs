@@ -261,7 +261,8 @@ impl Arena {
     }
 }
 
-/// Whether two keys have so many bytes in common, in front. Most have few, and a call to compare them takes longer than the look.
+/// Whether two keys have so many bytes in common, in front. Most have few, and a call to compare them takes longer than
+/// the look.
 #[inline]
 fn begin_alike(a: &[u8], b: &[u8], bytes: usize) -> bool {
     a.len() >= bytes

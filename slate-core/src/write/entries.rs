@@ -77,11 +77,11 @@ impl Entries {
 
     /// The entries in their order: as they were pushed, or [sorted](Self::sort).
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.from(0)
+        self.iter_from(0)
     }
 
     /// The same, without the first so many.
-    pub(super) fn from(&self, entries: usize) -> impl Iterator<Item = (&[u8], &[u8])> {
+    pub(super) fn iter_from(&self, entries: usize) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.spans.iter().skip(entries).filter_map(|span| span.of(&self.bytes))
     }
 

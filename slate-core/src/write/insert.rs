@@ -189,7 +189,7 @@ impl<'c, V: View> Check<'c, V> {
         }
         for check in &mut self.indexes {
             if let Some(unique) = &mut check.unique {
-                unique.taken.extend(check.entries.from(check.settled).map(|(key, _)| key.to_vec()));
+                unique.taken.extend(check.entries.iter_from(check.settled).map(|(key, _)| key.to_vec()));
             }
             check.settled = check.entries.len();
         }
@@ -213,7 +213,7 @@ impl<'c, V: View> Check<'c, V> {
         for (at, (index, check)) in self.collection.maintained().zip(&mut self.indexes).enumerate() {
             document.append(at, index, &mut check.entries)?;
             let Some(unique) = &mut check.unique else { continue };
-            for (key, _) in check.entries.from(check.settled) {
+            for (key, _) in check.entries.iter_from(check.settled) {
                 if unique.taken.contains(key) || unique.there.get(key)?.is_some() {
                     return Err(duplicate(self.collection, index, key));
                 }

@@ -276,8 +276,8 @@ pub(super) fn decode(tag: u8, input: &mut Input<'_>) -> Option<Decoded> {
     Some(decoded)
 }
 
-/// The integer that a whole key encodes, above -2^63; `None` for other numbers, and where the key is damaged. A call would take
-/// as long as the work.
+/// The integer that a whole key encodes, above -2^63; `None` for other numbers, and where the key is damaged. A call would
+/// take as long as the work.
 #[inline(always)]
 pub(super) fn decode_integer(tag: u8, body: &[u8]) -> Option<i64> {
     let length = tag.abs_diff(tag::ZERO);

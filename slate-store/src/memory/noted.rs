@@ -2,8 +2,8 @@ use std::mem;
 
 use super::{key::Key, leaf::Write, value::Value};
 
-/// The most writes to a keyspace that are noted, to be applied by the commit: in place where nobody reads. A reader that comes meanwhile
-/// waits, for scattered keys about 400 ns a write.
+/// The most writes to a keyspace that are noted, to be applied by the commit: in place where nobody reads. A reader that
+/// comes meanwhile waits, for scattered keys about 400 ns a write.
 pub(super) const MOST: usize = 4096;
 
 /// The most bytes of values that are noted: of those that are overwritten again, all are held until they are put in order.

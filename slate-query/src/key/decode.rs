@@ -71,14 +71,32 @@ pub enum Overwrite {
 impl Overwrite {
     /// For values of a type, with these type bits; `None` where such are written anew.
     pub fn new(kind: Kind, bits: &[u8]) -> Option<Self> {
-        match (kind, TypeReader::new(bits).place()) {
-            (Kind::Int32, None) => Some(Self::Int32),
-            (Kind::Int64, Some(code::INT64)) => Some(Self::SmallInt64),
-            (Kind::Int64, None) => Some(Self::LargeInt64),
-            (Kind::String, None) => Some(Self::String),
-            (Kind::ObjectId, None) => Some(Self::ObjectId),
-            _ => None,
-        }
+        let exception = TypeReader::new(bits).place();
+        let (way, expected) = match kind {
+            Kind::Int32 => (Self::Int32, None),
+            Kind::Int64 if exception.is_some() => (Self::SmallInt64, Some(code::INT64)),
+            Kind::Int64 => (Self::LargeInt64, None),
+            Kind::String => (Self::String, None),
+            Kind::ObjectId => (Self::ObjectId, None),
+            Kind::Double
+            | Kind::Document
+            | Kind::Array
+            | Kind::Binary
+            | Kind::Undefined
+            | Kind::Boolean
+            | Kind::DateTime
+            | Kind::Null
+            | Kind::Regex
+            | Kind::DbPointer
+            | Kind::Code
+            | Kind::Symbol
+            | Kind::CodeWithScope
+            | Kind::Timestamp
+            | Kind::Decimal128
+            | Kind::MaxKey
+            | Kind::MinKey => return None,
+        };
+        (exception == expected).then_some(way)
     }
 
     /// Puts the value that `key` encodes, ascending and whole, in the place of another.

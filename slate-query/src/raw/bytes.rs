@@ -28,19 +28,19 @@ fn ends<const N: usize, W: PartialEq>(a: &[u8], b: &[u8], word: impl Fn([u8; N])
 
 /// The number that at most eight bytes make, the first of them the highest; of more, that of the first eight.
 #[inline]
-pub fn big_endian(bytes: &[u8]) -> u64 {
-    let but = |width: usize| u8::BITS as usize * (bytes.len() - width);
-    // Words that may overlap: what both have comes to lie in the same place.
-    match (bytes.first_chunk(), bytes.first_chunk(), bytes.last_chunk(), bytes.first_chunk(), bytes.last_chunk()) {
-        (Some(all), ..) => u64::from_be_bytes(*all),
-        (_, Some(first), Some(last), ..) => {
-            u64::from(u32::from_be_bytes(*first)) << but(4) | u64::from(u32::from_be_bytes(*last))
-        }
-        (.., Some(first), Some(last)) => {
-            u64::from(u16::from_be_bytes(*first)) << but(2) | u64::from(u16::from_be_bytes(*last))
-        }
-        _ => bytes.first().copied().map_or(0, u64::from),
+pub(crate) fn big_endian(bytes: &[u8]) -> u64 {
+    if let Some(all) = bytes.first_chunk() {
+        return u64::from_be_bytes(*all);
     }
+    // Words that may overlap: what both have comes to lie in the same place.
+    let but = |width: usize| u8::BITS as usize * (bytes.len() - width);
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return u64::from(u32::from_be_bytes(*first)) << but(4) | u64::from(u32::from_be_bytes(*last));
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return u64::from(u16::from_be_bytes(*first)) << but(2) | u64::from(u16::from_be_bytes(*last));
+    }
+    bytes.first().copied().map_or(0, u64::from)
 }
 
 /// The first eight bytes as a number that sorts as they do; fewer are filled up with zeros.

@@ -14,8 +14,8 @@ mod validate;
 mod value;
 mod write;
 
-pub(crate) use bytes::below;
-pub use bytes::{big_endian, leading, same};
+pub(crate) use bytes::{below, big_endian};
+pub use bytes::{leading, same};
 pub use convert::with_value;
 pub use doc::{Doc, Element, Elements, Located};
 pub use kind::Kind;

@@ -81,15 +81,17 @@ fn nest(name: &[u8], error: &Error) -> Box<Error> {
     Box::new(Error::new(error.code(), error.message()).at(path))
 }
 
-/// Texts and values of fixed length, which most are, are checked here; a call for each would cost more.
+/// Checks a value in place where that is little work; the other types, rarer, are apart.
 #[inline(always)]
 fn value(value: Value<'_>, depth: usize) -> Checked {
+    let bytes = value.bytes();
     match value.kind() {
-        Kind::String => text(value.bytes()),
-        Kind::Boolean if matches!(value.bytes(), [0 | 1]) => Ok(()),
+        Kind::String | Kind::Symbol | Kind::Code => text(bytes),
+        Kind::Boolean if !matches!(bytes, [0 | 1]) => Err(damaged("a boolean is neither 0 nor 1")),
         Kind::Double
         | Kind::Undefined
         | Kind::ObjectId
+        | Kind::Boolean
         | Kind::DateTime
         | Kind::Null
         | Kind::Int32
@@ -98,45 +100,37 @@ fn value(value: Value<'_>, depth: usize) -> Checked {
         | Kind::Decimal128
         | Kind::MaxKey
         | Kind::MinKey => Ok(()),
-        Kind::Boolean
-        | Kind::Document
-        | Kind::Array
-        | Kind::Binary
-        | Kind::Regex
-        | Kind::DbPointer
-        | Kind::Code
-        | Kind::Symbol
-        | Kind::CodeWithScope => other_value(value, depth),
+        Kind::Document | Kind::Array => document(bytes, depth + 1, |_, _| {}),
+        Kind::Regex => regex(bytes),
+        Kind::DbPointer => text(bytes.get(..bytes.len().saturating_sub(12)).unwrap_or_default()),
+        Kind::Binary => binary(value),
+        Kind::CodeWithScope => code_with_scope(bytes, depth),
     }
 }
 
 #[inline(never)]
-fn other_value(value: Value<'_>, depth: usize) -> Checked {
-    let bytes = value.bytes();
-    match value.kind() {
-        Kind::Symbol | Kind::Code => text(bytes),
-        Kind::Document | Kind::Array => document(bytes, depth + 1, |_, _| {}),
-        Kind::Boolean => Err(damaged("a boolean is neither 0 nor 1")),
-        Kind::Regex => std::str::from_utf8(bytes).map(drop).map_err(|_| damaged("a regular expression is not UTF-8")),
-        Kind::DbPointer => text(bytes.get(..bytes.len().saturating_sub(12)).unwrap_or_default()),
-        Kind::Binary => match value.as_binary() {
-            Some((2, payload)) if length(payload).and_then(|inner| inner.checked_add(4)) != Some(payload.len()) => {
-                Err(damaged("a binary of subtype 2 has a wrong inner length"))
-            }
-            Some(_) => Ok(()),
-            None => Err(damaged("a binary is cut short")),
-        },
-        Kind::CodeWithScope => {
-            let end = bytes.get(4..).and_then(length).and_then(|inner| inner.checked_add(8));
-            let (code, scope) = end
-                .and_then(|end| bytes.split_at_checked(end))
-                .ok_or_else(|| damaged("a code with scope is cut short"))?;
-            text(code.get(4..).unwrap_or_default())?;
-            document(scope, depth + 1, |_, _| {})
+fn regex(bytes: &[u8]) -> Checked {
+    std::str::from_utf8(bytes).map(drop).map_err(|_| damaged("a regular expression is not UTF-8"))
+}
+
+#[inline(never)]
+fn binary(value: Value<'_>) -> Checked {
+    match value.as_binary() {
+        Some((2, payload)) if length(payload).and_then(|inner| inner.checked_add(4)) != Some(payload.len()) => {
+            Err(damaged("a binary of subtype 2 has a wrong inner length"))
         }
-        // Whatever their bytes are.
-        _ => Ok(()),
+        Some(_) => Ok(()),
+        None => Err(damaged("a binary is cut short")),
     }
+}
+
+#[inline(never)]
+fn code_with_scope(bytes: &[u8], depth: usize) -> Checked {
+    let end = bytes.get(4..).and_then(length).and_then(|inner| inner.checked_add(8));
+    let (code, scope) =
+        end.and_then(|end| bytes.split_at_checked(end)).ok_or_else(|| damaged("a code with scope is cut short"))?;
+    text(code.get(4..).unwrap_or_default())?;
+    document(scope, depth + 1, |_, _| {})
 }
 
 /// Most texts are short and ASCII, which is seen in less time than it takes to begin checking them.

@@ -339,6 +339,7 @@ impl<T: Serialize + Any> Collection<T> {
             match outcome.refused.into_iter().next() {
                 Some((_, error)) => Err(error),
                 None => {
+                    // A value of its own each, and large: they are not moved as the list grows.
                     let mut ids = Vec::with_capacity(outcome.ids.len());
                     ids.extend(outcome.ids.iter().filter_map(|(_, id)| id.as_value().to_bson()));
                     Ok(ids)

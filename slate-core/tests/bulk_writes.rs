@@ -198,6 +198,43 @@ fn an_unordered_insertion_tells_each_refused_document() {
     });
 }
 
+/// Documents that are refused once some of their entries are made, between others that are not.
+#[test]
+fn a_refused_insertion_leaves_no_entry_in_any_index() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        for index in
+            [Index::on(doc! { "tags": 1 }), Index::on(doc! { "u": 1 }).unique(), Index::on(doc! { "a": 1, "b": 1 })]
+        {
+            c.create_index(index).unwrap();
+        }
+        c.insert_one(&rawdoc! { "_id": -1, "tags": ["there"], "u": -1 }).unwrap();
+        let document = |n: i32| match n % 4 {
+            // A key that is there, one of this call, and two arrays for one index.
+            1 => rawdoc! { "_id": n, "tags": ["refused", n], "u": -1 },
+            2 => rawdoc! { "_id": n, "tags": ["refused", n, n + 1], "u": n - 2 },
+            3 => rawdoc! { "_id": n, "tags": ["refused"], "u": n, "a": [1, 2], "b": [1, 2] },
+            _ => rawdoc! { "_id": n, "tags": ["taken", n], "u": n, "a": n },
+        };
+        // In calls of one batch and of several.
+        for (from, count) in [(0, 40), (40, 8_400)] {
+            let documents: Vec<_> = (from..from + count).map(document).collect();
+            let outcome = c.insert_batch(&documents).unordered().run().unwrap();
+            let counted = usize::try_from(count).unwrap();
+            assert_eq!((outcome.inserted_ids.len(), outcome.errors.len()), (counted / 4, counted / 4 * 3));
+        }
+        let ordered = c.insert_batch(&(8_440..8_450).map(document).collect::<Vec<_>>()).run().unwrap();
+        assert_eq!((ordered.inserted_ids.len(), ordered.errors.len()), (1, 1));
+        let report = c.verify().run().unwrap();
+        assert!(report.is_sound(), "{:?}", report.faults);
+        let tagged = |tag: &str| c.count(doc! { "tags": tag }).unwrap();
+        assert_eq!((tagged("taken"), tagged("refused"), tagged("there")), (2_111, 0, 1));
+        assert_eq!(c.find(doc! {}).distinct("tags").unwrap().len(), 2_111 + 2);
+        // What was refused may be had by another.
+        c.insert_one(&rawdoc! { "_id": "later", "u": 3 }).unwrap();
+    });
+}
+
 #[test]
 fn a_plain_insertion_is_all_or_none_however_large() {
     on_every_store(|test| {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use slate_query::{
     key::{self, TypeBits},
     pattern::Keys,
-    raw::{Doc, Kind, Value, same},
+    raw::{Doc, Kind, Value, leading, same},
 };
 
 use super::prepare::id;
@@ -137,21 +137,8 @@ impl Span {
 
 #[inline]
 fn prefix(key: &[u8]) -> u128 {
-    if let Some(prefix) = key.first_chunk() {
-        return u128::from_be_bytes(*prefix);
-    }
-    let word = |bytes: [u8; 8]| u64::from_be_bytes(bytes);
-    // How many bits are missing from eight bytes, or beyond those from another eight.
-    let missing = |bytes: usize| u8::BITS * u32::try_from(bytes.saturating_sub(key.len())).unwrap_or_default();
-    let (high, low) = match (key.first_chunk(), key.last_chunk()) {
-        // Those of the last eight that are among the first eight fall off.
-        (Some(first), Some(last)) => (word(*first), word(*last).checked_shl(missing(16)).unwrap_or_default()),
-        _ => {
-            let bytes = key.iter().fold(0, |word, byte| word << u8::BITS | u64::from(*byte));
-            (bytes.checked_shl(missing(8)).unwrap_or_default(), 0)
-        }
-    };
-    u128::from(high) << u64::BITS | u128::from(low)
+    let (high, low) = key.split_at_checked(size_of::<u64>()).unwrap_or((key, &[]));
+    u128::from(leading(high)) << u64::BITS | u128::from(leading(low))
 }
 
 /// The type bits of an `_id`, which the entries of all indexes repeat.
@@ -267,6 +254,18 @@ mod tests {
             let kept = length.min(16);
             filled[..kept].copy_from_slice(&long[..kept]);
             assert_eq!(prefix(&long[..length]), u128::from_be_bytes(filled), "{length}");
+        }
+    }
+
+    #[test]
+    fn entries_are_sorted_by_whole_keys_however_much_they_begin_with_is_the_same() {
+        for common in [0, 8, 15, 16, 40] {
+            let mut keys: Vec<Vec<u8>> = (0..200_u8)
+                .map(|n| [&vec![7; common][..], &n.wrapping_mul(77).to_be_bytes(), b"behind"].concat())
+                .collect();
+            let sorted = entries(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            keys.sort_unstable();
+            assert!(sorted.iter().map(|(key, _)| key).eq(keys.iter().map(Vec::as_slice)), "{common} bytes in common");
         }
     }
 

@@ -178,8 +178,7 @@ impl<'c, V: View> Check<'c, V> {
         prepare(bytes, &mut self.stored)?;
         let id = id(Doc::stored(&self.stored)).to_owned();
         write_record_key(id.as_value(), &mut self.record_key)?;
-        let is_taken = self.is_taken(changes)?;
-        if is_taken {
+        if self.is_taken(changes)? {
             return Err(duplicate_id(self.collection, &id));
         }
         if let Err(error) = self.make_entries(maker) {

@@ -7,7 +7,7 @@ use slate_store::{Durability, Isolation, Keyspace, Size, Snapshot, Store, Transa
 use super::{BeginOptions, Engine, Explained, Reader, Writer};
 use crate::{
     CollectionStats, Existing, Result,
-    catalog::{self, Catalog, CollectionInfo},
+    catalog::{self, Catalog, CatalogCache, CollectionInfo, Drift},
     exec::{self, Resources, Rows, ViewProbe},
     interrupt::Interrupt,
     maintenance::{self, VerifyRun},
@@ -23,15 +23,15 @@ use crate::{
 /// Any store, as an engine.
 pub(super) struct Backend<S> {
     store: S,
-    shared: Shared,
+    shared: Arc<Shared>,
     gate: Arc<Gate>,
 }
 
 impl<S: Store> Backend<S> {
     /// Takes a store into use: checks the catalog's format and drops what a crash left to be dropped.
     pub(super) fn open(store: S, memory: Memory) -> Result<Self> {
-        let shared = Shared { catalogs: Arc::default(), drift: Arc::default(), memory };
-        let backend = Self { store, shared, gate: Arc::default() };
+        let shared = Shared { catalogs: CatalogCache::default(), drift: Drift::default(), memory };
+        let backend = Self { store, shared: Arc::new(shared), gate: Arc::default() };
         let doomed = {
             let reader = backend.reader()?;
             catalog::doomed(&reader.view)?
@@ -78,7 +78,7 @@ impl<S: Store> Engine for Backend<S> {
         // `Serializable` is what makes guarded keys count; which keys are guarded is decided here.
         let transaction = self.store.begin(Isolation::Serializable, options.wait)?;
         let catalog = self.shared.catalogs.load(before, &transaction.view())?;
-        Ok(Box::new(Session::new(transaction, catalog, self.shared.clone(), gate, options)))
+        Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), gate, options)))
     }
 
     fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {

@@ -43,14 +43,13 @@ pub(crate) struct Session<T> {
     /// When the transaction as a whole must end.
     limits: Interrupt,
     over: Option<String>,
-    shared: Shared,
+    shared: Arc<Shared>,
 }
 
 /// What the transactions of a database share.
-#[derive(Clone)]
 pub(crate) struct Shared {
-    pub(crate) catalogs: Arc<CatalogCache>,
-    pub(crate) drift: Arc<Drift>,
+    pub(crate) catalogs: CatalogCache,
+    pub(crate) drift: Drift,
     pub(crate) memory: Memory,
 }
 
@@ -59,7 +58,7 @@ impl<T: Transaction> Session<T> {
     pub(crate) fn new(
         transaction: T,
         catalog: Arc<Catalog>,
-        shared: Shared,
+        shared: Arc<Shared>,
         gate: Option<(Arc<Gate>, Began)>,
         options: &BeginOptions,
     ) -> Self {

@@ -19,7 +19,7 @@
 //! # What it is not
 //!
 //! It sees no documents, no indexes and no queries: those are bytes here. It has no thread of its own (RocksDB brings
-//! some), no network, no cache beyond its backend's, and no `unsafe`.
+//! some), no network and no `unsafe`.
 //!
 //! # Example
 //!
@@ -57,6 +57,8 @@ mod isolation;
 mod keyspace;
 mod limits;
 mod prefetch;
+#[cfg(any(feature = "redb", feature = "rocksdb"))]
+mod row_cache;
 mod size;
 mod store;
 mod transaction;

@@ -72,6 +72,8 @@ macro_rules! conformance {
             snapshots::a_snapshot_is_never_torn
             snapshots::a_snapshot_outlives_the_store_and_its_own_handle
             snapshots::a_snapshot_outlives_what_is_deleted_after_it
+            snapshots::what_is_read_often_beside_writers_is_whole_and_never_old
+            snapshots::what_is_read_often_is_what_each_snapshot_has
             transactions::a_commit_spans_keyspaces
             transactions::a_dropped_transaction_leaves_nothing
             transactions::a_range_delete_covers_own_writes_and_ends_at_its_bounds

@@ -1,13 +1,14 @@
 //! Snapshots: one commit, whole, for as long as they live.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
 };
 
 use super::{
     Fixture,
-    tools::{A, B, LONG, all, begin, commit, get, number, put, scan, transact, within},
+    tools::{A, B, LONG, Random, all, begin, commit, get, number, put, scan, transact, within},
 };
 use crate::{Bounds, Cursor, Durability, Edge, Keyspace, Points, Store, Transaction, View};
 
@@ -55,6 +56,139 @@ fn commit_beside_readers<S: Store>(store: &S, keys: u8, rounds: u64) {
         (1..=rounds).for_each(write);
         done.store(true, Ordering::Relaxed);
     });
+}
+
+type Model = BTreeMap<(Keyspace, [u8; 1]), Vec<u8>>;
+
+/// The keys of [`read_often`].
+const FEW: u8 = 12;
+
+/// Reads the same few keys again and again, in all ways.
+fn read_often(view: &impl View, model: &Model) {
+    for keyspace in [A, B] {
+        let keys: Vec<[u8; 1]> = (0..FEW).rev().map(|key| [key]).collect();
+        let expected: Vec<_> = keys.iter().map(|key| model.get(&(keyspace, *key)).map(Vec::as_slice)).collect();
+        for _ in 0..3 {
+            let mut points = view.points(keyspace).unwrap();
+            for (key, expected) in keys.iter().zip(&expected) {
+                assert_eq!(points.get(key).unwrap(), *expected);
+                assert_eq!(view.get(keyspace, key, <[u8]>::to_vec).unwrap().as_deref(), *expected);
+            }
+            points.load(&keys.iter().map(|key| &key[..]).collect::<Vec<_>>()).unwrap();
+            let loaded: Vec<_> = (0..keys.len()).map(|index| points.loaded(index)).collect();
+            assert_eq!(loaded, expected);
+        }
+    }
+}
+
+/// Whatever a store keeps of what was read.
+pub fn what_is_read_often_is_what_each_snapshot_has<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    let mut random = Random::new(11);
+    let mut model = Model::new();
+    let mut kept = vec![(store.snapshot().unwrap(), model.clone())];
+    for round in 0..250_u32 {
+        let mut transaction = begin(&store);
+        let mut after = model.clone();
+        for _ in 0..1 + random.below(4) {
+            let (keyspace, key) = ([A, B][random.index(2)], u8::try_from(random.below(FEW.into())).unwrap());
+            match random.below(12) {
+                0..6 => {
+                    transaction.put(keyspace, &[key], &round.to_be_bytes()).unwrap();
+                    after.insert((keyspace, [key]), round.to_be_bytes().into());
+                }
+                6..8 => {
+                    let many: Vec<[u8; 1]> = (key..FEW).map(|key| [key]).collect();
+                    let entries: Vec<(&[u8], &[u8])> = many.iter().map(|key| (&key[..], &b"many"[..])).collect();
+                    transaction.put_many(keyspace, &entries).unwrap();
+                    after.extend(many.iter().map(|key| ((keyspace, *key), b"many".to_vec())));
+                }
+                8..10 => {
+                    transaction.delete(keyspace, &[key]).unwrap();
+                    after.remove(&(keyspace, [key]));
+                }
+                10 => {
+                    transaction.delete_range(keyspace, Bounds { start: Some(&[key]), end: Some(&[key + 3]) }).unwrap();
+                    after.retain(|(of, [at]), _| *of != keyspace || !(key..key + 3).contains(at));
+                }
+                _ => {
+                    transaction.delete_range(keyspace, Bounds::ALL).unwrap();
+                    after.retain(|(of, _), _| *of != keyspace);
+                }
+            }
+        }
+        read_often(&transaction.view(), &after);
+        match random.below(8) {
+            0 => drop(transaction),
+            _ => {
+                commit(transaction);
+                model = after;
+            }
+        }
+        if random.below(30) == 0 {
+            store.drop_keyspace(B, LONG).unwrap();
+            model.retain(|(keyspace, _), _| *keyspace != B);
+        }
+        let place = random.index(6);
+        match kept.get_mut(place) {
+            Some(old) => *old = (store.snapshot().unwrap(), model.clone()),
+            None => kept.push((store.snapshot().unwrap(), model.clone())),
+        }
+        for _ in 0..3 {
+            let (view, model) = &kept[random.index(kept.len())];
+            read_often(view, model);
+        }
+    }
+}
+
+/// Two who write, each to keys of its own, and two who read all of them, again and again.
+pub fn what_is_read_often_beside_writers_is_whole_and_never_old<S: Store>(fixture: &Fixture<S>) {
+    const KEYS: [u8; 3] = [1, 2, 3];
+    let store = fixture.open();
+    let committed = [const { AtomicU64::new(0) }; 2];
+    let done = AtomicBool::new(false);
+    let value = |view: &S::Snapshot, writer: usize, key: u8| number(view, [A, B][writer], &[key]);
+    let look = || {
+        let mut old: Option<(S::Snapshot, [u64; 2])> = None;
+        for turn in 0_u64.. {
+            let at_least = committed.each_ref().map(|number| number.load(Ordering::Acquire));
+            let view = store.snapshot().unwrap();
+            let rounds = [0, 1].map(|writer| value(&view, writer, KEYS[0]));
+            for (writer, (round, at_least)) in rounds.iter().zip(at_least).enumerate() {
+                assert!(*round >= at_least, "what was committed before is seen");
+                assert!((0..9).all(|at| value(&view, writer, KEYS[at % 3]) == *round), "torn");
+                if let Some((view, old)) = &old {
+                    assert!(KEYS.iter().all(|key| value(view, writer, *key) == old[writer]), "it stays as it is");
+                }
+            }
+            if turn % 5 == 0 {
+                old = Some((view, rounds));
+            }
+            if done.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    };
+    let write = |writer: usize| {
+        for round in 1..=400_u64 {
+            transact(&store, Durability::Deferred, |transaction| {
+                for key in KEYS {
+                    transaction.put([A, B][writer], &[key], &round.to_be_bytes()).unwrap();
+                }
+            });
+            committed[writer].store(round, Ordering::Release);
+            thread::yield_now();
+        }
+    };
+    thread::scope(|scope| {
+        let readers = [(); 2].map(|()| scope.spawn(look));
+        let writers = [0, 1].map(|writer| scope.spawn(move || write(writer)));
+        let wrote = writers.map(thread::ScopedJoinHandle::join);
+        done.store(true, Ordering::Relaxed);
+        wrote.into_iter().chain(readers.map(thread::ScopedJoinHandle::join)).for_each(Result::unwrap);
+    });
+    let end = store.snapshot().unwrap();
+    assert_eq!([0, 1].map(|writer| value(&end, writer, KEYS[2])), [400, 400]);
 }
 
 pub fn a_snapshot_has_no_phantoms<S: Store>(fixture: &Fixture<S>) {

@@ -104,4 +104,9 @@ impl Random {
         self.0 ^= self.0 << 17;
         self.0 % limit
     }
+
+    /// One of so many places.
+    pub(crate) fn index(&mut self, len: usize) -> usize {
+        usize::try_from(self.below(u64::try_from(len).unwrap())).unwrap()
+    }
 }

@@ -22,7 +22,7 @@ impl Latest {
         }
         // Opened under the lock: of two snapshots the one that is kept would otherwise be whichever came last, and who had
         // seen a commit that is being made might be handed the one before it.
-        let snapshot = RedbSnapshot::of(handle.begin_read()?, opened);
+        let snapshot = RedbSnapshot::of(&handle, opened)?;
         *kept = Some(snapshot.clone());
         Ok(snapshot)
     }

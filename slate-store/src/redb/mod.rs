@@ -29,6 +29,7 @@ mod transaction;
 mod turn;
 mod view;
 mod writer;
+mod written;
 
 pub use cursor::{RedbCursor, RedbTransactionCursor};
 pub use options::{Access, Options, Recovery};

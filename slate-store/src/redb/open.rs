@@ -15,6 +15,7 @@ use super::{
 use crate::{
     Context, Error, Result,
     files::{self, Draft},
+    row_cache::RowCache,
 };
 
 /// A database that is open, one way or the other.
@@ -37,10 +38,16 @@ impl Handle {
 pub(super) struct Opened {
     /// Shared by whoever begins a transaction; alone is who compacts the file.
     pub(super) handle: RwLock<Handle>,
+    pub(super) rows: RowCache,
     pub(super) path: Option<PathBuf>,
 }
 
 impl Opened {
+    fn new(handle: Handle, options: &Options, path: Option<PathBuf>) -> Self {
+        let rows = RowCache::new(RowCache::share(options.cache_bytes));
+        Self { handle: RwLock::new(handle), rows, path }
+    }
+
     /// For beginning a transaction.
     pub(super) fn handle(&self) -> RwLockReadGuard<'_, Handle> {
         // A handle is never half-way changed: redb alone changes it.
@@ -60,7 +67,7 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
         Access::CreateOrOpen | Access::OpenExisting => Handle::Writable(builder.open(path).map_err(opening)?),
     };
     format::check_mark(&handle.begin_read()?, Some(path))?;
-    Ok(Opened { handle: RwLock::new(handle), path: Some(path.to_owned()) })
+    Ok(Opened::new(handle, options, Some(path.to_owned())))
 }
 
 pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Opened> {
@@ -83,7 +90,7 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
         format::check_mark(&read, None)?;
     }
     drop(read);
-    Ok(Opened { handle: RwLock::new(Handle::Writable(database)), path: None })
+    Ok(Opened::new(Handle::Writable(database), options, None))
 }
 
 /// Refuses what is no database, before redb sees it.
@@ -133,6 +140,6 @@ pub(super) fn mark(database: &Database) -> Result<()> {
 
 pub(super) fn builder(options: &Options) -> Builder {
     let mut builder = Database::builder();
-    builder.set_cache_size(options.cache_bytes);
+    builder.set_cache_size(options.cache_bytes - RowCache::share(options.cache_bytes));
     builder
 }

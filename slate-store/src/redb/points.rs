@@ -4,14 +4,33 @@ use ::redb::{AccessGuard, ReadableTable, Table};
 use self_cell::self_cell;
 
 use super::{RedbSnapshot, error, snapshot::ReadTable, table::Bytes};
-use crate::{Points, Result};
+use crate::{
+    Points, Result,
+    row_cache::{Lookup, Row, RowReader},
+};
 
 /// What was read last.
 #[derive(Default)]
 struct Values<'t> {
-    last: Option<AccessGuard<'t, Bytes>>,
-    loaded: Vec<Option<AccessGuard<'t, Bytes>>>,
+    last: Option<Value<'t>>,
+    loaded: Vec<Option<Value<'t>>>,
     lie: Lie,
+    /// `None` where the table has writes of its own transaction.
+    rows: Option<RowReader>,
+}
+
+enum Value<'t> {
+    Read(AccessGuard<'t, Bytes>),
+    Cached(Row),
+}
+
+impl Value<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Read(guard) => guard.value(),
+            Self::Cached(row) => row.value(),
+        }
+    }
 }
 
 /// How the keys that are loaded lie in the table, as the last load found.
@@ -34,10 +53,26 @@ const STEPS_PER_KEY: usize = 4;
 const FIRST_STEPS: usize = 8;
 
 impl<'t> Values<'t> {
+    fn cached_by(rows: RowReader) -> Self {
+        Self { rows: Some(rows), ..Self::default() }
+    }
+
     fn get(&mut self, table: &'t impl ReadableTable<Bytes, Bytes>, key: &[u8]) -> Result<Option<&[u8]>> {
         self.last = None;
-        self.last = table.get(key).map_err(error::storage)?;
-        Ok(self.last.as_ref().map(AccessGuard::value))
+        self.last = self.find(table, key)?;
+        Ok(self.last.as_ref().map(Value::bytes))
+    }
+
+    fn find(&mut self, table: &'t impl ReadableTable<Bytes, Bytes>, key: &[u8]) -> Result<Option<Value<'t>>> {
+        let Some(rows) = &mut self.rows else { return Ok(descend(table, key)?.map(Value::Read)) };
+        match rows.find(key) {
+            Lookup::Found(row) => Ok(Some(Value::Cached(row))),
+            Lookup::Missed(missed) => {
+                let Some(value) = descend(table, key)? else { return Ok(None) };
+                rows.keep(&missed, value.value());
+                Ok(Some(Value::Read(value)))
+            }
+        }
     }
 
     /// Reads each key; on an error nothing stays loaded.
@@ -59,7 +94,8 @@ impl<'t> Values<'t> {
             }
         }
         for key in keys.iter().skip(self.loaded.len()) {
-            self.loaded.push(table.get(*key).map_err(error::storage)?);
+            let value = self.find(table, key)?;
+            self.loaded.push(value);
         }
         Ok(())
     }
@@ -90,14 +126,18 @@ impl<'t> Values<'t> {
                 }
             }
             let found = entry.take_if(|(stands, _)| stands.value().cmp(key) == Ordering::Equal);
-            self.loaded.push(found.map(|(_, value)| value));
+            self.loaded.push(found.map(|(_, value)| Value::Read(value)));
         }
         Ok(())
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        Some(self.loaded.get(index)?.as_ref()?.value())
+        Some(self.loaded.get(index)?.as_ref()?.bytes())
     }
+}
+
+fn descend<'t>(table: &'t impl ReadableTable<Bytes, Bytes>, key: &[u8]) -> Result<Option<AccessGuard<'t, Bytes>>> {
+    table.get(key).map_err(error::storage)
 }
 
 self_cell!(
@@ -116,8 +156,8 @@ pub struct RedbPoints {
 }
 
 impl RedbPoints {
-    pub(super) fn open(snapshot: RedbSnapshot, table: ReadTable) -> Self {
-        Self { cell: Cell::new(table, |_| Values::default()), _snapshot: snapshot }
+    pub(super) fn open(snapshot: RedbSnapshot, table: ReadTable, rows: RowReader) -> Self {
+        Self { cell: Cell::new(table, |_| Values::cached_by(rows)), _snapshot: snapshot }
     }
 }
 

@@ -7,10 +7,10 @@ use ::redb::{ReadOnlyTable, ReadTransaction, ReadableTableMetadata, TableError};
 
 use super::{
     RedbCursor, RedbPoints, error,
-    open::Opened,
+    open::{Handle, Opened},
     table::{self, Bytes},
 };
-use crate::{Bounds, Estimate, Keyspace, Result, View, view};
+use crate::{Bounds, Estimate, Keyspace, Result, View, row_cache::Moment, view};
 
 /// A keyspace's table; `None` where nobody wrote to it yet.
 pub(super) type ReadTable = Option<Arc<ReadOnlyTable<Bytes, Bytes>>>;
@@ -24,17 +24,21 @@ struct Inner {
     transaction: ReadTransaction,
     /// Opening a table reads redb's catalog; it is done once per keyspace.
     tables: Mutex<HashMap<Keyspace, ReadTable>>,
+    moment: Moment,
     /// redb gives up the file, and the lock on it, when its `Database` drops, readers or not.
-    _opened: Arc<Opened>,
+    opened: Arc<Opened>,
 }
 
 impl RedbSnapshot {
     pub(super) fn open(opened: &Arc<Opened>) -> Result<Self> {
-        Ok(Self::of(opened.handle().begin_read()?, opened))
+        Self::of(&opened.handle(), opened)
     }
 
-    pub(super) fn of(transaction: ReadTransaction, opened: &Arc<Opened>) -> Self {
-        Self(Arc::new(Inner { transaction, tables: Mutex::default(), _opened: Arc::clone(opened) }))
+    /// The same, of a handle that the caller holds.
+    pub(super) fn of(handle: &Handle, opened: &Arc<Opened>) -> Result<Self> {
+        let moment = opened.rows.moment();
+        let transaction = handle.begin_read()?;
+        Ok(Self(Arc::new(Inner { transaction, tables: Mutex::default(), moment, opened: Arc::clone(opened) })))
     }
 
     pub(super) fn transaction(&self) -> &ReadTransaction {
@@ -65,7 +69,8 @@ impl View for RedbSnapshot {
     }
 
     fn points(&self, keyspace: Keyspace) -> Result<RedbPoints> {
-        Ok(RedbPoints::open(self.clone(), self.table(keyspace)?))
+        let rows = self.0.opened.rows.reader(keyspace, self.0.moment);
+        Ok(RedbPoints::open(self.clone(), self.table(keyspace)?, rows))
     }
 
     fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {

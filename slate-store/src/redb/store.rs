@@ -7,6 +7,7 @@ use super::{
     open::{self, Opened},
     table,
     writer::Writer,
+    written::Written,
 };
 use crate::{Capabilities, Durability, Isolation, Keyspace, Result, Size, Store, files};
 
@@ -74,7 +75,7 @@ impl Store for RedbStore {
     fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<()> {
         let (turn, transaction) = self.writer.begin(wait)?;
         let existed = transaction.delete_table(table::definition(&table::name(keyspace))).map_err(error::storage)?;
-        if existed { self.writer.commit(turn, transaction, Durability::Deferred) } else { Ok(()) }
+        if existed { self.writer.commit(turn, transaction, &Written::Any, Durability::Deferred) } else { Ok(()) }
     }
 
     fn flush(&self) -> Result<()> {

@@ -13,6 +13,7 @@ use super::{
     table::{self, Bytes},
     turn::HeldTurn,
     writer::Writer,
+    written::Written,
 };
 use crate::{Bounds, Durability, Keyspace, Result, Transaction, bounds::OwnedBounds, limits};
 
@@ -34,6 +35,7 @@ pub struct RedbTransaction {
     /// What the transaction began with, for the keyspaces it did not write to: redb would make a table by reading it.
     /// Opened when first read; as nobody else can commit meanwhile, it is the same commit whenever that is.
     base: OnceLock<RedbSnapshot>,
+    written: Written,
     turn: HeldTurn,
     writer: Arc<Writer>,
 }
@@ -42,7 +44,7 @@ impl RedbTransaction {
     pub(super) fn begin(writer: &Arc<Writer>, wait: Duration) -> Result<Self> {
         let (turn, transaction) = writer.begin(wait)?;
         let cell = Cell::new(transaction, |_| Tables::new());
-        Ok(Self { cell, base: OnceLock::new(), turn, writer: Arc::clone(writer) })
+        Ok(Self { cell, base: OnceLock::new(), written: Written::default(), turn, writer: Arc::clone(writer) })
     }
 
     pub(super) fn written(&self, keyspace: Keyspace) -> Option<&Table<'_, Bytes, Bytes>> {
@@ -57,6 +59,11 @@ impl RedbTransaction {
                 Ok(self.base.get_or_init(|| base))
             }
         }
+    }
+
+    /// Notes a key that is written, for the cache of rows.
+    fn note(&mut self, keyspace: Keyspace, key: &[u8]) {
+        self.written.note(self.writer.opened.rows.hash(keyspace, key));
     }
 
     fn with_table<T>(
@@ -107,11 +114,13 @@ impl Transaction for RedbTransaction {
 
     fn put(&mut self, keyspace: Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check(key, value)?;
+        self.note(keyspace, key);
         self.with_table(keyspace, |table| table.insert(key, value).map(drop).map_err(error::storage))
     }
 
     fn put_many(&mut self, keyspace: Keyspace, entries: &[(&[u8], &[u8])]) -> Result<()> {
         entries.iter().try_for_each(|(key, value)| limits::check(key, value))?;
+        entries.iter().for_each(|(key, _)| self.note(keyspace, key));
         self.with_table(keyspace, |table| {
             let appended = append(table, entries)?;
             let rest = entries.iter().skip(appended);
@@ -120,6 +129,7 @@ impl Transaction for RedbTransaction {
     }
 
     fn delete(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<()> {
+        self.note(keyspace, key);
         self.with_table(keyspace, |table| table.remove(key).map(drop).map_err(error::storage))
     }
 
@@ -127,6 +137,7 @@ impl Transaction for RedbTransaction {
         if bounds.is_empty() {
             return Ok(());
         }
+        self.written = Written::Any;
         let owned = OwnedBounds::of(bounds);
         if bounds != Bounds::ALL {
             let range = (owned.lower(), owned.upper());
@@ -148,7 +159,7 @@ impl Transaction for RedbTransaction {
     }
 
     fn commit(self, durability: Durability) -> Result<()> {
-        let Self { cell, base, turn, writer } = self;
+        let Self { cell, base, written, turn, writer } = self;
         if cell.borrow_dependent().is_empty() {
             // Nothing was written. The transaction must end before the turn does.
             drop(cell);
@@ -156,6 +167,6 @@ impl Transaction for RedbTransaction {
         }
         // The pages it pins could not be used again.
         drop(base);
-        writer.commit(turn, cell.into_owner(), durability)
+        writer.commit(turn, cell.into_owner(), &written, durability)
     }
 }

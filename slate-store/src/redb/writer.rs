@@ -11,6 +11,7 @@ use super::{
     open::{Handle, Opened},
     options::Recovery,
     turn::{Cover, HeldTurn, Turn},
+    written::Written,
 };
 use crate::{Context, Durability, Error, Result};
 
@@ -81,11 +82,17 @@ impl Writer {
     }
 
     /// Commits and gives up the turn.
-    pub(super) fn commit(&self, turn: HeldTurn, transaction: WriteTransaction, durability: Durability) -> Result<()> {
+    pub(super) fn commit(
+        &self,
+        turn: HeldTurn,
+        transaction: WriteTransaction,
+        written: &Written,
+        durability: Durability,
+    ) -> Result<()> {
         if durability == Durability::Sync && !turn.is_followed_by_a_writer() {
-            return self.commit_to_device(&turn, transaction);
+            return self.commit_to_device(&turn, transaction, written);
         }
-        let commit = self.commit_to_memory(&turn, transaction)?;
+        let commit = self.commit_to_memory(&turn, transaction, written)?;
         match durability {
             Durability::Deferred => Ok(()),
             Durability::Sync => match turn.wait_for_cover(commit) {
@@ -95,17 +102,17 @@ impl Writer {
         }
     }
 
-    fn commit_to_memory(&self, turn: &HeldTurn, mut transaction: WriteTransaction) -> Result<u64> {
+    fn commit_to_memory(&self, turn: &HeldTurn, mut transaction: WriteTransaction, written: &Written) -> Result<u64> {
         transaction.set_durability(::redb::Durability::None).map_err(error::storage)?;
-        match self.make(transaction) {
+        match self.make(transaction, written) {
             Ok(()) => Ok(turn.committed()),
             Err(error) => Err(error::committing(error)),
         }
     }
 
-    fn commit_to_device(&self, turn: &HeldTurn, mut transaction: WriteTransaction) -> Result<()> {
+    fn commit_to_device(&self, turn: &HeldTurn, mut transaction: WriteTransaction, written: &Written) -> Result<()> {
         transaction.set_quick_repair(self.recovery == Recovery::WithEachCommit);
-        match self.make(transaction) {
+        match self.make(transaction, written) {
             Ok(()) => {
                 turn.committed_durably();
                 Ok(())
@@ -114,8 +121,15 @@ impl Writer {
         }
     }
 
-    fn make(&self, transaction: WriteTransaction) -> std::result::Result<(), ::redb::CommitError> {
+    fn make(&self, transaction: WriteTransaction, written: &Written) -> std::result::Result<(), ::redb::CommitError> {
+        let rows = &self.opened.rows;
+        let writing = match written {
+            Written::Keys(hashes) => rows.write(hashes),
+            Written::Any => rows.write_all(),
+        };
         let made = transaction.commit();
+        // Before the next snapshot is taken: one that is not sure to see this commit can use nothing of what it wrote.
+        drop(writing);
         // Also where it failed: it may be seen all the same.
         self.latest.forget();
         made
@@ -134,7 +148,7 @@ impl Writer {
             return Ok(());
         }
         let transaction = self.begin_in(turn)?;
-        self.commit_to_device(turn, transaction)
+        self.commit_to_device(turn, transaction, &Written::default())
     }
 }
 

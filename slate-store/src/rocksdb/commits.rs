@@ -8,7 +8,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque, btree_map::Entry},
-    hash::{BuildHasher, RandomState},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
 
@@ -22,7 +21,6 @@ const NOTE: usize = 10;
 
 #[derive(Default)]
 pub(super) struct Commits {
-    hasher: RandomState,
     state: Mutex<State>,
     ended: Condvar,
 }
@@ -153,11 +151,6 @@ pub(super) struct Began {
 }
 
 impl Began {
-    /// A key as it is compared.
-    pub(super) fn hash(&self, key: &[u8]) -> u64 {
-        self.commits.hasher.hash_one(key)
-    }
-
     /// Lets a transaction through to be written, unless another was first with what it touched. It is over for those who
     /// begin later when the [`Claim`] is dropped, by which time it must be visible.
     pub(super) fn claim(&self, touched: Touched) -> Result<Claim<'_>> {

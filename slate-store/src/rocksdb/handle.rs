@@ -5,7 +5,7 @@ use ::rocksdb::{
 };
 
 use super::{error, options::Access};
-use crate::{Context, Error, Result};
+use crate::{Context, Error, Result, row_cache::RowCache};
 
 pub(super) type Db = DBWithThreadMode<SingleThreaded>;
 
@@ -15,6 +15,7 @@ pub(super) struct Opened {
     pub(super) db: Db,
     pub(super) access: Access,
     pub(super) cache: Cache,
+    pub(super) rows: RowCache,
     pub(super) path: PathBuf,
     /// The mark, locked: by many who read, or by one who writes.
     pub(super) _lock: File,

@@ -8,17 +8,35 @@ use super::{
     neighbours::{Distance, Neighbours},
     writes::Written,
 };
-use crate::{Keyspace, Points, Result};
+use crate::{
+    Keyspace, Points, Result,
+    row_cache::{Lookup, Row, RowReader},
+};
 
 /// What was read last.
 #[derive(Default)]
 struct Read<'r> {
-    last: Option<DBPinnableSlice<'r>>,
-    /// Values where they lie, in RocksDB's cache or its buffers; none where the neighbours have them.
-    loaded: Vec<Option<DBPinnableSlice<'r>>>,
+    last: Option<Value<'r>>,
+    /// None where the neighbours have them.
+    loaded: Vec<Option<Value<'r>>>,
     neighbours: Option<Neighbours<'r>>,
     /// `None` as long as only few keys were read at once.
     distance: Option<Distance>,
+}
+
+enum Value<'r> {
+    /// Where it lies, in RocksDB's cache or its buffers.
+    Read(DBPinnableSlice<'r>),
+    Cached(Row),
+}
+
+impl Value<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Read(slice) => slice,
+            Self::Cached(row) => row.value(),
+        }
+    }
 }
 
 /// To find out whether keys lie close together costs as much as to look up a few.
@@ -42,6 +60,42 @@ impl<'r> Read<'r> {
         }
         Ok(self.neighbours.as_mut().filter(|_| self.distance == Some(Distance::Near)))
     }
+
+    /// Finds what is cached, and reads the rest in one round.
+    fn find(
+        &mut self,
+        snapshot: &'r RocksSnapshot,
+        rows: &mut RowReader,
+        keys: &[&[u8]],
+        sorted: Sorted,
+        (whole, options): (&Prefixed, &ReadOptions),
+    ) -> Result<()> {
+        let mut missing = Vec::new();
+        let mut loaded = Vec::with_capacity(keys.len());
+        for key in keys {
+            loaded.push(match rows.find(key) {
+                Lookup::Found(row) => Some(Value::Cached(row)),
+                Lookup::Missed(missed) => {
+                    missing.push(missed);
+                    None
+                }
+            });
+        }
+        if !missing.is_empty() {
+            let keys: Vec<_> = missing.iter().map(|missed| missed.key).collect();
+            let all = whole.run_together(&keys);
+            let values = snapshot.multi_get(key::apart(&all, &keys), sorted, options)?;
+            let places = loaded.iter_mut().filter(|value| value.is_none());
+            for ((place, missed), value) in places.zip(missing).zip(values) {
+                if let Some(value) = &value {
+                    rows.keep(&missed, value);
+                }
+                *place = value.map(Value::Read);
+            }
+        }
+        self.loaded = loaded;
+        Ok(())
+    }
 }
 
 self_cell!(
@@ -58,28 +112,36 @@ pub struct RocksPoints {
     key: Prefixed,
     /// Those of the snapshot: making them costs as much as a read.
     options: ReadOptions,
+    rows: RowReader,
     cell: Cell,
 }
 
 impl RocksPoints {
     pub(super) fn open(snapshot: RocksSnapshot, keyspace: Keyspace) -> Self {
-        let options = snapshot.options();
-        Self { keyspace, key: Prefixed::new(keyspace), options, cell: Cell::new(snapshot, |_| Read::default()) }
+        let (options, rows) = (snapshot.options(), snapshot.rows(keyspace));
+        let cell = Cell::new(snapshot, |_| Read::default());
+        Self { keyspace, key: Prefixed::new(keyspace), options, rows, cell }
     }
 }
 
 impl Points for RocksPoints {
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
-        let (whole, options) = (self.key.with(key), &self.options);
+        let (whole, options, rows) = (&mut self.key, &self.options, &mut self.rows);
         self.cell.with_dependent_mut(|snapshot, read| {
             read.last = None;
-            read.last = snapshot.read(whole, options)?;
-            Ok(read.last.as_deref())
+            read.last = match rows.find(key) {
+                Lookup::Found(row) => Some(Value::Cached(row)),
+                Lookup::Missed(missed) => snapshot.read(whole.with(key), options)?.map(|value| {
+                    rows.keep(&missed, &value);
+                    Value::Read(value)
+                }),
+            };
+            Ok(read.last.as_ref().map(Value::bytes))
         })
     }
 
     fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
-        let (key, options, sorted) = (&self.key, &self.options, Sorted::of(keys));
+        let (key, options, rows, sorted) = (&self.key, &self.options, &mut self.rows, Sorted::of(keys));
         self.cell.with_dependent_mut(|snapshot, read| {
             read.loaded.clear();
             if let Some(neighbours) = read.neighbours(snapshot, self.keyspace, keys, sorted)? {
@@ -92,16 +154,14 @@ impl Points for RocksPoints {
             if let Some(neighbours) = &mut read.neighbours {
                 neighbours.clear();
             }
-            let all = key.run_together(keys);
-            read.loaded = snapshot.multi_get(key::apart(&all, keys), sorted, options)?;
-            Ok(())
+            read.find(snapshot, rows, keys, sorted, (key, options))
         })
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
         let read = self.cell.borrow_dependent();
         match read.loaded.get(index) {
-            Some(value) => value.as_deref(),
+            Some(value) => value.as_ref().map(Value::bytes),
             None => read.neighbours.as_ref()?.loaded(index),
         }
     }

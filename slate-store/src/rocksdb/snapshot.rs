@@ -9,9 +9,15 @@ use super::{
     iterate::Iterate,
     key,
 };
-use crate::{Bounds, Keyspace, Result, View};
+use crate::{
+    Bounds, Keyspace, Result, View,
+    row_cache::{Lookup, Moment, RowReader},
+};
 
-type Pin<'d> = SnapshotWithThreadMode<'d, Db>;
+struct Pin<'d> {
+    moment: Moment,
+    snapshot: SnapshotWithThreadMode<'d, Db>,
+}
 
 self_cell!(
     struct Cell {
@@ -27,18 +33,31 @@ pub struct RocksSnapshot(Arc<Cell>);
 
 impl RocksSnapshot {
     pub(super) fn open(opened: &Arc<Opened>) -> Self {
-        Self(Arc::new(Cell::new(Arc::clone(opened), |opened| opened.db.snapshot())))
+        let cell = Cell::new(Arc::clone(opened), |opened| {
+            let moment = opened.rows.moment();
+            Pin { moment, snapshot: opened.db.snapshot() }
+        });
+        Self(Arc::new(cell))
     }
 
     /// What makes RocksDB's reads see this snapshot.
     pub(super) fn options(&self) -> ReadOptions {
         let mut options = ReadOptions::default();
-        options.set_snapshot(self.0.borrow_dependent());
+        options.set_snapshot(&self.pin().snapshot);
         options
     }
 
     pub(super) fn iterate(&self, options: ReadOptions) -> Iterate<'_> {
-        Iterate(self.0.borrow_dependent().raw_iterator_opt(options))
+        Iterate(self.pin().snapshot.raw_iterator_opt(options))
+    }
+
+    /// One who reads what is cached of a keyspace.
+    pub(super) fn rows(&self, keyspace: Keyspace) -> RowReader {
+        self.0.borrow_owner().rows.reader(keyspace, self.pin().moment)
+    }
+
+    fn pin(&self) -> &Pin<'_> {
+        self.0.borrow_dependent()
     }
 
     /// `options` are [those](Self::options) of this snapshot.
@@ -70,7 +89,16 @@ impl View for RocksSnapshot {
     }
 
     fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
-        let value = self.read(&key::whole(keyspace, key), &self.options())?;
-        Ok(value.as_deref().map(see))
+        let mut rows = self.rows(keyspace);
+        match rows.find(key) {
+            Lookup::Found(row) => Ok(Some(see(row.value()))),
+            Lookup::Missed(missed) => {
+                let value = self.read(&key::whole(keyspace, key), &self.options())?;
+                Ok(value.map(|value| {
+                    rows.keep(&missed, &value);
+                    see(&value)
+                }))
+            }
+        }
     }
 }

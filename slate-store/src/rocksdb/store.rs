@@ -78,7 +78,7 @@ impl Store for RocksStore {
         let cache = u64::try_from(opened.cache.get_usage()).unwrap_or(u64::MAX);
         let buffers = opened.property(properties::SIZE_ALL_MEM_TABLES)?;
         let readers = opened.property(properties::ESTIMATE_TABLE_READERS_MEM)?;
-        let in_memory = cache.saturating_add(buffers).saturating_add(readers);
+        let in_memory = cache.saturating_add(opened.rows.bytes()).saturating_add(buffers).saturating_add(readers);
         Ok(Size { on_disk: Some(folder::size(&opened.path)?), in_memory: Some(in_memory), ..Size::default() })
     }
 }

@@ -57,14 +57,15 @@ impl Writer {
         }
         let keyspaces: BTreeSet<Keyspace> =
             writes.keyspaces().chain(guards.iter().map(|(keyspace, _)| *keyspace)).collect();
-        let guarded = guards.iter().map(|(keyspace, key)| start.commits.hash(&key::whole(*keyspace, key))).collect();
+        let rows = &self.opened.rows;
+        let guarded = guards.iter().map(|(keyspace, key)| rows.hash(*keyspace, key)).collect();
         let mut written = Vec::new();
-        let batch = writes.into_batch(|key| written.push(start.commits.hash(key)));
-        let touched = Touched { written: written.into(), guarded };
+        let batch = writes.into_batch(|keyspace, key| written.push(rows.hash(keyspace, key)));
         let only_guards = batch.is_empty();
         let number = start.drops.commit(keyspaces, || {
             self.log.check()?;
-            let _claim = start.commits.claim(touched)?;
+            let _writing = rows.write(&written);
+            let _claim = start.commits.claim(Touched { written: written.into(), guarded })?;
             if only_guards {
                 return Ok(None);
             }
@@ -87,6 +88,7 @@ impl Writer {
                 return Ok(()); // Each range delete costs reads something, until a merge of files takes it away.
             }
             let family = self.opened.family()?;
+            let _writing = self.opened.rows.write_all();
             let (from, to) = (key::start(keyspace, Bounds::ALL), key::beyond(keyspace));
             self.written(db.delete_range_cf(family, from, to).map_err(error::committing)).map(drop)
         })?;

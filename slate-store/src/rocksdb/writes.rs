@@ -58,14 +58,14 @@ impl Writes {
     }
 
     /// Everything as one write of RocksDB's, in the order of keys, which its buffers take in quickest. `note` is told of
-    /// each whole key.
-    pub(super) fn into_batch(self, mut note: impl FnMut(&[u8])) -> WriteBatch {
+    /// each key.
+    pub(super) fn into_batch(self, mut note: impl FnMut(Keyspace, &[u8])) -> WriteBatch {
         let mut batch = WriteBatch::with_capacity_bytes(self.bytes);
         for (keyspace, noted) in self.keyspaces {
             let mut prefixed = Prefixed::new(keyspace);
             for (key, value) in noted.into_ordered() {
+                note(keyspace, &key);
                 let whole = prefixed.with(&key);
-                note(whole);
                 match value {
                     Some(value) => batch.put(whole, value),
                     None => batch.delete(whole),

@@ -29,9 +29,24 @@ pub(super) struct Writes {
 /// after that one by one: a tree costs several times as much for each key.
 #[derive(Default)]
 struct Noted {
-    /// In the order in which it was written. Locked only while it is put in order.
-    unordered: Mutex<Vec<(Key, Value)>>,
+    /// Locked only while it is put in order.
+    unordered: Mutex<Run>,
     ordered: OnceLock<Written>,
+}
+
+/// Writes in the order in which they were made: end to end, since most transactions only gather and commit them.
+#[derive(Default)]
+struct Run {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+/// Where a key lies, and the value behind it.
+struct Entry {
+    start: usize,
+    key: usize,
+    /// `None` where the key was deleted.
+    value: Option<usize>,
 }
 
 /// What RocksDB adds to a key and a value, and a little more.
@@ -41,7 +56,7 @@ impl Writes {
     /// Puts `value`, or deletes the key where there is none.
     pub(super) fn write(&mut self, keyspace: Keyspace, key: &[u8], value: Option<&[u8]>) {
         self.bytes += key.len() + value.map_or(0, <[u8]>::len) + OVERHEAD;
-        self.keyspaces.entry(keyspace).or_default().write(key.into(), value.map(Box::from));
+        self.keyspaces.entry(keyspace).or_default().write(key, value);
     }
 
     /// What was written to a keyspace; `None` where nothing was.
@@ -63,36 +78,117 @@ impl Writes {
         let mut batch = WriteBatch::with_capacity_bytes(self.bytes);
         for (keyspace, noted) in self.keyspaces {
             let mut prefixed = Prefixed::new(keyspace);
-            for (key, value) in noted.into_ordered() {
-                note(keyspace, &key);
-                let whole = prefixed.with(&key);
+            noted.each_in_order(|key, value| {
+                note(keyspace, key);
+                let whole = prefixed.with(key);
                 match value {
                     Some(value) => batch.put(whole, value),
                     None => batch.delete(whole),
                 }
-            }
+            });
         }
         batch
     }
 }
 
 impl Noted {
-    fn write(&mut self, key: Key, value: Value) {
+    fn write(&mut self, key: &[u8], value: Option<&[u8]>) {
         match self.ordered.get_mut() {
-            Some(ordered) => drop(ordered.insert(key, value)),
-            None => self.unordered.get_mut().unwrap_or_else(PoisonError::into_inner).push((key, value)),
+            Some(ordered) => drop(ordered.insert(key.into(), value.map(Box::from))),
+            None => self.unordered.get_mut().unwrap_or_else(PoisonError::into_inner).push(key, value),
         }
     }
 
     fn ordered(&self) -> &Written {
         self.ordered.get_or_init(|| {
-            // Of two with one key the later stays.
-            mem::take(&mut *self.unordered.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect()
+            let mut run = mem::take(&mut *self.unordered.lock().unwrap_or_else(PoisonError::into_inner));
+            run.put_in_order();
+            run.iter().map(|(key, value)| (key.into(), value.map(Box::from))).collect()
         })
     }
 
-    fn into_ordered(self) -> Written {
-        self.ordered();
-        self.ordered.into_inner().unwrap_or_default()
+    fn each_in_order(self, mut see: impl FnMut(&[u8], Option<&[u8]>)) {
+        match self.ordered.into_inner() {
+            Some(ordered) => ordered.iter().for_each(|(key, value)| see(key, value.as_deref())),
+            None => {
+                let mut run = self.unordered.into_inner().unwrap_or_else(PoisonError::into_inner);
+                run.put_in_order();
+                run.iter().for_each(|(key, value)| see(key, value));
+            }
+        }
+    }
+}
+
+impl Run {
+    fn push(&mut self, key: &[u8], value: Option<&[u8]>) {
+        self.entries.push(Entry { start: self.bytes.len(), key: key.len(), value: value.map(<[u8]>::len) });
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value.unwrap_or_default());
+    }
+
+    /// In the order of keys; of those with one key the last.
+    fn put_in_order(&mut self) {
+        let Self { bytes, entries } = self;
+        let key = |entry: &Entry| entry.of(bytes).0;
+        if entries.is_sorted_by(|a, b| key(a) < key(b)) {
+            return;
+        }
+        // Stable, and of keys that are alike the last comes first.
+        entries.reverse();
+        entries.sort_by(|a, b| key(a).cmp(key(b)));
+        entries.dedup_by(|entry, before| key(entry) == key(before));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        self.entries.iter().map(|entry| entry.of(&self.bytes))
+    }
+}
+
+impl Entry {
+    fn of<'b>(&self, bytes: &'b [u8]) -> (&'b [u8], Option<&'b [u8]>) {
+        let (key, rest) = bytes.get(self.start..).and_then(|from| from.split_at_checked(self.key)).unwrap_or_default();
+        (key, self.value.and_then(|length| rest.get(..length)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Owned = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+
+    fn in_order(writes: &[(&[u8], Option<&[u8]>)]) -> Owned {
+        let mut noted = Noted::default();
+        writes.iter().for_each(|(key, value)| noted.write(key, *value));
+        let mut found = Owned::new();
+        noted.each_in_order(|key, value| found.push((key.into(), value.map(<[u8]>::to_vec))));
+        found
+    }
+
+    #[test]
+    fn writes_come_in_the_order_of_keys_and_the_last_of_a_key_stays() {
+        let [a, b, c] = [&b"a"[..], b"b", b""];
+        let writes =
+            [(b, Some(&b"1"[..])), (a, Some(b"1")), (b, None), (c, Some(b"")), (a, Some(b"2")), (a, Some(b"3"))];
+        for length in 0..=writes.len() {
+            let part = &writes[..length];
+            let expected: BTreeMap<_, _> = part.iter().copied().collect();
+            let expected: Owned = expected.iter().map(|(k, v)| (k.to_vec(), v.map(<[u8]>::to_vec))).collect();
+            assert_eq!(in_order(part), expected);
+            // Put in order by a reader half-way, too.
+            let mut noted = Noted::default();
+            for (at, (key, value)) in part.iter().enumerate() {
+                if at == length / 2 {
+                    noted.ordered();
+                }
+                noted.write(key, *value);
+            }
+            let read: Owned =
+                noted.ordered().iter().map(|(k, v)| (k.to_vec(), v.as_deref().map(<[u8]>::to_vec))).collect();
+            assert_eq!(read, expected);
+            let mut found = Owned::new();
+            noted.each_in_order(|key, value| found.push((key.into(), value.map(<[u8]>::to_vec))));
+            assert_eq!(found, expected);
+        }
     }
 }

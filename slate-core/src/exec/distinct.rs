@@ -1,3 +1,5 @@
+use std::mem;
+
 use slate_query::{
     distinct, key,
     path::Path,
@@ -23,7 +25,6 @@ pub(crate) struct DistinctRows {
     last: Option<Vec<u8>>,
     skip: u64,
     left: u64,
-    current: Option<Vec<u8>>,
     interrupt: Interrupt,
 }
 
@@ -59,7 +60,7 @@ impl DistinctRows {
         while rows.advance()? {
             let Some(value) = rows.current().and_then(|row| Doc::new(row).values().next()) else { break };
             left -= 1;
-            write_value(value, &mut payload);
+            write_row(value, &mut payload);
             sorter.push(&left.to_be_bytes(), &[], &payload)?;
         }
         Self::open(sorter, values, resources)
@@ -69,11 +70,10 @@ impl DistinctRows {
         let mut interrupt = resources.interrupt.clone();
         sorter.finish(&mut interrupt)?;
         let (skip, left) = (values.window.skip, values.window.limit.unwrap_or(u64::MAX));
-        Ok(Self { sorter, last: None, skip, left, current: None, interrupt })
+        Ok(Self { sorter, last: None, skip, left, interrupt })
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
-        let mut buffer = self.current.take().unwrap_or_default();
         while self.left > 0 && self.sorter.advance()? {
             self.interrupt.tick()?;
             let Some(row) = self.sorter.current() else { break };
@@ -88,18 +88,13 @@ impl DistinctRows {
                 continue;
             }
             self.left -= 1;
-            let Some(value) = read_value(row.payload) else { continue };
-            buffer.clear();
-            let mut writer = Writer::into_buffer(buffer);
-            writer.append(b"v", value);
-            self.current = Some(writer.finish());
             return Ok(true);
         }
         Ok(false)
     }
 
     pub(super) fn current(&self) -> Option<&[u8]> {
-        self.current.as_deref()
+        self.sorter.current().map(|row| row.payload)
     }
 
     /// What was written to temporary files.
@@ -108,16 +103,12 @@ impl DistinctRows {
     }
 }
 
-/// A value as a row's payload: its type, and its bytes.
-fn write_value(value: Value<'_>, payload: &mut Vec<u8>) {
-    payload.clear();
-    payload.push(value.kind().byte());
-    payload.extend_from_slice(value.bytes());
-}
-
-fn read_value(payload: &[u8]) -> Option<Value<'_>> {
-    let (kind, bytes) = payload.split_first()?;
-    Some(Value::new(Kind::from_byte(*kind)?, bytes))
+/// The row of a value.
+fn write_row(value: Value<'_>, row: &mut Vec<u8>) {
+    row.clear();
+    let mut writer = Writer::into_buffer(mem::take(row));
+    writer.append(b"v", value);
+    *row = writer.finish();
 }
 
 /// The values met so far, by their key bytes.
@@ -190,7 +181,7 @@ impl Found {
         key.clear();
         key::encode_directed(Some(value), *direction, key);
         let is_taken = rows.push(key, record_key, || {
-            write_value(value, payload);
+            write_row(value, payload);
             payload
         })?;
         if let Some(noted) = noted.filter(|_| !is_taken && value.bytes().len() <= LONGEST_REPEATED) {

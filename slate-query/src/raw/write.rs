@@ -25,6 +25,7 @@ impl Writer {
     }
 
     /// A writer of a new document at the end of `buffer`, which `finish` gives back.
+    #[inline]
     pub fn into_buffer(mut buffer: Vec<u8>) -> Self {
         let start = buffer.len();
         buffer.extend_from_slice(&[0; 4]);
@@ -86,6 +87,7 @@ impl Writer {
     }
 
     /// Closes everything that is open and gives the buffer back.
+    #[inline]
     pub fn finish(mut self) -> Vec<u8> {
         while let Some(start) = self.open.pop() {
             self.seal(start);
@@ -100,12 +102,14 @@ impl Writer {
         self.buffer.extend_from_slice(&[0; 4]);
     }
 
+    #[inline]
     fn head(&mut self, kind: Kind, name: &[u8]) {
         self.buffer.push(kind.byte());
         self.buffer.extend_from_slice(name.split(|&byte| byte == 0).next().unwrap_or_default());
         self.buffer.push(0);
     }
 
+    #[inline]
     fn seal(&mut self, start: usize) {
         self.buffer.push(0);
         // A document over 2 GiB is refused where it enters; the length of a larger one is its sign that it is damaged.

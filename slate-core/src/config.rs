@@ -56,7 +56,7 @@ pub struct Config {
     /// When a commit counts as done.
     #[serde(default, with = "durability", skip_serializing_if = "Option::is_none")]
     pub durability: Option<Durability>,
-    /// The bytes of memory that a store on disk may keep pages in.
+    /// The bytes of memory in which a store on disk may keep what it has read.
     #[serde(default, with = "quantity::size", skip_serializing_if = "Option::is_none")]
     pub cache: Option<usize>,
     /// How long a writer waits for its turn, and how long a transaction that conflicts is tried again.

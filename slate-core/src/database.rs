@@ -403,7 +403,7 @@ impl DatabaseBuilder {
         self
     }
 
-    /// The bytes of memory that a store on disk may keep pages in. The default is the store's own.
+    /// The bytes of memory in which a store on disk may keep what it has read. The default is the store's own.
     pub fn cache(mut self, bytes: usize) -> Self {
         self.options.cache_bytes = Some(bytes);
         self

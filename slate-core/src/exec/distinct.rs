@@ -25,6 +25,8 @@ pub(crate) struct DistinctRows {
     last: Option<Vec<u8>>,
     skip: u64,
     left: u64,
+    /// Whether the sorter stands on a row that is handed out.
+    stands: bool,
     interrupt: Interrupt,
 }
 
@@ -70,10 +72,11 @@ impl DistinctRows {
         let mut interrupt = resources.interrupt.clone();
         sorter.finish(&mut interrupt)?;
         let (skip, left) = (values.window.skip, values.window.limit.unwrap_or(u64::MAX));
-        Ok(Self { sorter, last: None, skip, left, interrupt })
+        Ok(Self { sorter, last: None, skip, left, stands: false, interrupt })
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
+        self.stands = false;
         while self.left > 0 && self.sorter.advance()? {
             self.interrupt.tick()?;
             let Some(row) = self.sorter.current() else { break };
@@ -88,13 +91,14 @@ impl DistinctRows {
                 continue;
             }
             self.left -= 1;
+            self.stands = true;
             return Ok(true);
         }
         Ok(false)
     }
 
     pub(super) fn current(&self) -> Option<&[u8]> {
-        self.sorter.current().map(|row| row.payload)
+        self.stands.then(|| self.sorter.payload()).flatten()
     }
 
     /// What was written to temporary files.

@@ -120,10 +120,24 @@ pub fn what_is_read_often_is_what_each_snapshot_has<S: Store>(fixture: &Fixture<
         read_often(&transaction.view(), &after);
         match random.below(8) {
             0 => drop(transaction),
+            1 if store.capabilities().concurrent_writers => {
+                let mut other = begin(&store);
+                other.put(A, &[0], b"first").unwrap();
+                transaction.put(A, &[0], b"second").unwrap();
+                commit(other);
+                assert!(transaction.commit(Durability::Sync).unwrap_err().is_retryable());
+                model.insert((A, [0]), b"first".into());
+            }
             _ => {
                 commit(transaction);
                 model = after;
             }
+        }
+        match random.below(20) {
+            0 => store.flush().unwrap(),
+            // Snapshots may be in its way.
+            1 => drop(store.compact(LONG)),
+            _ => {}
         }
         if random.below(30) == 0 {
             store.drop_keyspace(B, LONG).unwrap();

@@ -225,3 +225,46 @@ impl Points for RedbTransactionPoints<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        Durability, Isolation, Keyspace, Store, Transaction, View,
+        redb::{Options, RedbStore},
+    };
+
+    #[test]
+    fn keys_asked_for_again_are_cached() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = RedbStore::open(&folder.path().join("db"), &Options::default()).unwrap();
+        let mut transaction = store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
+        let keys: Vec<[u8; 4]> = (0..2_000_u32).map(u32::to_be_bytes).collect();
+        keys.iter().for_each(|key| transaction.put(Keyspace(1), key, key).unwrap());
+        transaction.commit(Durability::Deferred).unwrap();
+        let snapshot = store.snapshot().unwrap();
+        // Apart and in no order, as a sort names them.
+        let apart: Vec<&[u8]> = (0..40).map(|at| &keys[at * 731 % 2_000][..]).collect();
+        let mut points = snapshot.points(Keyspace(1)).unwrap();
+        // The first time it may be tried whether they lie close together.
+        for _ in 0..4 {
+            points.load(&apart).unwrap();
+            assert!(apart.iter().enumerate().all(|(at, key)| points.loaded(at) == Some(key)));
+        }
+        let is_cached = |value: &Option<Value<'_>>| matches!(value, Some(Value::Cached(_)));
+        assert!(points.cell.with_dependent(|_, values| values.loaded.iter().all(is_cached)));
+        // Some are, and some are not.
+        let mut some = apart.clone();
+        some.extend([&keys[7][..], b"missing"]);
+        points.load(&some).unwrap();
+        assert!(apart.iter().enumerate().all(|(at, key)| points.loaded(at) == Some(key)));
+        assert_eq!((points.loaded(40), points.loaded(41), points.loaded(42)), (Some(&keys[7][..]), None, None));
+        // By one, too.
+        for _ in 0..3 {
+            assert_eq!(points.get(&keys[1_999]).unwrap(), Some(&keys[1_999][..]));
+        }
+        assert!(points.cell.with_dependent(|_, values| is_cached(&values.last)));
+    }
+}

@@ -125,7 +125,7 @@ impl Writer {
         let rows = &self.opened.rows;
         let writing = match written {
             Written::Keys(hashes) => rows.write(hashes),
-            Written::Any => rows.write_all(),
+            Written::Any => rows.write_any(),
         };
         let made = transaction.commit();
         // Before the next snapshot is taken: one that is not sure to see this commit can use nothing of what it wrote.

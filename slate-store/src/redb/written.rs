@@ -12,9 +12,13 @@ impl Default for Written {
     }
 }
 
+/// More keys than the cache has rows, as a rule, are as good as any: 2 MiB of hashes.
+const MOST: usize = 1 << 18;
+
 impl Written {
     pub(super) fn note(&mut self, hash: u64) {
         match self {
+            Self::Keys(hashes) if hashes.len() == MOST => *self = Self::Any,
             Self::Keys(hashes) => hashes.push(hash),
             Self::Any => {}
         }

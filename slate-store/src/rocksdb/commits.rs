@@ -27,7 +27,7 @@ pub(super) struct Commits {
 
 /// The keys of a transaction, hashed.
 pub(super) struct Touched {
-    pub(super) written: Box<[u64]>,
+    pub(super) written: Arc<[u64]>,
     pub(super) guarded: Box<[u64]>,
 }
 
@@ -68,7 +68,7 @@ impl Commits {
 impl State {
     /// Whether one of the commits that the transaction may not have seen wrote a key that it touched.
     fn conflicts(&self, began: &Began, touched: &Touched) -> bool {
-        let unseen = || self.unseen(began).flat_map(|(_, theirs)| &theirs.written);
+        let unseen = || self.unseen(began).flat_map(|(_, theirs)| theirs.written.iter());
         meet(&touched.written, unseen()) || meet(&touched.guarded, unseen())
     }
 
@@ -245,7 +245,7 @@ mod tests {
         let (first, second) = (Commits::begin(&commits), Commits::begin(&commits));
         drop(first.claim(guards(1, 2)).unwrap());
         assert!(second.claim(guards(2, 1)).is_err(), "each relied on what the other wrote");
-        let only = |key| Touched { written: Box::default(), guarded: [key].into() };
+        let only = |key| Touched { written: Arc::default(), guarded: [key].into() };
         let only_guards = Commits::begin(&commits);
         commit(&commits, writes([5]));
         assert!(only_guards.claim(only(5)).is_err());

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Keyspace, Points, Result,
-    row_cache::{Lookup, Row, RowReader},
+    row_cache::{Lookup, Missed, Row, RowReader},
 };
 
 /// What was read last.
@@ -49,9 +49,8 @@ impl<'r> Read<'r> {
         snapshot: &'r RocksSnapshot,
         keyspace: Keyspace,
         keys: &[&[u8]],
-        sorted: Sorted,
     ) -> Result<Option<&mut Neighbours<'r>>> {
-        if keys.len() < MANY || sorted == Sorted::Unknown {
+        if keys.len() < MANY || Sorted::of(keys) == Sorted::Unknown {
             return Ok(None);
         }
         if self.distance.is_none() {
@@ -61,19 +60,12 @@ impl<'r> Read<'r> {
         Ok(self.neighbours.as_mut().filter(|_| self.distance == Some(Distance::Near)))
     }
 
-    /// Finds what is cached, and reads the rest in one round.
-    fn find(
-        &mut self,
-        snapshot: &'r RocksSnapshot,
-        rows: &mut RowReader,
-        keys: &[&[u8]],
-        sorted: Sorted,
-        (whole, options): (&Prefixed, &ReadOptions),
-    ) -> Result<()> {
+    /// Finds what is cached, and gives back the other keys.
+    fn find<'k>(&mut self, rows: &mut RowReader, keys: &[&'k [u8]]) -> Vec<Missed<'k>> {
         let mut missing = Vec::new();
-        let mut loaded = Vec::with_capacity(keys.len());
+        self.loaded.clear();
         for key in keys {
-            loaded.push(match rows.find(key) {
+            self.loaded.push(match rows.find(key) {
                 Lookup::Found(row) => Some(Value::Cached(row)),
                 Lookup::Missed(missed) => {
                     missing.push(missed);
@@ -81,20 +73,60 @@ impl<'r> Read<'r> {
                 }
             });
         }
-        if !missing.is_empty() {
-            let keys: Vec<_> = missing.iter().map(|missed| missed.key).collect();
-            let all = whole.run_together(&keys);
-            let values = snapshot.multi_get(key::apart(&all, &keys), sorted, options)?;
-            let places = loaded.iter_mut().filter(|value| value.is_none());
-            for ((place, missed), value) in places.zip(missing).zip(values) {
-                if let Some(value) = &value {
-                    rows.keep(&missed, value);
-                }
-                *place = value.map(Value::Read);
-            }
+        missing
+    }
+
+    /// Reads keys of which none is cached, if they lie close together; whether they did.
+    fn go_along(&mut self, from: &'r RocksSnapshot, by: &By, rows: &RowReader, missing: &[Missed<'_>]) -> Result<bool> {
+        let keys: Vec<_> = missing.iter().map(|missed| missed.key).collect();
+        let Some(neighbours) = self.neighbours(from, by.keyspace, &keys)? else { return Ok(false) };
+        let distance = neighbours.load(&keys)?;
+        if distance.is_some() {
+            let loaded = |at| neighbours.loaded(at);
+            let found = missing.iter().enumerate().filter_map(|(at, missed)| Some((missed, loaded(at)?)));
+            found.for_each(|(missed, value)| rows.keep(missed, value));
+            self.loaded.clear();
         }
-        self.loaded = loaded;
+        self.distance = Some(distance.unwrap_or(Distance::Far));
+        Ok(distance.is_some())
+    }
+
+    /// Reads keys that are not cached, in one round.
+    fn read(&mut self, from: &'r RocksSnapshot, by: &By, rows: &RowReader, missing: &[Missed<'_>]) -> Result<()> {
+        let keys: Vec<_> = missing.iter().map(|missed| missed.key).collect();
+        let all = by.whole.run_together(&keys);
+        let values = from.multi_get(key::apart(&all, &keys), Sorted::of(&keys), &by.options)?;
+        let places = self.loaded.iter_mut().filter(|value| value.is_none());
+        for ((place, missed), value) in places.zip(missing).zip(values) {
+            if let Some(value) = &value {
+                rows.keep(missed, value);
+            }
+            *place = value.map(Value::Read);
+        }
         Ok(())
+    }
+
+    fn load(&mut self, from: &'r RocksSnapshot, by: &By, rows: &mut RowReader, keys: &[&[u8]]) -> Result<()> {
+        let missing = self.find(rows, keys);
+        if missing.is_empty() || (missing.len() == keys.len() && self.go_along(from, by, rows, &missing)?) {
+            return Ok(());
+        }
+        self.read(from, by, rows, &missing)
+    }
+
+    fn loaded(&self, index: usize) -> Option<&[u8]> {
+        match self.loaded.get(index) {
+            Some(value) => value.as_ref().map(Value::bytes),
+            None => self.neighbours.as_ref()?.loaded(index),
+        }
+    }
+
+    /// Forgets what was loaded.
+    fn clear(&mut self) {
+        self.loaded.clear();
+        if let Some(neighbours) = &mut self.neighbours {
+            neighbours.clear();
+        }
     }
 }
 
@@ -108,30 +140,35 @@ self_cell!(
 
 /// A reader of single keys of a [`RocksSnapshot`].
 pub struct RocksPoints {
-    keyspace: Keyspace,
-    key: Prefixed,
-    /// Those of the snapshot: making them costs as much as a read.
-    options: ReadOptions,
+    by: By,
     rows: RowReader,
     cell: Cell,
+}
+
+/// What it takes to read a keyspace.
+struct By {
+    keyspace: Keyspace,
+    whole: Prefixed,
+    /// Those of the snapshot: making them costs as much as a read.
+    options: ReadOptions,
 }
 
 impl RocksPoints {
     pub(super) fn open(snapshot: RocksSnapshot, keyspace: Keyspace) -> Self {
         let (options, rows) = (snapshot.options(), snapshot.rows(keyspace));
         let cell = Cell::new(snapshot, |_| Read::default());
-        Self { keyspace, key: Prefixed::new(keyspace), options, rows, cell }
+        Self { by: By { keyspace, whole: Prefixed::new(keyspace), options }, rows, cell }
     }
 }
 
 impl Points for RocksPoints {
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
-        let (whole, options, rows) = (&mut self.key, &self.options, &mut self.rows);
+        let (by, rows) = (&mut self.by, &mut self.rows);
         self.cell.with_dependent_mut(|snapshot, read| {
             read.last = None;
             read.last = match rows.find(key) {
                 Lookup::Found(row) => Some(Value::Cached(row)),
-                Lookup::Missed(missed) => snapshot.read(whole.with(key), options)?.map(|value| {
+                Lookup::Missed(missed) => snapshot.read(by.whole.with(key), &by.options)?.map(|value| {
                     rows.keep(&missed, &value);
                     Value::Read(value)
                 }),
@@ -141,29 +178,20 @@ impl Points for RocksPoints {
     }
 
     fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
-        let (key, options, rows, sorted) = (&self.key, &self.options, &mut self.rows, Sorted::of(keys));
+        let (by, rows) = (&self.by, &mut self.rows);
         self.cell.with_dependent_mut(|snapshot, read| {
-            read.loaded.clear();
-            if let Some(neighbours) = read.neighbours(snapshot, self.keyspace, keys, sorted)? {
-                let distance = neighbours.load(keys)?;
-                read.distance = Some(distance.unwrap_or(Distance::Far));
-                if distance.is_some() {
-                    return Ok(());
-                }
+            // Neighbours lend what they read last where nothing else is loaded.
+            read.clear();
+            let all = read.load(snapshot, by, rows, keys);
+            if all.is_err() {
+                read.clear();
             }
-            if let Some(neighbours) = &mut read.neighbours {
-                neighbours.clear();
-            }
-            read.find(snapshot, rows, keys, sorted, (key, options))
+            all
         })
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        let read = self.cell.borrow_dependent();
-        match read.loaded.get(index) {
-            Some(value) => value.as_ref().map(Value::bytes),
-            None => read.neighbours.as_ref()?.loaded(index),
-        }
+        self.cell.borrow_dependent().loaded(index)
     }
 }
 
@@ -205,5 +233,48 @@ impl Points for RocksTransactionPoints<'_> {
             Ok(at) => self.own.get(at).and_then(|(_, value)| *value),
             Err(_) => self.base.loaded(index),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        Durability, Isolation, Store, Transaction, View,
+        rocksdb::{Options, RocksStore},
+    };
+
+    #[test]
+    fn keys_asked_for_again_are_cached() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = RocksStore::open(&folder.path().join("db"), &Options::default()).unwrap();
+        let mut transaction = store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
+        let keys: Vec<[u8; 4]> = (0..2_000_u32).map(u32::to_be_bytes).collect();
+        keys.iter().for_each(|key| transaction.put(Keyspace(1), key, key).unwrap());
+        transaction.commit(Durability::Deferred).unwrap();
+        let snapshot = store.snapshot().unwrap();
+        // Apart and in no order, as a sort names them.
+        let apart: Vec<&[u8]> = (0..40).map(|at| &keys[at * 731 % 2_000][..]).collect();
+        let mut points = snapshot.points(Keyspace(1)).unwrap();
+        // The first time it may be tried whether they lie close together.
+        for _ in 0..4 {
+            points.load(&apart).unwrap();
+            assert!(apart.iter().enumerate().all(|(at, key)| points.loaded(at) == Some(key)));
+        }
+        let is_cached = |value: &Option<Value<'_>>| matches!(value, Some(Value::Cached(_)));
+        assert!(points.cell.borrow_dependent().loaded.iter().all(is_cached));
+        // Some are, and some are not.
+        let mut some = apart.clone();
+        some.extend([&keys[7][..], b"missing"]);
+        points.load(&some).unwrap();
+        assert!(apart.iter().enumerate().all(|(at, key)| points.loaded(at) == Some(key)));
+        assert_eq!((points.loaded(40), points.loaded(41), points.loaded(42)), (Some(&keys[7][..]), None, None));
+        // By one, too.
+        for _ in 0..3 {
+            assert_eq!(points.get(&keys[1_999]).unwrap(), Some(&keys[1_999][..]));
+        }
+        assert!(is_cached(&points.cell.borrow_dependent().last));
     }
 }

@@ -89,7 +89,7 @@ impl View for RocksSnapshot {
     }
 
     fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
-        let mut rows = self.rows(keyspace);
+        let mut rows = RowReader::new(&self.0.borrow_owner().rows, keyspace, self.pin().moment);
         match rows.find(key) {
             Lookup::Found(row) => Ok(Some(see(row.value()))),
             Lookup::Missed(missed) => {

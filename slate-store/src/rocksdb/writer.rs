@@ -61,14 +61,14 @@ impl Writer {
         let guarded = guards.iter().map(|(keyspace, key)| rows.hash(*keyspace, key)).collect();
         let mut written = Vec::new();
         let batch = writes.into_batch(|keyspace, key| written.push(rows.hash(keyspace, key)));
-        let only_guards = batch.is_empty();
+        let (only_guards, written) = (batch.is_empty(), Arc::<[u64]>::from(written));
         let number = start.drops.commit(keyspaces, || {
             self.log.check()?;
-            let _writing = rows.write(&written);
-            let _claim = start.commits.claim(Touched { written: written.into(), guarded })?;
+            let _claim = start.commits.claim(Touched { written: Arc::clone(&written), guarded })?;
             if only_guards {
                 return Ok(None);
             }
+            let _writing = rows.write(&written);
             self.written(self.opened.writable()?.write(batch).map_err(error::committing)).map(Some)
         })?;
         // Others need not be compared with it while it waits for the device.
@@ -88,7 +88,7 @@ impl Writer {
                 return Ok(()); // Each range delete costs reads something, until a merge of files takes it away.
             }
             let family = self.opened.family()?;
-            let _writing = self.opened.rows.write_all();
+            let _writing = self.opened.rows.write_any();
             let (from, to) = (key::start(keyspace, Bounds::ALL), key::beyond(keyspace));
             self.written(db.delete_range_cf(family, from, to).map_err(error::committing)).map(drop)
         })?;

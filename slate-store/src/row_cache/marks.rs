@@ -15,6 +15,8 @@ pub(crate) struct Moment(u64);
 pub(super) struct Marks {
     /// The number of the commit that wrote last, and the end of the hash that was asked for last, [`ASKED`] bits.
     places: Box<[AtomicU64]>,
+    /// The number of the last commit that may have written any key.
+    any: AtomicU64,
     commits: Mutex<Commits>,
     /// Up to this one all commits are over.
     over: AtomicU64,
@@ -34,12 +36,17 @@ const ASKED: u32 = 16;
 impl Marks {
     /// With about so many places.
     pub(super) fn new(places: usize) -> Self {
-        let places = places.clamp(1, 1 << 18).next_power_of_two();
+        let places = places.clamp(1, 1 << 22).next_power_of_two();
         Self {
             places: (0..places).map(|_| AtomicU64::new(0)).collect(),
+            any: AtomicU64::new(0),
             commits: Mutex::default(),
             over: AtomicU64::new(0),
         }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.places)
     }
 
     pub(super) fn moment(&self) -> Moment {
@@ -49,14 +56,15 @@ impl Marks {
     pub(super) fn write(&self, hashes: &[u64]) -> Writing<'_> {
         let writing = self.begin();
         for place in hashes.iter().filter_map(|hash| self.place(*hash)) {
-            writing.mark(place);
+            // A later commit of another key may have been quicker.
+            place.fetch_max(writing.number << ASKED, Ordering::AcqRel);
         }
         writing
     }
 
-    pub(super) fn write_all(&self) -> Writing<'_> {
+    pub(super) fn write_any(&self) -> Writing<'_> {
         let writing = self.begin();
-        self.places.iter().for_each(|place| writing.mark(place));
+        self.any.fetch_max(writing.number, Ordering::AcqRel);
         writing
     }
 
@@ -71,19 +79,20 @@ impl Marks {
     /// Whether no commit wrote a key of that hash after that moment.
     #[inline]
     pub(super) fn is_unwritten_since(&self, hash: u64, moment: Moment) -> bool {
-        self.place(hash).is_some_and(|place| place.load(Ordering::Acquire) >> ASKED <= moment.0)
+        let written = self.place(hash).map_or(u64::MAX, |place| place.load(Ordering::Acquire) >> ASKED);
+        written.max(self.any.load(Ordering::Acquire)) <= moment.0
     }
 
     /// Whether the key of a hash was the last of its place to be asked for, and what a snapshot of that moment reads can be
     /// of use to others.
     pub(super) fn is_asked_again(&self, hash: u64, moment: Moment) -> bool {
         let Some(place) = self.place(hash) else { return false };
-        let (mark, end) = (place.load(Ordering::Acquire), hash >> (u64::BITS - ASKED));
-        let written = mark >> ASKED;
-        if written > moment.0 {
+        if !self.is_unwritten_since(hash, moment) {
             return false;
         }
-        let asked = written << ASKED | end;
+        let mark = place.load(Ordering::Acquire);
+        // A key whose end is zero counts as asked for before it was: one in 65,536.
+        let asked = mark >> ASKED << ASKED | hash >> (u64::BITS - ASKED);
         if mark != asked {
             // Where a commit comes in between, its mark stays.
             let _ = place.compare_exchange(mark, asked, Ordering::Relaxed, Ordering::Relaxed);
@@ -108,13 +117,6 @@ impl Marks {
 pub(crate) struct Writing<'c> {
     marks: &'c Marks,
     number: u64,
-}
-
-impl Writing<'_> {
-    fn mark(&self, place: &AtomicU64) {
-        // A later commit of another key may have been quicker.
-        place.fetch_max(self.number << ASKED, Ordering::AcqRel);
-    }
 }
 
 impl Drop for Writing<'_> {

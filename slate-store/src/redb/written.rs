@@ -24,3 +24,21 @@ impl Written {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_kept_or_counts_as_any() {
+        let mut written = Written::default();
+        (0..7).for_each(|hash| written.note(hash));
+        assert!(matches!(&written, Written::Keys(hashes) if *hashes == (0..7).collect::<Vec<_>>()));
+        (7..u64::try_from(MOST).unwrap()).for_each(|hash| written.note(hash));
+        assert!(matches!(&written, Written::Keys(hashes) if hashes.len() == MOST));
+        written.note(0);
+        assert!(matches!(written, Written::Any));
+        written.note(0);
+        assert!(matches!(written, Written::Any));
+    }
+}

@@ -4,7 +4,7 @@ use slate_query::{
     distinct, key,
     path::Path,
     pattern::Direction,
-    raw::{Doc, Kind, Value, Writer, same},
+    raw::{Kind, Value, Writer, same},
 };
 use slate_store::View;
 
@@ -57,13 +57,11 @@ impl DistinctRows {
     pub(super) fn of_keys<V: View>(view: &V, scan: IndexScan, values: Values, resources: &Resources) -> Result<Self> {
         let mut sorter = Sorter::new(resources.memory.clone(), values.window.reach().unwrap_or(u64::MAX));
         let mut rows = DistinctKeyRows::open(view, scan, Window::default(), resources);
-        let mut payload = Vec::new();
         let mut left = u64::MAX;
         while rows.advance()? {
-            let Some(value) = rows.current().and_then(|row| Doc::new(row).values().next()) else { break };
+            let Some(row) = rows.current() else { break };
             left -= 1;
-            write_row(value, &mut payload);
-            sorter.push(&left.to_be_bytes(), &[], &payload)?;
+            sorter.push(&left.to_be_bytes(), &[], row)?;
         }
         Self::open(sorter, values, resources)
     }

@@ -29,7 +29,7 @@ mod transaction;
 mod turn;
 mod view;
 mod writer;
-mod written;
+mod written_keys;
 
 pub use cursor::{RedbCursor, RedbTransactionCursor};
 pub use options::{Access, Options, Recovery};

@@ -7,7 +7,7 @@ use super::{
     open::{self, Opened},
     table,
     writer::Writer,
-    written::Written,
+    written_keys::WrittenKeys,
 };
 use crate::{Capabilities, Durability, Isolation, Keyspace, Result, Size, Store, files};
 
@@ -75,7 +75,7 @@ impl Store for RedbStore {
     fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<()> {
         let (turn, transaction) = self.writer.begin(wait)?;
         let existed = transaction.delete_table(table::definition(&table::name(keyspace))).map_err(error::storage)?;
-        if existed { self.writer.commit(turn, transaction, &Written::Any, Durability::Deferred) } else { Ok(()) }
+        if existed { self.writer.commit(turn, transaction, &WrittenKeys::Any, Durability::Deferred) } else { Ok(()) }
     }
 
     fn flush(&self) -> Result<()> {
@@ -101,5 +101,18 @@ impl Store for RedbStore {
             None => None,
         };
         Ok(Size { on_disk, ..Size::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row_cache::trial;
+
+    #[test]
+    fn keys_asked_for_again_are_cached() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = RedbStore::open(&folder.path().join("db"), &Options::default()).unwrap();
+        trial::keys_asked_for_again_are_cached(&store, &store.writer.opened.rows);
     }
 }

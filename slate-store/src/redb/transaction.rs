@@ -13,7 +13,7 @@ use super::{
     table::{self, Bytes},
     turn::HeldTurn,
     writer::Writer,
-    written::Written,
+    written_keys::WrittenKeys,
 };
 use crate::{Bounds, Durability, Keyspace, Result, Transaction, bounds::OwnedBounds, limits};
 
@@ -35,7 +35,7 @@ pub struct RedbTransaction {
     /// What the transaction began with, for the keyspaces it did not write to: redb would make a table by reading it.
     /// Opened when first read; as nobody else can commit meanwhile, it is the same commit whenever that is.
     base: OnceLock<RedbSnapshot>,
-    written: Written,
+    keys: WrittenKeys,
     turn: HeldTurn,
     writer: Arc<Writer>,
 }
@@ -44,7 +44,7 @@ impl RedbTransaction {
     pub(super) fn begin(writer: &Arc<Writer>, wait: Duration) -> Result<Self> {
         let (turn, transaction) = writer.begin(wait)?;
         let cell = Cell::new(transaction, |_| Tables::new());
-        Ok(Self { cell, base: OnceLock::new(), written: Written::default(), turn, writer: Arc::clone(writer) })
+        Ok(Self { cell, base: OnceLock::new(), keys: WrittenKeys::default(), turn, writer: Arc::clone(writer) })
     }
 
     pub(super) fn written(&self, keyspace: Keyspace) -> Option<&Table<'_, Bytes, Bytes>> {
@@ -63,7 +63,7 @@ impl RedbTransaction {
 
     /// Notes a key that is written, for the cache of rows.
     fn note(&mut self, keyspace: Keyspace, key: &[u8]) {
-        self.written.note(self.writer.opened.rows.hash(keyspace, key));
+        self.keys.note(self.writer.opened.rows.hash(keyspace, key));
     }
 
     fn with_table<T>(
@@ -137,7 +137,7 @@ impl Transaction for RedbTransaction {
         if bounds.is_empty() {
             return Ok(());
         }
-        self.written = Written::Any;
+        self.keys = WrittenKeys::Any;
         let owned = OwnedBounds::of(bounds);
         if bounds != Bounds::ALL {
             let range = (owned.lower(), owned.upper());
@@ -159,7 +159,7 @@ impl Transaction for RedbTransaction {
     }
 
     fn commit(self, durability: Durability) -> Result<()> {
-        let Self { cell, base, written, turn, writer } = self;
+        let Self { cell, base, keys, turn, writer } = self;
         if cell.borrow_dependent().is_empty() {
             // Nothing was written. The transaction must end before the turn does.
             drop(cell);
@@ -167,6 +167,6 @@ impl Transaction for RedbTransaction {
         }
         // The pages it pins could not be used again.
         drop(base);
-        writer.commit(turn, cell.into_owner(), &written, durability)
+        writer.commit(turn, cell.into_owner(), &keys, durability)
     }
 }

@@ -11,7 +11,7 @@ use super::{
     open::{Handle, Opened},
     options::Recovery,
     turn::{Cover, HeldTurn, Turn},
-    written::Written,
+    written_keys::WrittenKeys,
 };
 use crate::{Context, Durability, Error, Result};
 
@@ -86,13 +86,13 @@ impl Writer {
         &self,
         turn: HeldTurn,
         transaction: WriteTransaction,
-        written: &Written,
+        keys: &WrittenKeys,
         durability: Durability,
     ) -> Result<()> {
         if durability == Durability::Sync && !turn.is_followed_by_a_writer() {
-            return self.commit_to_device(&turn, transaction, written);
+            return self.commit_to_device(&turn, transaction, keys);
         }
-        let commit = self.commit_to_memory(&turn, transaction, written)?;
+        let commit = self.commit_to_memory(&turn, transaction, keys)?;
         match durability {
             Durability::Deferred => Ok(()),
             Durability::Sync => match turn.wait_for_cover(commit) {
@@ -102,17 +102,17 @@ impl Writer {
         }
     }
 
-    fn commit_to_memory(&self, turn: &HeldTurn, mut transaction: WriteTransaction, written: &Written) -> Result<u64> {
+    fn commit_to_memory(&self, turn: &HeldTurn, mut transaction: WriteTransaction, keys: &WrittenKeys) -> Result<u64> {
         transaction.set_durability(::redb::Durability::None).map_err(error::storage)?;
-        match self.make(transaction, written) {
+        match self.make(transaction, keys) {
             Ok(()) => Ok(turn.committed()),
             Err(error) => Err(error::committing(error)),
         }
     }
 
-    fn commit_to_device(&self, turn: &HeldTurn, mut transaction: WriteTransaction, written: &Written) -> Result<()> {
+    fn commit_to_device(&self, turn: &HeldTurn, mut transaction: WriteTransaction, keys: &WrittenKeys) -> Result<()> {
         transaction.set_quick_repair(self.recovery == Recovery::WithEachCommit);
-        match self.make(transaction, written) {
+        match self.make(transaction, keys) {
             Ok(()) => {
                 turn.committed_durably();
                 Ok(())
@@ -121,11 +121,11 @@ impl Writer {
         }
     }
 
-    fn make(&self, transaction: WriteTransaction, written: &Written) -> std::result::Result<(), ::redb::CommitError> {
+    fn make(&self, transaction: WriteTransaction, keys: &WrittenKeys) -> std::result::Result<(), ::redb::CommitError> {
         let rows = &self.opened.rows;
-        let writing = match written {
-            Written::Keys(hashes) => rows.write(hashes),
-            Written::Any => rows.write_any(),
+        let writing = match keys {
+            WrittenKeys::Hashed(hashes) => rows.writing(hashes),
+            WrittenKeys::Any => rows.writing_any(),
         };
         let made = transaction.commit();
         // Before the next snapshot is taken: one that is not sure to see this commit can use nothing of what it wrote.
@@ -148,7 +148,7 @@ impl Writer {
             return Ok(());
         }
         let transaction = self.begin_in(turn)?;
-        self.commit_to_device(turn, transaction, &Written::default())
+        self.commit_to_device(turn, transaction, &WrittenKeys::default())
     }
 }
 

@@ -50,14 +50,14 @@ impl<'r> Read<'r> {
         keyspace: Keyspace,
         keys: &[&[u8]],
     ) -> Result<Option<&mut Neighbours<'r>>> {
-        if keys.len() < MANY || Sorted::of(keys) == Sorted::Unknown {
+        if keys.len() < MANY || self.distance == Some(Distance::Far) || Sorted::of(keys) == Sorted::Unknown {
             return Ok(None);
         }
         if self.distance.is_none() {
             self.neighbours = Neighbours::of(snapshot, keyspace, keys)?;
             self.distance = Some(self.neighbours.as_ref().map_or(Distance::Far, |_| Distance::Near));
         }
-        Ok(self.neighbours.as_mut().filter(|_| self.distance == Some(Distance::Near)))
+        Ok(self.neighbours.as_mut())
     }
 
     /// Finds what is cached, and gives back the other keys.
@@ -77,10 +77,16 @@ impl<'r> Read<'r> {
     }
 
     /// Reads keys of which none is cached, if they lie close together; whether they did.
-    fn go_along(&mut self, from: &'r RocksSnapshot, by: &By, rows: &RowReader, missing: &[Missed<'_>]) -> Result<bool> {
-        let keys: Vec<_> = missing.iter().map(|missed| missed.key).collect();
-        let Some(neighbours) = self.neighbours(from, by.keyspace, &keys)? else { return Ok(false) };
-        let distance = neighbours.load(&keys)?;
+    fn go_along(
+        &mut self,
+        from: &'r RocksSnapshot,
+        by: &By,
+        rows: &RowReader,
+        keys: &[&[u8]],
+        missing: &[Missed<'_>],
+    ) -> Result<bool> {
+        let Some(neighbours) = self.neighbours(from, by.keyspace, keys)? else { return Ok(false) };
+        let distance = neighbours.load(keys)?;
         if distance.is_some() {
             let loaded = |at| neighbours.loaded(at);
             let found = missing.iter().enumerate().filter_map(|(at, missed)| Some((missed, loaded(at)?)));
@@ -108,7 +114,7 @@ impl<'r> Read<'r> {
 
     fn load(&mut self, from: &'r RocksSnapshot, by: &By, rows: &mut RowReader, keys: &[&[u8]]) -> Result<()> {
         let missing = self.find(rows, keys);
-        if missing.is_empty() || (missing.len() == keys.len() && self.go_along(from, by, rows, &missing)?) {
+        if missing.is_empty() || (missing.len() == keys.len() && self.go_along(from, by, rows, keys, &missing)?) {
             return Ok(());
         }
         self.read(from, by, rows, &missing)
@@ -233,48 +239,5 @@ impl Points for RocksTransactionPoints<'_> {
             Ok(at) => self.own.get(at).and_then(|(_, value)| *value),
             Err(_) => self.base.loaded(index),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::{
-        Durability, Isolation, Store, Transaction, View,
-        rocksdb::{Options, RocksStore},
-    };
-
-    #[test]
-    fn keys_asked_for_again_are_cached() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = RocksStore::open(&folder.path().join("db"), &Options::default()).unwrap();
-        let mut transaction = store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
-        let keys: Vec<[u8; 4]> = (0..2_000_u32).map(u32::to_be_bytes).collect();
-        keys.iter().for_each(|key| transaction.put(Keyspace(1), key, key).unwrap());
-        transaction.commit(Durability::Deferred).unwrap();
-        let snapshot = store.snapshot().unwrap();
-        // Apart and in no order, as a sort names them.
-        let apart: Vec<&[u8]> = (0..40).map(|at| &keys[at * 731 % 2_000][..]).collect();
-        let mut points = snapshot.points(Keyspace(1)).unwrap();
-        // The first time it may be tried whether they lie close together.
-        for _ in 0..4 {
-            points.load(&apart).unwrap();
-            assert!(apart.iter().enumerate().all(|(at, key)| points.loaded(at) == Some(key)));
-        }
-        let is_cached = |value: &Option<Value<'_>>| matches!(value, Some(Value::Cached(_)));
-        assert!(points.cell.borrow_dependent().loaded.iter().all(is_cached));
-        // Some are, and some are not.
-        let mut some = apart.clone();
-        some.extend([&keys[7][..], b"missing"]);
-        points.load(&some).unwrap();
-        assert!(apart.iter().enumerate().all(|(at, key)| points.loaded(at) == Some(key)));
-        assert_eq!((points.loaded(40), points.loaded(41), points.loaded(42)), (Some(&keys[7][..]), None, None));
-        // By one, too.
-        for _ in 0..3 {
-            assert_eq!(points.get(&keys[1_999]).unwrap(), Some(&keys[1_999][..]));
-        }
-        assert!(is_cached(&points.cell.borrow_dependent().last));
     }
 }

@@ -82,3 +82,16 @@ impl Store for RocksStore {
         Ok(Size { on_disk: Some(folder::size(&opened.path)?), in_memory: Some(in_memory), ..Size::default() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row_cache::trial;
+
+    #[test]
+    fn keys_asked_for_again_are_cached() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = RocksStore::open(&folder.path().join("db"), &Options::default()).unwrap();
+        trial::keys_asked_for_again_are_cached(&store, &store.writer.opened.rows);
+    }
+}

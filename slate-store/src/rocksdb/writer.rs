@@ -68,7 +68,7 @@ impl Writer {
             if only_guards {
                 return Ok(None);
             }
-            let _writing = rows.write(&written);
+            let _writing = rows.writing(&written);
             self.written(self.opened.writable()?.write(batch).map_err(error::committing)).map(Some)
         })?;
         // Others need not be compared with it while it waits for the device.
@@ -88,7 +88,7 @@ impl Writer {
                 return Ok(()); // Each range delete costs reads something, until a merge of files takes it away.
             }
             let family = self.opened.family()?;
-            let _writing = self.opened.rows.write_any();
+            let _writing = self.opened.rows.writing_any();
             let (from, to) = (key::start(keyspace, Bounds::ALL), key::beyond(keyspace));
             self.written(db.delete_range_cf(family, from, to).map_err(error::committing)).map(drop)
         })?;

@@ -157,11 +157,13 @@ mod tests {
 
     type Owned = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-    fn in_order(writes: &[(&[u8], Option<&[u8]>)]) -> Owned {
-        let mut noted = Noted::default();
-        writes.iter().for_each(|(key, value)| noted.write(key, *value));
+    fn owned<'w>(writes: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>) -> Owned {
+        writes.map(|(key, value)| (key.into(), value.map(<[u8]>::to_vec))).collect()
+    }
+
+    fn committed(noted: Noted) -> Owned {
         let mut found = Owned::new();
-        noted.each_in_order(|key, value| found.push((key.into(), value.map(<[u8]>::to_vec))));
+        noted.each_in_order(|key, value| found.extend(owned([(key, value)].into_iter())));
         found
     }
 
@@ -170,25 +172,23 @@ mod tests {
         let [a, b, c] = [&b"a"[..], b"b", b""];
         let writes =
             [(b, Some(&b"1"[..])), (a, Some(b"1")), (b, None), (c, Some(b"")), (a, Some(b"2")), (a, Some(b"3"))];
-        for length in 0..=writes.len() {
-            let part = &writes[..length];
-            let expected: BTreeMap<_, _> = part.iter().copied().collect();
-            let expected: Owned = expected.iter().map(|(k, v)| (k.to_vec(), v.map(<[u8]>::to_vec))).collect();
-            assert_eq!(in_order(part), expected);
-            // Put in order by a reader half-way, too.
-            let mut noted = Noted::default();
-            for (at, (key, value)) in part.iter().enumerate() {
-                if at == length / 2 {
-                    noted.ordered();
+        for part in (0..=writes.len()).map(|length| &writes[..length]) {
+            let expected = owned(BTreeMap::from_iter(part.iter().copied()).into_iter());
+            // Put in order by a reader before any of them, too, or by none.
+            for read_at in 0..=part.len() {
+                let mut noted = Noted::default();
+                for (at, (key, value)) in part.iter().enumerate() {
+                    if at == read_at {
+                        noted.ordered();
+                    }
+                    noted.write(key, *value);
                 }
-                noted.write(key, *value);
+                if read_at < part.len() {
+                    let read = noted.ordered().iter().map(|(key, value)| (&**key, value.as_deref()));
+                    assert_eq!(owned(read), expected);
+                }
+                assert_eq!(committed(noted), expected);
             }
-            let read: Owned =
-                noted.ordered().iter().map(|(k, v)| (k.to_vec(), v.as_deref().map(<[u8]>::to_vec))).collect();
-            assert_eq!(read, expected);
-            let mut found = Owned::new();
-            noted.each_in_order(|key, value| found.push((key.into(), value.map(<[u8]>::to_vec))));
-            assert_eq!(found, expected);
         }
     }
 }

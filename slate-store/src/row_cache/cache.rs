@@ -69,19 +69,25 @@ impl RowCache {
 
     /// Notes a commit that writes the keys of these hashes, before anybody can see it. By the time that what is given back is
     /// dropped, everybody who begins to read must see it, or nobody ever will.
-    pub(crate) fn write(&self, hashes: &[u64]) -> Writing<'_> {
-        self.0.marks.write(hashes)
+    pub(crate) fn writing(&self, hashes: &[u64]) -> Writing<'_> {
+        self.0.marks.writing(hashes)
     }
 
     /// The same of one that may write any key.
-    pub(crate) fn write_any(&self) -> Writing<'_> {
-        self.0.marks.write_any()
+    pub(crate) fn writing_any(&self) -> Writing<'_> {
+        self.0.marks.writing_any()
     }
 
     /// About the bytes that are taken.
     #[cfg(feature = "rocksdb")]
     pub(crate) fn bytes(&self) -> u64 {
         self.0.rows.weight().saturating_add(u64::try_from(self.0.marks.bytes()).unwrap_or(u64::MAX))
+    }
+
+    /// Puts a value that nobody stored in the place of one that is kept.
+    #[cfg(test)]
+    pub(super) fn forge(&self, keyspace: Keyspace, key: &[u8], value: &[u8]) {
+        self.0.rows.insert(self.hash(keyspace, key), Row::new(keyspace, key, value, self.moment()));
     }
 
     /// Whether there is room for any row.
@@ -97,8 +103,8 @@ impl RowCache {
         (is_current && row.is_of(keyspace, key)).then_some(row)
     }
 
-    /// Keeps the value that a snapshot of that moment has under a key, from the second time on that it is asked for: what is read
-    /// once and never again costs a look here, and no copy.
+    /// Keeps the value that a snapshot of that moment has under a key, from the second time on that it is asked for: what is
+    /// read once and never again costs a look here, and no copy.
     pub(super) fn keep(&self, keyspace: Keyspace, key: &[u8], hash: u64, moment: Moment, value: &[u8]) {
         if value.len() <= self.0.longest && self.0.marks.is_asked_again(hash, moment) {
             self.0.rows.insert(hash, Row::new(keyspace, key, value, moment));
@@ -137,7 +143,7 @@ mod tests {
     }
 
     fn commit(cache: &RowCache, key: &[u8]) {
-        drop(cache.write(&[cache.hash(A, key)]));
+        drop(cache.writing(&[cache.hash(A, key)]));
     }
 
     #[test]
@@ -161,7 +167,7 @@ mod tests {
         let cache = RowCache::new(1 << 20);
         let before = cache.moment();
         keep(&cache, before, b"k", b"1");
-        let writing = cache.write(&[cache.hash(A, b"k")]);
+        let writing = cache.writing(&[cache.hash(A, b"k")]);
         // It may be visible already, and is not yet for certain.
         let during = cache.moment();
         assert_eq!((find(&cache, before, b"k"), find(&cache, during, b"k")), (None, None));
@@ -178,14 +184,14 @@ mod tests {
         // Commits of other keys leave it alone; one that may have written anything does not.
         (0..20_u8).for_each(|other| commit(&cache, &[other]));
         assert_eq!(find(&cache, cache.moment(), b"k").unwrap(), b"2");
-        drop(cache.write_any());
+        drop(cache.writing_any());
         assert_eq!((find(&cache, after, b"k"), find(&cache, cache.moment(), b"k")), (None, None));
     }
 
     #[test]
     fn a_commit_that_overtakes_another_is_not_taken_for_it() {
         let cache = RowCache::new(1 << 20);
-        let first = cache.write(&[cache.hash(A, b"k")]);
+        let first = cache.writing(&[cache.hash(A, b"k")]);
         commit(&cache, b"other");
         // The second is over, the first may become visible at any time.
         let between = cache.moment();

@@ -53,7 +53,7 @@ impl Marks {
         Moment(self.over.load(Ordering::Acquire))
     }
 
-    pub(super) fn write(&self, hashes: &[u64]) -> Writing<'_> {
+    pub(super) fn writing(&self, hashes: &[u64]) -> Writing<'_> {
         let writing = self.begin();
         for place in hashes.iter().filter_map(|hash| self.place(*hash)) {
             // A later commit of another key may have been quicker.
@@ -62,7 +62,7 @@ impl Marks {
         writing
     }
 
-    pub(super) fn write_any(&self) -> Writing<'_> {
+    pub(super) fn writing_any(&self) -> Writing<'_> {
         let writing = self.begin();
         self.any.fetch_max(writing.number, Ordering::AcqRel);
         writing

@@ -9,6 +9,8 @@ mod cache;
 mod marks;
 mod reader;
 mod row;
+#[cfg(test)]
+pub(crate) mod trial;
 
 pub(crate) use cache::RowCache;
 pub(crate) use marks::Moment;

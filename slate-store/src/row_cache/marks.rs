@@ -100,11 +100,16 @@ impl Marks {
         mark == asked
     }
 
-    /// By the low bits of the hash; [`is_asked_again`](Self::is_asked_again) compares the high ones.
     #[inline]
     fn place(&self, hash: u64) -> Option<&AtomicU64> {
+        self.places.get(self.index(hash)?)
+    }
+
+    /// By the low bits of the hash; [`is_asked_again`](Self::is_asked_again) compares the high ones.
+    #[inline]
+    pub(super) fn index(&self, hash: u64) -> Option<usize> {
         let mask = self.places.len() - 1;
-        self.places.get(usize::try_from(hash & u64::try_from(mask).ok()?).ok()?)
+        usize::try_from(hash & u64::try_from(mask).ok()?).ok()
     }
 
     fn lock(&self) -> MutexGuard<'_, Commits> {

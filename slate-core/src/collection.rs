@@ -1,4 +1,4 @@
-use std::{any::Any, borrow::Cow, fmt, marker::PhantomData, ops::Deref};
+use std::{any::Any, borrow::Cow, fmt, marker::PhantomData, ops::Deref, sync::Arc};
 
 use bson::{Bson, RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
@@ -19,7 +19,7 @@ use crate::{
 /// A collection's reading half: what a [`Snapshot`](crate::Snapshot) gives, and what every [`Collection`] has too.
 pub struct ReadCollection<T> {
     pub(crate) scope: Scope,
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     documents: As<T>,
 }
 
@@ -32,7 +32,7 @@ pub struct Collection<T> {
 }
 
 impl<T> ReadCollection<T> {
-    pub(crate) fn new(scope: Scope, name: &str) -> Self {
+    pub(crate) fn new(scope: Scope, name: impl Into<Arc<str>>) -> Self {
         Self { scope, name: name.into(), documents: PhantomData }
     }
 
@@ -105,7 +105,7 @@ impl<T> ReadCollection<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn verify(&self) -> Verify<'static> {
-        Verify::new(self.scope.clone(), vec![self.name.clone()])
+        Verify::new(self.scope.clone(), vec![self.name.to_string()])
     }
 
     /// Whether the collection is there: created, or written to.
@@ -142,13 +142,13 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
 }
 
 impl<T> Collection<T> {
-    pub(crate) fn new(scope: Scope, name: &str) -> Self {
+    pub(crate) fn new(scope: Scope, name: impl Into<Arc<str>>) -> Self {
         Self { read: ReadCollection::new(scope, name) }
     }
 
     /// The same collection, its documents read and written as another type.
     pub fn with_type<U>(&self) -> Collection<U> {
-        Collection::new(self.scope.clone(), &self.name)
+        Collection::new(self.scope.clone(), Arc::clone(&self.name))
     }
 
     /// Updates the first document that matches, in the order of `_id`. `update` holds update operators.
@@ -219,7 +219,7 @@ impl<T> Collection<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn bulk_write(&self, operations: impl IntoIterator<Item = WriteOperation>) -> BulkWrite {
-        let operations = operations.into_iter().map(|operation| (self.name.clone(), operation)).collect();
+        let operations = operations.into_iter().map(|operation| (self.name.to_string(), operation)).collect();
         BulkWrite::new(self.scope.clone(), operations)
     }
 
@@ -396,7 +396,7 @@ impl<T> Deref for Collection<T> {
 
 impl<T> Clone for ReadCollection<T> {
     fn clone(&self) -> Self {
-        Self::new(self.scope.clone(), &self.name)
+        Self::new(self.scope.clone(), Arc::clone(&self.name))
     }
 }
 

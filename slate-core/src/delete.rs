@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     CancelToken, Hint, IntoDocument, Result,
@@ -14,14 +14,14 @@ use crate::{
 #[must_use = "nothing is deleted until `run`"]
 pub struct Delete {
     scope: Scope,
-    collection: String,
+    collection: Arc<str>,
     request: Request,
     target: Target,
 }
 
 impl Delete {
-    pub(crate) fn new(scope: Scope, collection: &str, filter: impl IntoDocument, target: Target) -> Self {
-        Self { scope, collection: collection.into(), request: Request::new(filter), target }
+    pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument, target: Target) -> Self {
+        Self { scope, collection: Arc::clone(collection), request: Request::new(filter), target }
     }
 
     setters! {

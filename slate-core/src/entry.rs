@@ -24,13 +24,15 @@ pub(crate) const MAX_UNIQUE_PREFIX: usize = MAX_VALUES - 32;
 /// The longest key of a record, in bytes.
 pub(crate) const MAX_RECORD_KEY: usize = 2_000;
 
+/// Room for most keys of records: what grows byte by byte is allocated anew more than once.
+pub(crate) const USUAL_RECORD_KEY: usize = 32;
+
 /// The key of the record whose `_id` is `id`.
 ///
 /// # Errors
 /// `_id` of a type that cannot be one, or longer than [`MAX_RECORD_KEY`] as a key.
 pub(crate) fn record_key(id: Value<'_>) -> Result<Vec<u8>> {
-    // Most keys fit, and what grows byte by byte is allocated anew more than once.
-    let mut key = Vec::with_capacity(32);
+    let mut key = Vec::with_capacity(USUAL_RECORD_KEY);
     write_record_key(id, &mut key)?;
     Ok(key)
 }

@@ -1,4 +1,4 @@
-use std::{any::Any, time::Duration};
+use std::{any::Any, sync::Arc, time::Duration};
 
 use bson::Bson;
 use serde::de::DeserializeOwned;
@@ -18,15 +18,15 @@ use crate::{
 #[must_use = "nothing is read until `run`, `cursor`, `count`, `distinct`, `first` or `explain`"]
 pub struct Find<T> {
     scope: Scope,
-    collection: String,
+    collection: Arc<str>,
     request: Request,
     documents: As<T>,
 }
 
 impl<T> Find<T> {
-    pub(crate) fn new(scope: Scope, collection: &str, filter: impl IntoDocument) -> Self {
+    pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument) -> Self {
         let request = Request::new(filter);
-        Self { scope, collection: collection.into(), request, documents: std::marker::PhantomData }
+        Self { scope, collection: Arc::clone(collection), request, documents: std::marker::PhantomData }
     }
 
     setters! {

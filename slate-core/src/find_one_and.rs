@@ -1,4 +1,4 @@
-use std::{any::Any, marker::PhantomData, time::Duration};
+use std::{any::Any, marker::PhantomData, sync::Arc, time::Duration};
 
 use serde::de::DeserializeOwned;
 use slate_query::{Code, filter::Filter, projection::Projection, raw::Doc};
@@ -31,7 +31,7 @@ pub enum ReturnDocument {
 #[must_use = "nothing is updated until `run`"]
 pub struct FindOneAndUpdate<T> {
     scope: Scope,
-    collection: String,
+    collection: Arc<str>,
     request: Request,
     change: Change,
     returns: ReturnDocument,
@@ -43,7 +43,7 @@ pub struct FindOneAndUpdate<T> {
 #[must_use = "nothing is deleted until `run`"]
 pub struct FindOneAndDelete<T> {
     scope: Scope,
-    collection: String,
+    collection: Arc<str>,
     request: Request,
     documents: As<T>,
 }
@@ -75,7 +75,7 @@ macro_rules! common {
 impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     pub(crate) fn new(
         scope: Scope,
-        collection: &str,
+        collection: &Arc<str>,
         filter: impl IntoDocument,
         update: impl IntoDocument,
         kind: UpdateKind,
@@ -83,7 +83,7 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
         let mut request = Request::new(filter);
         let change = Change::new(&mut request, update, kind);
         let returns = ReturnDocument::default();
-        Self { scope, collection: collection.into(), request, change, returns, documents: PhantomData }
+        Self { scope, collection: Arc::clone(collection), request, change, returns, documents: PhantomData }
     }
 
     common!();
@@ -117,8 +117,8 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
 }
 
 impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
-    pub(crate) fn new(scope: Scope, collection: &str, filter: impl IntoDocument) -> Self {
-        Self { scope, collection: collection.into(), request: Request::new(filter), documents: PhantomData }
+    pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument) -> Self {
+        Self { scope, collection: Arc::clone(collection), request: Request::new(filter), documents: PhantomData }
     }
 
     common!();

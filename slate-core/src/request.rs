@@ -20,7 +20,8 @@ use crate::{
 /// What the builders of reads and writes gather: documents as the caller gave them, parsed when the call is run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Request {
-    filter: RawDocumentBuf,
+    /// Everything, where there is none.
+    filter: Option<RawDocumentBuf>,
     sort: Option<RawDocumentBuf>,
     projection: Option<RawDocumentBuf>,
     pub(crate) skip: u64,
@@ -33,6 +34,9 @@ pub(crate) struct Request {
     fault: Option<Fault>,
 }
 
+/// A document without fields.
+const EMPTY: [u8; 5] = [5, 0, 0, 0, 0];
+
 /// An error that is kept until it is told, each time that the builder or a clone of it is run.
 #[derive(Clone, Debug)]
 struct Fault(Arc<Error>);
@@ -40,9 +44,7 @@ struct Fault(Arc<Error>);
 impl Request {
     pub(crate) fn new(filter: impl IntoDocument) -> Self {
         let mut request = Self::default();
-        if let Some(filter) = request.take(filter) {
-            request.filter = filter;
-        }
+        request.filter = request.take(filter);
         request
     }
 
@@ -116,7 +118,8 @@ impl Request {
     /// Parses everything but the projection.
     pub(crate) fn parse(&self, output: Output, ties: Ties) -> Result<Query> {
         self.check()?;
-        let mut query = Query::of(Filter::parse(Doc::from(&self.filter))?);
+        let filter = self.filter.as_ref().map_or(Doc::new(&EMPTY), Doc::from);
+        let mut query = Query::of(Filter::parse(filter)?);
         query.sort = self.sort.as_ref().map(|sort| Sort::parse(Doc::from(sort))).transpose()?;
         query.skip = self.skip;
         query.limit = self.limit;

@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bson::{Bson, RawDocumentBuf};
 use slate_query::raw::{Kind, OwnedValue, Value};
@@ -17,7 +17,7 @@ use crate::{
 #[must_use = "nothing is updated until `run`"]
 pub struct Update {
     scope: Scope,
-    collection: String,
+    collection: Arc<str>,
     request: Request,
     change: Change,
     target: Target,
@@ -73,7 +73,7 @@ pub struct UpdateResult {
 impl Update {
     pub(crate) fn new(
         scope: Scope,
-        collection: &str,
+        collection: &Arc<str>,
         filter: impl IntoDocument,
         update: impl IntoDocument,
         target: Target,
@@ -81,7 +81,7 @@ impl Update {
     ) -> Self {
         let mut request = Request::new(filter);
         let change = Change::new(&mut request, update, kind);
-        Self { scope, collection: collection.into(), request, change, target }
+        Self { scope, collection: Arc::clone(collection), request, change, target }
     }
 
     /// Where no document matches, inserts one made of the filter's equalities and the update.

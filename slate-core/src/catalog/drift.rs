@@ -1,12 +1,11 @@
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use std::sync::{Mutex, PoisonError};
+
+use ahash::AHashMap;
 
 /// By how many records each collection has grown, or shrunk, since its statistics were gathered: what this process has
 /// committed since it opened the database.
 #[derive(Debug, Default)]
-pub(crate) struct Drift(Mutex<HashMap<Box<str>, i64>>);
+pub(crate) struct Drift(Mutex<AHashMap<Box<str>, i64>>);
 
 /// Collections smaller than this need no statistics: a probe counts them.
 const LEAST: u64 = 1_000;
@@ -22,8 +21,10 @@ impl Drift {
     /// Notes a commit.
     pub(crate) fn add(&self, collection: &str, added: i64) {
         let mut drifts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let drift = drifts.entry(collection.into()).or_default();
-        *drift = drift.saturating_add(added);
+        match drifts.get_mut(collection) {
+            Some(drift) => *drift = drift.saturating_add(added),
+            None => drop(drifts.insert(collection.into(), added)),
+        }
     }
 
     /// Notes a commit that gathered the statistics anew.

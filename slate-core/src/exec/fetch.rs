@@ -16,6 +16,8 @@ pub(crate) struct FetchRows<V: View> {
     points: V::Points,
     batch: IdBatch,
     next_batch: usize,
+    /// Whether the batch at hand is the last.
+    is_last: bool,
     at: usize,
     collection: Arc<str>,
     meter: Meter,
@@ -41,6 +43,7 @@ impl<V: View> FetchRows<V> {
             points: view.points(collection.records)?,
             batch: IdBatch::with_capacity(FIRST_BATCH),
             next_batch: FIRST_BATCH,
+            is_last: false,
             at: 0,
             collection: Arc::clone(&collection.name),
             meter,
@@ -51,7 +54,11 @@ impl<V: View> FetchRows<V> {
         loop {
             self.at += 1;
             if self.at >= self.batch.len() {
+                if self.is_last {
+                    return Ok(false);
+                }
                 self.ids.next_batch(self.next_batch, &mut self.batch)?;
+                self.is_last = self.batch.len() < self.next_batch;
                 self.next_batch = (self.next_batch * 2).min(LARGEST_BATCH);
                 self.at = 0;
                 if self.batch.len() == 0 {

@@ -17,6 +17,30 @@ pub(crate) enum Target {
     All,
 }
 
+/// The keys of the records that a write is for.
+pub(crate) enum Targets {
+    One(Option<Vec<u8>>),
+    All(SpoolRows),
+}
+
+impl Targets {
+    /// How many there are in all.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::One(key) => u64::from(key.is_some()),
+            Self::All(keys) => keys.len(),
+        }
+    }
+
+    /// The next keys, at most `most` of them; none after the last.
+    pub(crate) fn take(&mut self, most: usize) -> Result<Vec<Vec<u8>>> {
+        match self {
+            Self::One(key) => Ok(key.take().into_iter().collect()),
+            Self::All(keys) => keys.take(most),
+        }
+    }
+}
+
 /// The keys of the records that a write is for, fixed before the first of them changes: what the write itself moves
 /// within an index is not met again.
 pub(crate) fn targets<V: View>(
@@ -25,7 +49,7 @@ pub(crate) fn targets<V: View>(
     collection: &CollectionInfo,
     target: Target,
     resources: &Resources,
-) -> Result<SpoolRows> {
+) -> Result<Targets> {
     let ordered = match &plan {
         // A sort puts equal rows in the order of `_id`, and one that was removed was removed with that in mind.
         RawPlan::Sort { .. } | RawPlan::Slice { .. } => true,
@@ -33,21 +57,27 @@ pub(crate) fn targets<V: View>(
     };
     let resources = resources.shared_by(1 + raw_holders(&plan));
     let mut rows = RawRows::open(plan, view, collection, &resources)?;
-    let mut keys = Spool::new(resources.memory.clone());
-    let mut least: Option<Vec<u8>> = None;
-    while rows.advance()? {
-        let Some(record) = rows.current() else { break };
-        match (target, &mut least) {
-            (Target::All, _) => keys.push(record.key)?,
-            (Target::One, Some(least)) if record.key >= least.as_slice() => {}
-            (Target::One, least) => *least = Some(record.key.to_vec()),
+    match target {
+        Target::One => {
+            let mut least: Option<Vec<u8>> = None;
+            while rows.advance()? {
+                let Some(record) = rows.current() else { break };
+                if least.as_ref().is_none_or(|least| record.key < least.as_slice()) {
+                    least = Some(record.key.to_vec());
+                }
+                if ordered {
+                    break;
+                }
+            }
+            Ok(Targets::One(least))
         }
-        if target == Target::One && ordered {
-            break;
+        Target::All => {
+            let mut keys = Spool::new(resources.memory.clone());
+            while rows.advance()? {
+                let Some(record) = rows.current() else { break };
+                keys.push(record.key)?;
+            }
+            Ok(Targets::All(keys.into_rows()?))
         }
     }
-    if let Some(least) = least {
-        keys.push(&least)?;
-    }
-    keys.into_rows()
 }

@@ -2,7 +2,6 @@ use slate_store::Keyspace;
 
 use super::{ByteRange, Output, Plan, Query, RawPlan, candidates::candidates, rules};
 use crate::{Result, catalog::CollectionInfo};
-use slate_query::pattern::Direction;
 
 /// What a rule may ask of besides the plan.
 pub(crate) struct Context<'a> {
@@ -25,7 +24,11 @@ pub(crate) trait Probe {
 /// # Errors
 /// A hint that names no index, or one that would lose rows; a forced candidate that is not there.
 pub(crate) fn build(context: &Context<'_>) -> Result<Plan> {
-    rules::ALL.iter().try_fold(naive(context.query), |plan, rule| rule(plan, context))
+    let mut plan = naive(context.query);
+    for rule in rules::ALL {
+        rule(&mut plan, context)?;
+    }
+    Ok(plan)
 }
 
 /// How many access paths could serve the query, each of which can be forced.
@@ -35,7 +38,7 @@ pub(crate) fn candidate_count(collection: &CollectionInfo, query: &Query) -> usi
 
 /// The plan that is right by construction: read everything, leave out, order, cut, shape.
 fn naive(query: &Query) -> Plan {
-    let mut input = RawPlan::Scan { bounds: None, direction: Direction::Ascending };
+    let mut input = RawPlan::everything();
     if !query.filter.is_empty() {
         input = RawPlan::Filter { input: Box::new(input), filter: query.filter.clone() };
     }

@@ -1,7 +1,7 @@
 //! From a question to a plan.
 //!
 //! A plan is plain data. [`build`] starts from the naive plan, which is right by construction (scan, filter, sort,
-//! slice, project), and hands it through the [`rules`] in order; each is a pure function from plan to plan.
+//! slice, project), and hands it through the [`rules`] in order, each of which rewrites it in place.
 
 mod access;
 mod bounds;
@@ -21,6 +21,7 @@ mod table;
 pub(crate) use access::{Access, AccessPath, is_leaf_in_id_order, leaf_order};
 pub(crate) use bounds::{ByteRange, IndexBounds, component_ranges, record_ranges};
 pub(crate) use build::{Context, Probe, build, candidate_count};
+pub(crate) use candidates::only_record;
 pub(crate) use conjuncts::Conjuncts;
 pub(crate) use draw::Drawing;
 pub(crate) use measures::{Analysis, Measures};

@@ -147,32 +147,61 @@ impl Window {
     }
 }
 
-impl Plan {
-    pub(crate) fn map_input(self, rewrite: impl FnOnce(RawPlan) -> RawPlan) -> Self {
+impl IdPlan {
+    /// The walk over an index, where it is one.
+    pub(crate) fn index(&self) -> Option<&IndexScan> {
         match self {
-            Self::Whole { input } => Self::Whole { input: rewrite(input) },
-            Self::Project { input, projection, document, filter } => {
-                Self::Project { input: rewrite(input), projection, document, filter }
-            }
-            Self::Count { input } => Self::Count { input: rewrite(input) },
-            Self::Distinct { input, path, values } => Self::Distinct { input: rewrite(input), path, values },
-            keys @ (Self::Covered { .. } | Self::CountKeys { .. } | Self::DistinctKeys { .. }) => keys,
+            Self::Index(scan) => Some(scan),
+            Self::Points(_) | Self::Merge { .. } => None,
+        }
+    }
+
+    /// The same, moved out of a plan that is about to be replaced.
+    pub(crate) fn take_index(&mut self) -> Option<IndexScan> {
+        match std::mem::replace(self, Self::Points(IntervalSet::default())) {
+            Self::Index(scan) => Some(scan),
+            Self::Points(_) | Self::Merge { .. } => None,
+        }
+    }
+}
+
+impl Plan {
+    /// The raw tier, where the plan has one.
+    pub(crate) fn input_mut(&mut self) -> Option<&mut RawPlan> {
+        match self {
+            Self::Whole { input }
+            | Self::Project { input, .. }
+            | Self::Count { input }
+            | Self::Distinct { input, .. } => Some(input),
+            Self::Covered { .. } | Self::CountKeys { .. } | Self::DistinctKeys { .. } => None,
+        }
+    }
+
+    /// Applies `rewrite` to each node of the raw tier, to a node's input before the node itself.
+    pub(crate) fn rewrite(&mut self, mut rewrite: impl FnMut(&mut RawPlan)) {
+        if let Some(input) = self.input_mut() {
+            input.rewrite(&mut rewrite);
         }
     }
 }
 
 impl RawPlan {
-    /// Applies `rewrite` to this node's input, where it has one, and then to the node itself.
-    pub(crate) fn rewrite(self, rewrite: &mut impl FnMut(Self) -> Self) -> Self {
-        let node = match self {
-            Self::Filter { input, filter } => Self::Filter { input: Box::new(input.rewrite(rewrite)), filter },
-            Self::Sort { input, sort, presorted, limit } => {
-                Self::Sort { input: Box::new(input.rewrite(rewrite)), sort, presorted, limit }
-            }
-            Self::Slice { input, window } => Self::Slice { input: Box::new(input.rewrite(rewrite)), window },
-            leaf @ (Self::Scan { .. } | Self::Fetch { .. }) => leaf,
-        };
-        rewrite(node)
+    /// The records in the order of `_id`.
+    pub(crate) fn everything() -> Self {
+        Self::Scan { bounds: None, direction: Direction::Ascending }
+    }
+
+    /// The plan, moved out of a place that is about to be given another.
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::everything())
+    }
+
+    fn rewrite(&mut self, rewrite: &mut impl FnMut(&mut Self)) {
+        match self {
+            Self::Filter { input, .. } | Self::Sort { input, .. } | Self::Slice { input, .. } => input.rewrite(rewrite),
+            Self::Scan { .. } | Self::Fetch { .. } => {}
+        }
+        rewrite(self);
     }
 
     /// The node that reads.
@@ -183,18 +212,13 @@ impl RawPlan {
         }
     }
 
-    /// The leaf, where nothing but a slice stands above it, and what the slice leaves; else the plan itself.
-    pub(crate) fn into_sliced_leaf(self) -> Result<(Self, Window), Self> {
+    /// The leaf, where nothing but a slice stands above it, and what the slice leaves.
+    pub(crate) fn sliced_leaf_mut(&mut self) -> Option<(&mut Self, Window)> {
         match self {
-            Self::Slice { input, window } if input.is_leaf() => Ok((*input, window)),
-            leaf @ (Self::Scan { .. } | Self::Fetch { .. }) => Ok((leaf, Window::default())),
-            other @ (Self::Filter { .. } | Self::Sort { .. } | Self::Slice { .. }) => Err(other),
+            Self::Slice { input, window } => input.is_leaf().then_some((&mut **input, *window)),
+            Self::Scan { .. } | Self::Fetch { .. } => Some((self, Window::default())),
+            Self::Filter { .. } | Self::Sort { .. } => None,
         }
-    }
-
-    /// What a window leaves of the plan's rows.
-    pub(crate) fn sliced(self, window: Window) -> Self {
-        if window.is_whole() { self } else { Self::Slice { input: Box::new(self), window } }
     }
 
     fn is_leaf(&self) -> bool {

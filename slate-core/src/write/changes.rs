@@ -60,10 +60,12 @@ impl Changes {
     }
 
     pub(super) fn put_record(&mut self, key: &[u8], document: Doc<'_>) {
-        let key = self.push(key);
+        // In front of its key: the room that is made for a document has some to spare.
         let start = self.bytes.len();
         store(document, &mut self.bytes);
-        self.records.push(RecordChange { key, document: Some(start..self.bytes.len()) });
+        let document = Some(start..self.bytes.len());
+        let key = self.push(key);
+        self.records.push(RecordChange { key, document });
     }
 
     /// The same where the document is in the form in which it is stored.

@@ -2,7 +2,13 @@ use slate_query::raw::Doc;
 use slate_store::{Points, Transaction, View};
 
 use super::{Reads, Session, changes::Changes, entries::EntryMaker, update::ROUND};
-use crate::{Result, catalog::CollectionInfo, exec::Target, interrupt::Interrupt, plan::Query, spill::SpoolRows};
+use crate::{
+    Result,
+    catalog::CollectionInfo,
+    exec::{Target, Targets},
+    interrupt::Interrupt,
+    plan::Query,
+};
 
 /// A parsed deletion of one or many documents.
 #[derive(Clone, Debug)]
@@ -45,7 +51,7 @@ impl<T: Transaction> Session<T> {
     fn delete_in_rounds(
         &mut self,
         collection: &CollectionInfo,
-        keys: &mut SpoolRows,
+        keys: &mut Targets,
         target: Target,
         outcome: &mut DeleteOutcome,
         interrupt: &Interrupt,

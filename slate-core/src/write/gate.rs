@@ -1,10 +1,9 @@
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::{Mutex, MutexGuard, PoisonError, RwLock},
-};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
+use ahash::AHashMap;
 use slate_query::Code;
 
+use super::involved::Involved;
 use crate::{Error, ErrorKind, Result};
 
 /// What commits tell transactions that are still open, where several may be: which collections they wrote to.
@@ -28,7 +27,7 @@ pub(crate) struct Gate {
 struct Notes {
     commits: u64,
     /// The last commit that wrote to a collection.
-    written: HashMap<Box<str>, u64>,
+    written: AHashMap<Box<str>, u64>,
 }
 
 /// How many commits were noted before a transaction began. It is taken before the transaction's snapshot is: a commit
@@ -41,24 +40,18 @@ impl Gate {
         Began(self.notes().commits)
     }
 
-    /// Runs the commit of a transaction that wrote documents of the collections `written` and watches those of `watched`.
+    /// Runs the commit of a transaction.
     ///
     /// # Errors
-    /// `Conflict` where another transaction wrote to one of `watched` since this one began; those of `commit`.
-    pub(crate) fn commit(
-        &self,
-        began: Began,
-        written: &BTreeSet<Box<str>>,
-        watched: &BTreeSet<Box<str>>,
-        commit: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
+    /// `Conflict` where another transaction wrote to a collection that this one watches since it began; those of `commit`.
+    pub(super) fn commit(&self, began: Began, involved: &Involved, commit: impl FnOnce() -> Result<()>) -> Result<()> {
         let (_shared, _alone);
-        if watched.is_empty() {
+        if involved.watched().next().is_none() {
             _shared = self.turn.read().unwrap_or_else(PoisonError::into_inner);
         } else {
             _alone = self.turn.write().unwrap_or_else(PoisonError::into_inner);
             let notes = self.notes();
-            if watched.iter().any(|name| notes.written.get(name).is_some_and(|last| *last > began.0)) {
+            if involved.watched().any(|name| notes.written.get(name).is_some_and(|last| *last > began.0)) {
                 let message = "another transaction wrote to a collection that this one has read";
                 return Err(Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message));
             }
@@ -69,10 +62,10 @@ impl Gate {
             let mut notes = self.notes();
             notes.commits += 1;
             let commits = notes.commits;
-            for name in written {
+            for name in involved.written() {
                 match notes.written.get_mut(name) {
                     Some(last) => *last = commits,
-                    None => drop(notes.written.insert(name.clone(), commits)),
+                    None => drop(notes.written.insert(name.into(), commits)),
                 }
             }
         }

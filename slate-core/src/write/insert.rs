@@ -12,7 +12,12 @@ use super::{
     entries::{Entries, EntryMaker},
     prepare::{id, prepare},
 };
-use crate::{Error, Result, catalog::CollectionInfo, entry::write_record_key, interrupt::Interrupt};
+use crate::{
+    Error, Result,
+    catalog::CollectionInfo,
+    entry::{USUAL_RECORD_KEY, write_record_key},
+    interrupt::Interrupt,
+};
 
 /// What came of an insertion.
 #[derive(Debug, Default)]
@@ -169,7 +174,7 @@ impl<'c, V: View> Check<'c, V> {
             taken: None,
             indexes: indexes.collect::<Result<_>>()?,
             stored: Vec::new(),
-            record_key: Vec::new(),
+            record_key: Vec::with_capacity(USUAL_RECORD_KEY),
         })
     }
 

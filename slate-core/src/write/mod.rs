@@ -9,6 +9,7 @@ mod delete;
 mod entries;
 mod gate;
 mod insert;
+mod involved;
 mod prepare;
 mod put;
 mod session;

@@ -3,7 +3,7 @@ use std::{borrow::Cow, ops::Range};
 use bson::oid::ObjectId;
 use slate_query::{
     Code,
-    raw::{Doc, Element, Kind, Value, Writer, store, validate_and_store, validate_and_tabulate},
+    raw::{Doc, Element, Kind, Value, Writer, store, validate, validate_and_store, validate_and_tabulate},
 };
 
 use crate::{Error, ErrorKind, Result, clock};
@@ -16,7 +16,12 @@ pub(crate) const MAX_DOCUMENT: usize = 16 << 20;
 pub(super) fn prepare(bytes: &[u8], stored: &mut Vec<u8>) -> Result<()> {
     stored.clear();
     let mut form = Form::default();
-    validate_and_store(bytes, stored, |field| form.see(field))?;
+    // Most that are not in that form are told by their first field.
+    if Doc::new(bytes).elements().next().is_some_and(|first| first.name == b"_id") {
+        validate_and_store(bytes, stored, |field| form.see(field))?;
+    } else {
+        validate(bytes)?;
+    }
     if form != Form::Kept {
         stored.clear();
         store(Doc::new(&rebuild(Doc::new(bytes))), stored);
@@ -108,11 +113,19 @@ fn is_empty_timestamp(name: &[u8], value: Value<'_>) -> bool {
     value.kind() == Kind::Timestamp && value.bytes() == [0; 8] && name != b"_id"
 }
 
+/// How many bytes an `_id` takes that is given to a document without one.
+const NEW_ID: usize = 17;
+
 fn rebuild(document: Doc<'_>) -> Vec<u8> {
-    let mut writer = Writer::new();
-    match document.get("_id") {
+    let mut writer = Writer::with_room(document.bytes().len() + NEW_ID);
+    let id = document.get("_id");
+    match id {
         Some(id) => writer.append(b"_id", id),
         None => writer.append(b"_id", Value::new(Kind::ObjectId, &ObjectId::new().bytes())),
+    }
+    if id.is_none() && !has_empty_timestamp(document) {
+        writer.extend(document);
+        return writer.finish();
     }
     let mut id_seen = false;
     for field in document.elements() {

@@ -1,7 +1,4 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use slate_query::{Code, filter::Filter};
 use slate_store::{Durability, Isolation, Keyspace, Transaction};
@@ -18,28 +15,22 @@ use crate::{
     spill::Memory,
 };
 
-use super::gate::{Began, Gate};
+use super::{
+    gate::{Began, Gate},
+    involved::Involved,
+};
 
 /// An open transaction: the store's own, and the catalog as it has it so far.
 pub(crate) struct Session<T> {
     pub(super) transaction: T,
     catalog: Arc<Catalog>,
-    /// Collections whose entry in the catalog must be written.
-    changed: BTreeSet<Box<str>>,
-    /// Collections whose definition this transaction relies on.
-    guarded: BTreeSet<Box<str>>,
-    /// The collections it wrote documents to.
-    written: BTreeSet<Box<str>>,
+    involved: Involved,
     /// Whether it wrote what is neither a document nor the catalog: entries of an index that is being built.
     wrote_entries: bool,
-    /// The collections of which it read more than single documents: nobody may have written to them meanwhile.
-    watched: BTreeSet<Box<str>>,
     isolation: Isolation,
     /// Where several transactions may be open: what tells them of each other.
     gate: Option<(Arc<Gate>, Began)>,
     doomed: Vec<Keyspace>,
-    /// By how many records this transaction makes each collection grow.
-    added: BTreeMap<Box<str>, i64>,
     /// When the transaction as a whole must end.
     limits: Interrupt,
     over: Option<String>,
@@ -65,15 +56,11 @@ impl<T: Transaction> Session<T> {
         Self {
             transaction,
             catalog,
-            changed: BTreeSet::new(),
-            guarded: BTreeSet::new(),
-            written: BTreeSet::new(),
+            involved: Involved::default(),
             wrote_entries: false,
-            watched: BTreeSet::new(),
             isolation: options.isolation,
             gate,
             doomed: Vec::new(),
-            added: BTreeMap::new(),
             limits: options.limits.clone(),
             over: None,
             shared,
@@ -107,9 +94,7 @@ impl<T: Transaction> Session<T> {
 
     /// Notes that documents of the collection are written.
     pub(super) fn wrote(&mut self, collection: &CollectionInfo) {
-        if !self.written.contains(&*collection.name) {
-            self.written.insert((&*collection.name).into());
-        }
+        self.involved.of(&collection.name).written = true;
     }
 
     /// Notes that entries of an index are written, and no document.
@@ -131,7 +116,7 @@ impl<T: Transaction> Session<T> {
 
     /// Whatever the isolation: nobody may write to the collection's documents until this transaction commits.
     pub(super) fn watch(&mut self, collection: &str) {
-        self.watched.insert(collection.into());
+        self.involved.of(collection).watched = true;
     }
 
     /// Notes that one record was read, or found not to be there.
@@ -181,9 +166,10 @@ impl<T: Transaction> Session<T> {
     }
 
     fn guard(&mut self, name: &str) -> Result<()> {
-        if !self.guarded.contains(name) {
+        let involvement = self.involved.of(name);
+        if !involvement.guarded {
             self.transaction.guard(CATALOG, &catalog::definition_key(name))?;
-            self.guarded.insert(name.into());
+            involvement.guarded = true;
         }
         Ok(())
     }
@@ -267,13 +253,13 @@ impl<T: Transaction> Session<T> {
 
     /// Puts a description in place that writers by the one before may go on with.
     pub(super) fn redescribe(&mut self, collection: CollectionInfo) {
-        self.changed.insert((&*collection.name).into());
+        self.involved.of(&collection.name).changed = true;
         Arc::make_mut(&mut self.catalog).put(collection);
     }
 
     fn redefined(&mut self, name: &str) -> Result<()> {
         self.transaction.put(CATALOG, &catalog::definition_key(name), &[])?;
-        self.changed.insert(name.into());
+        self.involved.of(name).changed = true;
         Ok(())
     }
 
@@ -293,48 +279,50 @@ impl<T: Transaction> Session<T> {
             }
         }
         Arc::make_mut(&mut self.catalog).put(noted);
-        self.changed.insert(collection.into());
+        self.involved.of(collection).changed = true;
     }
 
     /// Commits; gives back the keyspaces that are to be dropped now.
     pub(crate) fn commit(mut self, durability: Durability) -> Result<Vec<Keyspace>> {
         self.check_open()?;
         let gathered = self.gather_statistics()?;
-        if !self.changed.is_empty() {
-            self.catalog.write(&mut self.transaction, self.changed.iter().map(|name| &**name))?;
+        let involved = &self.involved;
+        let changes_catalog = involved.changed().next().is_some();
+        if changes_catalog {
+            self.catalog.write(&mut self.transaction, involved.changed())?;
         }
-        let nothing_listed = self.written.is_empty() && self.changed.is_empty() && self.doomed.is_empty();
-        let wrote = self.wrote_entries || !nothing_listed;
-        let _change = (!self.changed.is_empty()).then(|| self.shared.catalogs.change());
+        let wrote =
+            self.wrote_entries || changes_catalog || !self.doomed.is_empty() || involved.written().next().is_some();
+        let _change = changes_catalog.then(|| self.shared.catalogs.change());
         let commit = || Ok(self.transaction.commit(durability)?);
         match &self.gate {
             // It has read one commit and changed nothing: its place in the order is right behind that commit.
             Some(_) if !wrote => {}
-            Some((gate, began)) => gate.commit(*began, &self.written, &self.watched, commit)?,
+            Some((gate, began)) => gate.commit(*began, involved, commit)?,
             None => commit()?,
         }
-        for (name, added) in &self.added {
-            self.shared.drift.add(name, *added);
+        for (name, added) in involved.grown() {
+            self.shared.drift.add(name, added);
         }
         // A collection that was dropped leaves nothing to one of the same name.
-        let dropped = self.changed.iter().filter(|name| self.catalog.collection(name).is_none());
-        gathered.iter().chain(dropped).for_each(|name| self.shared.drift.reset(name));
+        let dropped = involved.changed().filter(|name| self.catalog.collection(name).is_none());
+        gathered.iter().map(|name| &**name).chain(dropped).for_each(|name| self.shared.drift.reset(name));
         Ok(self.doomed)
     }
 
     /// Notes that a collection grew by so many records, or shrank.
     pub(super) fn added(&mut self, collection: &str, records: i64) {
-        let added = self.added.entry(collection.into()).or_default();
+        let added = &mut self.involved.of(collection).added;
         *added = added.saturating_add(records);
     }
 
     /// Gathers the statistics of collections that have become another size; gives back which.
     fn gather_statistics(&mut self) -> Result<Vec<Box<str>>> {
-        let mut gathered = Vec::new();
-        for (name, added) in &self.added {
+        let mut gathered: Vec<Box<str>> = Vec::new();
+        for (name, added) in self.involved.grown() {
             let Some(collection) = self.catalog.collection(name) else { continue };
             let known = collection.statistics.as_ref().map_or(0, |statistics| statistics.keys);
-            if !self.shared.drift.is_far(name, known, *added) {
+            if !self.shared.drift.is_far(name, known, added) {
                 continue;
             }
             let view = self.transaction.view();
@@ -346,9 +334,9 @@ impl<T: Transaction> Session<T> {
             }
             drop(view);
             Arc::make_mut(&mut self.catalog).put(renewed);
-            self.changed.insert(name.clone());
-            gathered.push(name.clone());
+            gathered.push(name.into());
         }
+        gathered.iter().for_each(|name| self.involved.of(name).changed = true);
         Ok(gathered)
     }
 }

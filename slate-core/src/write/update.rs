@@ -19,10 +19,9 @@ use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
     clock,
-    exec::{Target, ViewProbe, targets},
+    exec::{Target, Targets, ViewProbe, targets},
     interrupt::Interrupt,
     plan::{self, Query},
-    spill::SpoolRows,
 };
 
 /// A parsed update of one or many documents.
@@ -162,7 +161,11 @@ impl<T: Transaction> Session<T> {
         query: &Query,
         target: Target,
         interrupt: &Interrupt,
-    ) -> Result<SpoolRows> {
+    ) -> Result<Targets> {
+        if let Some(key) = plan::only_record(query) {
+            // Whether it is there shows when it is read to be changed.
+            return Ok(Targets::One(Some(key.to_vec())));
+        }
         let view = self.transaction.view();
         let context = plan::Context { collection, query, probe: &ViewProbe::new(&view) };
         let plan::Plan::Whole { input } = plan::build(&context)? else {
@@ -175,7 +178,7 @@ impl<T: Transaction> Session<T> {
     fn update_in_rounds(
         &mut self,
         collection: &Arc<CollectionInfo>,
-        mut keys: SpoolRows,
+        mut keys: Targets,
         request: &UpdateRequest,
         outcome: &mut UpdateOutcome,
         interrupt: &Interrupt,

@@ -24,6 +24,11 @@ impl Writer {
         Self::into_buffer(Vec::new())
     }
 
+    /// The same, with room for a document of so many bytes.
+    pub fn with_room(bytes: usize) -> Self {
+        Self::into_buffer(Vec::with_capacity(bytes))
+    }
+
     /// A writer of a new document at the end of `buffer`, which `finish` gives back.
     #[inline]
     pub fn into_buffer(mut buffer: Vec<u8>) -> Self {

@@ -3,24 +3,23 @@
 
 use crate::{
     Result,
-    plan::{AccessPath, Context, CountedKeys, IdPlan, IndexScan, Plan, RawPlan},
+    plan::{AccessPath, Context, CountedKeys, IndexScan, Plan, RawPlan},
 };
 use slate_query::pattern::Direction;
 
-pub(super) fn apply(plan: Plan, _: &Context<'_>) -> Result<Plan> {
-    let Plan::Count { input } = plan else { return Ok(plan) };
-    let input = match input.into_sliced_leaf() {
-        Ok((RawPlan::Scan { bounds, .. }, window)) => {
-            return Ok(Plan::CountKeys { keys: CountedKeys::Records { bounds }, window });
+pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<()> {
+    let Plan::Count { input } = plan else { return Ok(()) };
+    let Some((leaf, window)) = input.sliced_leaf_mut() else { return Ok(()) };
+    let keys = match leaf {
+        RawPlan::Scan { bounds, .. } => CountedKeys::Records { bounds: bounds.take() },
+        RawPlan::Fetch { ids } if ids.index().is_some_and(|scan| !scan.index.is_multikey()) => {
+            let Some(scan) = ids.take_index() else { return Ok(()) };
+            CountedKeys::Entries(IndexScan { direction: Direction::Ascending, limit: None, ..scan })
         }
-        Ok((RawPlan::Fetch { ids: IdPlan::Index(scan) }, window)) if !scan.index.is_multikey() => {
-            let scan = IndexScan { direction: Direction::Ascending, limit: None, ..scan };
-            return Ok(Plan::CountKeys { keys: CountedKeys::Entries(scan), window });
-        }
-        Ok((leaf, window)) => leaf.sliced(window),
-        Err(input) => input,
+        _ => return Ok(()),
     };
-    Ok(Plan::Count { input })
+    *plan = Plan::CountKeys { keys, window };
+    Ok(())
 }
 
 /// Whether each record of an access path has one key to be counted.

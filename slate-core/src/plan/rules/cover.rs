@@ -8,20 +8,18 @@ use slate_query::{path::Path, projection::Projection};
 use crate::{
     Result,
     catalog::IndexInfo,
-    plan::{Context, CoveredField, IdPlan, Plan, RawPlan},
+    plan::{Context, CoveredField, Plan, RawPlan},
 };
 
-pub(super) fn apply(plan: Plan, _: &Context<'_>) -> Result<Plan> {
-    let Plan::Project { input, projection, document, filter } = plan else { return Ok(plan) };
-    let input = match input.into_sliced_leaf() {
-        Ok((RawPlan::Fetch { ids: IdPlan::Index(scan) }, window)) => match fields(&scan.index, &projection) {
-            Some(fields) => return Ok(Plan::Covered { scan, fields, window, document }),
-            None => RawPlan::Fetch { ids: IdPlan::Index(scan) }.sliced(window),
-        },
-        Ok((leaf, window)) => leaf.sliced(window),
-        Err(input) => input,
-    };
-    Ok(Plan::Project { input, projection, document, filter })
+pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<()> {
+    let Plan::Project { input, projection, document, .. } = plan else { return Ok(()) };
+    if let Some((RawPlan::Fetch { ids }, window)) = input.sliced_leaf_mut()
+        && let Some(fields) = ids.index().and_then(|scan| fields(&scan.index, projection))
+        && let Some(scan) = ids.take_index()
+    {
+        *plan = Plan::Covered { scan, fields, window, document: std::mem::take(document) };
+    }
+    Ok(())
 }
 
 /// The projection's fields, where an index's entries hold them all.

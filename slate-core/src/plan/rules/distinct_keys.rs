@@ -9,18 +9,17 @@ use slate_query::{interval::IntervalSet, path::Path};
 use crate::{
     Result,
     catalog::IndexInfo,
-    plan::{Context, IdPlan, IndexBounds, Plan, RawPlan},
+    plan::{Context, IndexBounds, Plan, RawPlan},
 };
 
-pub(super) fn apply(plan: Plan, _: &Context<'_>) -> Result<Plan> {
-    Ok(match plan {
-        Plan::Distinct { input: RawPlan::Fetch { ids: IdPlan::Index(scan) }, path, values }
-            if serves(&scan.index, &scan.bounds, &scan.checks, &path) =>
-        {
-            Plan::DistinctKeys { scan, values }
-        }
-        other => other,
-    })
+pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<()> {
+    if let Plan::Distinct { input: RawPlan::Fetch { ids }, path, values } = plan
+        && ids.index().is_some_and(|scan| serves(&scan.index, &scan.bounds, &scan.checks, path))
+        && let Some(scan) = ids.take_index()
+    {
+        *plan = Plan::DistinctKeys { scan, values: *values };
+    }
+    Ok(())
 }
 
 /// Whether an index's entries within the bounds give the different values at `path`.

@@ -12,7 +12,7 @@ use super::{Access, AccessPath, Context, Output, Plan, Query};
 use crate::Result;
 
 /// A rewriting of plans that keeps their answer.
-pub(crate) type Rule = fn(Plan, &Context<'_>) -> Result<Plan>;
+pub(crate) type Rule = fn(&mut Plan, &Context<'_>) -> Result<()>;
 
 /// Each rule stands where it does for the reason given.
 pub(crate) const ALL: &[Rule] = &[

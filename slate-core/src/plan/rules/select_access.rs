@@ -13,27 +13,30 @@ use crate::{
     },
 };
 
-pub(super) fn apply(plan: Plan, context: &Context<'_>) -> Result<Plan> {
-    let chosen = choose(context)?;
-    Ok(plan.map_input(|input| {
-        let mut chosen = Some(chosen);
-        input.rewrite(&mut |node| match node {
-            RawPlan::Filter { input, filter } => {
-                let Some(access) = chosen.take() else { return RawPlan::Filter { input, filter } };
-                let residual = filter.without(|conjunct| access.proven.contains(conjunct));
-                let leaf = access.into_leaf();
-                match residual {
-                    Some(filter) => RawPlan::Filter { input: Box::new(leaf), filter },
-                    None => leaf,
+pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<()> {
+    let mut chosen = Some(choose(context)?);
+    plan.rewrite(|node| match node {
+        // A scan below a filter is replaced with the filter.
+        RawPlan::Scan { .. } if context.query.filter.is_empty() => {
+            if let Some(access) = chosen.take() {
+                *node = access.into_leaf();
+            }
+        }
+        RawPlan::Filter { input, filter } => {
+            let Some(access) = chosen.take() else { return };
+            let residual = filter.without(|conjunct| access.proven.contains(conjunct));
+            let leaf = access.into_leaf();
+            match residual {
+                Some(residual) => {
+                    **input = leaf;
+                    *filter = residual;
                 }
+                None => *node = leaf,
             }
-            // A scan below a filter is replaced with the filter.
-            scan @ RawPlan::Scan { .. } if context.query.filter.is_empty() => {
-                chosen.take().map_or(scan, Access::into_leaf)
-            }
-            other => other,
-        })
-    }))
+        }
+        RawPlan::Scan { .. } | RawPlan::Fetch { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => {}
+    });
+    Ok(())
 }
 
 fn choose(context: &Context<'_>) -> Result<Access> {

@@ -6,23 +6,18 @@ use crate::{
     plan::{Context, Plan, RawPlan, Ties, leaf_order},
 };
 
-pub(super) fn apply(plan: Plan, context: &Context<'_>) -> Result<Plan> {
-    if context.query.order().is_none() {
-        return Ok(plan);
-    }
-    Ok(plan.map_input(|input| {
-        input.rewrite(&mut |node| match node {
-            RawPlan::Sort { input, sort, limit, .. } => {
-                let ordered = leaf_order(input.leaf(), &sort);
-                let ties = context.query.ties == Ties::Any || ordered.ties_by_id;
-                if ordered.fields == sort.fields().len() && ties {
-                    *input
-                } else {
-                    let presorted = ordered.fields.min(sort.fields().len());
-                    RawPlan::Sort { input, sort, limit, presorted }
-                }
+pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<()> {
+    if context.query.order().is_some() {
+        plan.rewrite(|node| {
+            let RawPlan::Sort { input, sort, presorted, .. } = node else { return };
+            let ordered = leaf_order(input.leaf(), sort);
+            let ties = context.query.ties == Ties::Any || ordered.ties_by_id;
+            if ordered.fields == sort.fields().len() && ties {
+                *node = input.take();
+            } else {
+                *presorted = ordered.fields.min(sort.fields().len());
             }
-            other => other,
-        })
-    }))
+        });
+    }
+    Ok(())
 }

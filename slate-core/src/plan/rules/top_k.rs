@@ -5,19 +5,15 @@ use crate::{
     plan::{Context, Plan, RawPlan},
 };
 
-pub(super) fn apply(plan: Plan, context: &Context<'_>) -> Result<Plan> {
-    if context.query.limit.is_none() {
-        return Ok(plan);
-    }
-    Ok(plan.map_input(|input| {
-        input.rewrite(&mut |node| match node {
-            RawPlan::Slice { mut input, window } => {
-                if let RawPlan::Sort { limit, .. } = &mut *input {
-                    *limit = window.reach();
-                }
-                RawPlan::Slice { input, window }
+pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<()> {
+    if context.query.limit.is_some() {
+        plan.rewrite(|node| {
+            if let RawPlan::Slice { input, window } = node
+                && let RawPlan::Sort { limit, .. } = &mut **input
+            {
+                *limit = window.reach();
             }
-            other => other,
-        })
-    }))
+        });
+    }
+    Ok(())
 }

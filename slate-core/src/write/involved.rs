@@ -1,0 +1,56 @@
+//! What a transaction has to do with each collection.
+
+/// The collections that a transaction has to do with, in the order of their names: of most transactions one or two.
+#[derive(Debug, Default)]
+pub(super) struct Involved(Vec<Involvement>);
+
+/// What a transaction has to do with one collection.
+#[derive(Debug)]
+pub(super) struct Involvement {
+    name: Box<str>,
+    /// It relies on the collection's definition.
+    pub(super) guarded: bool,
+    /// It wrote documents.
+    pub(super) written: bool,
+    /// It read more than single documents: nobody may have written to them meanwhile.
+    pub(super) watched: bool,
+    /// The collection's entry in the catalog must be written.
+    pub(super) changed: bool,
+    /// By how many records it makes the collection grow.
+    pub(super) added: i64,
+}
+
+impl Involved {
+    /// The collection of that name, listed from now on.
+    pub(super) fn of(&mut self, name: &str) -> &mut Involvement {
+        let place = self.0.binary_search_by(|involvement| (*involvement.name).cmp(name)).unwrap_or_else(|place| {
+            let name = name.into();
+            let new = Involvement { name, guarded: false, written: false, watched: false, changed: false, added: 0 };
+            self.0.insert(place, new);
+            place
+        });
+        #[expect(clippy::indexing_slicing, reason = "it was found there, or put there")]
+        &mut self.0[place]
+    }
+
+    pub(super) fn written(&self) -> impl Iterator<Item = &str> {
+        self.names(|involvement| involvement.written)
+    }
+
+    pub(super) fn watched(&self) -> impl Iterator<Item = &str> {
+        self.names(|involvement| involvement.watched)
+    }
+
+    pub(super) fn changed(&self) -> impl Iterator<Item = &str> {
+        self.names(|involvement| involvement.changed)
+    }
+
+    /// The collections that grow or shrink, and by how many records.
+    pub(super) fn grown(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.0.iter().filter(|involvement| involvement.added != 0).map(|grown| (&*grown.name, grown.added))
+    }
+
+    fn names(&self, wanted: impl Fn(&Involvement) -> bool) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |involvement| wanted(involvement)).map(|involvement| &*involvement.name)
+    }
+}

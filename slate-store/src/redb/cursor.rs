@@ -5,6 +5,7 @@ use super::{RedbSnapshot, error, snapshot::ReadTable, table::Bytes};
 use crate::{
     Bounds, Cursor, Edge, Result,
     bounds::{Heading, Landing, OwnedBounds},
+    prefetch::prefetch_beside,
 };
 
 /// Where a cursor stands: redb's own points at a gap between entries; this one, at the entry it last crossed.
@@ -61,8 +62,9 @@ impl<'t> Place<'t> {
             Heading::Forward => bounds.below_end(key.value()),
             Heading::Back => bounds.above_start(key.value()),
         });
-        if !is_within {
-            self.entry = None;
+        match &self.entry {
+            Some((_, value)) if is_within => prefetch_beside(value.value(), heading),
+            _ => self.entry = None,
         }
         Ok(is_within)
     }

@@ -9,10 +9,15 @@ use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
 use common::on_every_store;
 use slate_core::{Collection, Hint, Index};
 
-/// Values of one entry, of two, of more than are stepped over; null behind missing fields; equal numbers of two types.
+/// Values of one entry, of two, of more than are stepped over, many such values in a row and small ones behind them; null
+/// behind missing fields; equal numbers of two types.
 fn documents() -> Vec<RawDocumentBuf> {
     let mut documents = vec![rawdoc! {}, rawdoc! {}, rawdoc! { "a": null }, rawdoc! {}, rawdoc! { "a": null }];
     for (value, times) in [(3, 1), (4, 2), (5, 9), (6, 5), (7, 1), (8, 30), (9, 2)] {
+        documents.extend((0..times).map(|_| rawdoc! { "a": value }));
+    }
+    let (large, small) = ((20..44).map(|value| (value, 6)), (44..60).map(|value| (value, 1 + value % 2)));
+    for (value, times) in large.chain(small).chain([(60, 7), (61, 6), (62, 1)]) {
         documents.extend((0..times).map(|_| rawdoc! { "a": value }));
     }
     documents.extend([rawdoc! { "a": 5.0 }, rawdoc! { "a": "text" }, rawdoc! { "a": 6_i64 }]);

@@ -25,8 +25,8 @@ pub(crate) struct DistinctKeyRows<V: View> {
     cursor: Option<V::Cursor>,
     /// The bytes of the values last handed out, whose other entries have to be left.
     group: Vec<u8>,
-    /// How many steps to try before a seek.
-    steps: usize,
+    /// How many values in a row had more entries than were stepped over.
+    large: usize,
     last: LastValue,
     skip: u64,
     left: u64,
@@ -34,9 +34,19 @@ pub(crate) struct DistinctKeyRows<V: View> {
     meter: Meter,
 }
 
-/// So many entries of one value are stepped over before the walk seeks past the rest, as a step costs a fraction of a
-/// seek; behind a value that had more entries, one.
+/// So many entries of one value are stepped over before the walk seeks past the rest: a step costs a fraction of a seek.
 const STEPS: usize = 4;
+
+/// Behind a value that had more entries one is stepped over; behind several such values in a row none, except now and then, to
+/// see whether the values that come are still as large.
+fn steps(large: usize) -> usize {
+    const NOW_AND_THEN: usize = 8;
+    match large {
+        0 => STEPS,
+        _ if large % NOW_AND_THEN == 1 => 1,
+        _ => 0,
+    }
+}
 
 impl<V: View> DistinctKeyRows<V> {
     pub(super) fn open(view: &V, scan: IndexScan, window: Window, resources: &Resources) -> Self {
@@ -46,7 +56,7 @@ impl<V: View> DistinctKeyRows<V> {
             ranges: scan.bounds.into_ranges().into_iter(),
             cursor: None,
             group: Vec::new(),
-            steps: STEPS,
+            large: 0,
             last: LastValue::default(),
             skip: window.skip,
             left: window.limit.unwrap_or(u64::MAX),
@@ -118,16 +128,17 @@ impl<V: View> DistinctKeyRows<V> {
     /// Moves past every entry of the group, within its range; whether there is one behind it.
     fn leave(&mut self) -> Result<bool> {
         let Some(cursor) = &mut self.cursor else { return Ok(false) };
-        for _ in 0..std::mem::replace(&mut self.steps, STEPS) {
+        for _ in 0..steps(self.large) {
             if !cursor.step_forward()? {
                 return Ok(false);
             }
             if cursor.current().is_some_and(|(key, _)| !key.starts_with(&self.group)) {
+                self.large = 0;
                 return Ok(true);
             }
             self.meter.key_read(cursor.current());
         }
-        self.steps = 1;
+        self.large += 1;
         // No byte that can follow whole values is 0xff.
         self.group.push(0xff);
         Ok(cursor.seek(Edge::AtOrAfter(&self.group))?)

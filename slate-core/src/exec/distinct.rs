@@ -147,7 +147,7 @@ impl Repeated {
 
     #[inline]
     fn is_represented(&self, value: Value<'_>, record_key: &[u8]) -> bool {
-        self.kind == Some(value.kind()) && self.bytes == value.bytes() && *self.record_key <= *record_key
+        self.kind == Some(value.kind()) && same(&self.bytes, value.bytes()) && *self.record_key <= *record_key
     }
 
     /// Where a value is noted: by its last bytes, in which short texts and numbers of one field differ.

@@ -79,8 +79,9 @@ impl<'a> Doc<'a> {
         at_places.chain(walked)
     }
 
-    /// The field at that place, where it has one of the names.
-    #[inline]
+    /// The field at that place, where it has one of the names. What it gives back is too large for registers: a call would store
+    /// it in parts, and a processor waits until it can load them together.
+    #[inline(always)]
     fn located(self, place: usize, mark: u8, names: &Names) -> Option<Located<'a>> {
         let rest = self.bytes.get(place..)?;
         names.of_mark(mark).find_map(|(number, name)| {

@@ -133,7 +133,7 @@ struct Marks([u64; 4]);
 
 impl Marks {
     #[inline]
-    fn has(self, mark: u8) -> bool {
+    fn has(&self, mark: u8) -> bool {
         self.0.get(usize::from(mark / 64)).is_some_and(|word| word & (1 << (mark % 64)) != 0)
     }
 

@@ -91,14 +91,22 @@ impl Writer {
         }
     }
 
-    /// Closes everything that is open and gives the buffer back.
-    #[inline]
+    /// Closes everything that is open and gives the buffer back. A call would take a copy of the writer, and a processor waits
+    /// to copy what was just stored in parts.
+    #[inline(always)]
     pub fn finish(mut self) -> Vec<u8> {
-        while let Some(start) = self.open.pop() {
-            self.seal(start);
+        if !self.open.is_empty() {
+            self.close_all();
         }
         self.seal(self.start);
         self.buffer
+    }
+
+    #[cold]
+    fn close_all(&mut self) {
+        while !self.open.is_empty() {
+            self.close();
+        }
     }
 
     fn open(&mut self, kind: Kind, name: &[u8]) {

@@ -20,7 +20,7 @@ use crate::{
 /// What the builders of reads and writes gather: documents as the caller gave them, parsed when the call is run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Request {
-    /// Everything, where there is none.
+    /// Where there is none everything is asked for, or what was given is a fault.
     filter: Option<RawDocumentBuf>,
     sort: Option<RawDocumentBuf>,
     projection: Option<RawDocumentBuf>,

@@ -52,8 +52,8 @@ pub(crate) struct OwnedBounds {
 
 impl OwnedBounds {
     pub(crate) fn of(bounds: Bounds<'_>) -> Self {
-        // Every key is above an empty one. To compare a key with it all the same took 60 ns: a processor may handle the load
-        // of no bytes from nowhere as a fault.
+        // No key is below an empty one. To compare a key with it all the same took 60 ns: a processor may handle the load of
+        // no bytes from nowhere as a fault.
         let start = bounds.start.filter(|start| !start.is_empty());
         Self { start: start.map(Box::from), end: bounds.end.map(Box::from) }
     }

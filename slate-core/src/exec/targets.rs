@@ -17,26 +17,27 @@ pub(crate) enum Target {
     All,
 }
 
-/// The keys of the records that a write is for.
-pub(crate) enum Targets {
-    One(Option<Vec<u8>>),
-    All(SpoolRows),
+/// Keys of the records that a write is for, to be taken in rounds. What has no record is passed over when it is read.
+pub(crate) enum TargetKeys {
+    /// One key at most, until it is taken.
+    Single(Option<Vec<u8>>),
+    Spooled(Box<SpoolRows>),
 }
 
-impl Targets {
-    /// How many there are in all.
-    pub(crate) fn len(&self) -> u64 {
+impl TargetKeys {
+    /// Whether there may be more than so many.
+    pub(crate) fn may_exceed(&self, most: usize) -> bool {
         match self {
-            Self::One(key) => u64::from(key.is_some()),
-            Self::All(keys) => keys.len(),
+            Self::Single(_) => most == 0,
+            Self::Spooled(keys) => keys.len() > most as u64,
         }
     }
 
     /// The next keys, at most `most` of them; none after the last.
     pub(crate) fn take(&mut self, most: usize) -> Result<Vec<Vec<u8>>> {
         match self {
-            Self::One(key) => Ok(key.take().into_iter().collect()),
-            Self::All(keys) => keys.take(most),
+            Self::Single(key) => Ok(key.take().into_iter().collect()),
+            Self::Spooled(keys) => keys.take(most),
         }
     }
 }
@@ -49,13 +50,14 @@ pub(crate) fn targets<V: View>(
     collection: &CollectionInfo,
     target: Target,
     resources: &Resources,
-) -> Result<Targets> {
+) -> Result<TargetKeys> {
     let ordered = match &plan {
         // A sort puts equal rows in the order of `_id`, and one that was removed was removed with that in mind.
         RawPlan::Sort { .. } | RawPlan::Slice { .. } => true,
         RawPlan::Filter { .. } | RawPlan::Scan { .. } | RawPlan::Fetch { .. } => is_leaf_in_id_order(plan.leaf()),
     };
-    let resources = resources.shared_by(1 + raw_holders(&plan));
+    let spools = usize::from(target == Target::All);
+    let resources = resources.shared_by(spools + raw_holders(&plan));
     let mut rows = RawRows::open(plan, view, collection, &resources)?;
     match target {
         Target::One => {
@@ -69,7 +71,7 @@ pub(crate) fn targets<V: View>(
                     break;
                 }
             }
-            Ok(Targets::One(least))
+            Ok(TargetKeys::Single(least))
         }
         Target::All => {
             let mut keys = Spool::new(resources.memory.clone());
@@ -77,7 +79,7 @@ pub(crate) fn targets<V: View>(
                 let Some(record) = rows.current() else { break };
                 keys.push(record.key)?;
             }
-            Ok(Targets::All(keys.into_rows()?))
+            Ok(TargetKeys::Spooled(Box::new(keys.into_rows()?)))
         }
     }
 }

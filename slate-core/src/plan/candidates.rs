@@ -8,11 +8,11 @@ use slate_query::{
     key,
     path::Path,
     pattern::Direction,
-    raw::{SmallBytes, Value},
+    raw::Value,
 };
 
 use super::{
-    Combine, Conjuncts, Force, IndexBounds, Query,
+    Combine, Conjuncts, IndexBounds, Query,
     access::{Access, AccessPath},
     growing::GrowingBounds,
     rules,
@@ -65,7 +65,7 @@ impl Terms {
     }
 }
 
-fn is_id(path: &Path) -> bool {
+pub(super) fn is_id(path: &Path) -> bool {
     path.as_str() == "_id"
 }
 
@@ -78,19 +78,6 @@ fn combined<'t>(terms: impl Iterator<Item = &'t Said>) -> Option<(IntervalSet, C
             Some((set, proven)) => (set.intersect(&said.term.intervals), proven.union(proves)),
         })
     })
-}
-
-/// The key of the one record that can match, where the filter asks for its `_id` and for nothing else, and the caller for no
-/// particular plan: there is nothing to choose.
-pub(crate) fn only_record(query: &Query) -> Option<SmallBytes> {
-    let [conjunct] = query.filter.conjuncts() else { return None };
-    if !conjunct.only_path().is_some_and(is_id) || query.hint.is_some() || query.force != Force::No {
-        return None;
-    }
-    let mut said = Vec::with_capacity(1);
-    conjunct.each_term(&mut |term| said.push(term));
-    let [term] = said.as_slice() else { return None };
-    term.intervals.as_point().filter(|_| term.exact >= Exactness::WhereNotMultikey).map(SmallBytes::from)
 }
 
 /// Every usable access path: the scan first, then `_id`, then the indexes as they were declared, then merges.
@@ -354,50 +341,5 @@ impl AccessPath {
             (Self::Index { index, .. }, Self::Index { index: other, .. }) => index.keyspace == other.keyspace,
             _ => false,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use bson::{Document, doc};
-    use slate_query::raw::with_value;
-
-    use super::*;
-    use crate::{IntoDocument, entry::record_key, plan::Hint};
-
-    fn of(filter: Document) -> Query {
-        Query::of(Filter::parse((&filter.into_document().unwrap()).into()).unwrap())
-    }
-
-    #[test]
-    fn the_only_record_is_known_where_one_id_is_asked_for_and_nothing_else() {
-        let id = doc! { "_id": { "a": 1 } };
-        for (filter, id) in [
-            (doc! { "_id": 5 }, doc! { "_id": 5.0 }),
-            (doc! { "_id": { "$eq": "x" } }, doc! { "_id": "x" }),
-            (doc! { "_id": { "$in": [5, 5_i64] } }, doc! { "_id": 5 }),
-            (doc! { "$and": [{ "_id": { "a": 1 } }] }, id.clone()),
-        ] {
-            let key = with_value(&id["_id"], record_key).unwrap();
-            assert_eq!(only_record(&of(filter.clone())).as_deref(), Some(&*key), "{filter}");
-        }
-        for filter in [
-            doc! {},
-            doc! { "_id": 5, "a": 1 },
-            doc! { "_id": { "$eq": 5, "$gt": 3 } },
-            doc! { "_id": { "$in": [5, 6] } },
-            doc! { "_id": { "$in": [] } },
-            doc! { "_id": { "$gt": 5 } },
-            doc! { "_id": { "$ne": 5 } },
-            doc! { "_id.a": 1 },
-            doc! { "a": 5 },
-            doc! { "$or": [{ "_id": 5 }, { "a": 1 }] },
-        ] {
-            assert_eq!(only_record(&of(filter.clone())), None, "{filter}");
-        }
-        let hinted = Query { hint: Some(Hint::Natural(Direction::Ascending)), ..of(id.clone()) };
-        assert_eq!(only_record(&hinted), None);
-        let forced = Query { force: Force::Candidate(7), ..of(id) };
-        assert_eq!(only_record(&forced), None);
     }
 }

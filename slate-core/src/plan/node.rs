@@ -148,18 +148,13 @@ impl Window {
 }
 
 impl IdPlan {
-    /// The walk over an index, where it is one.
-    pub(crate) fn index(&self) -> Option<&IndexScan> {
-        match self {
-            Self::Index(scan) => Some(scan),
-            Self::Points(_) | Self::Merge { .. } => None,
-        }
-    }
-
-    /// The same, moved out of a plan that is about to be replaced.
-    pub(crate) fn take_index(&mut self) -> Option<IndexScan> {
+    /// The walk over an index, and what `wanted` makes of it, moved out of a plan that is about to be replaced; where it is
+    /// another plan, or is not wanted, the plan stays as it is.
+    pub(crate) fn take_index<W>(&mut self, wanted: impl FnOnce(&IndexScan) -> Option<W>) -> Option<(IndexScan, W)> {
+        let Self::Index(scan) = self else { return None };
+        let wanted = wanted(scan)?;
         match std::mem::replace(self, Self::Points(IntervalSet::default())) {
-            Self::Index(scan) => Some(scan),
+            Self::Index(scan) => Some((scan, wanted)),
             Self::Points(_) | Self::Merge { .. } => None,
         }
     }
@@ -167,7 +162,7 @@ impl IdPlan {
 
 impl Plan {
     /// The raw tier, where the plan has one.
-    pub(crate) fn input_mut(&mut self) -> Option<&mut RawPlan> {
+    fn input_mut(&mut self) -> Option<&mut RawPlan> {
         match self {
             Self::Whole { input }
             | Self::Project { input, .. }

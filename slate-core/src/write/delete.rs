@@ -5,7 +5,7 @@ use super::{Reads, Session, changes::Changes, entries::EntryMaker, update::ROUND
 use crate::{
     Result,
     catalog::CollectionInfo,
-    exec::{Target, Targets},
+    exec::{Target, TargetKeys},
     interrupt::Interrupt,
     plan::Query,
 };
@@ -51,7 +51,7 @@ impl<T: Transaction> Session<T> {
     fn delete_in_rounds(
         &mut self,
         collection: &CollectionInfo,
-        keys: &mut Targets,
+        keys: &mut TargetKeys,
         target: Target,
         outcome: &mut DeleteOutcome,
         interrupt: &Interrupt,

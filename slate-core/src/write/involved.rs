@@ -54,3 +54,25 @@ impl Involved {
         self.0.iter().filter(move |involvement| wanted(involvement)).map(|involvement| &*involvement.name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_collection_is_listed_once_and_in_order_with_all_that_is_known_of_it() {
+        let mut involved = Involved::default();
+        for name in ["m", "a", "z", "b"] {
+            involved.of(name).written = true;
+        }
+        involved.of("a").changed = true;
+        involved.of("m").watched = true;
+        involved.of("b").added = -2;
+        involved.of("c").guarded = true;
+        assert_eq!(involved.written().collect::<Vec<_>>(), ["a", "b", "m", "z"]);
+        assert_eq!(involved.changed().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(involved.watched().collect::<Vec<_>>(), ["m"]);
+        assert_eq!(involved.grown().collect::<Vec<_>>(), [("b", -2)]);
+        assert!(involved.of("c").guarded && !involved.of("a").guarded);
+    }
+}

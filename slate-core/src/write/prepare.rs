@@ -117,7 +117,7 @@ fn is_empty_timestamp(name: &[u8], value: Value<'_>) -> bool {
 const NEW_ID: usize = 17;
 
 fn rebuild(document: Doc<'_>) -> Vec<u8> {
-    let mut writer = Writer::with_room(document.bytes().len() + NEW_ID);
+    let mut writer = Writer::with_capacity(document.bytes().len() + NEW_ID);
     let id = document.get("_id");
     match id {
         Some(id) => writer.append(b"_id", id),

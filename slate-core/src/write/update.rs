@@ -19,7 +19,7 @@ use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
     clock,
-    exec::{Target, Targets, ViewProbe, targets},
+    exec::{Target, TargetKeys, ViewProbe, targets},
     interrupt::Interrupt,
     plan::{self, Query},
 };
@@ -125,7 +125,7 @@ impl<T: Transaction> Session<T> {
         self.reads(name, Reads::Matches(&request.query.filter))?;
         if let Some(collection) = self.written(name)? {
             let mut keys = self.targets(&collection, &request.query, request.target, interrupt)?;
-            if keys.len() <= ROUND as u64 || request.if_refused == IfRefused::TransactionStays {
+            if !keys.may_exceed(ROUND) || request.if_refused == IfRefused::TransactionStays {
                 let mut changes = Changes::default();
                 loop {
                     let round = keys.take(ROUND)?;
@@ -154,17 +154,17 @@ impl<T: Transaction> Session<T> {
         Ok(outcome)
     }
 
-    /// The keys of the records that a write is for.
+    /// Finds the [`TargetKeys`] of a query.
     pub(super) fn targets(
         &self,
         collection: &CollectionInfo,
         query: &Query,
         target: Target,
         interrupt: &Interrupt,
-    ) -> Result<Targets> {
+    ) -> Result<TargetKeys> {
         if let Some(key) = plan::only_record(query) {
             // Whether it is there shows when it is read to be changed.
-            return Ok(Targets::One(Some(key.to_vec())));
+            return Ok(TargetKeys::Single(Some(key)));
         }
         let view = self.transaction.view();
         let context = plan::Context { collection, query, probe: &ViewProbe::new(&view) };
@@ -178,7 +178,7 @@ impl<T: Transaction> Session<T> {
     fn update_in_rounds(
         &mut self,
         collection: &Arc<CollectionInfo>,
-        mut keys: Targets,
+        mut keys: TargetKeys,
         request: &UpdateRequest,
         outcome: &mut UpdateOutcome,
         interrupt: &Interrupt,

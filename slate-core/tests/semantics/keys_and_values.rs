@@ -297,6 +297,13 @@ fn an_empty_timestamp_is_stamped_at_the_top_level_alone() {
             .unwrap();
         let stored = &contents(&records)[0];
         assert_eq!(stored.get("_id"), Some(&empty));
+        assert_eq!(stored.get_document("d").unwrap(), &doc! { "t": empty.clone() });
+        assert!(stored.get_timestamp("t").unwrap().time > 0);
+        // Where an `_id` is given to the document, too; and nothing else of it changes.
+        records.delete_many(doc! {}).run().unwrap();
+        records.insert_one(&raw(&doc! { "n": 1, "t": empty.clone(), "d": { "t": empty.clone() } })).unwrap();
+        let stored = &contents(&records)[0];
+        assert_eq!(stored.keys().collect::<Vec<_>>(), ["_id", "n", "t", "d"]);
         assert_eq!(stored.get_document("d").unwrap(), &doc! { "t": empty });
         assert!(stored.get_timestamp("t").unwrap().time > 0);
     });

@@ -25,7 +25,7 @@ impl Writer {
     }
 
     /// The same, with room for a document of so many bytes.
-    pub fn with_room(bytes: usize) -> Self {
+    pub fn with_capacity(bytes: usize) -> Self {
         Self::into_buffer(Vec::with_capacity(bytes))
     }
 

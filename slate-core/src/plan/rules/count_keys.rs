@@ -12,8 +12,9 @@ pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<()> {
     let Some((leaf, window)) = input.sliced_leaf_mut() else { return Ok(()) };
     let keys = match leaf {
         RawPlan::Scan { bounds, .. } => CountedKeys::Records { bounds: bounds.take() },
-        RawPlan::Fetch { ids } if ids.index().is_some_and(|scan| !scan.index.is_multikey()) => {
-            let Some(scan) = ids.take_index() else { return Ok(()) };
+        RawPlan::Fetch { ids } => {
+            let has_one_entry_a_record = |scan: &IndexScan| (!scan.index.is_multikey()).then_some(());
+            let Some((scan, ())) = ids.take_index(has_one_entry_a_record) else { return Ok(()) };
             CountedKeys::Entries(IndexScan { direction: Direction::Ascending, limit: None, ..scan })
         }
         _ => return Ok(()),

@@ -14,8 +14,7 @@ use crate::{
 pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<()> {
     let Plan::Project { input, projection, document, .. } = plan else { return Ok(()) };
     if let Some((RawPlan::Fetch { ids }, window)) = input.sliced_leaf_mut()
-        && let Some(fields) = ids.index().and_then(|scan| fields(&scan.index, projection))
-        && let Some(scan) = ids.take_index()
+        && let Some((scan, fields)) = ids.take_index(|scan| fields(&scan.index, projection))
     {
         *plan = Plan::Covered { scan, fields, window, document: std::mem::take(document) };
     }

@@ -14,8 +14,8 @@ use crate::{
 
 pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<()> {
     if let Plan::Distinct { input: RawPlan::Fetch { ids }, path, values } = plan
-        && ids.index().is_some_and(|scan| serves(&scan.index, &scan.bounds, &scan.checks, path))
-        && let Some(scan) = ids.take_index()
+        && let Some((scan, ())) =
+            ids.take_index(|scan| serves(&scan.index, &scan.bounds, &scan.checks, path).then_some(()))
     {
         *plan = Plan::DistinctKeys { scan, values: *values };
     }

@@ -1,10 +1,8 @@
-use std::mem;
-
 use slate_query::{
     distinct, key,
     path::Path,
     pattern::Direction,
-    raw::{Kind, Value, Writer, same},
+    raw::{Kind, Value, same, write_one},
 };
 use slate_store::View;
 
@@ -105,14 +103,6 @@ impl DistinctRows {
     }
 }
 
-/// The row of a value.
-fn write_row(value: Value<'_>, row: &mut Vec<u8>) {
-    row.clear();
-    let mut writer = Writer::into_buffer(mem::take(row));
-    writer.append(b"v", value);
-    *row = writer.finish();
-}
-
 /// The values met so far, by their key bytes.
 struct Found {
     rows: FirstRows,
@@ -183,7 +173,7 @@ impl Found {
         key.clear();
         key::encode_directed(Some(value), *direction, key);
         let is_taken = rows.push(key, record_key, || {
-            write_row(value, payload);
+            write_one(b"v", value, payload);
             payload
         })?;
         if let Some(noted) = noted.filter(|_| !is_taken && value.bytes().len() <= LONGEST_REPEATED) {

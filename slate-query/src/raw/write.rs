@@ -91,8 +91,8 @@ impl Writer {
         }
     }
 
-    /// Closes everything that is open and gives the buffer back. A call would take a copy of the writer, and a processor waits
-    /// to copy what was just stored in parts.
+    /// Closes everything that is open and gives the buffer back. Always in place: a call would take a copy of the writer, for
+    /// which a processor waits until the writer is stored.
     #[inline(always)]
     pub fn finish(mut self) -> Vec<u8> {
         if !self.open.is_empty() {
@@ -133,9 +133,42 @@ impl Writer {
     }
 }
 
+/// Leaves in `out`, in place of what was there, a document of one field, whose `name` must hold no NUL byte. A [`Writer`]
+/// would have to be moved for it.
+pub fn write_one(name: &[u8], value: Value<'_>, out: &mut Vec<u8>) {
+    let length = 4 + 1 + name.len() + 1 + value.bytes().len() + 1;
+    out.clear();
+    out.reserve(length);
+    out.extend_from_slice(&i32::try_from(length).unwrap_or(i32::MAX).to_le_bytes());
+    out.push(value.kind().byte());
+    out.extend_from_slice(name);
+    out.push(0);
+    out.extend_from_slice(value.bytes());
+    out.push(0);
+}
+
 /// A place in what a [`Writer`] has written.
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint {
     length: usize,
     open: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_of_one_field_is_what_a_writer_makes() {
+        let mut out = vec![1, 2, 3];
+        for (name, kind, bytes) in
+            [("v", Kind::Null, &[][..]), ("", Kind::Int32, &[1, 0, 0, 0]), ("name", Kind::String, b"\x02\0\0\0x\0")]
+        {
+            let value = Value::new(kind, bytes);
+            let mut writer = Writer::new();
+            writer.append(name.as_bytes(), value);
+            write_one(name.as_bytes(), value, &mut out);
+            assert_eq!(out, writer.finish(), "{name}");
+        }
+    }
 }

@@ -1,11 +1,10 @@
 use ::redb::{AccessGuard, ReadableTable, Table};
 use self_cell::self_cell;
 
-use super::{RedbSnapshot, error, snapshot::ReadTable, table::Bytes};
+use super::{RedbSnapshot, ahead::prefetch_next, error, snapshot::ReadTable, table::Bytes};
 use crate::{
     Bounds, Cursor, Edge, Result,
     bounds::{Heading, Landing, OwnedBounds},
-    prefetch::prefetch_beside,
 };
 
 /// Where a cursor stands: redb's own points at a gap between entries; this one, at the entry it last crossed.
@@ -63,7 +62,7 @@ impl<'t> Place<'t> {
             Heading::Back => bounds.above_start(key.value()),
         });
         match &self.entry {
-            Some((_, value)) if is_within => prefetch_beside(value.value(), heading),
+            Some((_, value)) if is_within => prefetch_next(value.value(), heading),
             _ => self.entry = None,
         }
         Ok(is_within)

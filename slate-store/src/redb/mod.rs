@@ -14,6 +14,7 @@
 //! besides, opening again after a crash without reading the whole file, is [`Options::recovery`]'s to choose. A database
 //! that was closed opens at once either way.
 
+mod ahead;
 mod backup;
 mod cursor;
 mod error;

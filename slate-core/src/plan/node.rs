@@ -147,16 +147,11 @@ impl Window {
     }
 }
 
-impl IdPlan {
-    /// The walk over an index, and what `wanted` makes of it, moved out of a plan that is about to be replaced; where it is
-    /// another plan, or is not wanted, the plan stays as it is.
-    pub(crate) fn take_index<W>(&mut self, wanted: impl FnOnce(&IndexScan) -> Option<W>) -> Option<(IndexScan, W)> {
-        let Self::Index(scan) = self else { return None };
-        let wanted = wanted(scan)?;
-        match std::mem::replace(self, Self::Points(IntervalSet::default())) {
-            Self::Index(scan) => Some((scan, wanted)),
-            Self::Points(_) | Self::Merge { .. } => None,
-        }
+impl IndexScan {
+    /// The walk, moved out of a plan that is about to be replaced.
+    pub(crate) fn take(&mut self) -> Self {
+        let (bounds, checks) = (std::mem::take(&mut self.bounds), std::mem::take(&mut self.checks));
+        Self { index: Arc::clone(&self.index), bounds, checks, direction: self.direction, limit: self.limit }
     }
 }
 

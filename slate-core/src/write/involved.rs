@@ -5,7 +5,7 @@
 pub(super) struct Involved(Vec<Involvement>);
 
 /// What a transaction has to do with one collection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Involvement {
     name: Box<str>,
     /// It relies on the collection's definition.
@@ -24,9 +24,7 @@ impl Involved {
     /// The collection of that name, listed from now on.
     pub(super) fn of(&mut self, name: &str) -> &mut Involvement {
         let place = self.0.binary_search_by(|involvement| (*involvement.name).cmp(name)).unwrap_or_else(|place| {
-            let name = name.into();
-            let new = Involvement { name, guarded: false, written: false, watched: false, changed: false, added: 0 };
-            self.0.insert(place, new);
+            self.0.insert(place, Involvement { name: name.into(), ..Involvement::default() });
             place
         });
         #[expect(clippy::indexing_slicing, reason = "it was found there, or put there")]

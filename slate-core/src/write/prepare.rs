@@ -124,6 +124,7 @@ fn rebuild(document: Doc<'_>) -> Vec<u8> {
         None => writer.append(b"_id", Value::new(Kind::ObjectId, &ObjectId::new().bytes())),
     }
     if id.is_none() && !has_empty_timestamp(document) {
+        // Most insertions: no field has to be looked at.
         writer.extend(document);
         return writer.finish();
     }

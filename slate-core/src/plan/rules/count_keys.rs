@@ -3,7 +3,7 @@
 
 use crate::{
     Result,
-    plan::{AccessPath, Context, CountedKeys, IndexScan, Plan, RawPlan},
+    plan::{AccessPath, Context, CountedKeys, IdPlan, IndexScan, Plan, RawPlan},
 };
 use slate_query::pattern::Direction;
 
@@ -12,12 +12,10 @@ pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<()> {
     let Some((leaf, window)) = input.sliced_leaf_mut() else { return Ok(()) };
     let keys = match leaf {
         RawPlan::Scan { bounds, .. } => CountedKeys::Records { bounds: bounds.take() },
-        RawPlan::Fetch { ids } => {
-            let has_one_entry_a_record = |scan: &IndexScan| (!scan.index.is_multikey()).then_some(());
-            let Some((scan, ())) = ids.take_index(has_one_entry_a_record) else { return Ok(()) };
-            CountedKeys::Entries(IndexScan { direction: Direction::Ascending, limit: None, ..scan })
+        RawPlan::Fetch { ids: IdPlan::Index(scan) } if !scan.index.is_multikey() => {
+            CountedKeys::Entries(IndexScan { direction: Direction::Ascending, limit: None, ..scan.take() })
         }
-        _ => return Ok(()),
+        RawPlan::Fetch { .. } | RawPlan::Filter { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => return Ok(()),
     };
     *plan = Plan::CountKeys { keys, window };
     Ok(())

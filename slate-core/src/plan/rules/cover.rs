@@ -8,15 +8,15 @@ use slate_query::{path::Path, projection::Projection};
 use crate::{
     Result,
     catalog::IndexInfo,
-    plan::{Context, CoveredField, Plan, RawPlan},
+    plan::{Context, CoveredField, IdPlan, Plan, RawPlan},
 };
 
 pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<()> {
     let Plan::Project { input, projection, document, .. } = plan else { return Ok(()) };
-    if let Some((RawPlan::Fetch { ids }, window)) = input.sliced_leaf_mut()
-        && let Some((scan, fields)) = ids.take_index(|scan| fields(&scan.index, projection))
+    if let Some((RawPlan::Fetch { ids: IdPlan::Index(scan) }, window)) = input.sliced_leaf_mut()
+        && let Some(fields) = fields(&scan.index, projection)
     {
-        *plan = Plan::Covered { scan, fields, window, document: std::mem::take(document) };
+        *plan = Plan::Covered { scan: scan.take(), fields, window, document: std::mem::take(document) };
     }
     Ok(())
 }

@@ -9,15 +9,14 @@ use slate_query::{interval::IntervalSet, path::Path};
 use crate::{
     Result,
     catalog::IndexInfo,
-    plan::{Context, IndexBounds, Plan, RawPlan},
+    plan::{Context, IdPlan, IndexBounds, Plan, RawPlan},
 };
 
 pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<()> {
-    if let Plan::Distinct { input: RawPlan::Fetch { ids }, path, values } = plan
-        && let Some((scan, ())) =
-            ids.take_index(|scan| serves(&scan.index, &scan.bounds, &scan.checks, path).then_some(()))
+    if let Plan::Distinct { input: RawPlan::Fetch { ids: IdPlan::Index(scan) }, path, values } = plan
+        && serves(&scan.index, &scan.bounds, &scan.checks, path)
     {
-        *plan = Plan::DistinctKeys { scan, values: *values };
+        *plan = Plan::DistinctKeys { scan: scan.take(), values: *values };
     }
     Ok(())
 }

@@ -11,9 +11,19 @@ pub struct Bounds<'a> {
     pub end: Option<&'a [u8]>,
 }
 
-impl Bounds<'_> {
+impl<'a> Bounds<'a> {
     /// Every key.
     pub const ALL: Self = Self { start: None, end: None };
+
+    /// The keys that lie in both.
+    pub(crate) fn within(self, other: Self) -> Self {
+        let end = match (self.end, other.end) {
+            (Some(end), Some(other)) => Some(end.min(other)),
+            (end, other) => end.or(other),
+        };
+        // No start is the least.
+        Self { start: self.start.max(other.start), end }
+    }
 
     /// Whether `key` lies in the range.
     pub fn contains(&self, key: &[u8]) -> bool {
@@ -56,6 +66,10 @@ impl OwnedBounds {
         // no bytes from nowhere as a fault.
         let start = bounds.start.filter(|start| !start.is_empty());
         Self { start: start.map(Box::from), end: bounds.end.map(Box::from) }
+    }
+
+    pub(crate) fn bounds(&self) -> Bounds<'_> {
+        Bounds { start: self.start.as_deref(), end: self.end.as_deref() }
     }
 
     pub(crate) fn lower(&self) -> Bound<&[u8]> {

@@ -49,6 +49,8 @@ mod bounds;
 mod capabilities;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+#[cfg(any(feature = "redb", feature = "rocksdb"))]
+mod counts;
 mod durability;
 mod error;
 mod estimate;

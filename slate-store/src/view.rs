@@ -53,14 +53,14 @@ pub trait View: Clone {
         count(&mut self.cursor(keyspace, bounds)?, cap)
     }
 
-    /// How many keys lie within `bounds`, where the backend can tell without a step for each of them; `None` where it cannot.
+    /// How many keys lie within `bounds`. A backend that cannot tell at once asks `go_on` before each step that it takes from
+    /// key to key, and gives up where that says no: `None`.
     ///
     /// # Errors
     ///
     /// As the backend's storage fails.
-    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Option<u64>> {
-        let _ = (keyspace, bounds);
-        Ok(None)
+    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
+        count_steps(&mut self.cursor(keyspace, bounds)?, go_on)
     }
 
     /// The bytes of all keys and values in a keyspace, without what the backend takes to hold them. Costs a walk over all
@@ -92,6 +92,19 @@ pub(crate) fn count(cursor: &mut impl Cursor, cap: u64) -> Result<Estimate> {
         more = cursor.step_forward()?;
     }
     Ok(if more { Estimate::AtLeast(cap) } else { Estimate::Exact(cap) })
+}
+
+/// Counts the entries of a cursor's range, for as long as `go_on` says so before each.
+pub(crate) fn count_steps(cursor: &mut impl Cursor, mut go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
+    let (mut counted, mut more) = (0, cursor.seek(Edge::First)?);
+    while more {
+        if !go_on() {
+            return Ok(None);
+        }
+        counted += 1;
+        more = cursor.step_forward()?;
+    }
+    Ok(Some(counted))
 }
 
 /// A place in a range of keys. `seek` and `step_*` move and say whether there is an entry; `current` lends it.

@@ -1,13 +1,8 @@
 //! Counts that are in the keys alone.
 
-use slate_query::pattern::Direction;
 use slate_store::{Keyspace, View};
 
-use super::{
-    Resources,
-    entries::EntryWalk,
-    probe::{self, RangeWalk},
-};
+use super::{Resources, entries::EntryWalk, probe};
 use crate::{
     Result,
     catalog::CollectionInfo,
@@ -50,26 +45,20 @@ pub(super) fn count_keys<V: View>(
     Ok(counted)
 }
 
-/// How many keys lie within the ranges. A store that can count without a walk, or knows the size of a keyspace, is asked; what
-/// has to be walked is walked here, where the walk can be interrupted.
+/// How many keys lie within the ranges.
 fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<ByteRange>, resources: &Resources) -> Result<u64> {
     let mut interrupt = resources.interrupt.clone();
     interrupt.check()?;
-    if matches!(ranges.as_slice(), [all] if all.is_all()) {
-        return probe::count(view, keyspace, &ranges, u64::MAX);
-    }
     let mut counted = 0;
-    let mut uncounted = Vec::new();
     for range in ranges {
-        match view.count(keyspace, probe::bounds(&range))? {
-            Some(keys) => counted += keys,
-            None => uncounted.push(range),
-        }
-    }
-    let mut walk = RangeWalk::new(view.clone(), keyspace, uncounted, Direction::Ascending);
-    while walk.advance()? {
-        interrupt.tick()?;
-        counted += 1;
+        let mut ended = Ok(());
+        let go_on = || {
+            ended = interrupt.tick();
+            ended.is_ok()
+        };
+        let keys = view.count(keyspace, probe::bounds(&range), go_on)?;
+        ended?;
+        counted += keys.unwrap_or_default();
     }
     Ok(counted)
 }

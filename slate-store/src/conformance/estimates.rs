@@ -11,7 +11,6 @@ pub fn an_estimate_is_exact_up_to_its_cap_and_at_least_beyond<S: Store>(fixture:
     put(&store, A, &[("a", ""), ("b", ""), ("c", ""), ("d", "")]);
     let view = store.snapshot().unwrap();
     for (bounds, count) in [(Bounds::ALL, 4), (within("b", "d"), 2), (within("b", "z"), 3), (within("x", "z"), 0)] {
-        assert!(view.count(A, bounds).unwrap().is_none_or(|counted| counted == count), "{bounds:?}");
         for cap in 0..6 {
             let expected = if count <= cap { Estimate::Exact(count) } else { Estimate::AtLeast(cap) };
             assert_eq!(view.estimate(A, bounds, cap).unwrap(), expected, "{bounds:?} up to {cap}");
@@ -34,6 +33,4 @@ pub fn an_estimate_counts_own_writes<S: Store>(fixture: &Fixture<S>) {
     assert_eq!(view.estimate(A, Bounds::ALL, 10).unwrap(), Estimate::Exact(4));
     assert_eq!(view.estimate(A, Bounds::ALL, 3).unwrap(), Estimate::AtLeast(3));
     assert_eq!(view.estimate(A, within("c", "e"), 3).unwrap(), Estimate::Exact(2));
-    assert!(view.count(A, Bounds::ALL).unwrap().is_none_or(|counted| counted == 4));
-    assert!(view.count(A, within("c", "e")).unwrap().is_none_or(|counted| counted == 2));
 }

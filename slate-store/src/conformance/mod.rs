@@ -18,6 +18,7 @@ mod tools;
 #[cfg(test)]
 pub(crate) use tools::Random;
 
+pub mod counts;
 pub mod cursors;
 pub mod durability;
 pub mod estimates;
@@ -37,6 +38,10 @@ pub use fixture::Fixture;
 macro_rules! conformance {
     ($backend:ident, $open:expr) => {
         $crate::conformance! { $backend, $open;
+            counts::a_count_is_of_the_keys_within_its_bounds
+            counts::a_count_that_is_broken_off_tells_nothing
+            counts::counts_beside_writers_are_whole_and_never_old
+            counts::each_snapshot_counts_what_it_has
             cursors::a_cursor_is_confined_to_its_bounds
             cursors::a_cursor_of_a_snapshot_can_be_sent_to_another_thread
             cursors::a_cursor_off_an_end_returns_only_by_a_seek

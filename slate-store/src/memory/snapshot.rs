@@ -43,7 +43,7 @@ impl View for MemorySnapshot {
         Ok(estimate(self.root.tree(keyspace), bounds, cap))
     }
 
-    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Option<u64>> {
+    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, _: impl FnMut() -> bool) -> Result<Option<u64>> {
         Ok(Some(self.root.tree(keyspace).map_or(0, |tree| tree.count(bounds, u64::MAX))))
     }
 

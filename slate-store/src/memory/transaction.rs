@@ -219,7 +219,7 @@ impl<'t> View for MemoryView<'t> {
         Ok(estimate(self.0.tree(keyspace), bounds, cap))
     }
 
-    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Option<u64>> {
+    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, _: impl FnMut() -> bool) -> Result<Option<u64>> {
         Ok(Some(self.0.tree(keyspace).map_or(0, |tree| tree.count(bounds, u64::MAX))))
     }
 

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     Context, Error, Result,
+    counts::CountCache,
     files::{self, Draft},
     row_cache::RowCache,
 };
@@ -39,13 +40,15 @@ pub(super) struct Opened {
     /// Shared by whoever begins a transaction; alone is who compacts the file.
     pub(super) handle: RwLock<Handle>,
     pub(super) rows: RowCache,
+    pub(super) counts: CountCache,
     pub(super) path: Option<PathBuf>,
 }
 
 impl Opened {
     fn new(handle: Handle, options: &Options, path: Option<PathBuf>) -> Self {
         let rows = RowCache::new(RowCache::share(options.cache_bytes));
-        Self { handle: RwLock::new(handle), rows, path }
+        let counts = CountCache::new(CountCache::share(options.cache_bytes));
+        Self { handle: RwLock::new(handle), rows, counts, path }
     }
 
     /// For beginning a transaction.
@@ -140,6 +143,7 @@ pub(super) fn mark(database: &Database) -> Result<()> {
 
 pub(super) fn builder(options: &Options) -> Builder {
     let mut builder = Database::builder();
-    builder.set_cache_size(options.cache_bytes - RowCache::share(options.cache_bytes));
+    let elsewhere = RowCache::share(options.cache_bytes) + CountCache::share(options.cache_bytes);
+    builder.set_cache_size(options.cache_bytes - elsewhere);
     builder
 }

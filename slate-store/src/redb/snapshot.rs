@@ -79,4 +79,12 @@ impl View for RedbSnapshot {
             _ => view::count(&mut self.cursor(keyspace, bounds)?, cap),
         }
     }
+
+    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
+        match (self.table(keyspace)?, bounds) {
+            (None, _) => Ok(Some(0)),
+            (Some(table), Bounds::ALL) => table.len().map(Some).map_err(error::storage),
+            (Some(_), _) => self.0.opened.counts.count(self, self.0.moment, keyspace, bounds, go_on),
+        }
+    }
 }

@@ -61,9 +61,9 @@ impl RedbTransaction {
         }
     }
 
-    /// Notes a key that is written, for the cache of rows.
+    /// Notes a key that is written, for what is kept of what was read.
     fn note(&mut self, keyspace: Keyspace, key: &[u8]) {
-        self.keys.note(self.writer.opened.rows.hash(keyspace, key));
+        self.keys.note(&self.writer.opened, keyspace, key);
     }
 
     fn with_table<T>(
@@ -137,7 +137,7 @@ impl Transaction for RedbTransaction {
         if bounds.is_empty() {
             return Ok(());
         }
-        self.keys = WrittenKeys::Any;
+        self.keys.note_range(&self.writer.opened, keyspace);
         let owned = OwnedBounds::of(bounds);
         if bounds != Bounds::ALL {
             let range = (owned.lower(), owned.upper());

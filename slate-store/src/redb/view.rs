@@ -35,4 +35,11 @@ impl<'t> View for RedbTransactionView<'t> {
             None => self.0.base()?.estimate(keyspace, bounds, cap),
         }
     }
+
+    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
+        match self.0.written(keyspace) {
+            Some(_) => view::count_steps(&mut self.cursor(keyspace, bounds)?, go_on),
+            None => self.0.base()?.count(keyspace, bounds, go_on),
+        }
+    }
 }

@@ -122,11 +122,7 @@ impl Writer {
     }
 
     fn make(&self, transaction: WriteTransaction, keys: &WrittenKeys) -> std::result::Result<(), ::redb::CommitError> {
-        let rows = &self.opened.rows;
-        let writing = match keys {
-            WrittenKeys::Hashed(hashes) => rows.writing(hashes),
-            WrittenKeys::Any => rows.writing_any(),
-        };
+        let writing = keys.writing(&self.opened);
         let made = transaction.commit();
         // Before the next snapshot is taken: one that is not sure to see this commit can use nothing of what it wrote.
         drop(writing);

@@ -1,22 +1,57 @@
-/// The keys that a transaction wrote, as the cache of rows knows them.
-pub(super) enum WrittenKeys {
+use super::open::Opened;
+use crate::{Keyspace, counts::NotedKeys, row_cache::Writing};
+
+/// The keys that a transaction wrote, as what is kept of what was read needs to know them.
+#[derive(Default)]
+pub(super) struct WrittenKeys {
+    rows: Rows,
+    counts: NotedKeys,
+}
+
+/// As the cache of rows knows them.
+#[derive(Debug, PartialEq, Eq)]
+enum Rows {
     /// Those of these hashes.
     Hashed(Vec<u64>),
     /// Ranges, of which nobody knows what was in them.
     Any,
 }
 
-impl Default for WrittenKeys {
+/// More keys than the cache has rows, as a rule, are as good as any: 2 MiB of hashes.
+const MOST: usize = 1 << 18;
+
+impl WrittenKeys {
+    #[inline]
+    pub(super) fn note(&mut self, opened: &Opened, keyspace: Keyspace, key: &[u8]) {
+        self.rows.note(opened.rows.hash(keyspace, key));
+        self.counts.note(&opened.counts, keyspace, key);
+    }
+
+    /// Notes a range of a keyspace.
+    pub(super) fn note_range(&mut self, opened: &Opened, keyspace: Keyspace) {
+        self.rows = Rows::Any;
+        self.counts.note_any(&opened.counts, keyspace);
+    }
+
+    /// Notes the commit that writes them, before anybody can see it; as [`RowCache::writing`](crate::row_cache::RowCache::writing).
+    pub(super) fn writing<'o>(&self, opened: &'o Opened) -> Writing<'o> {
+        let writing = match &self.rows {
+            Rows::Hashed(hashes) => opened.rows.writing(hashes),
+            Rows::Any => opened.rows.writing_any(),
+        };
+        opened.counts.writing(&self.counts, &writing);
+        writing
+    }
+}
+
+impl Default for Rows {
     fn default() -> Self {
         Self::Hashed(Vec::new())
     }
 }
 
-/// More keys than the cache has rows, as a rule, are as good as any: 2 MiB of hashes.
-const MOST: usize = 1 << 18;
-
-impl WrittenKeys {
-    pub(super) fn note(&mut self, hash: u64) {
+impl Rows {
+    fn note(&mut self, hash: u64) {
         match self {
             Self::Hashed(hashes) if hashes.len() == MOST => *self = Self::Any,
             Self::Hashed(hashes) => hashes.push(hash),
@@ -31,14 +66,14 @@ mod tests {
 
     #[test]
     fn what_is_noted_is_kept_or_counts_as_any() {
-        let mut keys = WrittenKeys::default();
-        (0..7).for_each(|hash| keys.note(hash));
-        assert!(matches!(&keys, WrittenKeys::Hashed(hashes) if *hashes == (0..7).collect::<Vec<_>>()));
-        (7..u64::try_from(MOST).unwrap()).for_each(|hash| keys.note(hash));
-        assert!(matches!(&keys, WrittenKeys::Hashed(hashes) if hashes.len() == MOST));
-        keys.note(0);
-        assert!(matches!(keys, WrittenKeys::Any));
-        keys.note(0);
-        assert!(matches!(keys, WrittenKeys::Any));
+        let mut rows = Rows::default();
+        (0..7).for_each(|hash| rows.note(hash));
+        assert_eq!(rows, Rows::Hashed((0..7).collect()));
+        (7..u64::try_from(MOST).unwrap()).for_each(|hash| rows.note(hash));
+        assert!(matches!(&rows, Rows::Hashed(hashes) if hashes.len() == MOST));
+        rows.note(0);
+        assert_eq!(rows, Rows::Any);
+        rows.note(0);
+        assert_eq!(rows, Rows::Any);
     }
 }

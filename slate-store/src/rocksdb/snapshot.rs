@@ -101,4 +101,8 @@ impl View for RocksSnapshot {
             }
         }
     }
+
+    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
+        self.0.borrow_owner().counts.count(self, self.pin().moment, keyspace, bounds, go_on)
+    }
 }

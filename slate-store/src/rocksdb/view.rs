@@ -1,5 +1,5 @@
 use super::{RocksTransaction, RocksTransactionCursor, RocksTransactionPoints};
-use crate::{Bounds, Keyspace, Result, View};
+use crate::{Bounds, Keyspace, Result, View, view};
 
 /// What a [`RocksTransaction`] sees: its snapshot with its own writes laid over.
 #[derive(Clone, Copy)]
@@ -28,6 +28,13 @@ impl<'t> View for RocksTransactionView<'t> {
         match self.0.written(keyspace).and_then(|written| written.get(key)) {
             Some(own) => Ok(own.as_deref().map(see)),
             None => self.0.snapshot().get(keyspace, key, see),
+        }
+    }
+
+    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
+        match self.0.written(keyspace) {
+            Some(_) => view::count_steps(&mut self.cursor(keyspace, bounds)?, go_on),
+            None => self.0.snapshot().count(keyspace, bounds, go_on),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{
     options::Access,
     writes::Writes,
 };
-use crate::{Bounds, Context, Cursor, Durability, Edge, Error, Keyspace, Result, View};
+use crate::{Bounds, Context, Cursor, Durability, Edge, Error, Keyspace, Result, View, counts::NotedKeys};
 
 /// What makes commits: the database, the notes of what others wrote and dropped, and how a commit reaches the device.
 pub(super) struct Writer {
@@ -57,10 +57,13 @@ impl Writer {
         }
         let keyspaces: BTreeSet<Keyspace> =
             writes.keyspaces().chain(guards.iter().map(|(keyspace, _)| *keyspace)).collect();
-        let rows = &self.opened.rows;
+        let (rows, counts) = (&self.opened.rows, &self.opened.counts);
         let guarded = guards.iter().map(|(keyspace, key)| rows.hash(*keyspace, key)).collect();
-        let mut written = Vec::new();
-        let batch = writes.into_batch(|keyspace, key| written.push(rows.hash(keyspace, key)));
+        let (mut written, mut counted) = (Vec::new(), NotedKeys::default());
+        let batch = writes.into_batch(|keyspace, key| {
+            written.push(rows.hash(keyspace, key));
+            counted.note(counts, keyspace, key);
+        });
         let (only_guards, written) = (batch.is_empty(), Arc::<[u64]>::from(written));
         let number = start.drops.commit(keyspaces, || {
             self.log.check()?;
@@ -68,7 +71,8 @@ impl Writer {
             if only_guards {
                 return Ok(None);
             }
-            let _writing = rows.writing(&written);
+            let writing = rows.writing(&written);
+            counts.writing(&counted, &writing);
             self.written(self.opened.writable()?.write(batch).map_err(error::committing)).map(Some)
         })?;
         // Others need not be compared with it while it waits for the device.
@@ -88,7 +92,10 @@ impl Writer {
                 return Ok(()); // Each range delete costs reads something, until a merge of files takes it away.
             }
             let family = self.opened.family()?;
-            let _writing = self.opened.rows.writing_any();
+            let writing = self.opened.rows.writing_any();
+            let (mut counted, counts) = (NotedKeys::default(), &self.opened.counts);
+            counted.note_any(counts, keyspace);
+            counts.writing(&counted, &writing);
             let (from, to) = (key::start(keyspace, Bounds::ALL), key::beyond(keyspace));
             self.written(db.delete_range_cf(family, from, to).map_err(error::committing)).map(drop)
         })?;

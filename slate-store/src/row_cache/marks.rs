@@ -10,6 +10,11 @@ use std::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(u64);
 
+impl Moment {
+    /// Before all commits.
+    pub(crate) const START: Self = Self(0);
+}
+
 /// When keys were written last, and which were asked for last. Keys share places, by their hashes: one counts as written when
 /// another one of its place was.
 pub(super) struct Marks {
@@ -122,6 +127,13 @@ impl Marks {
 pub(crate) struct Writing<'c> {
     marks: &'c Marks,
     number: u64,
+}
+
+impl Writing<'_> {
+    /// Where it stands among the commits: snapshots of earlier moments may not see it.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment(self.number)
+    }
 }
 
 impl Drop for Writing<'_> {

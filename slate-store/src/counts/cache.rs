@@ -1,0 +1,326 @@
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::{
+    NotedKeys,
+    noted::Noted,
+    stretches::{Known, LEAST, Stretches},
+    walk::{Walked, walk},
+};
+use crate::{
+    Bounds, Keyspace, Result, View,
+    bounds::OwnedBounds,
+    row_cache::{Moment, Writing},
+};
+
+/// Counts of the keyspaces that somebody counted.
+pub(crate) struct CountCache {
+    state: Mutex<State>,
+    /// Whether anybody counted. Who writes and does not see it yet says that any key may be written.
+    is_used: AtomicBool,
+    /// How many bytes the stretches of one keyspace may take.
+    room: usize,
+}
+
+struct State {
+    counted: HashMap<Keyspace, Stretches>,
+    /// When keyspaces were last written to. Several share a place.
+    written: [Moment; PLACES],
+}
+
+const PLACES: usize = 64;
+
+/// A keyspace may take so much of the room.
+const SHARE: usize = 4;
+
+impl CountCache {
+    /// Of the memory that a store may keep what it read in, what is for counts: a sixty-fourth.
+    pub(crate) fn share(cache_bytes: usize) -> usize {
+        cache_bytes / 64
+    }
+
+    /// One that takes about so many bytes at most, of a database that nobody has written to yet.
+    pub(crate) fn new(bytes: usize) -> Self {
+        let state = State { counted: HashMap::new(), written: [Moment::START; PLACES] };
+        Self { state: Mutex::new(state), is_used: AtomicBool::new(false), room: bytes / SHARE }
+    }
+
+    /// Notes a commit that writes these keys, before anybody can see it.
+    pub(crate) fn writing(&self, keys: &NotedKeys, writing: &Writing<'_>) {
+        let mut state = self.lock();
+        keys.each().for_each(|(keyspace, noted)| state.write(keyspace, noted, writing.moment()));
+    }
+
+    /// About the bytes that are taken.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::try_from(self.lock().bytes()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether it matters which keys of a keyspace are written.
+    pub(crate) fn is_counted(&self, keyspace: Keyspace) -> bool {
+        self.is_used.load(Ordering::Relaxed) && self.lock().counted.contains_key(&keyspace)
+    }
+
+    /// How many keys a view has within bounds, which is a snapshot of that moment; `None` where `go_on`, asked before each
+    /// step, says no.
+    pub(crate) fn count<V: View>(
+        &self,
+        view: &V,
+        moment: Moment,
+        keyspace: Keyspace,
+        bounds: Bounds<'_>,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<Option<u64>> {
+        if bounds.is_empty() {
+            return Ok(Some(0));
+        }
+        let known = match self.lock().counted.get(&keyspace) {
+            Some(stretches) => stretches.known(bounds, moment),
+            None => Known { keys: 0, rest: vec![OwnedBounds::of(bounds)] },
+        };
+        let mut keys = known.keys;
+        let mut learned = Vec::with_capacity(known.rest.len());
+        // Of what there is half, so that as much may be known already.
+        let room = self.room / 2 / known.rest.len().max(1);
+        for part in known.rest {
+            let mut cursor = view.cursor(keyspace, part.bounds())?;
+            let Some(walked) = walk(&mut cursor, room, &mut go_on)? else { return Ok(None) };
+            keys += walked.keys;
+            learned.push((part, walked));
+        }
+        self.learn(keyspace, learned, moment);
+        Ok(Some(keys))
+    }
+
+    fn learn(&self, keyspace: Keyspace, learned: Vec<(OwnedBounds, Walked)>, moment: Moment) {
+        let mut state = self.lock();
+        if learned.iter().all(|(_, walked)| walked.keys < LEAST) && !state.counted.contains_key(&keyspace) {
+            return;
+        }
+        self.is_used.store(true, Ordering::Relaxed);
+        let written = *state.written(keyspace);
+        let stretches = state.counted.entry(keyspace).or_insert_with(|| Stretches::new(written));
+        let learning: usize = learned.iter().map(|(part, walked)| Stretches::bytes_of(part.bounds(), walked)).sum();
+        if stretches.bytes() + learning > self.room {
+            // Cut too often, by bounds of all kinds: begun anew.
+            *stretches = Stretches::new(written);
+        }
+        if stretches.bytes() + learning > self.room {
+            state.counted.remove(&keyspace);
+            return;
+        }
+        learned.into_iter().for_each(|(part, walked)| stretches.learn(part.bounds(), walked, moment));
+        if state.bytes() > self.room.saturating_mul(SHARE) {
+            state.counted.retain(|counted, _| *counted == keyspace);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing under this lock panics halfway through a change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn bytes(&self) -> usize {
+        self.counted.values().map(Stretches::bytes).sum()
+    }
+
+    fn write(&mut self, keyspace: Keyspace, noted: &Noted, moment: Moment) {
+        let written = self.written(keyspace);
+        // A later commit may have been quicker.
+        *written = moment.max(*written);
+        match noted {
+            Noted::Keys(keys) => {
+                if let Some(stretches) = self.counted.get_mut(&keyspace) {
+                    stretches.write(keys, moment);
+                }
+            }
+            Noted::Any => drop(self.counted.remove(&keyspace)),
+        }
+    }
+
+    /// When the keyspace was last written to, or another of its place.
+    fn written(&mut self, keyspace: Keyspace) -> &mut Moment {
+        let [first, others @ ..] = &mut self.written;
+        let place = usize::try_from(keyspace.0).unwrap_or_default() % PLACES;
+        place.checked_sub(1).and_then(|other| others.get_mut(other)).unwrap_or(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, time::Duration};
+
+    use super::{super::noted::MOST, *};
+    use crate::{
+        Durability, Isolation, Store, Transaction,
+        conformance::Random,
+        memory::{MemorySnapshot, MemoryStore},
+        row_cache::RowCache,
+    };
+
+    const A: Keyspace = Keyspace(1);
+    const ROOM: usize = 1 << 20;
+
+    /// A store whose commits are told to a cache.
+    struct Trial {
+        store: MemoryStore,
+        rows: RowCache,
+        counts: CountCache,
+    }
+
+    impl Trial {
+        fn new(room: usize) -> Self {
+            Self { store: MemoryStore::new(), rows: RowCache::new(0), counts: CountCache::new(room) }
+        }
+
+        /// Writes keys: those that are there are deleted.
+        fn toggle(&self, keys: &[u16]) {
+            let writing = self.begin(keys);
+            self.make_visible(keys);
+            drop(writing);
+        }
+
+        /// Notes a commit.
+        fn begin(&self, keys: &[u16]) -> Writing<'_> {
+            let mut noted = NotedKeys::default();
+            keys.iter().for_each(|key| noted.note(&self.counts, A, &key.to_be_bytes()));
+            let writing = self.rows.writing(&[]);
+            self.counts.writing(&noted, &writing);
+            writing
+        }
+
+        fn make_visible(&self, keys: &[u16]) {
+            let before = self.store.snapshot().unwrap();
+            let mut transaction = self.store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
+            for key in BTreeSet::from_iter(keys) {
+                let key = key.to_be_bytes();
+                match before.get(A, &key, |_| ()).unwrap() {
+                    Some(()) => transaction.delete(A, &key).unwrap(),
+                    None => transaction.put(A, &key, b"").unwrap(),
+                }
+            }
+            transaction.commit(Durability::Deferred).unwrap();
+        }
+
+        fn snapshot(&self) -> (Moment, MemorySnapshot) {
+            (self.rows.moment(), self.store.snapshot().unwrap())
+        }
+
+        /// Counts the keys from one to another, checks the count, and tells how many steps it took.
+        fn count(&self, (moment, view): &(Moment, MemorySnapshot), from: u16, to: u16) -> u64 {
+            let (from, to) = (from.to_be_bytes(), to.to_be_bytes());
+            let bounds = Bounds { start: Some(&from), end: Some(&to) };
+            let mut steps = 0;
+            let go_on = || {
+                steps += 1;
+                true
+            };
+            let counted = self.counts.count(view, *moment, A, bounds, go_on).unwrap();
+            assert_eq!(counted, view.count(A, bounds, || true).unwrap(), "{bounds:?}");
+            steps
+        }
+    }
+
+    #[test]
+    fn what_is_counted_again_takes_no_step_where_nothing_was_written() {
+        let trial = Trial::new(ROOM);
+        trial.toggle(&(0..1_000).collect::<Vec<_>>());
+        let now = trial.snapshot();
+        assert_eq!(trial.count(&now, 100, 900), 800);
+        assert_eq!(trial.count(&now, 100, 900), 0);
+        assert!(trial.count(&now, 0, 950) <= 150 && trial.count(&now, 203, 704) < 20);
+        trial.toggle(&[500, 1_500]);
+        let after = trial.snapshot();
+        assert!((1..20).contains(&trial.count(&after, 100, 900)), "one stretch");
+        assert_eq!(trial.count(&after, 100, 900), 0);
+        assert!((1..20).contains(&trial.count(&now, 100, 900)), "not for those who did not see it");
+        assert_eq!(trial.count(&after, 100, 900), 0, "who came before takes nothing away");
+    }
+
+    #[test]
+    fn each_snapshot_counts_its_own_keys() {
+        let trial = Trial::new(ROOM);
+        let mut random = Random::new(3);
+        let key = |random: &mut Random| u16::try_from(random.below(600)).unwrap();
+        let mut kept = vec![trial.snapshot()];
+        for _ in 0..2_000 {
+            let most = [3, 3, 3, 3, 3, 3, 200][random.index(7)];
+            let keys: Vec<u16> = (0..random.below(most)).map(|_| key(&mut random)).collect();
+            if random.below(4) == 0 {
+                // Seen by some before it is over.
+                let writing = trial.begin(&keys);
+                kept.push(trial.snapshot());
+                trial.make_visible(&keys);
+                kept.push(trial.snapshot());
+                let during = &kept[kept.len() - 1 - random.index(2)];
+                trial.count(during, key(&mut random), key(&mut random));
+                drop(writing);
+            } else {
+                trial.toggle(&keys);
+            }
+            kept.push(trial.snapshot());
+            for _ in 0..4 {
+                let old = &kept[kept.len() - 1 - random.index(kept.len().min(12))];
+                let [from, to] = if random.below(2) == 0 { [100, 500] } else { [(); 2].map(|()| key(&mut random)) };
+                trial.count(old, from, to);
+            }
+        }
+    }
+
+    #[test]
+    fn a_commit_that_began_before_anybody_counted_is_not_taken_for_one_that_wrote_nothing() {
+        let trial = Trial::new(ROOM);
+        trial.toggle(&(0..100).collect::<Vec<_>>());
+        let mut noted = NotedKeys::default();
+        noted.note(&trial.counts, A, &5_u16.to_be_bytes());
+        trial.count(&trial.snapshot(), 0, 100);
+        trial.counts.writing(&noted, &trial.rows.writing(&[]));
+        trial.make_visible(&[5]);
+        assert_eq!(trial.count(&trial.snapshot(), 0, 100), 99);
+        // And one that is noted while somebody counts.
+        let trial = Trial::new(ROOM);
+        trial.toggle(&(0..100).collect::<Vec<_>>());
+        let (moment, before) = trial.snapshot();
+        trial.toggle(&[5]);
+        trial.count(&(moment, before), 0, 100);
+        assert_eq!(trial.count(&trial.snapshot(), 0, 100), 99);
+    }
+
+    #[test]
+    fn of_many_keys_it_is_only_known_where_they_are() {
+        let trial = Trial::new(ROOM);
+        trial.toggle(&(0..1_000).collect::<Vec<_>>());
+        assert_eq!(trial.count(&trial.snapshot(), 0, 1_000), 1_000);
+        trial.toggle(&(0..u16::try_from(MOST).unwrap()).collect::<Vec<_>>());
+        assert!(trial.count(&trial.snapshot(), 0, 1_000) < 20);
+        trial.toggle(&(0..=u16::try_from(MOST).unwrap()).collect::<Vec<_>>());
+        assert_eq!(trial.count(&trial.snapshot(), 0, 1_000), 999);
+    }
+
+    #[test]
+    fn counts_take_the_room_that_there_is() {
+        for room in [0, 1, 1 << 10, 20 << 10] {
+            let trial = Trial::new(room);
+            trial.toggle(&(0..5_000).collect::<Vec<_>>());
+            let now = trial.snapshot();
+            for from in 0..500 {
+                trial.count(&now, from * 7, 5_000 - from);
+                assert!(trial.counts.lock().bytes() <= room);
+            }
+            if room > 10 << 10 {
+                // It may be begun anew.
+                trial.count(&now, 0, 5_000);
+                trial.count(&now, 0, 5_000);
+                assert_eq!(trial.count(&now, 0, 5_000), 0, "larger stretches take less");
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+use super::{
+    noted::Run,
+    walk::{STRETCH, Walked, bytes},
+};
+use crate::{Bounds, bounds::OwnedBounds, row_cache::Moment};
+
+/// A keyspace as stretches that meet: each key lies in one.
+#[derive(Debug)]
+pub(super) struct Stretches {
+    /// Where each but the first begins, ascending.
+    starts: Vec<Box<[u8]>>,
+    /// One more than there are starts.
+    stretches: Vec<Stretch>,
+    bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    /// The last commit that may have written in it.
+    written: Moment,
+    counted: Option<Counted>,
+}
+
+/// How many keys a snapshot of that moment has there.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    keys: u64,
+    moment: Moment,
+}
+
+/// What is known of how many keys a snapshot has within bounds.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) keys: u64,
+    /// What has to be counted.
+    pub(super) rest: Vec<OwnedBounds>,
+}
+
+/// A part with fewer keys is counted each time, and makes no stretch of its own.
+pub(super) const LEAST: u64 = STRETCH / 4;
+
+impl Stretches {
+    /// One stretch of everything, of which nothing is known but when it was written.
+    pub(super) fn new(written: Moment) -> Self {
+        Self { starts: Vec::new(), stretches: vec![Stretch { written, counted: None }], bytes: bytes(&[]) }
+    }
+
+    /// About the bytes that they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// About the bytes that it takes at most to learn of a part.
+    pub(super) fn bytes_of(part: Bounds<'_>, walked: &Walked) -> usize {
+        let ends = [part.start, part.end].into_iter().flatten();
+        ends.chain(walked.cuts.iter().map(|cut| &*cut.at)).map(bytes).sum()
+    }
+
+    /// Notes the keys that a commit of that moment writes.
+    pub(super) fn write(&mut self, keys: &Run, moment: Moment) {
+        for key in keys.iter() {
+            let at = self.at(key);
+            if let Some(stretch) = self.stretches.get_mut(at) {
+                // A later commit may have been quicker.
+                stretch.written = stretch.written.max(moment);
+            }
+        }
+    }
+
+    /// What a snapshot of that moment may know of its keys within bounds.
+    pub(super) fn known(&self, bounds: Bounds<'_>, moment: Moment) -> Known {
+        let mut known = Known::default();
+        let first = bounds.start.map_or(0, |start| self.at(start));
+        for at in first..self.stretches.len() {
+            let whole = self.bounds(at);
+            if at > first && whole.start.zip(bounds.end).is_some_and(|(start, end)| start >= end) {
+                break;
+            }
+            let part = whole.within(bounds);
+            match self.stretches.get(at).and_then(|stretch| stretch.keys(moment)) {
+                Some(keys) if part == whole => known.keys += keys,
+                _ => known.rest.push(OwnedBounds::of(part)),
+            }
+        }
+        known
+    }
+
+    /// Keeps what a snapshot of that moment has in a part of one stretch.
+    pub(super) fn learn(&mut self, part: Bounds<'_>, walked: Walked, moment: Moment) {
+        let at = part.start.map_or(0, |start| self.at(start));
+        let whole = self.bounds(at);
+        let Some(Stretch { written, counted }) = self.stretches.get(at).copied() else { return };
+        let is_current = written <= moment;
+        let was_cut = part.within(whole) != part;
+        // What is known already is of use to those who come later.
+        let is_behind = !is_current && counted.is_some();
+        if was_cut || is_behind || (part != whole && walked.keys < LEAST) {
+            return;
+        }
+        // What lies before the part and what lies behind it stay as unknown as they are.
+        let before = part.start.filter(|_| part.start != whole.start);
+        let behind = part.end.filter(|_| part.end != whole.end);
+        let unknown = Stretch { written, counted: None };
+        let mut below = 0;
+        let ends = walked.cuts.iter().map(|cut| cut.below).chain([walked.keys]);
+        let counted = ends.map(|end| {
+            let keys = end - std::mem::replace(&mut below, end);
+            Stretch { written, counted: is_current.then_some(Counted { keys, moment }) }
+        });
+        let stretches: Vec<Stretch> =
+            before.map(|_| unknown).into_iter().chain(counted).chain(behind.map(|_| unknown)).collect();
+        let cuts = walked.cuts.into_iter().map(|cut| cut.at);
+        let starts: Vec<Box<[u8]>> =
+            before.map(Box::from).into_iter().chain(cuts).chain(behind.map(Box::from)).collect();
+        self.bytes += starts.iter().map(|start| bytes(start)).sum::<usize>();
+        self.starts.splice(at..at, starts);
+        self.stretches.splice(at..=at, stretches);
+    }
+
+    /// The place of the stretch that a key lies in.
+    fn at(&self, key: &[u8]) -> usize {
+        self.starts.partition_point(|start| **start <= *key)
+    }
+
+    fn bounds(&self, at: usize) -> Bounds<'_> {
+        let start = at.checked_sub(1).and_then(|before| self.starts.get(before));
+        Bounds { start: start.map(|start| &**start), end: self.starts.get(at).map(|end| &**end) }
+    }
+}
+
+impl Stretch {
+    /// How many keys a snapshot of that moment has in it.
+    fn keys(&self, moment: Moment) -> Option<u64> {
+        let counted = self.counted?;
+        // Whatever commit this count or this snapshot has seen left its mark before.
+        (self.written <= counted.moment.min(moment)).then_some(counted.keys)
+    }
+}

@@ -11,8 +11,10 @@ use crate::{
     workload::{BULK_INSERT, HELD, ON_DISK, PEAK, SPACE},
 };
 
-/// In so many batches, a commit each.
-pub const BATCHES: u64 = 10;
+/// In how many batches so many records are inserted, a commit each: ten, of 10,000 records at most.
+pub fn batches(records: u64) -> u64 {
+    records.div_ceil(10_000).max(10)
+}
 
 /// Where the peak of memory comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub enum Peak {
 }
 
 /// Loads all users' records into a new database, as often as is asked for in all, and leaves the last. A sample is one
-/// user's ten batches. There is no run that does not count: a new database has nothing warm.
+/// user's batches. There is no run that does not count: a new database has nothing warm.
 ///
 /// # Errors
 /// The database's: without records nothing else can be measured.
@@ -69,8 +71,9 @@ pub fn load<S: Subject>(
 fn insert<S: Subject>(bench: &Bench<'_>, subject: &mut S, user: usize) -> Result<(Duration, Allocations)> {
     let clock = bench.options.shared.clock;
     let (mut time, mut allocations) = (Duration::ZERO, Allocations::default());
-    for batch in 0..BATCHES {
-        let ids = bench.size * batch / BATCHES..bench.size * (batch + 1) / BATCHES;
+    let batches = batches(bench.size);
+    for batch in 0..batches {
+        let ids = bench.size * batch / batches..bench.size * (batch + 1) / batches;
         let record = |id: u64| Change::Whole(Record::new(bench.options.shared.seed, user, id.cast_signed(), 0));
         let many = ids.end - ids.start;
         let encoded = subject.encode(ids.map(record))?;
@@ -107,7 +110,8 @@ fn report(
     let peak = bytes(PEAK, growth.map(|growth| growth.peak));
     let held = bytes(HELD, growth.map(|growth| growth.held));
     let size = bytes(ON_DISK, size);
-    let name = format!("{BATCHES} batches of {} records", format::count(bench.size / BATCHES));
+    let batches = batches(bench.size);
+    let name = format!("{batches} batches of {} records", format::count(bench.size / batches));
     let row = Row {
         samples,
         items: bench.size,

@@ -54,10 +54,13 @@ impl<V: View> EntryWalk<V> {
         }
     }
 
-    /// The entry last moved to.
-    #[inline]
+    /// The entry last moved to. Too large for registers: a call would store it, and wait for what it stored.
+    #[inline(always)]
     pub(super) fn current(&self) -> Result<Option<Entry<'_>>> {
-        self.walk.current().map(|(key, value)| Entry::parse(&self.index, key, value)).transpose()
+        match self.walk.current() {
+            Some((key, value)) => Entry::parse(&self.index, key, value).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Apart from a walk that has nothing to check.

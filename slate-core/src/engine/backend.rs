@@ -11,7 +11,7 @@ use crate::{
     exec::{self, Resources, Rows, ViewProbe},
     interrupt::Interrupt,
     maintenance::{self, VerifyRun},
-    plan::{self, Plan, Query},
+    plan::{self, Output, Plan, Query},
     spill::Memory,
     write::{
         BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, Created, DeleteOutcome, DeleteRequest, Gate,
@@ -122,6 +122,10 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
 
     fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
         let collection = resolve(&self.catalog, collection);
+        if let (Output::Whole, Some(key)) = (&query.output, plan::only_record(query)) {
+            interrupt.check()?;
+            return Ok(Box::new(exec::OnlyRow::open(&self.view, collection.records, &key)?));
+        }
         let plan = planned(&self.view, &collection, query)?;
         let resources = Resources::new(interrupt, self.memory.limited(query.memory_limit));
         Ok(Box::new(exec::open(plan, &self.view, &collection, &resources)?))

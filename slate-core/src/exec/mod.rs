@@ -15,6 +15,7 @@ mod keys;
 mod measured;
 mod merge;
 mod meter;
+mod only;
 mod output;
 mod probe;
 mod resources;
@@ -26,6 +27,7 @@ mod targets;
 
 pub(crate) use analyze::analyze;
 pub(crate) use gather::gather;
+pub(crate) use only::OnlyRow;
 pub(crate) use output::{Rows, open};
 pub(crate) use probe::ViewProbe;
 pub(crate) use resources::Resources;

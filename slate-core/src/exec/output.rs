@@ -7,7 +7,7 @@ use slate_store::View;
 
 use super::{
     RawRows, Resources, covered::CoveredRows, distinct::DistinctRows, distinct_keys::DistinctKeyRows, keys::count_keys,
-    resources::holders,
+    only::Position, resources::holders,
 };
 use crate::{
     Error, Result,
@@ -156,27 +156,19 @@ pub(crate) struct CountedRows {
     position: Position,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Position {
-    Before,
-    On,
-    After,
-}
-
 impl CountedRows {
     fn new(counted: u64) -> Self {
         let counted = OwnedValue::from(bson::Bson::Int64(i64::try_from(counted).unwrap_or(i64::MAX)));
         let mut writer = Writer::new();
         writer.append(b"n", counted.as_value());
-        Self { row: writer.finish(), position: Position::Before }
+        Self { row: writer.finish(), position: Position::default() }
     }
 
     fn advance(&mut self) -> bool {
-        self.position = if self.position == Position::Before { Position::On } else { Position::After };
-        self.position == Position::On
+        self.position.advance()
     }
 
     fn current(&self) -> Option<&[u8]> {
-        (self.position == Position::On).then_some(self.row.as_slice())
+        self.position.is_on().then_some(self.row.as_slice())
     }
 }

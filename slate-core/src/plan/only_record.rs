@@ -1,20 +1,18 @@
-use slate_query::filter::Exactness;
+use slate_query::{filter::Exactness, raw::SmallBytes};
 
 use super::{Force, Query, candidates::is_id};
 
 /// The key of the one record that can match, where the question is for an `_id` and for nothing else: there is nothing to plan.
 /// Not where it is sorted: a sort may refuse the record.
-pub(crate) fn only_record(query: &Query) -> Option<Vec<u8>> {
+pub(crate) fn only_record(query: &Query) -> Option<SmallBytes> {
     let [conjunct] = query.filter.conjuncts() else { return None };
-    let is_plain = query.order().is_none() && query.window().is_whole();
+    let is_plain = query.order().is_none() && query.skip == 0 && query.limit != Some(0);
     let is_free = query.hint.is_none() && query.force == Force::No;
     if !is_plain || !is_free || !conjunct.only_path().is_some_and(is_id) {
         return None;
     }
-    let mut said = Vec::with_capacity(1);
-    conjunct.each_term(&mut |term| said.push(term));
-    let [term] = said.as_slice() else { return None };
-    term.intervals.as_point().filter(|_| term.exact >= Exactness::WhereNotMultikey).map(<[u8]>::to_vec)
+    let term = conjunct.only_term().filter(|term| term.exact >= Exactness::WhereNotMultikey)?;
+    term.intervals.as_point().map(SmallBytes::from)
 }
 
 #[cfg(test)]
@@ -38,7 +36,7 @@ mod tests {
             (rawdoc! { "$and": [{ "_id": { "a": 1 } }] }, rawdoc! { "_id": { "a": 1 } }),
         ] {
             let key = Doc::from(&id).get("_id").and_then(|id| record_key(id).ok());
-            assert!(key.is_some() && only_record(&of(&filter)) == key, "{filter:?}");
+            assert!(key.is_some() && only_record(&of(&filter)).as_deref() == key.as_deref(), "{filter:?}");
         }
         for filter in [
             rawdoc! {},
@@ -68,12 +66,13 @@ mod tests {
         for asked in [
             Query { sort: Some(sort), ..plain.clone() },
             Query { skip: 1, ..plain.clone() },
-            Query { limit: Some(1), ..plain.clone() },
+            Query { limit: Some(0), ..plain.clone() },
             Query { hint: Some(Hint::Natural(Direction::Ascending)), ..plain.clone() },
             Query { force: Force::Candidate(7), ..plain.clone() },
         ] {
             assert_eq!(only_record(&asked), None, "{asked:?}");
         }
         assert!(only_record(&plain).is_some());
+        assert!(only_record(&Query { limit: Some(1), ..plain }).is_some());
     }
 }

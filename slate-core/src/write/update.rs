@@ -164,7 +164,7 @@ impl<T: Transaction> Session<T> {
     ) -> Result<TargetKeys> {
         if let Some(key) = plan::only_record(query) {
             // Whether it is there shows when it is read to be changed.
-            return Ok(TargetKeys::Single(Some(key)));
+            return Ok(TargetKeys::Single(Some(key.to_vec())));
         }
         let view = self.transaction.view();
         let context = plan::Context { collection, query, probe: &ViewProbe::new(&view) };

@@ -1,7 +1,7 @@
 //! Keys and values.
 
 use bson::{Binary, Bson, DateTime, Document, RawDocumentBuf, Timestamp, doc, oid::ObjectId, spec::BinarySubtype};
-use slate_core::{ErrorKind, Hint, Index};
+use slate_core::{CancelToken, ErrorKind, Hint, Index};
 
 use crate::{
     common::{each_plan, finds, finds_in_order, ids, on_every_store, raw},
@@ -271,6 +271,42 @@ fn ids_collide_by_value() {
             finds(&records.find(doc! { "_id": equal.clone() }), [1]);
             assert!(records.find_by_id(equal).unwrap().is_some());
         }
+    });
+}
+
+#[test]
+fn the_record_of_one_id_is_found_as_any_other_is() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        insert(&records, (0..20).map(|id| doc! { "_id": id, "a": id % 2, "b": [1, 2] }));
+        let find = || records.find(doc! { "_id": 5.0 });
+        finds(&find().limit(1), [5]);
+        finds(&find().sort(doc! { "a": 1 }), [5]);
+        finds(&find().skip(1), [0; 0]);
+        finds(&records.find(doc! { "_id": 77 }), [0; 0]);
+        finds(&records.find(doc! { "_id": 5, "a": 0 }), [0; 0]);
+        finds(&database.collection("none").find(doc! { "_id": 5 }), [0; 0]);
+        assert_eq!(
+            find().limit(0).run().unwrap().count(),
+            records.find(doc! { "a": 1 }).limit(0).run().unwrap().count()
+        );
+        assert_eq!((find().count().unwrap(), find().distinct("b").unwrap().len()), (1, 2));
+        let projected = find().project(doc! { "a": 1 }).first().unwrap().unwrap();
+        assert_eq!(projected, raw(&doc! { "_id": 5, "a": 1 }));
+        let mut cursor = find().cursor().unwrap();
+        assert!(cursor.current().is_none() && cursor.advance().unwrap());
+        assert_eq!(cursor.current().unwrap().get_i32("_id").unwrap(), 5);
+        assert!((0..2).all(|_| !cursor.advance().unwrap() && cursor.current().is_none()));
+        // It stays as it was when it was asked for.
+        let (mut cursor, snapshot) = (find().cursor().unwrap(), database.db.snapshot().unwrap());
+        records.delete_one(doc! { "_id": 5 }).run().unwrap();
+        assert!(cursor.advance().unwrap());
+        finds(&snapshot.collection("records").find(doc! { "_id": 5 }), [5]);
+        finds(&find(), [0; 0]);
+        let token = CancelToken::new();
+        token.cancel();
+        let error = records.find(doc! { "_id": 6 }).cancel(token).cursor().err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Interrupted);
     });
 }
 

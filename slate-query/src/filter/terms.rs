@@ -57,6 +57,13 @@ impl Node {
         }
     }
 
+    /// What it says, where that is one thing.
+    pub fn only_term(&self) -> Option<Term> {
+        let (mut only, mut several) = (None, false);
+        self.each_term(&mut |term| several |= only.replace(term).is_some());
+        only.filter(|_| !several)
+    }
+
     /// The path that all its terms are on, where that is known without making them.
     pub fn only_path(&self) -> Option<&Path> {
         match &self.tree {

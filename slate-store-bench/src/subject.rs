@@ -114,6 +114,18 @@ pub trait Reader {
     ///
     /// As the store fails.
     fn scan_from(&mut self, start: &[u8], limit: usize, visit: impl FnMut(&[u8], &[u8])) -> Result<()>;
+
+    /// How many keys there are from `start` up to, and without, `end`: by a scan of everything, where a store has nothing
+    /// better.
+    ///
+    /// # Errors
+    ///
+    /// As the store fails.
+    fn count(&mut self, start: &[u8], end: &[u8]) -> Result<u64> {
+        let mut keys = 0;
+        self.scan(Direction::Forward, |key, _| keys += u64::from((start..end).contains(&key)))?;
+        Ok(keys)
+    }
 }
 
 /// Writes of one transaction or batch.

@@ -132,6 +132,11 @@ impl<S: Snapshot> Reader for SnapshotReader<S> {
         }
         Ok(())
     }
+
+    fn count(&mut self, start: &[u8], end: &[u8]) -> Result<u64> {
+        let within = Bounds { start: Some(start), end: Some(end) };
+        self.snapshot.count(KEYSPACE, within, || true)?.ok_or_else(|| "a count was broken off".into())
+    }
 }
 
 /// An open transaction.

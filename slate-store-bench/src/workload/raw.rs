@@ -31,13 +31,14 @@ pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
     let Opened { store, folder } = filled::<S>(bench, &folders, &entries)?;
     reads(bench, &store, count)?;
     scans(bench, &store, count)?;
+    counts(bench, &store, count)?;
     writes(bench, &store, count)?;
     deletes_range(bench, &store, &entries)?;
     reopens(bench, store, &folder, &entries)
 }
 
 const ROWS: &[&str] =
-    &["load", "get", "multi_get", "scan", "put", "commit", "range delete", "snapshot", "reopen", "file"];
+    &["load", "get", "multi_get", "scan", "count", "put", "commit", "range delete", "snapshot", "reopen", "file"];
 
 /// The store with all entries, the last time it was filled.
 fn filled<S: Subject>(bench: &mut Bench, folders: &Folders, entries: &Entries) -> Result<Opened<S>> {
@@ -151,6 +152,29 @@ fn scans<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
             Ok(sum)
         })
     });
+    Ok(())
+}
+
+/// The middle half of the keys, when nothing was written since they were counted last, and when some of them were.
+fn counts<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
+    let clock = bench.clock();
+    let mut random = bench.random();
+    let (from, to) = (count / 4, count / 4 * 3);
+    let (start, end) = (keys::raw_key(from), keys::raw_key(to));
+    for (name, written) in [
+        ("count of half, again", 0),
+        ("count of half, one key written since", 1),
+        ("count of half, 1,000 keys written since", 1_000),
+    ] {
+        bench.row_of(Feature::Scans, S::lacks(), Row::new(name, 1).unit("count").expects(to - from), || {
+            for _ in 0..written {
+                let number = from + random.below(to - from);
+                let (key, value) = (keys::raw_key(number), keys::value(number, VALUE, &mut random));
+                commit(store, Durability::Deferred, |writer| writer.put(&key, &value))?;
+            }
+            clock.sample(|| store.read(|reader| reader.count(&start, &end)))
+        });
+    }
     Ok(())
 }
 

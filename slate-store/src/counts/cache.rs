@@ -295,6 +295,30 @@ mod tests {
     }
 
     #[test]
+    fn of_two_who_count_at_once_the_later_disturbs_nothing() {
+        for [from, to] in [[50_u16, 950], [150, 950], [50, 500], [300, 320]] {
+            let trial = Trial::new(ROOM);
+            trial.toggle(&(0..1_000).collect::<Vec<_>>());
+            let now = trial.snapshot();
+            let (start, end) = (from.to_be_bytes(), to.to_be_bytes());
+            let bounds = Bounds { start: Some(&start), end: Some(&end) };
+            let mut is_first = true;
+            let counted = trial.counts.count(&now.1, now.0, A, bounds, || {
+                if std::mem::take(&mut is_first) {
+                    trial.count(&now, 100, 900);
+                }
+                true
+            });
+            assert_eq!(counted.unwrap(), Some(u64::from(to - from)));
+            assert_eq!(trial.count(&now, 100, 900), 0);
+            for [from, to] in [[from, to], [0, 1_000], [90, 110], [890, 910]] {
+                trial.count(&now, from, to);
+                trial.count(&now, from, to);
+            }
+        }
+    }
+
+    #[test]
     fn of_many_keys_it_is_only_known_where_they_are() {
         let trial = Trial::new(ROOM);
         trial.toggle(&(0..1_000).collect::<Vec<_>>());

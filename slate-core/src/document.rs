@@ -2,7 +2,6 @@ use std::{any::Any, borrow::Cow};
 
 use bson::{Document, RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
-use slate_query::raw::flat_document;
 
 use crate::{Error, Result};
 
@@ -41,11 +40,7 @@ impl IntoDocument for Document {
 
 impl IntoDocument for &Document {
     fn into_document(self) -> Result<RawDocumentBuf> {
-        let raw = match flat_document(self) {
-            Some(bytes) => RawDocumentBuf::from_bytes(bytes),
-            None => RawDocumentBuf::try_from(self),
-        };
-        raw.map_err(Error::conversion)
+        RawDocumentBuf::try_from(self).map_err(Error::conversion)
     }
 }
 

@@ -115,15 +115,15 @@ pub trait Reader {
     /// As the store fails.
     fn scan_from(&mut self, start: &[u8], limit: usize, visit: impl FnMut(&[u8], &[u8])) -> Result<()>;
 
-    /// How many keys there are from `start` up to, and without, `end`: by a scan of everything, where a store has nothing
-    /// better.
+    /// How many keys there are from `start` up to, and without, `end`, which are `most` at most: by a scan of so many, where a
+    /// store has nothing better.
     ///
     /// # Errors
     ///
     /// As the store fails.
-    fn count(&mut self, start: &[u8], end: &[u8]) -> Result<u64> {
+    fn count(&mut self, start: &[u8], end: &[u8], most: usize) -> Result<u64> {
         let mut keys = 0;
-        self.scan(Direction::Forward, |key, _| keys += u64::from((start..end).contains(&key)))?;
+        self.scan_from(start, most, |key, _| keys += u64::from(key < end))?;
         Ok(keys)
     }
 }

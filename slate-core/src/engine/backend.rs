@@ -121,9 +121,9 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
     }
 
     fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
+        interrupt.check()?;
         let collection = resolve(&self.catalog, collection);
         if let (Output::Whole, Some(key)) = (&query.output, plan::only_record(query)) {
-            interrupt.check()?;
             return Ok(Box::new(exec::OnlyRow::open(&self.view, collection.records, &key)?));
         }
         let plan = planned(&self.view, &collection, query)?;
@@ -167,6 +167,7 @@ impl<T: Transaction> Writer for Session<T> {
         self.check_open()?;
         Session::reads(self, collection, Reads::Matches(&query.filter))?;
         let interrupt = &self.limited(interrupt);
+        interrupt.check()?;
         let collection = resolve(Session::catalog(self), collection);
         let view = self.view();
         let plan = planned(&view, &collection, query)?;

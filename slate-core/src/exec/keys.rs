@@ -4,7 +4,7 @@ use slate_store::{Keyspace, View};
 
 use super::{Resources, entries::EntryWalk, probe};
 use crate::{
-    Result,
+    Error, Result,
     catalog::CollectionInfo,
     plan::{ByteRange, CountedKeys, record_ranges},
 };
@@ -51,6 +51,7 @@ fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<ByteRange>, r
     interrupt.check()?;
     let mut counted = 0;
     for range in ranges {
+        interrupt.tick()?;
         let mut ended = Ok(());
         let go_on = || {
             ended = interrupt.tick();
@@ -58,7 +59,7 @@ fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<ByteRange>, r
         };
         let keys = view.count(keyspace, probe::bounds(&range), go_on)?;
         ended?;
-        counted += keys.unwrap_or_default();
+        counted += keys.ok_or_else(|| Error::corrupt("the store gave up a count that nobody broke off"))?;
     }
     Ok(counted)
 }

@@ -17,6 +17,7 @@ mod merge;
 mod meter;
 mod only;
 mod output;
+mod position;
 mod probe;
 mod resources;
 mod rows;

@@ -1,7 +1,7 @@
 use slate_query::raw::Doc;
 use slate_store::{Keyspace, Points, View};
 
-use super::Rows;
+use super::{Rows, position::Position};
 use crate::Result;
 
 /// The record of one key, where there is one: what a question for one `_id` comes to, without a plan.
@@ -26,26 +26,5 @@ impl<V: View> Rows for OnlyRow<V> {
     fn current(&self) -> Option<&[u8]> {
         let stored = self.points.loaded(0).filter(|_| self.position.is_on());
         stored.map(|stored| Doc::stored(stored).bytes())
-    }
-}
-
-/// Where one stands among rows of which there is one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Position {
-    #[default]
-    Before,
-    On,
-    After,
-}
-
-impl Position {
-    /// Moves to the next row; `false` after the last.
-    pub(super) fn advance(&mut self) -> bool {
-        *self = if *self == Self::Before { Self::On } else { Self::After };
-        self.is_on()
-    }
-
-    pub(super) fn is_on(self) -> bool {
-        self == Self::On
     }
 }

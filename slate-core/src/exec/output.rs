@@ -7,7 +7,7 @@ use slate_store::View;
 
 use super::{
     RawRows, Resources, covered::CoveredRows, distinct::DistinctRows, distinct_keys::DistinctKeyRows, keys::count_keys,
-    only::Position, resources::holders,
+    position::Position, resources::holders,
 };
 use crate::{
     Error, Result,

@@ -16,7 +16,7 @@ mod write;
 
 pub(crate) use bytes::{below, big_endian};
 pub use bytes::{leading, same};
-pub use convert::{flat_document, with_value};
+pub use convert::with_value;
 pub use doc::{Doc, Element, Elements, Located};
 pub use kind::Kind;
 pub use name::FieldName;

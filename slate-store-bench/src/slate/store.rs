@@ -133,7 +133,7 @@ impl<S: Snapshot> Reader for SnapshotReader<S> {
         Ok(())
     }
 
-    fn count(&mut self, start: &[u8], end: &[u8]) -> Result<u64> {
+    fn count(&mut self, start: &[u8], end: &[u8], _: usize) -> Result<u64> {
         let within = Bounds { start: Some(start), end: Some(end) };
         self.snapshot.count(KEYSPACE, within, || true)?.ok_or_else(|| "a count was broken off".into())
     }

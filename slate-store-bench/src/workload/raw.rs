@@ -160,7 +160,7 @@ fn counts<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
     let clock = bench.clock();
     let mut random = bench.random();
     let (from, to) = (count / 4, count / 4 * 3);
-    let (start, end) = (keys::raw_key(from), keys::raw_key(to));
+    let (start, end, most) = (keys::raw_key(from), keys::raw_key(to), usize::try_from(to - from)?);
     for (name, written) in [
         ("count of half, again", 0),
         ("count of half, one key written since", 1),
@@ -172,7 +172,7 @@ fn counts<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
                 let (key, value) = (keys::raw_key(number), keys::value(number, VALUE, &mut random));
                 commit(store, Durability::Deferred, |writer| writer.put(&key, &value))?;
             }
-            clock.sample(|| store.read(|reader| reader.count(&start, &end)))
+            clock.sample(|| store.read(|reader| reader.count(&start, &end, most)))
         });
     }
     Ok(())

@@ -1,7 +1,8 @@
 use std::{
+    array,
     collections::HashMap,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -15,22 +16,26 @@ use super::{
 use crate::{
     Bounds, Keyspace, Result, View,
     bounds::OwnedBounds,
-    row_cache::{Moment, Writing},
+    row_cache::{LastWritten, Moment, Writing},
 };
 
 /// Counts of the keyspaces that somebody counted.
 pub(crate) struct CountCache {
-    state: Mutex<State>,
+    /// Written only by who has counted, or forgets.
+    state: RwLock<State>,
     /// Whether anybody counted. Who writes and does not see it yet says that any key may be written.
     is_used: AtomicBool,
+    /// When keyspaces were last written to. Several share a place.
+    written: [LastWritten; PLACES],
     /// How many bytes the stretches of one keyspace may take.
     room: usize,
 }
 
+#[derive(Default)]
 struct State {
     counted: HashMap<Keyspace, Stretches>,
-    /// When keyspaces were last written to. Several share a place.
-    written: [Moment; PLACES],
+    /// How often somebody has learned of a keyspace.
+    turns: u64,
 }
 
 const PLACES: usize = 64;
@@ -46,29 +51,51 @@ impl CountCache {
 
     /// One that takes about so many bytes at most, of a database that nobody has written to yet.
     pub(crate) fn new(bytes: usize) -> Self {
-        let state = State { counted: HashMap::new(), written: [Moment::START; PLACES] };
-        Self { state: Mutex::new(state), is_used: AtomicBool::new(false), room: bytes / SHARE }
+        let written = array::from_fn(|_| LastWritten::at(Moment::START));
+        Self { state: RwLock::default(), is_used: AtomicBool::new(false), written, room: bytes / SHARE }
     }
 
     /// Notes a commit that writes these keys, before anybody can see it.
     pub(crate) fn writing(&self, keys: &NotedKeys, writing: &Writing<'_>) {
-        let mut state = self.lock();
-        keys.each().for_each(|(keyspace, noted)| state.write(keyspace, noted, writing.moment()));
+        if keys.is_empty() {
+            return;
+        }
+        let moment = writing.moment();
+        // In this order: who learns of a keyspace that is not there yet looks at these, and all others at its stretches.
+        let state = self.read();
+        let mut is_left = false;
+        for (keyspace, noted) in keys.each() {
+            self.written(keyspace).note(moment);
+            match (state.counted.get(&keyspace), noted) {
+                (None, _) => {}
+                (Some(stretches), Noted::Keys(keys)) => stretches.write(keys, moment),
+                (Some(_), Noted::Any) => is_left = true,
+            }
+        }
+        drop(state);
+        if is_left {
+            let any = keys.each().filter(|(_, noted)| matches!(noted, Noted::Any));
+            let mut state = self.write();
+            let forgotten: Vec<_> = any.filter_map(|(keyspace, _)| state.counted.remove(&keyspace)).collect();
+            // To take them apart is no reason for others to wait.
+            drop(state);
+            drop(forgotten);
+        }
     }
 
     /// About the bytes that are taken.
     #[cfg(feature = "rocksdb")]
     pub(crate) fn bytes(&self) -> u64 {
-        u64::try_from(self.lock().bytes()).unwrap_or(u64::MAX)
+        u64::try_from(self.read().bytes()).unwrap_or(u64::MAX)
     }
 
     /// Whether it matters which keys of a keyspace are written.
     pub(crate) fn is_counted(&self, keyspace: Keyspace) -> bool {
-        self.is_used.load(Ordering::Relaxed) && self.lock().counted.contains_key(&keyspace)
+        self.is_used.load(Ordering::Relaxed) && self.read().counted.contains_key(&keyspace)
     }
 
-    /// How many keys a view has within bounds, which is a snapshot of that moment; `None` where `go_on`, asked before each
-    /// step, says no.
+    /// How many keys there are within bounds, in a view that is a snapshot of that moment; `None` where `go_on`, asked before
+    /// each step, says no.
     pub(crate) fn count<V: View>(
         &self,
         view: &V,
@@ -80,77 +107,77 @@ impl CountCache {
         if bounds.is_empty() {
             return Ok(Some(0));
         }
-        let known = match self.lock().counted.get(&keyspace) {
+        let known = match self.read().counted.get(&keyspace) {
             Some(stretches) => stretches.known(bounds, moment),
-            None => Known { keys: 0, rest: vec![OwnedBounds::of(bounds)] },
+            None => Known { rest: vec![OwnedBounds::of(bounds)], ..Known::default() },
         };
         let mut keys = known.keys;
         let mut learned = Vec::with_capacity(known.rest.len());
-        // Of what there is half, so that as much may be known already.
-        let room = self.room / 2 / known.rest.len().max(1);
+        // Half of what is left, so that there is room for other bounds.
+        let room = self.room.saturating_sub(known.bytes) / 2 / known.rest.len().max(1);
         for part in known.rest {
             let mut cursor = view.cursor(keyspace, part.bounds())?;
             let Some(walked) = walk(&mut cursor, room, &mut go_on)? else { return Ok(None) };
             keys += walked.keys;
             learned.push((part, walked));
         }
-        self.learn(keyspace, learned, moment);
+        if !learned.is_empty() {
+            self.learn(keyspace, learned, moment);
+        }
         Ok(Some(keys))
     }
 
     fn learn(&self, keyspace: Keyspace, learned: Vec<(OwnedBounds, Walked)>, moment: Moment) {
-        let mut state = self.lock();
-        if learned.iter().all(|(_, walked)| walked.keys < LEAST) && !state.counted.contains_key(&keyspace) {
+        let mut state = self.write();
+        let State { counted, turns } = &mut *state;
+        if learned.iter().all(|(_, walked)| walked.keys < LEAST) && !counted.contains_key(&keyspace) {
             return;
         }
         self.is_used.store(true, Ordering::Relaxed);
-        let written = *state.written(keyspace);
-        let stretches = state.counted.entry(keyspace).or_insert_with(|| Stretches::new(written));
-        let learning: usize = learned.iter().map(|(part, walked)| Stretches::bytes_of(part.bounds(), walked)).sum();
-        if stretches.bytes() + learning > self.room {
+        let unknown = || Stretches::new(self.written(keyspace).moment());
+        let stretches = counted.entry(keyspace).or_insert_with(unknown);
+        let has_room = |stretches: &Stretches| {
+            let learning = learned.iter().map(|(part, walked)| stretches.bytes_of(part.bounds(), walked));
+            stretches.bytes() + learning.sum::<usize>() <= self.room
+        };
+        if !has_room(stretches) {
             // Cut too often, by bounds of all kinds: begun anew.
-            *stretches = Stretches::new(written);
+            *stretches = unknown();
         }
-        if stretches.bytes() + learning > self.room {
-            state.counted.remove(&keyspace);
+        if !has_room(stretches) {
+            counted.remove(&keyspace);
             return;
         }
+        *turns += 1;
+        stretches.turn = *turns;
         learned.into_iter().for_each(|(part, walked)| stretches.learn(part.bounds(), walked, moment));
-        if state.bytes() > self.room.saturating_mul(SHARE) {
-            state.counted.retain(|counted, _| *counted == keyspace);
+        while state.bytes() > self.room.saturating_mul(SHARE) {
+            let oldest = state.counted.iter().min_by_key(|(_, stretches)| stretches.turn);
+            let Some(oldest) = oldest.map(|(keyspace, _)| *keyspace) else { break };
+            state.counted.remove(&oldest);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    /// When the keyspace was last written to, or another of its place.
+    fn written(&self, keyspace: Keyspace) -> &LastWritten {
+        let [first, others @ ..] = &self.written;
+        let place = usize::try_from(keyspace.0).unwrap_or_default() % PLACES;
+        place.checked_sub(1).and_then(|other| others.get(other)).unwrap_or(first)
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
         // Nothing under this lock panics halfway through a change.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
     fn bytes(&self) -> usize {
         self.counted.values().map(Stretches::bytes).sum()
-    }
-
-    fn write(&mut self, keyspace: Keyspace, noted: &Noted, moment: Moment) {
-        let written = self.written(keyspace);
-        // A later commit may have been quicker.
-        *written = moment.max(*written);
-        match noted {
-            Noted::Keys(keys) => {
-                if let Some(stretches) = self.counted.get_mut(&keyspace) {
-                    stretches.write(keys, moment);
-                }
-            }
-            Noted::Any => drop(self.counted.remove(&keyspace)),
-        }
-    }
-
-    /// When the keyspace was last written to, or another of its place.
-    fn written(&mut self, keyspace: Keyspace) -> &mut Moment {
-        let [first, others @ ..] = &mut self.written;
-        let place = usize::try_from(keyspace.0).unwrap_or_default() % PLACES;
-        place.checked_sub(1).and_then(|other| others.get_mut(other)).unwrap_or(first)
     }
 }
 
@@ -247,7 +274,12 @@ mod tests {
 
     #[test]
     fn each_snapshot_counts_its_own_keys() {
-        let trial = Trial::new(ROOM);
+        [ROOM, 8 << 10, 16 << 10, 120 << 10].into_iter().for_each(each_snapshot_counts_its_own_keys_in);
+    }
+
+    /// In so much room: in little it is begun anew time and again.
+    fn each_snapshot_counts_its_own_keys_in(room: usize) {
+        let trial = Trial::new(room);
         let mut random = Random::new(3);
         let key = |random: &mut Random| u16::try_from(random.below(600)).unwrap();
         let mut kept = vec![trial.snapshot()];
@@ -330,6 +362,19 @@ mod tests {
     }
 
     #[test]
+    fn what_was_written_to_everywhere_is_counted_once() {
+        for keys in [400, 2_000, 20_000] {
+            let trial = Trial::new(16 << 10);
+            trial.toggle(&(0..keys).collect::<Vec<_>>());
+            let count = || trial.count(&trial.snapshot(), 0, u16::MAX);
+            while count() > 0 {}
+            (0..keys / 10).for_each(|key| trial.toggle(&[key * 10]));
+            assert!(count() > 0);
+            assert_eq!([count(), count()], [0, 0], "of {keys} keys");
+        }
+    }
+
+    #[test]
     fn counts_take_the_room_that_there_is() {
         for room in [0, 1, 1 << 10, 20 << 10] {
             let trial = Trial::new(room);
@@ -337,7 +382,7 @@ mod tests {
             let now = trial.snapshot();
             for from in 0..500 {
                 trial.count(&now, from * 7, 5_000 - from);
-                assert!(trial.counts.lock().bytes() <= room);
+                assert!(trial.counts.read().bytes() <= room);
             }
             if room > 10 << 10 {
                 // It may be begun anew.

@@ -22,7 +22,7 @@ pub(super) struct Run {
     ends: Vec<usize>,
 }
 
-/// So many keys may lie anywhere: to look for the stretch of each would take longer than to count them again.
+/// Of more keys it is not told where they lie: they would take more room than the counts, and longer than a millisecond.
 pub(super) const MOST: usize = if cfg!(test) { 16 } else { 4_096 };
 
 impl NotedKeys {
@@ -37,10 +37,13 @@ impl NotedKeys {
     }
 
     /// Notes that any key of a keyspace may be written.
-    pub(crate) fn note_any(&mut self, counts: &CountCache, keyspace: Keyspace) {
-        if let Some(noted) = self.of(counts, keyspace) {
-            *noted = Noted::Any;
-        }
+    pub(crate) fn note_any(&mut self, keyspace: Keyspace) {
+        self.keyspaces.retain(|(noted, _)| *noted != keyspace);
+        self.keyspaces.push((keyspace, Noted::Any));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.keyspaces.is_empty()
     }
 
     #[inline]

@@ -2,7 +2,11 @@ use super::{
     noted::Run,
     walk::{STRETCH, Walked, bytes},
 };
-use crate::{Bounds, bounds::OwnedBounds, row_cache::Moment};
+use crate::{
+    Bounds,
+    bounds::OwnedBounds,
+    row_cache::{LastWritten, Moment},
+};
 
 /// A keyspace as stretches that meet: each key lies in one.
 #[derive(Debug)]
@@ -12,12 +16,14 @@ pub(super) struct Stretches {
     /// One more than there are starts.
     stretches: Vec<Stretch>,
     bytes: usize,
+    /// When somebody last learned of it, in turns of the cache.
+    pub(super) turn: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Stretch {
-    /// The last commit that may have written in it.
-    written: Moment,
+    /// By which commit at the latest.
+    written: LastWritten,
     counted: Option<Counted>,
 }
 
@@ -34,6 +40,8 @@ pub(super) struct Known {
     pub(super) keys: u64,
     /// What has to be counted.
     pub(super) rest: Vec<OwnedBounds>,
+    /// About the bytes that all that is known of the keyspace takes.
+    pub(super) bytes: usize,
 }
 
 /// A part with fewer keys is counted each time, and makes no stretch of its own.
@@ -42,7 +50,7 @@ pub(super) const LEAST: u64 = STRETCH / 4;
 impl Stretches {
     /// One stretch of everything, of which nothing is known but when it was written.
     pub(super) fn new(written: Moment) -> Self {
-        Self { starts: Vec::new(), stretches: vec![Stretch { written, counted: None }], bytes: bytes(&[]) }
+        Self { starts: Vec::new(), stretches: vec![Stretch::new(written, None)], bytes: bytes(&[]), turn: 0 }
     }
 
     /// About the bytes that they take.
@@ -51,31 +59,25 @@ impl Stretches {
     }
 
     /// About the bytes that it takes at most to learn of a part.
-    pub(super) fn bytes_of(part: Bounds<'_>, walked: &Walked) -> usize {
-        let ends = [part.start, part.end].into_iter().flatten();
-        ends.chain(walked.cuts.iter().map(|cut| &*cut.at)).map(bytes).sum()
+    pub(super) fn bytes_of(&self, part: Bounds<'_>, walked: &Walked) -> usize {
+        let Ends { before, behind } = self.new_ends(part);
+        let cuts = walked.cuts.iter().map(|cut| &*cut.at);
+        before.into_iter().chain(cuts).chain(behind).map(bytes).sum()
     }
 
     /// Notes the keys that a commit of that moment writes.
-    pub(super) fn write(&mut self, keys: &Run, moment: Moment) {
-        for key in keys.iter() {
-            let at = self.at(key);
-            if let Some(stretch) = self.stretches.get_mut(at) {
-                // A later commit may have been quicker.
-                stretch.written = stretch.written.max(moment);
-            }
-        }
+    pub(super) fn write(&self, keys: &Run, moment: Moment) {
+        let written = keys.iter().filter_map(|key| self.stretches.get(self.at(key)));
+        written.for_each(|stretch| stretch.written.note(moment));
     }
 
     /// What a snapshot of that moment may know of its keys within bounds.
     pub(super) fn known(&self, bounds: Bounds<'_>, moment: Moment) -> Known {
-        let mut known = Known::default();
+        let mut known = Known { bytes: self.bytes, ..Known::default() };
         let first = bounds.start.map_or(0, |start| self.at(start));
-        for at in first..self.stretches.len() {
+        let last = bounds.end.map_or(self.starts.len(), |end| self.starts.partition_point(|start| **start < *end));
+        for at in first..=last {
             let whole = self.bounds(at);
-            if at > first && whole.start.zip(bounds.end).is_some_and(|(start, end)| start >= end) {
-                break;
-            }
             let part = whole.within(bounds);
             match self.stretches.get(at).and_then(|stretch| stretch.keys(moment)) {
                 Some(keys) if part == whole => known.keys += keys,
@@ -89,7 +91,8 @@ impl Stretches {
     pub(super) fn learn(&mut self, part: Bounds<'_>, walked: Walked, moment: Moment) {
         let at = part.start.map_or(0, |start| self.at(start));
         let whole = self.bounds(at);
-        let Some(Stretch { written, counted }) = self.stretches.get(at).copied() else { return };
+        let Some(Stretch { written, counted }) = self.stretches.get(at) else { return };
+        let written = written.moment();
         let is_current = written <= moment;
         let was_cut = part.within(whole) != part;
         // What is known already is of use to those who come later.
@@ -98,23 +101,32 @@ impl Stretches {
             return;
         }
         // What lies before the part and what lies behind it stay as unknown as they are.
-        let before = part.start.filter(|_| part.start != whole.start);
-        let behind = part.end.filter(|_| part.end != whole.end);
-        let unknown = Stretch { written, counted: None };
+        let Ends { before, behind } = self.new_ends(part);
+        let unknown = |_| Stretch::new(written, None);
         let mut below = 0;
         let ends = walked.cuts.iter().map(|cut| cut.below).chain([walked.keys]);
         let counted = ends.map(|end| {
             let keys = end - std::mem::replace(&mut below, end);
-            Stretch { written, counted: is_current.then_some(Counted { keys, moment }) }
+            // Kept, it would not be shown; and would be in the way of one that is.
+            Stretch::new(written, is_current.then_some(Counted { keys, moment }))
         });
         let stretches: Vec<Stretch> =
-            before.map(|_| unknown).into_iter().chain(counted).chain(behind.map(|_| unknown)).collect();
+            before.map(unknown).into_iter().chain(counted).chain(behind.map(unknown)).collect();
         let cuts = walked.cuts.into_iter().map(|cut| cut.at);
         let starts: Vec<Box<[u8]>> =
             before.map(Box::from).into_iter().chain(cuts).chain(behind.map(Box::from)).collect();
         self.bytes += starts.iter().map(|start| bytes(start)).sum::<usize>();
         self.starts.splice(at..at, starts);
         self.stretches.splice(at..=at, stretches);
+    }
+
+    /// The ends of a part of one stretch, where that has others.
+    fn new_ends<'p>(&self, part: Bounds<'p>) -> Ends<'p> {
+        let whole = self.bounds(part.start.map_or(0, |start| self.at(start)));
+        Ends {
+            before: part.start.filter(|_| part.start != whole.start),
+            behind: part.end.filter(|_| part.end != whole.end),
+        }
     }
 
     /// The place of the stretch that a key lies in.
@@ -128,11 +140,21 @@ impl Stretches {
     }
 }
 
+/// The ends of a part that a stretch has to be cut at.
+struct Ends<'p> {
+    before: Option<&'p [u8]>,
+    behind: Option<&'p [u8]>,
+}
+
 impl Stretch {
+    fn new(written: Moment, counted: Option<Counted>) -> Self {
+        Self { written: LastWritten::at(written), counted }
+    }
+
     /// How many keys a snapshot of that moment has in it.
     fn keys(&self, moment: Moment) -> Option<u64> {
         let counted = self.counted?;
         // Whatever commit this count or this snapshot has seen left its mark before.
-        (self.written <= counted.moment.min(moment)).then_some(counted.keys)
+        (self.written.moment() <= counted.moment.min(moment)).then_some(counted.keys)
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn walk(cursor: &mut impl Cursor, room: usize, mut go_on: impl FnMut(
             taken += bytes(&at);
             walked.cuts.push(Cut { below: walked.keys, at });
             if taken > room {
-                // Every second one is left.
+                // Every second one is kept.
                 apart = apart.saturating_mul(2);
                 walked.cuts.retain(|cut| cut.below.is_multiple_of(apart));
                 taken = walked.cuts.iter().map(|cut| bytes(&cut.at)).sum();

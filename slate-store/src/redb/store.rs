@@ -79,7 +79,7 @@ impl Store for RedbStore {
             return Ok(());
         }
         let mut keys = WrittenKeys::default();
-        keys.note_range(&self.writer.opened, keyspace);
+        keys.note_range(keyspace);
         self.writer.commit(turn, transaction, &keys, Durability::Deferred)
     }
 
@@ -120,6 +120,7 @@ mod tests {
         let store = RedbStore::open(&folder.path().join("db"), &Options::default()).unwrap();
         row_cache::trial::keys_asked_for_again_are_cached(&store, &store.writer.opened.rows);
     }
+
     #[test]
     fn what_was_counted_is_known() {
         let folder = tempfile::tempdir().unwrap();

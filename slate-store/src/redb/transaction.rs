@@ -137,7 +137,7 @@ impl Transaction for RedbTransaction {
         if bounds.is_empty() {
             return Ok(());
         }
-        self.keys.note_range(&self.writer.opened, keyspace);
+        self.keys.note_range(keyspace);
         let owned = OwnedBounds::of(bounds);
         if bounds != Bounds::ALL {
             let range = (owned.lower(), owned.upper());

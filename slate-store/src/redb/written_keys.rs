@@ -28,9 +28,9 @@ impl WrittenKeys {
     }
 
     /// Notes a range of a keyspace.
-    pub(super) fn note_range(&mut self, opened: &Opened, keyspace: Keyspace) {
+    pub(super) fn note_range(&mut self, keyspace: Keyspace) {
         self.rows = Rows::Any;
-        self.counts.note_any(&opened.counts, keyspace);
+        self.counts.note_any(keyspace);
     }
 
     /// Notes the commit that writes them, before anybody can see it; as [`RowCache::writing`](crate::row_cache::RowCache::writing).

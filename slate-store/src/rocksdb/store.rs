@@ -95,6 +95,7 @@ mod tests {
         let store = RocksStore::open(&folder.path().join("db"), &Options::default()).unwrap();
         row_cache::trial::keys_asked_for_again_are_cached(&store, &store.writer.opened.rows);
     }
+
     #[test]
     fn what_was_counted_is_known() {
         let folder = tempfile::tempdir().unwrap();

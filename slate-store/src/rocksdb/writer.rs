@@ -93,9 +93,9 @@ impl Writer {
             }
             let family = self.opened.family()?;
             let writing = self.opened.rows.writing_any();
-            let (mut counted, counts) = (NotedKeys::default(), &self.opened.counts);
-            counted.note_any(counts, keyspace);
-            counts.writing(&counted, &writing);
+            let mut counted = NotedKeys::default();
+            counted.note_any(keyspace);
+            self.opened.counts.writing(&counted, &writing);
             let (from, to) = (key::start(keyspace, Bounds::ALL), key::beyond(keyspace));
             self.written(db.delete_range_cf(family, from, to).map_err(error::committing)).map(drop)
         })?;

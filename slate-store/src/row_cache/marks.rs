@@ -15,6 +15,25 @@ impl Moment {
     pub(crate) const START: Self = Self(0);
 }
 
+/// When something was last written to: the latest moment of those that it was told.
+#[derive(Debug)]
+pub(crate) struct LastWritten(AtomicU64);
+
+impl LastWritten {
+    pub(crate) fn at(moment: Moment) -> Self {
+        Self(AtomicU64::new(moment.0))
+    }
+
+    pub(crate) fn note(&self, moment: Moment) {
+        // A later commit may have been quicker.
+        self.0.fetch_max(moment.0, Ordering::AcqRel);
+    }
+
+    pub(crate) fn moment(&self) -> Moment {
+        Moment(self.0.load(Ordering::Acquire))
+    }
+}
+
 /// When keys were written last, and which were asked for last. Keys share places, by their hashes: one counts as written when
 /// another one of its place was.
 pub(super) struct Marks {

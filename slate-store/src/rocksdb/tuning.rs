@@ -48,8 +48,8 @@ impl Tuning {
 
         database.set_write_buffer_size(options.write_buffer_bytes);
         // Reads ask the buffers for keys that mostly are not there: a filter answers most of them, some ten bits a key as in the
-        // files, where documents of 300 bytes have two entries each. Every write touches it: one of twice the size, or
-        // three times, which the nearer caches do not hold, makes loading take a twelfth longer.
+        // files, where documents of 300 bytes have two entries each. Every write touches it: one of three times the
+        // size, which the nearer caches do not hold, makes loading take a twelfth longer.
         database.set_memtable_prefix_bloom_ratio(0.007);
         database.set_memtable_whole_key_filtering(true);
 

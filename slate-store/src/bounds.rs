@@ -16,6 +16,7 @@ impl<'a> Bounds<'a> {
     pub const ALL: Self = Self { start: None, end: None };
 
     /// The keys that lie in both.
+    #[cfg(any(feature = "redb", feature = "rocksdb"))]
     pub(crate) fn within(self, other: Self) -> Self {
         let end = match (self.end, other.end) {
             (Some(end), Some(other)) => Some(end.min(other)),
@@ -68,6 +69,7 @@ impl OwnedBounds {
         Self { start: start.map(Box::from), end: bounds.end.map(Box::from) }
     }
 
+    #[cfg(any(feature = "redb", feature = "rocksdb"))]
     pub(crate) fn bounds(&self) -> Bounds<'_> {
         Bounds { start: self.start.as_deref(), end: self.end.as_deref() }
     }

@@ -58,6 +58,8 @@ mod files;
 mod isolation;
 mod keyspace;
 mod limits;
+#[cfg(any(feature = "redb", feature = "rocksdb"))]
+mod moments;
 mod prefetch;
 #[cfg(any(feature = "redb", feature = "rocksdb"))]
 mod row_cache;

@@ -121,10 +121,9 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
     }
 
     fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
-        interrupt.check()?;
         let collection = resolve(&self.catalog, collection);
         if let (Output::Whole, Some(key)) = (&query.output, plan::only_record(query)) {
-            return Ok(Box::new(exec::OnlyRow::open(&self.view, collection.records, &key)?));
+            return Ok(Box::new(exec::OnlyRow::open(&self.view, collection.records, &key, interrupt)?));
         }
         let plan = planned(&self.view, &collection, query)?;
         let resources = Resources::new(interrupt, self.memory.limited(query.memory_limit));
@@ -167,7 +166,6 @@ impl<T: Transaction> Writer for Session<T> {
         self.check_open()?;
         Session::reads(self, collection, Reads::Matches(&query.filter))?;
         let interrupt = &self.limited(interrupt);
-        interrupt.check()?;
         let collection = resolve(Session::catalog(self), collection);
         let view = self.view();
         let plan = planned(&view, &collection, query)?;

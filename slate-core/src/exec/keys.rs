@@ -48,7 +48,6 @@ pub(super) fn count_keys<V: View>(
 /// How many keys lie within the ranges.
 fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<ByteRange>, resources: &Resources) -> Result<u64> {
     let mut interrupt = resources.interrupt.clone();
-    interrupt.check()?;
     let mut counted = 0;
     for range in ranges {
         interrupt.tick()?;

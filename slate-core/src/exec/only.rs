@@ -2,7 +2,7 @@ use slate_query::raw::Doc;
 use slate_store::{Keyspace, Points, View};
 
 use super::{Rows, position::Position};
-use crate::Result;
+use crate::{Result, interrupt::Interrupt};
 
 /// The record of one key, where there is one: what a question for one `_id` comes to, without a plan.
 pub(crate) struct OnlyRow<V: View> {
@@ -11,7 +11,8 @@ pub(crate) struct OnlyRow<V: View> {
 }
 
 impl<V: View> OnlyRow<V> {
-    pub(crate) fn open(view: &V, records: Keyspace, key: &[u8]) -> Result<Self> {
+    pub(crate) fn open(view: &V, records: Keyspace, key: &[u8], interrupt: &Interrupt) -> Result<Self> {
+        interrupt.check()?;
         let mut points = view.points(records)?;
         points.load(&[key])?;
         Ok(Self { points, position: Position::default() })

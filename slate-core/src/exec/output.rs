@@ -43,6 +43,8 @@ pub(super) fn open_shared<'v, V: View + 'v>(
     collection: &CollectionInfo,
     resources: &Resources,
 ) -> Result<Output<V>> {
+    // Later looks come every so many rows, of which there may be few.
+    resources.interrupt.check()?;
     let raw = |input: RawPlan| RawRows::open(input, view, collection, resources);
     Ok(match plan {
         Plan::Whole { input } => Output::Whole(raw(input)?),

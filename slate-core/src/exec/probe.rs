@@ -56,7 +56,7 @@ impl<V: View> Probe for ViewProbe<'_, V> {
 }
 
 /// Keys within ranges, counted up to a cap.
-pub(super) fn count(view: &impl View, keyspace: Keyspace, ranges: &[ByteRange], cap: u64) -> Result<u64> {
+fn count(view: &impl View, keyspace: Keyspace, ranges: &[ByteRange], cap: u64) -> Result<u64> {
     let mut counted = 0;
     for range in ranges {
         counted += match view.estimate(keyspace, bounds(range), cap - counted)? {

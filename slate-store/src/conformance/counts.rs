@@ -1,14 +1,10 @@
 //! Counts: of what the view has, whoever counted before.
 
-use std::{
-    collections::BTreeSet,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-    thread,
-};
+use std::collections::BTreeSet;
 
 use super::{
     Fixture,
-    tools::{A, B, LONG, Random, begin, commit, number, put, transact, within},
+    tools::{A, B, LONG, Random, begin, commit, look_beside_writers, number, put, transact, within},
 };
 use crate::{Bounds, Durability, Keyspace, Store, Transaction, View};
 
@@ -138,11 +134,9 @@ pub fn each_snapshot_counts_what_it_has<S: Store>(fixture: &Fixture<S>) {
     }
 }
 
-/// Two who each write to a keyspace of its own, and two who count what is in both.
 pub fn counts_beside_writers_are_whole_and_never_old<S: Store>(fixture: &Fixture<S>) {
-    const NUMBERS: Keyspace = Keyspace(9);
+    const ROUNDS: Keyspace = Keyspace(9);
     const BEFORE: u32 = 3_000;
-    const ROUNDS: u32 = 300;
     let store = fixture.open();
     // Spread, so that all parts of a keyspace are written to.
     let spread = |number: u32| number.wrapping_mul(0x9e37_79b1).to_be_bytes();
@@ -151,53 +145,21 @@ pub fn counts_beside_writers_are_whole_and_never_old<S: Store>(fixture: &Fixture
             (0..BEFORE).for_each(|key| transaction.put(keyspace, &spread(key), b"").unwrap());
         }
     });
-    let committed = [const { AtomicU64::new(0) }; 2];
-    let done = AtomicBool::new(false);
     let middle = [0x80];
     let halves = [Bounds { start: Some(&[0]), end: Some(&middle) }, Bounds { start: Some(&middle), end: None }];
-    let total = |view: &S::Snapshot, keyspace| halves.iter().map(|half| count(view, keyspace, *half)).sum::<u64>();
-    let look = || {
-        let mut old: Option<(S::Snapshot, [u64; 2])> = None;
-        for turn in 0_u64.. {
-            let at_least = committed.each_ref().map(|number| number.load(Ordering::Acquire));
-            let view = store.snapshot().unwrap();
-            let rounds = [0, 1].map(|writer: u8| number(&view, NUMBERS, &[writer]));
-            for (writer, keyspace) in [A, B].into_iter().enumerate() {
-                assert!(rounds[writer] >= at_least[writer], "what was committed before is seen");
-                assert_eq!(total(&view, keyspace), u64::from(BEFORE) + rounds[writer]);
-                if let Some((view, old)) = &old {
-                    assert_eq!(total(view, keyspace), u64::from(BEFORE) + old[writer], "it stays as it is");
-                }
-            }
-            if turn % 5 == 0 {
-                old = Some((view, rounds));
-            }
-            if done.load(Ordering::Relaxed) {
-                return;
-            }
-        }
+    let round = |view: &S::Snapshot, keyspace: Keyspace| {
+        let round = number(view, ROUNDS, &keyspace.0.to_be_bytes());
+        let counted: u64 = halves.iter().map(|half| count(view, keyspace, *half)).sum();
+        assert_eq!(counted, u64::from(BEFORE) + round);
+        round
     };
-    let write = |writer: u8| {
-        let keyspace = [A, B][usize::from(writer)];
-        for round in 1..=ROUNDS {
-            transact(&store, Durability::Deferred, |transaction| {
-                // One more than before: two come, and one goes.
-                let [gone, first, second] = [round, BEFORE + 2 * round, BEFORE + 2 * round + 1].map(spread);
-                transaction.delete(keyspace, &gone).unwrap();
-                transaction.put(keyspace, &first, b"").unwrap();
-                transaction.put(keyspace, &second, b"").unwrap();
-                transaction.put(NUMBERS, &[writer], &u64::from(round).to_be_bytes()).unwrap();
-            });
-            committed[usize::from(writer)].store(round.into(), Ordering::Release);
-            thread::yield_now();
-        }
-    };
-    thread::scope(|scope| {
-        let readers = [(); 2].map(|()| scope.spawn(look));
-        let writers = [0, 1].map(|writer| scope.spawn(move || write(writer)));
-        let wrote = writers.map(thread::ScopedJoinHandle::join);
-        done.store(true, Ordering::Relaxed);
-        wrote.into_iter().chain(readers.map(thread::ScopedJoinHandle::join)).for_each(Result::unwrap);
+    look_beside_writers(&store, 300, round, |transaction, keyspace, round| {
+        let number = u32::try_from(round).unwrap();
+        // One more than before: two come, and one goes.
+        let [gone, first, second] = [number, BEFORE + 2 * number, BEFORE + 2 * number + 1].map(spread);
+        transaction.delete(keyspace, &gone).unwrap();
+        transaction.put(keyspace, &first, b"").unwrap();
+        transaction.put(keyspace, &second, b"").unwrap();
+        transaction.put(ROUNDS, &keyspace.0.to_be_bytes(), &round.to_be_bytes()).unwrap();
     });
-    assert_eq!(total(&store.snapshot().unwrap(), A), u64::from(BEFORE + ROUNDS));
 }

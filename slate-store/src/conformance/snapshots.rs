@@ -2,13 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, Ordering},
     thread,
 };
 
 use super::{
     Fixture,
-    tools::{A, B, LONG, Random, all, begin, commit, get, number, put, scan, transact, within},
+    tools::{A, B, LONG, Random, all, begin, commit, get, look_beside_writers, number, put, scan, transact, within},
 };
 use crate::{Bounds, Cursor, Durability, Edge, Keyspace, Points, Store, Transaction, View};
 
@@ -155,54 +155,18 @@ pub fn what_is_read_often_is_what_each_snapshot_has<S: Store>(fixture: &Fixture<
     }
 }
 
-/// Two who write, each to keys of its own, and two who read all of them, again and again.
 pub fn what_is_read_often_beside_writers_is_whole_and_never_old<S: Store>(fixture: &Fixture<S>) {
     const KEYS: [u8; 3] = [1, 2, 3];
     let store = fixture.open();
-    let committed = [const { AtomicU64::new(0) }; 2];
-    let done = AtomicBool::new(false);
-    let value = |view: &S::Snapshot, writer: usize, key: u8| number(view, [A, B][writer], &[key]);
-    let look = || {
-        let mut old: Option<(S::Snapshot, [u64; 2])> = None;
-        for turn in 0_u64.. {
-            let at_least = committed.each_ref().map(|number| number.load(Ordering::Acquire));
-            let view = store.snapshot().unwrap();
-            let rounds = [0, 1].map(|writer| value(&view, writer, KEYS[0]));
-            for (writer, (round, at_least)) in rounds.iter().zip(at_least).enumerate() {
-                assert!(*round >= at_least, "what was committed before is seen");
-                assert!((0..9).all(|at| value(&view, writer, KEYS[at % 3]) == *round), "torn");
-                if let Some((view, old)) = &old {
-                    assert!(KEYS.iter().all(|key| value(view, writer, *key) == old[writer]), "it stays as it is");
-                }
-            }
-            if turn % 5 == 0 {
-                old = Some((view, rounds));
-            }
-            if done.load(Ordering::Relaxed) {
-                return;
-            }
-        }
+    let round = |view: &S::Snapshot, keyspace| {
+        let value = |key: u8| number(view, keyspace, &[key]);
+        let round = value(KEYS[0]);
+        assert!((0..9).all(|at| value(KEYS[at % 3]) == round), "torn");
+        round
     };
-    let write = |writer: usize| {
-        for round in 1..=400_u64 {
-            transact(&store, Durability::Deferred, |transaction| {
-                for key in KEYS {
-                    transaction.put([A, B][writer], &[key], &round.to_be_bytes()).unwrap();
-                }
-            });
-            committed[writer].store(round, Ordering::Release);
-            thread::yield_now();
-        }
-    };
-    thread::scope(|scope| {
-        let readers = [(); 2].map(|()| scope.spawn(look));
-        let writers = [0, 1].map(|writer| scope.spawn(move || write(writer)));
-        let wrote = writers.map(thread::ScopedJoinHandle::join);
-        done.store(true, Ordering::Relaxed);
-        wrote.into_iter().chain(readers.map(thread::ScopedJoinHandle::join)).for_each(Result::unwrap);
+    look_beside_writers(&store, 400, round, |transaction, keyspace, round| {
+        KEYS.iter().for_each(|key| transaction.put(keyspace, &[*key], &round.to_be_bytes()).unwrap());
     });
-    let end = store.snapshot().unwrap();
-    assert_eq!([0, 1].map(|writer| value(&end, writer, KEYS[2])), [400, 400]);
 }
 
 pub fn a_snapshot_has_no_phantoms<S: Store>(fixture: &Fixture<S>) {

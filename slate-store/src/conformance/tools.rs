@@ -1,4 +1,8 @@
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    thread,
+    time::Duration,
+};
 
 use crate::{Bounds, Cursor, Durability, Edge, Isolation, Keyspace, Points, Result, Store, Transaction, View};
 
@@ -88,6 +92,53 @@ pub(super) fn number<V: View>(view: &V, keyspace: Keyspace, key: &[u8]) -> u64 {
 
 pub(super) fn key_of(cursor: &impl Cursor) -> &[u8] {
     cursor.current().unwrap().0
+}
+
+/// Two who write, each to a keyspace of its own, so many rounds; and two who look, again and again, at the last commit and at an
+/// older one. `round` tells which round of a keyspace's writer a snapshot has, having looked whether it has it whole.
+pub(super) fn look_beside_writers<S: Store>(
+    store: &S,
+    rounds: u64,
+    round: impl Fn(&S::Snapshot, Keyspace) -> u64 + Sync,
+    write: impl Fn(&mut S::Transaction, Keyspace, u64) + Sync,
+) {
+    let committed = [const { AtomicU64::new(0) }; 2];
+    let done = AtomicBool::new(false);
+    let seen = |view: &S::Snapshot| [A, B].map(|keyspace| round(view, keyspace));
+    let look = || {
+        let mut old: Option<(S::Snapshot, [u64; 2])> = None;
+        for turn in 0_u64.. {
+            let at_least = committed.each_ref().map(|number| number.load(Ordering::Acquire));
+            let view = store.snapshot().unwrap();
+            let now = seen(&view);
+            assert!(now.iter().zip(at_least).all(|(now, least)| *now >= least), "what was committed before is seen");
+            if let Some((view, then)) = &old {
+                assert_eq!(seen(view), *then, "it stays as it is");
+            }
+            if turn % 5 == 0 {
+                old = Some((view, now));
+            }
+            if done.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    };
+    let write = |(keyspace, committed): (Keyspace, &AtomicU64)| {
+        for round in 1..=rounds {
+            transact(store, Durability::Deferred, |transaction| write(transaction, keyspace, round));
+            committed.store(round, Ordering::Release);
+            thread::yield_now();
+        }
+    };
+    thread::scope(|scope| {
+        let (look, write, [first, second]) = (&look, &write, &committed);
+        let readers = [(); 2].map(|()| scope.spawn(look));
+        let writers = [(A, first), (B, second)].map(|of| scope.spawn(move || write(of)));
+        let wrote = writers.map(thread::ScopedJoinHandle::join);
+        done.store(true, Ordering::Relaxed);
+        wrote.into_iter().chain(readers.map(thread::ScopedJoinHandle::join)).for_each(Result::unwrap);
+    });
+    assert_eq!(seen(&store.snapshot().unwrap()), [rounds; 2]);
 }
 
 /// Marsaglia's xorshift64: reproducible, and no dependency.

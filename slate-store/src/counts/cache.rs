@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Bounds, Keyspace, Result, View,
     bounds::OwnedBounds,
-    row_cache::{LastWritten, Moment, Writing},
+    moments::{LastWritten, Moment, Writing},
 };
 
 /// Counts of the keyspaces that somebody counted.

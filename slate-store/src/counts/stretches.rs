@@ -5,7 +5,7 @@ use super::{
 use crate::{
     Bounds,
     bounds::OwnedBounds,
-    row_cache::{LastWritten, Moment},
+    moments::{LastWritten, Moment},
 };
 
 /// A keyspace as stretches that meet: each key lies in one.

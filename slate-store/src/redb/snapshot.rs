@@ -10,7 +10,7 @@ use super::{
     open::{Handle, Opened},
     table::{self, Bytes},
 };
-use crate::{Bounds, Estimate, Keyspace, Result, View, row_cache::Moment, view};
+use crate::{Bounds, Estimate, Keyspace, Result, View, moments::Moment, view};
 
 /// A keyspace's table; `None` where nobody wrote to it yet.
 pub(super) type ReadTable = Option<Arc<ReadOnlyTable<Bytes, Bytes>>>;

@@ -1,5 +1,5 @@
 use super::open::Opened;
-use crate::{Keyspace, counts::NotedKeys, row_cache::Writing};
+use crate::{Keyspace, counts::NotedKeys, moments::Writing};
 
 /// The keys that a transaction wrote, as what is kept of what was read needs to know them.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl WrittenKeys {
         self.counts.note_any(keyspace);
     }
 
-    /// Notes the commit that writes them, before anybody can see it; as [`RowCache::writing`](crate::row_cache::RowCache::writing).
+    /// Notes the commit that writes them, before anybody can see it: see [`Moments::begin`](crate::moments::Moments::begin).
     pub(super) fn writing<'o>(&self, opened: &'o Opened) -> Writing<'o> {
         let writing = match &self.rows {
             Rows::Hashed(hashes) => opened.rows.writing(hashes),

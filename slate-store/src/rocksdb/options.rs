@@ -14,8 +14,8 @@ impl Default for Options {
 
 impl Options {
     /// How much memory, in bytes, blocks that were read may take, with the filters and indexes of the files, an eighth of it
-    /// for single entries that were read repeatedly, a sixty-fourth for counts. 256 MiB if not said. What was written lately takes room
-    /// [besides](Self::write_buffer_bytes).
+    /// for single entries that were read repeatedly, a sixty-fourth for counts. 256 MiB if not said. What was written lately
+    /// takes room [besides](Self::write_buffer_bytes).
     #[must_use]
     pub fn cache_bytes(self, cache_bytes: usize) -> Self {
         Self { cache_bytes, ..self }

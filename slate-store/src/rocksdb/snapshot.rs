@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     Bounds, Keyspace, Result, View,
-    row_cache::{Lookup, Moment, RowReader},
+    moments::Moment,
+    row_cache::{Lookup, RowReader},
 };
 
 struct Pin<'d> {

@@ -7,11 +7,14 @@ use ahash::RandomState;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
 use super::{
-    Moment, RowReader,
-    marks::{Marks, Writing},
+    RowReader,
+    marks::Marks,
     row::{Row, RowWeight},
 };
-use crate::Keyspace;
+use crate::{
+    Keyspace,
+    moments::{Moment, Writing},
+};
 
 /// Values kept, found by hashes of their keys. Of two keys with one hash, one is kept. Clones share them.
 #[derive(Clone)]
@@ -67,8 +70,7 @@ impl RowCache {
         hasher.finish()
     }
 
-    /// Notes a commit that writes the keys of these hashes, before anybody can see it. By the time that what is given back is
-    /// dropped, everybody who begins to read must see it, or nobody ever will.
+    /// Notes a commit that writes the keys of these hashes: see [`Moments::begin`](crate::moments::Moments::begin).
     pub(crate) fn writing(&self, hashes: &[u64]) -> Writing<'_> {
         self.0.marks.writing(hashes)
     }

@@ -13,7 +13,6 @@ mod row;
 pub(crate) mod trial;
 
 pub(crate) use cache::RowCache;
-pub(crate) use marks::{LastWritten, Moment, Writing};
 #[cfg(feature = "rocksdb")]
 pub(crate) use reader::Missed;
 pub(crate) use reader::{Lookup, RowReader};

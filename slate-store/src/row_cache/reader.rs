@@ -1,7 +1,7 @@
 use std::borrow::Borrow;
 
-use super::{Moment, Row, RowCache};
-use crate::Keyspace;
+use super::{Row, RowCache};
+use crate::{Keyspace, moments::Moment};
 
 /// One who reads single keys of a keyspace, as one snapshot sees it.
 pub(crate) struct RowReader<C = RowCache> {

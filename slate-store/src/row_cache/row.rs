@@ -2,8 +2,7 @@ use std::{mem, sync::Arc};
 
 use quick_cache::Weighter;
 
-use super::Moment;
-use crate::Keyspace;
+use crate::{Keyspace, moments::Moment};
 
 /// A value that is kept.
 #[derive(Clone)]

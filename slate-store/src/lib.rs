@@ -56,6 +56,8 @@ mod error;
 mod estimate;
 mod files;
 mod isolation;
+#[cfg(any(feature = "redb", feature = "rocksdb"))]
+mod kept;
 mod keyspace;
 mod limits;
 #[cfg(any(feature = "redb", feature = "rocksdb"))]

@@ -1,5 +1,8 @@
 use branches::prefetch_read_data;
 
+/// The bytes of a cache line.
+pub(crate) const LINE: usize = 64;
+
 /// Asks for a value that will be read soon, so that its cache lines are on their way while something else is done.
 ///
 /// Values lie apart in memory, and who goes from one to the next would wait for main memory at each. The first three
@@ -7,7 +10,6 @@ use branches::prefetch_read_data;
 /// sees what comes next.
 #[inline]
 pub fn prefetch(value: &[u8]) {
-    const LINE: usize = 64;
     // A value without bytes may lie nowhere.
     let [first, .., last] = value else { return };
     prefetch_read_data::<u8, 0>(first);

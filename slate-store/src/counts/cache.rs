@@ -44,11 +44,6 @@ const PLACES: usize = 64;
 const SHARE: usize = 4;
 
 impl CountCache {
-    /// Of the memory that a store may keep what it read in, what is for counts: a sixty-fourth.
-    pub(crate) fn share(cache_bytes: usize) -> usize {
-        cache_bytes / 64
-    }
-
     /// One that takes about so many bytes at most, of a database that nobody has written to yet.
     pub(crate) fn new(bytes: usize) -> Self {
         let written = array::from_fn(|_| LastWritten::at(Moment::START));

@@ -14,9 +14,8 @@ use super::{
 };
 use crate::{
     Context, Error, Result,
-    counts::CountCache,
     files::{self, Draft},
-    row_cache::RowCache,
+    kept::Kept,
 };
 
 /// A database that is open, one way or the other.
@@ -39,16 +38,13 @@ impl Handle {
 pub(super) struct Opened {
     /// Shared by whoever begins a transaction; alone is who compacts the file.
     pub(super) handle: RwLock<Handle>,
-    pub(super) rows: RowCache,
-    pub(super) counts: CountCache,
+    pub(super) kept: Kept,
     pub(super) path: Option<PathBuf>,
 }
 
 impl Opened {
     fn new(handle: Handle, options: &Options, path: Option<PathBuf>) -> Self {
-        let rows = RowCache::new(RowCache::share(options.cache_bytes));
-        let counts = CountCache::new(CountCache::share(options.cache_bytes));
-        Self { handle: RwLock::new(handle), rows, counts, path }
+        Self { handle: RwLock::new(handle), kept: Kept::of_cache(options.cache_bytes), path }
     }
 
     /// For beginning a transaction.
@@ -143,7 +139,6 @@ pub(super) fn mark(database: &Database) -> Result<()> {
 
 pub(super) fn builder(options: &Options) -> Builder {
     let mut builder = Database::builder();
-    let elsewhere = RowCache::share(options.cache_bytes) + CountCache::share(options.cache_bytes);
-    builder.set_cache_size(options.cache_bytes - elsewhere);
+    builder.set_cache_size(options.cache_bytes - Kept::share(options.cache_bytes));
     builder
 }

@@ -36,7 +36,7 @@ impl RedbSnapshot {
 
     /// The same, of a handle that the caller holds.
     pub(super) fn of(handle: &Handle, opened: &Arc<Opened>) -> Result<Self> {
-        let moment = opened.rows.moment();
+        let moment = opened.kept.rows.moment();
         let transaction = handle.begin_read()?;
         Ok(Self(Arc::new(Inner { transaction, tables: Mutex::default(), moment, opened: Arc::clone(opened) })))
     }
@@ -69,7 +69,7 @@ impl View for RedbSnapshot {
     }
 
     fn points(&self, keyspace: Keyspace) -> Result<RedbPoints> {
-        let rows = self.0.opened.rows.reader(keyspace, self.0.moment);
+        let rows = self.0.opened.kept.rows.reader(keyspace, self.0.moment);
         Ok(RedbPoints::open(self.clone(), self.table(keyspace)?, rows))
     }
 
@@ -84,7 +84,7 @@ impl View for RedbSnapshot {
         match (self.table(keyspace)?, bounds) {
             (None, _) => Ok(Some(0)),
             (Some(table), Bounds::ALL) => table.len().map(Some).map_err(error::storage),
-            (Some(_), _) => self.0.opened.counts.count(self, self.0.moment, keyspace, bounds, go_on),
+            (Some(_), _) => self.0.opened.kept.counts.count(self, self.0.moment, keyspace, bounds, go_on),
         }
     }
 }

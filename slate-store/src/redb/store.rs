@@ -118,7 +118,7 @@ mod tests {
     fn keys_asked_for_again_are_cached() {
         let folder = tempfile::tempdir().unwrap();
         let store = RedbStore::open(&folder.path().join("db"), &Options::default()).unwrap();
-        row_cache::trial::keys_asked_for_again_are_cached(&store, &store.writer.opened.rows);
+        row_cache::trial::keys_asked_for_again_are_cached(&store, &store.writer.opened.kept.rows);
     }
 
     #[test]

@@ -23,8 +23,8 @@ const MOST: usize = 1 << 18;
 impl WrittenKeys {
     #[inline]
     pub(super) fn note(&mut self, opened: &Opened, keyspace: Keyspace, key: &[u8]) {
-        self.rows.note(opened.rows.hash(keyspace, key));
-        self.counts.note(&opened.counts, keyspace, key);
+        self.rows.note(opened.kept.rows.hash(keyspace, key));
+        self.counts.note(&opened.kept.counts, keyspace, key);
     }
 
     /// Notes a range of a keyspace.
@@ -35,12 +35,10 @@ impl WrittenKeys {
 
     /// Notes the commit that writes them, before anybody can see it: see [`Moments::begin`](crate::moments::Moments::begin).
     pub(super) fn writing<'o>(&self, opened: &'o Opened) -> Writing<'o> {
-        let writing = match &self.rows {
-            Rows::Hashed(hashes) => opened.rows.writing(hashes),
-            Rows::Any => opened.rows.writing_any(),
-        };
-        opened.counts.writing(&self.counts, &writing);
-        writing
+        match &self.rows {
+            Rows::Hashed(hashes) => opened.kept.writing(hashes, &self.counts),
+            Rows::Any => opened.kept.writing_any(&self.counts),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use ::rocksdb::{
 };
 
 use super::{error, options::Access};
-use crate::{Context, Error, Result, counts::CountCache, row_cache::RowCache};
+use crate::{Context, Error, Result, kept::Kept};
 
 pub(super) type Db = DBWithThreadMode<SingleThreaded>;
 
@@ -15,8 +15,7 @@ pub(super) struct Opened {
     pub(super) db: Db,
     pub(super) access: Access,
     pub(super) cache: Cache,
-    pub(super) rows: RowCache,
-    pub(super) counts: CountCache,
+    pub(super) kept: Kept,
     pub(super) path: PathBuf,
     /// The mark, locked: by many who read, or by one who writes.
     pub(super) _lock: File,

@@ -10,7 +10,7 @@ use super::{
     options::{Access, Options},
     tuning::Tuning,
 };
-use crate::{Context, Error, Result, counts::CountCache, row_cache::RowCache};
+use crate::{Context, Error, Result, kept::Kept};
 
 /// Opens the database at `path`, or makes it. It is marked before RocksDB makes its own files, and RocksDB makes the one
 /// by which it is found last: a crash in between leaves what is made again, and nobody's else.
@@ -47,9 +47,8 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
         Access::CreateOrOpen | Access::OpenExisting => Db::open_cf_descriptors(&tuning.database, path, family),
     };
     let db = opened.map_err(|error| error::opening(error, path))?;
-    let rows = RowCache::new(RowCache::share(options.cache_bytes));
-    let counts = CountCache::new(CountCache::share(options.cache_bytes));
-    Ok(Opened { db, access: options.access, cache: tuning.cache, rows, counts, path: path.to_owned(), _lock: lock })
+    let kept = Kept::of_cache(options.cache_bytes);
+    Ok(Opened { db, access: options.access, cache: tuning.cache, kept, path: path.to_owned(), _lock: lock })
 }
 
 fn missing(path: &Path, detail: &'static str) -> Result<Opened> {

@@ -35,7 +35,7 @@ pub struct RocksSnapshot(Arc<Cell>);
 impl RocksSnapshot {
     pub(super) fn open(opened: &Arc<Opened>) -> Self {
         let cell = Cell::new(Arc::clone(opened), |opened| {
-            let moment = opened.rows.moment();
+            let moment = opened.kept.rows.moment();
             Pin { moment, snapshot: opened.db.snapshot() }
         });
         Self(Arc::new(cell))
@@ -54,7 +54,7 @@ impl RocksSnapshot {
 
     /// One who reads what is cached of a keyspace.
     pub(super) fn rows(&self, keyspace: Keyspace) -> RowReader {
-        self.0.borrow_owner().rows.reader(keyspace, self.pin().moment)
+        self.0.borrow_owner().kept.rows.reader(keyspace, self.pin().moment)
     }
 
     fn pin(&self) -> &Pin<'_> {
@@ -90,7 +90,7 @@ impl View for RocksSnapshot {
     }
 
     fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
-        let mut rows = RowReader::new(&self.0.borrow_owner().rows, keyspace, self.pin().moment);
+        let mut rows = RowReader::new(&self.0.borrow_owner().kept.rows, keyspace, self.pin().moment);
         match rows.find(key) {
             Lookup::Found(row) => Ok(Some(see(row.value()))),
             Lookup::Missed(missed) => {
@@ -104,6 +104,6 @@ impl View for RocksSnapshot {
     }
 
     fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
-        self.0.borrow_owner().counts.count(self, self.pin().moment, keyspace, bounds, go_on)
+        self.0.borrow_owner().kept.counts.count(self, self.pin().moment, keyspace, bounds, go_on)
     }
 }

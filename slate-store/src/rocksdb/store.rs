@@ -78,8 +78,7 @@ impl Store for RocksStore {
         let cache = u64::try_from(opened.cache.get_usage()).unwrap_or(u64::MAX);
         let buffers = opened.property(properties::SIZE_ALL_MEM_TABLES)?;
         let readers = opened.property(properties::ESTIMATE_TABLE_READERS_MEM)?;
-        let kept = opened.rows.bytes().saturating_add(opened.counts.bytes());
-        let in_memory = cache.saturating_add(kept).saturating_add(buffers).saturating_add(readers);
+        let in_memory = cache.saturating_add(opened.kept.bytes()).saturating_add(buffers).saturating_add(readers);
         Ok(Size { on_disk: Some(folder::size(&opened.path)?), in_memory: Some(in_memory), ..Size::default() })
     }
 }
@@ -93,7 +92,7 @@ mod tests {
     fn keys_asked_for_again_are_cached() {
         let folder = tempfile::tempdir().unwrap();
         let store = RocksStore::open(&folder.path().join("db"), &Options::default()).unwrap();
-        row_cache::trial::keys_asked_for_again_are_cached(&store, &store.writer.opened.rows);
+        row_cache::trial::keys_asked_for_again_are_cached(&store, &store.writer.opened.kept.rows);
     }
 
     #[test]

@@ -57,12 +57,12 @@ impl Writer {
         }
         let keyspaces: BTreeSet<Keyspace> =
             writes.keyspaces().chain(guards.iter().map(|(keyspace, _)| *keyspace)).collect();
-        let (rows, counts) = (&self.opened.rows, &self.opened.counts);
-        let guarded = guards.iter().map(|(keyspace, key)| rows.hash(*keyspace, key)).collect();
+        let kept = &self.opened.kept;
+        let guarded = guards.iter().map(|(keyspace, key)| kept.rows.hash(*keyspace, key)).collect();
         let (mut written, mut counted) = (Vec::new(), NotedKeys::default());
         let batch = writes.into_batch(|keyspace, key| {
-            written.push(rows.hash(keyspace, key));
-            counted.note(counts, keyspace, key);
+            written.push(kept.rows.hash(keyspace, key));
+            counted.note(&kept.counts, keyspace, key);
         });
         let (only_guards, written) = (batch.is_empty(), Arc::<[u64]>::from(written));
         let number = start.drops.commit(keyspaces, || {
@@ -71,8 +71,7 @@ impl Writer {
             if only_guards {
                 return Ok(None);
             }
-            let writing = rows.writing(&written);
-            counts.writing(&counted, &writing);
+            let _writing = kept.writing(&written, &counted);
             self.written(self.opened.writable()?.write(batch).map_err(error::committing)).map(Some)
         })?;
         // Others need not be compared with it while it waits for the device.
@@ -92,10 +91,9 @@ impl Writer {
                 return Ok(()); // Each range delete costs reads something, until a merge of files takes it away.
             }
             let family = self.opened.family()?;
-            let writing = self.opened.rows.writing_any();
             let mut counted = NotedKeys::default();
             counted.note_any(keyspace);
-            self.opened.counts.writing(&counted, &writing);
+            let _writing = self.opened.kept.writing_any(&counted);
             let (from, to) = (key::start(keyspace, Bounds::ALL), key::beyond(keyspace));
             self.written(db.delete_range_cf(family, from, to).map_err(error::committing)).map(drop)
         })?;

@@ -35,11 +35,6 @@ const LONGEST: usize = 16 << 10;
 const TYPICAL: usize = 512;
 
 impl RowCache {
-    /// Of the memory that a store may keep what it read in, what is for rows: an eighth.
-    pub(crate) fn share(cache_bytes: usize) -> usize {
-        cache_bytes / 8
-    }
-
     /// One that takes about so many bytes at most.
     pub(crate) fn new(bytes: usize) -> Self {
         let rows = bytes / TYPICAL;

@@ -84,6 +84,11 @@ impl Error {
         Self::new(ErrorKind::Corrupt, Code::INTERNAL_ERROR, message)
     }
 
+    /// An index's entry without its record.
+    pub(crate) fn dangling(collection: &str) -> Self {
+        Self::corrupt(format!("an index of collection {collection} names a record that is not there"))
+    }
+
     pub(crate) fn transaction_over(why: &str) -> Self {
         Self::new(ErrorKind::TransactionOver, Code(251), format!("the transaction is over: {why}"))
     }

@@ -5,9 +5,9 @@
 
 mod common;
 
-use bson::{Document, RawDocumentBuf, doc};
+use bson::{Document, RawDocumentBuf, doc, rawdoc};
 use common::{Store, TestDatabase, records};
-use slate_core::{Collection, Find, Hint};
+use slate_core::{Collection, Find, Hint, Index};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -209,4 +209,21 @@ fn a_document_by_its_id_takes_few_allocations_whatever_the_collections_size() {
     let allocations = (lookups(&sizes.small), lookups(&sizes.large));
     assert_eq!(allocations.0, allocations.1);
     assert!(allocations.0 <= 8, "{allocations:?}");
+}
+
+#[test]
+fn a_document_by_one_value_of_an_index_takes_few_allocations_whatever_the_collections_size() {
+    let sizes = Sizes::fill();
+    let filter = rawdoc! { "name": "a name of its own" };
+    let lookups = |database: &TestDatabase| {
+        let collection: Documents = database.collection("c");
+        collection.create_index(Index::on(doc! { "name": 1 })).unwrap();
+        collection.insert_one(&filter).unwrap();
+        let find = || assert_eq!(lent(collection.find(&filter)), 1);
+        find();
+        allocation_counter::measure(find).count_total
+    };
+    let allocations = (lookups(&sizes.small), lookups(&sizes.large));
+    assert_eq!(allocations.0, allocations.1);
+    assert!(allocations.0 <= 12, "{allocations:?}");
 }

@@ -31,6 +31,44 @@ impl<'a> Bounds<'a> {
         self.start.is_none_or(|start| start <= key) && self.end.is_none_or(|end| key < end)
     }
 
+    pub(crate) fn lower(self) -> Bound<&'a [u8]> {
+        self.start.map_or(Bound::Unbounded, Bound::Included)
+    }
+
+    pub(crate) fn upper(self) -> Bound<&'a [u8]> {
+        self.end.map_or(Bound::Unbounded, Bound::Excluded)
+    }
+
+    /// Whether a key that lies beyond the lower bound lies within both.
+    #[inline]
+    pub(crate) fn below_end(self, key: &[u8]) -> bool {
+        self.end.is_none_or(|end| key < end)
+    }
+
+    /// Whether a key that lies beneath the upper bound lies within both.
+    #[inline]
+    pub(crate) fn above_start(self, key: &[u8]) -> bool {
+        self.start.is_none_or(|start| start <= key)
+    }
+
+    /// Where a seek lands once confined to these bounds, and which way it looks from there.
+    ///
+    /// The entry found there still has to be compared with the bound that lies ahead.
+    pub(crate) fn confine(self, edge: Edge<'a>) -> Landing<'a> {
+        match edge {
+            Edge::First => Landing::Up(self.lower()),
+            Edge::Last => Landing::Down(self.upper()),
+            Edge::AtOrAfter(key) => match self.start {
+                Some(start) if key < start => Landing::Up(self.lower()),
+                _ => Landing::Up(Bound::Included(key)),
+            },
+            Edge::Before(key) => match self.end {
+                Some(end) if end < key => Landing::Down(self.upper()),
+                _ => Landing::Down(Bound::Excluded(key)),
+            },
+        }
+    }
+
     /// Whether no key can lie in the range, whatever is stored.
     pub fn is_empty(&self) -> bool {
         match (self.start, self.end) {
@@ -69,47 +107,9 @@ impl OwnedBounds {
         Self { start: start.map(Box::from), end: bounds.end.map(Box::from) }
     }
 
-    #[cfg(any(feature = "redb", feature = "rocksdb"))]
+    #[inline]
     pub(crate) fn bounds(&self) -> Bounds<'_> {
         Bounds { start: self.start.as_deref(), end: self.end.as_deref() }
-    }
-
-    pub(crate) fn lower(&self) -> Bound<&[u8]> {
-        self.start.as_deref().map_or(Bound::Unbounded, Bound::Included)
-    }
-
-    pub(crate) fn upper(&self) -> Bound<&[u8]> {
-        self.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded)
-    }
-
-    /// Whether a key that lies beyond the lower bound lies within both.
-    #[inline]
-    pub(crate) fn below_end(&self, key: &[u8]) -> bool {
-        self.end.as_deref().is_none_or(|end| key < end)
-    }
-
-    /// Whether a key that lies beneath the upper bound lies within both.
-    #[inline]
-    pub(crate) fn above_start(&self, key: &[u8]) -> bool {
-        self.start.as_deref().is_none_or(|start| start <= key)
-    }
-
-    /// Where a seek lands once confined to these bounds, and which way it looks from there.
-    ///
-    /// The entry found there still has to be compared with the bound that lies ahead.
-    pub(crate) fn confine<'b>(&'b self, edge: Edge<'b>) -> Landing<'b> {
-        match edge {
-            Edge::First => Landing::Up(self.lower()),
-            Edge::Last => Landing::Down(self.upper()),
-            Edge::AtOrAfter(key) => match self.start.as_deref() {
-                Some(start) if key < start => Landing::Up(self.lower()),
-                _ => Landing::Up(Bound::Included(key)),
-            },
-            Edge::Before(key) => match self.end.as_deref() {
-                Some(end) if end < key => Landing::Down(self.upper()),
-                _ => Landing::Down(Bound::Excluded(key)),
-            },
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use crate::{Bounds, Edge, Estimate, Keyspace, Result};
 
@@ -43,6 +43,26 @@ pub trait View: Clone {
         Ok(self.points(keyspace)?.get(key)?.map(see))
     }
 
+    /// Hands over the keys and values within `bounds`, in order, until `see` breaks. For a short walk that is over at once; one
+    /// that others wait for, or that turns, takes a [`cursor`](Self::cursor).
+    ///
+    /// # Errors
+    ///
+    /// As the backend's storage fails.
+    fn each(
+        &self,
+        keyspace: Keyspace,
+        bounds: Bounds<'_>,
+        mut see: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut cursor = self.cursor(keyspace, bounds)?;
+        let mut more = cursor.seek(Edge::First)?;
+        while more && cursor.current().is_some_and(|(key, value)| see(key, value).is_continue()) {
+            more = cursor.step_forward()?;
+        }
+        Ok(())
+    }
+
     /// How many keys lie within `bounds`: counted up to `cap`, and "at least" beyond it. The answer is the same on every
     /// backend. Costs a seek and at most `cap` steps; on some backends less.
     ///
@@ -70,14 +90,11 @@ pub trait View: Clone {
     ///
     /// As the backend's storage fails.
     fn bytes(&self, keyspace: Keyspace) -> Result<u64> {
-        let mut cursor = self.cursor(keyspace, Bounds::ALL)?;
         let mut bytes = 0_u64;
-        let mut more = cursor.seek(Edge::First)?;
-        while more {
-            let length = cursor.current().map_or(0, |(key, value)| key.len() + value.len());
-            bytes = bytes.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
-            more = cursor.step_forward()?;
-        }
+        self.each(keyspace, Bounds::ALL, |key, value| {
+            bytes = bytes.saturating_add(u64::try_from(key.len() + value.len()).unwrap_or(u64::MAX));
+            ControlFlow::Continue(())
+        })?;
         Ok(bytes)
     }
 }

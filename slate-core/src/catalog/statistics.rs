@@ -66,6 +66,12 @@ impl KeyStatistics {
         sampled.max(1).saturating_mul(self.keys) / stretches
     }
 
+    /// So many keys at least lay within the range.
+    pub(crate) fn surely_held(&self, range: &ByteRange) -> u64 {
+        let stretches = u64::try_from(self.sample.len()).unwrap_or(u64::MAX).max(1);
+        (self.sampled(range).len() as u64).saturating_sub(1).saturating_mul(self.keys / stretches)
+    }
+
     /// The keys of the sample that lie within a range.
     fn sampled(&self, range: &ByteRange) -> &[Box<[u8]>] {
         let from = self.sample.partition_point(|key| **key < *range.start);

@@ -8,10 +8,10 @@ use super::{BeginOptions, Engine, Explained, Reader, Writer};
 use crate::{
     CollectionStats, Existing, Result,
     catalog::{self, Catalog, CatalogCache, CollectionInfo, Drift},
-    exec::{self, Resources, Rows, ViewProbe},
+    exec::{self, FewRows, Resources, Rows, ViewProbe},
     interrupt::Interrupt,
     maintenance::{self, VerifyRun},
-    plan::{self, Output, Plan, Query},
+    plan::{self, Plan, Query},
     spill::Memory,
     write::{
         BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, Created, DeleteOutcome, DeleteRequest, Gate,
@@ -122,8 +122,8 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
 
     fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
         let collection = resolve(&self.catalog, collection);
-        if let (Output::Whole, Some(key)) = (&query.output, plan::only_record(query)) {
-            return Ok(Box::new(exec::OnlyRow::open(&self.view, collection.records, &key, interrupt)?));
+        if let Some(rows) = FewRows::find(&self.view, &collection, query, interrupt)? {
+            return Ok(Box::new(rows));
         }
         let plan = planned(&self.view, &collection, query)?;
         let resources = Resources::new(interrupt, self.memory.limited(query.memory_limit));

@@ -82,8 +82,7 @@ impl<V: View> FetchRows<V> {
                 return Ok(true);
             }
             if self.ids.promise() == Promise::Record {
-                let message = format!("an index of collection {} names a record that is not there", self.collection);
-                return Err(Error::corrupt(message));
+                return Err(Error::dangling(&self.collection));
             }
         }
     }

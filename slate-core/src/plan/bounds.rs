@@ -39,6 +39,16 @@ impl ByteRange {
         self.start.is_empty() && self.end.is_none()
     }
 
+    /// The keys that begin with an encoded value, in an index that holds it in this direction, and whole.
+    pub(crate) fn of_value(value: &[u8], direction: Direction) -> Self {
+        let inverted = |bytes: &[u8]| bytes.iter().map(|byte| !byte).collect::<Vec<_>>();
+        let prefix: SmallBytes = match direction {
+            Direction::Ascending => value.into(),
+            Direction::Descending => inverted(value).into(),
+        };
+        Self { end: Some(Place::after(prefix.clone()).to_bytes()), start: prefix }
+    }
+
     /// The keys that begin with the values `before`, from one place behind those to another. Where entries may hold less
     /// than their whole values, longer places are widened to what every entry holds: to all keys that begin with it.
     fn between(before: &[u8], interval: &Interval, held: Held) -> Self {

@@ -12,7 +12,7 @@ use slate_query::{
 };
 
 use super::{
-    Combine, Conjuncts, IndexBounds, Output, Query,
+    Combine, Conjuncts, IndexBounds, Query,
     access::{Access, AccessPath},
     growing::GrowingBounds,
     rules,
@@ -92,13 +92,6 @@ pub(super) fn candidates(collection: &CollectionInfo, query: &Query) -> Vec<Acce
 /// Where one names a single record, it is alone: nothing is cheaper, and to list and weigh the others would take several
 /// times as long as to read that record.
 pub(super) fn contenders(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
-    match only_index(collection, query) {
-        Some(only) => vec![Access::scan(), only],
-        None => listed_contenders(collection, query),
-    }
-}
-
-fn listed_contenders(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     let terms = Terms::of(query.filter.conjuncts(), collection);
     let is_of_one_record = |access: &Access| access.path.is_of_one_record();
     if let Some(point) = by_id(&terms).filter(is_of_one_record) {
@@ -110,30 +103,6 @@ fn listed_contenders(collection: &CollectionInfo, query: &Query) -> Vec<Access> 
     }
     found.retain(|access| !is_beaten_by_the_scan(access, query));
     directed(found, query)
-}
-
-/// The only contender besides the scan, where that can be told without listing them all: where one value of one field is asked
-/// for, no index but one has that field, and none of the others is of use for anything else.
-fn only_index(collection: &CollectionInfo, query: &Query) -> Option<Access> {
-    let [conjunct] = query.filter.conjuncts() else { return None };
-    let path = conjunct.only_path().filter(|path| !is_id(path))?;
-    let has_path = |index: &&Arc<IndexInfo>| index.pattern.fields().iter().any(|(field, _)| field == path);
-    let mut having = collection.indexes.iter().filter(has_path);
-    let (Some(index), None) = (having.next(), having.next()) else { return None };
-    let is_plain = index.pattern.fields().first().is_some_and(|(first, _)| first == path)
-        && !index.sparse
-        && !index.truncated
-        && !index.is_multikey();
-    let is_partial = |index: &Arc<IndexInfo>| index.partial.is_some();
-    let reads_records = matches!(query.output, Output::Whole) && query.order().is_none();
-    if !is_plain || !reads_records || collection.indexes.iter().any(is_partial) {
-        return None;
-    }
-    let term = conjunct.only_term().filter(|term| term.intervals.as_point().is_some())?;
-    let proven = if term.exact >= Exactness::WhereNotMultikey { Conjuncts::one(0) } else { Conjuncts::default() };
-    let bounds = IndexBounds::new(index, vec![term.intervals]);
-    let access = Access::of_path(AccessPath::Index { index: Arc::clone(index), bounds, checks: Vec::new() }, proven);
-    (!access.path.is_of_one_record()).then_some(access)
 }
 
 /// Whether an access path reads every record by way of an index that is of no use for it: neither does it tell which
@@ -372,99 +341,5 @@ impl AccessPath {
             (Self::Index { index, .. }, Self::Index { index: other, .. }) => index.keyspace == other.keyspace,
             _ => false,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use bson::{Document, RawDocumentBuf, doc};
-    use slate_query::{pattern::KeyPattern, raw::Doc};
-    use slate_store::Keyspace;
-
-    use super::*;
-    use crate::catalog::Partial;
-
-    /// What a document of options says of an index.
-    fn index(number: u32, options: &Document) -> Arc<IndexInfo> {
-        let raw = |name: &str| options.get_document(name).ok().map(|keys| RawDocumentBuf::try_from(keys).unwrap());
-        let is = |name: &str| options.get_bool(name).unwrap_or_default();
-        let keys = raw("key").unwrap();
-        let pattern = KeyPattern::parse(Doc::from(&keys)).unwrap();
-        Arc::new(IndexInfo {
-            name: number.to_string().into(),
-            keyspace: Keyspace(number),
-            multikey: pattern.fields().iter().map(|_| u64::from(is("multikey"))).collect(),
-            unique: is("unique"),
-            sparse: is("sparse"),
-            truncated: is("truncated"),
-            partial: raw("partial").map(|partial| Partial::parse(partial).unwrap()),
-            statistics: None,
-            pattern,
-            keys,
-        })
-    }
-
-    #[test]
-    fn the_only_index_is_told_as_all_are_listed() {
-        let indexes = [
-            doc! { "key": { "a": 1 } },
-            doc! { "key": { "a": -1, "b": 1 } },
-            doc! { "key": { "b": 1 } },
-            doc! { "key": { "b": 1, "a": 1 } },
-            doc! { "key": { "a": 1 }, "unique": true },
-            doc! { "key": { "a": 1, "c": 1 }, "unique": true },
-            doc! { "key": { "a": 1 }, "sparse": true },
-            doc! { "key": { "a.b": 1 }, "sparse": true },
-            doc! { "key": { "a": 1 }, "multikey": true },
-            doc! { "key": { "a": 1 }, "truncated": true },
-            doc! { "key": { "c": 1 }, "partial": { "a": 5 } },
-            doc! { "key": { "a": 1 }, "partial": { "c": { "$gt": 5 } } },
-        ];
-        let filters = [
-            doc! { "a": 5 },
-            doc! { "a": null },
-            doc! { "a": [1] },
-            doc! { "a": { "b": 1 } },
-            doc! { "a": "x".repeat(3_000) },
-            doc! { "a": { "$in": [5] } },
-            doc! { "a": { "$in": [5, 6] } },
-            doc! { "a": { "$gt": 5 } },
-            doc! { "a": { "$ne": 5 } },
-            doc! { "a": { "$exists": true } },
-            doc! { "a": { "$elemMatch": { "$eq": 5 } } },
-            doc! { "a": { "$all": [5] } },
-            doc! { "a": { "$regex": "^x" } },
-            doc! { "$or": [{ "a": 5 }, { "a": 6 }] },
-            doc! { "$or": [{ "a": 5 }] },
-            doc! { "a": { "$gte": 5, "$lte": 5 } },
-            doc! { "a": { "$not": { "$eq": 5 } } },
-            doc! { "a": { "$nin": [5] } },
-            doc! { "a.b": 5 },
-            doc! { "a.0": 5 },
-            doc! { "a": 5, "b": 6 },
-            doc! { "_id": 5 },
-            doc! {},
-        ];
-        let mut told = 0;
-        for (first, second) in indexes.iter().flat_map(|first| indexes.iter().map(move |second| (first, second))) {
-            let mut collection = CollectionInfo::new("c", Keyspace(9));
-            collection.indexes = vec![index(1, first), index(2, second)];
-            for filter in &filters {
-                let raw = RawDocumentBuf::try_from(filter).unwrap();
-                let query = Query::of(Filter::parse(Doc::from(&raw)).unwrap());
-                if let Some(only) = only_index(&collection, &query) {
-                    let listed = listed_contenders(&collection, &query);
-                    assert_eq!(
-                        format!("{:?}", [Access::scan(), only]),
-                        format!("{listed:?}"),
-                        "{filter} {first} {second}"
-                    );
-                    told += 1;
-                }
-                let counted = Query { output: Output::Count, ..query };
-                assert!(only_index(&collection, &counted).is_none());
-            }
-        }
-        assert!(told > 50, "{told}");
     }
 }

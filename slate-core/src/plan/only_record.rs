@@ -1,4 +1,4 @@
-use slate_query::{filter::Exactness, raw::SmallBytes};
+use slate_query::raw::SmallBytes;
 
 use super::{Force, Query, candidates::is_id};
 
@@ -11,8 +11,7 @@ pub(crate) fn only_record(query: &Query) -> Option<SmallBytes> {
     if !is_plain || !is_free || !conjunct.only_path().is_some_and(is_id) {
         return None;
     }
-    let term = conjunct.only_term().filter(|term| term.exact >= Exactness::WhereNotMultikey)?;
-    term.intervals.as_point().map(SmallBytes::from)
+    conjunct.only_value()
 }
 
 #[cfg(test)]

@@ -37,14 +37,24 @@ impl Bounds {
 
     /// The values equal to `value`, and the arrays equal to it as a whole: those have a key for their first element.
     pub(super) fn equal(value: Value<'_>) -> Self {
-        let point: IntervalSet = Interval::point(encode(value)).into();
-        if let Some(array) = value.as_array() {
-            let first = array.values().next().unwrap_or(Value::UNDEFINED);
-            return Self::loose(point.union(&Interval::point(encode(first)).into()));
+        if let Some(key) = only_key(value) {
+            return Self::exact(Interval::point(key));
         }
-        // A missing field has the key of null.
-        if value.kind() == Kind::Null { Self::loose(point) } else { Self::exact(point) }
+        let point: IntervalSet = Interval::point(encode(value)).into();
+        match value.as_array() {
+            Some(array) => {
+                let first = array.values().next().unwrap_or(Value::UNDEFINED);
+                Self::loose(point.union(&Interval::point(encode(first)).into()))
+            }
+            None => Self::loose(point),
+        }
     }
+}
+
+/// The key of the values equal to `value`, where nothing else has it: a missing field has that of null, and an array those of
+/// its elements.
+pub(super) fn only_key(value: Value<'_>) -> Option<SmallBytes> {
+    (!matches!(value.kind(), Kind::Array | Kind::Null)).then(|| encode(value))
 }
 
 pub(super) fn encode(value: Value<'_>) -> SmallBytes {

@@ -1,10 +1,11 @@
 use super::{
     Node,
+    bounds::only_key,
     field::{Field, Sense},
     node::Tree,
     operator::Reach,
 };
-use crate::{interval::IntervalSet, path::Path};
+use crate::{interval::IntervalSet, path::Path, raw::SmallBytes};
 
 /// What a conjunct says of one path.
 #[derive(Clone, Debug)]
@@ -57,11 +58,11 @@ impl Node {
         }
     }
 
-    /// What it says, where that is one thing.
-    pub fn only_term(&self) -> Option<Term> {
-        let (mut only, mut several) = (None, false);
-        self.each_term(&mut |term| several |= only.replace(term).is_some());
-        only.filter(|_| !several)
+    /// The key of the one value that the node asks its path for, where an index on the path that is not multikey has entries of
+    /// that key for the documents that match and for no others.
+    pub fn only_value(&self) -> Option<SmallBytes> {
+        let Tree::Field(field) = &self.tree else { return None };
+        field.operator.equality().filter(|_| field.sense == Sense::Holds).and_then(only_key)
     }
 
     /// The path that all its terms are on, where that is known without making them.

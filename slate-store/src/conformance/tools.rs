@@ -1,4 +1,5 @@
 use std::{
+    ops::ControlFlow,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
     time::Duration,
@@ -49,13 +50,21 @@ pub(super) fn within<'b>(start: &'b str, end: &'b str) -> Bounds<'b> {
 
 pub(super) type Entry = (Vec<u8>, Vec<u8>);
 
-/// Every entry within the bounds, in order, read forwards; that backwards yields the same is checked too.
+/// Every entry within the bounds, in order, read forwards; that backwards, and one after the other handed over, they are the
+/// same is checked too.
 pub(super) fn scan<V: View>(view: &V, keyspace: Keyspace, bounds: Bounds<'_>) -> Vec<Entry> {
     let mut cursor = view.cursor(keyspace, bounds).unwrap();
     let forwards = collect(&mut cursor, Edge::First, Cursor::step_forward);
     let mut backwards = collect(&mut cursor, Edge::Last, Cursor::step_back);
     backwards.reverse();
     assert_eq!(forwards, backwards, "both ways show the same");
+    let mut each = Vec::new();
+    let see = |key: &[u8], value: &[u8]| {
+        each.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    };
+    view.each(keyspace, bounds, see).unwrap();
+    assert_eq!(forwards, each, "what is handed over is what a cursor shows");
     forwards
 }
 

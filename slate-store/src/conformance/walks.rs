@@ -1,6 +1,9 @@
 //! Random puts, deletes and walks, compared with a `BTreeMap`.
 
-use std::{collections::BTreeMap, ops::Bound};
+use std::{
+    collections::BTreeMap,
+    ops::{Bound, ControlFlow},
+};
 
 use super::{
     Fixture,
@@ -41,6 +44,15 @@ fn walk<V: View>(view: &V, model: &Model, random: &mut Random) {
     let (start, end) = bounds(random);
     let bounds = Bounds { start: start.as_deref(), end: end.as_deref() };
     let expected = entries(model, bounds);
+    let most = usize::try_from(1 + random.below(6)).unwrap();
+    let mut seen = Vec::new();
+    let see = |key: &[u8], value: &[u8]| {
+        seen.push((key.to_vec(), value.to_vec()));
+        if seen.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    view.each(A, bounds, see).unwrap();
+    let seen: Vec<_> = seen.iter().map(|(key, value)| (&key[..], &value[..])).collect();
+    assert_eq!(seen, expected[..most.min(expected.len())], "each in {bounds:?}");
     let mut cursor = view.cursor(A, bounds).unwrap();
     for _ in 0..3 {
         let target = key(random);

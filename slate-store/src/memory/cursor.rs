@@ -1,4 +1,7 @@
-use std::{ops::Bound, sync::Arc};
+use std::{
+    ops::{Bound, ControlFlow},
+    sync::Arc,
+};
 
 use branches::prefetch_read_data;
 use self_cell::self_cell;
@@ -78,20 +81,21 @@ impl<'t> BorrowedCursor<'t> {
 
     #[inline]
     fn advance(&mut self) -> bool {
-        self.current = self.way.next(&self.bounds);
+        self.current = self.way.next(self.bounds.bounds());
         self.current.is_some()
     }
 
     #[cold]
     fn turn(&mut self, landing: Landing<'_>) -> bool {
-        self.way = Way::from(self.tree, &self.bounds, landing);
+        self.way = Way::from(self.tree, self.bounds.bounds(), landing);
         self.advance()
     }
 }
 
 impl Cursor for BorrowedCursor<'_> {
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
-        self.way = Way::from(self.tree, &self.bounds, self.bounds.confine(edge));
+        let bounds = self.bounds.bounds();
+        self.way = Way::from(self.tree, bounds, bounds.confine(edge));
         Ok(self.advance())
     }
 
@@ -125,6 +129,16 @@ impl Cursor for BorrowedCursor<'_> {
 
     fn shared(&self) -> Option<Arc<[u8]>> {
         self.current.map(|(_, value)| value.shared())
+    }
+}
+
+/// Hands over the entries within bounds, in order, until `see` breaks. Nothing is copied, and nothing allocated.
+pub(super) fn each(tree: Option<&Tree>, bounds: Bounds<'_>, mut see: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) {
+    let mut way = Way::from(tree.filter(|_| !bounds.is_empty()), bounds, bounds.confine(Edge::First));
+    while let Some((key, value)) = way.next(bounds) {
+        if see(key.as_slice(), value).is_break() {
+            return;
+        }
     }
 }
 
@@ -162,7 +176,7 @@ impl Default for Way<'_> {
 }
 
 impl<'t> Way<'t> {
-    fn from(tree: Option<&'t Tree>, bounds: &OwnedBounds, landing: Landing<'_>) -> Self {
+    fn from(tree: Option<&'t Tree>, bounds: Bounds<'_>, landing: Landing<'_>) -> Self {
         let Some(tree) = tree else { return Self::default() };
         let (heading, mut leaves) = match landing {
             Landing::Up(from) => (Heading::Forward, tree.leaves_from(from)),
@@ -178,7 +192,7 @@ impl<'t> Way<'t> {
     }
 
     /// Goes among entries ahead, as far as the bound ahead leaves them.
-    fn enter(&mut self, entries: &'t [Entry], bounds: &OwnedBounds) {
+    fn enter(&mut self, entries: &'t [Entry], bounds: Bounds<'_>) {
         self.rest = within(entries, self.heading, bounds);
         if self.rest.len() < entries.len() {
             self.leaves = Leaves::default();
@@ -186,7 +200,7 @@ impl<'t> Way<'t> {
     }
 
     #[inline]
-    fn next(&mut self, bounds: &OwnedBounds) -> Option<&'t Entry> {
+    fn next(&mut self, bounds: Bounds<'_>) -> Option<&'t Entry> {
         let next = match self.heading {
             Heading::Forward => self.rest.split_first(),
             Heading::Back => self.rest.split_last(),
@@ -252,7 +266,7 @@ impl<'t> Way<'t> {
         }
     }
 
-    fn enter_next(&mut self, bounds: &OwnedBounds) -> Option<&'t Entry> {
+    fn enter_next(&mut self, bounds: Bounds<'_>) -> Option<&'t Entry> {
         let leaf = match self.heading {
             Heading::Forward => self.leaves.next()?,
             Heading::Back => self.leaves.next_back()?,
@@ -267,7 +281,7 @@ impl<'t> Way<'t> {
 }
 
 /// Those of a leaf's entries ahead that the bound ahead leaves. The bound behind is behind.
-fn within<'t>(entries: &'t [Entry], heading: Heading, bounds: &OwnedBounds) -> &'t [Entry] {
+fn within<'t>(entries: &'t [Entry], heading: Heading, bounds: Bounds<'_>) -> &'t [Entry] {
     match heading {
         Heading::Forward if entries.last().is_some_and(|(last, _)| !bounds.below_end(last.as_slice())) => {
             let end = entries.partition_point(|(key, _)| bounds.below_end(key.as_slice()));

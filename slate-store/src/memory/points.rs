@@ -97,6 +97,9 @@ impl Points for BorrowedPoints<'_> {
 
 fn load<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) {
     loaded.clear();
+    if let [only] = keys {
+        return loaded.push(tree.get(only));
+    }
     // Keys that are new are often above all others.
     let greatest = tree.greatest();
     // The entries from the one last found to the end of its leaf: a key that comes next in order is mostly among the first.

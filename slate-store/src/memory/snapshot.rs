@@ -1,7 +1,7 @@
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use super::{
-    MemoryCursor, MemoryPoints,
+    MemoryCursor, MemoryPoints, cursor,
     root::{Held, Root},
     tree::{Tree, estimate},
 };
@@ -37,6 +37,16 @@ impl View for MemorySnapshot {
 
     fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
         Ok(self.root.tree(keyspace).and_then(|tree| tree.get(key)).map(|value| see(value)))
+    }
+
+    fn each(
+        &self,
+        keyspace: Keyspace,
+        bounds: Bounds<'_>,
+        see: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        cursor::each(self.root.tree(keyspace), bounds, see);
+        Ok(())
     }
 
     fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {

@@ -19,7 +19,7 @@ impl<'t> Place<'t> {
     fn seek(
         &mut self,
         table: &'t impl ReadableTable<Bytes, Bytes>,
-        bounds: &OwnedBounds,
+        bounds: Bounds<'_>,
         edge: Edge<'_>,
     ) -> Result<bool> {
         // The old page goes back to the cache before another is asked for; and after an error the cursor stands nowhere.
@@ -33,7 +33,7 @@ impl<'t> Place<'t> {
     }
 
     #[inline]
-    fn step(&mut self, bounds: &OwnedBounds, heading: Heading) -> Result<bool> {
+    fn step(&mut self, bounds: Bounds<'_>, heading: Heading) -> Result<bool> {
         if self.entry.is_none() {
             return Ok(false);
         }
@@ -44,7 +44,7 @@ impl<'t> Place<'t> {
     }
 
     #[inline]
-    fn cross(&mut self, bounds: &OwnedBounds, heading: Heading) -> Result<bool> {
+    fn cross(&mut self, bounds: Bounds<'_>, heading: Heading) -> Result<bool> {
         self.entry = None;
         self.heading = Some(heading);
         let Some(gap) = &mut self.gap else { return Ok(false) };
@@ -101,7 +101,7 @@ impl RedbCursor {
 
 impl Cursor for RedbCursor {
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
-        let bounds = &self.bounds;
+        let bounds = self.bounds.bounds();
         self.cell.with_dependent_mut(|table, place| match table {
             Some(table) => place.seek(&**table, bounds, edge),
             None => Ok(false),
@@ -110,13 +110,13 @@ impl Cursor for RedbCursor {
 
     #[inline]
     fn step_forward(&mut self) -> Result<bool> {
-        let bounds = &self.bounds;
+        let bounds = self.bounds.bounds();
         self.cell.with_dependent_mut(|_, place| place.step(bounds, Heading::Forward))
     }
 
     #[inline]
     fn step_back(&mut self) -> Result<bool> {
-        let bounds = &self.bounds;
+        let bounds = self.bounds.bounds();
         self.cell.with_dependent_mut(|_, place| place.step(bounds, Heading::Back))
     }
 
@@ -156,7 +156,7 @@ impl Cursor for RedbTransactionCursor<'_> {
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
         match &mut self.0 {
             Within::Base(cursor) => cursor.seek(edge),
-            Within::Written { table: Some(table), bounds, place } => place.seek(*table, bounds, edge),
+            Within::Written { table: Some(table), bounds, place } => place.seek(*table, bounds.bounds(), edge),
             Within::Written { table: None, .. } => Ok(false),
         }
     }
@@ -165,7 +165,7 @@ impl Cursor for RedbTransactionCursor<'_> {
     fn step_forward(&mut self) -> Result<bool> {
         match &mut self.0 {
             Within::Base(cursor) => cursor.step_forward(),
-            Within::Written { bounds, place, .. } => place.step(bounds, Heading::Forward),
+            Within::Written { bounds, place, .. } => place.step(bounds.bounds(), Heading::Forward),
         }
     }
 
@@ -173,7 +173,7 @@ impl Cursor for RedbTransactionCursor<'_> {
     fn step_back(&mut self) -> Result<bool> {
         match &mut self.0 {
             Within::Base(cursor) => cursor.step_back(),
-            Within::Written { bounds, place, .. } => place.step(bounds, Heading::Back),
+            Within::Written { bounds, place, .. } => place.step(bounds.bounds(), Heading::Back),
         }
     }
 

@@ -140,7 +140,7 @@ impl Transaction for RedbTransaction {
         self.keys.note_range(keyspace);
         let owned = OwnedBounds::of(bounds);
         if bounds != Bounds::ALL {
-            let range = (owned.lower(), owned.upper());
+            let range = (owned.bounds().lower(), owned.bounds().upper());
             return self.with_table(keyspace, |table| {
                 table.retain_in::<&[u8], _>(range, |_, _| false).map_err(error::storage)
             });

@@ -37,7 +37,7 @@ impl Limits {
 impl Iterate<'_> {
     pub(super) fn seek(&mut self, limits: &mut Limits, edge: Edge<'_>) -> Result<bool> {
         let (key, iterator) = (&mut limits.key, &mut self.0);
-        match limits.bounds.confine(edge) {
+        match limits.bounds.bounds().confine(edge) {
             Landing::Up(Bound::Included(from) | Bound::Excluded(from)) => iterator.seek(key.with(from)),
             Landing::Up(Bound::Unbounded) => iterator.seek(key.first()),
             Landing::Down(Bound::Excluded(from) | Bound::Included(from)) => {

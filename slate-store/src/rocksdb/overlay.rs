@@ -132,7 +132,7 @@ struct Own<'t> {
 impl Own<'_> {
     /// Goes there, and tells which way that is.
     fn seek(&mut self, edge: Edge<'_>) -> Heading {
-        let (heading, from, to) = match self.bounds.confine(edge) {
+        let (heading, from, to) = match self.bounds.bounds().confine(edge) {
             Landing::Up(from) => (Heading::Forward, from, Unbounded),
             Landing::Down(to) => (Heading::Back, Unbounded, to),
         };
@@ -143,8 +143,8 @@ impl Own<'_> {
 
     fn step(&mut self, heading: Heading) {
         let next = match heading {
-            Heading::Forward => self.rest.next().filter(|(key, _)| self.bounds.below_end(key)),
-            Heading::Back => self.rest.next_back().filter(|(key, _)| self.bounds.above_start(key)),
+            Heading::Forward => self.rest.next().filter(|(key, _)| self.bounds.bounds().below_end(key)),
+            Heading::Back => self.rest.next_back().filter(|(key, _)| self.bounds.bounds().above_start(key)),
         };
         self.entry = next.map(|(key, value)| (&**key, value.as_deref()));
     }

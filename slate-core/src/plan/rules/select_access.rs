@@ -10,6 +10,7 @@ use crate::{
         Access, AccessPath, Context, Force, Hint, Plan, RawPlan,
         candidates::{Narrowing, candidates, contenders, serves},
         choose::{Merging, cheapest},
+        only_entries,
     },
 };
 
@@ -42,7 +43,11 @@ pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<()> {
 fn choose(context: &Context<'_>) -> Result<Access> {
     let (collection, query) = (context.collection, context.query);
     let (usable, merging) = match (&query.hint, query.force) {
-        (None, Force::No) => (contenders(collection, query), Merging::Allowed),
+        (None, Force::No) => match only_entries(collection, query) {
+            Some(only) if only.are_few(context.probe)? => return Ok(only.into_access()),
+            Some(only) => (vec![Access::scan(), only.into_access()], Merging::Allowed),
+            None => (contenders(collection, query), Merging::Allowed),
+        },
         (None, Force::Candidate(_)) => (candidates(collection, query), Merging::Excluded),
         (Some(hint), _) => (hinted(hint, candidates(collection, query), context)?, Merging::Excluded),
     };

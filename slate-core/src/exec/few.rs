@@ -1,0 +1,162 @@
+use std::ops::ControlFlow;
+
+use slate_query::raw::{Doc, SmallBytes};
+use slate_store::{Keyspace, Points, View};
+
+use super::{Rows, probe::bounds};
+use crate::{
+    Error, Result,
+    catalog::CollectionInfo,
+    entry::Entry,
+    interrupt::Interrupt,
+    plan::{FEW, OnlyEntries, Output, Query, only_entries, only_record},
+};
+
+/// The records of a question whose keys are at hand, or are those of a few entries of an index: found without a plan.
+pub(crate) struct FewRows<V: View> {
+    points: V::Points,
+    records: usize,
+    /// How many have been moved to; one more behind the last.
+    moved: usize,
+}
+
+impl<V: View> FewRows<V> {
+    /// `None` where the question has to be planned.
+    pub(crate) fn find(
+        view: &V,
+        collection: &CollectionInfo,
+        query: &Query,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Self>> {
+        if !matches!(query.output, Output::Whole) || query.skip > 0 || query.limit == Some(0) {
+            return Ok(None);
+        }
+        if let Some(key) = only_record(query) {
+            interrupt.check()?;
+            return Self::load(view, collection.records, &[&key]).map(Some);
+        }
+        let Some(entries) = only_entries(collection, query) else { return Ok(None) };
+        // A limit may make the answer cost less than a look at entries in vain.
+        if query.limit.is_some() && entries.were_many() {
+            return Ok(None);
+        }
+        interrupt.check()?;
+        Self::of_entries(view, collection, &entries, query.limit)
+    }
+
+    /// The records that entries of an index name, as far as the limit goes; `None` where those are more than [`FEW`].
+    fn of_entries(
+        view: &V,
+        collection: &CollectionInfo,
+        entries: &OnlyEntries<'_>,
+        limit: Option<u64>,
+    ) -> Result<Option<Self>> {
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let mut keys = <[SmallBytes; FEW]>::default();
+        let (mut found, mut in_vain) = (0, Ok(false));
+        view.each(entries.index.keyspace, bounds(&entries.range()), |key, value| {
+            match (keys.get_mut(found), Entry::parse(entries.index, key, value)) {
+                (Some(place), Ok(entry)) => *place = entry.record_key.into(),
+                (None, Ok(_)) => in_vain = Ok(true),
+                (_, Err(damaged)) => in_vain = Err(damaged),
+            }
+            found += 1;
+            if found < limit && matches!(in_vain, Ok(false)) {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        if in_vain? {
+            return Ok(None);
+        }
+        let mut wanted = [&[][..]; FEW];
+        wanted.iter_mut().zip(&keys).for_each(|(wanted, key)| *wanted = key);
+        let rows = Self::load(view, collection.records, wanted.get(..found).unwrap_or_default())?;
+        if rows.records < found {
+            return Err(Error::dangling(&collection.name));
+        }
+        Ok(Some(rows))
+    }
+
+    /// The records of these keys, as far as they are there.
+    fn load(view: &V, records: Keyspace, keys: &[&[u8]]) -> Result<Self> {
+        let mut points = view.points(records)?;
+        points.load(keys)?;
+        let found = (0..keys.len()).take_while(|at| points.loaded(*at).is_some()).count();
+        Ok(Self { points, records: found, moved: 0 })
+    }
+}
+
+impl<V: View> Rows for FewRows<V> {
+    fn advance(&mut self) -> Result<bool> {
+        self.moved = self.moved.saturating_add(1).min(self.records + 1);
+        Ok(self.moved <= self.records)
+    }
+
+    fn current(&self) -> Option<&[u8]> {
+        let stored = self.moved.checked_sub(1).and_then(|at| self.points.loaded(at));
+        stored.map(|stored| Doc::stored(stored).bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use bson::rawdoc;
+    use slate_query::{filter::Filter, pattern::KeyPattern};
+    use slate_store::{Durability, Isolation, Store, Transaction, memory::MemoryStore};
+
+    use super::*;
+    use crate::{ErrorKind, catalog::IndexInfo, entry::record_key};
+
+    const RECORDS: Keyspace = Keyspace(7);
+    const ENTRIES: Keyspace = Keyspace(8);
+
+    fn collection() -> CollectionInfo {
+        let keys = rawdoc! { "a": 1 };
+        let index = IndexInfo {
+            name: "a_1".into(),
+            keyspace: ENTRIES,
+            pattern: KeyPattern::parse(Doc::from(&keys)).unwrap(),
+            multikey: vec![0],
+            unique: false,
+            sparse: false,
+            truncated: false,
+            partial: None,
+            statistics: None,
+            keys,
+        };
+        CollectionInfo { indexes: vec![Arc::new(index)], ..CollectionInfo::new("c", RECORDS) }
+    }
+
+    /// The rows of `{a: 5}`, where these are the index's entries and no record is there.
+    fn find(entries: &[&[u8]]) -> Result<Option<usize>> {
+        let store = MemoryStore::default();
+        let mut transaction = store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
+        for entry in entries {
+            transaction.put(ENTRIES, entry, &[]).unwrap();
+        }
+        transaction.commit(Durability::Deferred).unwrap();
+        let query = Query::of(Filter::parse(Doc::from(&rawdoc! { "a": 5 })).unwrap());
+        let found = FewRows::find(&store.snapshot().unwrap(), &collection(), &query, &Interrupt::default())?;
+        Ok(found.map(|rows| rows.records))
+    }
+
+    #[test]
+    fn an_entry_that_is_damaged_or_has_no_record_is_told() {
+        let key = |value: i32| record_key(Doc::from(&rawdoc! { "v": value }).get("v").unwrap()).unwrap();
+        let (value, record) = (key(5), key(1));
+        let length = u8::try_from(value.len()).unwrap();
+        assert_eq!(find(&[]).unwrap(), Some(0));
+        let dangling = [&value[..], &record, &[length]].concat();
+        let damaged = [&value[..], &[0xf0]].concat();
+        for entries in [[&dangling[..]], [&damaged[..]]] {
+            assert_eq!(find(&entries).unwrap_err().kind(), ErrorKind::Corrupt);
+        }
+        // Beyond few it is for a plan to say.
+        let many: Vec<Vec<u8>> = (0..9).map(|id| [&value[..], &key(id), &[length]].concat()).collect();
+        assert_eq!(find(&many.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap(), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! One value of an indexed field has the same documents however many they are, and by whatever way they are found: few
+//! entries are read without a plan.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use bson::{Document, RawDocumentBuf, doc, rawdoc};
+use common::on_every_store;
+use slate_core::{Collection, Find, Hint, Index};
+
+type Documents = Collection<RawDocumentBuf>;
+
+/// As many documents of each value as the value says; and others that an equality with one of them may mistake.
+fn documents() -> Vec<RawDocumentBuf> {
+    let mut documents = Vec::new();
+    for value in 0..20 {
+        documents.extend((0..value).map(|other| rawdoc! { "a": value, "b": other }));
+    }
+    documents.extend((0..300).map(|other| rawdoc! { "a": "many", "b": other }));
+    documents.extend([rawdoc! { "a": 3.0 }, rawdoc! { "a": 3_i64 }, rawdoc! { "a": null }, rawdoc! {}]);
+    documents.extend([rawdoc! { "a": { "b": 3 } }, rawdoc! { "a": "many more" }, rawdoc! { "a": "" }]);
+    documents
+}
+
+/// What is found, in the order of `_id`.
+fn found(find: Find<RawDocumentBuf>) -> Vec<RawDocumentBuf> {
+    let mut found: Vec<_> = find.run().unwrap().map(Result::unwrap).collect();
+    found.sort_by_key(|document| document.get_object_id("_id").unwrap());
+    found
+}
+
+fn check(c: &Documents, filter: &Document) {
+    let all = found(c.find(filter).hint(Hint::Forward));
+    assert_eq!(found(c.find(filter)), all, "{filter}");
+    for (skip, limit) in [(0, 0), (0, 1), (0, 7), (0, 8), (0, 9), (0, 1_000), (1, 2), (2, 1_000)] {
+        let some = found(c.find(filter).skip(skip).limit(limit));
+        let wanted = all.len().saturating_sub(usize::try_from(skip).unwrap()).min(usize::try_from(limit).unwrap());
+        assert_eq!(some.len(), wanted, "{filter}, from {skip}, {limit} at most");
+        assert!(some.iter().all(|document| all.contains(document)), "{filter}, from {skip}, {limit} at most");
+    }
+    let first = c.find(filter).first().unwrap();
+    assert!(first.as_ref().map_or(all.is_empty(), |first| all.contains(first)), "{filter}");
+    assert_eq!(c.find(filter).count().unwrap(), all.len() as u64, "{filter}");
+    let by_b = |find: Find<RawDocumentBuf>| -> Vec<_> {
+        find.sort(doc! { "b": 1, "_id": 1 }).run().unwrap().map(Result::unwrap).collect()
+    };
+    assert_eq!(by_b(c.find(filter)), by_b(c.find(filter).hint(Hint::Forward)), "{filter} sorted");
+}
+
+#[test]
+fn a_value_has_the_same_documents_by_its_entries_as_by_a_scan() {
+    for keys in [doc! { "a": 1 }, doc! { "a": -1 }, doc! { "a": 1, "b": -1 }, doc! { "a": -1, "b": 1, "c": 1 }] {
+        on_every_store(|test| {
+            let c: Documents = test.collection("c");
+            c.create_index(Index::on(&keys)).unwrap();
+            c.insert_many(&documents()).unwrap();
+            let values = (0..21).map(|value| doc! { "a": value });
+            let others = [
+                doc! { "a": "many" },
+                doc! { "a": { "$eq": 5 } },
+                doc! { "a": { "$in": [5] } },
+                doc! { "a": null },
+                doc! { "a": { "b": 3 } },
+                doc! { "a": "" },
+                doc! { "a": { "$ne": 5 } },
+                doc! { "$nor": [{ "a": 5 }] },
+                doc! { "a": [3] },
+            ];
+            for filter in values.chain(others) {
+                check(&c, &filter);
+            }
+            // An array makes the index multikey: a value may then be one of several.
+            c.insert_one(&rawdoc! { "a": [5, 6, 5], "b": 1 }).unwrap();
+            c.insert_one(&rawdoc! { "a": [3], "b": 1 }).unwrap();
+            for filter in [doc! { "a": 5 }, doc! { "a": 6 }, doc! { "a": [3] }, doc! { "a": 3 }, doc! { "a": "many" }] {
+                check(&c, &filter);
+            }
+            // And a value that is cut no longer tells.
+            let [long, longer] = [2_500, 2_501].map(|length| "x".repeat(length));
+            c.insert_many(&[rawdoc! { "a": long.as_str() }, rawdoc! { "a": longer.as_str() }]).unwrap();
+            for filter in [doc! { "a": long.as_str() }, doc! { "a": longer.as_str() }, doc! { "a": 5 }] {
+                check(&c, &filter);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_value_of_a_unique_index_has_one_document_at_most() {
+    on_every_store(|test| {
+        let c: Documents = test.collection("c");
+        c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
+        c.insert_many(&(0..50).map(|value| rawdoc! { "a": value }).collect::<Vec<_>>()).unwrap();
+        for filter in [doc! { "a": 7 }, doc! { "a": 50 }, doc! { "a": "7" }] {
+            check(&c, &filter);
+        }
+    });
+}
+
+#[test]
+fn few_entries_are_read_and_explained_so_in_a_collection_that_a_scan_would_read_for_less() {
+    on_every_store(|test| {
+        let c: Documents = test.collection("c");
+        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        for size in [1, 8] {
+            c.insert_many(&(0..size).map(|_| rawdoc! { "a": size }).collect::<Vec<_>>()).unwrap();
+            let explained = c.find(doc! { "a": size }).explain_analyze().unwrap();
+            let stats = explained.execution_stats().unwrap();
+            let counted = (stats.rows, stats.keys_examined, stats.documents_examined);
+            let size = u64::try_from(size).unwrap();
+            assert_eq!(counted, (size, size, size), "{explained}");
+        }
+    });
+}

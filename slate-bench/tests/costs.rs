@@ -1,6 +1,6 @@
 //! What does not vary from machine to machine: how many keys and documents a question reads, and what it allocates for a
 //! row that it returns or rejects.
-#![cfg(feature = "slate")]
+#![cfg(all(feature = "slate", feature = "allocations"))]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use slate_bench::{
@@ -26,7 +26,7 @@ fn loaded(store: &str, records: &[Record]) -> (Slate, tempfile::TempDir) {
 fn allocations(slate: &mut Slate, query: &Query, consume: Consume) -> u64 {
     let prepared = slate.prepare(0, query).unwrap();
     slate.run(&prepared, consume).unwrap();
-    Allocations::during(|| slate.run(&prepared, consume).unwrap()).1.count
+    Allocations::during(|| slate.run(&prepared, consume).unwrap()).1.unwrap().count
 }
 
 fn query(name: &str) -> Query {

@@ -13,7 +13,7 @@ use crate::{
     exec::Target,
     interrupt::Interrupt,
     scope::Scope,
-    write::{InsertMode, PutKind, UpdateKind},
+    write::{InsertMode, InsertOutcome, PutKind, UpdateKind},
 };
 
 /// A collection's reading half: what a [`Snapshot`](crate::Snapshot) gives, and what every [`Collection`] has too.
@@ -291,8 +291,8 @@ impl<T: Serialize + Any> Collection<T> {
     /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) where its `_id`, or what a unique index is over, is
     /// there already; [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) over 16 MiB.
     pub fn insert_one(&self, document: &T) -> Result<Bson> {
-        let mut ids = self.insert_raw(&[&to_raw(document)?])?;
-        ids.pop().ok_or_else(|| Error::corrupt("an insertion gave back no _id"))
+        let inserted = self.insert_raw(&[&to_raw(document)?])?;
+        inserted.ids().next().ok_or_else(|| Error::corrupt("an insertion gave back no _id"))
     }
 
     /// Inserts documents: all of them, or none. Gives back their `_id`s, in order.
@@ -301,7 +301,11 @@ impl<T: Serialize + Any> Collection<T> {
     /// As [`Collection::insert_one`].
     pub fn insert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Result<Vec<Bson>> {
         let documents: Vec<_> = documents.into_iter().map(to_raw).collect::<Result<_>>()?;
-        self.insert_raw(&borrowed(&documents))
+        let inserted = self.insert_raw(&borrowed(&documents))?;
+        // A value of its own each, and large: they are not moved as the list grows.
+        let mut ids = Vec::with_capacity(documents.len());
+        ids.extend(inserted.ids());
+        Ok(ids)
     }
 
     /// Inserts documents with a say in what a refused one means for the others; see [`InsertMany`].
@@ -333,17 +337,12 @@ impl<T: Serialize + Any> Collection<T> {
         self.put_raw(&borrowed(&documents), PutKind::Replace)
     }
 
-    fn insert_raw(&self, documents: &[&RawDocument]) -> Result<Vec<Bson>> {
+    fn insert_raw(&self, documents: &[&RawDocument]) -> Result<InsertOutcome> {
         self.scope.write(|writer| {
-            let outcome = writer.insert(&self.name, documents, InsertMode::AllOrNone, &Interrupt::default())?;
-            match outcome.refused.into_iter().next() {
+            let mut outcome = writer.insert(&self.name, documents, InsertMode::AllOrNone, &Interrupt::default())?;
+            match outcome.refused.pop() {
                 Some((_, error)) => Err(error),
-                None => {
-                    // A value of its own each, and large: they are not moved as the list grows.
-                    let mut ids = Vec::with_capacity(outcome.ids.len());
-                    ids.extend(outcome.ids.iter().filter_map(|(_, id)| id.as_value().to_bson()));
-                    Ok(ids)
-                }
+                None => Ok(outcome),
             }
         })
     }

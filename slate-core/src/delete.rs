@@ -6,7 +6,7 @@ use crate::{
     plan::{Output, Ties},
     request::{Request, setters},
     scope::Scope,
-    write::DeleteRequest,
+    write::{DeleteRequest, Shows},
 };
 
 /// A deletion of one or many documents; see [`Collection::delete_many`](crate::Collection::delete_many).
@@ -56,7 +56,7 @@ pub(crate) fn delete_request(request: &Request, target: Target) -> Result<Delete
     if target == Target::One && query.order().is_some() {
         query.limit = Some(1);
     }
-    Ok(DeleteRequest { query, target })
+    Ok(DeleteRequest { query, target, shows: Shows::Nothing })
 }
 
 impl std::fmt::Debug for Delete {

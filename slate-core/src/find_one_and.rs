@@ -13,7 +13,7 @@ use crate::{
     request::{Request, setters},
     scope::Scope,
     update::Change,
-    write::{IfNone, UpdateKind, UpdateOutcome},
+    write::{DeleteRequest, IfNone, Shows, UpdateKind, UpdateOutcome, UpdateRequest},
 };
 
 /// Which form of the document a [`FindOneAndUpdate`] gives back.
@@ -146,14 +146,11 @@ pub(crate) fn update_one(
         let message = "the positional projection '$' has no meaning for the document after its update";
         return Err(Error::invalid(Code::BAD_VALUE, message));
     }
-    let update = change.parse(request, Target::One)?;
+    let update = UpdateRequest { shows: Some(returns), ..change.parse(request, Target::One)? };
     scope.write(|writer| {
         let mut outcome = writer.update(collection, &update, &request.interrupt)?;
-        let document = match returns {
-            ReturnDocument::Before => outcome.before.take(),
-            ReturnDocument::After => outcome.after.take(),
-        };
-        let shown = document.map(|document| shape(document, projection.as_ref(), &update.query.filter)).transpose();
+        let shown =
+            outcome.shown.take().map(|document| shape(document, projection.as_ref(), &update.query.filter)).transpose();
         Ok((outcome, shown_or_undone(writer, shown)?))
     })
 }
@@ -161,10 +158,10 @@ pub(crate) fn update_one(
 /// Deletes the first document that matches; the document, projected.
 pub(crate) fn delete_one(scope: &Scope, collection: &str, request: &Request) -> Result<Option<Vec<u8>>> {
     let projection = request.projection()?;
-    let deletion = delete_request(request, Target::One)?;
+    let deletion = DeleteRequest { shows: Shows::Deleted, ..delete_request(request, Target::One)? };
     scope.write(|writer| {
         let outcome = writer.delete(collection, &deletion, &request.interrupt)?;
-        let shown = outcome.before.map(|document| shape(document, projection.as_ref(), &deletion.query.filter));
+        let shown = outcome.shown.map(|document| shape(document, projection.as_ref(), &deletion.query.filter));
         shown_or_undone(writer, shown.transpose())
     })
 }

@@ -97,7 +97,7 @@ impl Stopwatch {
     /// Times `work`, which gives its answer.
     pub(crate) fn sample(self, work: impl FnOnce() -> Result<u64>) -> Result<Sample> {
         let ((answer, elapsed), allocations) = Allocations::during(|| self.0.timed(work));
-        Ok(Sample { elapsed, answer: answer?, allocations: Some(allocations) })
+        Ok(Sample { elapsed, answer: answer?, allocations })
     }
 }
 

@@ -106,11 +106,11 @@ pub fn timed<R>(operation: impl FnOnce() -> R) -> (R, Duration) {
     (result, begin.elapsed())
 }
 
-/// Runs it, and tells what this thread allocated meanwhile.
+/// Runs it, and tells what this thread allocated meanwhile, where that is counted.
 ///
 /// # Errors
 /// Those of the operation.
-pub fn allocating<R>(operation: impl FnOnce() -> Result<R>) -> Result<(R, Allocations)> {
+pub fn allocating<R>(operation: impl FnOnce() -> Result<R>) -> Result<(R, Option<Allocations>)> {
     let (result, allocations) = Allocations::during(operation);
     Ok((result?, allocations))
 }

@@ -38,7 +38,7 @@ pub fn load<S: Subject>(
     let users = bench.options.users;
     let repeat = bench.options.shared.repeat();
     let mut samples = Samples::default();
-    let mut allocations = Allocations::default();
+    let mut allocations = None;
     let wanted = bench.options.shared.wants(BULK_INSERT, BULK_INSERT);
     let mut opened = loop {
         memory::reset_peak();
@@ -68,9 +68,9 @@ pub fn load<S: Subject>(
 }
 
 /// Inserts a user's records; how long the calls took, and what they allocated.
-fn insert<S: Subject>(bench: &Bench<'_>, subject: &mut S, user: usize) -> Result<(Duration, Allocations)> {
+fn insert<S: Subject>(bench: &Bench<'_>, subject: &mut S, user: usize) -> Result<(Duration, Option<Allocations>)> {
     let clock = bench.options.shared.clock;
-    let (mut time, mut allocations) = (Duration::ZERO, Allocations::default());
+    let (mut time, mut allocations) = (Duration::ZERO, None);
     let batches = batches(bench.size);
     for batch in 0..batches {
         let ids = bench.size * batch / batches..bench.size * (batch + 1) / batches;
@@ -82,9 +82,9 @@ fn insert<S: Subject>(bench: &Bench<'_>, subject: &mut S, user: usize) -> Result
             return Err(format!("batch {batch} of user {} was not inserted whole", user + 1).into());
         }
         time += took;
-        allocations.count += counted.count;
-        allocations.bytes += counted.bytes;
-        allocations.peak = allocations.peak.max(counted.peak);
+        if let Some(counted) = counted {
+            allocations.get_or_insert_with(Allocations::default).add(counted);
+        }
     }
     Ok((time, allocations))
 }
@@ -92,7 +92,7 @@ fn insert<S: Subject>(bench: &Bench<'_>, subject: &mut S, user: usize) -> Result
 fn report(
     bench: &mut Bench<'_>,
     samples: Samples,
-    allocations: Allocations,
+    allocations: Option<Allocations>,
     growth: Option<Growth>,
     size: Option<u64>,
 ) {
@@ -117,7 +117,7 @@ fn report(
         items: bench.size,
         count: Some(bench.size),
         expected: Some(bench.size),
-        allocations: Some(allocations),
+        allocations,
         verdict: Verdict::Right,
         ..Row::new(name)
     };

@@ -94,7 +94,7 @@ fn measure<S: Subject>(
     reported.samples = samples;
     if let Some(query) = prepared.first() {
         let (_, allocations) = clock::allocating(|| subject.run(query, consume))?;
-        reported.allocations = Some(allocations);
+        reported.allocations = allocations;
     }
     if let Some(work) = subject.work(0, &row.query)? {
         (reported.keys_read, reported.documents_read) = (Some(work.keys), Some(work.documents));

@@ -149,7 +149,7 @@ fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, row: WriteRow) -> Res
         // Once more, counted and checked: what came of all the writes before is still right.
         let written = plan.written(0, 0x000f_ffff);
         let batch = subject.encode(written.changes.into_iter())?;
-        counted = Some(clock::allocating(|| plan.make(subject, 0, &batch))?.1);
+        counted = clock::allocating(|| plan.make(subject, 0, &batch))?.1;
         check(&plan, subject, 0, &written.after)?;
         plan.delete_new(subject, 0)
     })();

@@ -1,5 +1,6 @@
 //! The keys of keyspace 0. The first byte says what a key is about.
 
+use slate_query::raw::SmallBytes;
 use slate_store::Keyspace;
 
 pub(super) const FORMAT: &[u8] = b"f";
@@ -23,8 +24,8 @@ pub(super) fn collection_name(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(key.strip_prefix(&[COLLECTION])?).ok()
 }
 
-pub(super) fn definition(name: &str) -> Vec<u8> {
-    [&[DEFINITION], name.as_bytes()].concat()
+pub(super) fn definition(name: &str) -> SmallBytes {
+    SmallBytes::concat(&[&[DEFINITION], name.as_bytes()])
 }
 
 pub(super) fn doomed(keyspace: Keyspace) -> Vec<u8> {

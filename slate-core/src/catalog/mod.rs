@@ -12,7 +12,10 @@ mod statistics;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use slate_query::{Code, raw::Doc};
+use slate_query::{
+    Code,
+    raw::{Doc, SmallBytes},
+};
 use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Points as _, Transaction, View};
 
 pub(crate) use cache::CatalogCache;
@@ -119,7 +122,7 @@ impl Catalog {
 }
 
 /// The key that a writer of the collection guards and a change of its definition writes: the two conflict.
-pub(crate) fn definition_key(collection: &str) -> Vec<u8> {
+pub(crate) fn definition_key(collection: &str) -> SmallBytes {
     keys::definition(collection)
 }
 

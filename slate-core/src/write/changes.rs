@@ -9,6 +9,7 @@ use slate_store::{Keyspace, Points, Transaction, View};
 use super::{
     Session,
     entries::{Entries, EntryMaker},
+    prepare::prepare,
 };
 use crate::{
     Error, Result,
@@ -72,6 +73,29 @@ impl Changes {
     pub(super) fn put_stored(&mut self, key: &[u8], document: &[u8]) {
         let (key, document) = (self.push(key), self.push(document));
         self.records.push(RecordChange { key, document: Some(document) });
+    }
+
+    /// Lays a document out to be put: see [`prepare`].
+    pub(super) fn prepare(&mut self, document: &[u8]) -> Result<Range<usize>> {
+        let start = self.bytes.len();
+        prepare(document, &mut self.bytes)?;
+        Ok(start..self.bytes.len())
+    }
+
+    /// The document that was laid out there.
+    pub(super) fn prepared(&self, document: &Range<usize>) -> Doc<'_> {
+        Doc::stored(self.bytes.get(document.clone()).unwrap_or_default())
+    }
+
+    /// Puts the document that was laid out last.
+    pub(super) fn put_prepared(&mut self, key: &[u8], document: Range<usize>) {
+        let key = self.push(key);
+        self.records.push(RecordChange { key, document: Some(document) });
+    }
+
+    /// Forgets the document that was laid out last.
+    pub(super) fn refuse(&mut self, document: &Range<usize>) {
+        self.bytes.truncate(document.start);
     }
 
     pub(super) fn delete_record(&mut self, key: &[u8]) {
@@ -191,15 +215,19 @@ impl Changes {
         }
         let bytes = &self.bytes;
         let at = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
-        self.records.sort_unstable_by(|a, b| at(&a.key).cmp(at(&b.key)));
-        let mut puts = Vec::with_capacity(self.records.len());
-        for RecordChange { key, document } in &self.records {
-            match document {
-                Some(document) => puts.push((at(key), at(document))),
-                None => transaction.delete(collection.records, at(key))?,
+        if let [RecordChange { key, document: Some(document) }] = self.records.as_slice() {
+            transaction.put(collection.records, at(key), at(document))?;
+        } else {
+            self.records.sort_unstable_by(|a, b| at(&a.key).cmp(at(&b.key)));
+            let mut puts = Vec::with_capacity(self.records.len());
+            for RecordChange { key, document } in &self.records {
+                match document {
+                    Some(document) => puts.push((at(key), at(document))),
+                    None => transaction.delete(collection.records, at(key))?,
+                }
             }
+            put_many(transaction, collection.records, &puts)?;
         }
-        put_many(transaction, collection.records, &puts)?;
         for (at, changes) in &mut self.indexes {
             let Some(index) = collection.maintained_at(*at) else { continue };
             changes.apply(transaction, index.keyspace)?;

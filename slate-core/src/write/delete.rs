@@ -15,14 +15,22 @@ use crate::{
 pub(crate) struct DeleteRequest {
     pub(crate) query: Query,
     pub(crate) target: Target,
+    pub(crate) shows: Shows,
+}
+
+/// Whether a deletion of one document shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shows {
+    Nothing,
+    Deleted,
 }
 
 /// What came of a deletion.
 #[derive(Debug, Default)]
 pub(crate) struct DeleteOutcome {
     pub(crate) deleted: u64,
-    /// Of a deletion of one document: it.
-    pub(crate) before: Option<Vec<u8>>,
+    /// The document that it was asked to show.
+    pub(crate) shown: Option<Vec<u8>>,
 }
 
 impl<T: Transaction> Session<T> {
@@ -39,7 +47,7 @@ impl<T: Transaction> Session<T> {
         self.reads(name, Reads::Matches(&request.query.filter))?;
         let Some(collection) = self.written(name)? else { return Ok(outcome) };
         let mut keys = self.targets(&collection, &request.query, request.target, interrupt)?;
-        let deleted = self.delete_in_rounds(&collection, &mut keys, request.target, &mut outcome, interrupt);
+        let deleted = self.delete_in_rounds(&collection, &mut keys, request.shows, &mut outcome, interrupt);
         if outcome.deleted > 0 {
             self.end_on_error(deleted)?
         } else {
@@ -52,7 +60,7 @@ impl<T: Transaction> Session<T> {
         &mut self,
         collection: &CollectionInfo,
         keys: &mut TargetKeys,
-        target: Target,
+        shows: Shows,
         outcome: &mut DeleteOutcome,
         interrupt: &Interrupt,
     ) -> Result<()> {
@@ -62,7 +70,7 @@ impl<T: Transaction> Session<T> {
                 return Ok(());
             }
             self.interrupted_in_round(outcome.deleted, interrupt)?;
-            self.delete_round(collection, &round, target, outcome)?;
+            self.delete_round(collection, &round, shows, outcome)?;
         }
     }
 
@@ -70,7 +78,7 @@ impl<T: Transaction> Session<T> {
         &mut self,
         collection: &CollectionInfo,
         keys: &[Vec<u8>],
-        target: Target,
+        shows: Shows,
         outcome: &mut DeleteOutcome,
     ) -> Result<()> {
         let mut changes = Changes::default();
@@ -83,8 +91,8 @@ impl<T: Transaction> Session<T> {
             for (at, key) in keys.iter().enumerate() {
                 let Some(old) = records.loaded(at).map(Doc::stored) else { continue };
                 changes.entries(&view, collection, &mut maker, key, (Some(old), None), |_| true)?;
-                if target == Target::One {
-                    outcome.before = Some(old.bytes().to_vec());
+                if shows == Shows::Deleted {
+                    outcome.shown = Some(old.bytes().to_vec());
                 }
                 changes.delete_record(key);
             }

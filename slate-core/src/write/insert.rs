@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use ahash::AHashSet;
-use bson::RawDocument;
+use bson::{Bson, RawDocument};
 use slate_query::raw::{Doc, OwnedValue};
 use slate_store::{Bounds, Cursor, Edge, Points, Transaction, View};
 
@@ -10,7 +10,7 @@ use super::{
     batch::Batch,
     changes::{Changes, duplicate, duplicate_id},
     entries::{Entries, EntryMaker},
-    prepare::{id, prepare},
+    prepare::id,
 };
 use crate::{
     Error, Result,
@@ -26,6 +26,13 @@ pub(crate) struct InsertOutcome {
     pub(crate) ids: Vec<(usize, OwnedValue)>,
     /// The documents refused, by their places, and why.
     pub(crate) refused: Vec<(usize, Error)>,
+}
+
+impl InsertOutcome {
+    /// The `_id`s of the documents inserted, in order.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = Bson> {
+        self.ids.iter().filter_map(|(_, id)| id.as_value().to_bson())
+    }
 }
 
 /// What a refused document means for the others of its call.
@@ -137,8 +144,7 @@ struct Check<'c, V: View> {
     taken: Option<AHashSet<Vec<u8>>>,
     /// By the place of the index.
     indexes: Vec<IndexCheck<V>>,
-    /// The document that is being checked, as it is stored, and its key.
-    stored: Vec<u8>,
+    /// The key of the document that is being checked.
     record_key: Vec<u8>,
 }
 
@@ -173,31 +179,29 @@ impl<'c, V: View> Check<'c, V> {
             greatest: cursor.current().map(|(key, _)| key.to_vec()),
             taken: None,
             indexes: indexes.collect::<Result<_>>()?,
-            stored: Vec::new(),
             record_key: Vec::with_capacity(USUAL_RECORD_KEY),
         })
     }
 
     /// Checks a document; where nothing is wrong with it, it goes to `changes`. Gives back its `_id`.
     fn document(&mut self, bytes: &[u8], maker: &mut EntryMaker, changes: &mut Changes) -> Result<OwnedValue> {
-        prepare(bytes, &mut self.stored)?;
-        let id = id(Doc::stored(&self.stored)).to_owned();
-        write_record_key(id.as_value(), &mut self.record_key)?;
-        if self.is_taken(changes)? {
-            return Err(duplicate_id(self.collection, &id));
-        }
-        if let Err(error) = self.make_entries(maker) {
-            // It leaves nothing behind.
-            self.indexes.iter_mut().for_each(|check| check.entries.truncate(check.settled));
-            return Err(error);
-        }
+        let document = changes.prepare(bytes)?;
+        let id = match self.prepared(changes.prepared(&document), maker, changes) {
+            Ok(id) => id,
+            Err(error) => {
+                // It leaves nothing behind.
+                self.indexes.iter_mut().for_each(|check| check.entries.truncate(check.settled));
+                changes.refuse(&document);
+                return Err(error);
+            }
+        };
         for check in &mut self.indexes {
             if let Some(unique) = &mut check.unique {
                 unique.taken.extend(check.entries.iter_from(check.settled).map(|(key, _)| key.to_vec()));
             }
             check.settled = check.entries.len();
         }
-        changes.put_stored(&self.record_key, &self.stored);
+        changes.put_prepared(&self.record_key, document);
         if let Some(taken) = &mut self.taken {
             taken.insert(self.record_key.clone());
         }
@@ -208,12 +212,23 @@ impl<'c, V: View> Check<'c, V> {
         Ok(id)
     }
 
+    /// Checks a document as it will be stored, and makes its entries. Gives back its `_id`.
+    fn prepared(&mut self, document: Doc<'_>, maker: &mut EntryMaker, changes: &Changes) -> Result<OwnedValue> {
+        let id = id(document).to_owned();
+        write_record_key(id.as_value(), &mut self.record_key)?;
+        if self.is_taken(changes)? {
+            return Err(duplicate_id(self.collection, &id));
+        }
+        self.make_entries(document, maker)?;
+        Ok(id)
+    }
+
     /// The entries of the document, each of which must be free where an index is unique.
-    fn make_entries(&mut self, maker: &mut EntryMaker) -> Result<()> {
+    fn make_entries(&mut self, document: Doc<'_>, maker: &mut EntryMaker) -> Result<()> {
         if self.indexes.is_empty() {
             return Ok(());
         }
-        let mut document = maker.document(&self.record_key, Doc::stored(&self.stored));
+        let mut document = maker.document(&self.record_key, document);
         for (at, (index, check)) in self.collection.maintained().zip(&mut self.indexes).enumerate() {
             document.append(at, index, &mut check.entries)?;
             let Some(unique) = &mut check.unique else { continue };

@@ -18,7 +18,7 @@ mod update;
 pub(crate) use backfill::{BuildRound, BuildStart};
 pub(crate) use build::{BuildProgress, IndexSpec, ROUND as BUILD_ROUND};
 pub(crate) use bulk::{BulkOperation, BulkOutcome};
-pub(crate) use delete::{DeleteOutcome, DeleteRequest};
+pub(crate) use delete::{DeleteOutcome, DeleteRequest, Shows};
 pub(crate) use entries::{Entries, EntryMaker};
 pub(crate) use gate::Gate;
 pub(crate) use insert::{InsertMode, InsertOutcome};

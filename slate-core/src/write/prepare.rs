@@ -3,7 +3,7 @@ use std::{borrow::Cow, ops::Range};
 use bson::oid::ObjectId;
 use slate_query::{
     Code,
-    raw::{Doc, Element, Kind, Value, Writer, store, validate, validate_and_store, validate_and_tabulate},
+    raw::{Doc, Element, Kind, Value, Writer, store, validate_and_store, validate_and_tabulate},
 };
 
 use crate::{Error, ErrorKind, Result, clock};
@@ -12,21 +12,27 @@ use crate::{Error, ErrorKind, Result, clock};
 pub(crate) const MAX_DOCUMENT: usize = 16 << 20;
 
 /// Checks a document, puts it in the form in which it is kept, `_id` in front and without an empty timestamp at the top
-/// level, and leaves that in `stored` as it is stored, in place of what was there.
-pub(super) fn prepare(bytes: &[u8], stored: &mut Vec<u8>) -> Result<()> {
-    stored.clear();
-    let mut form = Form::default();
-    // Most that are not in that form are told by their first field.
-    if Doc::new(bytes).elements().next().is_some_and(|first| first.name == b"_id") {
-        validate_and_store(bytes, stored, |field| form.see(field))?;
-    } else {
-        validate(bytes)?;
+/// level, and appends that to `out` as it is stored. Where there is an error, `out` stays as it was.
+pub(super) fn prepare(bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let start = out.len();
+    let document = Doc::new(bytes);
+    // Most that are not in that form have no `_id`. That none comes later shows as they are walked through with one in front.
+    let has_id = document.elements().next().is_some_and(|first| first.name == b"_id");
+    let identified = (!has_id).then(|| identified(document));
+    let (mut form, mut ids) = (Form::default(), 0);
+    validate_and_store(identified.as_deref().unwrap_or(bytes), out, |field| {
+        form.see(field);
+        ids += usize::from(field.name == b"_id");
+    })?;
+    if form != Form::Kept || (!has_id && ids > 1) {
+        out.truncate(start);
+        store(Doc::new(&rebuild(document)), out);
     }
-    if form != Form::Kept {
-        stored.clear();
-        store(Doc::new(&rebuild(Doc::new(bytes))), stored);
+    let checked = check(Doc::stored(out.get(start..).unwrap_or_default()));
+    if checked.is_err() {
+        out.truncate(start);
     }
-    check(Doc::stored(stored))
+    checked
 }
 
 /// Checks a document, and appends to `tables` what stands in front of it as it is stored; tells where that lies. `None`
@@ -116,17 +122,27 @@ fn is_empty_timestamp(name: &[u8], value: Value<'_>) -> bool {
 /// How many bytes an `_id` takes that is given to a document without one.
 const NEW_ID: usize = 17;
 
-fn rebuild(document: Doc<'_>) -> Vec<u8> {
+/// The document with a new `_id` in front. No field is looked at.
+fn identified(document: Doc<'_>) -> Vec<u8> {
     let mut writer = Writer::with_capacity(document.bytes().len() + NEW_ID);
+    append_new_id(&mut writer);
+    writer.extend(document);
+    writer.finish()
+}
+
+fn append_new_id(writer: &mut Writer) {
+    writer.append(b"_id", Value::new(Kind::ObjectId, &ObjectId::new().bytes()));
+}
+
+fn rebuild(document: Doc<'_>) -> Vec<u8> {
     let id = document.get("_id");
+    if id.is_none() && !has_empty_timestamp(document) {
+        return identified(document);
+    }
+    let mut writer = Writer::with_capacity(document.bytes().len() + NEW_ID);
     match id {
         Some(id) => writer.append(b"_id", id),
-        None => writer.append(b"_id", Value::new(Kind::ObjectId, &ObjectId::new().bytes())),
-    }
-    if id.is_none() && !has_empty_timestamp(document) {
-        // Most insertions: no field has to be looked at.
-        writer.extend(document);
-        return writer.finish();
+        None => append_new_id(&mut writer),
     }
     let mut id_seen = false;
     for field in document.elements() {

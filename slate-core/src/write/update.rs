@@ -16,7 +16,7 @@ use super::{
     prepare::check_size,
 };
 use crate::{
-    Error, Result,
+    Error, Result, ReturnDocument,
     catalog::{CollectionInfo, IndexInfo},
     clock,
     exec::{Target, TargetKeys, ViewProbe, targets},
@@ -33,6 +33,8 @@ pub(crate) struct UpdateRequest {
     pub(crate) if_none: IfNone,
     pub(crate) now_millis: i64,
     pub(crate) if_refused: IfRefused,
+    /// Which form of the document it shows, where it is of one document.
+    pub(crate) shows: Option<ReturnDocument>,
 }
 
 /// What becomes of the transaction where an update of many documents is refused.
@@ -81,6 +83,7 @@ impl UpdateRequest {
                     if_none,
                     now_millis: clock::now_millis(),
                     if_refused: IfRefused::TransactionMayEnd,
+                    shows: None,
                 });
             }
         };
@@ -103,9 +106,8 @@ pub(crate) struct UpdateOutcome {
     pub(crate) matched: u64,
     pub(crate) modified: u64,
     pub(crate) upserted: Option<OwnedValue>,
-    /// Of an update of one document: it before and after.
-    pub(crate) before: Option<Vec<u8>>,
-    pub(crate) after: Option<Vec<u8>>,
+    /// The document that it was asked to show.
+    pub(crate) shown: Option<Vec<u8>>,
 }
 
 /// So many documents are read and changed together. A call within one round is checked whole before it is applied.
@@ -216,22 +218,20 @@ impl<T: Transaction> Session<T> {
             for (at, key) in keys.iter().enumerate() {
                 let Some(old) = records.loaded(at).map(Doc::stored) else { continue };
                 outcome.matched += 1;
-                if request.target == Target::One {
-                    outcome.before = Some(old.bytes().to_vec());
-                }
-                let Some(new) = changed(old, request)? else { continue };
+                let Some(new) = changed(old, request)? else {
+                    outcome.shown = request.shows.map(|_| old.bytes().to_vec());
+                    continue;
+                };
                 outcome.modified += 1;
                 let documents = (Some(old), Some(Doc::new(&new)));
                 let touched = |index: &IndexInfo| touches(&request.update, index);
                 changes.entries(&view, collection, &mut maker, key, documents, touched)?;
                 changes.put_record(key, Doc::new(&new));
-                if request.target == Target::One {
-                    outcome.after = Some(new);
-                }
+                outcome.shown = request.shows.map(|form| match form {
+                    ReturnDocument::Before => old.bytes().to_vec(),
+                    ReturnDocument::After => new,
+                });
             }
-        }
-        if outcome.after.is_none() {
-            outcome.after = outcome.before.clone();
         }
         self.note(&collection.name, maker.take_notes());
         Ok(())
@@ -252,9 +252,11 @@ impl<T: Transaction> Session<T> {
             return Err(error);
         }
         outcome.upserted = inserted.ids.into_iter().next().map(|(_, id)| id);
-        if let (Some(id), Some(collection)) = (&outcome.upserted, self.catalog().collection(name)) {
+        if let (Some(id), Some(collection), Some(ReturnDocument::After)) =
+            (&outcome.upserted, self.catalog().collection(name), request.shows)
+        {
             let key = crate::entry::record_key(id.as_value())?;
-            outcome.after = self.view().get(collection.records, &key, |stored| Doc::stored(stored).bytes().to_vec())?;
+            outcome.shown = self.view().get(collection.records, &key, |stored| Doc::stored(stored).bytes().to_vec())?;
         }
         Ok(())
     }

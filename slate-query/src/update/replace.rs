@@ -38,10 +38,26 @@ impl Replacement {
                 return Err(Error::new(Code::IMMUTABLE_FIELD, message).at("_id"));
             }
         }
-        let bytes = with_id_first(new_id.or(old_id), new, &context.timestamp.to_le_bytes());
+        let bytes = match (old_id, new_id) {
+            (Some(id), None) if !may_hold_timestamps(new) => with_id(id, new),
+            _ => with_id_first(new_id.or(old_id), new, &context.timestamp.to_le_bytes()),
+        };
         storage::check_whole(&bytes, Depth::Bounded, context)?;
         Ok(Some(bytes))
     }
+}
+
+/// Whether some value may be a timestamp: known at a glance.
+fn may_hold_timestamps(doc: Doc<'_>) -> bool {
+    doc.bytes().contains(&Kind::Timestamp.byte())
+}
+
+/// The document, which has no `_id`, with this one in front. No field is looked at.
+fn with_id(id: Value<'_>, doc: Doc<'_>) -> Vec<u8> {
+    let mut out = Writer::with_capacity(doc.bytes().len() + id.bytes().len() + 8);
+    out.append(b"_id", id);
+    out.extend(doc);
+    out.finish()
 }
 
 /// The document with this `_id` in front instead of its own, and `now` in place of empty timestamps at the top level.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::Serialize;
 use slate_bench_harness::{About, Result};
 
 use crate::{Durability, Feature, bench::Bench};
@@ -93,7 +94,7 @@ pub trait Documents: Sized {
 }
 
 /// bison-db's small document: five typed fields.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Small {
     /// The only one that differs between documents.
     pub id: i64,

@@ -11,6 +11,8 @@ use crate::{Documents, Durability, Feature, Payload, Small};
 pub struct SlateDocuments<B> {
     database: Database,
     documents: Collection<RawDocumentBuf>,
+    /// The same, for what is handed over as the service's own type.
+    small: Collection<Small>,
     backend: PhantomData<B>,
 }
 
@@ -32,12 +34,12 @@ impl<B: Backend> Documents for SlateDocuments<B> {
             Durability::Sync => slate_core::Durability::Sync,
         };
         let database = Database::builder(&B::url(folder)).durability(durability).open()?;
-        let documents = database.collection("documents");
-        Ok(Self { database, documents, backend: PhantomData })
+        let (documents, small) = (database.collection("documents"), database.collection("documents"));
+        Ok(Self { database, documents, small, backend: PhantomData })
     }
 
     fn insert(&mut self, document: &Small) -> Result<Bson> {
-        Ok(self.documents.insert_one(&raw(document))?)
+        Ok(self.small.insert_one(document)?)
     }
 
     fn insert_key(&mut self, key: i64) -> Result<Bson> {
@@ -63,7 +65,7 @@ impl<B: Backend> Documents for SlateDocuments<B> {
     }
 
     fn update(&mut self, id: &Bson, document: &Small) -> Result<()> {
-        match self.documents.replace_one(doc! { "_id": id }, &raw(document)).run()?.matched {
+        match self.small.replace_one(doc! { "_id": id }, document).run()?.matched {
             1 => Ok(()),
             _ => Err("the document is not there".into()),
         }
@@ -106,9 +108,4 @@ impl<B: Backend> SlateDocuments<B> {
         }
         Ok(())
     }
-}
-
-fn raw(document: &Small) -> RawDocumentBuf {
-    let Small { id, name, active, score, tags: [first, second] } = *document;
-    rawdoc! { "id": id, "name": name, "active": active, "score": score, "tags": [first, second] }
 }

@@ -284,13 +284,44 @@ impl<'t> Way<'t> {
 fn within<'t>(entries: &'t [Entry], heading: Heading, bounds: Bounds<'_>) -> &'t [Entry] {
     match heading {
         Heading::Forward if entries.last().is_some_and(|(last, _)| !bounds.below_end(last.as_slice())) => {
-            let end = entries.partition_point(|(key, _)| bounds.below_end(key.as_slice()));
-            entries.get(..end).unwrap_or_default()
+            entries.get(..leading(entries, |(key, _)| bounds.below_end(key.as_slice()))).unwrap_or_default()
         }
         Heading::Back if entries.first().is_some_and(|(first, _)| !bounds.above_start(first.as_slice())) => {
             let start = entries.partition_point(|(key, _)| !bounds.above_start(key.as_slice()));
             entries.get(start..).unwrap_or_default()
         }
         Heading::Forward | Heading::Back => entries,
+    }
+}
+
+/// How many entries come before the first that is not as asked: most ranges that end in a leaf are short, so that it is looked
+/// for near the front.
+fn leading(entries: &[Entry], is_so: impl Fn(&Entry) -> bool) -> usize {
+    let mut near = 1;
+    while entries.get(near - 1).is_some_and(&is_so) {
+        near *= 2;
+    }
+    // Half as many are known to be so.
+    let known = near / 2;
+    let rest = entries.get(known..near.min(entries.len())).unwrap_or_default();
+    known + rest.partition_point(is_so)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{key::Key, value::Value},
+        *,
+    };
+
+    #[test]
+    fn leading_entries_are_counted_wherever_they_end() {
+        let entries = |many: u8| (0..many).map(|key| (Key::new(&[key]), Value::new(&[], 0))).collect::<Vec<Entry>>();
+        for many in 0..40 {
+            let entries = entries(many);
+            for end in 0..=many + 1 {
+                assert_eq!(leading(&entries, |(key, _)| key.as_slice() < &[end][..]), usize::from(end.min(many)));
+            }
+        }
     }
 }

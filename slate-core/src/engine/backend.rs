@@ -1,4 +1,4 @@
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{borrow::Cow, path::Path, sync::Arc, time::Duration};
 
 use bson::RawDocument;
 use slate_query::raw::Doc;
@@ -44,10 +44,16 @@ impl<S: Store> Backend<S> {
     }
 
     fn reader(&self) -> Result<SnapshotReader<S::Snapshot>> {
+        let (view, catalog) = self.last()?;
+        Ok(SnapshotReader { view, catalog, memory: self.shared.memory.clone() })
+    }
+
+    /// The last commit, and its catalog.
+    fn last(&self) -> Result<(S::Snapshot, Arc<Catalog>)> {
         let before = self.shared.catalogs.before();
         let view = self.store.snapshot()?;
         let catalog = self.shared.catalogs.load(before, &view)?;
-        Ok(SnapshotReader { view, catalog, memory: self.shared.memory.clone() })
+        Ok((view, catalog))
     }
 }
 
@@ -61,7 +67,8 @@ impl<S: Store> Engine for Backend<S> {
     }
 
     fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
-        self.reader()?.find(collection, query, interrupt)
+        let (view, catalog) = self.last()?;
+        find(&view, &resolve(&catalog, collection), query, &self.shared.memory, interrupt)
     }
 
     fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
@@ -121,13 +128,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
     }
 
     fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
-        let collection = resolve(&self.catalog, collection);
-        if let Some(rows) = FewRows::find(&self.view, &collection, query, interrupt)? {
-            return Ok(Box::new(rows));
-        }
-        let plan = planned(&self.view, &collection, query)?;
-        let resources = Resources::new(interrupt, self.memory.limited(query.memory_limit));
-        Ok(Box::new(exec::open(plan, &self.view, &collection, &resources)?))
+        find(&self.view, &resolve(&self.catalog, collection), query, &self.memory, interrupt)
     }
 
     fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
@@ -289,10 +290,26 @@ impl<T: Transaction> Writer for Session<T> {
 }
 
 /// The collection; one that is not there is read as empty.
-fn resolve(catalog: &Catalog, name: &str) -> Arc<CollectionInfo> {
+fn resolve<'c>(catalog: &'c Catalog, name: &str) -> Cow<'c, CollectionInfo> {
     // No keyspace is ever numbered so high, and an unknown keyspace is empty.
-    let absent = || Arc::new(CollectionInfo::new(name, Keyspace(u32::MAX)));
-    catalog.collection(name).cloned().unwrap_or_else(absent)
+    let absent = || Cow::Owned(CollectionInfo::new(name, Keyspace(u32::MAX)));
+    catalog.collection(name).map_or_else(absent, |collection| Cow::Borrowed(&**collection))
+}
+
+/// The rows of a question, which hold what they need of the view.
+fn find<V: Snapshot>(
+    view: &V,
+    collection: &CollectionInfo,
+    query: &Query,
+    memory: &Memory,
+    interrupt: &Interrupt,
+) -> Result<Box<dyn Rows + Send>> {
+    if let Some(rows) = FewRows::find(view, collection, query, interrupt)? {
+        return Ok(Box::new(rows));
+    }
+    let plan = planned(view, collection, query)?;
+    let resources = Resources::new(interrupt, memory.limited(query.memory_limit));
+    Ok(Box::new(exec::open(plan, view, collection, &resources)?))
 }
 
 fn planned<V: View>(view: &V, collection: &CollectionInfo, query: &Query) -> Result<Plan> {

@@ -78,13 +78,13 @@ impl Clause<'_> {
 /// Parses a filter document.
 pub(super) fn document(filter: Doc<'_>, scope: Scope) -> Result<Node> {
     let scope = scope.inner()?;
-    let mut nodes = Vec::new();
+    let mut parsed = Parsed::default();
     for element in filter.elements() {
         let name = name_of(element.name)?;
         if name.starts_with('$') {
             let none = Path::parse("")?;
             let clause = Clause { path: &none, name, operand: element.value, siblings: filter, scope };
-            nodes.extend(match operators::for_document(name) {
+            parsed.extend(match operators::for_document(name) {
                 Some(ForDocument::Known(parse)) => parse(clause)?,
                 Some(ForDocument::Unsupported) => return Err(Error::unsupported(name)),
                 None => return Err(clause.refuse(unknown(name))),
@@ -94,13 +94,35 @@ pub(super) fn document(filter: Doc<'_>, scope: Scope) -> Result<Node> {
         let path = path_of(name)?;
         if is_operators(element.value) {
             let operators = element.value.as_document().unwrap_or(filter);
-            push_operators(&path, operators, scope, &mut nodes)?;
+            push_operators(&path, operators, scope, &mut parsed)?;
         } else {
             let clause = Clause { path: &path, name: "$eq", operand: element.value, siblings: filter, scope };
-            nodes.push(operators::implicit(clause)?);
+            parsed.extend(Some(operators::implicit(clause)?));
         }
     }
-    Ok(Node::all(nodes))
+    Ok(parsed.all())
+}
+
+/// Conditions of a document as they are parsed. Most filters have one, which takes no list.
+#[derive(Default)]
+struct Parsed {
+    only: Option<Node>,
+    several: Vec<Node>,
+}
+
+impl Parsed {
+    fn extend(&mut self, node: Option<Node>) {
+        match node {
+            Some(first) if self.only.is_none() && self.several.is_empty() => self.only = Some(first),
+            Some(next) => self.several.extend(self.only.take().into_iter().chain([next])),
+            None => {}
+        }
+    }
+
+    /// Their conjunction.
+    fn all(self) -> Node {
+        self.only.unwrap_or_else(|| Node::all(self.several))
+    }
 }
 
 fn unknown(name: &str) -> String {
@@ -113,18 +135,18 @@ fn unknown(name: &str) -> String {
 
 /// Parses the operators asked of a path: `{$gt: 5, $lt: 8}`.
 pub(super) fn field_operators(path: &Path, operators: Doc<'_>, scope: Scope) -> Result<Node> {
-    let mut nodes = Vec::new();
-    push_operators(path, operators, scope, &mut nodes)?;
-    Ok(Node::all(nodes))
+    let mut parsed = Parsed::default();
+    push_operators(path, operators, scope, &mut parsed)?;
+    Ok(parsed.all())
 }
 
 /// The same, each operator by itself.
-fn push_operators(path: &Path, operators: Doc<'_>, scope: Scope, nodes: &mut Vec<Node>) -> Result<()> {
+fn push_operators(path: &Path, operators: Doc<'_>, scope: Scope, parsed: &mut Parsed) -> Result<()> {
     let scope = scope.inner()?;
     for element in operators.elements() {
         let name = name_of(element.name)?;
         let clause = Clause { path, name, operand: element.value, siblings: operators, scope };
-        nodes.extend(match operators::for_field(name) {
+        parsed.extend(match operators::for_field(name) {
             Some(ForField::Known(parse)) => parse(clause)?,
             Some(ForField::Unsupported) => return Err(clause.locate(Error::unsupported(name))),
             None => return Err(clause.refuse(format!("unknown operator: {name}"))),

@@ -150,3 +150,27 @@ fn a_count_of_keys_ends_when_it_is_cancelled() {
         }
     });
 }
+
+#[test]
+fn documents_that_are_refused_as_they_are_laid_out_leave_nothing_among_the_others() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        let documents = [
+            rawdoc! { "a": 1 },
+            damaged(),
+            rawdoc! { "_id": 2, "a": 2 },
+            rawdoc! { "a": 3, "_id": { "$a": 1 } },
+            rawdoc! { "a": 4, "_id": [1] },
+            rawdoc! { "_id": 2, "a": 5 },
+            rawdoc! { "a": 6 },
+        ];
+        let inserted = c.insert_batch(&documents).unordered().run().unwrap();
+        assert_eq!(inserted.errors.iter().map(|error| error.index).collect::<Vec<_>>(), [1, 3, 4, 5]);
+        for (a, found) in [(1, 1), (2, 1), (3, 0), (4, 0), (5, 0), (6, 1)] {
+            assert_eq!(c.count(doc! { "a": a }).unwrap(), found, "{a}");
+            assert_eq!(c.find(doc! { "a": a }).run().unwrap().map(Result::unwrap).count() as u64, found, "{a}");
+        }
+        assert_eq!(c.find(doc! {}).run().unwrap().map(Result::unwrap).count(), 3);
+    });
+}

@@ -7,7 +7,7 @@ mod common;
 
 use bson::{Document, RawDocumentBuf, doc, rawdoc};
 use common::on_every_store;
-use slate_core::{Collection, Find, Hint, Index};
+use slate_core::{CancelToken, Collection, ErrorKind, Find, Hint, Index};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -92,9 +92,32 @@ fn a_value_of_a_unique_index_has_one_document_at_most() {
         let c: Documents = test.collection("c");
         c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
         c.insert_many(&(0..50).map(|value| rawdoc! { "a": value }).collect::<Vec<_>>()).unwrap();
-        for filter in [doc! { "a": 7 }, doc! { "a": 50 }, doc! { "a": "7" }] {
+        c.create_index(Index::on(doc! { "b": -1, "a": 1 }).unique()).unwrap();
+        c.insert_many(&(50..90).map(|value| rawdoc! { "a": value, "b": value % 5 }).collect::<Vec<_>>()).unwrap();
+        for filter in [doc! { "a": 7 }, doc! { "a": 95 }, doc! { "a": "7" }, doc! { "b": 3 }, doc! { "b": 9 }] {
             check(&c, &filter);
         }
+    });
+}
+
+#[test]
+fn a_cursor_over_few_entries_sees_one_commit_stays_behind_its_end_and_ends_where_it_must() {
+    on_every_store(|test| {
+        let c: Documents = test.collection("c");
+        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        c.insert_many(&[rawdoc! { "_id": 1, "a": 5 }, rawdoc! { "_id": 2, "a": 5 }]).unwrap();
+        let mut cursor = c.find(doc! { "a": 5 }).cursor().unwrap();
+        c.delete_many(doc! { "a": 5 }).run().unwrap();
+        assert!(cursor.current().is_none());
+        for id in [1, 2] {
+            assert!(cursor.advance().unwrap());
+            assert_eq!(cursor.current().unwrap().get_i32("_id").unwrap(), id);
+        }
+        assert!((0..3).all(|_| !cursor.advance().unwrap() && cursor.current().is_none()));
+        let token = CancelToken::new();
+        token.cancel();
+        let late = c.find(doc! { "a": 5 }).cancel(token).cursor().err().unwrap();
+        assert_eq!(late.kind(), ErrorKind::Interrupted);
     });
 }
 

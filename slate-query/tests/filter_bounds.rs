@@ -118,6 +118,15 @@ fn keys(path: &str, document: Doc<'_>) -> Option<Keys> {
 
 fn check(conjunct: &Node, document: Doc<'_>) -> Result<(), TestCaseError> {
     let matches = conjunct.matches(document);
+    if let Some(value) = conjunct.only_value() {
+        let terms = conjunct.terms();
+        let [term] = terms.as_slice() else { panic!("{conjunct} is about one value and says {terms:?}") };
+        prop_assert_eq!(term.intervals.as_point(), Some(&*value), "{}", conjunct);
+        prop_assert!(
+            term.exact >= Exactness::WhereNotMultikey && conjunct.only_path() == Some(&term.path),
+            "{conjunct}"
+        );
+    }
     for term in conjunct.terms() {
         let Some(keys) = keys(term.path.as_str(), document) else { continue };
         let within = keys.iter().any(|(key, _)| term.intervals.contains(key));

@@ -19,14 +19,18 @@ pub struct Allocations {
 
 impl Allocations {
     /// Runs it, and tells what this thread allocated meanwhile; `None` where nothing is counted.
-    #[cfg(feature = "allocations")]
     pub fn during<R>(operation: impl FnOnce() -> R) -> (R, Option<Self>) {
-        let mut result = None;
-        let counted = allocation_counter::measure(|| result = Some(operation()));
-        let allocations = Self { count: counted.count_total, bytes: counted.bytes_total, peak: counted.bytes_max };
-        #[expect(clippy::expect_used, reason = "`measure` has called the closure, which sets it")]
-        let result = result.expect("the operation was run");
-        (result, Some(allocations))
+        #[cfg(feature = "allocations")]
+        {
+            let mut result = None;
+            let counted = allocation_counter::measure(|| result = Some(operation()));
+            let allocations = Self { count: counted.count_total, bytes: counted.bytes_total, peak: counted.bytes_max };
+            #[expect(clippy::expect_used, reason = "`measure` has called the closure, which sets it")]
+            let result = result.expect("the operation was run");
+            (result, Some(allocations))
+        }
+        #[cfg(not(feature = "allocations"))]
+        (operation(), None)
     }
 
     /// Adds those of what was run after it.
@@ -34,12 +38,6 @@ impl Allocations {
         self.count += next.count;
         self.bytes += next.bytes;
         self.peak = self.peak.max(next.peak);
-    }
-
-    /// Runs it; nothing is counted.
-    #[cfg(not(feature = "allocations"))]
-    pub fn during<R>(operation: impl FnOnce() -> R) -> (R, Option<Self>) {
-        (operation(), None)
     }
 }
 

@@ -66,8 +66,8 @@ impl KeyStatistics {
         sampled.max(1).saturating_mul(self.keys) / stretches
     }
 
-    /// So many keys at least lay within the range.
-    pub(crate) fn surely_held(&self, range: &ByteRange) -> u64 {
+    /// So many keys at least lay within the range when the keyspace was looked through.
+    pub(crate) fn at_least(&self, range: &ByteRange) -> u64 {
         let stretches = u64::try_from(self.sample.len()).unwrap_or(u64::MAX).max(1);
         (self.sampled(range).len() as u64).saturating_sub(1).saturating_mul(self.keys / stretches)
     }
@@ -136,4 +136,32 @@ fn leading<'k>(sampled: &'k [u8], pattern: &KeyPattern, fields: usize) -> &'k [u
         }
     }
     sampled.get(..end).unwrap_or(sampled)
+}
+
+#[cfg(test)]
+mod tests {
+    use slate_store::{Durability, Isolation, Store, Transaction, memory::MemoryStore};
+
+    use super::*;
+
+    #[test]
+    fn no_more_keys_are_said_to_lie_in_a_range_than_did() {
+        for keys in [0_u32, 1, 2, 63, 64, 65, 128, 129, 1_000, 5_000] {
+            let store = MemoryStore::default();
+            let mut transaction = store.begin(Isolation::Snapshot, std::time::Duration::ZERO).unwrap();
+            for key in 0..keys {
+                transaction.put(Keyspace(1), &key.to_be_bytes(), &[]).unwrap();
+            }
+            transaction.commit(Durability::Deferred).unwrap();
+            let statistics = KeyStatistics::gather(&store.snapshot().unwrap(), Keyspace(1)).unwrap();
+            let bounds = [0_u32, 1, 7, 100, 500, 1_001, 4_999, 6_000];
+            for (start, end) in bounds.into_iter().flat_map(|start| bounds.into_iter().map(move |end| (start, end))) {
+                let range = ByteRange { start: start.to_be_bytes().into(), end: Some(end.to_be_bytes().into()) };
+                let real = u64::from(end.min(keys).saturating_sub(start));
+                assert!(statistics.at_least(&range) <= real, "{start} to {end} of {keys}");
+            }
+            let all = statistics.at_least(&ByteRange::default());
+            assert!(all * 3 >= u64::from(keys) || keys < 3, "{all} of {keys}");
+        }
+    }
 }

@@ -304,10 +304,11 @@ fn find<V: Snapshot>(
     memory: &Memory,
     interrupt: &Interrupt,
 ) -> Result<Box<dyn Rows + Send>> {
-    if let Some(rows) = FewRows::find(view, collection, query, interrupt)? {
+    let probe = ViewProbe::new(view);
+    if let Some(rows) = FewRows::find(view, collection, query, &probe, interrupt)? {
         return Ok(Box::new(rows));
     }
-    let plan = planned(view, collection, query)?;
+    let plan = plan::build(&plan::Context { collection, query, probe: &probe })?;
     let resources = Resources::new(interrupt, memory.limited(query.memory_limit));
     Ok(Box::new(exec::open(plan, view, collection, &resources)?))
 }

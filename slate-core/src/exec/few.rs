@@ -3,7 +3,10 @@ use std::ops::ControlFlow;
 use slate_query::raw::{Doc, SmallBytes};
 use slate_store::{Keyspace, Points, View};
 
-use super::{Rows, probe::bounds};
+use super::{
+    Rows,
+    probe::{ViewProbe, bounds},
+};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
@@ -20,12 +23,20 @@ pub(crate) struct FewRows<V: View> {
     moved: usize,
 }
 
+/// What ended a walk before the entries did.
+#[derive(PartialEq, Eq)]
+enum End {
+    OfFew,
+    OfLimit,
+}
+
 impl<V: View> FewRows<V> {
-    /// `None` where the question has to be planned.
+    /// `None` where the question has to be planned; what was counted to find that out is told to `probe`.
     pub(crate) fn find(
         view: &V,
         collection: &CollectionInfo,
         query: &Query,
+        probe: &ViewProbe<'_, V>,
         interrupt: &Interrupt,
     ) -> Result<Option<Self>> {
         if !matches!(query.output, Output::Whole) || query.skip > 0 || query.limit == Some(0) {
@@ -36,12 +47,16 @@ impl<V: View> FewRows<V> {
             return Self::load(view, collection.records, &[&key]).map(Some);
         }
         let Some(entries) = only_entries(collection, query) else { return Ok(None) };
-        // A limit may make the answer cost less than a look at entries in vain.
-        if query.limit.is_some() && entries.were_many() {
+        // A limit above few may make an answer cost less than a look at its entries in vain.
+        if query.limit.is_some_and(|limit| limit > FEW as u64) && entries.were_many() {
             return Ok(None);
         }
         interrupt.check()?;
-        Self::of_entries(view, collection, &entries, query.limit)
+        let found = Self::of_entries(view, collection, &entries, query.limit)?;
+        if found.is_none() {
+            probe.note(entries.index.keyspace, entries.range(), FEW as u64 + 1);
+        }
+        Ok(found)
     }
 
     /// The records that entries of an index name, as far as the limit goes; `None` where those are more than [`FEW`].
@@ -53,21 +68,17 @@ impl<V: View> FewRows<V> {
     ) -> Result<Option<Self>> {
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let mut keys = <[SmallBytes; FEW]>::default();
-        let (mut found, mut in_vain) = (0, Ok(false));
-        view.each(entries.index.keyspace, bounds(&entries.range()), |key, value| {
+        let mut found = 0;
+        let end = view.each(entries.index.keyspace, bounds(&entries.range()), |key, value| {
             match (keys.get_mut(found), Entry::parse(entries.index, key, value)) {
                 (Some(place), Ok(entry)) => *place = entry.record_key.into(),
-                (None, Ok(_)) => in_vain = Ok(true),
-                (_, Err(damaged)) => in_vain = Err(damaged),
+                (None, Ok(_)) => return ControlFlow::Break(Ok(End::OfFew)),
+                (_, Err(damaged)) => return ControlFlow::Break(Err(damaged)),
             }
             found += 1;
-            if found < limit && matches!(in_vain, Ok(false)) {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
+            if found < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(Ok(End::OfLimit)) }
         })?;
-        if in_vain? {
+        if end.transpose()? == Some(End::OfFew) {
             return Ok(None);
         }
         let mut wanted = [&[][..]; FEW];
@@ -140,7 +151,8 @@ mod tests {
         }
         transaction.commit(Durability::Deferred).unwrap();
         let query = Query::of(Filter::parse(Doc::from(&rawdoc! { "a": 5 })).unwrap());
-        let found = FewRows::find(&store.snapshot().unwrap(), &collection(), &query, &Interrupt::default())?;
+        let view = store.snapshot().unwrap();
+        let found = FewRows::find(&view, &collection(), &query, &ViewProbe::new(&view), &Interrupt::default())?;
         Ok(found.map(|rows| rows.records))
     }
 

@@ -34,6 +34,11 @@ impl<'v, V> ViewProbe<'v, V> {
     pub(crate) fn new(view: &'v V) -> Self {
         Self { view, known: RefCell::default() }
     }
+
+    /// Takes note that so many keys at least lie within a range.
+    pub(super) fn note(&self, keyspace: Keyspace, range: ByteRange, keys: u64) {
+        self.known.borrow_mut().push(Counted { keyspace, ranges: [range].into(), cap: keys, keys });
+    }
 }
 
 impl<V: View> Probe for ViewProbe<'_, V> {

@@ -39,14 +39,13 @@ impl ByteRange {
         self.start.is_empty() && self.end.is_none()
     }
 
-    /// The keys that begin with an encoded value, in an index that holds it in this direction, and whole.
-    pub(crate) fn of_value(value: &[u8], direction: Direction) -> Self {
-        let inverted = |bytes: &[u8]| bytes.iter().map(|byte| !byte).collect::<Vec<_>>();
-        let prefix: SmallBytes = match direction {
-            Direction::Ascending => value.into(),
-            Direction::Descending => inverted(value).into(),
-        };
-        Self { end: Some(Place::after(prefix.clone()).to_bytes()), start: prefix }
+    /// The keys that begin with one of a field's values within the interval, in an index that holds the field in this
+    /// direction, and whole.
+    pub(crate) fn component(values: &Interval, direction: Direction) -> Self {
+        match direction {
+            Direction::Ascending => Self::between(&[], values, Held::Whole),
+            Direction::Descending => Self::between(&[], &values.inverted(), Held::Whole),
+        }
     }
 
     /// The keys that begin with the values `before`, from one place behind those to another. Where entries may hold less

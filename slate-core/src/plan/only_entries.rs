@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use slate_query::{interval::Interval, pattern::Direction, raw::SmallBytes};
+use slate_query::{interval::Interval, pattern::Direction};
 
-use super::{Access, AccessPath, ByteRange, Conjuncts, Force, IndexBounds, Output, Probe, Query, candidates::is_id};
+use super::{Access, AccessPath, ByteRange, Conjuncts, IndexBounds, Output, Probe, Query, candidates::is_id};
 use crate::{
     Result,
     catalog::{CollectionInfo, IndexInfo},
@@ -18,15 +18,15 @@ pub(crate) const FEW: usize = 8;
 #[derive(Debug)]
 pub(crate) struct OnlyEntries<'c> {
     pub(crate) index: &'c Arc<IndexInfo>,
-    /// Encoded.
-    value: SmallBytes,
+    /// The keys of the value.
+    value: Interval,
 }
 
 /// The entries that name every record which can match, where that can be told without listing all ways: where one value of
 /// one field is asked for, no index but one has that field, and none of the others is of use for anything else.
 pub(crate) fn only_entries<'c>(collection: &'c CollectionInfo, query: &Query) -> Option<OnlyEntries<'c>> {
     let [conjunct] = query.filter.conjuncts() else { return None };
-    if query.hint.is_some() || query.force != Force::No {
+    if !query.leaves_the_plan_open() {
         return None;
     }
     let path = conjunct.only_path().filter(|path| !is_id(path))?;
@@ -42,20 +42,20 @@ pub(crate) fn only_entries<'c>(collection: &'c CollectionInfo, query: &Query) ->
     if !is_plain || !reads_records || collection.indexes.iter().any(is_partial) {
         return None;
     }
-    Some(OnlyEntries { index, value: conjunct.only_value()? })
+    Some(OnlyEntries { index, value: Interval::point(conjunct.only_value()?) })
 }
 
 impl OnlyEntries<'_> {
     /// Where they lie.
     pub(crate) fn range(&self) -> ByteRange {
         let direction = self.index.pattern.fields().first().map_or(Direction::Ascending, |(_, direction)| *direction);
-        ByteRange::of_value(&self.value, direction)
+        ByteRange::component(&self.value, direction)
     }
 
     /// Whether the statistics know of more. They may be long past.
     pub(crate) fn were_many(&self) -> bool {
         let statistics = self.index.statistics.as_ref();
-        statistics.is_some_and(|statistics| statistics.surely_held(&self.range()) > FEW as u64)
+        statistics.is_some_and(|statistics| statistics.at_least(&self.range()) > FEW as u64)
     }
 
     /// Whether there are few.
@@ -66,7 +66,7 @@ impl OnlyEntries<'_> {
     }
 
     pub(super) fn into_access(self) -> Access {
-        let bounds = IndexBounds::new(self.index, vec![Interval::point(self.value).into()]);
+        let bounds = IndexBounds::new(self.index, vec![self.value.into()]);
         let path = AccessPath::Index { index: Arc::clone(self.index), bounds, checks: Vec::new() };
         Access::of_path(path, Conjuncts::one(0))
     }
@@ -151,7 +151,12 @@ mod tests {
                 let query = Query::of(Filter::parse(Doc::from(&raw)).unwrap());
                 if let Some(only) = only_entries(&collection, &query) {
                     let listed = contenders(&collection, &query);
+                    let range = only.range();
                     let only = only.into_access();
+                    assert!(
+                        matches!(&only.path, AccessPath::Index { bounds, .. } if *bounds.ranges() == [range]),
+                        "{filter} {first} {second}"
+                    );
                     let told_of = if only.path.is_of_one_record() { vec![only] } else { vec![Access::scan(), only] };
                     assert_eq!(format!("{told_of:?}"), format!("{listed:?}"), "{filter} {first} {second}");
                     told += 1;

@@ -1,14 +1,13 @@
 use slate_query::raw::SmallBytes;
 
-use super::{Force, Query, candidates::is_id};
+use super::{Query, candidates::is_id};
 
 /// The key of the one record that can match, where the question is for an `_id` and for nothing else: there is nothing to plan.
 /// Not where it is sorted: a sort may refuse the record.
 pub(crate) fn only_record(query: &Query) -> Option<SmallBytes> {
     let [conjunct] = query.filter.conjuncts() else { return None };
     let is_plain = query.order().is_none() && query.skip == 0 && query.limit != Some(0);
-    let is_free = query.hint.is_none() && query.force == Force::No;
-    if !is_plain || !is_free || !conjunct.only_path().is_some_and(is_id) {
+    if !is_plain || !query.leaves_the_plan_open() || !conjunct.only_path().is_some_and(is_id) {
         return None;
     }
     conjunct.only_value()
@@ -20,7 +19,10 @@ mod tests {
     use slate_query::{filter::Filter, pattern::Direction, raw::Doc, sort::Sort};
 
     use super::*;
-    use crate::{entry::record_key, plan::Hint};
+    use crate::{
+        entry::record_key,
+        plan::{Force, Hint},
+    };
 
     fn of(filter: &RawDocumentBuf) -> Query {
         Query::of(Filter::parse(Doc::from(filter)).unwrap())

@@ -78,6 +78,11 @@ impl Query {
         }
     }
 
+    /// Whether the caller has no wish as to how it is answered.
+    pub(crate) fn leaves_the_plan_open(&self) -> bool {
+        self.hint.is_none() && self.force == Force::No
+    }
+
     /// Which rows are wanted, by their place.
     pub(crate) fn window(&self) -> Window {
         Window { skip: self.skip, limit: self.limit }

@@ -1,5 +1,6 @@
 use std::{cmp::Ordering, collections::BTreeMap, ops::Range};
 
+use bson::RawDocument;
 use slate_query::{
     key::{self, Decoded, TypeReader},
     raw::{Doc, OwnedValue, store},
@@ -76,7 +77,7 @@ impl Changes {
     }
 
     /// Lays a document out to be put: see [`prepare`].
-    pub(super) fn prepare(&mut self, document: &[u8]) -> Result<Range<usize>> {
+    pub(super) fn prepare(&mut self, document: &RawDocument) -> Result<Range<usize>> {
         let start = self.bytes.len();
         prepare(document, &mut self.bytes)?;
         Ok(start..self.bytes.len())

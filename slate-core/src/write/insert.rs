@@ -112,7 +112,7 @@ impl<T: Transaction> Session<T> {
             let mut check = Check::open(&view, collection, changes)?;
             for (place, document) in (batch.first..).zip(batch.iter()) {
                 interrupt.tick()?;
-                match check.document(document.as_bytes(), &mut maker, changes) {
+                match check.document(document, &mut maker, changes) {
                     Ok(id) => outcome.ids.push((place, id)),
                     Err(error) if error.is_refusal() => {
                         outcome.refused.push((place, error));
@@ -184,9 +184,14 @@ impl<'c, V: View> Check<'c, V> {
     }
 
     /// Checks a document; where nothing is wrong with it, it goes to `changes`. Gives back its `_id`.
-    fn document(&mut self, bytes: &[u8], maker: &mut EntryMaker, changes: &mut Changes) -> Result<OwnedValue> {
-        let document = changes.prepare(bytes)?;
-        let id = match self.prepared(changes.prepared(&document), maker, changes) {
+    fn document(
+        &mut self,
+        document: &RawDocument,
+        maker: &mut EntryMaker,
+        changes: &mut Changes,
+    ) -> Result<OwnedValue> {
+        let document = changes.prepare(document)?;
+        let id = match self.admit(changes.prepared(&document), maker, changes) {
             Ok(id) => id,
             Err(error) => {
                 // It leaves nothing behind.
@@ -213,7 +218,7 @@ impl<'c, V: View> Check<'c, V> {
     }
 
     /// Checks a document as it will be stored, and makes its entries. Gives back its `_id`.
-    fn prepared(&mut self, document: Doc<'_>, maker: &mut EntryMaker, changes: &Changes) -> Result<OwnedValue> {
+    fn admit(&mut self, document: Doc<'_>, maker: &mut EntryMaker, changes: &Changes) -> Result<OwnedValue> {
         let id = id(document).to_owned();
         write_record_key(id.as_value(), &mut self.record_key)?;
         if self.is_taken(changes)? {

@@ -1,9 +1,9 @@
 use std::{borrow::Cow, ops::Range};
 
-use bson::oid::ObjectId;
+use bson::{RawDocument, oid::ObjectId};
 use slate_query::{
     Code,
-    raw::{Doc, Element, Kind, Value, Writer, store, validate_and_store, validate_and_tabulate},
+    raw::{Doc, Element, Kind, Value, Writer, store, validate_and_store, validate_and_tabulate, with_id},
 };
 
 use crate::{Error, ErrorKind, Result, clock};
@@ -13,8 +13,10 @@ pub(crate) const MAX_DOCUMENT: usize = 16 << 20;
 
 /// Checks a document, puts it in the form in which it is kept, `_id` in front and without an empty timestamp at the top
 /// level, and appends that to `out` as it is stored. Where there is an error, `out` stays as it was.
-pub(super) fn prepare(bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn prepare(document: &RawDocument, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
+    let bytes = document.as_bytes();
+    // It is as long as it says, and ends as it should: the rest is checked as it is walked through.
     let document = Doc::new(bytes);
     // Most that are not in that form have no `_id`. That none comes later shows as they are walked through with one in front.
     let has_id = document.elements().next().is_some_and(|first| first.name == b"_id");
@@ -110,9 +112,7 @@ pub(super) fn check_size(bytes: &[u8]) -> Result<()> {
 
 /// MongoDB puts the current time where an inserted document has Timestamp(0, 0) at its top level, but for `_id`.
 fn has_empty_timestamp(document: Doc<'_>) -> bool {
-    // A document without a byte that could be the type's is known at a glance.
-    document.bytes().contains(&Kind::Timestamp.byte())
-        && document.elements().any(|field| is_empty_timestamp(field.name, field.value))
+    document.may_hold(Kind::Timestamp) && document.elements().any(|field| is_empty_timestamp(field.name, field.value))
 }
 
 fn is_empty_timestamp(name: &[u8], value: Value<'_>) -> bool {
@@ -124,14 +124,7 @@ const NEW_ID: usize = 17;
 
 /// The document with a new `_id` in front. No field is looked at.
 fn identified(document: Doc<'_>) -> Vec<u8> {
-    let mut writer = Writer::with_capacity(document.bytes().len() + NEW_ID);
-    append_new_id(&mut writer);
-    writer.extend(document);
-    writer.finish()
-}
-
-fn append_new_id(writer: &mut Writer) {
-    writer.append(b"_id", Value::new(Kind::ObjectId, &ObjectId::new().bytes()));
+    with_id(Value::new(Kind::ObjectId, &ObjectId::new().bytes()), document)
 }
 
 fn rebuild(document: Doc<'_>) -> Vec<u8> {
@@ -142,7 +135,7 @@ fn rebuild(document: Doc<'_>) -> Vec<u8> {
     let mut writer = Writer::with_capacity(document.bytes().len() + NEW_ID);
     match id {
         Some(id) => writer.append(b"_id", id),
-        None => append_new_id(&mut writer),
+        None => writer.append(b"_id", Value::new(Kind::ObjectId, &ObjectId::new().bytes())),
     }
     let mut id_seen = false;
     for field in document.elements() {
@@ -157,4 +150,93 @@ fn rebuild(document: Doc<'_>) -> Vec<u8> {
         }
     }
     writer.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{RawBson, RawDocumentBuf, Timestamp, rawdoc};
+    use slate_query::raw::{MAX_DEPTH, validate};
+
+    use super::*;
+
+    /// The document as it is stored, behind what stood there before.
+    fn prepared(document: &RawDocument) -> Result<RawDocumentBuf> {
+        let mut out = b"before".to_vec();
+        let result = prepare(document, &mut out);
+        let stored = out.strip_prefix(b"before").unwrap();
+        assert!(result.is_ok() || stored.is_empty(), "an error leaves nothing");
+        result.map(|()| RawDocumentBuf::from_bytes(Doc::stored(stored).bytes().to_vec()).unwrap())
+    }
+
+    fn names(document: &RawDocument) -> Vec<String> {
+        document.iter().map(|field| field.unwrap().0.as_str().into()).collect()
+    }
+
+    #[test]
+    fn an_id_is_in_front_wherever_it_was_and_given_where_it_was_not() {
+        for (document, expected) in [
+            (rawdoc! { "_id": 1, "a": 2 }, vec!["_id", "a"]),
+            (rawdoc! { "a": 2, "_id": 1, "b": 3 }, vec!["_id", "a", "b"]),
+            (rawdoc! { "a": 2 }, vec!["_id", "a"]),
+            (rawdoc! {}, vec!["_id"]),
+        ] {
+            assert_eq!(names(&prepared(&document).unwrap()), expected, "{document:?}");
+        }
+        let mut twice = rawdoc! { "a": 2, "_id": 1 };
+        twice.append(bson::cstr!("_id"), 5);
+        let kept = prepared(&twice).unwrap();
+        assert_eq!((names(&kept), kept.get_i32("_id").unwrap()), (vec!["_id".into(), "a".into(), "_id".into()], 1));
+    }
+
+    #[test]
+    fn an_empty_timestamp_is_stamped_but_for_the_id() {
+        let empty = RawBson::Timestamp(Timestamp { time: 0, increment: 0 });
+        for document in [
+            rawdoc! { "_id": 1, "a": 2, "t": empty.clone() },
+            rawdoc! { "a": 2, "t": empty.clone() },
+            rawdoc! { "t": empty.clone(), "_id": 1, "a": 2 },
+        ] {
+            let kept = prepared(&document).unwrap();
+            assert!(kept.get_timestamp("t").unwrap().time > 0 && kept.get_i32("a").unwrap() == 2, "{document:?}");
+        }
+        let kept = prepared(&rawdoc! { "a": 2, "_id": empty.clone(), "d": { "t": empty } }).unwrap();
+        assert_eq!(names(&kept), ["_id", "a", "d"]);
+        assert_eq!(kept.get_timestamp("_id").unwrap().time, 0);
+        assert_eq!(kept.get_document("d").unwrap().get_timestamp("t").unwrap().time, 0);
+    }
+
+    #[test]
+    fn what_no_check_of_the_whole_would_pass_is_refused_with_an_id_in_front_too() {
+        let (with_id, without) = (rawdoc! { "_id": 1, "a": 2, "s": "text" }, rawdoc! { "a": 2, "s": "text" });
+        let late = rawdoc! { "a": 2, "_id": 1, "s": "text", "d": { "e": [true] } };
+        for document in [with_id, without, late] {
+            let bytes = document.as_bytes();
+            // Each byte between the length and the end becomes several others.
+            for at in 4..bytes.len() - 1 {
+                for byte in [0, 1, 2, 3, 0x10, 0x55, 0x7f, 0x80, 0xff] {
+                    let mut bytes = bytes.to_vec();
+                    bytes[at] = byte;
+                    let Ok(document) = RawDocumentBuf::from_bytes(bytes) else { continue };
+                    let valid = validate(document.as_bytes()).is_ok();
+                    let kept = prepared(&document);
+                    // Of the valid ones an `_id` may be refused.
+                    assert!(valid || kept.is_err(), "{:?}", document.as_bytes());
+                    assert!(kept.is_err() || validate(kept.unwrap().as_bytes()).is_ok());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn depth_and_size_are_those_of_the_document_that_is_kept() {
+        let nested = |depth: usize| (1..depth).fold(rawdoc! {}, |inner, _| rawdoc! { "a": inner });
+        assert!(prepared(&nested(MAX_DEPTH)).is_ok() && prepared(&nested(MAX_DEPTH + 1)).is_err());
+        let sized = |bytes: usize| {
+            let empty = rawdoc! { "a": "" }.as_bytes().len();
+            rawdoc! { "a": "x".repeat(bytes - empty) }
+        };
+        assert!(prepared(&sized(MAX_DOCUMENT - NEW_ID)).is_ok());
+        let error = prepared(&sized(MAX_DOCUMENT - NEW_ID + 1)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+    }
 }

@@ -216,5 +216,12 @@ fn find_one_and_update_gives_the_document_as_it_was_or_is() {
         let after = update().returning(ReturnDocument::After).project(doc! { "_id": 0 }).run().unwrap();
         assert_eq!(after.unwrap(), raw(&doc! { "n": 3 }));
         assert_eq!(records.distinct("n", doc! {}).unwrap(), [Bson::Int32(3)]);
+        for form in [ReturnDocument::Before, ReturnDocument::After] {
+            let same = records.find_one_and_update(doc! { "_id": 0 }, doc! { "$set": { "n": 3 } }).returning(form);
+            assert_eq!(same.run().unwrap().unwrap(), raw(&doc! { "_id": 0, "n": 3 }), "an update that changes nothing");
+        }
+        let absent = records.find_one_and_update(doc! { "_id": 1 }, doc! { "$set": { "n": 9 } });
+        let inserted = absent.upsert().returning(ReturnDocument::After).run().unwrap();
+        assert_eq!(inserted.unwrap(), raw(&doc! { "_id": 1, "n": 9 }));
     });
 }

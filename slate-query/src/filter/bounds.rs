@@ -51,10 +51,10 @@ impl Bounds {
     }
 }
 
-/// The key of the values equal to `value`, where nothing else has it: a missing field has that of null, and an array those of
-/// its elements.
+/// The key of the values equal to `value`, where nothing else has it: a missing field has that of null, an empty array that of
+/// undefined, and any other array those of its elements.
 pub(super) fn only_key(value: Value<'_>) -> Option<SmallBytes> {
-    (!matches!(value.kind(), Kind::Array | Kind::Null)).then(|| encode(value))
+    (!matches!(value.kind(), Kind::Array | Kind::Null | Kind::Undefined)).then(|| encode(value))
 }
 
 pub(super) fn encode(value: Value<'_>) -> SmallBytes {

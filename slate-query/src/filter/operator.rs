@@ -49,7 +49,8 @@ pub(super) trait Operator: Debug + Send + Sync {
         None
     }
 
-    /// The only value that satisfies it, where there is one: what an upsert starts from.
+    /// The only value that satisfies it, where there is one: what an upsert starts from. Its [`bounds`](Self::bounds) are those of
+    /// being equal to that value, and it is asked of elements too: an index's entries of the value tell the rest.
     fn equality(&self) -> Option<Value<'_>> {
         None
     }

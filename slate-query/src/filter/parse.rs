@@ -84,11 +84,12 @@ pub(super) fn document(filter: Doc<'_>, scope: Scope) -> Result<Node> {
         if name.starts_with('$') {
             let none = Path::parse("")?;
             let clause = Clause { path: &none, name, operand: element.value, siblings: filter, scope };
-            parsed.extend(match operators::for_document(name) {
+            let node = match operators::for_document(name) {
                 Some(ForDocument::Known(parse)) => parse(clause)?,
                 Some(ForDocument::Unsupported) => return Err(Error::unsupported(name)),
                 None => return Err(clause.refuse(unknown(name))),
-            });
+            };
+            node.into_iter().for_each(|node| parsed.push(node));
             continue;
         }
         let path = path_of(name)?;
@@ -97,7 +98,7 @@ pub(super) fn document(filter: Doc<'_>, scope: Scope) -> Result<Node> {
             push_operators(&path, operators, scope, &mut parsed)?;
         } else {
             let clause = Clause { path: &path, name: "$eq", operand: element.value, siblings: filter, scope };
-            parsed.extend(Some(operators::implicit(clause)?));
+            parsed.push(operators::implicit(clause)?);
         }
     }
     Ok(parsed.all())
@@ -105,23 +106,33 @@ pub(super) fn document(filter: Doc<'_>, scope: Scope) -> Result<Node> {
 
 /// Conditions of a document as they are parsed. Most filters have one, which takes no list.
 #[derive(Default)]
-struct Parsed {
-    only: Option<Node>,
-    several: Vec<Node>,
+enum Parsed {
+    #[default]
+    Nothing,
+    One(Node),
+    Several(Vec<Node>),
 }
 
 impl Parsed {
-    fn extend(&mut self, node: Option<Node>) {
-        match node {
-            Some(first) if self.only.is_none() && self.several.is_empty() => self.only = Some(first),
-            Some(next) => self.several.extend(self.only.take().into_iter().chain([next])),
-            None => {}
+    fn push(&mut self, next: Node) {
+        match self {
+            Self::Nothing => *self = Self::One(next),
+            Self::Several(nodes) => nodes.push(next),
+            Self::One(_) => {
+                if let Self::One(first) = std::mem::take(self) {
+                    *self = Self::Several(vec![first, next]);
+                }
+            }
         }
     }
 
     /// Their conjunction.
     fn all(self) -> Node {
-        self.only.unwrap_or_else(|| Node::all(self.several))
+        match self {
+            Self::Nothing => Node::all(Vec::new()),
+            Self::One(only) => only,
+            Self::Several(nodes) => Node::all(nodes),
+        }
     }
 }
 
@@ -146,11 +157,12 @@ fn push_operators(path: &Path, operators: Doc<'_>, scope: Scope, parsed: &mut Pa
     for element in operators.elements() {
         let name = name_of(element.name)?;
         let clause = Clause { path, name, operand: element.value, siblings: operators, scope };
-        parsed.extend(match operators::for_field(name) {
+        let node = match operators::for_field(name) {
             Some(ForField::Known(parse)) => parse(clause)?,
             Some(ForField::Unsupported) => return Err(clause.locate(Error::unsupported(name))),
             None => return Err(clause.refuse(format!("unknown operator: {name}"))),
-        });
+        };
+        node.into_iter().for_each(|node| parsed.push(node));
     }
     Ok(())
 }

@@ -143,6 +143,11 @@ impl<'a> Doc<'a> {
         Some(value)
     }
 
+    /// Whether a value in it, however deep, may be of that type: told at a glance, without a look at any field.
+    pub fn may_hold(self, kind: Kind) -> bool {
+        self.bytes.contains(&kind.byte())
+    }
+
     /// The first field of that name: of duplicates the first wins.
     #[inline]
     pub fn get(self, name: &str) -> Option<Value<'a>> {

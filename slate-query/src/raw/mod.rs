@@ -24,4 +24,4 @@ pub use small::SmallBytes;
 pub use stored::{Names, store, validate_and_store, validate_and_tabulate};
 pub use validate::{MAX_DEPTH, validate};
 pub use value::{OwnedValue, Value};
-pub use write::{Checkpoint, Writer, write_one};
+pub use write::{Checkpoint, Writer, with_id, write_one};

@@ -133,6 +133,15 @@ impl Writer {
     }
 }
 
+/// The document, which has no `_id`, with this one in front. No field of it is looked at.
+pub fn with_id(id: Value<'_>, document: Doc<'_>) -> Vec<u8> {
+    let head = b"_id".len() + 2;
+    let mut writer = Writer::with_capacity(document.bytes().len() + head + id.bytes().len());
+    writer.append(b"_id", id);
+    writer.extend(document);
+    writer.finish()
+}
+
 /// Leaves in `out`, in place of what was there, a document of one field, whose `name` must hold no NUL byte. A [`Writer`]
 /// would have to be moved for it.
 pub fn write_one(name: &[u8], value: Value<'_>, out: &mut Vec<u8>) {

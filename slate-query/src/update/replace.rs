@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result, order,
-    raw::{Doc, Element, Kind, Value, Writer},
+    raw::{Doc, Element, Kind, Value, Writer, with_id},
 };
 
 /// A document that replaces another.
@@ -39,25 +39,12 @@ impl Replacement {
             }
         }
         let bytes = match (old_id, new_id) {
-            (Some(id), None) if !may_hold_timestamps(new) => with_id(id, new),
+            (Some(id), None) if !new.may_hold(Kind::Timestamp) => with_id(id, new),
             _ => with_id_first(new_id.or(old_id), new, &context.timestamp.to_le_bytes()),
         };
         storage::check_whole(&bytes, Depth::Bounded, context)?;
         Ok(Some(bytes))
     }
-}
-
-/// Whether some value may be a timestamp: known at a glance.
-fn may_hold_timestamps(doc: Doc<'_>) -> bool {
-    doc.bytes().contains(&Kind::Timestamp.byte())
-}
-
-/// The document, which has no `_id`, with this one in front. No field is looked at.
-fn with_id(id: Value<'_>, doc: Doc<'_>) -> Vec<u8> {
-    let mut out = Writer::with_capacity(doc.bytes().len() + id.bytes().len() + 8);
-    out.append(b"_id", id);
-    out.extend(doc);
-    out.finish()
 }
 
 /// The document with this `_id` in front instead of its own, and `now` in place of empty timestamps at the top level.

@@ -59,11 +59,11 @@ pub(super) fn scan<V: View>(view: &V, keyspace: Keyspace, bounds: Bounds<'_>) ->
     backwards.reverse();
     assert_eq!(forwards, backwards, "both ways show the same");
     let mut each = Vec::new();
-    let see = |key: &[u8], value: &[u8]| {
+    let see = |key: &[u8], value: &[u8]| -> ControlFlow<()> {
         each.push((key.to_vec(), value.to_vec()));
         ControlFlow::Continue(())
     };
-    view.each(keyspace, bounds, see).unwrap();
+    assert_eq!(view.each(keyspace, bounds, see).unwrap(), None);
     assert_eq!(forwards, each, "what is handed over is what a cursor shows");
     forwards
 }

@@ -48,11 +48,12 @@ fn walk<V: View>(view: &V, model: &Model, random: &mut Random) {
     let mut seen = Vec::new();
     let see = |key: &[u8], value: &[u8]| {
         seen.push((key.to_vec(), value.to_vec()));
-        if seen.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if seen.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(key.to_vec()) }
     };
-    view.each(A, bounds, see).unwrap();
+    let broken = view.each(A, bounds, see).unwrap();
     let seen: Vec<_> = seen.iter().map(|(key, value)| (&key[..], &value[..])).collect();
     assert_eq!(seen, expected[..most.min(expected.len())], "each in {bounds:?}");
+    assert_eq!(broken.as_deref(), expected.get(most - 1).map(|(key, _)| *key), "each in {bounds:?}");
     let mut cursor = view.cursor(A, bounds).unwrap();
     for _ in 0..3 {
         let target = key(random);

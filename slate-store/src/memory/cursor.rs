@@ -133,13 +133,18 @@ impl Cursor for BorrowedCursor<'_> {
 }
 
 /// Hands over the entries within bounds, in order, until `see` breaks. Nothing is copied, and nothing allocated.
-pub(super) fn each(tree: Option<&Tree>, bounds: Bounds<'_>, mut see: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) {
+pub(super) fn each<B>(
+    tree: Option<&Tree>,
+    bounds: Bounds<'_>,
+    mut see: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+) -> Option<B> {
     let mut way = Way::from(tree.filter(|_| !bounds.is_empty()), bounds, bounds.confine(Edge::First));
     while let Some((key, value)) = way.next(bounds) {
-        if see(key.as_slice(), value).is_break() {
-            return;
+        if let ControlFlow::Break(broken) = see(key.as_slice(), value) {
+            return Some(broken);
         }
     }
+    None
 }
 
 /// What lies ahead of a cursor: it runs along the entries of a leaf, then along those of the next. Only a turn descends

@@ -39,14 +39,13 @@ impl View for MemorySnapshot {
         Ok(self.root.tree(keyspace).and_then(|tree| tree.get(key)).map(|value| see(value)))
     }
 
-    fn each(
+    fn each<B>(
         &self,
         keyspace: Keyspace,
         bounds: Bounds<'_>,
-        see: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<()> {
-        cursor::each(self.root.tree(keyspace), bounds, see);
-        Ok(())
+        see: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>> {
+        Ok(cursor::each(self.root.tree(keyspace), bounds, see))
     }
 
     fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {

@@ -70,7 +70,9 @@ fn a_value_has_the_same_documents_by_its_entries_as_by_a_scan() {
             for filter in values.chain(others) {
                 check(&c, &filter);
             }
-            // An array makes the index multikey: a value may then be one of several.
+            // An array makes the index multikey: a value may then be one of several, and a record have several entries of it.
+            c.insert_one(&rawdoc! { "a": 5, "b": [1, 2, 3] }).unwrap();
+            check(&c, &doc! { "a": 5 });
             c.insert_one(&rawdoc! { "a": [5, 6, 5], "b": 1 }).unwrap();
             c.insert_one(&rawdoc! { "a": [3], "b": 1 }).unwrap();
             for filter in [doc! { "a": 5 }, doc! { "a": 6 }, doc! { "a": [3] }, doc! { "a": 3 }, doc! { "a": "many" }] {
@@ -97,6 +99,19 @@ fn a_value_of_a_unique_index_has_one_document_at_most() {
         for filter in [doc! { "a": 7 }, doc! { "a": 95 }, doc! { "a": "7" }, doc! { "b": 3 }, doc! { "b": 9 }] {
             check(&c, &filter);
         }
+    });
+}
+
+#[test]
+fn a_hint_and_a_forced_plan_are_heeded_where_few_entries_would_do() {
+    on_every_store(|test| {
+        let c: Documents = test.collection("c");
+        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        c.insert_many(&[rawdoc! { "_id": 1, "a": 5 }, rawdoc! { "_id": 2, "a": 5 }]).unwrap();
+        let find = || c.find(doc! { "a": 5 });
+        assert!(find().hint(Hint::Name("b_1".into())).cursor().is_err() && find().force(77).cursor().is_err());
+        let backward = find().hint(Hint::Backward).run().unwrap().map(|found| found.unwrap().get_i32("_id").unwrap());
+        assert_eq!(backward.collect::<Vec<_>>(), [2, 1]);
     });
 }
 

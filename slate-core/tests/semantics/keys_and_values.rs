@@ -339,6 +339,13 @@ fn an_empty_timestamp_is_stamped_at_the_top_level_alone() {
         records.insert_one(&raw(&doc! { "n": 1, "t": empty.clone(), "d": { "t": empty.clone() } })).unwrap();
         let stored = &contents(&records)[0];
         assert_eq!(stored.keys().collect::<Vec<_>>(), ["_id", "n", "t", "d"]);
+        assert_eq!(stored.get_document("d").unwrap(), &doc! { "t": empty.clone() });
+        assert!(stored.get_timestamp("t").unwrap().time > 0);
+        // And in a document that takes the place of another, whose `_id` it takes over.
+        let replacement = raw(&doc! { "n": 2, "t": empty.clone(), "d": { "t": empty.clone() } });
+        records.replace_one(doc! { "n": 1 }, &replacement).run().unwrap();
+        let stored = &contents(&records)[0];
+        assert_eq!(stored.keys().collect::<Vec<_>>(), ["_id", "n", "t", "d"]);
         assert_eq!(stored.get_document("d").unwrap(), &doc! { "t": empty });
         assert!(stored.get_timestamp("t").unwrap().time > 0);
     });

@@ -102,12 +102,16 @@ fn a_value_of_a_unique_index_has_one_document_at_most() {
     });
 }
 
+fn fill_with_two(c: &Documents) {
+    c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+    c.insert_many(&[rawdoc! { "_id": 1, "a": 5 }, rawdoc! { "_id": 2, "a": 5 }]).unwrap();
+}
+
 #[test]
 fn a_hint_and_a_forced_plan_are_heeded_where_few_entries_would_do() {
     on_every_store(|test| {
         let c: Documents = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
-        c.insert_many(&[rawdoc! { "_id": 1, "a": 5 }, rawdoc! { "_id": 2, "a": 5 }]).unwrap();
+        fill_with_two(&c);
         let find = || c.find(doc! { "a": 5 });
         assert!(find().hint(Hint::Name("b_1".into())).cursor().is_err() && find().force(77).cursor().is_err());
         let backward = find().hint(Hint::Backward).run().unwrap().map(|found| found.unwrap().get_i32("_id").unwrap());
@@ -119,8 +123,7 @@ fn a_hint_and_a_forced_plan_are_heeded_where_few_entries_would_do() {
 fn a_cursor_over_few_entries_sees_one_commit_stays_behind_its_end_and_ends_where_it_must() {
     on_every_store(|test| {
         let c: Documents = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
-        c.insert_many(&[rawdoc! { "_id": 1, "a": 5 }, rawdoc! { "_id": 2, "a": 5 }]).unwrap();
+        fill_with_two(&c);
         let mut cursor = c.find(doc! { "a": 5 }).cursor().unwrap();
         c.delete_many(doc! { "a": 5 }).run().unwrap();
         assert!(cursor.current().is_none());

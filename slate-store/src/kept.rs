@@ -1,4 +1,8 @@
-use crate::{counts::CountCache, counts::NotedKeys, moments::Writing, row_cache::RowCache};
+use crate::{
+    counts::{CountCache, NotedKeys},
+    moments::Writing,
+    row_cache::RowCache,
+};
 
 /// What a store keeps of what was read, beside its library's own cache: each commit is told to all of it.
 pub(crate) struct Kept {

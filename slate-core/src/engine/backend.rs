@@ -305,7 +305,7 @@ fn find<V: Snapshot>(
     interrupt: &Interrupt,
 ) -> Result<Box<dyn Rows + Send>> {
     let probe = ViewProbe::new(view);
-    if let Some(rows) = FewRows::find(view, collection, query, &probe, interrupt)? {
+    if let Some(rows) = FewRows::find(&probe, collection, query, interrupt)? {
         return Ok(Box::new(rows));
     }
     let plan = plan::build(&plan::Context { collection, query, probe: &probe })?;

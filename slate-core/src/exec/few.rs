@@ -33,12 +33,12 @@ enum End {
 impl<V: View> FewRows<V> {
     /// `None` where the question has to be planned; what was counted to find that out is told to `probe`.
     pub(crate) fn find(
-        view: &V,
+        probe: &ViewProbe<'_, V>,
         collection: &CollectionInfo,
         query: &Query,
-        probe: &ViewProbe<'_, V>,
         interrupt: &Interrupt,
     ) -> Result<Option<Self>> {
+        let view = probe.view;
         if !matches!(query.output, Output::Whole) || query.skip > 0 || query.limit == Some(0) {
             return Ok(None);
         }
@@ -115,8 +115,8 @@ impl<V: View> Rows for FewRows<V> {
 mod tests {
     use std::{sync::Arc, time::Duration};
 
-    use bson::rawdoc;
-    use slate_query::{filter::Filter, pattern::KeyPattern};
+    use bson::{doc, rawdoc};
+    use slate_query::filter::Filter;
     use slate_store::{Durability, Isolation, Store, Transaction, memory::MemoryStore};
 
     use super::*;
@@ -126,19 +126,7 @@ mod tests {
     const ENTRIES: Keyspace = Keyspace(8);
 
     fn collection() -> CollectionInfo {
-        let keys = rawdoc! { "a": 1 };
-        let index = IndexInfo {
-            name: "a_1".into(),
-            keyspace: ENTRIES,
-            pattern: KeyPattern::parse(Doc::from(&keys)).unwrap(),
-            multikey: vec![0],
-            unique: false,
-            sparse: false,
-            truncated: false,
-            partial: None,
-            statistics: None,
-            keys,
-        };
+        let index = IndexInfo::of_options(ENTRIES, &doc! { "key": { "a": 1 } });
         CollectionInfo { indexes: vec![Arc::new(index)], ..CollectionInfo::new("c", RECORDS) }
     }
 
@@ -152,7 +140,7 @@ mod tests {
         transaction.commit(Durability::Deferred).unwrap();
         let query = Query::of(Filter::parse(Doc::from(&rawdoc! { "a": 5 })).unwrap());
         let view = store.snapshot().unwrap();
-        let found = FewRows::find(&view, &collection(), &query, &ViewProbe::new(&view), &Interrupt::default())?;
+        let found = FewRows::find(&ViewProbe::new(&view), &collection(), &query, &Interrupt::default())?;
         Ok(found.map(|rows| rows.records))
     }
 

@@ -17,7 +17,6 @@ mod measured;
 mod merge;
 mod meter;
 mod output;
-mod position;
 mod probe;
 mod resources;
 mod rows;

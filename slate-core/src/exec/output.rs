@@ -7,7 +7,7 @@ use slate_store::View;
 
 use super::{
     RawRows, Resources, covered::CoveredRows, distinct::DistinctRows, distinct_keys::DistinctKeyRows, keys::count_keys,
-    position::Position, resources::holders,
+    resources::holders,
 };
 use crate::{
     Error, Result,
@@ -172,5 +172,26 @@ impl CountedRows {
 
     fn current(&self) -> Option<&[u8]> {
         self.position.is_on().then_some(self.row.as_slice())
+    }
+}
+
+/// Where one stands among rows of which there is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Position {
+    #[default]
+    Before,
+    On,
+    After,
+}
+
+impl Position {
+    /// Moves to the next row; `false` after the last.
+    fn advance(&mut self) -> bool {
+        *self = if *self == Self::Before { Self::On } else { Self::After };
+        self.is_on()
+    }
+
+    fn is_on(self) -> bool {
+        self == Self::On
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 /// Counts keys through a view, for the planner. What was counted once is known: many ways to answer a question have the
 /// same bounds.
 pub(crate) struct ViewProbe<'v, V> {
-    view: &'v V,
+    pub(super) view: &'v V,
     known: RefCell<Vec<Counted>>,
 }
 

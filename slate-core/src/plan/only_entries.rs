@@ -74,31 +74,15 @@ impl OnlyEntries<'_> {
 
 #[cfg(test)]
 mod tests {
-    use bson::{Document, RawDocumentBuf, doc};
-    use slate_query::{filter::Filter, pattern::KeyPattern, raw::Doc};
+    use bson::{RawDocumentBuf, doc};
+    use slate_query::{filter::Filter, raw::Doc};
     use slate_store::Keyspace;
 
     use super::*;
-    use crate::{catalog::Partial, plan::candidates::contenders};
+    use crate::plan::candidates::contenders;
 
-    /// What a document of options says of an index.
-    fn index(number: u32, options: &Document) -> Arc<IndexInfo> {
-        let raw = |name: &str| options.get_document(name).ok().map(|keys| RawDocumentBuf::try_from(keys).unwrap());
-        let is = |name: &str| options.get_bool(name).unwrap_or_default();
-        let keys = raw("key").unwrap();
-        let pattern = KeyPattern::parse(Doc::from(&keys)).unwrap();
-        Arc::new(IndexInfo {
-            name: number.to_string().into(),
-            keyspace: Keyspace(number),
-            multikey: pattern.fields().iter().map(|_| u64::from(is("multikey"))).collect(),
-            unique: is("unique"),
-            sparse: is("sparse"),
-            truncated: is("truncated"),
-            partial: raw("partial").map(|partial| Partial::parse(partial).unwrap()),
-            statistics: None,
-            pattern,
-            keys,
-        })
+    fn index(number: u32, options: &bson::Document) -> Arc<IndexInfo> {
+        Arc::new(IndexInfo::of_options(Keyspace(number), options))
     }
 
     #[test]

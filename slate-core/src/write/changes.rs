@@ -65,15 +65,13 @@ impl Changes {
         // In front of its key: the room that is made for a document has some to spare.
         let start = self.bytes.len();
         store(document, &mut self.bytes);
-        let document = Some(start..self.bytes.len());
-        let key = self.push(key);
-        self.records.push(RecordChange { key, document });
+        self.put_prepared(key, start..self.bytes.len());
     }
 
     /// The same where the document is in the form in which it is stored.
     pub(super) fn put_stored(&mut self, key: &[u8], document: &[u8]) {
-        let (key, document) = (self.push(key), self.push(document));
-        self.records.push(RecordChange { key, document: Some(document) });
+        let document = self.push(document);
+        self.put_prepared(key, document);
     }
 
     /// Lays a document out to be put: see [`prepare`].
@@ -216,19 +214,15 @@ impl Changes {
         }
         let bytes = &self.bytes;
         let at = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
-        if let [RecordChange { key, document: Some(document) }] = self.records.as_slice() {
-            transaction.put(collection.records, at(key), at(document))?;
-        } else {
-            self.records.sort_unstable_by(|a, b| at(&a.key).cmp(at(&b.key)));
-            let mut puts = Vec::with_capacity(self.records.len());
-            for RecordChange { key, document } in &self.records {
-                match document {
-                    Some(document) => puts.push((at(key), at(document))),
-                    None => transaction.delete(collection.records, at(key))?,
-                }
+        self.records.sort_unstable_by(|a, b| at(&a.key).cmp(at(&b.key)));
+        let mut puts = Vec::with_capacity(self.records.len());
+        for RecordChange { key, document } in &self.records {
+            match document {
+                Some(document) => puts.push((at(key), at(document))),
+                None => transaction.delete(collection.records, at(key))?,
             }
-            put_many(transaction, collection.records, &puts)?;
         }
+        put_many(transaction, collection.records, &puts)?;
         for (at, changes) in &mut self.indexes {
             let Some(index) = collection.maintained_at(*at) else { continue };
             changes.apply(transaction, index.keyspace)?;

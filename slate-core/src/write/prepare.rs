@@ -19,14 +19,14 @@ pub(super) fn prepare(document: &RawDocument, out: &mut Vec<u8>) -> Result<()> {
     // It is as long as it says, and ends as it should: the rest is checked as it is walked through.
     let document = Doc::new(bytes);
     // Most that are not in that form have no `_id`. That none comes later shows as they are walked through with one in front.
-    let has_id = document.elements().next().is_some_and(|first| first.name == b"_id");
-    let identified = (!has_id).then(|| identified(document));
+    let begins_with_id = document.elements().next().is_some_and(|first| first.name == b"_id");
+    let identified = (!begins_with_id).then(|| identified(document));
     let (mut form, mut ids) = (Form::default(), 0);
     validate_and_store(identified.as_deref().unwrap_or(bytes), out, |field| {
         form.see(field);
         ids += usize::from(field.name == b"_id");
     })?;
-    if form != Form::Kept || (!has_id && ids > 1) {
+    if form != Form::Kept || (!begins_with_id && ids > 1) {
         out.truncate(start);
         store(Doc::new(&rebuild(document)), out);
     }

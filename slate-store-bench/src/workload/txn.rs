@@ -18,7 +18,7 @@ const COMMITS: u64 = 2_000;
 /// What each of several writers commits in a sample.
 const COMMITS_EACH: u64 = 250;
 /// What each of several readers reads in a sample: as txn-db has it, which is over before the threads have all begun where they
-/// share a core; and as long as a thread has a core at a time, so that 32 readers take some tenths of a second.
+/// share a core; and about as long as a thread has a core at a time: 32 readers take a tenth of a second.
 const READS_EACH: [(&str, u64); 2] = [("reads", 2_000), ("long reads", 100_000)];
 
 pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {

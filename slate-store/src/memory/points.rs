@@ -97,6 +97,7 @@ impl Points for BorrowedPoints<'_> {
 
 fn load<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) {
     loaded.clear();
+    // One needs no order.
     if let [only] = keys {
         return loaded.push(tree.get(only));
     }

@@ -12,7 +12,7 @@ use std::{error::Error, time::Instant};
 
 use bson::{RawDocumentBuf, doc};
 use records::Record;
-use show::Show;
+use show::{Show, grouped};
 use slate_core::{Database, Durability, Index};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -97,7 +97,7 @@ fn transaction(db: &Database, show: &Show) -> Result<(), Box<dyn Error>> {
     let dropped = db.begin()?;
     dropped.collection::<Record>("records").delete_many(doc! {}).run()?;
     drop(dropped);
-    let left = db.collection::<Record>("records").count(doc! {})?;
+    let left = grouped(usize::try_from(db.collection::<Record>("records").count(doc! {})?)?);
     show.note(&format!("a transaction that deleted everything was dropped: {left} records are still there"));
     Ok(())
 }
@@ -107,7 +107,7 @@ fn reopen(url: &str, show: &Show) -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     let db = Database::open(url)?;
     let records = db.collection::<Record>("records");
-    let (count, indexes) = (records.count(doc! {})?, records.indexes()?.len());
+    let (count, indexes) = (grouped(usize::try_from(records.count(doc! {})?)?), records.indexes()?.len());
     show.fact(&format!("reopened: {count} records, {indexes} indexes"), started.elapsed());
     if let Some(bytes) = db.size()?.on_disk {
         show.note(&format!("the file takes {} MB", bytes / 1_000_000));

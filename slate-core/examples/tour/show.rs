@@ -53,7 +53,8 @@ impl Show {
                 while cursor.advance()? {
                     rows += 1;
                 }
-                format!("{} rows", grouped(rows))
+                let unit = if rows == 1 { "row" } else { "rows" };
+                format!("{} {unit}", grouped(rows))
             }
             Asks::Count => format!("count {}", grouped(usize::try_from(find().count()?)?)),
             Asks::Distinct(path) => format!("{} values", grouped(find().distinct(path)?.len())),

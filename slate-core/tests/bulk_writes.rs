@@ -85,11 +85,11 @@ fn of_two_documents_with_one_id_the_second_meets_the_first() {
     });
 }
 
-/// Values go around in a circle, in calls of one round and of several.
+/// Values go around in a circle, in calls of one round, of several that are applied together, and of more.
 #[test]
 fn puts_are_unique_at_the_end_of_the_call() {
     on_every_store(|test| {
-        for count in [10, 2_500] {
+        for count in [10, 2_500, 6_000] {
             let c = test.collection(&format!("c{count}"));
             c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
             let documents = |shift: i32| (0..count).map(move |n| rawdoc! { "_id": n, "a": (n + shift) % count });

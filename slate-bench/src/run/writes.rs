@@ -13,14 +13,18 @@ use crate::{
 
 /// The writes that are wanted.
 pub fn wanted(options: &Options) -> impl Iterator<Item = &'static WriteRow> {
-    WRITES.iter().filter(|row| options.shared.wants(UPSERT_MERGE, row.name))
+    numbered(options).map(|(_, row)| row)
+}
+
+fn numbered(options: &Options) -> impl Iterator<Item = (u64, &'static WriteRow)> {
+    (0..).zip(&WRITES).filter(|(_, row)| options.shared.wants(UPSERT_MERGE, row.name))
 }
 
 /// Makes each write that is wanted, and reports it. What fails is reported in its row.
 pub fn write<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
-    for row in wanted(bench.options) {
+    for (number, row) in numbered(bench.options) {
         bench.progress.tell(row.name);
-        let reported = match measure(bench, subject, *row) {
+        let reported = match measure(bench, subject, number, *row) {
             Ok(reported) => reported,
             Err(error) => Row::new(row.name).failed(&error),
         };
@@ -35,16 +39,23 @@ struct Written {
 }
 
 /// What a row writes. The existing records are the same in each run, with other values in each, so that every run finds
-/// the same work; the new ones are the same too, and deleted in between.
+/// the same work. The new ones are new in each, and deleted in between: a store that keeps what was deleted until it
+/// merges would otherwise look for the place of each among as many dead ones as there were runs.
 struct Plan<'b> {
     bench: &'b Bench<'b>,
     row: WriteRow,
     existing: Vec<i64>,
-    new: Range<i64>,
+    /// How many records of a run are new.
+    new: u64,
+    /// Of its first run.
+    version: u64,
 }
 
+/// So many runs of a row have a version of their own: what they write differs from run to run, and from row to row.
+const VERSIONS: u64 = 1 << 20;
+
 impl<'b> Plan<'b> {
-    fn new(bench: &'b Bench<'b>, row: WriteRow) -> Self {
+    fn new(bench: &'b Bench<'b>, number: u64, row: WriteRow) -> Self {
         let written = WRITTEN.min(bench.size / 10);
         let (existing, new) = match row.target {
             Target::New => (0, written),
@@ -54,8 +65,14 @@ impl<'b> Plan<'b> {
         let mut rng = Rng::of(bench.options.shared.seed, &[0x3717]);
         let existing = rng.distinct(usize::try_from(existing).unwrap_or(usize::MAX), bench.size);
         let existing = existing.into_iter().map(u64::cast_signed).collect();
-        let first = bench.size.cast_signed();
-        Self { bench, row, existing, new: first..first.saturating_add_unsigned(new) }
+        // Version 0 is what was loaded.
+        Self { bench, row, existing, new, version: number * VERSIONS + 1 }
+    }
+
+    /// The new records of a version, which are of no other.
+    fn new_of(&self, version: u64) -> Range<i64> {
+        let first = self.bench.size.saturating_add(version.saturating_mul(WRITTEN));
+        first.cast_signed()..first.saturating_add(self.new).cast_signed()
     }
 
     fn record(&self, user: usize, id: i64, version: u64) -> Record {
@@ -68,7 +85,7 @@ impl<'b> Plan<'b> {
             written.changes.push(change);
             written.after.push(after);
         };
-        let mut new = self.new.clone();
+        let mut new = self.new_of(version);
         for id in &self.existing {
             match self.row.kind {
                 WriteKind::Upsert => {
@@ -100,11 +117,11 @@ impl<'b> Plan<'b> {
         }
     }
 
-    fn delete_new<S: Subject>(&self, subject: &mut S, user: usize) -> Result<()> {
-        if self.new.is_empty() {
+    fn delete_new<S: Subject>(&self, subject: &mut S, user: usize, version: u64) -> Result<()> {
+        if self.new == 0 {
             return Ok(());
         }
-        subject.delete(user, &self.new.clone().collect::<Vec<_>>())
+        subject.delete(user, &self.new_of(version).collect::<Vec<_>>())
     }
 
     /// Puts the existing records back as they were loaded.
@@ -118,17 +135,20 @@ impl<'b> Plan<'b> {
     }
 }
 
-fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, row: WriteRow) -> Result<Row> {
-    let plan = Plan::new(bench, row);
+fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, number: u64, row: WriteRow) -> Result<Row> {
+    let plan = Plan::new(bench, number, row);
     let users = bench.options.users;
     let repeat = bench.options.shared.repeat();
     let mut samples = Samples::default();
     let mut counted = None;
     let mut expected = 0;
+    // Whose turn it is, and what with.
+    let mut turn = (0, plan.version);
     let made = (|| -> Result<()> {
-        // Versions from 1 on: 0 is what was loaded. The first round warms up, and everything it wrote is checked.
-        for (version, user) in (1..).zip((0..users).cycle()) {
-            let warm_up = version <= number::count(users);
+        // The first round warms up, and everything it wrote is checked.
+        for (version, user) in (plan.version..).zip((0..users).cycle()) {
+            turn = (user, version);
+            let warm_up = version - plan.version < number::count(users);
             if !warm_up && !repeat.goes_on(&samples) {
                 break;
             }
@@ -144,20 +164,20 @@ fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, row: WriteRow) -> Res
             } else {
                 samples.push(time);
             }
-            plan.delete_new(subject, user)?;
+            plan.delete_new(subject, user, version)?;
         }
         // Once more, counted and checked: what came of all the writes before is still right.
-        let written = plan.written(0, 0x000f_ffff);
+        turn.0 = 0;
+        let written = plan.written(0, turn.1);
         let batch = subject.encode(written.changes.into_iter())?;
         counted = clock::allocating(|| plan.make(subject, 0, &batch))?.1;
-        check(&plan, subject, 0, &written.after)?;
-        plan.delete_new(subject, 0)
+        check(&plan, subject, 0, &written.after)
     })();
     // Whatever went wrong, the next row finds the records as they were loaded, if that is to be had.
-    let restored = (0..users).try_for_each(|user| {
-        plan.delete_new(subject, user)?;
-        plan.restore(subject, user)
-    });
+    let (user, version) = turn;
+    let restored = plan
+        .delete_new(subject, user, version)
+        .and_then(|()| (0..users).try_for_each(|user| plan.restore(subject, user)));
     made?;
     restored?;
     Ok(Row {
@@ -186,7 +206,7 @@ fn check<S: Subject>(plan: &Plan<'_>, subject: &mut S, user: usize, after: &[Rec
     for (document, record) in documents.iter().zip(after) {
         check_document(document, record, None).map_err(|wrong| format!("user {}: once written, {wrong}", user + 1))?;
     }
-    let wanted = plan.new.end.unsigned_abs();
+    let wanted = plan.bench.size + plan.new;
     let prepared = subject.prepare(user, &Query::Count(Vec::new()))?;
     let counted = subject.run(&prepared, crate::Consume::Owned)?.count;
     if counted != wanted {

@@ -1,8 +1,11 @@
 use bson::RawDocument;
 use slate_store::prefetch;
 
-/// Documents are written together until they take so many bytes.
-const BYTES: usize = 16 << 20;
+/// Documents are written together until they take so many bytes,
+pub(super) const BYTES: usize = 16 << 20;
+
+/// or are so many.
+pub(super) const MOST: usize = 4_096;
 
 /// So many documents before it is looked at, a document is asked for.
 pub(super) const AHEAD: usize = 2;

@@ -8,7 +8,7 @@ use slate_query::{
 use slate_store::{Keyspace, Points, Transaction, View};
 
 use super::{
-    Session,
+    Session, batch,
     entries::{Entries, EntryMaker},
     prepare::prepare,
 };
@@ -53,6 +53,11 @@ struct IndexChanges {
 impl Changes {
     pub(super) fn len(&self) -> usize {
         self.records.len()
+    }
+
+    /// Whether they are better applied than added to.
+    pub(super) fn are_many(&self) -> bool {
+        self.records.len() >= batch::MOST || self.bytes.len() >= batch::BYTES
     }
 
     /// Makes room for so many documents of so many bytes together: their tables and keys take about a fifth of that.

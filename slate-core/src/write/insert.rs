@@ -7,7 +7,7 @@ use slate_store::{Bounds, Cursor, Edge, Points, Transaction, View};
 
 use super::{
     Session,
-    batch::Batch,
+    batch::{self, Batch},
     changes::{Changes, duplicate, duplicate_id},
     entries::{Entries, EntryMaker},
     prepare::id,
@@ -46,9 +46,6 @@ pub(crate) enum InsertMode {
     Unordered,
 }
 
-/// So many documents at most are checked together and then applied together.
-const BATCH: usize = 4_096;
-
 impl<T: Transaction> Session<T> {
     /// Inserts documents in their order. A refused document leaves nothing behind.
     ///
@@ -66,7 +63,7 @@ impl<T: Transaction> Session<T> {
         let collection = self.written_or_created(name)?;
         let mut outcome = InsertOutcome { ids: Vec::with_capacity(documents.len()), refused: Vec::new() };
         let (mut next, mut changes) = (0, Changes::default());
-        while let Some(batch) = Batch::at(documents, next, BATCH) {
+        while let Some(batch) = Batch::at(documents, next, batch::MOST) {
             let refused = outcome.refused.len();
             let inserted = self.insert_batch(&collection, &batch, mode, &mut changes, &mut outcome, interrupt);
             if batch.first > 0 {

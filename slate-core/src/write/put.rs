@@ -68,8 +68,10 @@ impl<'d> Touched<'d> {
 }
 
 /// The documents of a call, which are valid.
-#[derive(Default)]
-struct Given {
+struct Given<'d, D> {
+    documents: &'d [D],
+    /// How many bytes they have, together.
+    length: usize,
     /// The keys of their records; none where a document has no `_id` yet.
     keys: Vec<Option<SmallBytes>>,
     /// Where their tables lie, one behind the other; none where a document is not kept as it is.
@@ -79,9 +81,21 @@ struct Given {
     key: Vec<u8>,
 }
 
-impl Given {
-    /// Checks a document of the call.
-    fn add(&mut self, document: &[u8]) -> Result<()> {
+impl<'d, D: AsRef<RawDocument>> Given<'d, D> {
+    /// Checks the documents of a call.
+    fn of(documents: &'d [D], interrupt: &Interrupt) -> Result<Self> {
+        let (keys, tables) = (Vec::with_capacity(documents.len()), Vec::with_capacity(documents.len()));
+        let mut given = Self { documents, length: 0, keys, tables, bytes: Vec::new(), key: Vec::new() };
+        let mut interrupt = interrupt.clone();
+        for document in batch::iter(documents) {
+            interrupt.tick()?;
+            given.check(document.as_bytes())?;
+        }
+        Ok(given)
+    }
+
+    fn check(&mut self, document: &[u8]) -> Result<()> {
+        self.length = self.length.saturating_add(document.len());
         let table = tabulate(document, &mut self.bytes)?;
         check_size(document)?;
         // Refused here, so that nothing has been changed yet.
@@ -98,36 +112,37 @@ impl Given {
         Ok(())
     }
 
-    /// Some of them.
-    fn part(&self, places: Range<usize>) -> Part<'_> {
-        Part {
+    /// Those at these places.
+    fn round(&self, places: Range<usize>) -> Round<'_, D> {
+        Round {
+            documents: self.documents.get(places.clone()).unwrap_or_default(),
             keys: self.keys.get(places.clone()).unwrap_or_default(),
             tables: self.tables.get(places).unwrap_or_default(),
             bytes: &self.bytes,
         }
     }
+
+    /// Room for what they make of the collection, as much as there is to be at one time.
+    fn changes(&self) -> Changes {
+        let mut changes = Changes::default();
+        changes.reserve(self.documents.len().min(batch::MOST), self.length.min(batch::BYTES));
+        changes
+    }
 }
 
 /// Of the documents of a call, those of one round.
-#[derive(Clone, Copy)]
-struct Part<'g> {
+struct Round<'g, D> {
+    documents: &'g [D],
     keys: &'g [Option<SmallBytes>],
     tables: &'g [Option<Range<usize>>],
     bytes: &'g [u8],
 }
 
-impl<'g> Part<'g> {
+impl<'g, D> Round<'g, D> {
     /// The table of the document at that place, where it is kept as it is.
     fn table(&self, at: usize) -> Option<&'g [u8]> {
         self.bytes.get(self.tables.get(at)?.clone()?)
     }
-}
-
-/// What the documents of a round make of the collection.
-struct Round {
-    changes: Changes,
-    /// Those of the records that were there, and of what becomes of them.
-    bytes: usize,
 }
 
 /// What a document of the call makes of a record.
@@ -174,20 +189,14 @@ impl<T: Transaction> Session<T> {
         self.check_open()?;
         let interrupt = &self.limited(interrupt);
         // Before anything is changed: a document that is not valid leaves the transaction as it was.
-        let mut given = Given::default();
-        let mut ticks = interrupt.clone();
-        for document in batch::iter(documents) {
-            ticks.tick()?;
-            given.add(document.as_bytes())?;
-        }
+        let given = Given::of(documents, interrupt)?;
         let collection = self.written_or_created(name)?;
         let mut outcome = PutOutcome::default();
         // Of one `_id` given twice the second meets the first: the two are settled together, in one round.
         let is_one_round = Batch::at(documents, 0, ROUND).is_none_or(|batch| batch.end() == documents.len());
         if is_one_round || has_repeats(&given.keys) {
-            let whole = given.part(0..documents.len());
-            let Round { mut changes, .. } =
-                self.put_round(&collection, documents, whole, kind, &mut outcome, interrupt)?;
+            let (whole, mut changes) = (given.round(0..documents.len()), given.changes());
+            self.put_round(&collection, &whole, kind, &mut changes, &mut outcome, interrupt)?;
             let unique = changes.check_unique(&self.transaction.view(), &collection);
             if unique.is_err() {
                 // What it was refused for is something that the transaction has read.
@@ -197,7 +206,7 @@ impl<T: Transaction> Session<T> {
             let applied = changes.apply(self, &collection);
             self.end_on_error(applied)?;
         } else {
-            let put = self.put_in_rounds(&collection, documents, &given, kind, &mut outcome, interrupt);
+            let put = self.put_in_rounds(&collection, &given, kind, &mut outcome, interrupt);
             self.end_on_error(put)?;
         }
         Ok(outcome)
@@ -206,51 +215,52 @@ impl<T: Transaction> Session<T> {
     fn put_in_rounds(
         &mut self,
         collection: &Arc<CollectionInfo>,
-        documents: &[impl AsRef<RawDocument>],
-        given: &Given,
+        given: &Given<'_, impl AsRef<RawDocument>>,
         kind: PutKind,
         outcome: &mut PutOutcome,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let mut claims = Claims::default();
+        let (mut changes, mut claims) = (given.changes(), Claims::default());
         let (mut next, mut most) = (0, ROUND);
-        while let Some(batch) = Batch::at(documents, next, most) {
-            let part = given.part(batch.first..batch.end());
-            let Round { mut changes, bytes } =
-                self.put_round(collection, batch.documents, part, kind, outcome, interrupt)?;
-            changes.take_claims(collection, &mut claims);
-            changes.apply(self, collection)?;
+        while let Some(batch) = Batch::at(given.documents, next, most) {
             next = batch.end();
+            let round = given.round(batch.first..next);
+            let bytes = self.put_round(collection, &round, kind, &mut changes, outcome, interrupt)?;
             most = batch::fitting(batch.documents.len(), bytes).clamp(ROUND, LARGEST_ROUND);
+            // Rounds are applied together: of what is in order already most stays so.
+            if changes.are_many() || next == given.documents.len() {
+                changes.take_claims(collection, &mut claims);
+                changes.apply(self, collection)?;
+            }
         }
         claims.settle(self, collection)
     }
 
-    /// What these documents make of the collection. Nothing is written yet.
+    /// What these documents make of the collection, beside what others have. Nothing is written yet. Gives back the bytes of
+    /// the records that were there, and of what becomes of them.
     fn put_round(
         &mut self,
         collection: &Arc<CollectionInfo>,
-        documents: &[impl AsRef<RawDocument>],
-        given: Part<'_>,
+        round: &Round<'_, impl AsRef<RawDocument>>,
         kind: PutKind,
+        changes: &mut Changes,
         outcome: &mut PutOutcome,
         interrupt: &Interrupt,
-    ) -> Result<Round> {
+    ) -> Result<usize> {
         interrupt.check()?;
         let mut interrupt = interrupt.clone();
-        let (mut changes, mut bytes) = (Changes::default(), 0);
-        let given_bytes = documents.iter().map(|document| document.as_ref().as_bytes().len()).sum();
-        changes.reserve(documents.len(), given_bytes);
+        let documents = round.documents;
         let mut maker = EntryMaker::default();
         let mut unchanged = Vec::new();
-        let mut inserted = 0_usize;
-        let (wanted, places) = in_order(given.keys);
+        let (mut inserted, mut bytes) = (0_usize, 0);
+        let (wanted, places) = in_order(round.keys);
         {
             let view = self.transaction.view();
             let mut records = view.points(collection.records)?;
             records.load(&wanted)?;
             let as_it_was = |at| Touched { old: records.loaded(at).map(Doc::stored), new: None };
             let mut touched: Vec<Touched<'_>> = (0..wanted.len()).map(as_it_was).collect();
+            let given_bytes = documents.iter().map(|document| document.as_ref().as_bytes().len()).sum();
             let mut laid = Vec::with_capacity(given_bytes);
             for (at, (document, place)) in documents.iter().zip(&places).enumerate() {
                 interrupt.tick()?;
@@ -260,7 +270,7 @@ impl<T: Transaction> Session<T> {
                 }
                 let document = Doc::new(document.as_ref().as_bytes());
                 match place.and_then(|place| touched.get_mut(place)) {
-                    Some(record) => put_one(record, (document, given.table(at)), kind, &mut laid, outcome)?,
+                    Some(record) => put_one(record, (document, round.table(at)), kind, &mut laid, outcome)?,
                     // It has no `_id` and is given one, which nothing has.
                     None => {
                         let new = kept(document)?;
@@ -293,7 +303,7 @@ impl<T: Transaction> Session<T> {
         }
         self.note(&collection.name, maker.take_notes());
         self.added(&collection.name, i64::try_from(inserted).unwrap_or(i64::MAX));
-        Ok(Round { changes, bytes })
+        Ok(bytes)
     }
 }
 

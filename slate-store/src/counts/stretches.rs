@@ -67,8 +67,18 @@ impl Stretches {
 
     /// Notes the keys that a commit of that moment writes.
     pub(super) fn write(&self, keys: &Run, moment: Moment) {
-        let written = keys.iter().filter_map(|key| self.stretches.get(self.at(key)));
-        written.for_each(|stretch| stretch.written.note(moment));
+        let mut noted = None;
+        for key in keys.iter() {
+            // Mostly in the order of keys.
+            if noted.is_some_and(|at| self.bounds(at).contains(key)) {
+                continue;
+            }
+            let at = self.at(key);
+            if let Some(stretch) = self.stretches.get(at) {
+                stretch.written.note(moment);
+            }
+            noted = Some(at);
+        }
     }
 
     /// What a snapshot of that moment may know of its keys within bounds.

@@ -4,7 +4,7 @@ use super::{
     RocksSnapshot,
     iterate::{Iterate, Limits},
     overlay::Overlay,
-    writes::Written,
+    written::Written,
 };
 use crate::{Bounds, Cursor, Edge, Keyspace, Result};
 

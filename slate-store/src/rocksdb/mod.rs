@@ -43,6 +43,7 @@ mod tuning;
 mod view;
 mod writer;
 mod writes;
+mod written;
 
 pub use cursor::{RocksCursor, RocksTransactionCursor};
 pub use options::{Access, Options};

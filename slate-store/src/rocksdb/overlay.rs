@@ -1,8 +1,8 @@
-use std::{cmp::Ordering, collections::btree_map::Range, ops::Bound::Unbounded};
+use std::{cmp::Ordering, ops::Bound::Unbounded};
 
 use super::{
     RocksCursor,
-    writes::{Key, Value, Written},
+    written::{Range, Write, Written},
 };
 use crate::{
     Bounds, Cursor, Edge, Result,
@@ -31,7 +31,8 @@ enum Place {
 
 impl<'t> Overlay<'t> {
     pub(super) fn new(base: RocksCursor, written: &'t Written, bounds: Bounds<'_>) -> Self {
-        let own = Own { written, bounds: OwnedBounds::of(bounds), rest: written.range::<[u8], _>(..), entry: None };
+        let own =
+            Own { written, bounds: OwnedBounds::of(bounds), rest: written.range((Unbounded, Unbounded)), entry: None };
         Self { base, own, heading: Heading::Forward, place: Place::Nowhere }
     }
 
@@ -124,9 +125,9 @@ struct Own<'t> {
     written: &'t Written,
     bounds: OwnedBounds,
     /// What lies ahead.
-    rest: Range<'t, Key, Value>,
-    /// Where it stands: the key, and its value if there is one.
-    entry: Option<(&'t [u8], Option<&'t [u8]>)>,
+    rest: Range<'t>,
+    /// Where it stands.
+    entry: Option<Write<'t>>,
 }
 
 impl Own<'_> {
@@ -136,16 +137,15 @@ impl Own<'_> {
             Landing::Up(from) => (Heading::Forward, from, Unbounded),
             Landing::Down(to) => (Heading::Back, Unbounded, to),
         };
-        self.rest = self.written.range::<[u8], _>((from, to));
+        self.rest = self.written.range((from, to));
         self.step(heading);
         heading
     }
 
     fn step(&mut self, heading: Heading) {
-        let next = match heading {
+        self.entry = match heading {
             Heading::Forward => self.rest.next().filter(|(key, _)| self.bounds.bounds().below_end(key)),
             Heading::Back => self.rest.next_back().filter(|(key, _)| self.bounds.bounds().above_start(key)),
         };
-        self.entry = next.map(|(key, value)| (&**key, value.as_deref()));
     }
 }

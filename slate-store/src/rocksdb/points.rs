@@ -6,7 +6,7 @@ use super::{
     handle::Sorted,
     key::{self, Prefixed},
     neighbours::{Distance, Neighbours},
-    writes::Written,
+    written::Written,
 };
 use crate::{
     Keyspace, Points, Result,
@@ -160,8 +160,8 @@ struct By {
 }
 
 impl RocksPoints {
-    pub(super) fn open(snapshot: RocksSnapshot, keyspace: Keyspace) -> Self {
-        let (options, rows) = (snapshot.options(), snapshot.rows(keyspace));
+    pub(super) fn open(snapshot: RocksSnapshot, keyspace: Keyspace, rows: RowReader) -> Self {
+        let options = snapshot.options();
         let cell = Cell::new(snapshot, |_| Read::default());
         Self { by: By { keyspace, whole: Prefixed::new(keyspace), options }, rows, cell }
     }
@@ -218,7 +218,7 @@ impl<'t> RocksTransactionPoints<'t> {
 impl Points for RocksTransactionPoints<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
         match self.written.and_then(|written| written.get(key)) {
-            Some(own) => Ok(own.as_deref()),
+            Some(own) => Ok(own),
             None => self.base.get(key),
         }
     }
@@ -228,7 +228,7 @@ impl Points for RocksTransactionPoints<'_> {
         self.own.clear();
         self.base.load(keys)?;
         if let Some(written) = self.written {
-            let own = |(place, key): (usize, &&[u8])| Some((place, written.get(*key)?.as_deref()));
+            let own = |(place, key): (usize, &&[u8])| Some((place, written.get(key)?));
             self.own.extend(keys.iter().enumerate().filter_map(own));
         }
         Ok(())

@@ -86,7 +86,7 @@ impl View for RocksSnapshot {
     }
 
     fn points(&self, keyspace: Keyspace) -> Result<RocksPoints> {
-        Ok(RocksPoints::open(self.clone(), keyspace))
+        Ok(RocksPoints::open(self.clone(), keyspace, self.rows(keyspace)))
     }
 
     fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {

@@ -3,7 +3,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{
     RocksSnapshot, RocksTransactionView,
     writer::{Start, Writer},
-    writes::{Writes, Written},
+    writes::Writes,
+    written::Written,
 };
 use crate::{Bounds, Cursor, Durability, Edge, Isolation, Keyspace, Result, Transaction, View, limits};
 

@@ -1,4 +1,4 @@
-use super::{RocksTransaction, RocksTransactionCursor, RocksTransactionPoints};
+use super::{RocksPoints, RocksTransaction, RocksTransactionCursor, RocksTransactionPoints};
 use crate::{Bounds, Keyspace, Result, View, view};
 
 /// What a [`RocksTransaction`] sees: its snapshot with its own writes laid over.
@@ -21,12 +21,14 @@ impl<'t> View for RocksTransactionView<'t> {
     }
 
     fn points(&self, keyspace: Keyspace) -> Result<RocksTransactionPoints<'t>> {
-        Ok(RocksTransactionPoints::new(self.0.snapshot().points(keyspace)?, self.0.written(keyspace)))
+        let snapshot = self.0.snapshot();
+        let base = RocksPoints::open(snapshot.clone(), keyspace, snapshot.rows(keyspace).of_writer());
+        Ok(RocksTransactionPoints::new(base, self.0.written(keyspace)))
     }
 
     fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
         match self.0.written(keyspace).and_then(|written| written.get(key)) {
-            Some(own) => Ok(own.as_deref().map(see)),
+            Some(own) => Ok(own.map(see)),
             None => self.0.snapshot().get(keyspace, key, see),
         }
     }

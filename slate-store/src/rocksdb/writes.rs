@@ -6,16 +6,11 @@ use std::{
 
 use ::rocksdb::WriteBatch;
 
-use super::key::Prefixed;
+use super::{
+    key::Prefixed,
+    written::{Run, Written},
+};
 use crate::Keyspace;
-
-pub(super) type Key = Box<[u8]>;
-
-/// None where the key was deleted.
-pub(super) type Value = Option<Box<[u8]>>;
-
-/// What a transaction wrote in one keyspace, in order.
-pub(super) type Written = BTreeMap<Key, Value>;
 
 /// What a transaction wrote, until it commits.
 #[derive(Default)]
@@ -25,28 +20,12 @@ pub(super) struct Writes {
     bytes: usize,
 }
 
-/// What was written to one keyspace. It is put in order at once, by its commit or by who reads it first, and only what comes
-/// after that one by one: a tree costs several times as much for each key.
+/// What was written to one keyspace. It is put in order at once, by its commit or by who reads it first.
 #[derive(Default)]
 struct Noted {
     /// Locked only while it is put in order.
     unordered: Mutex<Run>,
     ordered: OnceLock<Written>,
-}
-
-/// Writes in the order in which they were made: end to end, since most transactions only gather and commit them.
-#[derive(Default)]
-struct Run {
-    bytes: Vec<u8>,
-    entries: Vec<Entry>,
-}
-
-/// Where a key lies, and the value behind it.
-struct Entry {
-    start: usize,
-    key: usize,
-    /// `None` where the key was deleted.
-    value: Option<usize>,
 }
 
 /// What RocksDB adds to a key and a value, and a little more.
@@ -94,7 +73,7 @@ impl Writes {
 impl Noted {
     fn write(&mut self, key: &[u8], value: Option<&[u8]>) {
         match self.ordered.get_mut() {
-            Some(ordered) => drop(ordered.insert(key.into(), value.map(Box::from))),
+            Some(written) => written.write(key, value),
             None => self.unordered.get_mut().unwrap_or_else(PoisonError::into_inner).push(key, value),
         }
     }
@@ -103,61 +82,24 @@ impl Noted {
         self.ordered.get_or_init(|| {
             let mut run = mem::take(&mut *self.unordered.lock().unwrap_or_else(PoisonError::into_inner));
             run.put_in_order();
-            run.iter().map(|(key, value)| (key.into(), value.map(Box::from))).collect()
+            Written::Run(run)
         })
     }
 
     fn each_in_order(self, mut see: impl FnMut(&[u8], Option<&[u8]>)) {
-        match self.ordered.into_inner() {
-            Some(ordered) => ordered.iter().for_each(|(key, value)| see(key, value.as_deref())),
-            None => {
-                let mut run = self.unordered.into_inner().unwrap_or_else(PoisonError::into_inner);
-                run.put_in_order();
-                run.iter().for_each(|(key, value)| see(key, value));
-            }
-        }
-    }
-}
-
-impl Run {
-    fn push(&mut self, key: &[u8], value: Option<&[u8]>) {
-        self.entries.push(Entry { start: self.bytes.len(), key: key.len(), value: value.map(<[u8]>::len) });
-        self.bytes.extend_from_slice(key);
-        self.bytes.extend_from_slice(value.unwrap_or_default());
-    }
-
-    /// In the order of keys; of those with one key the last.
-    fn put_in_order(&mut self) {
-        let Self { bytes, entries } = self;
-        let key = |entry: &Entry| entry.of(bytes).0;
-        if entries.is_sorted_by(|a, b| key(a) < key(b)) {
-            return;
-        }
-        // Stable, and of keys that are alike the last comes first.
-        entries.reverse();
-        entries.sort_by(|a, b| key(a).cmp(key(b)));
-        entries.dedup_by(|entry, before| key(entry) == key(before));
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        self.entries.iter().map(|entry| entry.of(&self.bytes))
-    }
-}
-
-impl Entry {
-    fn of<'b>(&self, bytes: &'b [u8]) -> (&'b [u8], Option<&'b [u8]>) {
-        let (key, rest) = bytes.get(self.start..).and_then(|from| from.split_at_checked(self.key)).unwrap_or_default();
-        (key, self.value.and_then(|length| rest.get(..length)))
+        self.ordered();
+        let written = self.ordered.into_inner();
+        written.iter().flat_map(Written::iter).for_each(|(key, value)| see(key, value));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::written::Write, *};
 
     type Owned = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-    fn owned<'w>(writes: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>) -> Owned {
+    fn owned<'w>(writes: impl Iterator<Item = Write<'w>>) -> Owned {
         writes.map(|(key, value)| (key.into(), value.map(<[u8]>::to_vec))).collect()
     }
 
@@ -184,8 +126,7 @@ mod tests {
                     noted.write(key, *value);
                 }
                 if read_at < part.len() {
-                    let read = noted.ordered().iter().map(|(key, value)| (&**key, value.as_deref()));
-                    assert_eq!(owned(read), expected);
+                    assert_eq!(owned(noted.ordered().iter()), expected);
                 }
                 assert_eq!(committed(noted), expected);
             }

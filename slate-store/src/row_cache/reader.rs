@@ -16,6 +16,10 @@ pub(crate) struct RowReader<C = RowCache> {
 /// Each key that is found makes up for one that is not.
 pub(super) const PATIENCE: u16 = 512;
 
+/// Who writes begins with less: most of what it reads it writes, and that is kept by nobody.
+#[cfg(feature = "rocksdb")]
+const PATIENCE_OF_WRITER: u16 = 64;
+
 /// What became of looking for a key.
 pub(crate) enum Lookup<'k> {
     Found(Row),
@@ -33,6 +37,12 @@ impl<C: Borrow<RowCache>> RowReader<C> {
     pub(crate) fn new(cache: C, keyspace: Keyspace, moment: Moment) -> Self {
         let patience = if cache.borrow().has_room() { PATIENCE } else { 0 };
         Self { cache, keyspace, moment, patience }
+    }
+
+    /// The same for a transaction that writes.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn of_writer(self) -> Self {
+        Self { patience: self.patience.min(PATIENCE_OF_WRITER), ..self }
     }
 
     pub(crate) fn find<'k>(&mut self, key: &'k [u8]) -> Lookup<'k> {

@@ -1,0 +1,193 @@
+use std::{
+    collections::{BTreeMap, btree_map},
+    ops::Bound,
+    slice,
+};
+
+/// A key that was written, and its value; none where the key was deleted.
+pub(super) type Write<'w> = (&'w [u8], Option<&'w [u8]>);
+
+/// What a transaction wrote in one keyspace, in the order of keys, each of which is there once.
+pub(super) enum Written {
+    /// Also of what is written behind the first reader, as long as each key is above all before it.
+    Run(Run),
+    /// It costs several times as much for each key.
+    Tree(BTreeMap<Box<[u8]>, Option<Box<[u8]>>>),
+}
+
+/// Writes in the order in which they were made: end to end, since most transactions only gather and commit them.
+#[derive(Default)]
+pub(super) struct Run {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+/// Where a key lies, and the value behind it.
+struct Entry {
+    start: usize,
+    key: usize,
+    /// `None` where the key was deleted.
+    value: Option<usize>,
+}
+
+/// The writes to a range of keys, from either end.
+pub(super) struct Range<'w>(Rest<'w>);
+
+enum Rest<'w> {
+    /// Of a run: its bytes, and the entries.
+    Run(&'w [u8], slice::Iter<'w, Entry>),
+    Tree(btree_map::Range<'w, Box<[u8]>, Option<Box<[u8]>>>),
+}
+
+impl Written {
+    pub(super) fn write(&mut self, key: &[u8], value: Option<&[u8]>) {
+        if let Self::Run(run) = self {
+            if run.last().is_none_or(|(last, _)| last < key) {
+                run.push(key, value);
+                return;
+            }
+            *self = Self::Tree(run.iter().map(|(key, value)| (key.into(), value.map(Box::from))).collect());
+        }
+        if let Self::Tree(tree) = self {
+            tree.insert(key.into(), value.map(Box::from));
+        }
+    }
+
+    /// What was written to the key, if anything was.
+    pub(super) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
+        match self {
+            Self::Run(run) => run.get(key),
+            Self::Tree(tree) => tree.get(key).map(Option::as_deref),
+        }
+    }
+
+    pub(super) fn iter(&self) -> Range<'_> {
+        self.range((Bound::Unbounded, Bound::Unbounded))
+    }
+
+    /// Of the bounds, the lower is not above the upper.
+    pub(super) fn range(&self, (from, to): (Bound<&[u8]>, Bound<&[u8]>)) -> Range<'_> {
+        match self {
+            Self::Run(run) => run.range(from, to),
+            Self::Tree(tree) => Range(Rest::Tree(tree.range::<[u8], _>((from, to)))),
+        }
+    }
+}
+
+impl Run {
+    pub(super) fn push(&mut self, key: &[u8], value: Option<&[u8]>) {
+        self.entries.push(Entry { start: self.bytes.len(), key: key.len(), value: value.map(<[u8]>::len) });
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value.unwrap_or_default());
+    }
+
+    /// In the order of keys; of those with one key the last.
+    pub(super) fn put_in_order(&mut self) {
+        let Self { bytes, entries } = self;
+        let key = |entry: &Entry| entry.of(bytes).0;
+        if entries.is_sorted_by(|a, b| key(a) < key(b)) {
+            return;
+        }
+        // Stable, and of keys that are alike the last comes first.
+        entries.reverse();
+        entries.sort_by(|a, b| key(a).cmp(key(b)));
+        entries.dedup_by(|entry, before| key(entry) == key(before));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Write<'_>> {
+        self.entries.iter().map(|entry| entry.of(&self.bytes))
+    }
+
+    fn last(&self) -> Option<Write<'_>> {
+        self.entries.last().map(|entry| entry.of(&self.bytes))
+    }
+
+    /// Of a run in order.
+    fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
+        // Reads and writes often both ascend: most keys are above all that were written.
+        self.last().filter(|(last, _)| *last >= key)?;
+        let at = self.entries.binary_search_by(|entry| entry.of(&self.bytes).0.cmp(key)).ok()?;
+        self.entries.get(at).map(|entry| entry.of(&self.bytes).1)
+    }
+
+    /// Of a run in order.
+    fn range(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Range<'_> {
+        let below = |key: &[u8]| self.entries.partition_point(|entry| entry.of(&self.bytes).0 < key);
+        let up_to = |key: &[u8]| self.entries.partition_point(|entry| entry.of(&self.bytes).0 <= key);
+        let start = match from {
+            Bound::Unbounded => 0,
+            Bound::Included(from) => below(from),
+            Bound::Excluded(from) => up_to(from),
+        };
+        let end = match to {
+            Bound::Unbounded => self.entries.len(),
+            Bound::Included(to) => up_to(to),
+            Bound::Excluded(to) => below(to),
+        };
+        Range(Rest::Run(&self.bytes, self.entries.get(start..end).unwrap_or_default().iter()))
+    }
+}
+
+impl Entry {
+    fn of<'b>(&self, bytes: &'b [u8]) -> Write<'b> {
+        let (key, rest) = bytes.get(self.start..).and_then(|from| from.split_at_checked(self.key)).unwrap_or_default();
+        (key, self.value.and_then(|length| rest.get(..length)))
+    }
+}
+
+impl<'w> Iterator for Range<'w> {
+    type Item = Write<'w>;
+
+    fn next(&mut self) -> Option<Write<'w>> {
+        match &mut self.0 {
+            Rest::Run(bytes, entries) => entries.next().map(|entry| entry.of(bytes)),
+            Rest::Tree(range) => range.next().map(|(key, value)| (&**key, value.as_deref())),
+        }
+    }
+}
+
+impl DoubleEndedIterator for Range<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            Rest::Run(bytes, entries) => entries.next_back().map(|entry| entry.of(bytes)),
+            Rest::Tree(range) => range.next_back().map(|(key, value)| (&**key, value.as_deref())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::Random;
+
+    #[test]
+    fn what_was_written_is_found_in_order_whether_keys_ascend_or_not() {
+        let mut random = Random::new(7);
+        let key = |random: &mut Random| [u8::try_from(random.below(40)).unwrap()];
+        for round in 0..200 {
+            let mut expected: BTreeMap<[u8; 1], Option<[u8; 1]>> = BTreeMap::new();
+            let mut written = Written::Run(Run::default());
+            for step in 0..20_u8 {
+                let key = if round % 2 == 0 { [2 * step] } else { key(&mut random) };
+                let value = (random.below(4) > 0).then_some([step]);
+                written.write(&key, value.as_ref().map(|value| &value[..]));
+                expected.insert(key, value);
+            }
+            assert!(matches!(written, Written::Run(_)) == (round % 2 == 0));
+            let entry = |(key, value): (&[u8; 1], &Option<[u8; 1]>)| (key.to_vec(), value.map(|value| value.to_vec()));
+            let found = |(key, value): Write<'_>| (key.to_vec(), value.map(<[u8]>::to_vec));
+            for at in 0..41 {
+                let own = expected.get(&[at]).map(|value| value.as_ref().map(|value| &value[..]));
+                assert_eq!(written.get(&[at]), own);
+                for bound in [Bound::Included, Bound::Excluded] {
+                    let place = bound([at]);
+                    let bytes = place.as_ref().map(|key| &key[..]);
+                    let up = written.range((bytes, Bound::Unbounded)).map(found);
+                    assert!(up.eq(expected.range((place, Bound::Unbounded)).map(entry)));
+                    let down = written.range((Bound::Unbounded, bytes)).rev().map(found);
+                    assert!(down.eq(expected.range((Bound::Unbounded, place)).rev().map(entry)));
+                }
+            }
+        }
+    }
+}

@@ -57,8 +57,7 @@ impl<T> Find<T> {
     /// # Errors
     /// A question that is not valid, with MongoDB's code and the path at fault; where the storage fails.
     pub fn cursor(self) -> Result<Cursor> {
-        let query = self.request.parse_find()?;
-        Ok(Cursor::new(self.scope.find(&self.collection, &query, &self.request.interrupt)?))
+        Ok(Cursor::new(self.request.find(&self.scope, &self.collection)?))
     }
 
     /// How many documents there are, after skip and limit.

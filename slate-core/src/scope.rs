@@ -13,7 +13,7 @@ use crate::{
     explain::Verbosity,
     interrupt::Interrupt,
     maintenance::VerifyRun,
-    plan::Query,
+    plan::{Query, Question},
 };
 
 /// What a collection's calls go through.
@@ -102,11 +102,19 @@ fn ended() -> Error {
 }
 
 impl Scope {
-    pub(crate) fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
+    pub(crate) fn find(
+        &self,
+        collection: &str,
+        question: &Question<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<Box<dyn Rows + Send>> {
         match self {
-            Self::Database(database) => database.engine()?.find(collection, query, interrupt),
-            Self::Snapshot(reader) => reader.find(collection, query, interrupt),
-            Self::Transaction(transaction) => transaction.with(|writer| writer.find(collection, query, interrupt)),
+            Self::Database(database) => database.engine()?.find(collection, question, interrupt),
+            Self::Snapshot(reader) => reader.find(collection, question, interrupt),
+            Self::Transaction(transaction) => {
+                let query = &*question.query()?;
+                transaction.with(|writer| writer.find(collection, query, interrupt))
+            }
         }
     }
 

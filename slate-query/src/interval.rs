@@ -50,6 +50,7 @@ impl Place {
     /// The bytes at this place among the keys that begin with the values `before`.
     pub fn to_bytes_behind(&self, before: &[u8]) -> SmallBytes {
         match self.side {
+            Side::Before if before.is_empty() => self.prefix.clone(),
             Side::Before => SmallBytes::concat(&[before, &self.prefix]),
             Side::After => SmallBytes::concat(&[before, &self.prefix, &[0xff]]),
         }

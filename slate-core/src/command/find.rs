@@ -25,8 +25,7 @@ struct Find<'c> {
 /// `{find: collection, filter, projection, sort, hint, skip, limit, …}`.
 pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf> {
     let find = parse(call)?;
-    let query = find.request.parse_find()?;
-    let mut rows = Scope::Database(database.clone()).find(find.collection, &query, &find.request.interrupt)?;
+    let mut rows = find.request.find(&Scope::Database(database.clone()), find.collection)?;
     let mut reply = Reply::default();
     reply.cursor(&find.common.namespace(find.collection), |batch, name| {
         let more = rows.advance()?;

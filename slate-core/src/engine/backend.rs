@@ -11,7 +11,7 @@ use crate::{
     exec::{self, FewRows, Resources, Rows, ViewProbe},
     interrupt::Interrupt,
     maintenance::{self, VerifyRun},
-    plan::{self, Plan, Query},
+    plan::{self, Plan, Query, Question},
     spill::Memory,
     write::{
         BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, Created, DeleteOutcome, DeleteRequest, Gate,
@@ -66,9 +66,9 @@ impl<S: Store> Engine for Backend<S> {
         Ok(Arc::new(self.reader()?))
     }
 
-    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
+    fn find(&self, collection: &str, question: &Question<'_>, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
         let (view, catalog) = self.last()?;
-        find(&view, &resolve(&catalog, collection), query, &self.shared.memory, interrupt)
+        find(&view, &resolve(&catalog, collection), question, &self.shared.memory, interrupt)
     }
 
     fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
@@ -127,8 +127,8 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
         &self.catalog
     }
 
-    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
-        find(&self.view, &resolve(&self.catalog, collection), query, &self.memory, interrupt)
+    fn find(&self, collection: &str, question: &Question<'_>, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
+        find(&self.view, &resolve(&self.catalog, collection), question, &self.memory, interrupt)
     }
 
     fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
@@ -300,14 +300,17 @@ fn resolve<'c>(catalog: &'c Catalog, name: &str) -> Cow<'c, CollectionInfo> {
 fn find<V: Snapshot>(
     view: &V,
     collection: &CollectionInfo,
-    query: &Query,
+    question: &Question<'_>,
     memory: &Memory,
     interrupt: &Interrupt,
 ) -> Result<Box<dyn Rows + Send>> {
     let probe = ViewProbe::new(view);
-    if let Some(rows) = FewRows::find(&probe, collection, query, interrupt)? {
+    if let Some(few) = question.few()
+        && let Some(rows) = FewRows::find(&probe, collection, few, interrupt)?
+    {
         return Ok(Box::new(rows));
     }
+    let query = &*question.query()?;
     let plan = plan::build(&plan::Context { collection, query, probe: &probe })?;
     let resources = Resources::new(interrupt, memory.limited(query.memory_limit));
     Ok(Box::new(exec::open(plan, view, collection, &resources)?))

@@ -12,7 +12,7 @@ use crate::{
     catalog::CollectionInfo,
     entry::Entry,
     interrupt::Interrupt,
-    plan::{FEW, OnlyEntries, Output, Query, only_entries, only_record},
+    plan::{FEW, Few, OnlyEntries, only_entries, only_record},
 };
 
 /// The records of a question whose keys are at hand, or are those of a few entries of an index: found without a plan.
@@ -35,24 +35,21 @@ impl<V: View> FewRows<V> {
     pub(crate) fn find(
         probe: &ViewProbe<'_, V>,
         collection: &CollectionInfo,
-        query: &Query,
+        Few { value, limit }: Few<'_>,
         interrupt: &Interrupt,
     ) -> Result<Option<Self>> {
         let view = probe.view;
-        if !matches!(query.output, Output::Whole) || query.skip > 0 || query.limit == Some(0) {
-            return Ok(None);
-        }
-        if let Some(key) = only_record(query) {
+        if let Some(key) = only_record(value) {
             interrupt.check()?;
             return Self::load(view, collection.records, &[&key]).map(Some);
         }
-        let Some(entries) = only_entries(collection, query) else { return Ok(None) };
+        let Some(entries) = only_entries(collection, value) else { return Ok(None) };
         // A limit above few may make an answer cost less than a look at its entries in vain.
-        if query.limit.is_some_and(|limit| limit > FEW as u64) && entries.were_many() {
+        if limit.is_some_and(|limit| limit > FEW as u64) && entries.were_many() {
             return Ok(None);
         }
         interrupt.check()?;
-        let found = Self::of_entries(view, collection, &entries, query.limit)?;
+        let found = Self::of_entries(view, collection, &entries, limit)?;
         if found.is_none() {
             probe.note(entries.index.keyspace, entries.range(), FEW as u64 + 1);
         }
@@ -120,7 +117,7 @@ mod tests {
     use slate_store::{Durability, Isolation, Store, Transaction, memory::MemoryStore};
 
     use super::*;
-    use crate::{ErrorKind, catalog::IndexInfo, entry::record_key};
+    use crate::{ErrorKind, catalog::IndexInfo, entry::record_key, plan::Query};
 
     const RECORDS: Keyspace = Keyspace(7);
     const ENTRIES: Keyspace = Keyspace(8);
@@ -140,7 +137,8 @@ mod tests {
         transaction.commit(Durability::Deferred).unwrap();
         let query = Query::of(Filter::parse(Doc::from(&rawdoc! { "a": 5 })).unwrap());
         let view = store.snapshot().unwrap();
-        let found = FewRows::find(&ViewProbe::new(&view), &collection(), &query, &Interrupt::default())?;
+        let few = query.few().unwrap();
+        let found = FewRows::find(&ViewProbe::new(&view), &collection(), few, &Interrupt::default())?;
         Ok(found.map(|rows| rows.records))
     }
 

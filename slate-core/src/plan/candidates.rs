@@ -65,8 +65,10 @@ impl Terms {
     }
 }
 
+pub(super) const ID: &str = "_id";
+
 pub(super) fn is_id(path: &Path) -> bool {
-    path.as_str() == "_id"
+    path.as_str() == ID
 }
 
 /// What the terms of one path, which holds no array, say together.

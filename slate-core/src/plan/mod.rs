@@ -17,6 +17,7 @@ mod node;
 mod only_entries;
 mod only_record;
 mod query;
+mod question;
 pub(crate) mod rules;
 mod table;
 
@@ -30,3 +31,4 @@ pub(crate) use node::{Combine, CountedKeys, CoveredField, IdPlan, IndexScan, Pla
 pub(crate) use only_entries::{FEW, OnlyEntries, only_entries};
 pub(crate) use only_record::only_record;
 pub(crate) use query::{Force, Hint, Output, Query, Ties};
+pub(crate) use question::{Few, Question};

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use slate_query::{interval::Interval, pattern::Direction};
+use slate_query::{filter::OneValue, interval::Interval, path::Path, pattern::Direction};
 
-use super::{Access, AccessPath, ByteRange, Conjuncts, IndexBounds, Output, Probe, Query, candidates::is_id};
+use super::{Access, AccessPath, ByteRange, Conjuncts, IndexBounds, Probe, candidates::ID};
 use crate::{
     Result,
     catalog::{CollectionInfo, IndexInfo},
@@ -24,25 +24,20 @@ pub(crate) struct OnlyEntries<'c> {
 
 /// The entries that name every record which can match, where that can be told without listing all ways: where one value of
 /// one field is asked for, no index but one has that field, and none of the others is of use for anything else.
-pub(crate) fn only_entries<'c>(collection: &'c CollectionInfo, query: &Query) -> Option<OnlyEntries<'c>> {
-    let [conjunct] = query.filter.conjuncts() else { return None };
-    if !query.leaves_the_plan_open() {
-        return None;
-    }
-    let path = conjunct.only_path().filter(|path| !is_id(path))?;
-    let has_path = |index: &&Arc<IndexInfo>| index.pattern.fields().iter().any(|(field, _)| field == path);
+pub(crate) fn only_entries<'c>(collection: &'c CollectionInfo, value: OneValue<'_>) -> Option<OnlyEntries<'c>> {
+    let is_path = |path: &Path| path.as_str().as_bytes() == value.path();
+    let has_path = |index: &&Arc<IndexInfo>| index.pattern.fields().iter().any(|(field, _)| is_path(field));
     let mut having = collection.indexes.iter().filter(has_path);
     let (Some(index), None) = (having.next(), having.next()) else { return None };
-    let is_plain = index.pattern.fields().first().is_some_and(|(first, _)| first == path)
+    let is_plain = index.pattern.fields().first().is_some_and(|(first, _)| is_path(first))
         && !index.sparse
         && !index.truncated
         && !index.is_multikey();
     let is_partial = |index: &Arc<IndexInfo>| index.partial.is_some();
-    let reads_records = matches!(query.output, Output::Whole) && query.order().is_none();
-    if !is_plain || !reads_records || collection.indexes.iter().any(is_partial) {
+    if value.path() == ID.as_bytes() || !is_plain || collection.indexes.iter().any(is_partial) {
         return None;
     }
-    Some(OnlyEntries { index, value: Interval::point(conjunct.only_value()?) })
+    Some(OnlyEntries { index, value: Interval::point(value.key()?) })
 }
 
 impl OnlyEntries<'_> {
@@ -79,7 +74,7 @@ mod tests {
     use slate_store::Keyspace;
 
     use super::*;
-    use crate::plan::candidates::contenders;
+    use crate::plan::{Output, Query, candidates::contenders};
 
     fn index(number: u32, options: &bson::Document) -> Arc<IndexInfo> {
         Arc::new(IndexInfo::of_options(Keyspace(number), options))
@@ -133,7 +128,7 @@ mod tests {
             for filter in &filters {
                 let raw = RawDocumentBuf::try_from(filter).unwrap();
                 let query = Query::of(Filter::parse(Doc::from(&raw)).unwrap());
-                if let Some(only) = only_entries(&collection, &query) {
+                if let Some(only) = query.one_value().and_then(|value| only_entries(&collection, value)) {
                     let listed = contenders(&collection, &query);
                     let range = only.range();
                     let only = only.into_access();
@@ -146,7 +141,7 @@ mod tests {
                     told += 1;
                 }
                 let counted = Query { output: Output::Count, ..query };
-                assert!(only_entries(&collection, &counted).is_none());
+                assert!(counted.one_value().is_none());
             }
         }
         assert!(told > 50, "{told}");

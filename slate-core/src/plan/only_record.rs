@@ -1,16 +1,10 @@
-use slate_query::raw::SmallBytes;
+use slate_query::{filter::OneValue, raw::SmallBytes};
 
-use super::{Query, candidates::is_id};
+use super::candidates::ID;
 
-/// The key of the one record that can match, where the question is for an `_id` and for nothing else: there is nothing to plan.
-/// Not where it is sorted: a sort may refuse the record.
-pub(crate) fn only_record(query: &Query) -> Option<SmallBytes> {
-    let [conjunct] = query.filter.conjuncts() else { return None };
-    let is_plain = query.order().is_none() && query.skip == 0 && query.limit != Some(0);
-    if !is_plain || !query.leaves_the_plan_open() || !conjunct.only_path().is_some_and(is_id) {
-        return None;
-    }
-    conjunct.only_value()
+/// The key of the one record that can match, where the value is asked for as an `_id`: there is nothing to plan.
+pub(crate) fn only_record(value: OneValue<'_>) -> Option<SmallBytes> {
+    if value.path() == ID.as_bytes() { value.key() } else { None }
 }
 
 #[cfg(test)]
@@ -21,11 +15,15 @@ mod tests {
     use super::*;
     use crate::{
         entry::record_key,
-        plan::{Force, Hint},
+        plan::{Force, Hint, Query},
     };
 
     fn of(filter: &RawDocumentBuf) -> Query {
         Query::of(Filter::parse(Doc::from(filter)).unwrap())
+    }
+
+    fn only_record(query: &Query) -> Option<SmallBytes> {
+        query.few().and_then(|few| super::only_record(few.value))
     }
 
     #[test]

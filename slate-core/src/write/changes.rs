@@ -60,10 +60,11 @@ impl Changes {
         self.records.len() >= batch::MOST || self.bytes.len() >= batch::BYTES
     }
 
-    /// Makes room for so many documents of so many bytes together: their tables and keys take about a fifth of that.
+    /// Makes room for so many documents of so many bytes together, their tables, their keys, and `_id`s to be given.
     pub(super) fn reserve(&mut self, documents: usize, bytes: usize) {
+        const BESIDE: usize = 64;
         self.records.reserve(documents);
-        self.bytes.reserve(bytes.saturating_add(bytes / 5));
+        self.bytes.reserve(bytes.saturating_add(documents.saturating_mul(BESIDE)));
     }
 
     pub(super) fn put_record(&mut self, key: &[u8], document: Doc<'_>) {

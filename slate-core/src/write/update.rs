@@ -4,7 +4,7 @@ use bson::RawDocumentBuf;
 use slate_query::{
     Code,
     raw::{Doc, OwnedValue, Value},
-    update::{Context, Update, UsesPosition},
+    update::{Context, NeedsTime, Update, UsesPosition},
 };
 use slate_store::{Points, Transaction, View};
 
@@ -69,6 +69,8 @@ impl UpdateRequest {
     ) -> Result<Self> {
         let array_filters: Vec<Doc<'_>> = array_filters.iter().map(Doc::from).collect();
         let update = Update::parse(update, &array_filters).map_err(Error::from)?;
+        // To look at the clock, here and for each document, is a thirtieth of an update.
+        let now_millis = if update.needs_time() == NeedsTime::Yes { clock::now_millis() } else { 0 };
         let fault = match (kind, update.is_replacement()) {
             (UpdateKind::Operators, true) => "the update holds no operators; to replace a document, use replace_one",
             (UpdateKind::Replacement, false) => "the replacement holds update operators",
@@ -81,7 +83,7 @@ impl UpdateRequest {
                     update,
                     target,
                     if_none,
-                    now_millis: clock::now_millis(),
+                    now_millis,
                     if_refused: IfRefused::TransactionMayEnd,
                     shows: None,
                 });
@@ -164,7 +166,7 @@ impl<T: Transaction> Session<T> {
         target: Target,
         interrupt: &Interrupt,
     ) -> Result<TargetKeys> {
-        if let Some(key) = plan::only_record(query) {
+        if let Some(key) = query.few().and_then(|few| plan::only_record(few.value)) {
             // Whether it is there shows when it is read to be changed.
             return Ok(TargetKeys::Single(Some(key.to_vec())));
         }
@@ -268,7 +270,10 @@ fn changed(old: Doc<'_>, request: &UpdateRequest) -> Result<Option<Vec<u8>>> {
         UsesPosition::Yes => request.query.filter.positional(old).flatten(),
         UsesPosition::No => None,
     };
-    let context = Context::modify(request.now_millis, position).with_timestamp(clock::timestamp());
+    let mut context = Context::modify(request.now_millis, position);
+    if request.update.needs_time() == NeedsTime::Yes {
+        context = context.with_timestamp(clock::timestamp());
+    }
     let new = request.update.apply(old, &context).map_err(Error::from)?;
     if let Some(new) = &new {
         check_size(new)?;

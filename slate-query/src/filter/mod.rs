@@ -11,6 +11,7 @@ mod equalities;
 mod field;
 mod implication;
 mod node;
+mod one_value;
 mod operator;
 mod operators;
 mod parse;
@@ -22,5 +23,6 @@ mod whole;
 
 pub use element::ElementFilter;
 pub use node::Node;
+pub use one_value::OneValue;
 pub use terms::{Exactness, Term};
 pub use whole::Filter;

@@ -1,11 +1,10 @@
 use super::{
     Node,
-    bounds::only_key,
     field::{Field, Sense},
     node::Tree,
     operator::Reach,
 };
-use crate::{interval::IntervalSet, path::Path, raw::SmallBytes};
+use crate::{interval::IntervalSet, path::Path};
 
 /// What a conjunct says of one path.
 #[derive(Clone, Debug)]
@@ -56,13 +55,6 @@ impl Node {
             Tree::Or(nodes) => of_branches(nodes).into_iter().for_each(take),
             Tree::Not(_) => {}
         }
-    }
-
-    /// The key of the one value that the node asks its path for, where an index on the path that is not multikey has entries of
-    /// that key for the documents that match and for no others.
-    pub fn only_value(&self) -> Option<SmallBytes> {
-        let Tree::Field(field) = &self.tree else { return None };
-        field.operator.equality().filter(|_| field.sense == Sense::Holds).and_then(only_key)
     }
 
     /// The path that all its terms are on, where that is known without making them.

@@ -1,14 +1,25 @@
-use super::{Node, operators, parse, position};
+use std::sync::OnceLock;
+
+use super::{Node, OneValue, operators, parse, position};
 use crate::{
     Result,
     path::Path,
-    raw::{Doc, OwnedValue},
+    raw::{Doc, OwnedValue, SmallBytes},
 };
 
 /// A parsed filter. It prints as extended JSON would.
 #[derive(Clone, Debug)]
-pub struct Filter {
-    root: Node,
+pub struct Filter(Form);
+
+#[derive(Clone, Debug)]
+enum Form {
+    Tree(Node),
+    /// Of a document that asks for [`OneValue`]: most questions of this kind are answered by an index alone, and their tree,
+    /// which is made when it is asked for, took a sixth of what that takes.
+    OneValue {
+        document: SmallBytes,
+        tree: OnceLock<Node>,
+    },
 }
 
 impl Filter {
@@ -17,35 +28,57 @@ impl Filter {
     /// # Errors
     /// As MongoDB refuses it, with its code and the path of the fault; unsupported operators by name.
     pub fn parse(filter: Doc<'_>) -> Result<Self> {
-        parse::document(filter, parse::Scope::whole_document()).map(|root| Self { root })
+        if OneValue::of_document(filter).is_some() {
+            return Ok(Self(Form::OneValue { document: filter.bytes().into(), tree: OnceLock::new() }));
+        }
+        parse::document(filter, parse::Scope::whole_document()).map(Self::of_tree)
     }
 
     /// The filter of the documents that have a value at `path`, be it null.
     pub fn exists(path: &Path) -> Self {
-        Self { root: operators::exists(path) }
+        Self::of_tree(operators::exists(path))
+    }
+
+    fn of_tree(root: Node) -> Self {
+        Self(Form::Tree(root))
     }
 
     /// Whether the document matches. Cost: a look at each field that is asked for, in a
     /// document without a table one walk over its fields; no allocation.
     #[inline]
     pub fn matches(&self, doc: Doc<'_>) -> bool {
-        self.root.matches(doc)
+        self.root().matches(doc)
     }
 
     /// `None` where the document does not match; else the array position that `$` stands for, where there is one: of
     /// several arrays gone through, that of the condition which comes last in MongoDB's own order of conditions.
     pub fn positional(&self, doc: Doc<'_>) -> Option<Option<usize>> {
-        self.matches(doc).then(|| position::of(&self.root, doc))
+        self.matches(doc).then(|| position::of(self.root(), doc))
     }
 
     /// The whole tree.
+    #[inline]
     pub fn root(&self) -> &Node {
-        &self.root
+        match &self.0 {
+            Form::Tree(root) => root,
+            // Of any other document this would not be the form.
+            Form::OneValue { tree, .. } => {
+                tree.get_or_init(|| self.one_value().map_or_else(Node::never, OneValue::to_node))
+            }
+        }
+    }
+
+    /// The one value that it asks for, where that is all that it asks.
+    pub fn one_value(&self) -> Option<OneValue<'_>> {
+        match &self.0 {
+            Form::Tree(root) => OneValue::of_node(root),
+            Form::OneValue { document, .. } => Doc::new(document).elements().next().map(OneValue::of_field),
+        }
     }
 
     /// The conditions that must all hold: the outermost conjunction, flattened.
     pub fn conjuncts(&self) -> &[Node] {
-        self.root.conjuncts()
+        self.root().conjuncts()
     }
 
     /// Whether every document matches because nothing is asked.
@@ -60,14 +93,14 @@ impl Filter {
         match kept().count() {
             0 => None,
             all if all == self.conjuncts().len() => Some(self.clone()),
-            _ => Some(Self { root: Node::all(kept().map(|(_, node)| node.clone()).collect()) }),
+            _ => Some(Self::of_tree(Node::all(kept().map(|(_, node)| node.clone()).collect()))),
         }
     }
 
     /// Whether every document that matches `self` surely matches `condition`: each conjunct of `condition` is implied by
     /// one conjunct of `self` within the same type bracket. A `false` is no proof of the contrary.
     pub fn implies(&self, condition: &Self) -> bool {
-        condition.conjuncts().iter().all(|conjunct| self.root.implies(conjunct))
+        condition.conjuncts().iter().all(|conjunct| self.root().implies(conjunct))
     }
 
     /// The fields and values that a document upserted by this filter starts from, in the filter's order.
@@ -75,6 +108,6 @@ impl Filter {
     /// # Errors
     /// `NotSingleValueField` (54) where two conditions give one path, or a path and a part of it.
     pub fn equalities(&self) -> Result<Vec<(Path, OwnedValue)>> {
-        super::equalities::of(&self.root)
+        super::equalities::of(self.root())
     }
 }

@@ -1,6 +1,6 @@
 use std::{marker::PhantomData, path::Path};
 
-use bson::{Binary, Bson, RawDocument, RawDocumentBuf, doc, rawdoc, spec::BinarySubtype};
+use bson::{Binary, Bson, RawDocument, RawDocumentBuf, doc, oid::ObjectId, raw::CStr, rawdoc, spec::BinarySubtype};
 use slate_bench_harness::{About, Result};
 use slate_core::{Collection, Database, Index};
 
@@ -17,7 +17,7 @@ pub struct SlateDocuments<B> {
 }
 
 impl<B: Backend> Documents for SlateDocuments<B> {
-    type Id = Bson;
+    type Id = ObjectId;
 
     fn about() -> About {
         let settings = "default settings; commits deferred where a row does not say otherwise".into();
@@ -38,34 +38,34 @@ impl<B: Backend> Documents for SlateDocuments<B> {
         Ok(Self { database, documents, small, backend: PhantomData })
     }
 
-    fn insert(&mut self, document: &Small) -> Result<Bson> {
-        Ok(self.small.insert_one(document)?)
+    fn insert(&mut self, document: &Small) -> Result<ObjectId> {
+        given(&self.small.insert_one(document)?)
     }
 
-    fn insert_key(&mut self, key: i64) -> Result<Bson> {
-        Ok(self.documents.insert_one(&rawdoc! { "key": key })?)
+    fn insert_key(&mut self, key: i64) -> Result<ObjectId> {
+        given(&self.documents.insert_one(&rawdoc! { "key": key })?)
     }
 
-    fn insert_payloads(&mut self, payloads: &[Payload]) -> Result<Vec<Bson>> {
+    fn insert_payloads(&mut self, payloads: &[Payload]) -> Result<Vec<ObjectId>> {
         let documents: Vec<_> = payloads
             .iter()
             .map(|payload| rawdoc! { "payload": Binary { subtype: BinarySubtype::Generic, bytes: payload.to_vec() } })
             .collect();
-        Ok(self.documents.insert_many(&documents)?)
+        self.documents.insert_many(&documents)?.iter().map(given).collect()
     }
 
-    fn get(&mut self, id: &Bson) -> Result<i64> {
-        let document = self.documents.find_by_id(id.clone())?.ok_or("the document is not there")?;
+    fn get(&mut self, id: &ObjectId) -> Result<i64> {
+        let document = self.documents.find_by_id(*id)?.ok_or("the document is not there")?;
         Ok(document.get_i64("id")?)
     }
 
-    fn get_payload(&mut self, id: &Bson) -> Result<u8> {
-        let document = self.documents.find_by_id(id.clone())?.ok_or("the document is not there")?;
+    fn get_payload(&mut self, id: &ObjectId) -> Result<u8> {
+        let document = self.documents.find_by_id(*id)?.ok_or("the document is not there")?;
         Ok(document.get_binary("payload")?.bytes.first().copied().ok_or("the payload is empty")?)
     }
 
-    fn update(&mut self, id: &Bson, document: &Small) -> Result<()> {
-        match self.small.replace_one(doc! { "_id": id }, document).run()?.matched {
+    fn update(&mut self, id: &ObjectId, document: &Small) -> Result<()> {
+        match self.small.replace_one(rawdoc! { "_id": *id }, document).run()?.matched {
             1 => Ok(()),
             _ => Err("the document is not there".into()),
         }
@@ -100,9 +100,16 @@ impl<B: Backend> Documents for SlateDocuments<B> {
     }
 }
 
+/// The `_id` that a document was given.
+fn given(id: &Bson) -> Result<ObjectId> {
+    Ok(id.as_object_id().ok_or("the document was not given an ObjectId")?)
+}
+
 impl<B: Backend> SlateDocuments<B> {
     fn each(&self, field: &str, value: i64, mut look: impl FnMut(&RawDocument) -> Result<()>) -> Result<()> {
-        let mut rows = self.documents.find(doc! { field: value }).cursor()?;
+        let mut filter = RawDocumentBuf::new();
+        filter.append(<&CStr>::try_from(field)?, value);
+        let mut rows = self.documents.find(filter).cursor()?;
         while rows.advance()? {
             look(rows.current().ok_or("a row that is none")?)?;
         }

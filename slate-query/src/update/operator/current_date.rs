@@ -4,7 +4,10 @@ use super::Operator;
 use crate::{
     Code, Error, Result,
     raw::{Kind, Value, Writer},
-    update::apply::{Outcome, Scope},
+    update::{
+        NeedsTime,
+        apply::{Outcome, Scope},
+    },
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +44,10 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for CurrentDate {
+    fn needs_time(&self) -> NeedsTime {
+        NeedsTime::Yes
+    }
+
     fn update(&self, name: &[u8], _value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
         self.create(name, scope, out)
     }

@@ -48,8 +48,17 @@ impl IntoDocument for &Document {
 pub(crate) fn to_raw<T: Serialize + Any>(value: &T) -> Result<Cow<'_, RawDocument>> {
     match (value as &dyn Any).downcast_ref::<RawDocumentBuf>() {
         Some(raw) => Ok(Cow::Borrowed(raw)),
-        None => bson::serialize_to_raw_document_buf(value).map(Cow::Owned).map_err(Error::conversion),
+        None => serialized(value).map(Cow::Owned),
     }
+}
+
+/// What a small document takes as bytes. A buffer that grows from nothing is moved four times until it has room for as many.
+const USUAL: usize = 128;
+
+fn serialized(value: &impl Serialize) -> Result<RawDocumentBuf> {
+    let mut bytes = Vec::with_capacity(USUAL);
+    bson::serialize_to_buffer(value, &mut bytes).map_err(Error::conversion)?;
+    RawDocumentBuf::from_bytes(bytes).map_err(Error::conversion)
 }
 
 /// Documents, borrowed.

@@ -150,7 +150,7 @@ impl Request {
 
     /// What [`Query::few`] tells of the question parsed, where it shows without that.
     fn few(&self) -> Option<Few<'_>> {
-        let Self { filter, sort, projection, skip, limit, hint, force, fault, .. } = self;
+        let Self { filter, sort, projection, skip, limit, hint, force, interrupt: _, memory_limit: _, fault } = self;
         let is_plain =
             sort.is_none() && projection.is_none() && hint.is_none() && *force == Force::No && fault.is_none();
         if !is_plain || *skip > 0 || *limit == Some(0) {
@@ -250,9 +250,11 @@ mod tests {
 
     use super::*;
 
-    fn asked(few: Option<Few<'_>>) -> Option<(Vec<u8>, Option<Vec<u8>>, Option<u64>)> {
-        few.map(|Few { value, limit }| (value.path().to_vec(), value.key().map(|key| key.to_vec()), limit))
+    fn asked(few: Few<'_>) -> String {
+        format!("{:?} {:?} {:?}", few.value.path(), few.value.key(), few.limit)
     }
+
+    type Change = (fn(&mut Request), bool);
 
     #[test]
     fn what_shows_without_parsing_is_what_the_parsed_question_says() {
@@ -275,34 +277,37 @@ mod tests {
         for (filter, shows) in filters {
             let plain = Request::new(&filter);
             assert_eq!(plain.few().is_some(), shows, "{filter}");
-            let change: [(&dyn Fn(&mut Request), bool); 9] = [
-                (&|_| {}, true),
-                (&|request| request.limit(3), true),
-                (&|request| request.deadline(Duration::from_secs(60)), true),
-                (&|request| request.limit(0), false),
-                (&|request| request.skip(1), false),
-                (&|request| request.sort(doc! { "b": 1 }), false),
-                (&|request| request.project(doc! { "b": 1 }), false),
-                (&|request| request.hint(crate::Hint::Forward), false),
-                (&|request| request.force(0), false),
+            let changes: [Change; 9] = [
+                (|_| {}, true),
+                (|request| request.limit(3), true),
+                (|request| request.deadline(Duration::from_secs(60)), true),
+                (|request| request.limit(0), false),
+                (|request| request.skip(1), false),
+                (|request| request.sort(doc! { "b": 1 }), false),
+                (|request| request.project(doc! { "b": 1 }), false),
+                (|request| request.hint(crate::Hint::Forward), false),
+                (|request| request.force(0), false),
             ];
-            for (at, (change, stays)) in change.into_iter().enumerate() {
+            for (at, (change, stays)) in changes.into_iter().enumerate() {
                 let mut request = plain.clone();
                 change(&mut request);
                 assert_eq!(request.few().is_some(), shows && stays, "{filter}, change {at}");
-                if request.few().is_some() {
-                    assert_eq!(asked(request.few()), asked(request.parse_find().unwrap().few()), "{filter}");
+                if let Some(few) = request.few() {
+                    assert_eq!(Some(asked(few)), request.parse_find().unwrap().few().map(asked), "{filter}");
                 }
             }
         }
     }
 
     #[test]
-    fn a_filter_that_is_no_document_is_told_however_plain_the_others_are() {
-        let broken = bson::RawDocumentBuf::from_bytes(vec![9, 0, 0, 0, 16, b'a', 0, 1, 0]).unwrap();
-        for filter in [broken, rawdoc! { "a": bson::RawBson::Undefined }] {
-            let request = Request::new(&filter);
-            assert!(request.few().is_none() && request.parse_find().is_err(), "{filter:?}");
+    fn an_argument_that_is_no_document_is_told_however_plain_the_others_are() {
+        let broken = || bson::RawDocumentBuf::from_bytes(vec![9, 0, 0, 0, 16, b'a', 0, 1, 0]).unwrap();
+        let (mut sorted, mut projected) = (Request::new(doc! { "a": 5 }), Request::new(doc! { "a": 5 }));
+        sorted.sort(broken());
+        projected.project(broken());
+        let undefined = Request::new(rawdoc! { "a": bson::RawBson::Undefined });
+        for request in [Request::new(broken()), sorted, projected, undefined] {
+            assert!(request.few().is_none() && request.parse_find().is_err(), "{request:?}");
         }
     }
 }

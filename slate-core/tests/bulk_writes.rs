@@ -110,6 +110,48 @@ fn puts_are_unique_at_the_end_of_the_call() {
     });
 }
 
+/// As many as are read in several rounds, some of which have no `_id`, and some of which change nothing.
+#[test]
+fn puts_of_several_rounds_settle_each_document() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        c.insert_many(&(0..1_000).map(|n| rawdoc! { "_id": n, "a": n }).collect::<Vec<_>>()).unwrap();
+        let puts = (0..1_500).map(|n| match n % 3 {
+            0 => rawdoc! { "a": -n },
+            1 => rawdoc! { "_id": n, "a": n },
+            _ => rawdoc! { "_id": n, "a": n + 10_000 },
+        });
+        let put = c.upsert_many(&puts.collect::<Vec<_>>()).unwrap();
+        assert_eq!((put.matched, put.modified, put.inserted), (666, 333, 834));
+        assert_eq!(put.ids.len(), 1_500);
+        assert!(put.ids.iter().enumerate().all(|(n, id)| (n % 3 == 0) == id.as_object_id().is_some()));
+        assert_eq!(c.count(doc! {}).unwrap(), 1_834);
+        assert_eq!(c.count(doc! { "a": { "$gte": 10_000 } }).unwrap(), 500);
+        assert_eq!(by_index(&c, "a").len(), 1_834);
+        assert!(c.verify().run().unwrap().is_sound());
+    });
+}
+
+/// What was not applied can be left: a call whose rounds are applied together is refused as a small one is.
+#[test]
+fn a_put_of_several_rounds_that_is_refused_leaves_its_transaction_usable() {
+    on_every_store(|test| {
+        test.db
+            .transact(|tx| {
+                let c = tx.collection::<RawDocumentBuf>("c");
+                c.create_index(Index::on(doc! { "a": 1 }).unique())?;
+                c.insert_one(&rawdoc! { "_id": -1, "a": 999 })?;
+                let documents = |most: i32| (0..most).map(|n| rawdoc! { "_id": n, "a": n }).collect::<Vec<_>>();
+                assert_eq!(c.upsert_many(&documents(1_000)).unwrap_err().code(), 11000);
+                assert_eq!(c.count(doc! {})?, 1);
+                c.upsert_many(&documents(900))
+            })
+            .unwrap();
+        assert_eq!(all(&test.collection("c")).len(), 901);
+    });
+}
+
 #[test]
 fn a_put_that_is_refused_leaves_its_transaction_usable() {
     on_every_store(|test| {

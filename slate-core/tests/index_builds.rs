@@ -65,6 +65,9 @@ fn meddle(c: &Documents, round: i32) {
             .unwrap();
         c.upsert_many(&[rawdoc! { "_id": -id(place), "a": id(place) + 2_000_000 + COUNT * round }]).unwrap();
     }
+    // Values go round among these, over more than one round of the call.
+    let turned = |n: i32| rawdoc! { "_id": COUNT - 1_200 + n, "a": 5_000_000 + (n + round) % 600 };
+    c.upsert_many(&(0..600).map(turned).collect::<Vec<_>>()).unwrap();
     let moved = c.update_many(doc! { "_id": { "$gte": COUNT - 600 } }, doc! { "$inc": { "a": 3_000_000 } }).run();
     moved.unwrap();
 }

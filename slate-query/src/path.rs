@@ -62,18 +62,13 @@ impl Path {
             return Err(Error::new(Code::BAD_VALUE, "a field path holds no NUL byte").at(text.replace('\0', "\\0")));
         }
         if !text.contains('.') {
-            return Ok(Self::of_name(text));
+            return Ok(Self(Arc::new(Parsed::Name([Part::new(text)]))));
         }
         let parts: Box<[Part]> = text.split('.').map(Part::new).collect();
         if parts.len() > 200 {
             return Err(Error::new(Code::OVERFLOW, "a field path has at most 200 names"));
         }
         Ok(Self(Arc::new(Parsed::Dotted { text: text.into(), parts })))
-    }
-
-    /// The path of one name, which holds neither a dot nor a NUL byte.
-    pub(crate) fn of_name(name: &str) -> Self {
-        Self(Arc::new(Parsed::Name([Part::new(name)])))
     }
 
     /// The path as written.

@@ -150,7 +150,15 @@ proptest! {
     #[test]
     fn one_value_is_told_as_it_is_parsed(
         name in select(vec!["a", "_id", "", "0", "a.b", "a.0", "$eq", "$x"]),
-        value in prop_oneof![operand(), operator().prop_map(|operator| document_of(&[operator]))],
+        value in prop_oneof![
+            operand(),
+            select(vec![
+                of(Bson::Undefined),
+                Value::new(Kind::Regex, b"^a\0\0").to_owned(),
+                of(doc! { "$ref": "c", "$id": 1 }),
+            ]),
+            operator().prop_map(|operator| document_of(&[operator])),
+        ],
     ) {
         let document = one(name, value);
         let parse = |document: &OwnedValue| Filter::parse(Doc::new(document.as_value().bytes()));

@@ -84,8 +84,8 @@ impl Query {
         }
     }
 
-    /// The value that it asks one path for, where whole records that hold it are wanted in any order, and the caller has no
-    /// wish as to how they are found.
+    /// The value that it asks one path for, where whole records that hold it are wanted in any order (a sort may refuse a
+    /// record), and the caller has no wish as to how they are found.
     pub(crate) fn one_value(&self) -> Option<OneValue<'_>> {
         let leaves_the_plan_open = self.hint.is_none() && self.force == Force::No;
         let is_plain = leaves_the_plan_open && self.order().is_none() && matches!(self.output, Output::Whole);

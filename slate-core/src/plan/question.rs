@@ -8,7 +8,7 @@ use crate::Result;
 /// A question as it is asked of a store.
 pub(crate) enum Question<'q> {
     Parsed(&'q Query),
-    /// Such a one is parsed where it has to be planned alone: that takes a fifth of what it takes to answer it.
+    /// One that is parsed only where it has to be planned: to parse it, and to let go of that, is a fifth of its answer.
     Few {
         few: Few<'q>,
         parse: &'q dyn Fn() -> Result<Query>,

@@ -55,16 +55,18 @@ impl Changes {
         self.records.len()
     }
 
-    /// Whether they are better applied than added to.
-    pub(super) fn are_many(&self) -> bool {
-        self.records.len() >= batch::MOST || self.bytes.len() >= batch::BYTES
+    /// Whether so many documents of so many bytes may be added before these are applied.
+    pub(super) fn have_room_for(&self, documents: usize, bytes: usize) -> bool {
+        let fits = self.records.len() + documents <= batch::MOST && self.bytes.len() + bytes <= batch::BYTES;
+        fits || self.records.is_empty()
     }
 
-    /// Makes room for so many documents of so many bytes together, their tables, their keys, and `_id`s to be given.
+    /// Makes room for so many documents of so many bytes together. Their tables take about an eighth of that; the key of each,
+    /// and the `_id` that it is given, some bytes more.
     pub(super) fn reserve(&mut self, documents: usize, bytes: usize) {
-        const BESIDE: usize = 64;
+        const KEY_AND_ID: usize = 48;
         self.records.reserve(documents);
-        self.bytes.reserve(bytes.saturating_add(documents.saturating_mul(BESIDE)));
+        self.bytes.reserve(bytes.saturating_add(bytes / 8).saturating_add(documents.saturating_mul(KEY_AND_ID)));
     }
 
     pub(super) fn put_record(&mut self, key: &[u8], document: Doc<'_>) {

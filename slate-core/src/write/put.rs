@@ -11,7 +11,7 @@ use slate_store::{Points, Transaction, View, prefetch};
 use super::{
     Session,
     batch::{self, AHEAD, Batch},
-    changes::{Changes, Claims},
+    changes::Changes,
     entries::EntryMaker,
     prepare::{check_id, check_size, id, kept, tabulate},
 };
@@ -22,8 +22,7 @@ use crate::{
     interrupt::Interrupt,
 };
 
-/// So many documents are put together, and checked whole before anything is applied. Those of a larger call are put in
-/// rounds, the first of which is no larger,
+/// So many documents are read and put together. Those of a larger call are put in rounds, the first of which is no larger,
 const ROUND: usize = 256;
 
 /// and the others have as many as this, if their records and what becomes of them are small.
@@ -122,7 +121,7 @@ impl<'d, D: AsRef<RawDocument>> Given<'d, D> {
         }
     }
 
-    /// Room for what they make of the collection, as much as there is to be at one time.
+    /// Room for what they make of the collection, as far as it is gathered at one time.
     fn changes(&self) -> Changes {
         let mut changes = Changes::default();
         changes.reserve(self.documents.len().min(batch::MOST), self.length.min(batch::BYTES));
@@ -192,48 +191,59 @@ impl<T: Transaction> Session<T> {
         let given = Given::of(documents, interrupt)?;
         let collection = self.written_or_created(name)?;
         let mut outcome = PutOutcome::default();
-        // Of one `_id` given twice the second meets the first: the two are settled together, in one round.
-        let is_one_round = Batch::at(documents, 0, ROUND).is_none_or(|batch| batch.end() == documents.len());
-        if is_one_round || has_repeats(&given.keys) {
-            let (whole, mut changes) = (given.round(0..documents.len()), given.changes());
+        let mut changes = given.changes();
+        if has_repeats(&given.keys) {
+            // Of one `_id` given twice the second meets the first: all are settled together, in one round.
+            let whole = given.round(0..documents.len());
             self.put_round(&collection, &whole, kind, &mut changes, &mut outcome, interrupt)?;
-            let unique = changes.check_unique(&self.transaction.view(), &collection);
-            if unique.is_err() {
-                // What it was refused for is something that the transaction has read.
-                self.read_all(&collection);
-            }
-            unique?;
-            let applied = changes.apply(self, &collection);
-            self.end_on_error(applied)?;
+            self.apply_whole(&collection, changes)?;
         } else {
-            let put = self.put_in_rounds(&collection, &given, kind, &mut outcome, interrupt);
-            self.end_on_error(put)?;
+            self.put_in_rounds(&collection, &given, kind, changes, &mut outcome, interrupt)?;
         }
         Ok(outcome)
     }
 
+    /// Rounds are gathered and applied together as far as there is room: what is in order already stays so. Where that is all
+    /// of them, what is unique is checked before anything is applied.
     fn put_in_rounds(
         &mut self,
         collection: &Arc<CollectionInfo>,
         given: &Given<'_, impl AsRef<RawDocument>>,
         kind: PutKind,
+        mut changes: Changes,
         outcome: &mut PutOutcome,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let (mut changes, mut claims) = (given.changes(), Claims::default());
+        let mut claims = None;
         let (mut next, mut most) = (0, ROUND);
         while let Some(batch) = Batch::at(given.documents, next, most) {
+            if !changes.have_room_for(batch.documents.len(), batch.bytes) {
+                changes.take_claims(collection, claims.get_or_insert_default());
+                let applied = changes.apply(self, collection);
+                self.end_on_error(applied)?;
+            }
             next = batch.end();
             let round = given.round(batch.first..next);
-            let bytes = self.put_round(collection, &round, kind, &mut changes, outcome, interrupt)?;
+            let put = self.put_round(collection, &round, kind, &mut changes, outcome, interrupt);
+            let bytes = if claims.is_some() { self.end_on_error(put)? } else { put? };
             most = batch::fitting(batch.documents.len(), bytes).clamp(ROUND, LARGEST_ROUND);
-            // Rounds are applied together: of what is in order already most stays so.
-            if changes.are_many() || next == given.documents.len() {
-                changes.take_claims(collection, &mut claims);
-                changes.apply(self, collection)?;
-            }
         }
-        claims.settle(self, collection)
+        let Some(mut claims) = claims else { return self.apply_whole(collection, changes) };
+        changes.take_claims(collection, &mut claims);
+        let settled = changes.apply(self, collection).and_then(|()| claims.settle(self, collection));
+        self.end_on_error(settled)
+    }
+
+    /// Applies all that a call changes.
+    fn apply_whole(&mut self, collection: &Arc<CollectionInfo>, mut changes: Changes) -> Result<()> {
+        let unique = changes.check_unique(&self.transaction.view(), collection);
+        if unique.is_err() {
+            // What it was refused for is something that the transaction has read.
+            self.read_all(collection);
+        }
+        unique?;
+        let applied = changes.apply(self, collection);
+        self.end_on_error(applied)
     }
 
     /// What these documents make of the collection, beside what others have. Nothing is written yet. Gives back the bytes of

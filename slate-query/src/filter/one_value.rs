@@ -1,8 +1,5 @@
-use super::{Node, bounds::only_key, field::Sense, node::Tree, operators, parse::is_operators};
-use crate::{
-    path::Path,
-    raw::{Doc, Element, Kind, SmallBytes, Value},
-};
+use super::{Node, bounds::only_key, field::Sense, node::Tree, parse::is_operators};
+use crate::raw::{Doc, Element, Kind, SmallBytes, Value};
 
 /// That one value is asked for at one path, and nothing else: most filters are of this kind.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +9,8 @@ pub struct OneValue<'f> {
 }
 
 impl<'f> OneValue<'f> {
-    /// What a filter's document asks, where that shows without parsing it: it is one name without dots and a value that is not
-    /// operators.
+    /// What a filter's document asks, where that shows without parsing it: it is one name without dots and a value to equal,
+    /// not operators, and neither a regular expression nor undefined. Parsed, it says the same, and is not refused.
     pub fn of_document(filter: Doc<'f>) -> Option<Self> {
         let mut fields = filter.elements();
         let (Some(only), None) = (fields.next(), fields.next()) else { return None };
@@ -32,11 +29,6 @@ impl<'f> OneValue<'f> {
         let Tree::Field(field) = &node.tree else { return None };
         let value = field.operator.equality().filter(|_| field.sense == Sense::Holds)?;
         Some(Self { path: field.path.as_str().as_bytes(), value })
-    }
-
-    /// The tree of one that was told by a document.
-    pub(super) fn to_node(self) -> Node {
-        operators::equal(&Path::of_name(std::str::from_utf8(self.path).unwrap_or_default()), self.value)
     }
 
     /// The path as written.

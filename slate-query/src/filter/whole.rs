@@ -14,8 +14,7 @@ pub struct Filter(Form);
 #[derive(Clone, Debug)]
 enum Form {
     Tree(Node),
-    /// Of a document that asks for [`OneValue`]: most questions of this kind are answered by an index alone, and their tree,
-    /// which is made when it is asked for, took a sixth of what that takes.
+    /// Of a document that asks for [`OneValue`]: most questions of this kind are answered by an index alone, and ask for no tree.
     OneValue {
         document: SmallBytes,
         tree: OnceLock<Node>,
@@ -31,7 +30,7 @@ impl Filter {
         if OneValue::of_document(filter).is_some() {
             return Ok(Self(Form::OneValue { document: filter.bytes().into(), tree: OnceLock::new() }));
         }
-        parse::document(filter, parse::Scope::whole_document()).map(Self::of_tree)
+        parsed(filter).map(Self::of_tree)
     }
 
     /// The filter of the documents that have a value at `path`, be it null.
@@ -61,9 +60,9 @@ impl Filter {
     pub fn root(&self) -> &Node {
         match &self.0 {
             Form::Tree(root) => root,
-            // Of any other document this would not be the form.
-            Form::OneValue { tree, .. } => {
-                tree.get_or_init(|| self.one_value().map_or_else(Node::never, OneValue::to_node))
+            // No such document is refused.
+            Form::OneValue { document, tree } => {
+                tree.get_or_init(|| parsed(Doc::new(document)).unwrap_or_else(|_| Node::never()))
             }
         }
     }
@@ -110,4 +109,8 @@ impl Filter {
     pub fn equalities(&self) -> Result<Vec<(Path, OwnedValue)>> {
         super::equalities::of(self.root())
     }
+}
+
+fn parsed(filter: Doc<'_>) -> Result<Node> {
+    parse::document(filter, parse::Scope::whole_document())
 }

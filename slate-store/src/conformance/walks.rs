@@ -121,7 +121,10 @@ pub fn random_walks_over_uncommitted_writes_agree_with_a_btree_map<S: Store>(fix
         let mut transaction = begin(&store);
         for round in 0..600 {
             change(&mut transaction, &mut model, &mut random, round);
-            walk(&transaction.view(), &model, &mut random);
+            // After each change, or after many, of which none was read in between.
+            if seed % 2 == 0 || random.below(20) == 0 {
+                walk(&transaction.view(), &model, &mut random);
+            }
             match random.below(60) {
                 0 => {
                     transaction.commit(Durability::Deferred).unwrap();

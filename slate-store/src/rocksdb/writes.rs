@@ -80,9 +80,8 @@ impl Noted {
 
     fn ordered(&self) -> &Written {
         self.ordered.get_or_init(|| {
-            let mut run = mem::take(&mut *self.unordered.lock().unwrap_or_else(PoisonError::into_inner));
-            run.put_in_order();
-            Written::Run(run)
+            let run = mem::take(&mut *self.unordered.lock().unwrap_or_else(PoisonError::into_inner));
+            Written::Run(run.put_in_order())
         })
     }
 

@@ -10,7 +10,7 @@ pub(super) type Write<'w> = (&'w [u8], Option<&'w [u8]>);
 /// What a transaction wrote in one keyspace, in the order of keys, each of which is there once.
 pub(super) enum Written {
     /// Also of what is written behind the first reader, as long as each key is above all before it.
-    Run(Run),
+    Run(OrderedRun),
     /// It costs several times as much for each key.
     Tree(BTreeMap<Box<[u8]>, Option<Box<[u8]>>>),
 }
@@ -21,6 +21,10 @@ pub(super) struct Run {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
 }
+
+/// Writes in the order of their keys, each of which is there once.
+#[derive(Default)]
+pub(super) struct OrderedRun(Run);
 
 /// Where a key lies, and the value behind it.
 struct Entry {
@@ -43,10 +47,10 @@ impl Written {
     pub(super) fn write(&mut self, key: &[u8], value: Option<&[u8]>) {
         if let Self::Run(run) = self {
             if run.last().is_none_or(|(last, _)| last < key) {
-                run.push(key, value);
+                run.0.push(key, value);
                 return;
             }
-            *self = Self::Tree(run.iter().map(|(key, value)| (key.into(), value.map(Box::from))).collect());
+            *self = Self::Tree(run.0.iter().map(|(key, value)| (key.into(), value.map(Box::from))).collect());
         }
         if let Self::Tree(tree) = self {
             tree.insert(key.into(), value.map(Box::from));
@@ -82,49 +86,49 @@ impl Run {
     }
 
     /// In the order of keys; of those with one key the last.
-    pub(super) fn put_in_order(&mut self) {
-        let Self { bytes, entries } = self;
+    pub(super) fn put_in_order(mut self) -> OrderedRun {
+        let Self { bytes, entries } = &mut self;
         let key = |entry: &Entry| entry.of(bytes).0;
-        if entries.is_sorted_by(|a, b| key(a) < key(b)) {
-            return;
+        if !entries.is_sorted_by(|a, b| key(a) < key(b)) {
+            // Stable, and of keys that are alike the last comes first.
+            entries.reverse();
+            entries.sort_by(|a, b| key(a).cmp(key(b)));
+            entries.dedup_by(|entry, before| key(entry) == key(before));
         }
-        // Stable, and of keys that are alike the last comes first.
-        entries.reverse();
-        entries.sort_by(|a, b| key(a).cmp(key(b)));
-        entries.dedup_by(|entry, before| key(entry) == key(before));
+        OrderedRun(self)
     }
 
     fn iter(&self) -> impl Iterator<Item = Write<'_>> {
         self.entries.iter().map(|entry| entry.of(&self.bytes))
     }
+}
 
+impl OrderedRun {
     fn last(&self) -> Option<Write<'_>> {
-        self.entries.last().map(|entry| entry.of(&self.bytes))
+        self.0.entries.last().map(|entry| entry.of(&self.0.bytes))
     }
 
-    /// Of a run in order.
     fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         // Reads and writes often both ascend: most keys are above all that were written.
         self.last().filter(|(last, _)| *last >= key)?;
-        let at = self.entries.binary_search_by(|entry| entry.of(&self.bytes).0.cmp(key)).ok()?;
-        self.entries.get(at).map(|entry| entry.of(&self.bytes).1)
+        let at = self.0.entries.binary_search_by(|entry| entry.of(&self.0.bytes).0.cmp(key)).ok()?;
+        self.0.entries.get(at).map(|entry| entry.of(&self.0.bytes).1)
     }
 
-    /// Of a run in order.
     fn range(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Range<'_> {
-        let below = |key: &[u8]| self.entries.partition_point(|entry| entry.of(&self.bytes).0 < key);
-        let up_to = |key: &[u8]| self.entries.partition_point(|entry| entry.of(&self.bytes).0 <= key);
+        let below = |key: &[u8]| self.0.entries.partition_point(|entry| entry.of(&self.0.bytes).0 < key);
+        let up_to = |key: &[u8]| self.0.entries.partition_point(|entry| entry.of(&self.0.bytes).0 <= key);
         let start = match from {
             Bound::Unbounded => 0,
             Bound::Included(from) => below(from),
             Bound::Excluded(from) => up_to(from),
         };
         let end = match to {
-            Bound::Unbounded => self.entries.len(),
+            Bound::Unbounded => self.0.entries.len(),
             Bound::Included(to) => up_to(to),
             Bound::Excluded(to) => below(to),
         };
-        Range(Rest::Run(&self.bytes, self.entries.get(start..end).unwrap_or_default().iter()))
+        Range(Rest::Run(&self.0.bytes, self.0.entries.get(start..end).unwrap_or_default().iter()))
     }
 }
 
@@ -166,7 +170,7 @@ mod tests {
         let key = |random: &mut Random| [u8::try_from(random.below(40)).unwrap()];
         for round in 0..200 {
             let mut expected: BTreeMap<[u8; 1], Option<[u8; 1]>> = BTreeMap::new();
-            let mut written = Written::Run(Run::default());
+            let mut written = Written::Run(OrderedRun::default());
             for step in 0..20_u8 {
                 let key = if round % 2 == 0 { [2 * step] } else { key(&mut random) };
                 let value = (random.below(4) > 0).then_some([step]);

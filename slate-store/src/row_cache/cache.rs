@@ -118,6 +118,8 @@ impl RowCache {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "rocksdb")]
+    use super::super::reader::PATIENCE_OF_WRITER;
     use super::{
         super::{Lookup, reader::PATIENCE},
         *,
@@ -238,6 +240,12 @@ mod tests {
         (0..2).for_each(|_| ask(&mut reader, b"k", b"1"));
         assert_eq!(find(&cache, cache.moment(), b"k"), None);
         keep(&cache, cache.moment(), b"k", b"1");
+        #[cfg(feature = "rocksdb")]
+        {
+            let mut writer = cache.reader(A, cache.moment()).of_writer();
+            (0..PATIENCE_OF_WRITER).for_each(|key| ask(&mut writer, &key.to_be_bytes(), b"1"));
+            assert!(matches!(writer.find(b"k"), Lookup::Missed(_)), "who writes does so sooner");
+        }
         let mut reader = cache.reader(A, cache.moment());
         for key in 0..10 * PATIENCE {
             ask(&mut reader, &key.to_be_bytes(), b"1");

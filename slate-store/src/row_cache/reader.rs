@@ -18,7 +18,7 @@ pub(super) const PATIENCE: u16 = 512;
 
 /// Who writes begins with less: most of what it reads it writes, and that is kept by nobody.
 #[cfg(feature = "rocksdb")]
-const PATIENCE_OF_WRITER: u16 = 64;
+pub(super) const PATIENCE_OF_WRITER: u16 = 64;
 
 /// What became of looking for a key.
 pub(crate) enum Lookup<'k> {

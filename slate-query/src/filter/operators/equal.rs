@@ -116,12 +116,7 @@ pub(in super::super) fn implicit(clause: Clause<'_>) -> Result<Node> {
 
 pub(super) fn node(clause: Clause<'_>) -> Result<Node> {
     refuse_undefined(clause)?;
-    Ok(of_value(clause.path, clause.operand))
-}
-
-/// Whether the path holds a value, which is neither undefined nor a regular expression.
-pub(in super::super) fn of_value(path: &Path, value: Value<'_>) -> Node {
-    Node::field(path, Equal::new(value))
+    Ok(Node::field(clause.path, Equal::new(clause.operand)))
 }
 
 /// MongoDB compares nothing to undefined.

@@ -19,7 +19,7 @@ mod regex;
 mod size;
 mod types;
 
-pub(super) use equal::{has_one_spelling, implicit, of_value as equal};
+pub(super) use equal::{has_one_spelling, implicit};
 pub(super) use exists::node as exists;
 
 use super::{Node, parse::Clause};

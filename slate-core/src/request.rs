@@ -143,7 +143,7 @@ impl Request {
     pub(crate) fn find(&self, scope: &Scope, collection: &str) -> Result<Box<dyn Rows + Send>> {
         let parse = &|| self.parse_find();
         match self.few() {
-            Some(few) => scope.find(collection, &Question::Few { few, parse }, &self.interrupt),
+            Some(few) => scope.find(collection, &Question::Unparsed { few, parse }, &self.interrupt),
             None => scope.find(collection, &Question::Parsed(&parse()?), &self.interrupt),
         }
     }

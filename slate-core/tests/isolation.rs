@@ -148,12 +148,16 @@ fn a_phantom_conflicts() {
 /// Why a write was refused, or changed nothing, is something that the transaction has read.
 #[test]
 fn what_a_refused_write_saw_is_guarded() {
-    let refused: [fn(&Documents); 5] = [
-        |c| drop(c.insert_one(&rawdoc! { "_id": 1 }).unwrap_err()),
-        |c| drop(c.insert_one(&rawdoc! { "_id": 2, "a": 1 }).unwrap_err()),
-        |c| drop(c.upsert_many(&[rawdoc! { "_id": 2, "a": 1 }]).unwrap_err()),
-        |c| assert_eq!(c.merge_many([doc! { "_id": 1, "a": 1 }]).unwrap().modified, 0),
-        |c| assert_eq!(c.delete_many(doc! { "a": 7 }).run().unwrap(), 0),
+    // As many as are read in several rounds; of the one that was there, or is in the way, in the last.
+    let many = || (2..600).map(|n| doc! { "_id": n, "a": n + 1_000 });
+    let refused: [&dyn Fn(&Documents); 7] = [
+        &|c| drop(c.insert_one(&rawdoc! { "_id": 1 }).unwrap_err()),
+        &|c| drop(c.insert_one(&rawdoc! { "_id": 2, "a": 1 }).unwrap_err()),
+        &|c| drop(c.upsert_many(&[rawdoc! { "_id": 2, "a": 1 }]).unwrap_err()),
+        &|c| drop(c.merge_many(many().chain([doc! { "_id": 700, "a": 1 }])).unwrap_err()),
+        &|c| assert_eq!(c.merge_many([doc! { "_id": 1, "a": 1 }]).unwrap().modified, 0),
+        &|c| assert_eq!(c.merge_many(many().chain([doc! { "_id": 1, "a": 1 }])).unwrap().modified, 0),
+        &|c| assert_eq!(c.delete_many(doc! { "a": 7 }).run().unwrap(), 0),
     ];
     for write in refused {
         on_every_store(|test| {

@@ -10,7 +10,7 @@ use slate_query::{
     path::Path,
     raw::{Doc, OwnedValue, validate},
     testing,
-    update::{Context, NeedsTime, Update, UsesPosition, merge},
+    update::{Context, Update, UsesPosition, merge},
 };
 
 const NOW: i64 = 1_700_000_000_000;
@@ -289,33 +289,6 @@ fn current_dates_come_from_the_context() {
     refuse(doc! {}, doc! { "$currentDate": { "a": 1 } }, 2);
     refuse(doc! {}, doc! { "$currentDate": { "a": { "$type": "what" } } }, 2);
     refuse(doc! {}, doc! { "$currentDate": { "a": { "type": "date" } } }, 2);
-}
-
-#[test]
-fn an_update_tells_whether_it_needs_the_time() {
-    let before = doc! { "_id": 1, "t": bson::Timestamp { time: 0, increment: 0 } }.to_vec().unwrap();
-    let empty = bson::Timestamp { time: 0, increment: 0 };
-    // All operators but one.
-    let timeless = doc! {
-        "$set": { "a": empty }, "$unset": { "t": "" }, "$setOnInsert": { "b": 1 }, "$inc": { "c": 1 }, "$mul": { "d": 2 },
-        "$min": { "e": empty }, "$max": { "f": empty }, "$rename": { "g": "h" }, "$bit": { "i": { "or": 1 } },
-        "$push": { "j": empty }, "$addToSet": { "k": empty }, "$pull": { "l": 1 }, "$pullAll": { "m": [1] }, "$pop": { "n": 1 },
-    };
-    for (update, needs) in [
-        (doc! { "$currentDate": { "a": true } }, NeedsTime::Yes),
-        (doc! { "$set": { "b": 1 }, "$currentDate": { "a.0": { "$type": "timestamp" } } }, NeedsTime::Yes),
-        (doc! { "a": 1, "b": empty }, NeedsTime::Yes),
-        (doc! { "_id": 1, "b": empty }, NeedsTime::Yes),
-        (timeless, NeedsTime::No),
-        (doc! { "$setOnInsert": { "a": 1 }, "$inc": { "b": 1 } }, NeedsTime::No),
-        (doc! { "a": bson::DateTime::from_millis(NOW) }, NeedsTime::No),
-        (doc! {}, NeedsTime::No),
-    ] {
-        let parsed = parse(update.clone(), &[]).unwrap();
-        assert_eq!(parsed.needs_time(), needs, "{update}");
-        let at = |time| parsed.apply(Doc::new(&before), &Context::modify(time, None)).unwrap();
-        assert_eq!(at(NOW) == at(2 * NOW), needs == NeedsTime::No, "{update}");
-    }
 }
 
 #[test]

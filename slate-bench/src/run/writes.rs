@@ -47,7 +47,13 @@ struct Plan<'b> {
     existing: Vec<i64>,
     /// How many records of a run are new.
     new: u64,
-    /// Of its first run.
+    first_version: u64,
+}
+
+/// A run of a row: in whose collection, and of which version the values and the new records are.
+#[derive(Clone, Copy)]
+struct Run {
+    user: usize,
     version: u64,
 }
 
@@ -66,7 +72,7 @@ impl<'b> Plan<'b> {
         let existing = rng.distinct(usize::try_from(existing).unwrap_or(usize::MAX), bench.size);
         let existing = existing.into_iter().map(u64::cast_signed).collect();
         // Version 0 is what was loaded.
-        Self { bench, row, existing, new, version: number * VERSIONS + 1 }
+        Self { bench, row, existing, new, first_version: number * VERSIONS + 1 }
     }
 
     /// The new records of a version, which are of no other.
@@ -79,7 +85,7 @@ impl<'b> Plan<'b> {
         Record::new(self.bench.options.shared.seed, user, id, version)
     }
 
-    fn written(&self, user: usize, version: u64) -> Written {
+    fn written(&self, Run { user, version }: Run) -> Written {
         let mut written = Written { changes: Vec::new(), after: Vec::new() };
         let mut push = |change, after| {
             written.changes.push(change);
@@ -117,7 +123,7 @@ impl<'b> Plan<'b> {
         }
     }
 
-    fn delete_new<S: Subject>(&self, subject: &mut S, user: usize, version: u64) -> Result<()> {
+    fn delete_new<S: Subject>(&self, subject: &mut S, Run { user, version }: Run) -> Result<()> {
         if self.new == 0 {
             return Ok(());
         }
@@ -142,17 +148,17 @@ fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, number: u64, row: Wri
     let mut samples = Samples::default();
     let mut counted = None;
     let mut expected = 0;
-    // Whose turn it is, and what with.
-    let mut turn = (0, plan.version);
+    // The one that is under way, or was last.
+    let mut run = Run { user: 0, version: plan.first_version };
     let made = (|| -> Result<()> {
         // The first round warms up, and everything it wrote is checked.
-        for (version, user) in (plan.version..).zip((0..users).cycle()) {
-            turn = (user, version);
-            let warm_up = version - plan.version < number::count(users);
+        for (version, user) in (plan.first_version..).zip((0..users).cycle()) {
+            run = Run { user, version };
+            let warm_up = version - plan.first_version < number::count(users);
             if !warm_up && !repeat.goes_on(&samples) {
                 break;
             }
-            let written = plan.written(user, version);
+            let written = plan.written(run);
             expected = number::count(written.changes.len());
             let batch = subject.encode(written.changes.into_iter())?;
             let (many, time) = repeat.clock.timed(|| plan.make(subject, user, &batch));
@@ -164,20 +170,18 @@ fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, number: u64, row: Wri
             } else {
                 samples.push(time);
             }
-            plan.delete_new(subject, user, version)?;
+            plan.delete_new(subject, run)?;
         }
         // Once more, counted and checked: what came of all the writes before is still right.
-        turn.0 = 0;
-        let written = plan.written(0, turn.1);
+        run.user = 0;
+        let written = plan.written(run);
         let batch = subject.encode(written.changes.into_iter())?;
         counted = clock::allocating(|| plan.make(subject, 0, &batch))?.1;
         check(&plan, subject, 0, &written.after)
     })();
     // Whatever went wrong, the next row finds the records as they were loaded, if that is to be had.
-    let (user, version) = turn;
-    let restored = plan
-        .delete_new(subject, user, version)
-        .and_then(|()| (0..users).try_for_each(|user| plan.restore(subject, user)));
+    let restored =
+        plan.delete_new(subject, run).and_then(|()| (0..users).try_for_each(|user| plan.restore(subject, user)));
     made?;
     restored?;
     Ok(Row {

@@ -70,7 +70,7 @@ impl IndexInfo {
     }
 
     /// `None` where the document describes no index.
-    pub(super) fn read(doc: Doc<'_>) -> Result<Option<Self>> {
+    pub(crate) fn read(doc: Doc<'_>) -> Result<Option<Self>> {
         read(doc)
     }
 
@@ -143,27 +143,4 @@ fn append_document(writer: &mut Writer, name: &str, document: &RawDocumentBuf) {
 
 fn append_owned(writer: &mut Writer, name: &str, value: &bson::Bson) {
     writer.append(name.as_bytes(), OwnedValue::from(value).as_value());
-}
-
-#[cfg(test)]
-impl IndexInfo {
-    /// What a document of options says of an index that nothing was gathered of: its `key`, and which of the rest it is.
-    pub(crate) fn of_options(keyspace: Keyspace, options: &bson::Document) -> Self {
-        let raw = |name: &str| options.get_document(name).ok().map(|keys| RawDocumentBuf::try_from(keys).unwrap());
-        let is = |name: &str| options.get_bool(name).unwrap_or_default();
-        let keys = raw("key").unwrap();
-        let pattern = KeyPattern::parse(Doc::from(&keys)).unwrap();
-        Self {
-            name: keyspace.0.to_string().into(),
-            keyspace,
-            multikey: pattern.fields().iter().map(|_| u64::from(is("multikey"))).collect(),
-            unique: is("unique"),
-            sparse: is("sparse"),
-            truncated: is("truncated"),
-            partial: raw("partial").map(|partial| Partial::parse(partial).unwrap()),
-            statistics: None,
-            pattern,
-            keys,
-        }
-    }
 }

@@ -112,7 +112,7 @@ impl<V: View> Rows for FewRows<V> {
 mod tests {
     use std::{sync::Arc, time::Duration};
 
-    use bson::{doc, rawdoc};
+    use bson::rawdoc;
     use slate_query::filter::Filter;
     use slate_store::{Durability, Isolation, Store, Transaction, memory::MemoryStore};
 
@@ -123,7 +123,8 @@ mod tests {
     const ENTRIES: Keyspace = Keyspace(8);
 
     fn collection() -> CollectionInfo {
-        let index = IndexInfo::of_options(ENTRIES, &doc! { "key": { "a": 1 } });
+        let index = rawdoc! { "name": "a_1", "keyspace": i64::from(ENTRIES.0), "key": { "a": 1 } };
+        let index = IndexInfo::read(Doc::from(&index)).unwrap().unwrap();
         CollectionInfo { indexes: vec![Arc::new(index)], ..CollectionInfo::new("c", RECORDS) }
     }
 

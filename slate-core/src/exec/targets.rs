@@ -1,3 +1,4 @@
+use slate_query::raw::SmallBytes;
 use slate_store::View;
 
 use super::{RawRows, Resources, resources::raw_holders};
@@ -20,7 +21,7 @@ pub(crate) enum Target {
 /// Keys of the records that a write is for, to be taken in rounds. What has no record is passed over when it is read.
 pub(crate) enum TargetKeys {
     /// One key at most, until it is taken.
-    Single(Option<Vec<u8>>),
+    Single(Option<SmallBytes>),
     Spooled(Box<SpoolRows>),
 }
 
@@ -34,7 +35,7 @@ impl TargetKeys {
     }
 
     /// The next keys, at most `most` of them; none after the last.
-    pub(crate) fn take(&mut self, most: usize) -> Result<Vec<Vec<u8>>> {
+    pub(crate) fn take(&mut self, most: usize) -> Result<Vec<SmallBytes>> {
         match self {
             Self::Single(key) => Ok(key.take().into_iter().collect()),
             Self::Spooled(keys) => keys.take(most),
@@ -61,11 +62,11 @@ pub(crate) fn targets<V: View>(
     let mut rows = RawRows::open(plan, view, collection, &resources)?;
     match target {
         Target::One => {
-            let mut least: Option<Vec<u8>> = None;
+            let mut least: Option<SmallBytes> = None;
             while rows.advance()? {
                 let Some(record) = rows.current() else { break };
                 if least.as_ref().is_none_or(|least| record.key < least.as_slice()) {
-                    least = Some(record.key.to_vec());
+                    least = Some(record.key.into());
                 }
                 if ordered {
                     break;

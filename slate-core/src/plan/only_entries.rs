@@ -77,7 +77,10 @@ mod tests {
     use crate::plan::{Output, Query, candidates::contenders};
 
     fn index(number: u32, options: &bson::Document) -> Arc<IndexInfo> {
-        Arc::new(IndexInfo::of_options(Keyspace(number), options))
+        let mut described = doc! { "name": number.to_string(), "keyspace": i64::from(number) };
+        described.extend(options.clone());
+        let described = RawDocumentBuf::try_from(&described).unwrap();
+        Arc::new(IndexInfo::read(Doc::from(&described)).unwrap().unwrap())
     }
 
     #[test]
@@ -91,10 +94,10 @@ mod tests {
             doc! { "key": { "a": 1, "c": 1 }, "unique": true },
             doc! { "key": { "a": 1 }, "sparse": true },
             doc! { "key": { "a.b": 1 }, "sparse": true },
-            doc! { "key": { "a": 1 }, "multikey": true },
+            doc! { "key": { "a": 1 }, "multikey": [1_i64] },
             doc! { "key": { "a": 1 }, "truncated": true },
-            doc! { "key": { "c": 1 }, "partial": { "a": 5 } },
-            doc! { "key": { "a": 1 }, "partial": { "c": { "$gt": 5 } } },
+            doc! { "key": { "c": 1 }, "partialFilterExpression": { "a": 5 } },
+            doc! { "key": { "a": 1 }, "partialFilterExpression": { "c": { "$gt": 5 } } },
         ];
         let filters = [
             doc! { "a": 5 },

@@ -9,7 +9,7 @@ use crate::Result;
 pub(crate) enum Question<'q> {
     Parsed(&'q Query),
     /// One that is parsed only where it has to be planned: to parse it, and to let go of that, is a fifth of its answer.
-    Few {
+    Unparsed {
         few: Few<'q>,
         parse: &'q dyn Fn() -> Result<Query>,
     },
@@ -27,14 +27,14 @@ impl Question<'_> {
     pub(crate) fn few(&self) -> Option<Few<'_>> {
         match self {
             Self::Parsed(query) => query.few(),
-            Self::Few { few, .. } => Some(*few),
+            Self::Unparsed { few, .. } => Some(*few),
         }
     }
 
     pub(crate) fn query(&self) -> Result<Cow<'_, Query>> {
         match self {
             Self::Parsed(query) => Ok(Cow::Borrowed(query)),
-            Self::Few { parse, .. } => parse().map(Cow::Owned),
+            Self::Unparsed { parse, .. } => parse().map(Cow::Owned),
         }
     }
 }

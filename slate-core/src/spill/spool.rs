@@ -71,10 +71,10 @@ impl SpoolRows {
     }
 
     /// The next rows, at most `most` of them; none after the last.
-    pub(crate) fn take(&mut self, most: usize) -> Result<Vec<Vec<u8>>> {
+    pub(crate) fn take<R: for<'r> From<&'r [u8]>>(&mut self, most: usize) -> Result<Vec<R>> {
         let mut taken = Vec::new();
         while taken.len() < most && self.advance()? {
-            taken.extend(self.current().map(<[u8]>::to_vec));
+            taken.extend(self.current().map(R::from));
         }
         Ok(taken)
     }
@@ -95,7 +95,7 @@ mod tests {
             assert_eq!(spool.runs.is_none(), limit == 1 << 20);
             let mut read = spool.into_rows().unwrap();
             assert_eq!(read.len(), 200);
-            let mut all = read.take(33).unwrap();
+            let mut all: Vec<Vec<u8>> = read.take(33).unwrap();
             while read.advance().unwrap() {
                 all.push(read.current().unwrap().to_vec());
             }

@@ -250,6 +250,20 @@ impl Changes {
     }
 }
 
+impl<T: Transaction> Session<T> {
+    /// Applies all that a call changes, once what is unique was checked.
+    pub(super) fn apply_whole(&mut self, collection: &CollectionInfo, mut changes: Changes) -> Result<()> {
+        let unique = changes.check_unique(&self.transaction.view(), collection);
+        if unique.is_err() {
+            // What it was refused for is something that the transaction has read.
+            self.read_all(collection);
+        }
+        unique?;
+        let applied = changes.apply(self, collection);
+        self.end_on_error(applied)
+    }
+}
+
 fn put_many(transaction: &mut impl Transaction, keyspace: Keyspace, entries: &[(&[u8], &[u8])]) -> Result<()> {
     match entries {
         [] => Ok(()),

@@ -1,4 +1,4 @@
-use slate_query::raw::Doc;
+use slate_query::raw::{Doc, SmallBytes};
 use slate_store::{Points, Transaction, View};
 
 use super::{Reads, Session, changes::Changes, entries::EntryMaker, update::ROUND};
@@ -77,7 +77,7 @@ impl<T: Transaction> Session<T> {
     fn delete_round(
         &mut self,
         collection: &CollectionInfo,
-        keys: &[Vec<u8>],
+        keys: &[SmallBytes],
         shows: Shows,
         outcome: &mut DeleteOutcome,
     ) -> Result<()> {
@@ -86,7 +86,7 @@ impl<T: Transaction> Session<T> {
         {
             let view = self.transaction.view();
             let mut records = view.points(collection.records)?;
-            let wanted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            let wanted: Vec<&[u8]> = keys.iter().map(SmallBytes::as_slice).collect();
             records.load(&wanted)?;
             for (at, key) in keys.iter().enumerate() {
                 let Some(old) = records.loaded(at).map(Doc::stored) else { continue };

@@ -144,7 +144,8 @@ fn rebuild(document: Doc<'_>) -> Vec<u8> {
             continue;
         }
         if is_empty_timestamp(field.name, field.value) {
-            writer.append(field.name, Value::new(Kind::Timestamp, &clock::timestamp().to_le_bytes()));
+            writer
+                .append(field.name, Value::new(Kind::Timestamp, &clock::timestamp(clock::now_millis()).to_le_bytes()));
         } else {
             writer.append(field.name, field.value);
         }

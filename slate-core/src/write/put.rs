@@ -192,8 +192,9 @@ impl<T: Transaction> Session<T> {
         let collection = self.written_or_created(name)?;
         let mut outcome = PutOutcome::default();
         let mut changes = given.changes();
-        if has_repeats(&given.keys) {
-            // Of one `_id` given twice the second meets the first: all are settled together, in one round.
+        // Of one `_id` given twice the second meets the first: the two are settled together, in one round.
+        let is_one_round = Batch::at(documents, 0, ROUND).is_none_or(|batch| batch.end() == documents.len());
+        if is_one_round || has_repeats(&given.keys) {
             let whole = given.round(0..documents.len());
             self.put_round(&collection, &whole, kind, &mut changes, &mut outcome, interrupt)?;
             self.apply_whole(&collection, changes)?;
@@ -232,18 +233,6 @@ impl<T: Transaction> Session<T> {
         changes.take_claims(collection, &mut claims);
         let settled = changes.apply(self, collection).and_then(|()| claims.settle(self, collection));
         self.end_on_error(settled)
-    }
-
-    /// Applies all that a call changes.
-    fn apply_whole(&mut self, collection: &Arc<CollectionInfo>, mut changes: Changes) -> Result<()> {
-        let unique = changes.check_unique(&self.transaction.view(), collection);
-        if unique.is_err() {
-            // What it was refused for is something that the transaction has read.
-            self.read_all(collection);
-        }
-        unique?;
-        let applied = changes.apply(self, collection);
-        self.end_on_error(applied)
     }
 
     /// What these documents make of the collection, beside what others have. Nothing is written yet. Gives back the bytes of

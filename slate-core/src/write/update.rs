@@ -3,8 +3,8 @@ use std::sync::Arc;
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
-    raw::{Doc, OwnedValue, Value},
-    update::{Context, NeedsTime, Update, UsesPosition},
+    raw::{Doc, OwnedValue, SmallBytes, Value},
+    update::{Context, Update, UsesPosition},
 };
 use slate_store::{Points, Transaction, View};
 
@@ -69,8 +69,6 @@ impl UpdateRequest {
     ) -> Result<Self> {
         let array_filters: Vec<Doc<'_>> = array_filters.iter().map(Doc::from).collect();
         let update = Update::parse(update, &array_filters).map_err(Error::from)?;
-        // To look at the clock, here and for each document, is a thirtieth of an update.
-        let now_millis = if update.needs_time() == NeedsTime::Yes { clock::now_millis() } else { 0 };
         let fault = match (kind, update.is_replacement()) {
             (UpdateKind::Operators, true) => "the update holds no operators; to replace a document, use replace_one",
             (UpdateKind::Replacement, false) => "the replacement holds update operators",
@@ -83,7 +81,7 @@ impl UpdateRequest {
                     update,
                     target,
                     if_none,
-                    now_millis,
+                    now_millis: clock::now_millis(),
                     if_refused: IfRefused::TransactionMayEnd,
                     shows: None,
                 });
@@ -139,14 +137,7 @@ impl<T: Transaction> Session<T> {
                     interrupt.check()?;
                     self.change_all(&collection, &round, request, &mut outcome, &mut changes)?;
                 }
-                let unique = changes.check_unique(&self.transaction.view(), &collection);
-                if unique.is_err() {
-                    // What it was refused for is something that the transaction has read.
-                    self.read_all(&collection);
-                }
-                unique?;
-                let applied = changes.apply(self, &collection);
-                self.end_on_error(applied)?;
+                self.apply_whole(&collection, changes)?;
             } else {
                 let updated = self.update_in_rounds(&collection, keys, request, &mut outcome, interrupt);
                 self.end_on_error(updated)?;
@@ -168,7 +159,7 @@ impl<T: Transaction> Session<T> {
     ) -> Result<TargetKeys> {
         if let Some(key) = query.few().and_then(|few| plan::only_record(few.value)) {
             // Whether it is there shows when it is read to be changed.
-            return Ok(TargetKeys::Single(Some(key.to_vec())));
+            return Ok(TargetKeys::Single(Some(key)));
         }
         let view = self.transaction.view();
         let context = plan::Context { collection, query, probe: &ViewProbe::new(&view) };
@@ -206,7 +197,7 @@ impl<T: Transaction> Session<T> {
     fn change_all(
         &mut self,
         collection: &Arc<CollectionInfo>,
-        keys: &[Vec<u8>],
+        keys: &[SmallBytes],
         request: &UpdateRequest,
         outcome: &mut UpdateOutcome,
         changes: &mut Changes,
@@ -215,7 +206,7 @@ impl<T: Transaction> Session<T> {
         {
             let view = self.transaction.view();
             let mut records = view.points(collection.records)?;
-            let wanted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            let wanted: Vec<&[u8]> = keys.iter().map(SmallBytes::as_slice).collect();
             records.load(&wanted)?;
             for (at, key) in keys.iter().enumerate() {
                 let Some(old) = records.loaded(at).map(Doc::stored) else { continue };
@@ -246,7 +237,7 @@ impl<T: Transaction> Session<T> {
         outcome: &mut UpdateOutcome,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let context = Context::insert(request.now_millis).with_timestamp(clock::timestamp());
+        let context = Context::insert(request.now_millis).with_timestamp(clock::timestamp(request.now_millis));
         let document = request.update.upsert(&request.query.filter, &context).map_err(Error::from)?;
         let document = RawDocumentBuf::from_bytes(document).map_err(Error::conversion)?;
         let inserted = self.insert(name, std::slice::from_ref(&document), InsertMode::AllOrNone, interrupt)?;
@@ -270,10 +261,7 @@ fn changed(old: Doc<'_>, request: &UpdateRequest) -> Result<Option<Vec<u8>>> {
         UsesPosition::Yes => request.query.filter.positional(old).flatten(),
         UsesPosition::No => None,
     };
-    let mut context = Context::modify(request.now_millis, position);
-    if request.update.needs_time() == NeedsTime::Yes {
-        context = context.with_timestamp(clock::timestamp());
-    }
+    let context = Context::modify(request.now_millis, position).with_timestamp(clock::timestamp(request.now_millis));
     let new = request.update.apply(old, &context).map_err(Error::from)?;
     if let Some(new) = &new {
         check_size(new)?;

@@ -22,4 +22,4 @@ mod upsert;
 
 pub use context::{Context, Phase};
 pub use merge::merge;
-pub use parse::{NeedsTime, Update, UsesPosition};
+pub use parse::{Update, UsesPosition};

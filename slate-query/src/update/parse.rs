@@ -34,16 +34,6 @@ pub(super) struct Operators {
     /// The paths that operators act on, and whether those create them.
     pub(super) paths: Vec<(Vec<Step>, Creates)>,
     depth: Depth,
-    time: NeedsTime,
-}
-
-/// Whether an update needs to know the time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NeedsTime {
-    /// It may: it has `$currentDate`, or replaces a document by one that may hold a timestamp to be filled in.
-    Yes,
-    /// It does not: whatever time it is told, it makes the same.
-    No,
 }
 
 /// Whether an update needs the array position that the filter matched at (the positional operator `$`).
@@ -96,14 +86,6 @@ impl Update {
         matches!(self.0, Form::Replacement(_))
     }
 
-    /// Whether what it makes of a document may depend on the time.
-    pub fn needs_time(&self) -> NeedsTime {
-        match &self.0 {
-            Form::Operators(operators) => operators.time,
-            Form::Replacement(replacement) => replacement.time,
-        }
-    }
-
     /// Whether the positional operator `$` occurs in it.
     pub fn needs_position(&self) -> UsesPosition {
         match &self.0 {
@@ -120,23 +102,21 @@ impl Update {
 impl Operators {
     /// The update that changes nothing.
     fn none() -> Self {
-        let (root, filters, paths) = (Named::default(), ArrayFilters::default(), Vec::new());
-        Self { root, filters, paths, depth: Depth::Bounded, time: NeedsTime::No }
+        Self { root: Named::default(), filters: ArrayFilters::default(), paths: Vec::new(), depth: Depth::Bounded }
     }
 
     fn parse(update: Doc<'_>, filters: ArrayFilters) -> Result<Self> {
-        let (root, paths) = (Node::root(), Vec::new());
-        let mut parser = Parser { root, filters, paths, depth: Depth::Bounded, time: NeedsTime::No };
+        let mut parser = Parser { root: Node::root(), filters, paths: Vec::new(), depth: Depth::Bounded };
         for modifier in update.elements() {
             parser.modifier(modifier)?;
         }
-        let Parser { root, filters, paths, depth, time } = parser;
+        let Parser { root, filters, paths, depth } = parser;
         filters.all_used()?;
         let root = match root {
             Node::Named(root) => root,
             Node::Each(_) | Node::Leaf(_) => Named::default(),
         };
-        Ok(Self { root, filters, paths, depth, time })
+        Ok(Self { root, filters, paths, depth })
     }
 
     pub(super) fn apply(&self, doc: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
@@ -158,7 +138,6 @@ struct Parser {
     filters: ArrayFilters,
     paths: Vec<(Vec<Step>, Creates)>,
     depth: Depth,
-    time: NeedsTime,
 }
 
 impl Parser {
@@ -204,9 +183,6 @@ impl Parser {
     fn insert(&mut self, path: &Path, steps: Vec<Step>, operator: Box<dyn Operator>, acts: Acts) -> Result<()> {
         if steps.len() + operator.depth() > MAX_DEPTH {
             self.depth = Depth::Unknown;
-        }
-        if operator.needs_time() == NeedsTime::Yes {
-            self.time = NeedsTime::Yes;
         }
         let creates = operator.creates();
         self.root.insert(&steps, Leaf { path: path.as_str().into(), operator, acts })?;

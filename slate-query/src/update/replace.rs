@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{
-    Context, NeedsTime, Phase,
+    Context, Phase,
     storage::{self, Depth},
 };
 use crate::{
@@ -13,21 +13,16 @@ use crate::{
 
 /// A document that replaces another.
 #[derive(Debug)]
-pub(super) struct Replacement {
-    document: Box<[u8]>,
-    /// Whether it may hold a timestamp to be filled in.
-    pub(super) time: NeedsTime,
-}
+pub(super) struct Replacement(Box<[u8]>);
 
 impl Replacement {
     pub(super) fn new(document: Doc<'_>) -> Self {
-        let time = if document.may_hold(Kind::Timestamp) { NeedsTime::Yes } else { NeedsTime::No };
-        Self { document: document.bytes().into(), time }
+        Self(document.bytes().into())
     }
 
     /// The replacement, with the `_id` in front: its own if it has one, which must be equal to the one replaced.
     pub(super) fn apply(&self, doc: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
-        let new = Doc::new(&self.document);
+        let new = Doc::new(&self.0);
         // A replacement that leaves `_id` out is never the same bytes, and so counts as a change, as in MongoDB.
         if new.bytes() == doc.bytes() {
             return Ok(None);
@@ -44,7 +39,7 @@ impl Replacement {
             }
         }
         let bytes = match (old_id, new_id) {
-            (Some(id), None) if self.time == NeedsTime::No => with_id(id, new),
+            (Some(id), None) if !new.may_hold(Kind::Timestamp) => with_id(id, new),
             _ => with_id_first(new_id.or(old_id), new, &context.timestamp.to_le_bytes()),
         };
         storage::check_whole(&bytes, Depth::Bounded, context)?;

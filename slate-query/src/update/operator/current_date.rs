@@ -4,10 +4,7 @@ use super::Operator;
 use crate::{
     Code, Error, Result,
     raw::{Kind, Value, Writer},
-    update::{
-        NeedsTime,
-        apply::{Outcome, Scope},
-    },
+    update::apply::{Outcome, Scope},
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -44,10 +41,6 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for CurrentDate {
-    fn needs_time(&self) -> NeedsTime {
-        NeedsTime::Yes
-    }
-
     fn update(&self, name: &[u8], _value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
         self.create(name, scope, out)
     }

@@ -19,10 +19,7 @@ use std::fmt;
 
 pub(super) use rename::{Destination, Source, parse as parse_rename};
 
-use super::{
-    NeedsTime,
-    apply::{Outcome, Scope},
-};
+use super::apply::{Outcome, Scope};
 use crate::{
     Code, Error, Result,
     raw::{Value, Writer},
@@ -46,11 +43,6 @@ pub(super) trait Operator: fmt::Debug + Send + Sync {
     /// Whether it writes fields that are missing.
     fn creates(&self) -> Creates {
         Creates::Fields
-    }
-
-    /// Whether what it writes depends on the time.
-    fn needs_time(&self) -> NeedsTime {
-        NeedsTime::No
     }
 
     /// By how many levels, at most, what it writes nests: 0 for scalars.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     CancelToken, CollectionStats, Existing, Index, IndexDescription, IntoDocument, PutManyResult, Result,
-    WriteOperation, document::to_raw,
+    WriteOperation, api::document::to_raw,
 };
 
 /// A collection's reading half: what a [`Snapshot`](super::Snapshot) gives, and what every [`Collection`] has too.

@@ -15,7 +15,7 @@ use super::{
     operation::CancelOnDrop,
     runner::{joined, on_pool},
 };
-use crate::{CancelToken, Cursor, Result, document::from_raw};
+use crate::{CancelToken, Cursor, Result, api::document::from_raw};
 
 /// Hands out the documents of a question as `T`: a [`Stream`], and [`Documents::next`] for those who need no more.
 ///

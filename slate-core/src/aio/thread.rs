@@ -7,7 +7,7 @@ use std::{
 use slate_query::Code;
 use tokio::sync::oneshot;
 
-use crate::{Error, ErrorKind, Result, Transaction, scope::Scope};
+use crate::{Error, ErrorKind, Result, Transaction, operation::scope::Scope};
 
 /// The thread that owns an open transaction and carries out its calls, one after the other.
 ///

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use super::{Collection, Operation, runner::Runner, thread::TransactionThread};
-use crate::{CancelToken, Durability, Result, TransactionOptions, scope::Scope};
+use crate::{CancelToken, Durability, Result, TransactionOptions, operation::scope::Scope};
 
 /// An open transaction over any number of collections, as [`slate_core::Transaction`](crate::Transaction) is, on a thread
 /// of its own. Its calls are carried out one after the other, in the order they were first polled.

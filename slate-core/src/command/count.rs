@@ -2,7 +2,9 @@ use bson::RawDocumentBuf;
 use slate_query::{Code, number::Number, raw::Value};
 
 use super::{call::Call, collation, common::Common, concern::Concerns, fields::owned, hint, number, reply::Reply};
-use crate::{Database, Error, Explain, Result, explain::Verbosity, request::Request, scope::Scope};
+use crate::{
+    Database, Error, Explain, Result, api::explain::Verbosity, operation::request::Request, operation::scope::Scope,
+};
 
 /// A parsed `count`.
 struct Count<'c> {

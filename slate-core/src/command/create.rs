@@ -1,7 +1,7 @@
 use bson::RawDocumentBuf;
 
 use super::{call::Call, collation, common::Common, concern::Concerns, reply::Reply};
-use crate::{Database, Result, scope::Scope};
+use crate::{Database, Result, operation::scope::Scope};
 
 /// What MongoDB's collections may be and Slate's are not.
 const REFUSED: [&str; 12] = [

@@ -13,7 +13,7 @@ use super::{
     fields::{Fields, missing, owned},
     reply::Reply,
 };
-use crate::{Database, Error, Result, scope::Scope, write::IndexSpec};
+use crate::{Database, Error, Result, operation::scope::Scope, write::IndexSpec};
 
 /// Options of kinds of indexes that are not offered, and those that change what an index does.
 const REFUSED: [&str; 15] = [

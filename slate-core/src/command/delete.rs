@@ -16,8 +16,8 @@ use super::{
     statements::{self, Order, WriteErrors},
 };
 use crate::{
-    Database, Error, Result, delete::delete_request, exec::Target, interrupt::Interrupt, plan::Hint, request::Request,
-    scope::Scope,
+    Database, Error, Result, api::delete::delete_request, exec::Target, interrupt::Interrupt,
+    operation::request::Request, operation::scope::Scope, plan::Hint,
 };
 
 /// One of the statements of a `delete`.

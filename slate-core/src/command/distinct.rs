@@ -9,7 +9,7 @@ use super::{
     hint,
     reply::Reply,
 };
-use crate::{Database, Explain, Result, explain::Verbosity, request::Request, scope::Scope};
+use crate::{Database, Explain, Result, api::explain::Verbosity, operation::request::Request, operation::scope::Scope};
 
 /// A parsed `distinct`.
 struct Distinct<'c> {

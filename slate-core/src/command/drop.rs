@@ -1,7 +1,7 @@
 use bson::RawDocumentBuf;
 
 use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
-use crate::{Database, Result, scope::Scope};
+use crate::{Database, Result, operation::scope::Scope};
 
 /// `{drop: collection}`. One that is not there is no error.
 pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {

@@ -7,7 +7,7 @@ use slate_query::{
 use super::{
     call::Call, common::Common, concern::Concerns, fields::missing, list_indexes::no_collection, reply::Reply,
 };
-use crate::{Database, Error, ErrorKind, Result, catalog::CollectionInfo, scope::Scope};
+use crate::{Database, Error, ErrorKind, Result, catalog::CollectionInfo, operation::scope::Scope};
 
 /// `{dropIndexes: collection, index: "*" | name | [name, …] | keys}`: all of them or none.
 pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {

@@ -2,7 +2,7 @@ use bson::RawDocumentBuf;
 use slate_query::{Code, raw::OwnedValue};
 
 use super::{call::Call, common::Common, concern::Concerns, count, distinct, find, reply::Reply};
-use crate::{Database, Error, Result, explain::Verbosity};
+use crate::{Database, Error, Result, api::explain::Verbosity};
 
 /// `{explain: {find | count | distinct: …}, verbosity: "queryPlanner" | "executionStats"}`: the plan, and what its nodes
 /// did when it was run.

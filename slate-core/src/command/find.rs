@@ -10,7 +10,9 @@ use super::{
     hint,
     reply::Reply,
 };
-use crate::{Database, Error, Explain, Result, explain::Verbosity, request::Request, scope::Scope};
+use crate::{
+    Database, Error, Explain, Result, api::explain::Verbosity, operation::request::Request, operation::scope::Scope,
+};
 
 /// How many documents MongoDB puts into a first batch whose size is not given.
 const FIRST_BATCH: u64 = 101;

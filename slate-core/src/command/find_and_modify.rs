@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{
     Database, Error, Result, ReturnDocument,
-    find_one_and::{delete_one, update_one},
-    request::Request,
-    scope::Scope,
-    update::Change,
+    api::find_one_and::{delete_one, update_one},
+    api::update::Change,
+    operation::request::Request,
+    operation::scope::Scope,
     write::{IfNone, UpdateKind},
 };
 

@@ -9,7 +9,7 @@ use super::{
     reply::Reply,
     statements::{self, Order, WriteErrors},
 };
-use crate::{Database, Result, document::borrowed, scope::Scope, write::InsertMode};
+use crate::{Database, Result, api::document::borrowed, operation::scope::Scope, write::InsertMode};
 
 /// `{insert: collection, documents: […], ordered}`: one transaction.
 pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {

@@ -2,7 +2,7 @@ use bson::{RawDocumentBuf, cstr, rawdoc};
 use slate_query::{Code, raw::Doc};
 
 use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
-use crate::{Database, Error, ErrorKind, Result, catalog::IndexInfo, scope::Scope};
+use crate::{Database, Error, ErrorKind, Result, catalog::IndexInfo, operation::scope::Scope};
 
 /// `{listIndexes: collection}`: the one on `_id`, and the others in the order in which they were declared.
 pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {

@@ -16,12 +16,12 @@ use super::{
 };
 use crate::{
     Database, Error, Result,
+    api::update::Change,
     exec::Target,
     interrupt::Interrupt,
+    operation::request::Request,
+    operation::scope::Scope,
     plan::Hint,
-    request::Request,
-    scope::Scope,
-    update::Change,
     write::{IfNone, UpdateKind, UpdateOutcome},
 };
 

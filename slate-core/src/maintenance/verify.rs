@@ -8,7 +8,7 @@ use crate::{
     catalog::{CollectionInfo, IndexInfo},
     entry::{Entry, record_key},
     interrupt::Interrupt,
-    scope::Scope,
+    operation::scope::Scope,
     write::{Entries, EntryMaker},
 };
 

@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc};
 
-use crate::{ReadCollection, engine::Reader, scope::Scope};
+use crate::{ReadCollection, engine::Reader, operation::scope::Scope};
 
 /// One commit of a database, across all its collections; see [`Database::snapshot`](crate::Database::snapshot).
 #[derive(Clone)]

@@ -5,8 +5,8 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     Error, Result,
-    database::As,
-    document::{as_raw, from_raw},
+    api::database::As,
+    api::document::{as_raw, from_raw},
     exec::Rows,
 };
 

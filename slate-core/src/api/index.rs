@@ -4,12 +4,12 @@ use bson::RawDocumentBuf;
 
 use crate::{
     CancelToken, IntoDocument, Result,
+    api::index_build,
     catalog::{CollectionInfo, IndexInfo},
-    index_build,
     interrupt::Interrupt,
+    operation::request::Request,
+    operation::scope::Scope,
     plan,
-    request::Request,
-    scope::Scope,
     write::IndexSpec,
 };
 

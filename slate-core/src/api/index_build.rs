@@ -8,7 +8,7 @@ use slate_store::Keyspace;
 use crate::{
     Database, Durability, Error, ErrorKind, Result,
     interrupt::Interrupt,
-    retry::{FIRST_PAUSE, LONGEST_PAUSE},
+    operation::retry::{FIRST_PAUSE, LONGEST_PAUSE},
     write::{BUILD_ROUND, BuildProgress, BuildRound, BuildStart, IndexSpec},
 };
 

@@ -5,12 +5,12 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     CancelToken, Cursor, Documents, Explain, Hint, IntoDocument, Result,
-    database::As,
-    document::from_raw,
-    explain::Verbosity,
+    api::database::As,
+    api::document::from_raw,
+    api::explain::Verbosity,
+    operation::request::{Request, setters},
+    operation::scope::Scope,
     plan::Query,
-    request::{Request, setters},
-    scope::Scope,
 };
 
 /// A question to a collection; see [`ReadCollection::find`](crate::ReadCollection::find).

@@ -7,12 +7,12 @@ use slate_query::raw::with_value;
 use crate::{
     BulkWrite, CollectionStats, CreateIndex, Delete, Error, Existing, Find, FindOneAndDelete, FindOneAndUpdate, Index,
     IndexDescription, InsertMany, IntoDocument, PutManyResult, Result, Update, Verify, WriteOperation,
-    database::As,
-    document::{borrowed, from_raw, to_raw},
+    api::database::As,
+    api::document::{borrowed, from_raw, to_raw},
     entry::record_key,
     exec::Target,
     interrupt::Interrupt,
-    scope::Scope,
+    operation::scope::Scope,
     write::{InsertMode, InsertOutcome, PutKind, UpdateKind},
 };
 

@@ -5,14 +5,14 @@ use slate_query::{Code, filter::Filter, projection::Projection, raw::Doc};
 
 use crate::{
     CancelToken, Error, Hint, IntoDocument, Result,
-    database::As,
-    delete::delete_request,
-    document::from_raw,
+    api::database::As,
+    api::delete::delete_request,
+    api::document::from_raw,
+    api::update::Change,
     engine::Writer,
     exec::Target,
-    request::{Request, setters},
-    scope::Scope,
-    update::Change,
+    operation::request::{Request, setters},
+    operation::scope::Scope,
     write::{DeleteRequest, IfNone, Shows, UpdateKind, UpdateOutcome, UpdateRequest},
 };
 

@@ -14,8 +14,8 @@ use crate::{
     CancelToken, Error, IntoDocument, Result,
     exec::Rows,
     interrupt::Interrupt,
+    operation::scope::Scope,
     plan::{Few, Force, Hint, Output, Query, Question, Ties, Values, Window},
-    scope::Scope,
 };
 
 /// What the builders of reads and writes gather: documents as the caller gave them, parsed when the call is run.

@@ -2,10 +2,10 @@ use bson::RawDocumentBuf;
 
 use crate::{
     Hint, IntoDocument, Result,
-    delete::delete_request,
+    api::delete::delete_request,
+    api::update::Change,
     exec::Target,
-    request::Request,
-    update::Change,
+    operation::request::Request,
     write::{BulkOperation, IfNone, IfRefused, UpdateKind},
 };
 

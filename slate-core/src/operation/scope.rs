@@ -7,10 +7,10 @@ use slate_query::Code;
 
 use crate::{
     CollectionStats, Database, Error, ErrorKind, Explain, Result,
+    api::explain::Verbosity,
     catalog::CollectionInfo,
     engine::{Reader, Writer},
     exec::Rows,
-    explain::Verbosity,
     interrupt::Interrupt,
     maintenance::VerifyRun,
     plan::{Query, Question},

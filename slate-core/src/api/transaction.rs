@@ -3,7 +3,7 @@ use std::fmt;
 use crate::{
     Collection, Database, Durability, Result,
     engine::Writer,
-    scope::{OpenTransaction, Scope},
+    operation::scope::{OpenTransaction, Scope},
 };
 
 /// An open transaction over any number of collections. It reads one commit and its own writes over it; whether it may

@@ -6,9 +6,9 @@ use slate_query::raw::{Kind, OwnedValue, Value};
 use crate::{
     CancelToken, Hint, IntoDocument, Result,
     exec::Target,
+    operation::request::{Request, setters},
+    operation::scope::Scope,
     plan::{Output, Ties},
-    request::{Request, setters},
-    scope::Scope,
     write::{IfNone, UpdateKind, UpdateRequest},
 };
 

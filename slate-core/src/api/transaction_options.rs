@@ -4,7 +4,7 @@ use crate::{
     CancelToken, Durability, Isolation,
     engine::BeginOptions,
     interrupt::Interrupt,
-    retry::{FIRST_PAUSE, LONGEST_PAUSE, Retry},
+    operation::retry::{FIRST_PAUSE, LONGEST_PAUSE, Retry},
 };
 
 /// How a transaction is isolated, committed, limited and tried again; see

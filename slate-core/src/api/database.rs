@@ -13,12 +13,13 @@ pub use slate_store::{Durability, Isolation, Size};
 use crate::{
     BulkWrite, Collection, CollectionDescription, Error, ErrorKind, Result, Snapshot, Transaction, TransactionOptions,
     Verify, WriteOperation,
+    api::index_build,
+    api::transaction_options::Started,
     catalog::Catalog,
     command,
     engine::{self, Access, Engine, OpenOptions, Writer},
-    index_build, retry,
-    scope::Scope,
-    transaction_options::Started,
+    operation::retry,
+    operation::scope::Scope,
 };
 
 /// An open database.

@@ -2,7 +2,10 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use bson::{Bson, RawDocumentBuf};
 
-use crate::{CancelToken, Error, Result, document::borrowed, interrupt::Interrupt, scope::Scope, write::InsertMode};
+use crate::{
+    CancelToken, Error, Result, api::document::borrowed, interrupt::Interrupt, operation::scope::Scope,
+    write::InsertMode,
+};
 
 /// An insertion of documents of which some may be refused; see
 /// [`Collection::insert_batch`](crate::Collection::insert_batch).

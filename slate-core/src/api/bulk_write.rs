@@ -6,7 +6,7 @@ use slate_query::raw::OwnedValue;
 use crate::{
     CancelToken, Error, Result, WriteError, WriteOperation,
     interrupt::Interrupt,
-    scope::Scope,
+    operation::scope::Scope,
     write::{BulkOperation, BulkOutcome, InsertMode},
 };
 

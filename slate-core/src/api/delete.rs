@@ -3,9 +3,9 @@ use std::{sync::Arc, time::Duration};
 use crate::{
     CancelToken, Hint, IntoDocument, Result,
     exec::Target,
+    operation::request::{Request, setters},
+    operation::scope::Scope,
     plan::{Output, Ties},
-    request::{Request, setters},
-    scope::Scope,
     write::{DeleteRequest, Shows},
 };
 

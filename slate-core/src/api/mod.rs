@@ -1,0 +1,23 @@
+//! What users touch: the database, its collections, builders, cursors, options and results. `aio` is laid over it.
+
+pub(crate) mod bulk_write;
+pub(crate) mod collection;
+pub(crate) mod collection_description;
+pub(crate) mod config;
+pub(crate) mod cursor;
+pub(crate) mod database;
+pub(crate) mod delete;
+pub(crate) mod document;
+pub(crate) mod explain;
+pub(crate) mod find;
+pub(crate) mod find_one_and;
+pub(crate) mod index;
+pub(crate) mod index_build;
+pub(crate) mod insert_many;
+pub(crate) mod put_many;
+pub(crate) mod rename;
+pub(crate) mod snapshot;
+pub(crate) mod transaction;
+pub(crate) mod transaction_options;
+pub(crate) mod update;
+pub(crate) mod write_operation;

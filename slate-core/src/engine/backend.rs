@@ -8,10 +8,10 @@ use super::{BeginOptions, Engine, Explained, Reader, Writer};
 use crate::{
     CollectionStats, Existing, Result,
     catalog::{self, Catalog, CatalogCache, CollectionInfo, Drift},
-    exec::{self, FewRows, Resources, Rows, ViewProbe},
+    exec::{self, Resources, Rows},
     interrupt::Interrupt,
     maintenance::{self, VerifyRun},
-    plan::{self, Plan, Query, Question},
+    plan::{self, Query},
     spill::Memory,
     write::{
         BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, Created, DeleteOutcome, DeleteRequest, Gate,
@@ -66,18 +66,6 @@ impl<S: Store> Engine for Backend<S> {
         Ok(Arc::new(self.reader()?))
     }
 
-    fn find(&self, collection: &str, question: &Question<'_>, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
-        let (view, catalog) = self.last()?;
-        find(&view, &resolve(&catalog, collection), question, &self.shared.memory, interrupt)
-    }
-
-    fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let before = self.shared.catalogs.before();
-        let view = self.store.snapshot()?;
-        let records = self.shared.catalogs.with(before, &view, |catalog| records(catalog, collection))?;
-        get(&view, records, key, see)
-    }
-
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {
         // Where writers take turns, no other one comes between a transaction's snapshot and its commit.
         let gate = self.store.capabilities().concurrent_writers.then(|| (Arc::clone(&self.gate), self.gate.began()));
@@ -127,8 +115,8 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
         &self.catalog
     }
 
-    fn find(&self, collection: &str, question: &Question<'_>, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
-        find(&self.view, &resolve(&self.catalog, collection), question, &self.memory, interrupt)
+    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
+        exec::find(query, &self.view, &resolve(&self.catalog, collection), &self.memory, interrupt)
     }
 
     fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
@@ -169,7 +157,7 @@ impl<T: Transaction> Writer for Session<T> {
         let interrupt = &self.limited(interrupt);
         let collection = resolve(Session::catalog(self), collection);
         let view = self.view();
-        let plan = planned(&view, &collection, query)?;
+        let plan = exec::plan(query, &view, &collection)?;
         Ok(Box::new(exec::gather(plan, &view, &collection, &self.resources(query, interrupt))?))
     }
 
@@ -296,33 +284,9 @@ fn resolve<'c>(catalog: &'c Catalog, name: &str) -> Cow<'c, CollectionInfo> {
     catalog.collection(name).map_or_else(absent, |collection| Cow::Borrowed(&**collection))
 }
 
-/// The rows of a question, which hold what they need of the view.
-fn find<V: Snapshot>(
-    view: &V,
-    collection: &CollectionInfo,
-    question: &Question<'_>,
-    memory: &Memory,
-    interrupt: &Interrupt,
-) -> Result<Box<dyn Rows + Send>> {
-    let probe = ViewProbe::new(view);
-    if let Some(few) = question.few()
-        && let Some(rows) = FewRows::find(&probe, collection, few, interrupt)?
-    {
-        return Ok(Box::new(rows));
-    }
-    let query = &*question.query()?;
-    let plan = plan::build(&plan::Context { collection, query, probe: &probe })?;
-    let resources = Resources::new(interrupt, memory.limited(query.memory_limit));
-    Ok(Box::new(exec::open(plan, view, collection, &resources)?))
-}
-
-fn planned<V: View>(view: &V, collection: &CollectionInfo, query: &Query) -> Result<Plan> {
-    plan::build(&plan::Context { collection, query, probe: &ViewProbe::new(view) })
-}
-
 fn explained<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> Result<Option<Explained>> {
     let Some(collection) = catalog.collection(name) else { return Ok(None) };
-    let plan = planned(view, collection, query)?;
+    let plan = exec::plan(query, view, collection)?;
     Ok(Some(Explained { plan, candidates: plan::candidate_count(collection, query), analysis: None }))
 }
 

@@ -18,7 +18,7 @@ use crate::{
     exec::Rows,
     interrupt::Interrupt,
     maintenance::VerifyRun,
-    plan::{Analysis, Plan, Query, Question},
+    plan::{Analysis, Plan, Query},
     write::{
         BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, DeleteOutcome, DeleteRequest, IndexSpec,
         InsertMode, InsertOutcome, PutKind, PutOutcome, UpdateOutcome, UpdateRequest,
@@ -29,10 +29,6 @@ use crate::{
 pub(crate) trait Engine: Send + Sync {
     fn name(&self) -> &'static str;
     fn snapshot(&self) -> Result<Arc<dyn Reader>>;
-    /// [`Reader::find`] of the last commit, without a snapshot to be kept.
-    fn find(&self, collection: &str, question: &Question<'_>, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>>;
-    /// [`Reader::get`] of the last commit, without a snapshot to be kept.
-    fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
     /// Drops keyspaces that the catalog no longer names.
     fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()>;
@@ -57,7 +53,7 @@ pub(crate) struct BeginOptions {
 pub(crate) trait Reader: Send + Sync {
     fn catalog(&self) -> &Arc<Catalog>;
     /// The rows of a query; none where there is no such collection.
-    fn find(&self, collection: &str, question: &Question<'_>, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>>;
+    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>>;
     /// The document of that `_id`'s key, handed to `see` where it lies.
     fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
     fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>>;

@@ -1,7 +1,7 @@
 use std::{cell::RefCell, sync::Arc};
 
 use slate_query::pattern::Direction;
-use slate_store::{Bounds, Cursor, Edge, Estimate, Keyspace, Points, View};
+use slate_store::{Bounds, Cursor, Edge, Estimate, Keyspace, View};
 
 use crate::{
     Result,
@@ -11,7 +11,7 @@ use crate::{
 /// Counts keys through a view, for the planner. What was counted once is known: many ways to answer a question have the
 /// same bounds.
 pub(crate) struct ViewProbe<'v, V> {
-    pub(super) view: &'v V,
+    view: &'v V,
     known: RefCell<Vec<Counted>>,
 }
 
@@ -34,11 +34,6 @@ impl<'v, V> ViewProbe<'v, V> {
     pub(crate) fn new(view: &'v V) -> Self {
         Self { view, known: RefCell::default() }
     }
-
-    /// Takes note that so many keys at least lie within a range.
-    pub(super) fn note(&self, keyspace: Keyspace, range: ByteRange, keys: u64) {
-        self.known.borrow_mut().push(Counted { keyspace, ranges: [range].into(), cap: keys, keys });
-    }
 }
 
 impl<V: View> Probe for ViewProbe<'_, V> {
@@ -51,12 +46,6 @@ impl<V: View> Probe for ViewProbe<'_, V> {
         let keys = count(self.view, keyspace, ranges, cap)?;
         known.push(Counted { keyspace, ranges: ranges.into(), cap, keys });
         Ok(keys)
-    }
-
-    fn are_there(&self, keyspace: Keyspace, keys: &[&[u8]]) -> Result<bool> {
-        let mut points = self.view.points(keyspace)?;
-        points.load(keys)?;
-        Ok((0..keys.len()).all(|at| points.loaded(at).is_some()))
     }
 }
 

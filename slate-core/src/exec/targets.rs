@@ -1,11 +1,11 @@
 use slate_query::raw::SmallBytes;
 use slate_store::View;
 
-use super::{RawRows, Resources, resources::raw_holders};
+use super::{RawRows, Resources, express, resources::raw_holders};
 use crate::{
-    Result,
+    Error, Result,
     catalog::CollectionInfo,
-    plan::{RawPlan, is_leaf_in_id_order},
+    plan::{Plan, Query, RawPlan, is_leaf_in_id_order},
     spill::{Spool, SpoolRows},
 };
 
@@ -46,12 +46,19 @@ impl TargetKeys {
 /// The keys of the records that a write is for, fixed before the first of them changes: what the write itself moves
 /// within an index is not met again.
 pub(crate) fn targets<V: View>(
-    plan: RawPlan,
+    query: &Query,
     view: &V,
     collection: &CollectionInfo,
     target: Target,
     resources: &Resources,
 ) -> Result<TargetKeys> {
+    if let Some(key) = express::record_key(query) {
+        // The write reads the record, and finds out whether it exists.
+        return Ok(TargetKeys::Single(Some(key)));
+    }
+    let Plan::Whole { input: plan } = super::plan(query, view, collection)? else {
+        return Err(Error::corrupt("the query of a write has a projection"));
+    };
     let ordered = match &plan {
         // A sort puts equal rows in the order of `_id`, and one that was removed was removed with that in mind.
         RawPlan::Sort { .. } | RawPlan::Slice { .. } => true,

@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use bson::RawDocumentBuf;
 use slate_query::{
     Code, distinct,
-    filter::{Filter, OneValue},
+    filter::Filter,
     pattern::Direction,
     projection::Projection,
     raw::{Doc, Value, validate},
@@ -15,7 +15,7 @@ use crate::{
     exec::Rows,
     interrupt::Interrupt,
     operation::scope::Scope,
-    plan::{Few, Force, Hint, Output, Query, Question, Ties, Values, Window},
+    plan::{Force, Hint, Output, Query, Ties, Values, Window},
 };
 
 /// What the builders of reads and writes gather: documents as the caller gave them, parsed when the call is run.
@@ -139,25 +139,9 @@ impl Request {
         Ok(query)
     }
 
-    /// Asks the question, whose rows are handed out.
+    /// Finds the rows of the query.
     pub(crate) fn find(&self, scope: &Scope, collection: &str) -> Result<Box<dyn Rows + Send>> {
-        let parse = &|| self.parse_find();
-        match self.few() {
-            Some(few) => scope.find(collection, &Question::Unparsed { few, parse }, &self.interrupt),
-            None => scope.find(collection, &Question::Parsed(&parse()?), &self.interrupt),
-        }
-    }
-
-    /// What [`Query::few`] tells of the question parsed, where it shows without that.
-    fn few(&self) -> Option<Few<'_>> {
-        let Self { filter, sort, projection, skip, limit, hint, force, interrupt: _, memory_limit: _, fault } = self;
-        let is_plain =
-            sort.is_none() && projection.is_none() && hint.is_none() && *force == Force::No && fault.is_none();
-        if !is_plain || *skip > 0 || *limit == Some(0) {
-            return None;
-        }
-        let value = OneValue::of_document(Doc::from(filter.as_ref()?))?;
-        Some(Few { value, limit: *limit })
+        scope.find(collection, &self.parse_find()?, &self.interrupt)
     }
 
     /// Parses a question whose rows are handed out.
@@ -196,7 +180,7 @@ impl Request {
     /// How many documents there are, after skip and limit.
     pub(crate) fn count(&self, scope: &Scope, collection: &str) -> Result<u64> {
         let query = self.parse_count()?;
-        let mut rows = scope.find(collection, &Question::Parsed(&query), &self.interrupt)?;
+        let mut rows = scope.find(collection, &query, &self.interrupt)?;
         rows.advance()?;
         let counted = rows.current().and_then(|row| Doc::new(row).get("n")).and_then(Value::as_i64);
         Ok(counted.and_then(|counted| u64::try_from(counted).ok()).unwrap_or_default())
@@ -211,7 +195,7 @@ impl Request {
         mut see: impl FnMut(Value<'_>),
     ) -> Result<()> {
         let query = self.parse_distinct(path)?;
-        let mut rows = scope.find(collection, &Question::Parsed(&query), &self.interrupt)?;
+        let mut rows = scope.find(collection, &query, &self.interrupt)?;
         while rows.advance()? {
             if let Some(value) = rows.current().and_then(|row| Doc::new(row).get("v")) {
                 see(value);
@@ -246,68 +230,19 @@ fn by_id(direction: Direction) -> Result<Sort> {
 
 #[cfg(test)]
 mod tests {
-    use bson::{Bson, Document, doc, rawdoc};
+    use bson::{doc, rawdoc};
 
     use super::*;
 
-    fn asked(few: Few<'_>) -> String {
-        format!("{:?} {:?} {:?}", few.value.path(), few.value.key(), few.limit)
-    }
-
-    type Change = (fn(&mut Request), bool);
-
     #[test]
-    fn what_shows_without_parsing_is_what_the_parsed_question_says() {
-        let regex = bson::Regex { pattern: bson::raw::cstr!("^x").into(), options: bson::raw::cstr!("").into() };
-        let filters: [(Document, bool); 13] = [
-            (doc! { "a": 5 }, true),
-            (doc! { "_id": { "b": 1 } }, true),
-            (doc! { "a": null }, true),
-            (doc! { "a": [1] }, true),
-            (doc! { "a": { "b": { "$gt": 1 } } }, true),
-            (doc! { "a": { "$ref": "c", "$id": 1 } }, true),
-            (doc! {}, false),
-            (doc! { "a": 5, "b": 6 }, false),
-            (doc! { "a": { "$gt": 5 } }, false),
-            (doc! { "a.b": 5 }, false),
-            (doc! { "$and": [{ "a": 5 }] }, false),
-            (doc! { "a": Bson::RegularExpression(regex) }, false),
-            (doc! { "$comment": "none" }, false),
-        ];
-        for (filter, shows) in filters {
-            let plain = Request::new(&filter);
-            assert_eq!(plain.few().is_some(), shows, "{filter}");
-            let changes: [Change; 9] = [
-                (|_| {}, true),
-                (|request| request.limit(3), true),
-                (|request| request.deadline(Duration::from_secs(60)), true),
-                (|request| request.limit(0), false),
-                (|request| request.skip(1), false),
-                (|request| request.sort(doc! { "b": 1 }), false),
-                (|request| request.project(doc! { "b": 1 }), false),
-                (|request| request.hint(crate::Hint::Forward), false),
-                (|request| request.force(0), false),
-            ];
-            for (at, (change, stays)) in changes.into_iter().enumerate() {
-                let mut request = plain.clone();
-                change(&mut request);
-                assert_eq!(request.few().is_some(), shows && stays, "{filter}, change {at}");
-                if let Some(few) = request.few() {
-                    assert_eq!(Some(asked(few)), request.parse_find().unwrap().few().map(asked), "{filter}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn an_argument_that_is_no_document_is_told_however_plain_the_others_are() {
+    fn an_argument_that_is_no_document_is_reported_however_plain_the_others_are() {
         let broken = || bson::RawDocumentBuf::from_bytes(vec![9, 0, 0, 0, 16, b'a', 0, 1, 0]).unwrap();
         let (mut sorted, mut projected) = (Request::new(doc! { "a": 5 }), Request::new(doc! { "a": 5 }));
         sorted.sort(broken());
         projected.project(broken());
         let undefined = Request::new(rawdoc! { "a": bson::RawBson::Undefined });
         for request in [Request::new(broken()), sorted, projected, undefined] {
-            assert!(request.few().is_none() && request.parse_find().is_err(), "{request:?}");
+            assert!(request.parse_find().is_err(), "{request:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     exec::Rows,
     interrupt::Interrupt,
     maintenance::VerifyRun,
-    plan::{Query, Question},
+    plan::Query,
 };
 
 /// What a collection's calls go through.
@@ -102,25 +102,17 @@ fn ended() -> Error {
 }
 
 impl Scope {
-    pub(crate) fn find(
-        &self,
-        collection: &str,
-        question: &Question<'_>,
-        interrupt: &Interrupt,
-    ) -> Result<Box<dyn Rows + Send>> {
+    pub(crate) fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
         match self {
-            Self::Database(database) => database.engine()?.find(collection, question, interrupt),
-            Self::Snapshot(reader) => reader.find(collection, question, interrupt),
-            Self::Transaction(transaction) => {
-                let query = &*question.query()?;
-                transaction.with(|writer| writer.find(collection, query, interrupt))
-            }
+            Self::Database(database) => database.engine()?.snapshot()?.find(collection, query, interrupt),
+            Self::Snapshot(reader) => reader.find(collection, query, interrupt),
+            Self::Transaction(transaction) => transaction.with(|writer| writer.find(collection, query, interrupt)),
         }
     }
 
     pub(crate) fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self {
-            Self::Database(database) => database.engine()?.get(collection, key, see),
+            Self::Database(database) => database.engine()?.snapshot()?.get(collection, key, see),
             Self::Snapshot(reader) => reader.get(collection, key, see),
             Self::Transaction(transaction) => transaction.with(|writer| writer.get(collection, key, see)),
         }

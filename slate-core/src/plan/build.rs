@@ -14,9 +14,6 @@ pub(crate) struct Context<'a> {
 pub(crate) trait Probe {
     /// How many keys lie within the ranges, counted up to `cap`: the same on every backend.
     fn count(&self, keyspace: Keyspace, ranges: &[ByteRange], cap: u64) -> Result<u64>;
-
-    /// Whether all of these keys are there.
-    fn are_there(&self, keyspace: Keyspace, keys: &[&[u8]]) -> Result<bool>;
 }
 
 /// The plan for a query.

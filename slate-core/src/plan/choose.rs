@@ -3,7 +3,7 @@
 //! Keys are counted only where that may change the choice, and only as far as it may: a way has lost once it has as many
 //! keys as make it dearer than another.
 
-use slate_query::{filter::Node, pattern::Direction};
+use slate_query::{filter::Node, interval::IntervalSet, pattern::Direction};
 
 use super::{
     Combine, Context, Query,
@@ -13,8 +13,23 @@ use super::{
 };
 use crate::Result;
 
-/// So cheap a way by narrow bounds is taken at once: to look at another takes a descent, which is what it could spare.
-const SETTLED: u64 = 2 * FETCH;
+/// An index path by single values that reads at most this many entries and their records is chosen without weighing
+/// others: probing another path costs a descent into its keyspace, which is about what it could save.
+pub(crate) const MAX_UNWEIGHED_ENTRIES: usize = 8;
+
+/// The same for a path by ranges: the records that cost as much as one probe.
+const MAX_UNWEIGHED_FETCHES: u64 = 2;
+
+/// The cost up to which a path is chosen without weighing others, in cursor steps.
+fn settled_cost(path: &AccessPath) -> u64 {
+    match path {
+        AccessPath::Index { bounds, .. } if bounds.fields().first().is_some_and(IntervalSet::is_points) => {
+            MAX_UNWEIGHED_ENTRIES as u64 * (FETCH + 1)
+        }
+        _ if path.narrowing() == Narrowing::Narrow => MAX_UNWEIGHED_FETCHES * FETCH,
+        _ => 0,
+    }
+}
 
 /// Whether several paths may be put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,8 +127,8 @@ fn next_step(contenders: &[Contender], merging: Merging) -> Step {
     }
     match (best, open) {
         (None, None) => Step::Nothing,
-        (Some((rank @ (cost, narrowing, _), at)), open) => match open {
-            _ if narrowing == Narrowing::Narrow && cost <= SETTLED => Step::Take(at),
+        (Some((rank @ (cost, ..), at)), open) => match open {
+            _ if contenders.get(at).is_some_and(|best| cost <= settled_cost(&best.access.path)) => Step::Take(at),
             Some((_, open, most)) if !several && merging == Merging::Excluded && (most, open) < (rank, at) => {
                 Step::Take(open)
             }
@@ -156,8 +171,7 @@ impl Contender {
         let Keys::Within(stretch) = Keys::of(&self.access.path, context) else { return Ok(()) };
         let cap = self.rates.cap();
         let lost_at = best.map_or(cap, |best| self.first_above(best, cap));
-        let counted =
-            if stretch.surely_holds(lost_at, context)? { lost_at } else { stretch.count(context, lost_at)? };
+        let counted = stretch.count(context, lost_at)?;
         self.worth = if counted < lost_at {
             Worth::Known(self.rank(counted))
         } else if lost_at < cap {

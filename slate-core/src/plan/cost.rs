@@ -33,9 +33,6 @@ const CHECKED: u64 = 3;
 /// From value to value a walk steps onto one entry in so many.
 const DIFFERENT: u64 = 8;
 
-/// Statistics that say so many times as much as matters need not be right.
-const BELIEVED: u64 = 4;
-
 /// How many keys an access path reads, and how many records they name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reads {
@@ -189,19 +186,6 @@ impl Stretch<'_> {
     /// How many keys lie within it, counted up to `cap`.
     pub(super) fn count(&self, context: &Context<'_>, cap: u64) -> Result<u64> {
         context.probe.count(self.keyspace, &self.ranges, cap)
-    }
-
-    /// Whether there are surely more keys within it: the statistics say several times as many, and have not been overtaken
-    /// since, as a few keys that they name are still there.
-    pub(super) fn surely_holds(&self, keys: u64, context: &Context<'_>) -> Result<bool> {
-        let (Some(statistics), [range]) = (self.statistics, &*self.ranges) else { return Ok(false) };
-        if statistics.estimate(&self.ranges) / BELIEVED < keys {
-            return Ok(false);
-        }
-        match statistics.witnesses(range) {
-            Some(witnesses) => context.probe.are_there(self.keyspace, &witnesses),
-            None => Ok(false),
-        }
     }
 
     /// Whether it is everything.

@@ -1,13 +1,7 @@
 use bson::RawDocumentBuf;
-use slate_query::{
-    filter::{Filter, OneValue},
-    path::Path,
-    pattern::Direction,
-    projection::Projection,
-    sort::Sort,
-};
+use slate_query::{filter::Filter, path::Path, pattern::Direction, projection::Projection, sort::Sort};
 
-use super::{Few, Values, Window};
+use super::{Values, Window};
 
 /// A parsed question.
 #[derive(Clone, Debug)]
@@ -82,20 +76,6 @@ impl Query {
             ties: Ties::Any,
             memory_limit: None,
         }
-    }
-
-    /// The value that it asks one path for, where whole records that hold it are wanted in any order (a sort may refuse a
-    /// record), and the caller has no wish as to how they are found.
-    pub(crate) fn one_value(&self) -> Option<OneValue<'_>> {
-        let leaves_the_plan_open = self.hint.is_none() && self.force == Force::No;
-        let is_plain = leaves_the_plan_open && self.order().is_none() && matches!(self.output, Output::Whole);
-        if is_plain { self.filter.one_value() } else { None }
-    }
-
-    /// The same where those that are found first will do.
-    pub(crate) fn few(&self) -> Option<Few<'_>> {
-        let wants_the_first = self.skip == 0 && self.limit != Some(0);
-        self.one_value().filter(|_| wants_the_first).map(|value| Few { value, limit: self.limit })
     }
 
     /// Which rows are wanted, by their place.

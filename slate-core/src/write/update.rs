@@ -19,9 +19,9 @@ use crate::{
     Error, Result, ReturnDocument,
     catalog::{CollectionInfo, IndexInfo},
     clock,
-    exec::{Target, TargetKeys, ViewProbe, targets},
+    exec::{Target, TargetKeys, targets},
     interrupt::Interrupt,
-    plan::{self, Query},
+    plan::Query,
 };
 
 /// A parsed update of one or many documents.
@@ -157,16 +157,7 @@ impl<T: Transaction> Session<T> {
         target: Target,
         interrupt: &Interrupt,
     ) -> Result<TargetKeys> {
-        if let Some(key) = query.few().and_then(|few| plan::only_record(few.value)) {
-            // Whether it is there shows when it is read to be changed.
-            return Ok(TargetKeys::Single(Some(key)));
-        }
-        let view = self.transaction.view();
-        let context = plan::Context { collection, query, probe: &ViewProbe::new(&view) };
-        let plan::Plan::Whole { input } = plan::build(&context)? else {
-            return Err(Error::corrupt("the targets of a write were planned as something else"));
-        };
-        targets(input, &view, collection, target, &self.resources(query, interrupt))
+        targets(query, &self.transaction.view(), collection, target, &self.resources(query, interrupt))
     }
 
     /// Parts of the update are in place before all of it is known: unique keys are claimed at the end.

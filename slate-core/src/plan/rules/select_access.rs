@@ -10,7 +10,6 @@ use crate::{
         Access, AccessPath, Context, Force, Hint, Plan, RawPlan,
         candidates::{Narrowing, candidates, contenders, serves},
         choose::{Merging, cheapest},
-        only_entries,
     },
 };
 
@@ -43,11 +42,7 @@ pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<()> {
 fn choose(context: &Context<'_>) -> Result<Access> {
     let (collection, query) = (context.collection, context.query);
     let (usable, merging) = match (&query.hint, query.force) {
-        (None, Force::No) => match query.one_value().and_then(|value| only_entries(collection, value)) {
-            Some(only) if only.are_few(context.probe)? => return Ok(only.into_access()),
-            Some(only) => (vec![Access::scan(), only.into_access()], Merging::Allowed),
-            None => (contenders(collection, query), Merging::Allowed),
-        },
+        (None, Force::No) => (contenders(collection, query), Merging::Allowed),
         (None, Force::Candidate(_)) => (candidates(collection, query), Merging::Excluded),
         (Some(hint), _) => (hinted(hint, candidates(collection, query), context)?, Merging::Excluded),
     };

@@ -1,0 +1,266 @@
+//! The express path: finds the records of a single equality without building a plan.
+//!
+//! It serves a query whose filter is exactly one equality and that wants whole records in any order. An equality on
+//! `_id` reads the record by its key; an equality on the leading field of an index reads the records of its entries,
+//! where there are at most [`MAX_ENTRIES`]. Every other query is planned. A plan returns the same records: without this
+//! file, lookups take longer and nothing else changes.
+
+use std::ops::ControlFlow;
+
+use slate_query::{
+    filter::OneValue,
+    interval::Interval,
+    path::Path,
+    pattern::Direction,
+    raw::{Doc, SmallBytes},
+};
+use slate_store::{Keyspace, Points, View};
+
+use super::{Rows, probe::bounds};
+use crate::{
+    Error, Result,
+    catalog::{CollectionInfo, IndexInfo},
+    entry::Entry,
+    interrupt::Interrupt,
+    plan::{ByteRange, Force, MAX_UNWEIGHED_ENTRIES, Output, Query},
+};
+
+/// The most index entries that are read without a plan: the planner takes such an index without weighing it, too.
+const MAX_ENTRIES: usize = MAX_UNWEIGHED_ENTRIES;
+
+/// Rows of records that were loaded together.
+pub(super) struct ExpressRows<V: View> {
+    points: V::Points,
+    records: usize,
+    /// How many rows have been moved to; `records + 1` after the last.
+    moved: usize,
+}
+
+/// The key of the only record that can match, where the filter is one equality on `_id`. The record may not exist.
+pub(super) fn record_key(query: &Query) -> Option<SmallBytes> {
+    equality(query).filter(is_on_id).and_then(|equality| equality.key())
+}
+
+/// Finds the rows of a query; `None` where it has to be planned.
+pub(super) fn find<V: View>(
+    query: &Query,
+    view: &V,
+    collection: &CollectionInfo,
+    interrupt: &Interrupt,
+) -> Result<Option<ExpressRows<V>>> {
+    let Some(equality) = equality(query) else { return Ok(None) };
+    let Some(key) = equality.key() else { return Ok(None) };
+    interrupt.check()?;
+    if is_on_id(&equality) {
+        return ExpressRows::load(view, collection.records, &[&key]).map(Some);
+    }
+    match collection.indexes.iter().find(|index| serves(index, equality.path())) {
+        Some(index) => ExpressRows::of_entries(view, collection, index, key, query.limit),
+        None => Ok(None),
+    }
+}
+
+/// The equality that is the whole filter of a query which leaves the access path and the order of its rows open.
+fn equality(query: &Query) -> Option<OneValue<'_>> {
+    let is_plain = query.order().is_none()
+        && query.skip == 0
+        && query.limit != Some(0)
+        && query.hint.is_none()
+        && query.force == Force::No
+        && matches!(query.output, Output::Whole);
+    if is_plain { query.filter.one_value() } else { None }
+}
+
+fn is_on_id(equality: &OneValue<'_>) -> bool {
+    equality.path() == b"_id"
+}
+
+/// Whether the entries of one value of `path` name exactly the records that match.
+fn serves(index: &IndexInfo, path: &[u8]) -> bool {
+    let is_path = |field: &Path| field.as_str().as_bytes() == path;
+    index.pattern.fields().first().is_some_and(|(field, _)| is_path(field))
+        && index.partial.is_none()
+        && !index.sparse
+        && !index.truncated
+        && !index.is_multikey()
+}
+
+/// Why the walk over a value's entries stopped before their end.
+#[derive(PartialEq, Eq)]
+enum Stop {
+    TooMany,
+    Limit,
+}
+
+impl<V: View> ExpressRows<V> {
+    /// Loads the records that the entries of a value name, up to `limit`; `None` where those are more than
+    /// [`MAX_ENTRIES`].
+    fn of_entries(
+        view: &V,
+        collection: &CollectionInfo,
+        index: &IndexInfo,
+        value: SmallBytes,
+        limit: Option<u64>,
+    ) -> Result<Option<Self>> {
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let direction = index.pattern.fields().first().map_or(Direction::Ascending, |(_, direction)| *direction);
+        let range = ByteRange::component(&Interval::point(value), direction);
+        let mut keys = <[SmallBytes; MAX_ENTRIES]>::default();
+        let mut found = 0;
+        let stopped = view.each(index.keyspace, bounds(&range), |key, value| {
+            match (keys.get_mut(found), Entry::parse(index, key, value)) {
+                (Some(place), Ok(entry)) => *place = entry.record_key.into(),
+                (None, Ok(_)) => return ControlFlow::Break(Ok(Stop::TooMany)),
+                (_, Err(damaged)) => return ControlFlow::Break(Err(damaged)),
+            }
+            found += 1;
+            if found < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(Ok(Stop::Limit)) }
+        })?;
+        if stopped.transpose()? == Some(Stop::TooMany) {
+            return Ok(None);
+        }
+        let keys: [&[u8]; MAX_ENTRIES] = keys.each_ref().map(SmallBytes::as_slice);
+        let rows = Self::load(view, collection.records, keys.get(..found).unwrap_or_default())?;
+        if rows.records < found {
+            return Err(Error::dangling(&collection.name));
+        }
+        Ok(Some(rows))
+    }
+
+    /// Loads the records of these keys, up to the first that does not exist.
+    fn load(view: &V, records: Keyspace, keys: &[&[u8]]) -> Result<Self> {
+        let mut points = view.points(records)?;
+        points.load(keys)?;
+        let records = (0..keys.len()).take_while(|at| points.loaded(*at).is_some()).count();
+        Ok(Self { points, records, moved: 0 })
+    }
+}
+
+impl<V: View> Rows for ExpressRows<V> {
+    fn advance(&mut self) -> Result<bool> {
+        self.moved = self.moved.saturating_add(1).min(self.records + 1);
+        Ok(self.moved <= self.records)
+    }
+
+    fn current(&self) -> Option<&[u8]> {
+        let stored = self.moved.checked_sub(1).and_then(|at| self.points.loaded(at));
+        stored.map(|stored| Doc::stored(stored).bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use bson::{RawDocumentBuf, rawdoc};
+    use slate_query::{filter::Filter, sort::Sort};
+    use slate_store::{Durability, Isolation, Store, Transaction, memory::MemoryStore};
+
+    use super::*;
+    use crate::{ErrorKind, plan::Hint};
+
+    const RECORDS: Keyspace = Keyspace(7);
+    const ENTRIES: Keyspace = Keyspace(8);
+
+    fn query(filter: &RawDocumentBuf) -> Query {
+        Query::of(Filter::parse(Doc::from(filter)).unwrap())
+    }
+
+    fn key(value: &RawDocumentBuf) -> Vec<u8> {
+        crate::entry::record_key(Doc::from(value).get("_id").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_record_key_is_known_where_the_filter_is_one_equality_on_id() {
+        for (filter, id) in [
+            (rawdoc! { "_id": 5 }, rawdoc! { "_id": 5.0 }),
+            (rawdoc! { "_id": { "$eq": "x" } }, rawdoc! { "_id": "x" }),
+            (rawdoc! { "_id": { "$in": [5, 5_i64] } }, rawdoc! { "_id": 5 }),
+            (rawdoc! { "$and": [{ "_id": { "a": 1 } }] }, rawdoc! { "_id": { "a": 1 } }),
+        ] {
+            assert_eq!(record_key(&query(&filter)).as_deref(), Some(&*key(&id)), "{filter:?}");
+        }
+        for filter in [
+            rawdoc! {},
+            rawdoc! { "_id": 5, "a": 1 },
+            rawdoc! { "_id": { "$eq": 5, "$gt": 3 } },
+            rawdoc! { "_id": { "$in": [5, 6] } },
+            rawdoc! { "_id": { "$in": [] } },
+            rawdoc! { "_id": { "$gt": 5 } },
+            rawdoc! { "_id": { "$ne": 5 } },
+            rawdoc! { "_id": { "$exists": false } },
+            rawdoc! { "_id": { "$elemMatch": { "$eq": 5 } } },
+            rawdoc! { "_id": { "$regex": "^x$" } },
+            rawdoc! { "_id": [5] },
+            rawdoc! { "_id": null },
+            rawdoc! { "_id.a": 1 },
+            rawdoc! { "a": 5 },
+            rawdoc! { "$or": [{ "_id": 5 }, { "a": 1 }] },
+        ] {
+            assert_eq!(record_key(&query(&filter)), None, "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn a_query_that_wants_more_than_whole_records_in_any_order_is_planned() {
+        let plain = query(&rawdoc! { "_id": 5 });
+        let sort = Sort::parse(Doc::from(&rawdoc! { "a": 1, "b": 1 })).unwrap();
+        for planned in [
+            Query { sort: Some(sort), ..plain.clone() },
+            Query { skip: 1, ..plain.clone() },
+            Query { limit: Some(0), ..plain.clone() },
+            Query { hint: Some(Hint::Natural(Direction::Ascending)), ..plain.clone() },
+            Query { force: Force::Candidate(7), ..plain.clone() },
+            Query { output: Output::Count, ..plain.clone() },
+        ] {
+            assert_eq!(record_key(&planned), None, "{planned:?}");
+        }
+        assert!(record_key(&plain).is_some());
+        assert!(record_key(&Query { limit: Some(1), ..plain }).is_some());
+    }
+
+    /// Finds `{a: 5}` in an index with these entries; no record exists.
+    fn found(options: &RawDocumentBuf, entries: &[Vec<u8>]) -> Result<Option<usize>> {
+        let mut index = rawdoc! { "name": "i", "keyspace": i64::from(ENTRIES.0) };
+        options.iter().map(std::result::Result::unwrap).for_each(|(name, value)| index.append(name, value));
+        let index = IndexInfo::read(Doc::from(&index)).unwrap().unwrap();
+        let collection = CollectionInfo { indexes: vec![Arc::new(index)], ..CollectionInfo::new("c", RECORDS) };
+        let store = MemoryStore::default();
+        let mut transaction = store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
+        for entry in entries {
+            transaction.put(ENTRIES, entry, &[]).unwrap();
+        }
+        transaction.commit(Durability::Deferred).unwrap();
+        let rows = find(&query(&rawdoc! { "a": 5 }), &store.snapshot().unwrap(), &collection, &Interrupt::default())?;
+        Ok(rows.map(|rows| rows.records))
+    }
+
+    #[test]
+    fn only_an_index_whose_entries_name_exactly_the_records_that_match_serves() {
+        for (serves, options) in [
+            (true, rawdoc! { "key": { "a": 1 } }),
+            (true, rawdoc! { "key": { "a": -1, "b": 1 } }),
+            (true, rawdoc! { "key": { "a": 1 }, "unique": true }),
+            (false, rawdoc! { "key": { "b": 1, "a": 1 } }),
+            (false, rawdoc! { "key": { "a.b": 1 } }),
+            (false, rawdoc! { "key": { "a": 1 }, "sparse": true }),
+            (false, rawdoc! { "key": { "a": 1 }, "multikey": [1_i64] }),
+            (false, rawdoc! { "key": { "a": 1 }, "truncated": true }),
+            (false, rawdoc! { "key": { "a": 1 }, "partialFilterExpression": { "a": 5 } }),
+        ] {
+            assert_eq!(found(&options, &[]).unwrap(), serves.then_some(0), "{options:?}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_entry_and_one_without_a_record_are_corruption_and_many_entries_are_planned() {
+        let (index, value) = (rawdoc! { "key": { "a": 1 } }, key(&rawdoc! { "_id": 5 }));
+        let length = u8::try_from(value.len()).unwrap();
+        let entry = |id: i32| [&value[..], &key(&rawdoc! { "_id": id }), &[length]].concat();
+        let damaged = [&value[..], &[0xf0]].concat();
+        for entries in [[entry(1)], [damaged]] {
+            assert_eq!(found(&index, &entries).unwrap_err().kind(), ErrorKind::Corrupt);
+        }
+        assert_eq!(found(&index, &(0..9).map(entry).collect::<Vec<_>>()).unwrap(), None);
+    }
+}

@@ -1,0 +1,32 @@
+use slate_store::{Snapshot, View};
+
+use super::{Resources, Rows, ViewProbe, express, open};
+use crate::{
+    Result,
+    catalog::CollectionInfo,
+    interrupt::Interrupt,
+    plan::{self, Plan, Query},
+    spill::Memory,
+};
+
+/// Executes a query: by the express path where that serves it, else by a plan. The rows hold what they need of the
+/// snapshot.
+pub(crate) fn find<V: Snapshot>(
+    query: &Query,
+    snapshot: &V,
+    collection: &CollectionInfo,
+    memory: &Memory,
+    interrupt: &Interrupt,
+) -> Result<Box<dyn Rows + Send>> {
+    if let Some(rows) = express::find(query, snapshot, collection, interrupt)? {
+        return Ok(Box::new(rows));
+    }
+    let plan = plan(query, snapshot, collection)?;
+    let resources = Resources::new(interrupt, memory.limited(query.memory_limit));
+    Ok(Box::new(open(plan, snapshot, collection, &resources)?))
+}
+
+/// Plans a query; the planner's probes read from `view`.
+pub(crate) fn plan<V: View>(query: &Query, view: &V, collection: &CollectionInfo) -> Result<Plan> {
+    plan::build(&plan::Context { collection, query, probe: &ViewProbe::new(view) })
+}

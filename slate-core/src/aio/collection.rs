@@ -201,6 +201,15 @@ impl<T> Collection<T> {
         self.write(move |collection| collection.drop_index(&index))
     }
 
+    /// Gathers the statistics that the planner estimates from; see
+    /// [`Collection::analyze`](crate::Collection::analyze).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn analyze(&self) -> Operation<()> {
+        self.write(|collection| collection.analyze())
+    }
+
     /// Creates the collection, empty. There is seldom a need to: the first document does too.
     ///
     /// # Errors

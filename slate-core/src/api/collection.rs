@@ -246,6 +246,18 @@ impl<T> Collection<T> {
         self.scope.write(|writer| writer.drop_index(&self.name, index))
     }
 
+    /// Gathers the statistics from which the planner estimates how many documents a condition leaves, from every key of the
+    /// collection and its indexes. They are kept up to date as the collection grows or shrinks; call this after values
+    /// have changed much in number or distribution otherwise, or where `explain` shows a poor choice.
+    ///
+    /// Cost: reads every key, outside any transaction; a short transaction then writes the result.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly) within a transaction; as a write's.
+    pub fn analyze(&self) -> Result<()> {
+        self.scope.analyze(&self.name)
+    }
+
     /// Creates the collection, empty. There is seldom a need to: the first document does too.
     ///
     /// # Errors

@@ -355,6 +355,12 @@ impl Database {
         })
     }
 
+    /// Gathers a collection's statistics, again where another write of statistics came first.
+    pub(crate) fn analyze(&self, collection: &str) -> Result<()> {
+        let started = TransactionOptions::default().start(self.inner.lock_timeout);
+        retry::on_conflict(&started.retry, || self.engine()?.analyze(collection, self.inner.lock_timeout))
+    }
+
     /// Begins a plain transaction; a conflict is the caller's to handle.
     pub(crate) fn begin_write(&self) -> Result<Box<dyn Writer>> {
         let started = TransactionOptions::default().start(self.inner.lock_timeout);
@@ -369,12 +375,13 @@ impl Database {
         self.inner.lock_timeout
     }
 
-    /// Commits, and drops what the transaction has unlinked.
+    /// Commits, then drops what the transaction has unlinked and renews statistics that it made stale.
     pub(crate) fn finish(&self, writer: Box<dyn Writer>, durability: Durability) -> Result<()> {
-        let doomed = writer.commit(durability)?;
-        if !doomed.is_empty() {
-            // The commit stands. What cannot be dropped now is dropped when the database is opened next.
-            let _ = self.engine().and_then(|engine| engine.drop_keyspaces(&doomed, self.inner.lock_timeout));
+        let work = writer.commit(durability)?;
+        if !work.is_empty()
+            && let Ok(engine) = self.engine()
+        {
+            engine.after_commit(&work, self.inner.lock_timeout);
         }
         Ok(())
     }

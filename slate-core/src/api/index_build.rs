@@ -1,6 +1,6 @@
 //! Drives the building of an index through its transactions.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use slate_query::Code;
 use slate_store::Keyspace;
@@ -29,6 +29,8 @@ pub(crate) fn create(
         BuildStart::Small => database.write(|writer| writer.create_index(collection, spec, interrupt, &mut *progress)),
         BuildStart::Declared { name, keyspace } => {
             finish(database, keyspace, interrupt, progress)?;
+            // Without statistics of it the index is used all the same.
+            let _ = database.engine()?.analyze(collection, Duration::ZERO);
             Ok((name, true))
         }
     }

@@ -5,10 +5,10 @@ use std::sync::{
 
 use slate_store::View;
 
-use super::Catalog;
+use super::{Catalog, CatalogVersion};
 use crate::Result;
 
-/// The catalog last parsed. Commits that change the catalog conflict on its version, so a committed version number
+/// The catalog last parsed. Commits that change the catalog conflict on its version, so a committed version
 /// names one content.
 ///
 /// Nobody else commits to a database that is open, so that the commits of this process tell whether it has changed: it is
@@ -81,7 +81,7 @@ impl CatalogCache {
         let last = || self.last.write().unwrap_or_else(PoisonError::into_inner);
         {
             let mut cached = last();
-            if cached.catalog.version == version && version > 0 {
+            if cached.catalog.version == version && version > CatalogVersion::default() {
                 cached.changes = cached.changes.max(changes);
                 return Ok(Arc::clone(&cached.catalog));
             }

@@ -4,7 +4,7 @@ use slate_query::raw::{Doc, Writer};
 use slate_store::Keyspace;
 
 use super::{
-    IndexInfo, KeyStatistics, damaged,
+    CollectionStatistics, IndexInfo, KeyStatistics, damaged,
     index::{keyspace, put_keyspace},
 };
 use crate::Result;
@@ -16,8 +16,8 @@ pub(crate) struct CollectionInfo {
     pub(crate) records: Keyspace,
     /// The indexes that questions may be answered by: each holds every entry it should.
     pub(crate) indexes: Vec<Arc<IndexInfo>>,
-    /// Of the records' own keyspace.
-    pub(crate) statistics: Option<KeyStatistics>,
+    /// Written under a key of their own (`super::write_statistics`), not with the definition.
+    pub(crate) statistics: Option<Arc<CollectionStatistics>>,
     /// The indexes that are being built: writers keep their entries, no question sees them.
     pub(crate) building: Vec<Arc<IndexInfo>>,
 }
@@ -56,21 +56,32 @@ impl CollectionInfo {
         self.indexes.iter().find(|index| &*index.name == name)
     }
 
+    /// The statistics of an index; `None` where they have not been gathered since it was built.
+    pub(crate) fn index_statistics(&self, index: &IndexInfo) -> Option<&KeyStatistics> {
+        self.statistics.as_ref()?.of_index(index.keyspace)
+    }
+
+    /// The statistics of the records.
+    pub(crate) fn record_statistics(&self) -> Option<&KeyStatistics> {
+        self.statistics.as_ref().map(|statistics| &statistics.records)
+    }
+
+    /// Whether a change of the definition has left statistics incomplete: an index has been built since.
+    pub(crate) fn lacks_statistics(&self) -> bool {
+        self.statistics.is_some() && self.indexes.iter().any(|index| self.index_statistics(index).is_none())
+    }
+
     pub(super) fn read(name: &str, doc: Doc<'_>) -> Result<Self> {
         let records = keyspace(doc, "records").ok_or_else(|| damaged(&format!("the records of collection {name}")))?;
         let indexes = read_indexes(name, doc, "indexes")?;
         let indexes = indexes.ok_or_else(|| damaged(&format!("the indexes of collection {name}")))?;
         let building = read_indexes(name, doc, "building")?.unwrap_or_default();
-        let statistics = doc.get("statistics").and_then(|value| value.as_document()).and_then(KeyStatistics::read);
-        Ok(Self { name: name.into(), records, indexes, building, statistics })
+        Ok(Self { name: name.into(), records, indexes, building, statistics: None })
     }
 
     pub(super) fn write(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         put_keyspace(&mut writer, "records", self.records);
-        if let Some(statistics) = &self.statistics {
-            statistics.write(&mut writer, "statistics");
-        }
         write_indexes(&mut writer, "indexes", &self.indexes);
         if !self.building.is_empty() {
             write_indexes(&mut writer, "building", &self.building);

@@ -6,7 +6,6 @@ use slate_query::{
 };
 use slate_store::Keyspace;
 
-use super::KeyStatistics;
 use crate::{Error, Result, entry::Held};
 
 /// Per field of an index: bit i is set where the i-th name of the field's path held an array in some document.
@@ -24,7 +23,6 @@ pub(crate) struct IndexInfo {
     pub(crate) sparse: bool,
     pub(crate) partial: Option<Partial>,
     pub(crate) multikey: MultikeyPaths,
-    pub(crate) statistics: Option<KeyStatistics>,
     /// Whether some entry holds less than its whole value: from then on the index only narrows.
     pub(crate) truncated: bool,
 }
@@ -84,9 +82,6 @@ impl IndexInfo {
         if let Some(partial) = &self.partial {
             append_document(writer, "partialFilterExpression", &partial.document);
         }
-        if let Some(statistics) = &self.statistics {
-            statistics.write(writer, "statistics");
-        }
         writer.open_array(b"multikey");
         for (field, paths) in self.multikey.iter().enumerate() {
             writer.append(field.to_string().as_bytes(), Value::new(Kind::Int64, &paths.to_le_bytes()));
@@ -124,7 +119,6 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
         partial,
         multikey,
         truncated: flag("truncated").unwrap_or_default(),
-        statistics: doc.get("statistics").and_then(Value::as_document).and_then(KeyStatistics::read),
     }))
 }
 

@@ -5,9 +5,9 @@
 
 mod cache;
 mod collection;
-mod drift;
 mod index;
 mod keys;
+mod staleness;
 mod statistics;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -20,9 +20,9 @@ use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Points as _, Transaction,
 
 pub(crate) use cache::CatalogCache;
 pub(crate) use collection::CollectionInfo;
-pub(crate) use drift::Drift;
 pub(crate) use index::{IndexInfo, Partial};
-pub(crate) use statistics::KeyStatistics;
+pub(crate) use staleness::StatisticsStaleness;
+pub(crate) use statistics::{CollectionStatistics, KeyStatistics};
 
 use crate::{Error, ErrorKind, Result, plan::ByteRange};
 
@@ -35,19 +35,20 @@ const FORMAT: u32 = 2;
 /// Every collection, as of one commit or as a transaction has it so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
-    version: u64,
+    version: CatalogVersion,
     next_keyspace: u32,
     collections: BTreeMap<Box<str>, Arc<CollectionInfo>>,
 }
 
 impl Catalog {
-    /// Reads the version number alone.
-    fn read_version(view: &impl View) -> Result<u64> {
+    /// Reads the version alone.
+    fn read_version(view: &impl View) -> Result<CatalogVersion> {
         let parsed = |bytes: &[u8]| bytes.try_into().map(u64::from_be_bytes).map_err(|_| damaged("its version"));
-        view.get(CATALOG, keys::VERSION, parsed)?.unwrap_or(Ok(0))
+        let read = |key| view.get(CATALOG, key, parsed)?.unwrap_or(Ok(0));
+        Ok(CatalogVersion { definitions: read(keys::VERSION)?, statistics: read(keys::STATISTICS_VERSION)? })
     }
 
-    fn read(view: &impl View, version: u64) -> Result<Self> {
+    fn read(view: &impl View, version: CatalogVersion) -> Result<Self> {
         let mut points = view.points(CATALOG)?;
         if let Some(bytes) = points.get(keys::FORMAT)? {
             let format = bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("its format number"))?;
@@ -72,6 +73,8 @@ impl Catalog {
             }
             more = cursor.step_forward()?;
         }
+        drop(cursor);
+        read_statistics(view, &mut collections)?;
         Ok(Self { version, next_keyspace, collections })
     }
 
@@ -101,7 +104,7 @@ impl Catalog {
         self.collections.remove(name);
     }
 
-    /// Writes what `changed` names, the counter and a new version, which names one content.
+    /// Writes what `changed` names, the counter and a new version. Statistics are not written: see [`write_statistics`].
     pub(crate) fn write<'n>(
         &self,
         transaction: &mut impl Transaction,
@@ -116,9 +119,47 @@ impl Catalog {
         }
         transaction.put(CATALOG, keys::FORMAT, &FORMAT.to_be_bytes())?;
         transaction.put(CATALOG, keys::NEXT, &self.next_keyspace.to_be_bytes())?;
-        transaction.put(CATALOG, keys::VERSION, &(self.version + 1).to_be_bytes())?;
+        transaction.put(CATALOG, keys::VERSION, &(self.version.definitions + 1).to_be_bytes())?;
         Ok(())
     }
+}
+
+/// Names one content of the catalog. Each part grows with every commit that changes what it is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CatalogVersion {
+    definitions: u64,
+    statistics: u64,
+}
+
+/// Adds the statistics of the collections, which lie under keys of their own.
+fn read_statistics(view: &impl View, collections: &mut BTreeMap<Box<str>, Arc<CollectionInfo>>) -> Result<()> {
+    let (start, end) = keys::all_statistics();
+    let mut cursor = view.cursor(CATALOG, Bounds { start: Some(&start), end: Some(&end) })?;
+    let mut more = cursor.seek(Edge::First)?;
+    while more {
+        if let Some((key, value)) = cursor.current()
+            && let Some(records) = keys::statistics_keyspace(key)
+            && let Some(collection) = collections.values_mut().find(|collection| collection.records == records)
+        {
+            let statistics = CollectionStatistics::read(Doc::new(value)).map(Arc::new);
+            Arc::make_mut(collection).statistics = statistics;
+        }
+        more = cursor.step_forward()?;
+    }
+    Ok(())
+}
+
+/// Writes the statistics of a collection, and their version. The transaction conflicts with another that writes
+/// statistics, and with a change of the collection's definition, which it does not disturb.
+pub(crate) fn write_statistics(
+    transaction: &mut impl Transaction,
+    collection: &CollectionInfo,
+    statistics: &CollectionStatistics,
+) -> Result<()> {
+    let version = Catalog::read_version(&transaction.view())?;
+    transaction.guard(CATALOG, &definition_key(&collection.name))?;
+    transaction.put(CATALOG, &keys::statistics(collection.records), &statistics.write())?;
+    Ok(transaction.put(CATALOG, keys::STATISTICS_VERSION, &(version.statistics + 1).to_be_bytes())?)
 }
 
 /// The key that a writer of the collection guards and a change of its definition writes: the two conflict.
@@ -132,8 +173,9 @@ pub(crate) fn doom(transaction: &mut impl Transaction, keyspace: Keyspace) -> Re
     Ok(transaction.put(CATALOG, &keys::doomed(keyspace), &[])?)
 }
 
-/// Forgets what [`doom`] noted, once the keyspace is dropped.
+/// Forgets what [`doom`] noted, once the keyspace is dropped, and the statistics of a collection whose records it held.
 pub(crate) fn forget_doomed(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
+    transaction.delete(CATALOG, &keys::statistics(keyspace))?;
     Ok(transaction.delete(CATALOG, &keys::doomed(keyspace))?)
 }
 

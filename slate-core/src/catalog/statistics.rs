@@ -1,3 +1,9 @@
+//! Statistics: how many keys a keyspace holds, and a sample of them, from which the planner estimates how many keys lie
+//! within bounds.
+//!
+//! They are derived from the data and never needed for a result to be right. They lie under a key of their own for each
+//! collection, so that writing them conflicts with no user's transaction.
+
 use slate_query::{
     key,
     pattern::KeyPattern,
@@ -5,79 +11,129 @@ use slate_query::{
 };
 use slate_store::{Bounds, Cursor, Edge, Keyspace, View};
 
-use super::ByteRange;
+use super::{ByteRange, CollectionInfo, index};
 use crate::Result;
 
-/// What a keyspace held when it was last looked through: how many keys, and some of them at equal distances.
-///
-/// It is looked through again when the collection has grown or shrunk by half, by the commit that makes it so; between
-/// those it may be off by as much. The same writes make the same statistics on every store.
+/// The statistics of a collection: of its records and of each index that had its entries when they were gathered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CollectionStatistics {
+    pub(super) records: KeyStatistics,
+    pub(super) indexes: Vec<(Keyspace, KeyStatistics)>,
+}
+
+/// The statistics of a keyspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeyStatistics {
     pub(crate) keys: u64,
-    /// Beginnings of keys, ascending: about as many keys lie between one and the next everywhere.
+    /// Beginnings of keys, ascending: about as many keys lie between each and the next. Empty where the distribution is
+    /// unknown.
     sample: Vec<Box<[u8]>>,
 }
 
-/// So many stretches of equal size a keyspace is seen as.
-const STRETCHES: u64 = 64;
+/// The least number of keys in a sample of a larger keyspace; it has up to twice as many. A range is estimated with an
+/// error of up to two parts in this many.
+const SAMPLE_SIZE: usize = 64;
 
-/// So much of a key is kept.
-const KEPT: usize = 48;
+/// The bytes of a key that are stored in a sample: enough to tell most keys apart.
+const SAMPLED_BYTES: usize = 48;
+
+impl CollectionStatistics {
+    /// Gathers the statistics of a collection that has grown by `growth` records since its last statistics.
+    ///
+    /// Cost: reads at most `max_keys` keys of the records and of each index. The sample of a larger keyspace is the last
+    /// one with what lies behind its end, and its number of keys the last one changed in proportion to the collection.
+    pub(crate) fn gather(view: &impl View, collection: &CollectionInfo, growth: i64, max_keys: u64) -> Result<Self> {
+        let last = collection.statistics.as_deref();
+        let last_records = last.map(|last| &last.records);
+        let known = last_records.map_or(0, |last| last.keys);
+        let records = known.saturating_add_signed(growth);
+        let gather = |keyspace, last: Option<&KeyStatistics>, expected: u64| {
+            let all = if expected > max_keys { None } else { KeyStatistics::read_all(view, keyspace, max_keys)? };
+            match (all, last) {
+                (Some(all), _) => Ok(all),
+                (None, Some(last)) => last.extended(view, keyspace, expected, max_keys),
+                (None, None) => Ok(KeyStatistics { keys: expected.max(max_keys), sample: Vec::new() }),
+            }
+        };
+        let records = gather(collection.records, last_records, records)?;
+        let indexes = collection.indexes.iter().map(|index| {
+            let last = collection.index_statistics(index);
+            let in_proportion = |last: &KeyStatistics| {
+                let keys = u128::from(last.keys) * u128::from(records.keys) / u128::from(known.max(1));
+                u64::try_from(keys).unwrap_or(u64::MAX)
+            };
+            let expected = last.map_or(records.keys, in_proportion);
+            Ok((index.keyspace, gather(index.keyspace, last, expected)?))
+        });
+        Ok(Self { indexes: indexes.collect::<Result<_>>()?, records })
+    }
+
+    pub(super) fn of_index(&self, index: Keyspace) -> Option<&KeyStatistics> {
+        self.indexes.iter().find(|(keyspace, _)| *keyspace == index).map(|(_, statistics)| statistics)
+    }
+
+    pub(super) fn read(doc: Doc<'_>) -> Option<Self> {
+        let records = doc.get("records").and_then(Value::as_document).and_then(KeyStatistics::read)?;
+        let indexes = doc.get("indexes").and_then(Value::as_array)?;
+        let index = |value: Value<'_>| {
+            let doc = value.as_document()?;
+            Some((index::keyspace(doc, "keyspace")?, KeyStatistics::read(doc)?))
+        };
+        Some(Self { records, indexes: indexes.values().filter_map(index).collect() })
+    }
+
+    pub(super) fn write(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.open_document(b"records");
+        self.records.write(&mut writer);
+        writer.close();
+        writer.open_array(b"indexes");
+        for (place, (keyspace, statistics)) in self.indexes.iter().enumerate() {
+            writer.open_document(place.to_string().as_bytes());
+            index::put_keyspace(&mut writer, "keyspace", *keyspace);
+            statistics.write(&mut writer);
+            writer.close();
+        }
+        writer.close();
+        writer.finish()
+    }
+}
 
 impl KeyStatistics {
-    /// Looks through a keyspace. Cost: every key.
-    pub(crate) fn gather(view: &impl View, keyspace: Keyspace) -> Result<Self> {
-        let mut sample: Vec<Box<[u8]>> = Vec::new();
-        let (mut keys, mut stride) = (0u64, 1u64);
-        let mut cursor = view.cursor(keyspace, Bounds::default())?;
-        let mut more = cursor.seek(Edge::First)?;
-        while more {
-            if keys.is_multiple_of(stride) {
-                if sample.len() as u64 == 2 * STRETCHES {
-                    // Twice as many as wanted: every second is left, and from here on taken.
-                    let mut place = 0;
-                    sample.retain(|_| {
-                        place += 1;
-                        place % 2 == 1
-                    });
-                    stride *= 2;
-                }
-                if keys.is_multiple_of(stride) {
-                    sample.extend(cursor.current().map(|(key, _)| key.get(..KEPT).unwrap_or(key).into()));
-                }
-            }
-            keys += 1;
-            more = cursor.step_forward()?;
-        }
-        Ok(Self { keys, sample })
+    /// Reads every key; `None` where there are more than `max_keys`.
+    fn read_all(view: &impl View, keyspace: Keyspace, max_keys: u64) -> Result<Option<Self>> {
+        let mut sampler = Sampler { statistics: Self::default(), stride: 1 };
+        let is_end = sampler.walk(view, keyspace, &[], max_keys)? == Walk::ToEnd;
+        Ok(is_end.then_some(sampler.statistics))
+    }
+
+    /// The sample, continued behind its last key by at most `max_keys` keys, of a keyspace that holds about `keys` by now.
+    fn extended(&self, view: &impl View, keyspace: Keyspace, keys: u64, max_keys: u64) -> Result<Self> {
+        let mut sample = self.sample.clone();
+        let Some(last) = sample.pop() else { return Ok(Self { keys, sample }) };
+        let stride = (self.keys / self.sample.len() as u64).max(1);
+        let mut sampler = Sampler { statistics: Self { keys: sample.len() as u64 * stride, sample }, stride };
+        sampler.walk(view, keyspace, &last, max_keys)?;
+        Ok(Self { keys, ..sampler.statistics })
     }
 
     /// About how many keys lie within the ranges.
     pub(crate) fn estimate(&self, ranges: &[ByteRange]) -> u64 {
-        let Some(stretches) = u64::try_from(self.sample.len()).ok().filter(|&stretches| stretches > 0) else {
-            return 0;
-        };
-        let sampled = ranges.iter().map(|range| self.sampled(range).len()).sum::<usize>() as u64;
-        // A range between two samples holds some part of a stretch.
-        sampled.max(1).saturating_mul(self.keys) / stretches
+        let size = if self.sample.is_empty() { SAMPLE_SIZE } else { self.sample.len() };
+        let sampled = ranges.iter().map(|range| self.sampled(range)).sum::<usize>();
+        // A range between two sampled keys holds some part of what lies between them.
+        (sampled.max(1) as u64).saturating_mul(self.keys) / size as u64
     }
 
-    /// The keys of the sample that lie within a range.
-    fn sampled(&self, range: &ByteRange) -> &[Box<[u8]>] {
-        let from = self.sample.partition_point(|key| **key < *range.start);
-        let rest = self.sample.get(from..).unwrap_or_default();
-        let Some(end) = range.end.as_deref() else { return rest };
-        // Most ranges are narrow.
-        let within = match rest.first() {
-            Some(first) if **first < *end => rest.partition_point(|key| **key < *end),
-            _ => 0,
-        };
-        rest.get(..within).unwrap_or_default()
+    /// How many keys of the sample lie within a range.
+    fn sampled(&self, range: &ByteRange) -> usize {
+        let below = |end: &[u8]| self.sample.partition_point(|key| **key < *end);
+        let end = range.end.as_deref().map_or(self.sample.len(), below);
+        end.saturating_sub(below(&range.start))
     }
 
-    /// About how many keys share the first `fields` values of an index: what a sort by those leaves to be put in order
-    /// at a time.
+    /// About how many keys share the first `fields` values of an index: the rows of one group where a sort by those
+    /// fields is completed group by group.
     pub(crate) fn group(&self, pattern: &KeyPattern, fields: usize) -> u64 {
         let mut groups: Vec<&[u8]> = self.sample.iter().map(|key| leading(key, pattern, fields)).collect();
         groups.dedup();
@@ -91,23 +147,68 @@ impl KeyStatistics {
         Some(Self { keys, sample })
     }
 
-    pub(super) fn write(&self, writer: &mut Writer, name: &str) {
-        writer.open_document(name.as_bytes());
+    fn write(&self, writer: &mut Writer) {
         let keys = i64::try_from(self.keys).unwrap_or(i64::MAX);
         writer.append(b"keys", Value::new(Kind::Int64, &keys.to_le_bytes()));
         writer.open_array(b"sample");
         for (place, key) in self.sample.iter().enumerate() {
-            // `KEPT` bytes at most: the length fits.
+            // At most `SAMPLED_BYTES`: the length fits.
             let length = i32::try_from(key.len()).unwrap_or_default().to_le_bytes();
             let binary = [&length[..], &[0], key].concat();
             writer.append(place.to_string().as_bytes(), Value::new(Kind::Binary, &binary));
         }
         writer.close();
-        writer.close();
     }
 }
 
-/// The first values of a key, or all that is kept of it where it was cut within them.
+/// Takes every `stride`-th key into the sample. The stride is doubled when the sample is twice as large as wanted.
+struct Sampler {
+    statistics: KeyStatistics,
+    stride: u64,
+}
+
+/// How far a walk came.
+#[derive(PartialEq, Eq)]
+enum Walk {
+    ToEnd,
+    ToLimit,
+}
+
+impl Sampler {
+    /// Walks over at most `max_keys` keys, from `start` on.
+    fn walk(&mut self, view: &impl View, keyspace: Keyspace, start: &[u8], max_keys: u64) -> Result<Walk> {
+        let mut cursor = view.cursor(keyspace, Bounds { start: Some(start), end: None })?;
+        let mut more = cursor.seek(Edge::First)?;
+        for _ in 0..max_keys {
+            if !more {
+                break;
+            }
+            if self.statistics.keys.is_multiple_of(self.stride) {
+                self.take(cursor.current().map_or(&[], |(key, _)| key));
+            }
+            self.statistics.keys += 1;
+            more = cursor.step_forward()?;
+        }
+        Ok(if more { Walk::ToLimit } else { Walk::ToEnd })
+    }
+
+    fn take(&mut self, key: &[u8]) {
+        let sample = &mut self.statistics.sample;
+        if sample.len() == 2 * SAMPLE_SIZE {
+            let mut place = 0;
+            sample.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            self.stride *= 2;
+        }
+        if self.statistics.keys.is_multiple_of(self.stride) {
+            sample.push(key.get(..SAMPLED_BYTES).unwrap_or(key).into());
+        }
+    }
+}
+
+/// The first values of a key, or all that the sample has of it where it was cut within them.
 fn leading<'k>(sampled: &'k [u8], pattern: &KeyPattern, fields: usize) -> &'k [u8] {
     let mut end = 0;
     for (_, direction) in pattern.fields().iter().take(fields) {
@@ -121,29 +222,62 @@ fn leading<'k>(sampled: &'k [u8], pattern: &KeyPattern, fields: usize) -> &'k [u
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use slate_store::{Durability, Isolation, Store, Transaction, memory::MemoryStore};
 
     use super::*;
 
+    const RECORDS: Keyspace = Keyspace(1);
+
+    fn put(store: &MemoryStore, keys: std::ops::Range<u32>) {
+        let mut transaction = store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
+        for key in keys {
+            transaction.put(RECORDS, &key.to_be_bytes(), &[]).unwrap();
+        }
+        transaction.commit(Durability::Deferred).unwrap();
+    }
+
+    fn check(statistics: &KeyStatistics, keys: u32) {
+        let bounds = [0_u32, 1, 7, 100, 500, 1_001, 4_999, 6_000, 9_000];
+        for (start, end) in bounds.into_iter().flat_map(|start| bounds.into_iter().map(move |end| (start, end))) {
+            let range = ByteRange { start: start.to_be_bytes().into(), end: Some(end.to_be_bytes().into()) };
+            let real = u64::from(end.min(keys).saturating_sub(start));
+            let estimate = statistics.estimate(&[range]);
+            let allowed = u64::from(keys) * 2 / SAMPLE_SIZE as u64 + 2;
+            assert!(estimate.abs_diff(real) <= allowed, "{start} to {end} of {keys}: {estimate}");
+        }
+        assert_eq!(statistics.estimate(&[ByteRange::default()]), u64::from(keys));
+    }
+
     #[test]
     fn an_estimate_is_off_by_at_most_two_strides() {
-        for keys in [0_u32, 1, 2, 63, 64, 65, 128, 129, 1_000, 5_000] {
+        for keys in [0, 1, 2, 63, 64, 65, 128, 129, 1_000, 5_000] {
             let store = MemoryStore::default();
-            let mut transaction = store.begin(Isolation::Snapshot, std::time::Duration::ZERO).unwrap();
-            for key in 0..keys {
-                transaction.put(Keyspace(1), &key.to_be_bytes(), &[]).unwrap();
-            }
-            transaction.commit(Durability::Deferred).unwrap();
-            let statistics = KeyStatistics::gather(&store.snapshot().unwrap(), Keyspace(1)).unwrap();
-            let bounds = [0_u32, 1, 7, 100, 500, 1_001, 4_999, 6_000];
-            for (start, end) in bounds.into_iter().flat_map(|start| bounds.into_iter().map(move |end| (start, end))) {
-                let range = ByteRange { start: start.to_be_bytes().into(), end: Some(end.to_be_bytes().into()) };
-                let real = u64::from(end.min(keys).saturating_sub(start));
-                let estimate = statistics.estimate(&[range]);
-                let allowed = u64::from(keys) * 2 / STRETCHES + 2;
-                assert!(estimate.abs_diff(real) <= allowed, "{start} to {end} of {keys}: {estimate}");
-            }
-            assert_eq!(statistics.estimate(&[ByteRange::default()]), u64::from(keys));
+            put(&store, 0..keys);
+            let collection = CollectionInfo::new("c", RECORDS);
+            let gathered = CollectionStatistics::gather(&store.snapshot().unwrap(), &collection, 0, 10_000).unwrap();
+            check(&gathered.records, keys);
+            assert_eq!(CollectionStatistics::read(Doc::new(&gathered.write())), Some(gathered));
         }
+    }
+
+    #[test]
+    fn a_collection_beyond_the_limit_keeps_its_sample_and_gains_what_was_appended() {
+        let store = MemoryStore::default();
+        let mut collection = CollectionInfo::new("c", RECORDS);
+        let mut gathered = 0;
+        for keys in [4_000, 6_000, 9_000] {
+            put(&store, gathered..keys);
+            let growth = i64::from(keys - gathered);
+            let statistics =
+                CollectionStatistics::gather(&store.snapshot().unwrap(), &collection, growth, 4_000).unwrap();
+            check(&statistics.records, keys);
+            collection.statistics = Some(statistics.into());
+            gathered = keys;
+        }
+        let unknown =
+            CollectionStatistics::gather(&store.snapshot().unwrap(), &CollectionInfo::new("c", RECORDS), 9_000, 4_000);
+        assert_eq!(unknown.unwrap().records, KeyStatistics { keys: 9_000, sample: Vec::new() });
     }
 }

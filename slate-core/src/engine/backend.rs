@@ -7,30 +7,30 @@ use slate_store::{Durability, Isolation, Keyspace, Size, Snapshot, Store, Transa
 use super::{BeginOptions, Engine, Explained, Reader, Writer};
 use crate::{
     CollectionStats, Existing, Result,
-    catalog::{self, Catalog, CatalogCache, CollectionInfo, Drift},
+    catalog::{self, Catalog, CatalogCache, CollectionInfo, StatisticsStaleness},
     exec::{self, Resources, Rows},
     interrupt::Interrupt,
     maintenance::{self, VerifyRun},
     plan::{self, Query},
     spill::Memory,
     write::{
-        BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, Created, DeleteOutcome, DeleteRequest, Gate,
-        IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, Reads, Session, Shared, UpdateOutcome,
-        UpdateRequest,
+        AfterCommit, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, Created, DeleteOutcome,
+        DeleteRequest, Gate, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, Reads, Session, Shared,
+        UpdateOutcome, UpdateRequest,
     },
 };
 
 /// Any store, as an engine.
 pub(super) struct Backend<S> {
-    store: S,
-    shared: Arc<Shared>,
+    pub(super) store: S,
+    pub(super) shared: Arc<Shared>,
     gate: Arc<Gate>,
 }
 
 impl<S: Store> Backend<S> {
     /// Takes a store into use: checks the catalog's format and drops what a crash left to be dropped.
     pub(super) fn open(store: S, memory: Memory) -> Result<Self> {
-        let shared = Shared { catalogs: CatalogCache::default(), drift: Drift::default(), memory };
+        let shared = Shared { catalogs: CatalogCache::default(), staleness: StatisticsStaleness::default(), memory };
         let backend = Self { store, shared: Arc::new(shared), gate: Arc::default() };
         let doomed = {
             let reader = backend.reader()?;
@@ -43,13 +43,25 @@ impl<S: Store> Backend<S> {
         Ok(backend)
     }
 
+    fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {
+        for &keyspace in keyspaces {
+            self.shared.staleness.forget(keyspace);
+            self.store.drop_keyspace(keyspace, wait)?;
+        }
+        let mut transaction = self.store.begin(Isolation::Snapshot, wait)?;
+        for &keyspace in keyspaces {
+            catalog::forget_doomed(&mut transaction, keyspace)?;
+        }
+        Ok(transaction.commit(Durability::Deferred)?)
+    }
+
     fn reader(&self) -> Result<SnapshotReader<S::Snapshot>> {
         let (view, catalog) = self.last()?;
         Ok(SnapshotReader { view, catalog, memory: self.shared.memory.clone() })
     }
 
     /// The last commit, and its catalog.
-    fn last(&self) -> Result<(S::Snapshot, Arc<Catalog>)> {
+    pub(super) fn last(&self) -> Result<(S::Snapshot, Arc<Catalog>)> {
         let before = self.shared.catalogs.before();
         let view = self.store.snapshot()?;
         let catalog = self.shared.catalogs.load(before, &view)?;
@@ -76,17 +88,17 @@ impl<S: Store> Engine for Backend<S> {
         Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), gate, options)))
     }
 
-    fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {
-        for &keyspace in keyspaces {
-            self.store.drop_keyspace(keyspace, wait)?;
+    fn after_commit(&self, work: &AfterCommit, wait: Duration) {
+        if !work.dropped.is_empty() {
+            // What cannot be dropped now is dropped when the database is opened next.
+            let _ = self.drop_keyspaces(&work.dropped, wait);
         }
-        let mut transaction = self.store.begin(Isolation::Snapshot, wait)?;
-        for &keyspace in keyspaces {
-            catalog::forget_doomed(&mut transaction, keyspace)?;
-        }
-        Ok(transaction.commit(Durability::Deferred)?)
+        self.refresh_statistics(&work.stale);
     }
 
+    fn analyze(&self, collection: &str, wait: Duration) -> Result<()> {
+        self.gather_statistics(collection, wait)
+    }
     fn flush(&self) -> Result<()> {
         Ok(self.store.flush()?)
     }
@@ -272,7 +284,7 @@ impl<T: Transaction> Writer for Session<T> {
         Session::end(self, why);
     }
 
-    fn commit(self: Box<Self>, durability: Durability) -> Result<Vec<Keyspace>> {
+    fn commit(self: Box<Self>, durability: Durability) -> Result<AfterCommit> {
         Session::commit(*self, durability)
     }
 }

@@ -3,6 +3,7 @@
 
 mod backend;
 mod open;
+mod statistics;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -20,8 +21,8 @@ use crate::{
     maintenance::VerifyRun,
     plan::{Analysis, Plan, Query},
     write::{
-        BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, DeleteOutcome, DeleteRequest, IndexSpec,
-        InsertMode, InsertOutcome, PutKind, PutOutcome, UpdateOutcome, UpdateRequest,
+        AfterCommit, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, DeleteOutcome, DeleteRequest,
+        IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, UpdateOutcome, UpdateRequest,
     },
 };
 
@@ -30,8 +31,10 @@ pub(crate) trait Engine: Send + Sync {
     fn name(&self) -> &'static str;
     fn snapshot(&self) -> Result<Arc<dyn Reader>>;
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
-    /// Drops keyspaces that the catalog no longer names.
-    fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()>;
+    /// Does what a commit has left to do. The commit stands: what fails now is done another time.
+    fn after_commit(&self, work: &AfterCommit, wait: Duration);
+    /// Gathers the statistics of a collection, from every key of it.
+    fn analyze(&self, collection: &str, wait: Duration) -> Result<()>;
     fn flush(&self) -> Result<()>;
     fn backup(&self, to: &Path) -> Result<()>;
     /// `wait` is how long to wait for the turn to write, where writers take turns.
@@ -125,6 +128,6 @@ pub(crate) trait Writer: Send {
     fn begin_build(&mut self, collection: &str, spec: &IndexSpec) -> Result<BuildStart>;
     fn build_round(&mut self, keyspace: Keyspace, limit: usize) -> Result<BuildRound>;
     fn abandon_build(&mut self, keyspace: Keyspace) -> Result<()>;
-    /// Commits; gives back the keyspaces to be dropped.
-    fn commit(self: Box<Self>, durability: Durability) -> Result<Vec<Keyspace>>;
+    /// Commits; gives back what is to be done then.
+    fn commit(self: Box<Self>, durability: Durability) -> Result<AfterCommit>;
 }

@@ -157,6 +157,17 @@ impl Scope {
         }
     }
 
+    /// Gathers a collection's statistics; they are no transaction's own.
+    pub(crate) fn analyze(&self, collection: &str) -> Result<()> {
+        match self {
+            Self::Database(database) => database.analyze(collection),
+            Self::Snapshot(_) | Self::Transaction(_) => {
+                let message = "statistics are gathered outside of transactions and snapshots";
+                Err(Error::new(ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION, message))
+            }
+        }
+    }
+
     /// What the catalog says of a collection, seen as reads of this scope see it.
     pub(crate) fn definition(&self, collection: &str) -> Result<Option<Arc<CollectionInfo>>> {
         match self {

@@ -143,7 +143,7 @@ fn next_step(contenders: &[Contender], merging: Merging) -> Step {
 
 impl Contender {
     fn new(access: Access, context: &Context<'_>) -> Self {
-        let mut contender = Self { rates: Rates::of(&access, context.query), access, worth: Worth::Lost };
+        let mut contender = Self { rates: Rates::of(&access, context), access, worth: Worth::Lost };
         contender.worth = match Keys::of(&contender.access.path, context) {
             Keys::Known(keys) => Worth::Known(contender.rank(keys)),
             Keys::Within(stretch) => {
@@ -210,7 +210,7 @@ fn may_merge(usable: &[Access], query: &Query) -> bool {
 /// The rank of a merge, where it may be below `best`; otherwise one that is not.
 fn rank_of_merge(access: &Access, best: Rank, context: &Context<'_>) -> Result<Rank> {
     let AccessPath::Merge { how, inputs } = &access.path else { return Ok(rank(access, u64::MAX)) };
-    let rates = Rates::of(access, context.query);
+    let rates = Rates::of(access, context);
     // Each key costs one at least, where all are read.
     let cap = if rates.reads_all() { best.0.saturating_add(1).min(PROBE_CAP) } else { PROBE_CAP };
     let (mut keys, mut named) = (0u64, Vec::with_capacity(inputs.len()));

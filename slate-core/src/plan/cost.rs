@@ -8,12 +8,15 @@ use std::borrow::Cow;
 use slate_store::Keyspace;
 
 use super::{
-    ByteRange, Context, Output, Query,
+    ByteRange, Context, Output,
     access::{Access, AccessPath},
     bounds::record_ranges,
     rules,
 };
-use crate::{Result, catalog::KeyStatistics};
+use crate::{
+    Result,
+    catalog::{CollectionInfo, KeyStatistics},
+};
 
 /// How far entries are counted before the statistics are asked.
 pub(super) const PROBE_CAP: u64 = 1_000;
@@ -56,7 +59,8 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    pub(super) fn of(access: &Access, query: &Query) -> Self {
+    pub(super) fn of(access: &Access, context: &Context<'_>) -> Self {
+        let query = context.query;
         let order = query.order();
         let ordered = order.map(|sort| access.path.ordered_by(sort, access.direction).fields);
         let sorted = order.zip(ordered).is_none_or(|(sort, fields)| fields == sort.fields().len());
@@ -64,7 +68,7 @@ impl Rates {
         let passes = if residual { PASSES } else { 1 };
         // Rows that come as they are wanted need not all be read; of those that come in groups, whole groups.
         let group = match ordered {
-            Some(fields) if !sorted && fields > 0 => group(&access.path, fields),
+            Some(fields) if !sorted && fields > 0 => group(&access.path, fields, context.collection),
             _ => sorted.then_some(0),
         };
         let reach = if lists_records(&query.output) { query.window().reach() } else { None };
@@ -107,12 +111,13 @@ impl Rates {
 }
 
 /// About how many rows share the fields that a path's order begins with, where that can be told.
-fn group(path: &AccessPath, fields: usize) -> Option<u64> {
+fn group(path: &AccessPath, fields: usize, collection: &CollectionInfo) -> Option<u64> {
     match path {
         // Fields bound to one value come before those that the order is about.
         AccessPath::Index { index, bounds, .. } => {
             let constant = (0..index.pattern.fields().len()).take_while(|&field| bounds.is_point(field)).count();
-            index.statistics.as_ref().map(|statistics| statistics.group(&index.pattern, constant + fields))
+            let statistics = collection.index_statistics(index)?;
+            Some(statistics.group(&index.pattern, constant + fields))
         }
         AccessPath::Records { .. } | AccessPath::Points { .. } | AccessPath::Merge { .. } => None,
     }
@@ -145,20 +150,20 @@ impl<'a> Keys<'a> {
     pub(super) fn of(path: &'a AccessPath, context: &'a Context<'_>) -> Self {
         let collection = context.collection;
         match path {
-            AccessPath::Records { bounds: None } => Self::of_all(context, collection.statistics.as_ref()),
+            AccessPath::Records { bounds: None } => Self::of_all(context, collection.record_statistics()),
             AccessPath::Records { bounds } => Self::Within(Stretch {
                 keyspace: collection.records,
                 ranges: record_ranges(bounds.as_ref()).into(),
-                statistics: collection.statistics.as_ref(),
+                statistics: collection.record_statistics(),
             }),
             AccessPath::Points { ids } => Self::Known(u64::try_from(ids.len()).unwrap_or(u64::MAX)),
             AccessPath::Index { index, bounds, .. } if bounds.used() == 0 => {
-                Self::of_all(context, index.statistics.as_ref().or(collection.statistics.as_ref()))
+                Self::of_all(context, collection.index_statistics(index).or(collection.record_statistics()))
             }
             AccessPath::Index { index, bounds, .. } => Self::Within(Stretch {
                 keyspace: index.keyspace,
                 ranges: bounds.ranges().into(),
-                statistics: index.statistics.as_ref(),
+                statistics: collection.index_statistics(index),
             }),
             AccessPath::Merge { .. } => Self::OfInputs,
         }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Result,
-    catalog::{BuildPosition, CollectionInfo, IndexInfo, KeyStatistics},
+    catalog::{BuildPosition, CollectionInfo, IndexInfo},
 };
 
 /// How the creation of an index begins.
@@ -107,10 +107,7 @@ impl<T: Transaction> Session<T> {
         let Some(collection) = self.catalog().collection(name) else { return Ok(()) };
         let mut defined = CollectionInfo::clone(collection);
         let Some(at) = defined.building.iter().position(|index| index.keyspace == keyspace) else { return Ok(()) };
-        let mut index = defined.building.remove(at);
-        Arc::make_mut(&mut index).statistics = Some(KeyStatistics::gather(&self.view(), keyspace)?);
-        // The two are compared: they should be of one time.
-        defined.statistics = Some(KeyStatistics::gather(&self.view(), defined.records)?);
+        let index = defined.building.remove(at);
         defined.indexes.push(index);
         self.redescribe(defined);
         Ok(())

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    catalog::{CollectionInfo, IndexInfo, KeyStatistics, Partial},
+    catalog::{CollectionInfo, IndexInfo, Partial},
     entry::Entry,
     interrupt::Interrupt,
 };
@@ -64,10 +64,6 @@ impl<T: Transaction> Session<T> {
         let index = self.end_on_error(filled)?;
         let created = index.name.to_string();
         let mut defined = CollectionInfo::clone(&collection);
-        if index.statistics.is_some() {
-            // The two are compared: they should be of one time.
-            defined.statistics = Some(KeyStatistics::gather(&self.transaction.view(), collection.records)?);
-        }
         defined.indexes.push(Arc::new(index));
         self.define(defined)?;
         Ok((created, Created::New))
@@ -114,13 +110,7 @@ impl<T: Transaction> Session<T> {
             progress(read);
             match round.last {
                 Some(last) => after = Some(last),
-                None => {
-                    if read >= ROUND as u64 {
-                        let statistics = KeyStatistics::gather(&self.transaction.view(), index.keyspace)?;
-                        index.statistics = Some(statistics);
-                    }
-                    return Ok(index);
-                }
+                None => return Ok(index),
             }
         }
     }
@@ -227,7 +217,6 @@ pub(super) fn parse(spec: &IndexSpec) -> Result<IndexInfo> {
         sparse: spec.sparse,
         partial,
         multikey: vec![0; fields],
-        statistics: None,
         truncated: false,
     })
 }

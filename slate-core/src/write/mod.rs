@@ -1,5 +1,6 @@
 //! Writes: what changes in a collection's records and, entry by entry, in its indexes.
 
+mod after_commit;
 mod backfill;
 mod batch;
 mod build;
@@ -15,6 +16,7 @@ mod put;
 mod session;
 mod update;
 
+pub(crate) use after_commit::{AfterCommit, StaleCollection};
 pub(crate) use backfill::{BuildRound, BuildStart};
 pub(crate) use build::{BuildProgress, IndexSpec, ROUND as BUILD_ROUND};
 pub(crate) use bulk::{BulkOperation, BulkOutcome};

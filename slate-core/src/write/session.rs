@@ -5,7 +5,7 @@ use slate_store::{Durability, Isolation, Keyspace, Transaction};
 
 use crate::{
     Error, ErrorKind, Existing, Result,
-    catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, Drift, IndexInfo, KeyStatistics},
+    catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, IndexInfo, StatisticsStaleness},
     engine::BeginOptions,
     entry::record_key,
     exec::Resources,
@@ -16,6 +16,7 @@ use crate::{
 };
 
 use super::{
+    after_commit::{self, AfterCommit},
     gate::{Began, Gate},
     involved::Involved,
 };
@@ -40,7 +41,7 @@ pub(crate) struct Session<T> {
 /// What the transactions of a database share.
 pub(crate) struct Shared {
     pub(crate) catalogs: CatalogCache,
-    pub(crate) drift: Drift,
+    pub(crate) staleness: StatisticsStaleness,
     pub(crate) memory: Memory,
 }
 
@@ -282,10 +283,9 @@ impl<T: Transaction> Session<T> {
         self.involved.of(collection).changed = true;
     }
 
-    /// Commits; gives back the keyspaces that are to be dropped now.
-    pub(crate) fn commit(mut self, durability: Durability) -> Result<Vec<Keyspace>> {
+    /// Commits; gives back what is to be done now.
+    pub(crate) fn commit(mut self, durability: Durability) -> Result<AfterCommit> {
         self.check_open()?;
-        let gathered = self.gather_statistics()?;
         let involved = &self.involved;
         let changes_catalog = involved.changed().next().is_some();
         if changes_catalog {
@@ -301,43 +301,14 @@ impl<T: Transaction> Session<T> {
             Some((gate, began)) => gate.commit(*began, involved, commit)?,
             None => commit()?,
         }
-        for (name, added) in involved.grown() {
-            self.shared.drift.add(name, added);
-        }
-        // A collection that was dropped leaves nothing to one of the same name.
-        let dropped = involved.changed().filter(|name| self.catalog.collection(name).is_none());
-        gathered.iter().map(|name| &**name).chain(dropped).for_each(|name| self.shared.drift.reset(name));
-        Ok(self.doomed)
+        let stale = after_commit::stale(involved, &self.catalog, &self.shared.staleness);
+        Ok(AfterCommit { dropped: self.doomed, stale })
     }
 
     /// Notes that a collection grew by so many records, or shrank.
     pub(super) fn added(&mut self, collection: &str, records: i64) {
         let added = &mut self.involved.of(collection).added;
         *added = added.saturating_add(records);
-    }
-
-    /// Gathers the statistics of collections that have become another size; gives back which.
-    fn gather_statistics(&mut self) -> Result<Vec<Box<str>>> {
-        let mut gathered: Vec<Box<str>> = Vec::new();
-        for (name, added) in self.involved.grown() {
-            let Some(collection) = self.catalog.collection(name) else { continue };
-            let known = collection.statistics.as_ref().map_or(0, |statistics| statistics.keys);
-            if !self.shared.drift.is_far(name, known, added) {
-                continue;
-            }
-            let view = self.transaction.view();
-            let mut renewed = CollectionInfo::clone(collection);
-            renewed.statistics = Some(KeyStatistics::gather(&view, renewed.records)?);
-            for index in &mut renewed.indexes {
-                let statistics = KeyStatistics::gather(&view, index.keyspace)?;
-                Arc::make_mut(index).statistics = Some(statistics);
-            }
-            drop(view);
-            Arc::make_mut(&mut self.catalog).put(renewed);
-            gathered.push(name.into());
-        }
-        gathered.iter().for_each(|name| self.involved.of(name).changed = true);
-        Ok(gathered)
     }
 }
 

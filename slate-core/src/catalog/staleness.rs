@@ -1,0 +1,77 @@
+use std::sync::{Mutex, PoisonError};
+
+use ahash::AHashMap;
+use slate_store::Keyspace;
+
+/// How much each collection has changed since its statistics were gathered, by the keyspace of its records.
+///
+/// Counted per process, from the commits that it has made since it opened the database.
+#[derive(Debug, Default)]
+pub(crate) struct StatisticsStaleness(Mutex<AHashMap<Keyspace, Changed>>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Changed {
+    /// The records added, less those deleted.
+    growth: i64,
+    /// The growth at the last attempt to gather statistics.
+    attempted: i64,
+}
+
+/// The growth, in records, below which statistics are not gathered again: probes count the keys of small collections
+/// (`plan::cost`), and statistics gathered at every few commits would cost more than they save.
+const MIN_GROWTH: u64 = 1_000;
+
+impl StatisticsStaleness {
+    /// Adds the growth of a commit. Returns whether statistics over `known` records should be gathered now: when the
+    /// collection has grown or shrunk by half, and not again until it has changed by [`MIN_GROWTH`] since the last attempt.
+    pub(crate) fn add(&self, records: Keyspace, known: u64, growth: i64) -> bool {
+        let mut collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = collections.entry(records).or_default();
+        changed.growth = changed.growth.saturating_add(growth);
+        let is_stale = changed.growth.unsigned_abs() > MIN_GROWTH.max(known / 2)
+            && changed.growth.abs_diff(changed.attempted) > MIN_GROWTH;
+        if is_stale {
+            changed.attempted = changed.growth;
+        }
+        is_stale
+    }
+
+    /// The growth since the collection's statistics were gathered.
+    pub(crate) fn growth(&self, records: Keyspace) -> i64 {
+        let collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        collections.get(&records).map_or(0, |changed| changed.growth)
+    }
+
+    /// Takes off the growth that new statistics include. The rest was committed while they were gathered.
+    pub(crate) fn included(&self, records: Keyspace, growth: i64) {
+        let mut collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(changed) = collections.get_mut(&records) {
+            *changed = Changed { growth: changed.growth.saturating_sub(growth), attempted: 0 };
+        }
+    }
+
+    /// Forgets a collection that was dropped.
+    pub(crate) fn forget(&self, records: Keyspace) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&records);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_are_stale_after_growth_by_half_and_not_again_after_every_failed_attempt() {
+        let staleness = StatisticsStaleness::default();
+        let records = Keyspace(1);
+        assert!(!staleness.add(records, 0, 1_000));
+        assert!(staleness.add(records, 0, 1), "more than the minimum");
+        assert!(!staleness.add(records, 0, 1), "just attempted");
+        assert!(staleness.add(records, 0, 2_000), "changed again since the attempt");
+        staleness.included(records, 3_000);
+        assert_eq!(staleness.growth(records), 2);
+        assert!(!staleness.add(records, 3_000, -1_400) && staleness.add(records, 3_000, -103), "shrunk by half");
+        staleness.forget(records);
+        assert_eq!(staleness.growth(records), 0);
+    }
+}

@@ -1,18 +1,18 @@
-//! The time, as documents hold it.
+//! The current time in the forms that documents contain.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Milliseconds since 1970.
+/// Returns the milliseconds since 1970-01-01 UTC.
 pub(crate) fn now_millis() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A BSON timestamp of that time: the second in the high half, in the low half a number that makes it the only one of its
-/// kind in this process. One that was given for a later second is not gone back behind.
+/// Returns a BSON timestamp that is unique and increasing in this process: the seconds in the high half, a counter in the
+/// low half. If the clock goes back, continues from the last timestamp.
 pub(crate) fn timestamp(now_millis: i64) -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let seconds = u64::try_from(now_millis / 1_000).unwrap_or_default();

@@ -10,7 +10,7 @@ use slate_query::Code;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Cancels the operations that were given a clone of it, from any thread.
+/// Cancels the operations that hold a clone of it, from any thread.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken(Arc<Node>);
 
@@ -21,31 +21,31 @@ struct Node {
 }
 
 impl CancelToken {
-    /// A token that cancels nothing yet.
+    /// Creates a token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends every operation that holds a clone, at its next check (every few hundred rows), with an error of kind
-    /// [`ErrorKind::Interrupted`]. It cannot be undone.
+    /// Makes every operation that holds a clone fail with [`ErrorKind::Interrupted`] at its next check. Operations check
+    /// every few hundred rows. Cancelling cannot be undone.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// A token that is cancelled with this one, and can be cancelled without it: one for a request under that of its
-    /// service, say.
+    /// Creates a token that is cancelled with this one, and can be cancelled alone: for example, one per request below the
+    /// token of a service.
     #[must_use]
     pub fn child(&self) -> Self {
         Self(Arc::new(Node { cancelled: AtomicBool::new(false), parent: Some(self.clone()) }))
     }
 
-    /// Whether it was cancelled.
+    /// Returns whether this token or one of its ancestors was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        let mut lineage = std::iter::successors(Some(self), |token| token.0.parent.as_ref());
-        lineage.any(|token| token.0.cancelled.load(Ordering::Relaxed))
+        let mut ancestry = std::iter::successors(Some(self), |token| token.0.parent.as_ref());
+        ancestry.any(|token| token.0.cancelled.load(Ordering::Relaxed))
     }
 
-    /// An error where it was cancelled.
+    /// Fails if the token was cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         if !self.is_cancelled() {
             return Ok(());
@@ -54,22 +54,22 @@ impl CancelToken {
     }
 }
 
-/// When an operation must end before it is done: at a deadline, by a token, by both or by neither.
+/// The deadline and the cancel tokens that can end an operation early.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt {
     deadline: Option<Instant>,
     token: Option<CancelToken>,
-    /// That of the transaction, where the operation belongs to one that has a token of its own.
-    outer: Option<CancelToken>,
+    /// The token of the operation's transaction, if it has one.
+    transaction_token: Option<CancelToken>,
     ticks: u32,
 }
 
-/// How many rows pass between two looks at the clock: a look costs about as much as a row.
+/// Rows between two checks. Reading the clock costs about as much as processing a row.
 const ROWS_PER_CHECK: u32 = 128;
 
 impl Interrupt {
     pub(crate) fn within(&mut self, time: Duration) {
-        // A deadline beyond what the clock can express is none.
+        // A deadline that the clock cannot represent never passes.
         self.deadline = Instant::now().checked_add(time);
     }
 
@@ -77,30 +77,30 @@ impl Interrupt {
         self.token = Some(token);
     }
 
-    /// Ends at whichever of the two ends first.
+    /// Combines an operation's interrupt with that of its transaction: the earlier deadline, both tokens.
     pub(crate) fn or(&self, outer: &Self) -> Self {
         let deadline = match (self.deadline, outer.deadline) {
             (Some(own), Some(outer)) => Some(own.min(outer)),
             (own, outer) => own.or(outer),
         };
-        Self { deadline, token: self.token.clone(), outer: outer.token.clone(), ticks: 0 }
+        Self { deadline, token: self.token.clone(), transaction_token: outer.token.clone(), ticks: 0 }
     }
 
-    /// When it ends at the latest.
-    pub(crate) fn ends(&self) -> Option<Instant> {
+    /// Returns the deadline.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// To be called once a row; looks every so often.
+    /// Counts a row; checks every [`ROWS_PER_CHECK`] rows.
     #[inline]
     pub(crate) fn tick(&mut self) -> Result<()> {
         self.ticks = self.ticks.wrapping_add(1);
         if self.ticks.is_multiple_of(ROWS_PER_CHECK) { self.check() } else { Ok(()) }
     }
 
-    /// Looks now.
+    /// Fails if the deadline has passed or a token was cancelled.
     pub(crate) fn check(&self) -> Result<()> {
-        [&self.token, &self.outer].into_iter().flatten().try_for_each(CancelToken::check)?;
+        [&self.token, &self.transaction_token].into_iter().flatten().try_for_each(CancelToken::check)?;
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(Error::new(
                 ErrorKind::Interrupted,

@@ -42,8 +42,8 @@ mod maintenance;
 mod namespace;
 mod operation;
 mod plan;
-mod quantity;
 mod spill;
+mod units;
 mod write;
 
 pub use bson;

@@ -2,7 +2,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Access, Database, DatabaseBuilder, Durability, Result, quantity};
+use crate::{Access, Database, DatabaseBuilder, Durability, Result, units};
 
 /// Where a database is and how it is opened, as part of a service's own settings.
 ///
@@ -57,13 +57,13 @@ pub struct Config {
     #[serde(default, with = "durability", skip_serializing_if = "Option::is_none")]
     pub durability: Option<Durability>,
     /// The bytes of memory in which a store on disk may keep what it has read.
-    #[serde(default, with = "quantity::size", skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "units::bytes", skip_serializing_if = "Option::is_none")]
     pub cache: Option<usize>,
     /// How long a writer waits for its turn, and how long a transaction that conflicts is tried again.
-    #[serde(default, with = "quantity::time", skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "units::duration", skip_serializing_if = "Option::is_none")]
     pub lock_timeout: Option<Duration>,
     /// The bytes of memory that one question may hold rows in.
-    #[serde(default, with = "quantity::size", skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "units::bytes", skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<usize>,
     /// Where temporary files are put.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -149,7 +149,7 @@ pub(crate) struct Started {
 
 impl Started {
     pub(crate) fn begin_options(&self) -> BeginOptions {
-        let left = self.retry.limits.ends().map(|end| end.saturating_duration_since(Instant::now()));
+        let left = self.retry.limits.deadline().map(|end| end.saturating_duration_since(Instant::now()));
         let wait = left.map_or(self.wait, |left| left.min(self.wait));
         BeginOptions { wait, isolation: self.isolation, limits: self.retry.limits.clone() }
     }

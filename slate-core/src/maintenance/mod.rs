@@ -1,4 +1,4 @@
-//! Looking after collections: what they hold, and whether it is as it should be.
+//! Statistics of collections, and verification of their documents and indexes.
 
 mod stats;
 mod verify;

@@ -2,28 +2,27 @@ use slate_store::{Bounds, Estimate, Keyspace, View};
 
 use crate::{Result, catalog::CollectionInfo};
 
-/// What a collection holds; see [`ReadCollection::stats`](crate::ReadCollection::stats).
+/// The sizes of a collection and its indexes; see [`ReadCollection::stats`](crate::ReadCollection::stats).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CollectionStats {
-    /// How many documents.
+    /// Number of documents.
     pub documents: u64,
-    /// The bytes of the documents with the tables of their fields, and of their keys, without what the store takes to hold
-    /// them.
+    /// Bytes of the documents, their field tables and their keys, without the store's overhead.
     pub bytes: u64,
-    /// Each index, in the order they were declared; those that are being built come last.
+    /// The indexes in the order of their declaration; indexes that are being built come last.
     pub indexes: Vec<IndexStats>,
 }
 
-/// What an index holds.
+/// The sizes of an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexStats {
-    /// The index's name.
+    /// Name of the index.
     pub name: String,
-    /// How many entries: one for each distinct combination of values that a document has.
+    /// Number of entries: one for each distinct combination of indexed values of a document.
     pub entries: u64,
-    /// The bytes of the entries, without what the store takes to hold them.
+    /// Bytes of the entries, without the store's overhead.
     pub bytes: u64,
 }
 

@@ -12,9 +12,9 @@ use crate::{
     write::{Entries, EntryMaker},
 };
 
-/// A look through a collection for damage; see [`ReadCollection::verify`](crate::ReadCollection::verify) and
+/// Checks collections for damage; see [`ReadCollection::verify`](crate::ReadCollection::verify) and
 /// [`Database::verify`](crate::Database::verify).
-#[must_use = "nothing is verified until `run`"]
+#[must_use = "verification starts with `run`"]
 pub struct Verify<'p> {
     scope: Scope,
     collections: Vec<String>,
@@ -22,71 +22,71 @@ pub struct Verify<'p> {
     progress: Box<dyn FnMut(&VerifyProgress<'_>) + 'p>,
 }
 
-/// How far a [`Verify`] has come.
+/// The progress of a [`Verify`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VerifyProgress<'r> {
-    /// The collection that is being looked through.
+    /// The collection being checked.
     pub collection: &'r str,
-    /// How many of its documents have been.
+    /// Number of its documents checked so far.
     pub documents: u64,
-    /// How many faults have been found, in all collections.
+    /// Number of faults found so far, in all collections.
     pub faults: u64,
 }
 
-/// What a [`Verify`] found.
+/// The result of a [`Verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-#[must_use = "faults may have been found"]
+#[must_use = "the report may contain faults"]
 pub struct VerifyReport {
-    /// How many documents were looked at.
+    /// Number of documents checked.
     pub documents: u64,
-    /// How many index entries were found where they belong.
+    /// Number of index entries that belong to a document.
     pub entries: u64,
-    /// The first faults found, up to 10,000.
+    /// The first 10,000 faults.
     pub faults: Vec<Fault>,
-    /// How many faults there are in all.
+    /// Number of all faults.
     pub fault_count: u64,
 }
 
 impl VerifyReport {
-    /// Whether nothing is wrong.
+    /// Returns whether there are no faults.
     pub fn is_sound(&self) -> bool {
         self.fault_count == 0
     }
 }
 
-/// Something that is not as it should be.
+/// One inconsistency found by a [`Verify`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
-    /// What is wrong.
+    /// The kind of inconsistency.
     pub kind: FaultKind,
-    /// The collection it is in.
+    /// The collection that contains it.
     pub collection: String,
-    /// The index at fault, where it is one.
+    /// The affected index, if any.
     pub index: Option<String>,
-    /// The record or the entry, and what is wrong with it, in words.
+    /// Describes the record or entry and what is wrong with it.
     pub message: String,
 }
 
-/// What may be wrong.
+/// The kinds of [`Fault`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// A record is no valid document, or the table of its fields is not the document's.
+    /// A record is not a valid document, or its field table does not match the document.
     InvalidDocument,
-    /// A document does not lie under the key of its `_id`.
+    /// A document is not stored under the key of its `_id`.
     MisplacedDocument,
-    /// A document cannot be indexed as the index says.
+    /// A document cannot be indexed by the index's definition.
     NotIndexable,
-    /// An index lacks an entry of a document: questions that it serves miss the document.
+    /// An index lacks an entry of a document. Queries that use the index miss the document.
     MissingEntry,
-    /// An entry does not hold what it should: covered questions may be answered wrongly.
+    /// An entry has the wrong value. Covered queries may return wrong results.
     WrongEntry,
-    /// An index has an entry that no document asks for.
+    /// An index has an entry that belongs to no document.
     StrayEntry,
-    /// The catalog does not say of an index what its entries show (arrays, cut values), and questions rely on it.
+    /// The catalog lacks a flag that an index's entries require (multikey, truncated). Queries rely on these flags.
     WrongCatalog,
 }
 
@@ -100,42 +100,41 @@ impl fmt::Display for Fault {
     }
 }
 
-/// So many faults are told.
-const TOLD: usize = 10_000;
+/// Most faults in a report, which bounds its memory.
+const MAX_REPORTED: usize = 10_000;
 
-/// So many documents pass between two reports of progress.
-const STRIDE: u64 = 1_024;
+/// Number of documents between two calls of the progress callback.
+const PROGRESS_INTERVAL: u64 = 1_024;
 
 impl<'p> Verify<'p> {
     pub(crate) fn new(scope: Scope, collections: Vec<String>) -> Self {
         Self { scope, collections, interrupt: Interrupt::default(), progress: Box::new(|_| {}) }
     }
 
-    /// Tells, every thousand or so documents, how far it has come.
+    /// Sets a callback that is called about every thousand documents.
     pub fn progress<'q>(self, progress: impl FnMut(&VerifyProgress<'_>) + 'q) -> Verify<'q> {
         let Self { scope, collections, interrupt, .. } = self;
         Verify { scope, collections, interrupt, progress: Box::new(progress) }
     }
 
-    /// Ends with an error when it is not done within this time from now.
+    /// Makes the check fail if it does not end within this time from now.
     pub fn deadline(mut self, within: Duration) -> Self {
         self.interrupt.within(within);
         self
     }
 
-    /// Ends with an error when the token is cancelled.
+    /// Makes the check fail when the token is cancelled.
     pub fn cancel(mut self, token: CancelToken) -> Self {
         self.interrupt.by(token);
         self
     }
 
-    /// Looks through all of it, as of one commit, while others go on writing. A fault is told in the report, which is no
-    /// error of the call.
+    /// Checks one commit, while writers continue. Faults are returned in the report; they are not errors of the call.
     ///
-    /// Cost: reads every document once and looks up every index entry; an index with strays is read as a whole.
+    /// Cost: reads every document once and looks up each of its index entries. An index with surplus entries is scanned.
     ///
     /// # Errors
-    /// Where the storage itself fails or finds damage of its own; when interrupted.
+    /// Fails if the store fails or detects damage in its own structures, and if the check is interrupted.
     pub fn run(mut self) -> Result<VerifyReport> {
         let mut run =
             VerifyRun { interrupt: self.interrupt, progress: &mut *self.progress, report: VerifyReport::default() };
@@ -152,7 +151,7 @@ impl fmt::Debug for Verify<'_> {
     }
 }
 
-/// A look through collections, on its way.
+/// A running verification and its report.
 pub(crate) struct VerifyRun<'p> {
     interrupt: Interrupt,
     progress: &'p mut dyn FnMut(&VerifyProgress<'_>),
@@ -162,22 +161,22 @@ pub(crate) struct VerifyRun<'p> {
 impl VerifyRun<'_> {
     fn fault(&mut self, kind: FaultKind, collection: &CollectionInfo, index: Option<&IndexInfo>, message: String) {
         self.report.fault_count += 1;
-        if self.report.faults.len() < TOLD {
+        if self.report.faults.len() < MAX_REPORTED {
             let index = index.map(|index| index.name.to_string());
             self.report.faults.push(Fault { kind, collection: collection.name.to_string(), index, message });
         }
     }
 
-    fn pass(&mut self, collection: &CollectionInfo, documents: u64) {
-        if documents.is_multiple_of(STRIDE) {
+    fn report_progress(&mut self, collection: &CollectionInfo, documents: u64) {
+        if documents.is_multiple_of(PROGRESS_INTERVAL) {
             let faults = self.report.fault_count;
             (self.progress)(&VerifyProgress { collection: &collection.name, documents, faults });
         }
     }
 }
 
-/// Looks through a collection: every record, every entry that it asks for, and whether an index holds any other. Indexes
-/// that are being built are left out.
+/// Checks every record of a collection, every index entry that its document requires, and that the indexes have no other
+/// entries. Skips indexes that are being built.
 pub(crate) fn verify<V: View>(view: &V, collection: &CollectionInfo, run: &mut VerifyRun<'_>) -> Result<()> {
     let mut maker = EntryMaker::default();
     let mut indexes = Vec::with_capacity(collection.indexes.len());
@@ -187,59 +186,59 @@ pub(crate) fn verify<V: View>(view: &V, collection: &CollectionInfo, run: &mut V
     let mut cursor = view.cursor(collection.records, Bounds::ALL)?;
     let mut more = cursor.seek(Edge::First)?;
     let mut documents = 0;
-    let mut again = Vec::new();
+    let mut expected = Vec::new();
     while more {
         run.interrupt.tick()?;
         if let Some((key, stored)) = cursor.current() {
-            if let Some(document) = sound(collection, key, stored, &mut again, run) {
+            if let Some(document) = check_record(collection, key, stored, &mut expected, run) {
                 for (at, (points, found)) in indexes.iter_mut().enumerate() {
-                    *found += entries(collection, at, key, document, points, &mut maker, run)?;
+                    *found += check_entries(collection, at, key, document, points, &mut maker, run)?;
                 }
             }
             documents += 1;
             run.report.documents += 1;
-            run.pass(collection, documents);
+            run.report_progress(collection, documents);
         }
         more = cursor.step_forward()?;
     }
     for (at, _) in maker.take_notes() {
         let index = collection.indexes.get(at).map(|index| &**index);
-        let message = "its entries hold arrays or cut values of which the catalog does not know".into();
+        let message = "its entries contain arrays or truncated values, but the catalog lacks the flag".into();
         run.fault(FaultKind::WrongCatalog, collection, index, message);
     }
     for (index, (_, found)) in collection.indexes.iter().zip(indexes) {
         run.report.entries += found;
-        let (Estimate::Exact(there) | Estimate::AtLeast(there)) =
+        let (Estimate::Exact(count) | Estimate::AtLeast(count)) =
             view.estimate(index.keyspace, Bounds::ALL, u64::MAX)?;
-        // Every entry that was found is one of these: where there are no more, there is no other.
-        if there != found {
-            strays(view, collection, index, &mut maker, run)?;
+        // All found entries are among them, so equal counts mean that there is no surplus entry.
+        if count != found {
+            find_stray_entries(view, collection, index, &mut maker, run)?;
         }
     }
     Ok(())
 }
 
-/// The document of a record, where it is valid and lies under its own key. It goes without its table: were that wrong, it
-/// would look as if sound entries were wrong too.
-fn sound<'r>(
+/// Returns the document of a record if it is valid and stored under its own key. The document is returned without its field
+/// table, because a wrong table would make correct index entries look wrong.
+fn check_record<'r>(
     collection: &CollectionInfo,
     key: &[u8],
     stored: &'r [u8],
-    again: &mut Vec<u8>,
+    expected: &mut Vec<u8>,
     run: &mut VerifyRun<'_>,
 ) -> Option<Doc<'r>> {
     let document = match validate(Doc::stored(stored).bytes()) {
         Ok(document) => document,
         Err(error) => {
-            let message = format!("the record of key {} is no document: {error}", hex(key));
+            let message = format!("the record under the key {} is not a valid document: {error}", hex(key));
             run.fault(FaultKind::InvalidDocument, collection, None, message);
             return None;
         }
     };
-    again.clear();
-    store(document, again);
-    if again != stored {
-        let message = format!("the record of key {} has a wrong table of its fields", hex(key));
+    expected.clear();
+    store(document, expected);
+    if expected != stored {
+        let message = format!("the record under the key {} has a wrong field table", hex(key));
         run.fault(FaultKind::InvalidDocument, collection, None, message);
     }
     let own = document.get("_id").and_then(|id| record_key(id).ok());
@@ -247,15 +246,15 @@ fn sound<'r>(
         return Some(document);
     }
     let message = match document.get("_id") {
-        Some(id) => format!("the document of _id {id:?} lies under the key {}", hex(key)),
+        Some(id) => format!("the document with _id {id:?} is stored under the key {}", hex(key)),
         None => format!("the document under the key {} has no _id", hex(key)),
     };
     run.fault(FaultKind::MisplacedDocument, collection, None, message);
     None
 }
 
-/// Looks up each entry that a document asks for; gives back how many are there, right or wrong.
-fn entries(
+/// Looks up each entry that a document requires. Returns the number of existing entries, including those with wrong values.
+fn check_entries(
     collection: &CollectionInfo,
     at: usize,
     key: &[u8],
@@ -267,24 +266,24 @@ fn entries(
     let Some(index) = collection.indexes.get(at) else { return Ok(0) };
     let mut wanted = Entries::default();
     if let Err(error) = maker.document(key, document).of_index(collection, at, &mut wanted) {
-        let message = format!("the document of {}: {error}", id(document));
+        let message = format!("the document with {}: {error}", id(document));
         run.fault(FaultKind::NotIndexable, collection, Some(index), message);
         return Ok(0);
     }
     let mut found = 0;
     for (entry, value) in wanted.iter() {
         match points.get(entry)? {
-            Some(there) if there == value => found += 1,
-            Some(there) => {
-                let owner = Entry::parse(index, entry, there).ok().map(|entry| entry.record_key == key);
-                // An entry that is another record's is not this one's, and that one counts it.
+            Some(stored) if stored == value => found += 1,
+            Some(stored) => {
+                let owner = Entry::parse(index, entry, stored).ok().map(|entry| entry.record_key == key);
+                // An entry of another record is counted with that record.
                 found += u64::from(owner != Some(false));
                 let message =
-                    format!("the entry {} of the document of {} holds something else", hex(entry), id(document));
+                    format!("the entry {} of the document with {} has a wrong value", hex(entry), id(document));
                 run.fault(FaultKind::WrongEntry, collection, Some(index), message);
             }
             None => {
-                let message = format!("the entry {} of the document of {} is not there", hex(entry), id(document));
+                let message = format!("the entry {} of the document with {} is missing", hex(entry), id(document));
                 run.fault(FaultKind::MissingEntry, collection, Some(index), message);
             }
         }
@@ -292,15 +291,15 @@ fn entries(
     Ok(found)
 }
 
-/// Looks at each entry of an index that holds others than documents ask for.
-fn strays<V: View>(
+/// Checks every entry of an index for a document that requires it.
+fn find_stray_entries<V: View>(
     view: &V,
     collection: &CollectionInfo,
     index: &IndexInfo,
     maker: &mut EntryMaker,
     run: &mut VerifyRun<'_>,
 ) -> Result<()> {
-    let at = collection.indexes.iter().position(|held| held.name == index.name).unwrap_or(usize::MAX);
+    let at = collection.indexes.iter().position(|other| other.name == index.name).unwrap_or(usize::MAX);
     let mut records = view.points(collection.records)?;
     let mut wanted = Entries::default();
     let mut cursor = view.cursor(index.keyspace, Bounds::ALL)?;
@@ -311,17 +310,17 @@ fn strays<V: View>(
             let stray = match Entry::parse(index, key, value) {
                 Err(error) => Some(error.to_string()),
                 Ok(entry) => match records.get(entry.record_key)? {
-                    None => Some("it names a document that is not there".into()),
+                    None => Some("its document does not exist".into()),
                     Some(stored) => {
                         let document = Doc::new(Doc::stored(stored).bytes());
                         let made = maker.document(entry.record_key, document).of_index(collection, at, &mut wanted);
-                        let message = || format!("the document of {} does not ask for it", id(document));
+                        let message = || format!("the document with {} does not have it", id(document));
                         (made.is_err() || !wanted.contains_key(key)).then(message)
                     }
                 },
             };
-            if let Some(why) = stray {
-                run.fault(FaultKind::StrayEntry, collection, Some(index), format!("the entry {}: {why}", hex(key)));
+            if let Some(reason) = stray {
+                run.fault(FaultKind::StrayEntry, collection, Some(index), format!("the entry {}: {reason}", hex(key)));
             }
         }
         more = cursor.step_forward()?;
@@ -333,7 +332,7 @@ fn id(document: Doc<'_>) -> String {
     document.get("_id").map_or_else(|| "no _id".into(), |id| format!("_id {id:?}"))
 }
 
-/// The bytes of a key, as a message shows them: the first 32 of them.
+/// Formats the first 32 bytes of a key for a message.
 fn hex(key: &[u8]) -> String {
     let mut shown: String = key.iter().take(32).map(|byte| format!("{byte:02x}")).collect();
     if key.len() > 32 {

@@ -1,43 +1,39 @@
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 use slate_query::raw::leading;
 use slate_store::prefetch;
 
-use super::row::{HEADER, Row, write_row};
+use super::{
+    prefix_sort::{SortEntry, leading_bytes_mask, sort_by_prefix},
+    row::{HEADER, Row, write_row},
+};
 use crate::Result;
 
-/// Rows end to end in one buffer, where each begins, and their order: no allocation per row, and none that a move of a
-/// row would touch.
+/// Rows stored end to end in one buffer, with the offset of each row and the current order. Adding or sorting a row
+/// allocates nothing.
 ///
-/// Payloads are copied into the buffer, or, all of them, held where they are.
+/// Payloads are either all copied into the buffer, or all shared as reference-counted slices.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     bytes: Vec<u8>,
-    /// By the rows' numbers: in the order in which they were pushed, or, once sorted, in that.
+    /// Offset of each row, by row number. Row numbers follow insertion order until [`sort`](Self::sort) renumbers them.
     starts: Vec<usize>,
-    /// The same; `None` once it was let go.
-    held: Vec<Option<Payload>>,
-    /// In the order in which rows are lent.
-    order: Vec<Place>,
-    held_bytes: usize,
-    /// Where starts and payloads are put in order.
-    ordered: (Vec<usize>, Vec<Option<Payload>>),
-    /// Where rows are shared out by a byte of their keys.
-    shared_out: Vec<Place>,
+    /// Shared payloads, by row number. `None` once released.
+    shared: Vec<Option<Payload>>,
+    shared_bytes: usize,
+    /// The rows in the order in which they are lent.
+    order: Vec<SortEntry>,
+    /// Scratch space for renumbering `starts` and `shared`.
+    renumbered: (Vec<usize>, Vec<Option<Payload>>),
+    /// Scratch space for the radix sort.
+    radix_buffer: Vec<SortEntry>,
 }
 
-/// A payload that is held where it is.
+/// A payload that is shared with the store.
 type Payload = Arc<[u8]>;
 
-/// A row's number, and the eight bytes of its key that decide most comparisons without a look at it.
-#[derive(Clone, Copy, Debug, Default)]
-struct Place {
-    prefix: u64,
-    row: usize,
-}
-
-/// What a row takes beside its bytes, and once more where rows are put in order.
-const OVERHEAD: usize = 2 * (size_of::<Place>() + size_of::<usize>());
+/// Bytes that a row takes in addition to its encoding: its offset and sort entry, doubled for the scratch space.
+const OVERHEAD: usize = 2 * (size_of::<SortEntry>() + size_of::<usize>());
 
 impl Arena {
     pub(super) fn len(&self) -> usize {
@@ -48,39 +44,38 @@ impl Arena {
         self.starts.is_empty()
     }
 
-    /// The bytes taken, as many as if each payload had been copied: what is held is kept from being freed, and what a
-    /// sort does within its memory should not depend on the store.
+    /// Bytes in use. A shared payload counts as if it were copied, so that spilling does not depend on the store.
     pub(super) fn size(&self) -> usize {
-        self.bytes.len() + self.held_bytes + self.starts.len() * OVERHEAD
+        self.bytes.len() + self.shared_bytes + self.starts.len() * OVERHEAD
     }
 
-    /// The bytes that it has room for.
+    /// Bytes allocated.
     pub(super) fn capacity(&self) -> usize {
-        let starts = self.starts.capacity() + self.ordered.0.capacity();
-        let held = self.held.capacity() + self.ordered.1.capacity();
+        let starts = self.starts.capacity() + self.renumbered.0.capacity();
+        let shared = self.shared.capacity() + self.renumbered.1.capacity();
         self.bytes.capacity()
             + starts * size_of::<usize>()
-            + held * size_of::<Payload>()
-            + (self.order.capacity() + self.shared_out.capacity()) * size_of::<Place>()
+            + shared * size_of::<Payload>()
+            + (self.order.capacity() + self.radix_buffer.capacity()) * size_of::<SortEntry>()
     }
 
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.starts.clear();
         self.order.clear();
-        self.held.clear();
-        self.held_bytes = 0;
+        self.shared.clear();
+        self.shared_bytes = 0;
     }
 
-    /// Appends a row. The buffer does not grow beyond `limit` for rows to come, only for this one.
+    /// Appends a row with a copy of its payload. The buffer grows beyond `limit` only as far as this row needs.
     pub(super) fn push(&mut self, sort_key: &[u8], tie_key: &[u8], payload: &[u8], limit: usize) -> Result<()> {
-        if !self.held.is_empty() {
+        if !self.shared.is_empty() {
             return self.push_shared(sort_key, tie_key, payload.into(), limit);
         }
         self.write(sort_key, tie_key, payload, limit)
     }
 
-    /// Appends a row whose payload is held.
+    /// Appends a row with a shared payload.
     pub(super) fn push_shared(
         &mut self,
         sort_key: &[u8],
@@ -88,248 +83,205 @@ impl Arena {
         payload: Payload,
         limit: usize,
     ) -> Result<()> {
-        if self.held.len() < self.starts.len() {
+        if self.shared.len() < self.starts.len() {
             return self.write(sort_key, tie_key, &payload, limit);
         }
         self.write(sort_key, tie_key, &[], limit)?;
-        self.held_bytes += payload.len();
-        self.held.push(Some(payload));
+        self.shared_bytes += payload.len();
+        self.shared.push(Some(payload));
         Ok(())
     }
 
     fn write(&mut self, sort_key: &[u8], tie_key: &[u8], payload: &[u8], limit: usize) -> Result<()> {
-        let (start, more) = (self.bytes.len(), HEADER + sort_key.len() + tie_key.len() + payload.len());
-        let needed = start + more;
+        let start = self.bytes.len();
+        let needed = start + HEADER + sort_key.len() + tie_key.len() + payload.len();
         if needed > self.bytes.capacity() {
-            let wanted = (self.bytes.capacity() * 2).min(limit).max(needed);
-            self.bytes.reserve_exact(wanted - start);
+            let capacity = (self.bytes.capacity() * 2).min(limit).max(needed);
+            self.bytes.reserve_exact(capacity - start);
         }
         write_row(sort_key, tie_key, payload, &mut self.bytes)?;
-        self.order.push(Place { prefix: 0, row: self.starts.len() });
+        self.order.push(SortEntry { prefix: 0, row: self.starts.len() });
         self.starts.push(start);
         Ok(())
     }
 
-    /// The row of that number.
+    /// Returns the row with this number.
     #[inline]
-    pub(super) fn numbered(&self, number: usize) -> Option<Row<'_>> {
-        let row = row(&self.bytes, *self.starts.get(number)?)?;
-        if self.held.is_empty() {
+    pub(super) fn row(&self, number: usize) -> Option<Row<'_>> {
+        let row = row_at(&self.bytes, *self.starts.get(number)?)?;
+        if self.shared.is_empty() {
             return Some(row);
         }
-        Some(Row { payload: self.held.get(number)?.as_deref()?, ..row })
+        Some(Row { payload: self.shared.get(number)?.as_deref()?, ..row })
     }
 
-    /// The row at that place of the current order.
+    /// Returns the row at this position of the current order.
     #[inline]
     pub(super) fn get(&self, at: usize) -> Option<Row<'_>> {
-        self.numbered(self.order.get(at)?.row)
+        self.row(self.order.get(at)?.row)
     }
 
-    /// The payload of the row at that place. A held one is found without a look at the row.
+    /// Returns the payload of the row at this position, without reading the row if the payload is shared.
     #[inline]
     pub(super) fn payload(&self, at: usize) -> Option<&[u8]> {
         let number = self.order.get(at)?.row;
-        if self.held.is_empty() {
-            return self.numbered(number).map(|row| row.payload);
+        if self.shared.is_empty() {
+            return self.row(number).map(|row| row.payload);
         }
-        self.held.get(number)?.as_deref()
+        self.shared.get(number)?.as_deref()
     }
 
-    /// Asks for the row at that place, as far as reading its payload needs it.
+    /// Prefetches the payload of the row at this position.
     #[inline]
     pub(super) fn prefetch(&self, at: usize) {
-        let Some(number) = self.order.get(at).map(|place| place.row) else { return };
-        if let Some(payload) = self.held.get(number) {
+        let Some(number) = self.order.get(at).map(|entry| entry.row) else { return };
+        if let Some(payload) = self.shared.get(number) {
             prefetch(payload.as_deref().unwrap_or_default());
         } else if let Some(&start) = self.starts.get(number) {
-            // How long it is stands in the row itself, for which one would have to wait.
-            let beginning = self.bytes.get(start..).unwrap_or_default();
-            prefetch(beginning.get(..64).unwrap_or(beginning));
+            // Reading the row's length would wait for the memory that is being prefetched: one cache line is enough.
+            let rest = self.bytes.get(start..).unwrap_or_default();
+            prefetch(rest.get(..64).unwrap_or(rest));
         }
     }
 
-    /// The rows in the current order.
+    /// Returns the rows in the current order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Row<'_>> {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 
-    /// Lets go of the payload of the row at that place, which is not asked for again. Its count lies beside it: it is
-    /// best done while that is in the cache.
-    pub(super) fn let_go(&mut self, at: usize) {
-        if self.held.is_empty() {
+    /// Releases the shared payload of the row at this position, which must not be read again. Its reference count is next
+    /// to the payload, so the cheapest time is right after reading it.
+    pub(super) fn release(&mut self, at: usize) {
+        if self.shared.is_empty() {
             return;
         }
-        if let Some(held) = self.order.get(at).and_then(|place| self.held.get_mut(place.row)) {
-            *held = None;
+        if let Some(payload) = self.order.get(at).and_then(|entry| self.shared.get_mut(entry.row)) {
+            *payload = None;
         }
     }
 
-    /// Orders the rows by their keys.
+    /// Sorts the rows by their keys.
     pub(super) fn sort(&mut self) {
         if self.order.len() < 2 {
             return;
         }
-        let keys = self.look_at_keys();
-        let Self { bytes, starts, order, shared_out, .. } = self;
-        match keys.told_by {
-            // Nothing is looked up, and no branch is guessed.
-            Some(mask) => sort_by_prefix(order, mask, shared_out),
-            None => order.sort_unstable_by(|a, b| compare(bytes, starts, keys.common, a, b)),
+        let prefixes = self.load_prefixes();
+        let Self { bytes, starts, order, radix_buffer, .. } = self;
+        match prefixes.decisive {
+            Some(mask) => sort_by_prefix(order, mask, radix_buffer),
+            None => order.sort_unstable_by(|a, b| compare(bytes, starts, prefixes.common, a, b)),
         }
         self.renumber();
     }
 
-    /// Numbers the rows in their order: who reads them goes along starts and payloads then.
+    /// Renumbers the rows in their order, so that reading them in order accesses `starts` and `shared` sequentially.
     fn renumber(&mut self) {
-        let Self { starts, held, order, ordered: (ordered_starts, ordered_held), .. } = self;
-        ordered_starts.clear();
-        ordered_starts.extend(order.iter().filter_map(|place| starts.get(place.row)));
-        std::mem::swap(starts, ordered_starts);
-        if !held.is_empty() {
-            ordered_held.clear();
-            ordered_held.extend(order.iter().map(|place| held.get_mut(place.row).and_then(Option::take)));
-            std::mem::swap(held, ordered_held);
+        let Self { starts, shared, order, renumbered: (new_starts, new_shared), .. } = self;
+        new_starts.clear();
+        new_starts.extend(order.iter().filter_map(|entry| starts.get(entry.row)));
+        std::mem::swap(starts, new_starts);
+        if !shared.is_empty() {
+            new_shared.clear();
+            new_shared.extend(order.iter().map(|entry| shared.get_mut(entry.row).and_then(Option::take)));
+            std::mem::swap(shared, new_shared);
         }
-        order.iter_mut().enumerate().for_each(|(at, place)| place.row = at);
+        order.iter_mut().enumerate().for_each(|(at, entry)| entry.row = at);
     }
 
-    /// Keeps the `most` rows with the least keys, the greatest of them last, and gives back the room of the others.
-    /// Costs time in proportion to the rows that there are.
-    pub(super) fn keep_least(&mut self, most: usize) {
-        let Some(last) = most.checked_sub(1) else { return self.clear() };
-        if self.order.len() <= most {
+    /// Retains the `count` rows with the least keys, the greatest of them last, and frees the space of the others. Takes
+    /// linear time.
+    pub(super) fn retain_least(&mut self, count: usize) {
+        let Some(last) = count.checked_sub(1) else { return self.clear() };
+        if self.order.len() <= count {
             return;
         }
-        let keys = self.look_at_keys();
-        let Self { bytes, starts, order, held, held_bytes, .. } = self;
-        order.select_nth_unstable_by(last, |a, b| compare(bytes, starts, keys.common, a, b));
-        order.truncate(most);
-        let greatest = order.last().map(|place| place.row);
-        order.sort_unstable_by_key(|place| place.row);
+        let prefixes = self.load_prefixes();
+        let Self { bytes, starts, order, shared, shared_bytes, .. } = self;
+        order.select_nth_unstable_by(last, |a, b| compare(bytes, starts, prefixes.common, a, b));
+        order.truncate(count);
+        let greatest = order.last().map(|entry| entry.row);
+        order.sort_unstable_by_key(|entry| entry.row);
         let mut end = 0;
         let mut moved_greatest = None;
-        for (at, place) in order.iter_mut().enumerate() {
-            let Some(&start) = starts.get(place.row) else { continue };
-            let Some(length) = row(bytes, start).map(|row| row.written_len()) else { continue };
+        for (at, entry) in order.iter_mut().enumerate() {
+            let Some(&start) = starts.get(entry.row) else { continue };
+            let Some(length) = row_at(bytes, start).map(|row| row.written_len()) else { continue };
             bytes.copy_within(start..start + length, end);
-            if greatest == Some(place.row) {
+            if greatest == Some(entry.row) {
                 moved_greatest = Some(at);
             }
-            // Never beyond the row itself: those before it are kept or gone.
-            if !held.is_empty() {
-                held.swap(at, place.row);
+            // `at` never exceeds `entry.row`, and the rows before it have been moved or dropped.
+            if !shared.is_empty() {
+                shared.swap(at, entry.row);
             }
             if let Some(start) = starts.get_mut(at) {
                 *start = end;
             }
-            place.row = at;
+            entry.row = at;
             end += length;
         }
         bytes.truncate(end);
-        starts.truncate(most);
-        held.truncate(most);
-        *held_bytes = held.iter().flatten().map(|payload| payload.len()).sum();
+        starts.truncate(count);
+        shared.truncate(count);
+        *shared_bytes = shared.iter().flatten().map(|payload| payload.len()).sum();
         if let Some(at) = moved_greatest {
             order.swap(at, last);
         }
     }
 
-    /// Notes of each key the eight bytes behind those that all keys have in common.
-    fn look_at_keys(&mut self) -> Keys {
+    /// Sets the prefix of every sort entry to the eight bytes of its key after the prefix that all keys share.
+    fn load_prefixes(&mut self) -> Prefixes {
         let Self { bytes, starts, order, .. } = self;
-        let row = |place: &Place| starts.get(place.row).and_then(|&start| row(bytes, start));
-        let key = |place: &Place| row(place).map_or(&[][..], |row| row.key);
+        let row = |entry: &SortEntry| starts.get(entry.row).and_then(|&start| row_at(bytes, start));
+        let key = |entry: &SortEntry| row(entry).map_or(&[][..], |row| row.key);
         let first = order.first().map_or(&[][..], key);
         let mut common = first.len();
         let (mut longest, mut ties_ascend, mut last) = (0, true, None);
-        for place in order.iter() {
-            let Some(row) = row(place) else { continue };
-            if !begin_alike(row.key, first, common) {
+        for entry in order.iter() {
+            let Some(row) = row(entry) else { continue };
+            if !share_prefix(row.key, first, common) {
                 common = first.iter().zip(row.key).take_while(|(a, b)| a == b).count();
             }
             longest = longest.max(row.split);
             let tie = (leading(row.tie_key()), row.tie_key());
-            ties_ascend = ties_ascend && last.is_none_or(|(last, before)| last < place.row && before <= tie);
-            last = Some((place.row, tie));
+            ties_ascend = ties_ascend && last.is_none_or(|(last, before)| last < entry.row && before <= tie);
+            last = Some((entry.row, tie));
         }
-        // The bytes that a prefix has beyond a shorter sort key are of the tie key, which would be decided by them, too.
-        // Filled up with zeros, a key meets those that it is a prefix of, and the bytes decide.
-        order.iter_mut().for_each(|place| place.prefix = leading(key(place).get(common..).unwrap_or_default()));
-        let told = longest.saturating_sub(common);
-        Keys { common, told_by: (ties_ascend && told <= size_of::<u64>()).then(|| highest(told)) }
+        // A prefix can include bytes of the tie key, which would decide next anyway. A short key is padded with zeros, so
+        // equal prefixes do not imply equal keys.
+        order.iter_mut().for_each(|entry| entry.prefix = leading(key(entry).get(common..).unwrap_or_default()));
+        let deciding_bytes = longest.saturating_sub(common);
+        let decisive = ties_ascend && deciding_bytes <= size_of::<u64>();
+        Prefixes { common, decisive: decisive.then(|| leading_bytes_mask(deciding_bytes)) }
     }
 }
 
-/// Whether two keys have so many bytes in common, in front. Most have few, and a call to compare them takes longer than
-/// the look.
+/// What [`Arena::load_prefixes`] found out about all keys.
+struct Prefixes {
+    /// Number of bytes that all keys start with.
+    common: usize,
+    /// Mask of the prefix bits that decide the order alone, with ties in insertion order. `None` if rows must be compared.
+    decisive: Option<u64>,
+}
+
+/// Returns whether two keys share their first `bytes` bytes. Compares up to eight bytes as integers, which is faster than
+/// comparing slices.
 #[inline]
-fn begin_alike(a: &[u8], b: &[u8], bytes: usize) -> bool {
+fn share_prefix(a: &[u8], b: &[u8], bytes: usize) -> bool {
     a.len() >= bytes
-        && (leading(a) ^ leading(b)) & highest(bytes) == 0
+        && (leading(a) ^ leading(b)) & leading_bytes_mask(bytes) == 0
         && (bytes <= size_of::<u64>() || a.get(..bytes) == b.get(..bytes))
 }
 
-/// A word of whose bytes the highest, so many, are all ones.
 #[inline]
-fn highest(bytes: usize) -> u64 {
-    if bytes < size_of::<u64>() { !(u64::MAX >> (u8::BITS as usize * bytes)) } else { u64::MAX }
-}
-
-/// Puts places, which stand in the order of their rows, in that of their prefixes under the mask; of equal ones the rows
-/// stay in theirs.
-fn sort_by_prefix(order: &mut Vec<Place>, mask: u64, shared_out: &mut Vec<Place>) {
-    /// With so many bytes to be shared out by, comparing takes less.
-    const MANY: usize = 4;
-    /// And where there are so few rows.
-    const FEW: usize = 256;
-    let first = order.first().map_or(0, |place| place.prefix);
-    let differing = order.iter().fold(0, |differing, place| differing | (place.prefix ^ first)) & mask;
-    let bytes = || (0..u64::BITS).step_by(8).filter(|shift| differing >> shift & 0xff != 0);
-    if order.len() <= FEW || bytes().count() >= MANY {
-        return order.sort_unstable_by_key(|place| (place.prefix & mask, place.row));
-    }
-    // From the last byte to the first, each time in as many parts as there are bytes (Knuth, 5.2.5).
-    for shift in bytes() {
-        let byte = |place: &Place| usize::from((place.prefix >> shift).to_le_bytes()[0]);
-        let mut next = [0_usize; 256];
-        for place in order.iter() {
-            if let Some(count) = next.get_mut(byte(place)) {
-                *count += 1;
-            }
-        }
-        let mut start = 0;
-        for count in &mut next {
-            start += std::mem::replace(count, start);
-        }
-        shared_out.resize(order.len(), Place::default());
-        for place in order.iter() {
-            let to = next.get_mut(byte(place)).map(|next| std::mem::replace(next, *next + 1));
-            if let Some(to) = to.and_then(|to| shared_out.get_mut(to)) {
-                *to = *place;
-            }
-        }
-        std::mem::swap(order, shared_out);
-    }
-}
-
-/// What all keys of an arena have in common.
-struct Keys {
-    /// So many bytes in front.
-    common: usize,
-    /// Where their order is that of these bits of their prefixes, and of equal ones that in which they came.
-    told_by: Option<u64>,
-}
-
-#[inline]
-fn row(bytes: &[u8], start: usize) -> Option<Row<'_>> {
+fn row_at(bytes: &[u8], start: usize) -> Option<Row<'_>> {
     bytes.get(start..).and_then(Row::parse)
 }
 
 #[inline]
-fn compare(bytes: &[u8], starts: &[usize], common: usize, a: &Place, b: &Place) -> std::cmp::Ordering {
-    let start = |place: &Place| starts.get(place.row).copied();
-    let rest = |place| start(place).and_then(|start| row(bytes, start)?.key.get(common..)).unwrap_or_default();
+fn compare(bytes: &[u8], starts: &[usize], common: usize, a: &SortEntry, b: &SortEntry) -> Ordering {
+    let start = |entry: &SortEntry| starts.get(entry.row).copied();
+    let rest = |entry| start(entry).and_then(|start| row_at(bytes, start)?.key.get(common..)).unwrap_or_default();
     a.prefix.cmp(&b.prefix).then_with(|| rest(a).cmp(rest(b)))
 }
 
@@ -337,19 +289,11 @@ fn compare(bytes: &[u8], starts: &[usize], common: usize, a: &Place, b: &Place) 
 mod tests {
     use super::*;
 
-    fn arena(keys: &[&str]) -> Arena {
+    /// An arena of rows with these sort and tie keys; payloads equal the sort keys.
+    fn arena<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = (K, K)>) -> Arena {
         let mut arena = Arena::default();
-        for key in keys {
-            arena.push(key.as_bytes(), b"", key.as_bytes(), usize::MAX).unwrap();
-        }
-        arena
-    }
-
-    /// Rows of one sort key.
-    fn tied(keys: &[&str]) -> Arena {
-        let mut arena = Arena::default();
-        for key in keys {
-            arena.push(b"", key.as_bytes(), b"", usize::MAX).unwrap();
+        for (sort_key, tie_key) in keys {
+            arena.push(sort_key.as_ref(), tie_key.as_ref(), sort_key.as_ref(), usize::MAX).unwrap();
         }
         arena
     }
@@ -358,89 +302,82 @@ mod tests {
         arena.iter().map(|row| std::str::from_utf8(row.key).unwrap()).collect()
     }
 
-    #[test]
-    fn rows_are_ordered_by_all_of_their_keys() {
-        let mut arena = arena(&["same.b", "same.a", "same.abcdefghz", "same.abcdefgh", "same.abcdefgha", "same."]);
+    fn sorted<const N: usize>(pushed: [(&str, &str); N]) -> Vec<String> {
+        let mut arena = arena(pushed);
         arena.sort();
-        assert_eq!(keys(&arena), ["same.", "same.a", "same.abcdefgh", "same.abcdefgha", "same.abcdefghz", "same.b"]);
+        keys(&arena).into_iter().map(String::from).collect()
     }
 
     #[test]
-    fn rows_told_apart_by_their_prefixes_come_tied_in_the_order_of_their_pushes() {
-        let mut arena = Arena::default();
-        for (sort_key, tie_key) in [("same.2", "a"), ("same.1", "b"), ("same.0123", "b0"), ("same.1", "c")] {
-            arena.push(sort_key.as_bytes(), tie_key.as_bytes(), b"", usize::MAX).unwrap();
-        }
-        arena.sort();
-        assert_eq!(keys(&arena), ["same.0123b0", "same.1b", "same.1c", "same.2a"]);
-        // One that comes out of order has them all compared.
-        let mut arena = Arena::default();
-        for (sort_key, tie_key) in [("2", "a"), ("1", "c"), ("1", "b")] {
-            arena.push(sort_key.as_bytes(), tie_key.as_bytes(), b"", usize::MAX).unwrap();
-        }
-        arena.sort();
-        assert_eq!(keys(&arena), ["1b", "1c", "2a"]);
+    fn rows_are_sorted_by_their_whole_key() {
+        let pushed = ["same.b", "same.a", "same.abcdefghz", "same.abcdefgh", "same.abcdefgha", "same."];
+        let expected = ["same.", "same.a", "same.abcdefgh", "same.abcdefgha", "same.abcdefghz", "same.b"];
+        assert_eq!(sorted(pushed.map(|key| (key, ""))), expected);
     }
 
     #[test]
-    fn many_rows_told_by_few_bytes_are_ordered_as_comparing_orders_them() {
+    fn ties_are_sorted_by_the_tie_key_whether_prefixes_decide_or_not() {
+        // Tie keys ascend, so prefixes decide.
+        let pushed = [("same.2", "a"), ("same.1", "b"), ("same.0123", "b0"), ("same.1", "c")];
+        assert_eq!(sorted(pushed), ["same.0123b0", "same.1b", "same.1c", "same.2a"]);
+        // Tie keys do not ascend, so rows are compared.
+        assert_eq!(sorted([("2", "a"), ("1", "c"), ("1", "b")]), ["1b", "1c", "2a"]);
+    }
+
+    #[test]
+    fn radix_sort_returns_the_same_order_as_comparisons() {
         let scattered = |n: u32| n.wrapping_mul(0x9e37_79b9);
-        // By one byte, by several that do not lie beside each other, by so many that they are compared.
+        // Keys that differ in one byte, in several bytes that are not adjacent, in too many bytes for a radix sort, in none.
         for mask in [0x0000_ff00, 0x00ff_00ff, 0x0f00_030f, 0xffff_ffff, 0] {
-            let rows: Vec<([u8; 4], [u8; 4])> =
-                (0..3_000).map(|n| ((scattered(n) & mask).to_be_bytes(), n.to_be_bytes())).collect();
+            let rows = (0..3_000).map(|n| ((scattered(n) & mask).to_be_bytes(), n.to_be_bytes()));
+            let mut expected: Vec<Vec<u8>> =
+                rows.clone().map(|(sort_key, tie_key)| [sort_key, tie_key].concat()).collect();
+            expected.sort();
             let mut arena = Arena::default();
-            // Once more with the same buffers.
+            // The second round reuses the buffers.
             for _ in 0..2 {
                 arena.clear();
-                for (sort_key, tie_key) in &rows {
-                    arena.push(sort_key, tie_key, b"", usize::MAX).unwrap();
-                }
+                rows.clone().for_each(|(sort, tie)| arena.push(&sort, &tie, b"", usize::MAX).unwrap());
                 arena.sort();
-                let mut sorted: Vec<Vec<u8>> =
-                    rows.iter().map(|(sort_key, tie_key)| [*sort_key, *tie_key].concat()).collect();
-                sorted.sort();
-                assert!(arena.iter().map(|row| row.key).eq(sorted.iter().map(Vec::as_slice)), "{mask:x}");
+                assert!(arena.iter().map(|row| row.key).eq(expected.iter().map(Vec::as_slice)), "{mask:x}");
             }
         }
     }
 
     #[test]
-    fn a_prefix_filled_up_with_zeros_is_not_taken_for_the_key() {
-        for keys_pushed in [["a\0\0", "a", "a\0", "b"], ["a", "a\0", "a\0\0", "b"]] {
-            let mut arena = tied(&keys_pushed);
-            arena.sort();
-            assert_eq!(keys(&arena), ["a", "a\0", "a\0\0", "b"]);
+    fn keys_that_end_in_zero_bytes_sort_after_their_prefixes() {
+        for pushed in [["a\0\0", "a", "a\0", "b"], ["a", "a\0", "a\0\0", "b"]] {
+            assert_eq!(sorted(pushed.map(|key| ("", key))), ["a", "a\0", "a\0\0", "b"]);
         }
     }
 
     #[test]
-    fn payloads_that_are_held_are_lent_as_copied_ones_are_and_take_as_much_memory() {
-        let keys = ["d", "a", "e", "c", "b"];
-        let (mut copied, mut held) = (arena(&keys), Arena::default());
-        for key in keys {
-            held.push_shared(key.as_bytes(), b"", key.as_bytes().into(), usize::MAX).unwrap();
+    fn shared_payloads_are_lent_like_copied_ones_and_count_the_same() {
+        let pushed = ["d", "a", "e", "c", "b"];
+        let (mut copied, mut shared) = (arena(pushed.map(|key| (key, ""))), Arena::default());
+        for key in pushed {
+            shared.push_shared(key.as_bytes(), b"", key.as_bytes().into(), usize::MAX).unwrap();
         }
-        assert_eq!(held.size(), copied.size());
+        assert_eq!(shared.size(), copied.size());
         let rows = |arena: &Arena| arena.iter().map(|row| (row.key.to_vec(), row.payload.to_vec())).collect::<Vec<_>>();
-        for arena in [&mut copied, &mut held] {
-            arena.keep_least(3);
+        for arena in [&mut copied, &mut shared] {
+            arena.retain_least(3);
             assert!(rows(arena).iter().all(|(key, payload)| key == payload));
             arena.push(b"a2", b"", b"a2", usize::MAX).unwrap();
             arena.sort();
         }
-        assert_eq!(rows(&held), rows(&copied));
-        assert_eq!(rows(&held).len(), 4);
-        assert_eq!(held.size(), copied.size());
-        held.let_go(1);
-        assert!(held.get(1).is_none() && held.get(2).is_some());
+        assert_eq!(rows(&shared), rows(&copied));
+        assert_eq!(rows(&shared).len(), 4);
+        assert_eq!(shared.size(), copied.size());
+        shared.release(1);
+        assert!(shared.get(1).is_none() && shared.get(2).is_some());
     }
 
     #[test]
-    fn the_least_rows_are_kept_and_the_room_of_the_others_is_given_back() {
-        let mut arena = arena(&["d", "a", "e", "c", "b"]);
-        arena.keep_least(3);
-        assert_eq!(keys(&arena).last(), Some(&"c"), "the greatest that is kept comes last");
+    fn retain_least_frees_the_space_of_the_other_rows() {
+        let mut arena = arena(["d", "a", "e", "c", "b"].map(|key| (key, "")));
+        arena.retain_least(3);
+        assert_eq!(keys(&arena).last(), Some(&"c"), "the greatest retained row is last");
         assert_eq!(arena.size(), 3 * (HEADER + 2 + OVERHEAD));
         arena.sort();
         assert_eq!(keys(&arena), ["a", "b", "c"]);

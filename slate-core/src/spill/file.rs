@@ -11,21 +11,21 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Rows on their way into a temporary file, one after another.
+/// Writes rows to a temporary file.
 pub(super) struct RowWriter {
     file: BufWriter<File>,
     written: u64,
 }
 
-/// Written and read in stretches of this size, where memory allows: enough for a device to be busy with transfer rather
-/// than with seeking.
-const LARGEST_BUFFER: usize = 256 << 10;
-/// Below this, the calls to the operating system cost more than what they move.
-const LEAST_BUFFER: usize = 4 << 10;
+/// Largest buffer for reading or writing a file, in bytes: at this size a device spends its time on transfer, not on
+/// seeking.
+const MAX_BUFFER: usize = 256 << 10;
+/// Smallest buffer, in bytes: below one page, system calls cost more than the copied data.
+const MIN_BUFFER: usize = 4 << 10;
 
-/// How large a buffer may be where that many share the memory.
+/// Returns the size of each buffer if this many share the memory limit.
 pub(super) fn buffer_size(memory: &Memory, buffers: usize) -> usize {
-    (memory.limit() / buffers.max(1)).clamp(LEAST_BUFFER, LARGEST_BUFFER)
+    (memory.limit() / buffers.max(1)).clamp(MIN_BUFFER, MAX_BUFFER)
 }
 
 impl RowWriter {
@@ -33,7 +33,7 @@ impl RowWriter {
         Ok(Self { file: BufWriter::with_capacity(buffer_size(memory, 8), memory.create_file()?), written: 0 })
     }
 
-    /// The bytes written so far.
+    /// Returns the number of bytes written.
     pub(super) fn written(&self) -> u64 {
         self.written
     }
@@ -48,7 +48,7 @@ impl RowWriter {
         Ok(())
     }
 
-    /// The file, all written, to be read.
+    /// Flushes the file and returns it for reading.
     pub(super) fn finish(self) -> Result<Arc<File>> {
         Ok(Arc::new(self.file.into_inner().map_err(|error| write_failed(error.into_error()))?))
     }
@@ -62,33 +62,33 @@ fn read_failed(error: std::io::Error) -> Error {
     Error::spill("a temporary file could not be read", error)
 }
 
-/// A stretch of a temporary file's rows, one at a time, lent until the next move.
+/// Reads the rows in a range of a temporary file. A row is lent until the next [`advance`](Self::advance).
 #[derive(Debug)]
 pub(super) struct RowReader {
     file: Arc<File>,
-    /// What of the stretch has not been read into the buffer.
+    /// The part of the range that has not been read into the buffer.
     unread: Range<u64>,
     buffer: Vec<u8>,
     buffer_size: usize,
-    /// Where in the buffer the current row lies; empty before the first and after the last.
+    /// Position of the current row in the buffer; empty before the first row and after the last.
     row: Range<usize>,
 }
 
 impl RowReader {
-    pub(super) fn new(file: Arc<File>, stretch: Range<u64>, buffer_size: usize) -> Self {
-        Self { file, unread: stretch, buffer: Vec::new(), buffer_size, row: 0..0 }
+    pub(super) fn new(file: Arc<File>, range: Range<u64>, buffer_size: usize) -> Self {
+        Self { file, unread: range, buffer: Vec::new(), buffer_size, row: 0..0 }
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
         let start = self.row.end;
         self.row = start..start;
-        let start = self.hold(start, HEADER)?;
+        let start = self.fill(start, HEADER)?;
         if start == self.buffer.len() {
             return Ok(false);
         }
         let length = self.buffer.get(start..).and_then(lengths).map(|[key, _, payload]| HEADER + key + payload);
         let length = length.ok_or_else(ended_early)?;
-        let start = self.hold(start, length)?;
+        let start = self.fill(start, length)?;
         if self.buffer.len() - start < length {
             return Err(ended_early());
         }
@@ -101,22 +101,22 @@ impl RowReader {
         self.buffer.get(self.row.clone()).and_then(Row::parse)
     }
 
-    /// Makes the buffer hold `length` bytes from `start` on, or all there are; gives back where they begin then.
-    fn hold(&mut self, start: usize, length: usize) -> Result<usize> {
+    /// Fills the buffer until it has `length` bytes from `start` on, or all that remain. Returns the new position of `start`.
+    fn fill(&mut self, start: usize, length: usize) -> Result<usize> {
         if self.buffer.len() - start >= length || self.unread.is_empty() {
             return Ok(start);
         }
         self.buffer.drain(..start);
         self.row = 0..0;
-        let held = self.buffer.len();
+        let filled = self.buffer.len();
         let unread = usize::try_from(self.unread.end - self.unread.start).unwrap_or(usize::MAX);
-        let more = (length.max(self.buffer_size) - held).min(unread);
-        self.buffer.resize(held + more, 0);
-        let room = self.buffer.get_mut(held..).unwrap_or_default();
-        // The file is one for all readers: each says anew where it reads.
+        let more = (length.max(self.buffer_size) - filled).min(unread);
+        self.buffer.resize(filled + more, 0);
+        let target = self.buffer.get_mut(filled..).unwrap_or_default();
+        // All readers share the file and its position.
         let mut file = &*self.file;
         file.seek(SeekFrom::Start(self.unread.start)).map_err(read_failed)?;
-        file.read_exact(room).map_err(read_failed)?;
+        file.read_exact(target).map_err(read_failed)?;
         self.unread.start += u64::try_from(more).unwrap_or(u64::MAX);
         Ok(0)
     }

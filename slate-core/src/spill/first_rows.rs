@@ -4,68 +4,69 @@ use hashbrown::HashTable;
 use super::{memory::Memory, sorter::Sorter};
 use crate::Result;
 
-/// Finds, of the rows of each sort key, the one with the least tie key.
+/// Finds the row with the least tie key of each sort key.
 ///
-/// A hash table knows the rows that memory holds by their sort keys, so that most of those that are not the first are never
-/// taken in. What is taken in is sorted: a key's first row comes first there, and others of the key may follow it.
+/// A hash table over the rows in memory rejects most other rows when they are pushed. The accepted rows are sorted. A key's
+/// first row comes first in the result; other rows of the key may follow it.
 pub(crate) struct FirstRows {
     memory: Memory,
     sorter: Sorter,
-    /// Of each key that the sorter holds, the first row.
-    known: HashTable<Known>,
+    /// The least row so far of each sort key in memory.
+    least: HashTable<LeastRow>,
     hasher: RandomState,
 }
 
-/// A row that the sorter holds.
-struct Known {
-    /// Of its sort key.
+/// A row in the sorter's memory.
+struct LeastRow {
+    /// Hash of its sort key.
     hash: u64,
+    /// Number of the row in the sorter.
     number: usize,
 }
 
 impl FirstRows {
     pub(crate) fn new(memory: Memory) -> Self {
         let sorter = Sorter::new(memory.clone(), u64::MAX);
-        Self { memory, sorter, known: HashTable::new(), hasher: RandomState::new() }
+        Self { memory, sorter, least: HashTable::new(), hasher: RandomState::new() }
     }
 
-    /// Adds a row where it may be the first of its key, and asks for what it carries only then; whether it was added.
+    /// Adds a row if it may be the first of its key, and returns whether it was added. `payload` is called only then.
     pub(crate) fn push<'p>(
         &mut self,
         sort_key: &[u8],
         tie_key: &[u8],
         payload: impl FnOnce() -> &'p [u8],
     ) -> Result<bool> {
-        let Self { sorter, known, hasher, .. } = self;
+        let Self { sorter, least, hasher, .. } = self;
         let hash = hasher.hash_one(sort_key);
-        let number = sorter.held();
+        let number = sorter.rows_in_memory();
         let mut comes_first = true;
-        let is_of_key = |row: &Known| {
+        let is_of_key = |row: &LeastRow| {
             if row.hash != hash {
                 return false;
             }
-            let first = sorter.pushed(row.number).filter(|first| first.sort_key() == sort_key);
+            let first = sorter.pushed_row(row.number).filter(|first| first.sort_key() == sort_key);
             comes_first = first.is_none_or(|first| tie_key < first.tie_key());
             first.is_some()
         };
-        match known.find_mut(hash, is_of_key) {
+        match least.find_mut(hash, is_of_key) {
             Some(_) if !comes_first => return Ok(false),
             Some(first) => first.number = number,
             None => {
-                known.insert_unique(hash, Known { hash, number }, |row| row.hash);
+                least.insert_unique(hash, LeastRow { hash, number }, |row| row.hash);
             }
         }
         self.sorter.push(sort_key, tie_key, payload())?;
-        if self.sorter.held_bytes() + self.known.allocation_size() > self.memory.limit() {
+        if self.sorter.memory_used() + self.least.allocation_size() > self.memory.limit() {
             self.sorter.spill()?;
         }
-        if self.sorter.held() == 0 {
-            self.known = HashTable::new();
+        if self.sorter.rows_in_memory() == 0 {
+            self.least = HashTable::new();
         }
         Ok(true)
     }
 
-    /// The rows, yet to be [finished](Sorter::finish).
+    /// Returns the sorter with the rows, not yet [finished](Sorter::finish).
     pub(crate) fn into_sorter(self) -> Sorter {
         self.sorter
     }
@@ -77,7 +78,7 @@ mod tests {
     use crate::interrupt::Interrupt;
 
     #[test]
-    fn the_first_row_of_each_key_comes_first_whatever_the_memory() {
+    fn the_least_row_of_each_key_comes_first_at_every_memory_limit() {
         let rows: Vec<([u8; 1], [u8; 2])> = (0..3_000_u16)
             .map(|n| n.wrapping_mul(40_503))
             .map(|n| ([n.to_le_bytes()[0] % 67], n.to_be_bytes()))

@@ -10,78 +10,78 @@ use slate_query::Code;
 use super::arena::Arena;
 use crate::{Error, ErrorKind, Result};
 
-/// How many bytes of rows may be held in memory, and where the rest is put.
+/// The memory limit of an operation, and the directory for rows beyond it.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     limit: usize,
     directory: Option<Arc<Path>>,
-    /// Of all questions to a database.
-    spare: Arc<Spare>,
+    /// Shared by all operations of a database.
+    pool: Arc<BufferPool>,
 }
 
-/// Unless the caller says otherwise: a sort of 100,000 usual documents stays in memory, and a hundred operations at once
-/// do not exhaust a usual machine.
+/// Default limit of an operation, in bytes: a sort of 100,000 typical documents stays in memory, and a hundred concurrent
+/// operations do not exhaust a typical machine.
 const DEFAULT_LIMIT: usize = 64 << 20;
 
-/// The buffers of the last question that needed many: memory asked of the operating system anew comes page by page, and
-/// each page costs more than the rows in it.
+/// The buffers of a finished operation, for the next one. Fresh memory comes from the operating system page by page, and
+/// each page fault costs more than writing the rows that fit the page.
 #[derive(Debug, Default)]
-struct Spare(Mutex<Arena>);
+struct BufferPool(Mutex<Arena>);
 
-/// The most bytes that are kept for the next question: as many as it may hold, unless the caller says otherwise.
-const LARGEST_SPARE: usize = DEFAULT_LIMIT;
+/// Most bytes that the pool holds: as many as one operation uses at the default limit.
+const MAX_POOLED: usize = DEFAULT_LIMIT;
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { limit: DEFAULT_LIMIT, directory: None, spare: Arc::default() }
+        Self { limit: DEFAULT_LIMIT, directory: None, pool: Arc::default() }
     }
 }
 
 impl Memory {
-    /// With another limit, where one is given.
+    /// Returns a copy with another limit, if one is given.
     pub(crate) fn limited(&self, limit: Option<usize>) -> Self {
         Self { limit: limit.unwrap_or(self.limit), ..self.clone() }
     }
 
-    /// With temporary files in that folder instead of the operating system's.
+    /// Returns a copy that creates temporary files in this directory instead of the operating system's.
     pub(crate) fn in_directory(&self, directory: &Path) -> Self {
         Self { directory: Some(directory.into()), ..self.clone() }
     }
 
-    /// An error where the folder is none: better told when the database is opened than in the middle of a sort.
+    /// Fails if the directory does not exist. Called when a database is opened, so that a sort does not fail later.
     pub(crate) fn check(&self) -> Result<()> {
         let Some(directory) = self.directory.as_deref().filter(|directory| !directory.is_dir()) else { return Ok(()) };
-        let message = format!("the folder for temporary files is none: {}", directory.display());
+        let message = format!("the directory for temporary files does not exist: {}", directory.display());
         Err(Error::new(ErrorKind::NotFound, Code(38), message))
     }
 
-    /// What each has where `holders` hold rows at the same time.
+    /// Returns the equal share of each of `holders` that hold rows at the same time.
     pub(crate) fn shared_by(&self, holders: usize) -> Self {
         Self { limit: self.limit / holders.max(1), ..self.clone() }
     }
 
-    /// The bytes that may be held.
+    /// Returns the limit in bytes.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Buffers for rows: those of a question that is over, where they are not in use.
-    pub(super) fn take_spare(&self) -> Arena {
-        self.spare.0.try_lock().map(|mut spare| std::mem::take(&mut *spare)).unwrap_or_default()
+    /// Takes the pooled buffers, or new ones if the pool is empty.
+    pub(super) fn take_buffers(&self) -> Arena {
+        self.pool.0.try_lock().map(|mut pooled| std::mem::take(&mut *pooled)).unwrap_or_default()
     }
 
-    /// Leaves buffers to the next question.
-    pub(super) fn leave_spare(&self, mut arena: Arena) {
+    /// Returns buffers to the pool if they are larger than those in it and not too large.
+    pub(super) fn return_buffers(&self, mut arena: Arena) {
         arena.clear();
-        if arena.capacity() <= LARGEST_SPARE
-            && let Ok(mut spare) = self.spare.0.try_lock()
-            && arena.capacity() > spare.capacity()
+        if arena.capacity() <= MAX_POOLED
+            && let Ok(mut pooled) = self.pool.0.try_lock()
+            && arena.capacity() > pooled.capacity()
         {
-            *spare = arena;
+            *pooled = arena;
         }
     }
 
-    /// An empty file that has no name, or none that outlives it.
+    /// Creates an anonymous temporary file.
     pub(super) fn create_file(&self) -> Result<File> {
         let created = match &self.directory {
             Some(directory) => tempfile::tempfile_in(directory),
@@ -95,12 +95,12 @@ impl Memory {
     }
 }
 
-/// What an operation wrote to temporary files.
+/// Counts what an operation wrote to temporary files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spilled {
-    /// Stretches of rows written out because memory was full.
+    /// Runs written because memory was full.
     pub(crate) runs: u64,
-    /// Bytes written, those written again by a merge in several passes included.
+    /// Bytes written, including those of merge passes.
     pub(crate) bytes: u64,
 }
 
@@ -122,15 +122,15 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_buffers_that_may_be_kept_are_left_to_the_next_question() {
+    fn the_pool_holds_the_largest_buffers_within_its_limit() {
         let memory = Memory::default();
         for payload in [1_000, 50_000, 2_000] {
-            memory.leave_spare(arena(&vec![7; payload]));
+            memory.return_buffers(arena(&vec![7; payload]));
         }
-        let taken = memory.limited(Some(10)).take_spare();
-        assert!(taken.is_empty() && taken.capacity() >= 50_000, "all questions of a database share them");
-        assert_eq!(memory.take_spare().capacity(), 0, "none are taken twice");
-        memory.leave_spare(arena(&vec![7; LARGEST_SPARE]));
-        assert_eq!(memory.take_spare().capacity(), 0, "more is given back to the system");
+        let taken = memory.limited(Some(10)).take_buffers();
+        assert!(taken.is_empty() && taken.capacity() >= 50_000, "the limit of one operation does not change the pool");
+        assert_eq!(memory.take_buffers().capacity(), 0, "buffers are taken once");
+        memory.return_buffers(arena(&vec![7; MAX_POOLED]));
+        assert_eq!(memory.take_buffers().capacity(), 0, "larger buffers are freed");
     }
 }

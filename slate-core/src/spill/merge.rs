@@ -6,9 +6,9 @@ use std::{
 use super::{file::RowReader, row::Row};
 use crate::Result;
 
-/// The rows of several sorted runs in the order of their keys.
+/// Merges sorted runs: returns their rows in key order.
 pub(super) struct Merge {
-    /// The run whose row is the least on top. None of them has ended.
+    /// The run with the least current row is on top. A run that ends is removed.
     runs: BinaryHeap<Run>,
     started: bool,
 }
@@ -45,7 +45,7 @@ impl Merge {
     }
 }
 
-/// The greatest on a heap is the run with the least row; of equal rows the one written first.
+/// Orders a max-heap so that the run with the least row is on top; among equal rows, the run that was written first.
 impl Ord for Run {
     fn cmp(&self, other: &Self) -> Ordering {
         let keys = match (self.rows.current(), other.rows.current()) {

@@ -1,10 +1,12 @@
-//! What operations do when their rows outgrow memory: sorted runs in temporary files, merged when read.
+//! Rows that may exceed the memory limit of an operation. Rows beyond the limit are written to a temporary file.
 //!
-//! A [`Sorter`] orders rows, and [`FirstRows`] takes one of those with a key; a [`Spool`] keeps their order; a [`KeySet`]
-//! finds repeated keys, and a [`KeyOverflow`] takes over from it. Each holds what its [`Memory`] allows and writes the rest to one anonymous file, which the
-//! operating system removes when the last handle is dropped, be it by an error, a panic or a killed process.
+//! - [`Sorter`] sorts rows by their keys.
+//! - [`FirstRows`] finds the first row of each key.
+//! - [`Spool`] returns rows in the order in which they were pushed.
+//! - [`KeySet`] detects keys that were seen before; beyond the limit it becomes a [`KeyOverflow`](key_set::KeyOverflow).
 //!
-//! Nothing here knows documents: a row is a key that orders it and a payload, both bytes.
+//! Each writes to one anonymous file, which the operating system deletes when the last handle is closed, even if the
+//! process is killed. Rows are bytes here: a key that orders them, and a payload.
 
 mod arena;
 mod file;
@@ -12,6 +14,7 @@ mod first_rows;
 mod key_set;
 mod memory;
 mod merge;
+mod prefix_sort;
 mod row;
 mod runs;
 mod sorter;

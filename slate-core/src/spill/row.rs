@@ -4,32 +4,33 @@ use slate_query::Code;
 
 use crate::{Error, ErrorKind, Result};
 
-/// A row, where it lies: what orders it, and what it carries.
+/// A borrowed row: a key that orders it, and a payload.
 ///
-/// Its key is two keys end to end. The first is self-delimiting (none of those that meet is a proper prefix of another),
-/// so that comparing the two as one is comparing them one after the other.
+/// The key is a sort key followed by a tie key. No sort key of a sort is a proper prefix of another, so comparing the
+/// concatenation is the same as comparing sort keys first and tie keys second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'r> {
     pub(super) key: &'r [u8],
+    /// Length of the sort key.
     pub(super) split: usize,
     pub(crate) payload: &'r [u8],
 }
 
-/// Lengths of the key, of its first part, and of the payload.
+/// Bytes of a row's header: the lengths of the key, of the sort key and of the payload, 4 bytes each, little-endian.
 pub(super) const HEADER: usize = 12;
 
 impl<'r> Row<'r> {
-    /// The key's first part.
+    /// Returns the first part of the key.
     pub(crate) fn sort_key(&self) -> &'r [u8] {
         self.key.get(..self.split).unwrap_or_default()
     }
 
-    /// The key's second part, which decides among rows of one sort key.
+    /// Returns the second part of the key, which orders rows with equal sort keys.
     pub(crate) fn tie_key(&self) -> &'r [u8] {
         self.key.get(self.split..).unwrap_or_default()
     }
 
-    /// The row that `bytes` begin with, as [`write_row`] lays it out; `None` where they end before it does.
+    /// Parses the row at the start of `bytes`, as encoded by [`write_row`]. Returns `None` if `bytes` end early.
     #[inline]
     pub(super) fn parse(bytes: &'r [u8]) -> Option<Self> {
         let [key, split, payload] = lengths(bytes)?;
@@ -37,7 +38,7 @@ impl<'r> Row<'r> {
         Some(Self { key: bytes.get(HEADER..key_end)?, split, payload: bytes.get(key_end..key_end + payload)? })
     }
 
-    /// The bytes that [`write_row`] makes of it.
+    /// Returns the length of the row's encoding.
     pub(super) fn written_len(&self) -> usize {
         HEADER + self.key.len() + self.payload.len()
     }
@@ -47,7 +48,7 @@ impl<'r> Row<'r> {
     }
 }
 
-/// The three lengths that a row begins with.
+/// Parses the three lengths of a row's header.
 #[inline]
 pub(super) fn lengths(bytes: &[u8]) -> Option<[usize; 3]> {
     let (head, _) = bytes.split_first_chunk::<HEADER>()?;
@@ -59,7 +60,7 @@ pub(super) fn lengths(bytes: &[u8]) -> Option<[usize; 3]> {
 /// Appends a row to `out`.
 ///
 /// # Errors
-/// `TooLarge` where a key or a payload is longer than 4 GiB.
+/// `TooLarge` if a key or a payload is 4 GiB or longer.
 #[inline]
 pub(super) fn write_row(sort_key: &[u8], tie_key: &[u8], payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let lengths = [sort_key.len() + tie_key.len(), sort_key.len(), payload.len()];
@@ -75,6 +76,6 @@ pub(super) fn write_row(sort_key: &[u8], tie_key: &[u8], payload: &[u8], out: &m
 }
 
 fn too_large(length: usize) -> Error {
-    let message = format!("a key to sort by, or a row, takes {length} bytes, and the most is {}", u32::MAX);
+    let message = format!("a sort key or a row has {length} bytes; the limit is {}", u32::MAX);
     Error::new(ErrorKind::TooLarge, Code::BSON_OBJECT_TOO_LARGE, message)
 }

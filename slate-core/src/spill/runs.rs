@@ -8,30 +8,38 @@ use super::{
 };
 use crate::{Result, interrupt::Interrupt};
 
-/// Sorted runs of rows, one after another in one temporary file.
+/// Sorted runs of rows in one temporary file.
 pub(super) struct Runs {
     memory: Memory,
     writer: RowWriter,
     runs: Vec<Range<u64>>,
-    /// The size of the largest row: a merge holds one row of each run.
-    largest: usize,
+    /// Size of the largest row in bytes; a merge holds one row of each run.
+    largest_row: usize,
     spilled: Spilled,
 }
 
-/// So many runs are merged at once at most: beyond it, a comparison more per row costs less than smaller buffers do.
-const LARGEST_FAN_IN: usize = 128;
-/// And at least so many, however small the memory: otherwise there is no end to the passes.
-const LEAST_FAN_IN: usize = 8;
-/// What each run of a merge is given to read ahead, where there are many.
+/// Most runs that are merged at once: with more, smaller buffers would cost more than another merge pass saves.
+const MAX_FAN_IN: usize = 128;
+/// Fewest runs that are merged at once, even if that exceeds the memory limit: it bounds the number of passes.
+const MIN_FAN_IN: usize = 8;
+/// Read-ahead buffer per run, in bytes, from which the number of runs per merge is computed.
 const BUFFER_PER_RUN: usize = 64 << 10;
 
 impl Runs {
-    pub(super) fn create(memory: &Memory) -> Result<Self> {
-        let writer = RowWriter::create(memory)?;
-        Ok(Self { memory: memory.clone(), writer, runs: Vec::new(), largest: 0, spilled: Spilled::default() })
+    /// Returns the runs in `runs`, creating the file if there is none.
+    pub(super) fn get_or_create<'r>(runs: &'r mut Option<Self>, memory: &Memory) -> Result<&'r mut Self> {
+        Ok(match runs {
+            Some(runs) => runs,
+            none => none.insert(Self::create(memory)?),
+        })
     }
 
-    /// Writes a run. Its rows come in the order of their keys.
+    fn create(memory: &Memory) -> Result<Self> {
+        let writer = RowWriter::create(memory)?;
+        Ok(Self { memory: memory.clone(), writer, runs: Vec::new(), largest_row: 0, spilled: Spilled::default() })
+    }
+
+    /// Writes a run. The rows must be sorted by their keys.
     pub(super) fn write<'r>(&mut self, rows: impl Iterator<Item = Row<'r>>) -> Result<()> {
         let start = self.start_run();
         for row in rows {
@@ -41,13 +49,13 @@ impl Runs {
         Ok(())
     }
 
-    /// Where the run begins whose rows are [added](Self::add) next.
+    /// Starts a run and returns its position in the file. The rows follow with [`add`](Self::add).
     pub(super) fn start_run(&self) -> u64 {
         self.writer.written()
     }
 
     pub(super) fn add(&mut self, row: Row<'_>) -> Result<()> {
-        self.largest = self.largest.max(row.written_len());
+        self.largest_row = self.largest_row.max(row.written_len());
         self.writer.write(row)
     }
 
@@ -63,18 +71,18 @@ impl Runs {
         self.spilled
     }
 
-    /// All rows in the order in which they were written.
+    /// Reads all rows in the order in which they were written.
     pub(super) fn into_rows(self) -> Result<RowReader> {
         let all = 0..self.writer.written();
         Ok(RowReader::new(self.writer.finish()?, all, buffer_size(&self.memory, 1)))
     }
 
-    /// All rows in the order of their keys, or the `most` least of them, and what has been written for it by now. Where
-    /// there are too many runs to be merged at once, some passes merge them to fewer.
-    pub(super) fn merge(mut self, most: u64, interrupt: &mut Interrupt) -> Result<(Merge, Spilled)> {
+    /// Merges the runs, and returns what was written in total. With more runs than the fan-in, merges in several
+    /// passes, each of which writes only the `max_rows` least rows of a group.
+    pub(super) fn merge(mut self, max_rows: u64, interrupt: &mut Interrupt) -> Result<(Merge, Spilled)> {
         let fan_in = self.fan_in();
         while self.runs.len() > fan_in {
-            self = self.merge_pass(fan_in, most, interrupt)?;
+            self = self.merge_pass(fan_in, max_rows, interrupt)?;
         }
         let spilled = self.spilled;
         let (file, readers) = (self.writer.finish()?, self.runs.len());
@@ -84,11 +92,11 @@ impl Runs {
     }
 
     fn fan_in(&self) -> usize {
-        (self.memory.limit() / self.largest.max(BUFFER_PER_RUN)).clamp(LEAST_FAN_IN, LARGEST_FAN_IN)
+        (self.memory.limit() / self.largest_row.max(BUFFER_PER_RUN)).clamp(MIN_FAN_IN, MAX_FAN_IN)
     }
 
-    /// Merges `fan_in` runs at a time, into another file: the one before is gone afterwards.
-    fn merge_pass(self, fan_in: usize, most: u64, interrupt: &mut Interrupt) -> Result<Self> {
+    /// Merges groups of `fan_in` runs into runs of a new file, and drops the old file.
+    fn merge_pass(self, fan_in: usize, max_rows: u64, interrupt: &mut Interrupt) -> Result<Self> {
         let mut merged = Self::create(&self.memory)?;
         merged.spilled = self.spilled;
         let file = self.writer.finish()?;
@@ -97,7 +105,7 @@ impl Runs {
             let readers = runs.iter().map(|run| RowReader::new(file.clone(), run.clone(), buffer));
             let mut merge = Merge::new(readers)?;
             let start = merged.start_run();
-            let mut left = most;
+            let mut left = max_rows;
             while left > 0 && merge.advance()? {
                 interrupt.tick()?;
                 if let Some(row) = merge.current() {
@@ -107,7 +115,7 @@ impl Runs {
             }
             let end = merged.writer.written();
             merged.runs.push(start..end);
-            // A pass writes again what memory had no room for once: bytes, but no run more.
+            // A pass rewrites runs that were counted when they were first written.
             merged.spilled += Spilled { runs: 0, bytes: end - start };
         }
         Ok(merged)

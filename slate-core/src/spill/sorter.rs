@@ -9,17 +9,17 @@ use super::{
 };
 use crate::{Result, interrupt::Interrupt};
 
-/// Orders rows by their keys: all of them, or the least so many.
+/// Sorts rows by their keys, all of them or the `max_rows` least.
 ///
-/// Rows are pushed, [`finish`](Self::finish) sorts them, and [`advance`](Self::advance) lends them one by one;
-/// [`clear`](Self::clear) begins anew with the same buffers. Where memory is full, what is held is sorted and written as
-/// a run; the runs are merged when they are read.
+/// Usage: [`push`](Self::push) rows, [`finish`](Self::finish), then [`advance`](Self::advance) through them.
+/// [`clear`](Self::clear) starts over with the same buffers. When memory is full, the rows in it are sorted and written as
+/// a run. Runs are merged when they are read.
 ///
-/// For the least so many, up to twice as many rows are held before the greater half is dropped: the greatest that
-/// is kept then turns rows away before they are copied. In all that costs less than a heap, whose rows move one by one.
+/// With `max_rows`, memory holds up to twice as many rows before the greater half is dropped. The greatest remaining row is
+/// then a bound that rejects rows before they are copied. This needs fewer moves than a heap.
 pub(crate) struct Sorter {
     memory: Memory,
-    most: u64,
+    max_rows: u64,
     arena: Arena,
     bound: Option<Bound>,
     runs: Option<Runs>,
@@ -27,88 +27,74 @@ pub(crate) struct Sorter {
     spilled: Spilled,
 }
 
-/// Keys from this one on are not among the least.
+/// Rows with this key or a greater one are rejected.
 #[derive(Default)]
 struct Bound {
     sort_key: Vec<u8>,
     tie_key: Vec<u8>,
-    /// Whether nobody was told of it yet.
+    /// Whether [`Sorter::new_bound`] has not returned it yet.
     is_new: bool,
 }
 
-/// Takes the rows of one run.
-pub(crate) struct RunWriter<'s> {
-    runs: &'s mut Runs,
-    key: Vec<u8>,
-}
-
-impl RunWriter<'_> {
-    /// Adds a row: as [`Sorter::push`] has it, and not before the row added last.
-    pub(crate) fn add(&mut self, sort_key: &[u8], tie_key: &[u8], payload: &[u8]) -> Result<()> {
-        self.key.clear();
-        self.key.extend_from_slice(sort_key);
-        self.key.extend_from_slice(tie_key);
-        self.runs.add(Row { key: &self.key, split: sort_key.len(), payload })
-    }
-}
-
 enum Output {
-    /// Nothing yet: rows are pushed.
+    /// The sorter is not finished.
     None,
-    /// The arena's rows; the number of the one lent last.
+    /// Rows in memory; the position of the current row.
     Arena(Option<usize>),
-    /// The runs' rows, and how many may still be lent.
+    /// Rows of merged runs; how many remain to be returned.
     Merge(Box<Merge>, u64),
 }
 
-/// However few rows are wanted, the rows held are not looked through for fewer than this many.
-const LEAST_HELD: usize = 32;
+/// Lower bound of `max_rows` for dropping the greater half, so that a small limit does not search memory after every few
+/// rows.
+const MIN_RETAINED: usize = 32;
 
-/// So many rows before it is lent, a row is asked for: sorted, they lie all over memory.
-const AHEAD: usize = 16;
+/// Prefetch distance: a payload is prefetched this many rows before it is read, because sorted rows are scattered in
+/// memory.
+const PREFETCH_DISTANCE: usize = 16;
 
 impl Sorter {
-    /// Of the rows to be pushed, `most` are wanted.
-    pub(crate) fn new(memory: Memory, most: u64) -> Self {
-        let (arena, spilled) = (memory.take_spare(), Spilled::default());
-        Self { memory, most, arena, bound: None, runs: None, output: Output::None, spilled }
+    /// Creates a sorter that returns the `max_rows` least rows.
+    pub(crate) fn new(memory: Memory, max_rows: u64) -> Self {
+        let (arena, spilled) = (memory.take_buffers(), Spilled::default());
+        Self { memory, max_rows, arena, bound: None, runs: None, output: Output::None, spilled }
     }
 
-    /// Forgets the rows, for others of which `most` are wanted.
-    pub(crate) fn clear(&mut self, most: u64) {
-        self.most = most;
+    /// Removes all rows, and sets how many of the next rows are returned.
+    pub(crate) fn clear(&mut self, max_rows: u64) {
+        self.max_rows = max_rows;
         self.arena.clear();
         self.bound = None;
         self.runs = None;
         self.output = Output::None;
     }
 
-    /// Adds a row, ordered by `sort_key` and then by `tie_key`. No sort key is a proper prefix of another.
+    /// Adds a row, ordered by `sort_key`, then by `tie_key`. No sort key may be a proper prefix of another.
     pub(crate) fn push(&mut self, sort_key: &[u8], tie_key: &[u8], payload: &[u8]) -> Result<()> {
         if !self.wants(sort_key, tie_key) {
             return Ok(());
         }
         self.arena.push(sort_key, tie_key, payload, self.memory.limit())?;
-        self.make_room()
+        self.enforce_limits()
     }
 
-    /// Adds a row, as [`push`](Self::push) does, whose payload is held and not copied.
+    /// Adds a row like [`push`](Self::push), with a shared payload that is not copied.
     pub(crate) fn push_shared(&mut self, sort_key: &[u8], tie_key: &[u8], payload: Arc<[u8]>) -> Result<()> {
         if !self.wants(sort_key, tie_key) {
             return Ok(());
         }
         self.arena.push_shared(sort_key, tie_key, payload, self.memory.limit())?;
-        self.make_room()
+        self.enforce_limits()
     }
 
-    /// Rows with a greater sort key than this are not wanted: told once, when that has become known.
+    /// Returns the sort key above which rows are rejected, once after each change.
     #[inline]
     pub(crate) fn new_bound(&mut self) -> Option<&[u8]> {
         let bound = self.bound.as_mut()?;
         std::mem::take(&mut bound.is_new).then_some(&bound.sort_key)
     }
 
-    /// Whether a row may still be among those that are wanted.
+    /// Returns whether a row with this key may be among the least rows.
     #[inline]
     pub(crate) fn wants(&self, sort_key: &[u8], tie_key: &[u8]) -> bool {
         match &self.bound {
@@ -117,15 +103,15 @@ impl Sorter {
         }
     }
 
-    /// Makes room, where that is needed.
-    fn make_room(&mut self) -> Result<()> {
-        let most = usize::try_from(self.most).unwrap_or(usize::MAX);
-        if self.arena.len() >= most.max(LEAST_HELD).saturating_mul(2) {
-            self.drop_greatest(most);
+    /// Drops the greater half of the rows, or spills, where the row or memory limit requires it.
+    fn enforce_limits(&mut self) -> Result<()> {
+        let max_rows = usize::try_from(self.max_rows).unwrap_or(usize::MAX);
+        if self.arena.len() >= max_rows.max(MIN_RETAINED).saturating_mul(2) {
+            self.retain_least(max_rows);
         }
         if self.arena.size() > self.memory.limit() {
-            self.drop_greatest(most);
-            // What is left in less than half of the memory need not leave it.
+            self.retain_least(max_rows);
+            // Rows that fit in half of the memory leave enough space for more.
             if self.arena.size() > self.memory.limit() / 2 {
                 self.spill()?;
             }
@@ -133,12 +119,12 @@ impl Sorter {
         Ok(())
     }
 
-    fn drop_greatest(&mut self, most: usize) {
-        if self.arena.len() <= most {
+    fn retain_least(&mut self, max_rows: usize) {
+        if self.arena.len() <= max_rows {
             return;
         }
-        self.arena.keep_least(most);
-        if let Some(greatest) = most.checked_sub(1).and_then(|last| self.arena.get(last)) {
+        self.arena.retain_least(max_rows);
+        if let Some(greatest) = max_rows.checked_sub(1).and_then(|last| self.arena.get(last)) {
             let Bound { sort_key, tie_key, is_new } = self.bound.get_or_insert_default();
             sort_key.clear();
             sort_key.extend_from_slice(greatest.sort_key());
@@ -148,65 +134,58 @@ impl Sorter {
         }
     }
 
-    /// How many rows memory holds.
-    pub(super) fn held(&self) -> usize {
+    /// Returns the number of rows in memory.
+    pub(super) fn rows_in_memory(&self) -> usize {
         self.arena.len()
     }
 
-    /// What those take.
-    pub(super) fn held_bytes(&self) -> usize {
+    /// Returns the bytes that those rows use.
+    pub(super) fn memory_used(&self) -> usize {
         self.arena.size()
     }
 
-    /// A row that memory holds, by its number in the order of pushes: to be asked for before [`finish`](Self::finish), and
-    /// where all rows are wanted.
+    /// Returns a row in memory by its number in push order. Valid before [`finish`](Self::finish), without `max_rows`.
     #[inline]
-    pub(super) fn pushed(&self, number: usize) -> Option<Row<'_>> {
-        self.arena.numbered(number)
+    pub(super) fn pushed_row(&self, number: usize) -> Option<Row<'_>> {
+        self.arena.row(number)
     }
 
-    /// Writes what is held as a run.
+    /// Sorts the rows in memory and writes them as a run.
     pub(super) fn spill(&mut self) -> Result<()> {
         self.arena.sort();
-        let runs = match &mut self.runs {
-            Some(runs) => runs,
-            none => none.insert(Runs::create(&self.memory)?),
-        };
-        runs.write(self.arena.iter())?;
+        Runs::get_or_create(&mut self.runs, &self.memory)?.write(self.arena.iter())?;
         self.arena.clear();
         Ok(())
     }
 
-    /// Has a run of rows written that come in the order of their keys: they go past the memory.
-    pub(crate) fn push_run(&mut self, write: impl FnOnce(&mut RunWriter<'_>) -> Result<()>) -> Result<()> {
-        let runs = self.runs()?;
+    /// Writes rows without payload directly as a run. The sort keys must be sorted.
+    pub(super) fn push_run(&mut self, sort_keys: &[&[u8]], tie_key: &[u8]) -> Result<()> {
+        let runs = Runs::get_or_create(&mut self.runs, &self.memory)?;
         let start = runs.start_run();
-        let mut run = RunWriter { runs, key: Vec::new() };
-        write(&mut run)?;
-        run.runs.end_run(start);
+        let mut key = Vec::new();
+        for sort_key in sort_keys {
+            key.clear();
+            key.extend_from_slice(sort_key);
+            key.extend_from_slice(tie_key);
+            runs.add(Row { key: &key, split: sort_key.len(), payload: &[] })?;
+        }
+        runs.end_run(start);
         Ok(())
     }
 
-    fn runs(&mut self) -> Result<&mut Runs> {
-        Ok(match &mut self.runs {
-            Some(runs) => runs,
-            none => none.insert(Runs::create(&self.memory)?),
-        })
-    }
-
-    /// No row comes any more: sorts those there are.
+    /// Ends pushing and sorts the rows.
     pub(crate) fn finish(&mut self, interrupt: &mut Interrupt) -> Result<()> {
         if self.runs.is_some() && !self.arena.is_empty() {
             self.spill()?;
         }
         self.output = match self.runs.take() {
             Some(runs) => {
-                let (merge, spilled) = runs.merge(self.most, interrupt)?;
+                let (merge, spilled) = runs.merge(self.max_rows, interrupt)?;
                 self.spilled += spilled;
-                Output::Merge(Box::new(merge), self.most)
+                Output::Merge(Box::new(merge), self.max_rows)
             }
             None => {
-                self.drop_greatest(usize::try_from(self.most).unwrap_or(usize::MAX));
+                self.retain_least(usize::try_from(self.max_rows).unwrap_or(usize::MAX));
                 self.arena.sort();
                 Output::Arena(None)
             }
@@ -214,17 +193,18 @@ impl Sorter {
         Ok(())
     }
 
-    /// Moves to the next row in order; `false` after the last, and before [`finish`](Self::finish).
+    /// Moves to the next row. Returns `false` after the last row and before [`finish`](Self::finish).
     pub(crate) fn advance(&mut self) -> Result<bool> {
         match &mut self.output {
             Output::None => Ok(false),
             Output::Arena(at) => {
                 let next = at.map_or(0, |at| at + 1);
                 if let Some(before) = at.replace(next) {
-                    self.arena.let_go(before);
+                    self.arena.release(before);
                 }
-                // Of the first rows none has been asked for yet.
-                let ahead = if next == 0 { 0..=AHEAD } else { next + AHEAD..=next + AHEAD };
+                // The first move prefetches all rows up to the distance.
+                let ahead =
+                    if next == 0 { 0..=PREFETCH_DISTANCE } else { next + PREFETCH_DISTANCE..=next + PREFETCH_DISTANCE };
                 ahead.for_each(|at| self.arena.prefetch(at));
                 Ok(next < self.arena.len())
             }
@@ -239,7 +219,7 @@ impl Sorter {
         }
     }
 
-    /// The payload of the row last moved to.
+    /// Returns the payload of the current row.
     #[inline]
     pub(crate) fn payload(&self) -> Option<&[u8]> {
         match &self.output {
@@ -248,7 +228,7 @@ impl Sorter {
         }
     }
 
-    /// The row last moved to.
+    /// Returns the current row.
     #[inline]
     pub(crate) fn current(&self) -> Option<Row<'_>> {
         match &self.output {
@@ -258,12 +238,12 @@ impl Sorter {
         }
     }
 
-    /// Counts what was written on the way to this sorter as its own.
-    pub(super) fn count(&mut self, spilled: Spilled) {
+    /// Adds to the spill counts of this sorter.
+    pub(super) fn add_spilled(&mut self, spilled: Spilled) {
         self.spilled += spilled;
     }
 
-    /// What was written so far.
+    /// Returns what was written to temporary files.
     pub(crate) fn spilled(&self) -> Spilled {
         let mut spilled = self.spilled;
         if let Some(runs) = &self.runs {
@@ -275,7 +255,7 @@ impl Sorter {
 
 impl Drop for Sorter {
     fn drop(&mut self) {
-        self.memory.leave_spare(std::mem::take(&mut self.arena));
+        self.memory.return_buffers(std::mem::take(&mut self.arena));
     }
 }
 
@@ -283,14 +263,14 @@ impl Drop for Sorter {
 mod tests {
     use super::*;
 
-    /// Two bytes and a number, as they come out of a generator: many rows are equal in the first.
+    /// Pseudo-random keys with only five distinct sort keys.
     fn keys(count: u32) -> Vec<([u8; 2], [u8; 4])> {
         let scrambled = |n: u32| n.wrapping_mul(2_654_435_761).rotate_left(7);
         (0..count).map(|n| ([b'k', (scrambled(n) % 5).to_le_bytes()[0]], scrambled(n).to_be_bytes())).collect()
     }
 
-    fn sorted(limit: usize, most: u64, keys: &[([u8; 2], [u8; 4])], payload: &[u8]) -> (Vec<Vec<u8>>, Spilled) {
-        let mut sorter = Sorter::new(Memory::default().limited(Some(limit)), most);
+    fn sorted(limit: usize, max_rows: u64, keys: &[([u8; 2], [u8; 4])], payload: &[u8]) -> (Vec<Vec<u8>>, Spilled) {
+        let mut sorter = Sorter::new(Memory::default().limited(Some(limit)), max_rows);
         for (sort_key, tie_key) in keys {
             sorter.push(sort_key, tie_key, payload).unwrap();
         }
@@ -306,32 +286,32 @@ mod tests {
     }
 
     #[test]
-    fn rows_come_in_order_whatever_the_memory_and_however_many_are_wanted() {
+    fn rows_are_sorted_at_every_memory_limit_and_row_limit() {
         let keys = keys(3_000);
         let mut right: Vec<Vec<u8>> =
             keys.iter().map(|(sort_key, tie_key)| [&sort_key[..], tie_key].concat()).collect();
         right.sort();
         for limit in [0, 100, 5_000, 50_000, 1 << 20] {
-            for most in [0, 1, 2, 31, 1_000, 3_000, u64::MAX] {
-                let (rows, _) = sorted(limit, most, &keys, b"payload");
-                let wanted = usize::try_from(most).map_or(right.len(), |most| most.min(right.len()));
-                assert!(rows == right[..wanted], "limit {limit}, most {most}");
+            for max_rows in [0, 1, 2, 31, 1_000, 3_000, u64::MAX] {
+                let (rows, _) = sorted(limit, max_rows, &keys, b"payload");
+                let wanted = usize::try_from(max_rows).map_or(right.len(), |rows| rows.min(right.len()));
+                assert!(rows == right[..wanted], "limit {limit}, max_rows {max_rows}");
             }
         }
     }
 
     #[test]
-    fn memory_that_is_enough_writes_nothing_and_memory_that_is_not_is_counted() {
+    fn spilled_runs_and_bytes_are_counted() {
         let keys = keys(1_000);
         assert_eq!(sorted(1 << 20, u64::MAX, &keys, b"").1, Spilled::default());
         let (_, spilled) = sorted(10_000, u64::MAX, &keys, b"");
-        // Each row takes 12 bytes for its lengths, 6 for its key, and 24 in memory only, twice while it is put in order.
+        // A row takes 12 bytes of header, 6 of key, and in memory twice 24 bytes for its offset and sort entry.
         let rows_per_run = 10_000 / 66 + 1;
         assert_eq!(spilled, Spilled { runs: 1_000_u64.div_ceil(rows_per_run), bytes: 18_000 });
     }
 
     #[test]
-    fn more_runs_than_are_merged_at_once_are_merged_in_passes() {
+    fn more_runs_than_the_fan_in_are_merged_in_passes() {
         let keys = keys(1_000);
         let (rows, spilled) = sorted(0, u64::MAX, &keys, b"");
         assert_eq!(rows.len(), 1_000);
@@ -341,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_rows_of_many_are_found_in_little_memory() {
+    fn a_small_row_limit_needs_little_memory() {
         let keys = keys(100_000);
         let (rows, spilled) = sorted(10_000, 20, &keys, b"");
         assert_eq!(rows.len(), 20);
@@ -349,14 +329,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_larger_than_every_buffer_come_back_whole() {
+    fn rows_larger_than_a_buffer_are_read_back_whole() {
         let keys = keys(20);
         let (rows, spilled) = sorted(1_000, u64::MAX, &keys, &vec![7; 100_000]);
         assert_eq!((rows.len(), spilled.runs), (20, 20));
     }
 
     #[test]
-    fn a_sorter_that_was_cleared_knows_nothing_of_before() {
+    fn a_cleared_sorter_returns_only_new_rows() {
         let mut sorter = Sorter::new(Memory::default().limited(Some(100)), 3);
         for round in 0..3_u8 {
             sorter.clear(u64::from(round) + 1);

@@ -1,7 +1,7 @@
 use super::{arena::Arena, file::RowReader, memory::Memory, runs::Runs};
 use crate::Result;
 
-/// Rows to be read later, in the order in which they were pushed.
+/// A list of rows that is written first and read later in the same order.
 pub(crate) struct Spool {
     memory: Memory,
     arena: Arena,
@@ -18,35 +18,31 @@ impl Spool {
         self.arena.push(&[], &[], row, self.memory.limit())?;
         self.len += 1;
         if self.arena.size() > self.memory.limit() {
-            let runs = match &mut self.runs {
-                Some(runs) => runs,
-                none => none.insert(Runs::create(&self.memory)?),
-            };
-            runs.write(self.arena.iter())?;
+            Runs::get_or_create(&mut self.runs, &self.memory)?.write(self.arena.iter())?;
             self.arena.clear();
         }
         Ok(())
     }
 
-    /// The rows, to be read.
+    /// Ends writing and returns the rows for reading.
     pub(crate) fn into_rows(self) -> Result<SpoolRows> {
         let written = self.runs.map(Runs::into_rows).transpose()?;
         Ok(SpoolRows { written, arena: self.arena, next: 0, len: self.len })
     }
 }
 
-/// The rows of a [`Spool`], one at a time, lent until the next move.
+/// Reads the rows of a [`Spool`]. A row is lent until the next [`advance`](Self::advance).
 pub(crate) struct SpoolRows {
-    /// The rows that were written; they come before those in the arena.
+    /// The spilled rows, which precede those in the arena.
     written: Option<RowReader>,
     arena: Arena,
-    /// The place in the arena of the row after the current one.
+    /// Position in the arena of the row after the current one.
     next: usize,
     len: u64,
 }
 
 impl SpoolRows {
-    /// How many rows there are in all.
+    /// Returns the total number of rows, read or not.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -70,10 +66,10 @@ impl SpoolRows {
         row.map(|row| row.payload)
     }
 
-    /// The next rows, at most `most` of them; none after the last.
-    pub(crate) fn take<R: for<'r> From<&'r [u8]>>(&mut self, most: usize) -> Result<Vec<R>> {
+    /// Reads up to `max_rows` more rows; returns none after the last.
+    pub(crate) fn take<R: for<'r> From<&'r [u8]>>(&mut self, max_rows: usize) -> Result<Vec<R>> {
         let mut taken = Vec::new();
-        while taken.len() < most && self.advance()? {
+        while taken.len() < max_rows && self.advance()? {
             taken.extend(self.current().map(R::from));
         }
         Ok(taken)
@@ -85,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_come_in_the_order_in_which_they_were_pushed() {
+    fn rows_are_read_in_the_order_in_which_they_were_pushed() {
         for limit in [0, 100, 1_000, 1 << 20] {
             let mut spool = Spool::new(Memory::default().limited(Some(limit)));
             let rows: Vec<Vec<u8>> = (0..200_u8).rev().map(|n| vec![n; usize::from(n)]).collect();

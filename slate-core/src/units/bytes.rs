@@ -1,10 +1,10 @@
-//! Numbers of bytes: `#[serde(with = "quantity::size")]` on an `Option<usize>`.
+//! Byte sizes: `#[serde(with = "units::bytes")]` on an `Option<usize>`.
 
 use std::fmt;
 
 use serde::{Deserializer, Serializer, de};
 
-use super::units::{self, Fault};
+use super::parse::{self, ParseError};
 
 const UNITS: &[(&str, u64)] = &[
     ("B", 1),
@@ -18,14 +18,14 @@ const UNITS: &[(&str, u64)] = &[
     ("TB", 1_000_000_000_000),
 ];
 
-/// Reads `"256MiB"` or a number of bytes.
+/// Accepts `"256MiB"` or a number of bytes.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
     deserializer.deserialize_any(Bytes).map(Some)
 }
 
 pub(crate) fn serialize<S: Serializer>(bytes: &Option<usize>, serializer: S) -> Result<S::Ok, S::Error> {
     match bytes.map(u64::try_from) {
-        Some(Ok(bytes)) => serializer.serialize_str(&units::format(bytes, UNITS)),
+        Some(Ok(bytes)) => serializer.serialize_str(&parse::format(bytes, UNITS)),
         Some(Err(error)) => Err(serde::ser::Error::custom(error)),
         None => serializer.serialize_none(),
     }
@@ -41,15 +41,15 @@ impl de::Visitor<'_> for Bytes {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<usize, E> {
-        match units::parse(text, UNITS) {
+        match parse::parse(text, UNITS) {
             Ok(bytes) => self.visit_u64(bytes),
-            Err(Fault::Malformed) => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-            Err(Fault::TooLarge) => Err(E::custom(format_args!("{text:?} is more than memory can be"))),
+            Err(ParseError::Malformed) => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+            Err(ParseError::TooLarge) => Err(E::custom(format_args!("{text:?} exceeds the address space"))),
         }
     }
 
     fn visit_u64<E: de::Error>(self, bytes: u64) -> Result<usize, E> {
-        usize::try_from(bytes).map_err(|_| E::custom(format_args!("{bytes} bytes are more than memory can be")))
+        usize::try_from(bytes).map_err(|_| E::custom(format_args!("{bytes} bytes exceed the address space")))
     }
 
     fn visit_i64<E: de::Error>(self, bytes: i64) -> Result<usize, E> {

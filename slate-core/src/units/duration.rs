@@ -1,12 +1,12 @@
-//! Lengths of time: `#[serde(with = "quantity::time")]` on an `Option<Duration>`.
+//! Durations: `#[serde(with = "units::duration")]` on an `Option<Duration>`.
 
 use std::{fmt, time::Duration};
 
 use serde::{Deserializer, Serializer, de};
 
-use super::units::{self, Fault};
+use super::parse::{self, ParseError};
 
-/// In nanoseconds: 584 years fit.
+/// Units in nanoseconds. The longest duration is 584 years.
 const UNITS: &[(&str, u64)] = &[
     ("ns", 1),
     ("us", 1_000),
@@ -16,14 +16,14 @@ const UNITS: &[(&str, u64)] = &[
     ("h", 3_600_000_000_000),
 ];
 
-/// Reads `"5s"`. A bare number is refused: nobody could tell its unit.
+/// Accepts `"5s"`. Rejects a number without a unit.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     deserializer.deserialize_any(Time).map(Some)
 }
 
 pub(crate) fn serialize<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     match time.map(|time| u64::try_from(time.as_nanos())) {
-        Some(Ok(nanoseconds)) => serializer.serialize_str(&units::format(nanoseconds, UNITS)),
+        Some(Ok(nanoseconds)) => serializer.serialize_str(&parse::format(nanoseconds, UNITS)),
         Some(Err(error)) => Err(serde::ser::Error::custom(error)),
         None => serializer.serialize_none(),
     }
@@ -35,14 +35,14 @@ impl de::Visitor<'_> for Time {
     type Value = Duration;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a time such as \"5s\" or \"250ms\" (ns, us, ms, s, m, h)")
+        f.write_str("a duration such as \"5s\" or \"250ms\" (ns, us, ms, s, m, h)")
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Duration, E> {
-        match units::parse(text, UNITS) {
+        match parse::parse(text, UNITS) {
             Ok(nanoseconds) => Ok(Duration::from_nanos(nanoseconds)),
-            Err(Fault::Malformed) => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-            Err(Fault::TooLarge) => Err(E::custom(format_args!("{text:?} is too long a time"))),
+            Err(ParseError::Malformed) => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+            Err(ParseError::TooLarge) => Err(E::custom(format_args!("{text:?} is too long"))),
         }
     }
 }

@@ -1,0 +1,51 @@
+/// One row of an arena in the order of a sort. Moving rows in a sort moves only these entries.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SortEntry {
+    /// Bytes of the row's key that decide most comparisons without reading the row.
+    pub(super) prefix: u64,
+    /// Number of the row in its arena.
+    pub(super) row: usize,
+}
+
+/// Sorts entries, given in row order, by the bits of their prefixes under `mask`. Entries with equal bits stay in row
+/// order.
+pub(super) fn sort_by_prefix(order: &mut Vec<SortEntry>, mask: u64, buffer: &mut Vec<SortEntry>) {
+    /// From this many differing bytes on, comparison sort is faster than one radix pass per byte.
+    const TOO_MANY_BYTES: usize = 4;
+    /// Up to this many rows, comparison sort is faster than radix passes over 256 counters.
+    const FEW_ROWS: usize = 256;
+    let first = order.first().map_or(0, |entry| entry.prefix);
+    let differing = order.iter().fold(0, |differing, entry| differing | (entry.prefix ^ first)) & mask;
+    let byte_shifts = || (0..u64::BITS).step_by(8).filter(|shift| differing >> shift & 0xff != 0);
+    if order.len() <= FEW_ROWS || byte_shifts().count() >= TOO_MANY_BYTES {
+        return order.sort_unstable_by_key(|entry| (entry.prefix & mask, entry.row));
+    }
+    // LSD radix sort (Knuth, The Art of Computer Programming, 5.2.5): one stable counting sort per byte, last byte first.
+    for shift in byte_shifts() {
+        let byte = |entry: &SortEntry| usize::from((entry.prefix >> shift).to_le_bytes()[0]);
+        let mut next = [0_usize; 256];
+        for entry in order.iter() {
+            if let Some(count) = next.get_mut(byte(entry)) {
+                *count += 1;
+            }
+        }
+        let mut start = 0;
+        for count in &mut next {
+            start += std::mem::replace(count, start);
+        }
+        buffer.resize(order.len(), SortEntry::default());
+        for entry in order.iter() {
+            let to = next.get_mut(byte(entry)).map(|next| std::mem::replace(next, *next + 1));
+            if let Some(to) = to.and_then(|to| buffer.get_mut(to)) {
+                *to = *entry;
+            }
+        }
+        std::mem::swap(order, buffer);
+    }
+}
+
+/// Returns a mask of the `bytes` most significant bytes of a word.
+#[inline]
+pub(super) fn leading_bytes_mask(bytes: usize) -> u64 {
+    if bytes < size_of::<u64>() { !(u64::MAX >> (u8::BITS as usize * bytes)) } else { u64::MAX }
+}

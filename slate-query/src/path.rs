@@ -7,19 +7,25 @@ use crate::{
     raw::{Doc, FieldName, Kind, Value},
 };
 
-/// A parsed dotted path, such as `items.0.price`. Its clones share it.
+/// A parsed dotted path, such as `items.0.price`.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Path(Arc<Parsed>);
+pub struct Path(Parsed);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Parsed {
+    /// A path of one name, which takes no allocation where the name is short.
+    Name([Part; 1]),
+    Dotted(Arc<Dotted>),
+}
 
 #[derive(PartialEq, Eq, Hash)]
-enum Parsed {
-    /// Most paths are of one name, which is their text.
-    Name([Part; 1]),
-    Dotted {
-        text: Box<str>,
-        parts: Box<[Part]>,
-    },
+struct Dotted {
+    text: Box<str>,
+    parts: Box<[Part]>,
 }
+
+/// The most names that a path may have, as in MongoDB.
+const MAX_NAMES: usize = 200;
 
 /// One name of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +38,12 @@ impl Part {
     /// The name.
     pub fn name(&self) -> &str {
         self.name.as_str()
+    }
+
+    /// The name as UTF-8 bytes.
+    #[inline]
+    pub fn name_bytes(&self) -> &[u8] {
+        self.name.as_bytes()
     }
 
     /// The field of that name.
@@ -58,33 +70,39 @@ impl Path {
     /// # Errors
     /// `BadValue` (2) where the path holds a NUL byte; `Overflow` (15) where it has more than 200 names.
     pub fn parse(text: &str) -> Result<Self> {
-        if text.contains('\0') {
+        let (mut dots, mut nuls) = (0, 0);
+        for byte in text.bytes() {
+            dots += usize::from(byte == b'.');
+            nuls += usize::from(byte == 0);
+        }
+        if nuls > 0 {
             return Err(Error::new(Code::BAD_VALUE, "a field path holds no NUL byte").at(text.replace('\0', "\\0")));
         }
-        if !text.contains('.') {
-            return Ok(Self(Arc::new(Parsed::Name([Part::new(text)]))));
+        if dots == 0 {
+            return Ok(Self(Parsed::Name([Part::new(text)])));
         }
-        let parts: Box<[Part]> = text.split('.').map(Part::new).collect();
-        if parts.len() > 200 {
+        if dots >= MAX_NAMES {
             return Err(Error::new(Code::OVERFLOW, "a field path has at most 200 names"));
         }
-        Ok(Self(Arc::new(Parsed::Dotted { text: text.into(), parts })))
+        let mut parts = Vec::with_capacity(dots + 1);
+        parts.extend(text.split('.').map(Part::new));
+        Ok(Self(Parsed::Dotted(Arc::new(Dotted { text: text.into(), parts: parts.into() }))))
     }
 
     /// The path as written.
     pub fn as_str(&self) -> &str {
-        match &*self.0 {
+        match &self.0 {
             Parsed::Name([name]) => name.name(),
-            Parsed::Dotted { text, .. } => text,
+            Parsed::Dotted(dotted) => &dotted.text,
         }
     }
 
     /// Its names; at least one.
     #[inline]
     pub fn parts(&self) -> &[Part] {
-        match &*self.0 {
+        match &self.0 {
             Parsed::Name(name) => name,
-            Parsed::Dotted { parts, .. } => parts,
+            Parsed::Dotted(dotted) => &dotted.parts,
         }
     }
 

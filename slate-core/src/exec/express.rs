@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 
 use slate_query::{
-    filter::OneValue,
+    filter::SingleEquality,
     interval::Interval,
     path::Path,
     pattern::Direction,
@@ -61,24 +61,23 @@ pub(super) fn find<V: View>(
 }
 
 /// The equality that is the whole filter of a query which leaves the access path and the order of its rows open.
-fn equality(query: &Query) -> Option<OneValue<'_>> {
+fn equality(query: &Query) -> Option<SingleEquality<'_>> {
     let is_plain = query.order().is_none()
         && query.skip == 0
         && query.limit != Some(0)
         && query.hint.is_none()
         && query.force == Force::No
         && matches!(query.output, Output::Whole);
-    if is_plain { query.filter.one_value() } else { None }
+    if is_plain { query.filter.single_equality() } else { None }
 }
 
-fn is_on_id(equality: &OneValue<'_>) -> bool {
-    equality.path() == b"_id"
+fn is_on_id(equality: &SingleEquality<'_>) -> bool {
+    equality.path().as_str() == "_id"
 }
 
 /// Whether the entries of one value of `path` name exactly the records that match.
-fn serves(index: &IndexInfo, path: &[u8]) -> bool {
-    let is_path = |field: &Path| field.as_str().as_bytes() == path;
-    index.pattern.fields().first().is_some_and(|(field, _)| is_path(field))
+fn serves(index: &IndexInfo, path: &Path) -> bool {
+    index.pattern.fields().first().is_some_and(|(field, _)| field == path)
         && index.partial.is_none()
         && !index.sparse
         && !index.truncated

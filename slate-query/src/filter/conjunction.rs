@@ -1,80 +1,129 @@
 use super::{Node, field::Field, node::Tree, operator::Cost};
 use crate::raw::{Doc, Value};
 
-/// Conditions that must all hold, laid out so that one pass over a document's fields serves them.
+/// Conditions that must all hold.
 ///
-/// In a document with a table of its fields, each condition goes to its own, the cheap ones first. In another, each field
-/// of the document is visited once. Cheap conditions are asked as their field passes by, and the first that
-/// fails ends it; dear ones wait with the value until the cheap ones have passed; joined conditions come last.
+/// The conditions on paths are called probes. In a document with a field table each probe looks up its own field, the
+/// cheap ones first. In a document without one, a single pass over the fields serves all probes: a cheap probe is
+/// evaluated when its field comes by, and the first that fails ends the pass; expensive probes keep the value and are
+/// evaluated after the pass. Nested logical conditions come last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conjunction {
-    nodes: Box<[Node]>,
-    /// The conditions on paths, the dear ones first.
-    probes: Box<[Field]>,
-    /// How many of the probes wait.
-    waiting: usize,
-    /// Places in `nodes` of all others.
-    others: Box<[usize]>,
+    nodes: Vec<Node>,
+    /// The places in `nodes` of the probes that are evaluated when their field comes by.
+    cheap: Places,
+    /// The places in `nodes` of the probes that are evaluated after the pass; at most [`SLOTS`].
+    expensive: Places,
 }
 
-/// How many dear conditions wait with their value; further ones are asked as cheap ones are.
-const SLOTS: usize = 4;
+/// How many expensive probes keep their value; further ones are treated as cheap.
+const SLOTS: u32 = 4;
+
+/// A set of places among the first 64 nodes, as bits. Nodes behind them are not probes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Places(u64);
+
+impl Places {
+    fn insert(&mut self, place: usize) {
+        self.0 |= 1 << place;
+    }
+
+    fn remove(&mut self, place: usize) {
+        self.0 &= !(1 << place);
+    }
+
+    fn contains(self, place: usize) -> bool {
+        place < u64::BITS as usize && self.0 & (1 << place) != 0
+    }
+
+    fn len(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// How many places of the set are smaller.
+    fn rank(self, place: usize) -> usize {
+        (self.0 & ((1 << place) - 1)).count_ones() as usize
+    }
+
+    fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl Iterator for Places {
+    type Item = usize;
+
+    /// Removes the smallest place.
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        let place = self.0.trailing_zeros() as usize;
+        self.0 &= self.0.checked_sub(1)?;
+        Some(place)
+    }
+}
 
 impl Conjunction {
     pub(super) fn new(nodes: Vec<Node>) -> Self {
-        let mut probes = Vec::new();
-        let mut others = Vec::new();
-        for (place, node) in nodes.iter().enumerate() {
+        let (mut cheap, mut expensive) = (Places::default(), Places::default());
+        for (place, node) in nodes.iter().enumerate().take(u64::BITS as usize) {
             match &node.tree {
-                // One bit of a word says whether a probe is pending.
-                Tree::Field(field) if probes.len() < u64::BITS as usize => probes.push(field.clone()),
-                Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Field(_) => others.push(place),
+                Tree::Field(field) if field.cost() == Cost::Expensive && expensive.len() < SLOTS => {
+                    expensive.insert(place);
+                }
+                Tree::Field(_) => cheap.insert(place),
+                Tree::And(_) | Tree::Or(_) | Tree::Not(_) => {}
             }
         }
-        probes.sort_by_key(|field| std::cmp::Reverse(field.cost()));
-        let waiting = probes.iter().take(SLOTS).filter(|field| field.cost() == Cost::Dear).count();
-        Self { probes: probes.into(), waiting, others: others.into(), nodes: nodes.into() }
+        Self { nodes, cheap, expensive }
     }
 
     pub(super) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    pub(super) fn into_nodes(self) -> impl Iterator<Item = Node> {
-        self.nodes.into_iter()
+    pub(super) fn into_nodes(self) -> Vec<Node> {
+        self.nodes
     }
 
     pub(super) fn matches(&self, doc: Doc<'_>) -> bool {
+        let probes = self.cheap.union(self.expensive);
         self.probes_match(doc)
-            && self.others.iter().all(|&place| self.nodes.get(place).is_some_and(|it| it.matches(doc)))
+            && self.nodes.iter().enumerate().all(|(place, node)| probes.contains(place) || node.matches(doc))
+    }
+
+    #[inline]
+    fn probe(&self, place: usize) -> Option<&Field> {
+        match &self.nodes.get(place)?.tree {
+            Tree::Field(field) => Some(field),
+            Tree::And(_) | Tree::Or(_) | Tree::Not(_) => None,
+        }
     }
 
     fn probes_match(&self, doc: Doc<'_>) -> bool {
-        if doc.has_table() || self.probes.len() < 2 {
-            // The cheap ones first, which stand behind.
-            return self.probes.iter().rev().all(|field| field.matches(doc));
+        let mut pending = self.cheap.union(self.expensive);
+        if doc.has_table() || pending.len() < 2 {
+            return self.cheap.chain(self.expensive).filter_map(|place| self.probe(place)).all(|it| it.matches(doc));
         }
-        let mut pending = u64::MAX >> (u64::BITS as usize - self.probes.len());
-        let mut slots: [Option<Value<'_>>; SLOTS] = [None; SLOTS];
+        let mut slots: [Option<Value<'_>>; SLOTS as usize] = [None; SLOTS as usize];
         for element in doc.elements() {
-            for (place, field) in self.probes.iter().enumerate() {
-                if pending & (1 << place) == 0 || field.first() != element.name {
-                    continue;
-                }
-                pending &= !(1 << place);
-                match slots.get_mut(place).filter(|_| place < self.waiting) {
-                    Some(slot) => *slot = Some(element.value),
-                    None if field.matches_from(Some(element.value)) => {}
-                    None => return false,
+            for place in pending {
+                let Some(probe) = self.probe(place).filter(|probe| probe.first() == element.name) else { continue };
+                pending.remove(place);
+                if self.expensive.contains(place) {
+                    if let Some(slot) = slots.get_mut(self.expensive.rank(place)) {
+                        *slot = Some(element.value);
+                    }
+                } else if !probe.matches_from(Some(element.value)) {
+                    return false;
                 }
             }
-            if pending == 0 {
+            if pending.len() == 0 {
                 break;
             }
         }
-        let cheap = self.probes.iter().enumerate().skip(self.waiting);
-        let waiting = self.probes.iter().take(self.waiting).zip(slots);
-        cheap.filter(|(place, _)| pending & (1 << place) != 0).all(|(_, field)| field.matches_from(None))
-            && waiting.into_iter().all(|(field, value)| field.matches_from(value))
+        let missing = pending.filter(|place| !self.expensive.contains(*place)).map(|place| (place, None));
+        missing
+            .chain(self.expensive.zip(slots))
+            .all(|(place, value)| self.probe(place).is_none_or(|probe| probe.matches_from(value)))
     }
 }

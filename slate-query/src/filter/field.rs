@@ -5,7 +5,7 @@ use super::{
     operators::has_one_spelling,
 };
 use crate::{
-    path::{End, Found, Path, Step},
+    path::{End, Found, Part, Path, Step},
     raw::{Doc, Kind, SmallBytes, Value},
 };
 
@@ -55,7 +55,7 @@ impl Field {
     /// The name that the path begins with, as bytes.
     #[inline]
     pub(super) fn first(&self) -> &[u8] {
-        self.path.parts().first().map_or(&[], |part| part.name().as_bytes())
+        self.path.parts().first().map_or(&[], Part::name_bytes)
     }
 
     #[inline]
@@ -125,7 +125,7 @@ impl Field {
 /// type may be equal.
 fn literal(path: &Path, value: Value<'_>) -> Option<SmallBytes> {
     let [part] = path.parts() else { return None };
-    let (kind, name) = (value.kind(), part.name().as_bytes());
+    let (kind, name) = (value.kind(), part.name_bytes());
     has_one_spelling(kind).then(|| SmallBytes::concat(&[&[kind.byte()], name, &[0], value.bytes()]))
 }
 

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use super::{
     conjunction::Conjunction,
     field::{Field, Sense},
@@ -19,7 +17,7 @@ pub struct Node {
 #[derive(Clone, Debug)]
 pub(super) enum Tree {
     /// All must hold; of none, that is true.
-    And(Arc<Conjunction>),
+    And(Conjunction),
     /// One must hold; of none, that is false. Never exactly one.
     Or(Vec<Node>),
     /// It must not hold. Never a field that holds: that field is made to fail instead.
@@ -42,7 +40,7 @@ impl Node {
             Some(only) if nodes.is_empty() => only,
             last => {
                 nodes.extend(last);
-                Self { tree: Tree::And(Arc::new(Conjunction::new(nodes))) }
+                Self { tree: Tree::And(Conjunction::new(nodes)) }
             }
         }
     }
@@ -50,7 +48,7 @@ impl Node {
     /// Appends the node, or the nodes that it is the conjunction of.
     fn flatten_into(self, nodes: &mut Vec<Node>) {
         match self.tree {
-            Tree::And(conjunction) => nodes.extend(Arc::unwrap_or_clone(conjunction).into_nodes()),
+            Tree::And(conjunction) => nodes.extend(conjunction.into_nodes()),
             Tree::Or(_) | Tree::Not(_) | Tree::Field(_) => nodes.push(self),
         }
     }

@@ -82,7 +82,7 @@ pub(super) enum Cost {
     /// A look at a few bytes.
     Cheap,
     /// A walk or a search through the value.
-    Dear,
+    Expensive,
 }
 
 /// The order in which MongoDB sorts the conditions of a conjunction before it matches them. It decides which of several

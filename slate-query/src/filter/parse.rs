@@ -119,9 +119,13 @@ impl Parsed {
             Self::Nothing => *self = Self::One(next),
             Self::Several(nodes) => nodes.push(next),
             Self::One(_) => {
-                if let Self::One(first) = std::mem::take(self) {
-                    *self = Self::Several(vec![first, next]);
-                }
+                let mut nodes = Vec::with_capacity(4);
+                nodes.extend(match std::mem::take(self) {
+                    Self::One(first) => Some(first),
+                    Self::Nothing | Self::Several(_) => None,
+                });
+                nodes.push(next);
+                *self = Self::Several(nodes);
             }
         }
     }

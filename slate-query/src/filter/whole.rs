@@ -1,45 +1,27 @@
-use std::sync::OnceLock;
-
-use super::{Node, OneValue, operators, parse, position};
+use super::{Node, operators, parse, position};
 use crate::{
     Result,
     path::Path,
-    raw::{Doc, OwnedValue, SmallBytes},
+    raw::{Doc, OwnedValue},
 };
 
-/// A parsed filter. It prints as extended JSON would.
+/// A parsed filter. It prints as extended JSON.
 #[derive(Clone, Debug)]
-pub struct Filter(Form);
-
-#[derive(Clone, Debug)]
-enum Form {
-    Tree(Node),
-    /// Of a document that asks for [`OneValue`]: most questions of this kind are answered by an index alone, and ask for no tree.
-    OneValue {
-        document: SmallBytes,
-        tree: OnceLock<Node>,
-    },
-}
+pub struct Filter(Node);
 
 impl Filter {
     /// Parses a filter document.
     ///
     /// # Errors
-    /// As MongoDB refuses it, with its code and the path of the fault; unsupported operators by name.
+    /// MongoDB's error code and the path at fault for an invalid filter; `NotImplemented` (238) for operators that Slate
+    /// does not support.
     pub fn parse(filter: Doc<'_>) -> Result<Self> {
-        if OneValue::of_document(filter).is_some() {
-            return Ok(Self(Form::OneValue { document: filter.bytes().into(), tree: OnceLock::new() }));
-        }
-        parsed(filter).map(Self::of_tree)
+        parse::document(filter, parse::Scope::whole_document()).map(Self)
     }
 
     /// The filter of the documents that have a value at `path`, be it null.
     pub fn exists(path: &Path) -> Self {
-        Self::of_tree(operators::exists(path))
-    }
-
-    fn of_tree(root: Node) -> Self {
-        Self(Form::Tree(root))
+        Self(operators::exists(path))
     }
 
     /// Whether the document matches. Cost: a look at each field that is asked for, in a
@@ -55,24 +37,10 @@ impl Filter {
         self.matches(doc).then(|| position::of(self.root(), doc))
     }
 
-    /// The whole tree.
+    /// The root of the tree.
     #[inline]
     pub fn root(&self) -> &Node {
-        match &self.0 {
-            Form::Tree(root) => root,
-            // No such document is refused.
-            Form::OneValue { document, tree } => {
-                tree.get_or_init(|| parsed(Doc::new(document)).unwrap_or_else(|_| Node::never()))
-            }
-        }
-    }
-
-    /// The one value that it asks for, where that is all that it asks.
-    pub fn one_value(&self) -> Option<OneValue<'_>> {
-        match &self.0 {
-            Form::Tree(root) => OneValue::of_node(root),
-            Form::OneValue { document, .. } => Doc::new(document).elements().next().map(OneValue::of_field),
-        }
+        &self.0
     }
 
     /// The conditions that must all hold: the outermost conjunction, flattened.
@@ -92,7 +60,7 @@ impl Filter {
         match kept().count() {
             0 => None,
             all if all == self.conjuncts().len() => Some(self.clone()),
-            _ => Some(Self::of_tree(Node::all(kept().map(|(_, node)| node.clone()).collect()))),
+            _ => Some(Self(Node::all(kept().map(|(_, node)| node.clone()).collect()))),
         }
     }
 
@@ -109,8 +77,4 @@ impl Filter {
     pub fn equalities(&self) -> Result<Vec<(Path, OwnedValue)>> {
         super::equalities::of(self.root())
     }
-}
-
-fn parsed(filter: Doc<'_>) -> Result<Node> {
-    parse::document(filter, parse::Scope::whole_document())
 }

@@ -109,7 +109,7 @@ impl<'a> Doc<'a> {
         let number = name.number();
         if let Some((mark, place)) = self.table.entry(number)
             && mark == name.mark()
-            && let Some(value) = named(self.bytes.get(place..)?, name.as_str().as_bytes())
+            && let Some(value) = named(self.bytes.get(place..)?, name.as_bytes())
         {
             return Some(value);
         }
@@ -125,15 +125,15 @@ impl<'a> Doc<'a> {
         if rest.get(..literal.len()).is_some_and(|field| same(field, literal)) {
             return Some(true);
         }
-        let head = 2 + name.as_str().len();
+        let head = 2 + name.as_bytes().len();
         let is_of_type = same(rest.get(..head)?, literal.get(..head)?);
         is_of_type.then_some(false)
     }
 
     fn search(self, name: &FieldName) -> Option<Value<'a>> {
-        let wanted = name.as_str().as_bytes();
+        let wanted = name.as_bytes();
         if !self.has_table() {
-            return self.get(name.as_str());
+            return self.scan(wanted);
         }
         let (number, value) = self.table.places_of(name.mark()).find_map(|(number, place)| {
             let value = named(self.bytes.get(place..)?, wanted)?;
@@ -155,6 +155,12 @@ impl<'a> Doc<'a> {
         if self.has_table() {
             return self.table.places_of(mark(name)).find_map(|(_, place)| named(self.bytes.get(place..)?, name));
         }
+        self.scan(name)
+    }
+
+    /// Looks at every field up to the first of that name.
+    #[inline]
+    fn scan(self, name: &[u8]) -> Option<Value<'a>> {
         let mut rest = self.bytes.get(4..)?;
         loop {
             let (field, after) = split(rest)?;

@@ -1,31 +1,36 @@
 use std::{
-    cmp::Ordering,
     fmt,
     hash::{Hash, Hasher},
     sync::atomic::{self, AtomicU8},
 };
 
-use super::stored::mark;
+use super::{SmallBytes, stored::mark};
 
-/// A field's name to look documents up by, again and again.
+/// A field name for repeated lookups.
 ///
-/// It remembers where it was found last: most documents of a collection have a field at the same place among theirs.
+/// It caches the position at which the field was last found: most documents of a collection have a field at the same
+/// position. The cached position is a hint that is verified on use, so any value is correct.
 pub struct FieldName {
-    text: Box<str>,
+    text: SmallBytes,
     mark: u8,
-    /// The field's number in the document that it was last found in. A hint: any number is right, and from whichever thread.
     number: AtomicU8,
 }
 
 impl FieldName {
-    /// A name to look for.
+    /// Creates the name with the hint "first field".
     pub fn new(text: &str) -> Self {
-        Self { text: text.into(), mark: mark(text.as_bytes()), number: AtomicU8::new(0) }
+        Self { text: text.as_bytes().into(), mark: mark(text.as_bytes()), number: AtomicU8::new(0) }
     }
 
-    /// The name.
-    #[inline]
+    /// The name as text.
     pub fn as_str(&self) -> &str {
+        // The bytes were copied from a `str`.
+        std::str::from_utf8(&self.text).unwrap_or_default()
+    }
+
+    /// The name as UTF-8 bytes.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
         &self.text
     }
 
@@ -34,7 +39,7 @@ impl FieldName {
         self.mark
     }
 
-    /// The number of the field that is to be looked at first.
+    /// The number of the field to look at first.
     #[inline]
     pub(super) fn number(&self) -> usize {
         usize::from(self.number.load(atomic::Ordering::Relaxed))
@@ -48,7 +53,8 @@ impl FieldName {
 
 impl Clone for FieldName {
     fn clone(&self) -> Self {
-        Self::new(&self.text)
+        let number = AtomicU8::new(self.number.load(atomic::Ordering::Relaxed));
+        Self { text: self.text.clone(), mark: self.mark, number }
     }
 }
 
@@ -60,26 +66,14 @@ impl PartialEq for FieldName {
 
 impl Eq for FieldName {}
 
-impl PartialOrd for FieldName {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for FieldName {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.text.cmp(&other.text)
-    }
-}
-
 impl Hash for FieldName {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
+        self.text.as_slice().hash(state);
     }
 }
 
 impl fmt::Debug for FieldName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text.fmt(f)
+        self.as_str().fmt(f)
     }
 }

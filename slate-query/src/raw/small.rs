@@ -23,18 +23,33 @@ impl SmallBytes {
         let mut length = 0;
         for part in parts {
             let end = length + part.len();
-            if let Some(place) = inline.get_mut(length..end) {
-                place.copy_from_slice(part);
+            match (inline.get_mut(length..end), *part) {
+                // Type bytes and terminators, which are cheaper to store than to copy.
+                (Some([place]), [byte]) => *place = *byte,
+                (Some(place), part) => place.copy_from_slice(part),
+                (None, _) => {}
             }
             length = end;
         }
         match u8::try_from(length) {
             Ok(short) if length <= INLINE => Self(Repr::Inline(short, inline)),
-            _ => match parts {
-                [all] => Self(Repr::Shared((*all).into())),
-                _ => Self(Repr::Shared(parts.concat().into())),
-            },
+            _ => Self::concat_shared(parts, length),
         }
+    }
+
+    #[cold]
+    fn concat_shared(parts: &[&[u8]], length: usize) -> Self {
+        // Zeros first, so that the parts are copied once and into their final allocation.
+        let mut shared: Arc<[u8]> = std::iter::repeat_n(0, length).collect();
+        let (bytes, mut end) = (Arc::get_mut(&mut shared).unwrap_or_default(), 0);
+        for part in parts {
+            let start = end;
+            end += part.len();
+            if let Some(place) = bytes.get_mut(start..end) {
+                place.copy_from_slice(part);
+            }
+        }
+        Self(Repr::Shared(shared))
     }
 
     /// The bytes.

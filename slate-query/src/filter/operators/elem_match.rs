@@ -64,7 +64,7 @@ impl Operator for ElemMatch {
     }
 
     fn cost(&self) -> Cost {
-        Cost::Dear
+        Cost::Expensive
     }
 
     fn rank(&self) -> Rank {

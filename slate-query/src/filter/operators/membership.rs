@@ -77,7 +77,7 @@ impl Operator for Membership {
     }
 
     fn cost(&self) -> Cost {
-        if self.patterns.is_empty() { Cost::Cheap } else { Cost::Dear }
+        if self.patterns.is_empty() { Cost::Cheap } else { Cost::Expensive }
     }
 
     fn rank(&self) -> Rank {

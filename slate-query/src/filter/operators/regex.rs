@@ -25,7 +25,7 @@ impl Operator for Regex {
     }
 
     fn cost(&self) -> Cost {
-        Cost::Dear
+        Cost::Expensive
     }
 
     fn rank(&self) -> Rank {

@@ -1,0 +1,34 @@
+use super::{Filter, bounds::only_key, field::Sense, node::Tree};
+use crate::{
+    path::Path,
+    raw::{SmallBytes, Value},
+};
+
+/// The only condition of a filter, where it is an equality; see [`Filter::single_equality`].
+#[derive(Clone, Copy, Debug)]
+pub struct SingleEquality<'f> {
+    path: &'f Path,
+    value: Value<'f>,
+}
+
+impl Filter {
+    /// The filter's only condition, if it is that one path equals one value: `{a: 5}`, `{a: {$in: [5]}}`.
+    pub fn single_equality(&self) -> Option<SingleEquality<'_>> {
+        let Tree::Field(field) = &self.root().tree else { return None };
+        let value = field.operator.equality().filter(|_| field.sense == Sense::Holds)?;
+        Some(SingleEquality { path: &field.path, value })
+    }
+}
+
+impl<'f> SingleEquality<'f> {
+    /// The path.
+    pub fn path(&self) -> &'f Path {
+        self.path
+    }
+
+    /// The encoded value. The entries with this key in an index on the path that is not multikey are those of exactly
+    /// the matching documents. `None` for values whose key other values share: null, undefined and arrays.
+    pub fn key(&self) -> Option<SmallBytes> {
+        only_key(self.value)
+    }
+}

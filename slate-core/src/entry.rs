@@ -13,7 +13,10 @@ use slate_query::{
     raw::{Doc, Kind, Value},
 };
 
-use crate::{Error, ErrorKind, Result, catalog::IndexInfo};
+use crate::{
+    Error, ErrorKind, Result,
+    catalog::{Held, IndexInfo},
+};
 
 /// The most that an entry keeps of its values, in bytes; longer ones are cut and the index is marked as truncated.
 pub(crate) const MAX_VALUES: usize = 2_000;
@@ -50,13 +53,6 @@ pub(crate) fn write_record_key(id: Value<'_>, out: &mut Vec<u8>) -> Result<()> {
         return Err(Error::new(ErrorKind::TooLarge, Code::BAD_VALUE, message).at("_id"));
     }
     Ok(())
-}
-
-/// Whether an entry holds its values whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
-    Whole,
-    Truncated,
 }
 
 /// Appends the entry of `values` for the record: its key, whose length is given back, and behind it its value.

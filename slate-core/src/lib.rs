@@ -38,6 +38,7 @@ mod entry;
 mod error;
 mod exec;
 mod interrupt;
+mod key_range;
 mod maintenance;
 mod namespace;
 mod operation;

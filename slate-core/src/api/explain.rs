@@ -4,7 +4,7 @@ use bson::{Document, doc};
 
 use crate::{
     engine::Explained,
-    plan::{Drawing, Measures},
+    plan::{Drawing, Measures, Stage},
 };
 
 /// The plan of a question: [`Display`](fmt::Display) draws it as a tree, [`Explain::to_document`] gives it as BSON.
@@ -76,19 +76,9 @@ pub struct ExecutionStats {
 }
 
 impl Explain {
-    pub(crate) fn new(collection: &str, explained: Option<Explained>, verbosity: Verbosity) -> Self {
-        let Some(Explained { plan, candidates, analysis }) = explained else {
-            let plan = doc! { "stage": "EOF", "collection": collection };
-            let nothing = || Executed { document: plan.clone(), stats: ExecutionStats::default() };
-            let executed = (verbosity == Verbosity::ExecutionStats).then(nothing);
-            return Self {
-                drawn: format!("NOTHING: there is no collection {collection}"),
-                plan,
-                executed,
-                candidates: 0,
-            };
-        };
-        let drawing = Drawing::new(&plan, collection);
+    pub(crate) fn new(collection: &str, explained: Explained) -> Self {
+        let Explained { plan, rules, candidates, analysis } = explained;
+        let drawing = Drawing::new(&plan, rules, collection);
         let plan = drawing.describe();
         let Some(analysis) = analysis else {
             return Self { drawn: drawing.draw(), plan, executed: None, candidates };
@@ -150,6 +140,6 @@ impl fmt::Display for Explain {
 
 fn reads_index(node: &Document) -> bool {
     let inputs = node.get_array("inputs").into_iter().flatten().filter_map(bson::Bson::as_document);
-    node.get_str("stage").is_ok_and(|stage| stage == "IXSCAN")
+    node.get_str("stage").is_ok_and(|stage| stage == Stage::IxScan.name())
         || node.get_document("input").into_iter().chain(inputs).any(reads_index)
 }

@@ -6,7 +6,7 @@ use slate_query::{
 };
 use slate_store::Keyspace;
 
-use crate::{Error, Result, entry::Held};
+use crate::{Error, Result};
 
 /// Per field of an index: bit i is set where the i-th name of the field's path held an array in some document.
 pub(crate) type MultikeyPaths = Vec<u64>;
@@ -41,6 +41,14 @@ impl Partial {
     }
 }
 
+/// Whether an entry holds its whole values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    Whole,
+    /// The values were cut off at the longest that an entry holds.
+    Truncated,
+}
+
 impl IndexInfo {
     /// Whether a field of the index has met an array anywhere on its path.
     pub(crate) fn is_multikey(&self) -> bool {
@@ -52,7 +60,7 @@ impl IndexInfo {
         self.multikey.get(field).is_some_and(|&paths| paths != 0)
     }
 
-    /// Whether every entry holds its values whole.
+    /// What every entry is sure to hold.
     pub(crate) fn held(&self) -> Held {
         if self.truncated { Held::Truncated } else { Held::Whole }
     }

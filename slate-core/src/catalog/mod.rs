@@ -20,11 +20,11 @@ use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Points as _, Transaction,
 
 pub(crate) use cache::CatalogCache;
 pub(crate) use collection::CollectionInfo;
-pub(crate) use index::{IndexInfo, Partial};
+pub(crate) use index::{Held, IndexInfo, Partial};
 pub(crate) use staleness::StatisticsStaleness;
 pub(crate) use statistics::{CollectionStatistics, KeyStatistics};
 
-use crate::{Error, ErrorKind, Result, plan::ByteRange};
+use crate::{Error, ErrorKind, Result};
 
 /// The keyspace of the catalog itself.
 pub(crate) const CATALOG: Keyspace = Keyspace(0);

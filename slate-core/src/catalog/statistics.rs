@@ -11,8 +11,8 @@ use slate_query::{
 };
 use slate_store::{Bounds, Cursor, Edge, Keyspace, View};
 
-use super::{ByteRange, CollectionInfo, index};
-use crate::Result;
+use super::{CollectionInfo, index};
+use crate::{Result, key_range::KeyRange};
 
 /// The statistics of a collection: of its records and of each index that had its entries when they were gathered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl KeyStatistics {
     }
 
     /// About how many keys lie within the ranges.
-    pub(crate) fn estimate(&self, ranges: &[ByteRange]) -> u64 {
+    pub(crate) fn estimate(&self, ranges: &[KeyRange]) -> u64 {
         let size = if self.sample.is_empty() { SAMPLE_SIZE } else { self.sample.len() };
         let sampled = ranges.iter().map(|range| self.sampled(range)).sum::<usize>();
         // A range between two sampled keys holds some part of what lies between them.
@@ -126,7 +126,7 @@ impl KeyStatistics {
     }
 
     /// How many keys of the sample lie within a range.
-    fn sampled(&self, range: &ByteRange) -> usize {
+    fn sampled(&self, range: &KeyRange) -> usize {
         let below = |end: &[u8]| self.sample.partition_point(|key| **key < *end);
         let end = range.end.as_deref().map_or(self.sample.len(), below);
         end.saturating_sub(below(&range.start))
@@ -241,13 +241,13 @@ mod tests {
     fn check(statistics: &KeyStatistics, keys: u32) {
         let bounds = [0_u32, 1, 7, 100, 500, 1_001, 4_999, 6_000, 9_000];
         for (start, end) in bounds.into_iter().flat_map(|start| bounds.into_iter().map(move |end| (start, end))) {
-            let range = ByteRange { start: start.to_be_bytes().into(), end: Some(end.to_be_bytes().into()) };
+            let range = KeyRange { start: start.to_be_bytes().into(), end: Some(end.to_be_bytes().into()) };
             let real = u64::from(end.min(keys).saturating_sub(start));
             let estimate = statistics.estimate(&[range]);
             let allowed = u64::from(keys) * 2 / SAMPLE_SIZE as u64 + 2;
             assert!(estimate.abs_diff(real) <= allowed, "{start} to {end} of {keys}: {estimate}");
         }
-        assert_eq!(statistics.estimate(&[ByteRange::default()]), u64::from(keys));
+        assert_eq!(statistics.estimate(&[KeyRange::default()]), u64::from(keys));
     }
 
     #[test]

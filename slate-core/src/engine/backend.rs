@@ -11,7 +11,7 @@ use crate::{
     exec::{self, Resources, Rows},
     interrupt::Interrupt,
     maintenance::{self, VerifyRun},
-    plan::{self, Query},
+    plan::{self, FiredRules, Plan, Planned, Query},
     spill::Memory,
     write::{
         AfterCommit, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, Created, DeleteOutcome,
@@ -135,11 +135,11 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
         get(&self.view, records(&self.catalog, collection), key, see)
     }
 
-    fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>> {
+    fn plan(&self, collection: &str, query: &Query) -> Result<Explained> {
         explained(&self.view, &self.catalog, collection, query)
     }
 
-    fn analyze(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Option<Explained>> {
+    fn analyze(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Explained> {
         let resources = Resources::new(interrupt, self.memory.limited(query.memory_limit));
         analyzed(&self.view, &self.catalog, collection, query, &resources)
     }
@@ -169,7 +169,7 @@ impl<T: Transaction> Writer for Session<T> {
         let interrupt = &self.limited(interrupt);
         let collection = resolve(Session::catalog(self), collection);
         let view = self.view();
-        let plan = exec::plan(query, &view, &collection)?;
+        let plan = exec::plan(query, &view, &collection)?.plan;
         Ok(Box::new(exec::gather(plan, &view, &collection, &self.resources(query, interrupt))?))
     }
 
@@ -179,12 +179,12 @@ impl<T: Transaction> Writer for Session<T> {
         get(&self.view(), records(Session::catalog(self), collection), key, see)
     }
 
-    fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>> {
+    fn plan(&self, collection: &str, query: &Query) -> Result<Explained> {
         self.check_open()?;
         explained(&self.view(), Session::catalog(self), collection, query)
     }
 
-    fn analyze(&mut self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Option<Explained>> {
+    fn analyze(&mut self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Explained> {
         self.check_open()?;
         // The counts tell of what is there.
         Session::reads(self, collection, Reads::Matches(&query.filter))?;
@@ -296,10 +296,13 @@ fn resolve<'c>(catalog: &'c Catalog, name: &str) -> Cow<'c, CollectionInfo> {
     catalog.collection(name).map_or_else(absent, |collection| Cow::Borrowed(&**collection))
 }
 
-fn explained<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> Result<Option<Explained>> {
-    let Some(collection) = catalog.collection(name) else { return Ok(None) };
-    let plan = exec::plan(query, view, collection)?;
-    Ok(Some(Explained { plan, candidates: plan::candidate_count(collection, query), analysis: None }))
+fn explained<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> Result<Explained> {
+    let Some(collection) = catalog.collection(name) else {
+        let plan = Plan::eof("the collection does not exist");
+        return Ok(Explained { plan, rules: FiredRules::default(), candidates: 0, analysis: None });
+    };
+    let Planned { plan, rules } = exec::plan(query, view, collection)?;
+    Ok(Explained { plan, rules, candidates: plan::candidate_count(collection, query), analysis: None })
 }
 
 fn analyzed<V: View>(
@@ -308,11 +311,10 @@ fn analyzed<V: View>(
     name: &str,
     query: &Query,
     resources: &Resources,
-) -> Result<Option<Explained>> {
-    let Some(collection) = catalog.collection(name) else { return Ok(None) };
-    let Some(explained) = explained(view, catalog, name, query)? else { return Ok(None) };
-    let analysis = exec::analyze(explained.plan.clone(), view, collection, resources)?;
-    Ok(Some(Explained { analysis: Some(analysis), ..explained }))
+) -> Result<Explained> {
+    let explained = explained(view, catalog, name, query)?;
+    let analysis = exec::analyze(explained.plan.clone(), view, &resolve(catalog, name), resources)?;
+    Ok(Explained { analysis: Some(analysis), ..explained })
 }
 
 /// Where the records of a collection lie.

@@ -19,7 +19,7 @@ use crate::{
     exec::Rows,
     interrupt::Interrupt,
     maintenance::VerifyRun,
-    plan::{Analysis, Plan, Query},
+    plan::{Analysis, FiredRules, Plan, Query},
     write::{
         AfterCommit, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, DeleteOutcome, DeleteRequest,
         IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, UpdateOutcome, UpdateRequest,
@@ -59,16 +59,17 @@ pub(crate) trait Reader: Send + Sync {
     fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>>;
     /// The document of that `_id`'s key, handed to `see` where it lies.
     fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
-    fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>>;
+    fn plan(&self, collection: &str, query: &Query) -> Result<Explained>;
     /// Runs a query to its end; its plan, and what the plan's nodes did.
-    fn analyze(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Option<Explained>>;
+    fn analyze(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Explained>;
     fn stats(&self, collection: &str) -> Result<CollectionStats>;
     fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()>;
 }
 
-/// A plan, between how many it was chosen, and what running it did where it was run.
+/// A plan, the rules that changed it, the number of its access path's candidates, and what executing it did, if it was.
 pub(crate) struct Explained {
     pub(crate) plan: Plan,
+    pub(crate) rules: FiredRules,
     pub(crate) candidates: usize,
     pub(crate) analysis: Option<Analysis>,
 }
@@ -81,8 +82,8 @@ pub(crate) trait Writer: Send {
     /// The rows of a query, read at once: a transaction may write while it goes through them.
     fn find(&mut self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>>;
     fn get(&mut self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
-    fn plan(&self, collection: &str, query: &Query) -> Result<Option<Explained>>;
-    fn analyze(&mut self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Option<Explained>>;
+    fn plan(&self, collection: &str, query: &Query) -> Result<Explained>;
+    fn analyze(&mut self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Explained>;
     fn stats(&mut self, collection: &str) -> Result<CollectionStats>;
     fn verify(&mut self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()>;
 

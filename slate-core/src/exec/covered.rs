@@ -11,7 +11,7 @@ use super::{Resources, entries::EntryWalk, meter::Meter};
 use crate::{
     Result,
     entry::{Entry, FieldOrder},
-    plan::{CoveredField, IndexScan, Window},
+    plan::{CoveredField, IndexScan, Stage, Window},
 };
 
 /// Documents made of an index's entries: each value as it was stored, type and all, in the document's own order.
@@ -37,7 +37,7 @@ impl<V: View> CoveredRows<V> {
         window: Window,
         resources: &Resources,
     ) -> Self {
-        let meter = resources.meter("IXSCAN");
+        let meter = resources.meter(Stage::IxScan);
         let fields = scan.index.pattern.fields().iter();
         let fields = fields.map(|(path, direction)| (path.as_str().as_bytes().into(), *direction)).collect();
         Self {

@@ -12,7 +12,8 @@ use crate::{
     catalog::IndexInfo,
     entry::{Entry, FieldOrder},
     interrupt::Interrupt,
-    plan::{ByteRange, IndexScan, Window},
+    key_range::KeyRange,
+    plan::{IndexScan, Stage, Window},
 };
 
 /// The different values of an index's last field, in that field's direction, each in a document `{v}`. From one value the
@@ -20,7 +21,7 @@ use crate::{
 pub(crate) struct DistinctKeyRows<V: View> {
     view: V,
     index: Arc<IndexInfo>,
-    ranges: vec::IntoIter<ByteRange>,
+    ranges: vec::IntoIter<KeyRange>,
     /// The range that is being walked.
     cursor: Option<V::Cursor>,
     /// The bytes of the values last handed out, whose other entries have to be left.
@@ -61,7 +62,7 @@ impl<V: View> DistinctKeyRows<V> {
             skip: window.skip,
             left: window.limit.unwrap_or(u64::MAX),
             interrupt: resources.interrupt.clone(),
-            meter: resources.meter("IXSCAN"),
+            meter: resources.meter(Stage::IxScan),
         }
     }
 

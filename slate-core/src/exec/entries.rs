@@ -9,7 +9,8 @@ use crate::{
     catalog::IndexInfo,
     entry::Entry,
     interrupt::Interrupt,
-    plan::{ByteRange, IndexScan, component_ranges},
+    key_range::KeyRange,
+    plan::{IndexScan, component_ranges},
 };
 
 /// The entries of an index within bounds, those that pass the checks.
@@ -17,7 +18,7 @@ pub(super) struct EntryWalk<V: View> {
     walk: RangeWalk<V>,
     index: Arc<IndexInfo>,
     /// Ascending by field: where the field's encoded value must lie.
-    checks: Vec<(usize, Vec<ByteRange>)>,
+    checks: Vec<(usize, Vec<KeyRange>)>,
     interrupt: Interrupt,
     meter: Meter,
 }

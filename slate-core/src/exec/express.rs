@@ -9,7 +9,6 @@ use std::ops::ControlFlow;
 
 use slate_query::{
     filter::SingleEquality,
-    interval::Interval,
     path::Path,
     pattern::Direction,
     raw::{Doc, SmallBytes},
@@ -22,7 +21,7 @@ use crate::{
     catalog::{CollectionInfo, IndexInfo},
     entry::Entry,
     interrupt::Interrupt,
-    plan::{ByteRange, Force, MAX_UNWEIGHED_ENTRIES, Output, Query},
+    plan::{Force, MAX_UNWEIGHED_ENTRIES, Output, Query, component_range},
 };
 
 /// The most index entries that are read without a plan: the planner takes such an index without weighing it, too.
@@ -103,7 +102,7 @@ impl<V: View> ExpressRows<V> {
     ) -> Result<Option<Self>> {
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let direction = index.pattern.fields().first().map_or(Direction::Ascending, |(_, direction)| *direction);
-        let range = ByteRange::component(&Interval::point(value), direction);
+        let range = component_range(value, direction);
         let mut keys = <[SmallBytes; MAX_ENTRIES]>::default();
         let mut found = 0;
         let stopped = view.each(index.keyspace, bounds(&range), |key, value| {

@@ -5,7 +5,7 @@ use crate::{
     Result,
     catalog::CollectionInfo,
     interrupt::Interrupt,
-    plan::{self, Plan, Query},
+    plan::{self, Planned, Query},
     spill::Memory,
 };
 
@@ -21,12 +21,12 @@ pub(crate) fn find<V: Snapshot>(
     if let Some(rows) = express::find(query, snapshot, collection, interrupt)? {
         return Ok(Box::new(rows));
     }
-    let plan = plan(query, snapshot, collection)?;
+    let Planned { plan, .. } = plan(query, snapshot, collection)?;
     let resources = Resources::new(interrupt, memory.limited(query.memory_limit));
     Ok(Box::new(open(plan, snapshot, collection, &resources)?))
 }
 
 /// Plans a query; the planner's probes read from `view`.
-pub(crate) fn plan<V: View>(query: &Query, view: &V, collection: &CollectionInfo) -> Result<Plan> {
+pub(crate) fn plan<V: View>(query: &Query, view: &V, collection: &CollectionInfo) -> Result<Planned> {
     plan::build(&plan::Context { collection, query, probe: &ViewProbe::new(view) })
 }

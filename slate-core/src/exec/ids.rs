@@ -5,7 +5,7 @@ use super::{Resources, entries::EntryWalk, merge::MergedIds, meter::Meter};
 use crate::{
     Result,
     interrupt::Interrupt,
-    plan::{Combine, IdPlan, IndexScan},
+    plan::{IdPlan, IndexScan},
     spill::{KeySet, Sorter},
 };
 
@@ -84,12 +84,7 @@ pub(super) enum Repeats {
 
 impl<V: View> IdRows<V> {
     pub(super) fn open(view: &V, plan: IdPlan, resources: &Resources, repeats: Repeats) -> Result<Self> {
-        let mut meter = resources.meter(match &plan {
-            IdPlan::Points(_) => "IDHACK",
-            IdPlan::Index(_) => "IXSCAN",
-            IdPlan::Merge { how: Combine::Union, .. } => "OR",
-            IdPlan::Merge { how: Combine::Intersection, .. } => "AND_SORTED",
-        });
+        let mut meter = resources.meter(plan.stage());
         let start = meter.start();
         let ids = match plan {
             IdPlan::Points(ids) => Ids::Points(ids, 0),

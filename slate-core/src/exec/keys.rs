@@ -6,7 +6,8 @@ use super::{Resources, entries::EntryWalk, probe};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
-    plan::{ByteRange, CountedKeys, record_ranges},
+    key_range::KeyRange,
+    plan::{CountedKeys, record_ranges},
 };
 
 /// How many keys there are.
@@ -16,10 +17,7 @@ pub(super) fn count_keys<V: View>(
     keys: CountedKeys,
     resources: &Resources,
 ) -> Result<u64> {
-    let mut meter = resources.meter(match &keys {
-        CountedKeys::Records { .. } => "COLLSCAN",
-        CountedKeys::Entries(_) => "IXSCAN",
-    });
+    let mut meter = resources.meter(keys.stage());
     let start = meter.start();
     let counted = match keys {
         CountedKeys::Records { bounds } => {
@@ -46,7 +44,7 @@ pub(super) fn count_keys<V: View>(
 }
 
 /// How many keys lie within the ranges.
-fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<ByteRange>, resources: &Resources) -> Result<u64> {
+fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<KeyRange>, resources: &Resources) -> Result<u64> {
     let mut interrupt = resources.interrupt.clone();
     let mut counted = 0;
     for range in ranges {

@@ -3,11 +3,7 @@ use std::sync::Arc;
 use slate_store::View;
 
 use super::{RawRows, Resources, meter::Meter, rows::Record};
-use crate::{
-    Result,
-    catalog::CollectionInfo,
-    plan::{RawPlan, Window},
-};
+use crate::{Result, catalog::CollectionInfo, plan::RawPlan};
 
 /// A node of the raw tier, with a clock and a count of its rows. It stands in a plan only where somebody asked what
 /// running it has cost.
@@ -19,13 +15,7 @@ pub(crate) struct MeasuredRows<V: View> {
 
 impl<V: View> MeasuredRows<V> {
     pub(super) fn open(plan: RawPlan, view: &V, collection: &CollectionInfo, resources: &Resources) -> Result<Self> {
-        let mut meters = match &plan {
-            RawPlan::Scan { .. } => vec![resources.meter("COLLSCAN")],
-            RawPlan::Fetch { .. } => vec![resources.meter("FETCH")],
-            RawPlan::Filter { .. } => vec![resources.meter("FILTER")],
-            RawPlan::Sort { .. } => vec![resources.meter("SORT")],
-            RawPlan::Slice { window, .. } => window_meters(*window, resources),
-        };
+        let mut meters: Vec<Meter> = plan.stages().map(|stage| resources.meter(stage)).collect();
         let unread = Meter::default();
         let meter = meters.first().unwrap_or(&unread);
         let start = meter.start();
@@ -57,16 +47,4 @@ impl<V: View> MeasuredRows<V> {
     pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
         self.rows.shared()
     }
-}
-
-/// The counts of a slice's nodes, as it is drawn.
-pub(super) fn window_meters(window: Window, resources: &Resources) -> Vec<Meter> {
-    let mut meters = Vec::new();
-    if window.limit.is_some() {
-        meters.push(resources.meter("LIMIT"));
-    }
-    if window.skip > 0 {
-        meters.push(resources.meter("SKIP"));
-    }
-    meters
 }

@@ -9,15 +9,18 @@ use std::{
     time::Instant,
 };
 
-use crate::{plan::Measures, spill::Spilled};
+use crate::{
+    plan::{Measures, Stage},
+    spill::Spilled,
+};
 
 /// Gathers what the nodes of one run count. Nodes are numbered as the plan is drawn, from the root on, each before its
 /// inputs and an input before the next.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recorder(Arc<Mutex<Vec<(&'static str, Measures)>>>);
+pub(crate) struct Recorder(Arc<Mutex<Vec<(Stage, Measures)>>>);
 
 impl Recorder {
-    fn number(&self, stage: &'static str) -> usize {
+    fn number(&self, stage: Stage) -> usize {
         let mut nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         nodes.push((stage, Measures::default()));
         nodes.len() - 1
@@ -31,7 +34,7 @@ impl Recorder {
     }
 
     /// What was counted, by the nodes' numbers and with their stages, once the run's nodes are dropped.
-    pub(crate) fn into_measures(self) -> Vec<(&'static str, Measures)> {
+    pub(crate) fn into_measures(self) -> Vec<(Stage, Measures)> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -49,7 +52,7 @@ pub(super) struct Start(Option<Instant>);
 
 impl Meter {
     /// The count of the node that is numbered next.
-    pub(super) fn new(recorder: Option<&Recorder>, stage: &'static str) -> Self {
+    pub(super) fn new(recorder: Option<&Recorder>, stage: Stage) -> Self {
         let numbered = |recorder: &Recorder| (recorder.clone(), recorder.number(stage));
         Self { counted: Measures::default(), recorder: recorder.map(numbered) }
     }

@@ -63,7 +63,7 @@ pub(super) fn open_shared<'v, V: View + 'v>(
             Output::Counted(CountedRows::new(window.count(counted)))
         }
         Plan::DistinctKeys { scan, values } => {
-            if values.come_sorted(&scan) {
+            if values.are_sorted_by(&scan) {
                 Output::DistinctKeys(Box::new(DistinctKeyRows::open(view, scan, values.window, resources)))
             } else {
                 Output::Distinct(Box::new(DistinctRows::of_keys(view, scan, values, resources)?))

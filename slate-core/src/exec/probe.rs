@@ -3,10 +3,7 @@ use std::{cell::RefCell, sync::Arc};
 use slate_query::pattern::Direction;
 use slate_store::{Bounds, Cursor, Edge, Estimate, Keyspace, View};
 
-use crate::{
-    Result,
-    plan::{ByteRange, Probe},
-};
+use crate::{Result, key_range::KeyRange, plan::Probe};
 
 /// Counts keys through a view, for the planner. What was counted once is known: many ways to answer a question have the
 /// same bounds.
@@ -18,7 +15,7 @@ pub(crate) struct ViewProbe<'v, V> {
 /// Keys within ranges of a keyspace, counted up to a cap.
 struct Counted {
     keyspace: Keyspace,
-    ranges: Box<[ByteRange]>,
+    ranges: Box<[KeyRange]>,
     cap: u64,
     keys: u64,
 }
@@ -37,7 +34,7 @@ impl<'v, V> ViewProbe<'v, V> {
 }
 
 impl<V: View> Probe for ViewProbe<'_, V> {
-    fn count(&self, keyspace: Keyspace, ranges: &[ByteRange], cap: u64) -> Result<u64> {
+    fn count(&self, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) -> Result<u64> {
         let mut known = self.known.borrow_mut();
         let same = |counted: &&Counted| counted.keyspace == keyspace && *counted.ranges == *ranges;
         if let Some(keys) = known.iter().filter(same).find_map(|counted| counted.up_to(cap)) {
@@ -50,7 +47,7 @@ impl<V: View> Probe for ViewProbe<'_, V> {
 }
 
 /// Keys within ranges, counted up to a cap.
-fn count(view: &impl View, keyspace: Keyspace, ranges: &[ByteRange], cap: u64) -> Result<u64> {
+fn count(view: &impl View, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) -> Result<u64> {
     let mut counted = 0;
     for range in ranges {
         counted += match view.estimate(keyspace, bounds(range), cap - counted)? {
@@ -64,7 +61,7 @@ fn count(view: &impl View, keyspace: Keyspace, ranges: &[ByteRange], cap: u64) -
 }
 
 /// The bounds of a range: none where it has none, as a store may know the size of a keyspace that is asked for without.
-pub(super) fn bounds(range: &ByteRange) -> Bounds<'_> {
+pub(super) fn bounds(range: &KeyRange) -> Bounds<'_> {
     let start = Some(range.start.as_slice()).filter(|start| !start.is_empty());
     Bounds { start, end: range.end.as_deref() }
 }
@@ -74,12 +71,12 @@ pub(super) struct RangeWalk<V: View> {
     view: V,
     keyspace: Keyspace,
     direction: Direction,
-    ranges: std::vec::IntoIter<ByteRange>,
+    ranges: std::vec::IntoIter<KeyRange>,
     cursor: Option<V::Cursor>,
 }
 
 impl<V: View> RangeWalk<V> {
-    pub(super) fn new(view: V, keyspace: Keyspace, ranges: Vec<ByteRange>, direction: Direction) -> Self {
+    pub(super) fn new(view: V, keyspace: Keyspace, ranges: Vec<KeyRange>, direction: Direction) -> Self {
         Self { view, keyspace, direction, ranges: ranges.into_iter(), cursor: None }
     }
 

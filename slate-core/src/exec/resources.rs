@@ -1,7 +1,7 @@
 use super::meter::{Meter, Recorder};
 use crate::{
     interrupt::Interrupt,
-    plan::{IdPlan, Plan, RawPlan},
+    plan::{IdPlan, Plan, RawPlan, Stage},
     spill::Memory,
 };
 
@@ -30,7 +30,7 @@ impl Resources {
     }
 
     /// The count of the node that is opened next; its inputs are opened after it.
-    pub(super) fn meter(&self, stage: &'static str) -> Meter {
+    pub(super) fn meter(&self, stage: Stage) -> Meter {
         Meter::new(self.recorder.as_ref(), stage)
     }
 }
@@ -40,7 +40,7 @@ pub(super) fn holders(plan: &Plan) -> usize {
     match plan {
         Plan::Whole { input } | Plan::Project { input, .. } | Plan::Count { input } => raw_holders(input),
         Plan::Distinct { input, .. } => 1 + raw_holders(input),
-        Plan::DistinctKeys { scan, values } => usize::from(!values.come_sorted(scan)),
+        Plan::DistinctKeys { scan, values } => usize::from(!values.are_sorted_by(scan)),
         Plan::Covered { .. } | Plan::CountKeys { .. } => 0,
     }
 }
@@ -51,7 +51,7 @@ pub(super) fn raw_holders(plan: &RawPlan) -> usize {
         RawPlan::Sort { input, .. } => 1 + raw_holders(input),
         RawPlan::Filter { input, .. } | RawPlan::Slice { input, .. } => raw_holders(input),
         RawPlan::Fetch { ids } => id_holders(ids),
-        RawPlan::Scan { .. } => 0,
+        RawPlan::Eof { .. } | RawPlan::Scan { .. } => 0,
     }
 }
 

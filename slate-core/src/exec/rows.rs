@@ -11,6 +11,7 @@ use crate::{Result, catalog::CollectionInfo, plan::RawPlan};
 
 /// The raw tier: records, one at a time, lent until the next move.
 pub(crate) enum RawRows<V: View> {
+    Eof,
     Scan(ScanRows<V>),
     Fetch(Box<FetchRows<V>>),
     Filter(Box<FilterRows<V>>),
@@ -53,6 +54,7 @@ impl<V: View> RawRows<V> {
     ) -> Result<Self> {
         let open = |input: RawPlan| Self::open(input, view, collection, resources);
         Ok(match plan {
+            RawPlan::Eof { .. } => Self::Eof,
             RawPlan::Scan { bounds, direction } => {
                 Self::Scan(ScanRows::open(view, collection, bounds.as_ref(), direction, resources, meter.same())?)
             }
@@ -71,6 +73,7 @@ impl<V: View> RawRows<V> {
     #[inline]
     pub(crate) fn advance(&mut self) -> Result<bool> {
         match self {
+            Self::Eof => Ok(false),
             Self::Scan(rows) => rows.advance(),
             Self::Fetch(rows) => rows.advance(),
             Self::Filter(rows) => rows.advance(),
@@ -84,6 +87,7 @@ impl<V: View> RawRows<V> {
     #[inline]
     pub(crate) fn current(&self) -> Option<Record<'_>> {
         match self {
+            Self::Eof => None,
             Self::Scan(rows) => rows.current(),
             Self::Fetch(rows) => rows.current(),
             Self::Filter(rows) => rows.current(),
@@ -97,6 +101,7 @@ impl<V: View> RawRows<V> {
     #[inline]
     pub(super) fn stored(&self) -> Option<&[u8]> {
         match self {
+            Self::Eof => None,
             Self::Sort(rows) => rows.stored(),
             Self::Slice(rows) => rows.stored(),
             Self::Measured(rows) => rows.stored(),
@@ -115,8 +120,8 @@ impl<V: View> RawRows<V> {
             Self::Filter(rows) => rows.shared(),
             Self::Slice(rows) => rows.shared(),
             Self::Measured(rows) => rows.shared(),
-            // What it lends lies in memory of its own.
-            Self::Sort(_) => None,
+            // A sort lends rows from its own memory.
+            Self::Eof | Self::Sort(_) => None,
         }
     }
 }

@@ -56,12 +56,12 @@ pub(crate) fn targets<V: View>(
         // The write reads the record, and finds out whether it exists.
         return Ok(TargetKeys::Single(Some(key)));
     }
-    let Plan::Whole { input: plan } = super::plan(query, view, collection)? else {
+    let Plan::Whole { input: plan } = super::plan(query, view, collection)?.plan else {
         return Err(Error::corrupt("the query of a write has a projection"));
     };
     let ordered = match &plan {
         // A sort puts equal rows in the order of `_id`, and one that was removed was removed with that in mind.
-        RawPlan::Sort { .. } | RawPlan::Slice { .. } => true,
+        RawPlan::Eof { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => true,
         RawPlan::Filter { .. } | RawPlan::Scan { .. } | RawPlan::Fetch { .. } => is_leaf_in_id_order(plan.leaf()),
     };
     let spools = usize::from(target == Target::All);

@@ -138,7 +138,7 @@ impl Scope {
                 Verbosity::ExecutionStats => writer.analyze(collection, query, interrupt),
             }),
         };
-        Ok(Explain::new(collection, explained?, verbosity))
+        Ok(Explain::new(collection, explained?))
     }
 
     pub(crate) fn stats(&self, collection: &str) -> Result<CollectionStats> {

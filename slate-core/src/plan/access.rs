@@ -10,35 +10,39 @@ use slate_query::{
 use super::{Combine, Conjuncts, IdPlan, IndexBounds, IndexScan, RawPlan};
 use crate::catalog::IndexInfo;
 
-/// A way to the records: what a plan's leaf will read, and which conjuncts of the filter its bounds already prove.
+/// An access path in a direction: what a plan's leaf reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub(crate) path: AccessPath,
     pub(crate) direction: Direction,
-    /// The filter's conjuncts that every record read this way satisfies.
-    pub(crate) proven: Conjuncts,
+    /// The conjuncts of the filter that its bounds are exact for: every record read this way satisfies them.
+    pub(crate) exact_for: Conjuncts,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum AccessPath {
-    /// The records themselves, in the order of `_id`.
+    /// The records in the order of `_id`, within bounds on it.
     Records { bounds: Option<IntervalSet> },
     /// The records of these `_id`s.
     Points { ids: IntervalSet },
-    /// The records that an index's entries name.
+    /// The records that the entries of an index name; of `checks` see [`IndexScan::checks`].
     Index { index: Arc<IndexInfo>, bounds: IndexBounds, checks: Vec<(usize, IntervalSet)> },
-    /// The records that any, or all, of several name.
+    /// The records that any, or all, of several paths name.
     Merge { how: Combine, inputs: Vec<AccessPath> },
 }
 
 impl Access {
-    /// Everything, in the order of `_id`.
-    pub(crate) fn scan() -> Self {
+    /// All records, in the order of `_id`.
+    pub(crate) fn full_scan() -> Self {
         Self::of_path(AccessPath::Records { bounds: None }, Conjuncts::default())
     }
 
-    pub(crate) fn of_path(path: AccessPath, proven: Conjuncts) -> Self {
-        Self { path, direction: Direction::Ascending, proven }
+    pub(crate) fn is_full_scan(&self) -> bool {
+        matches!(self.path, AccessPath::Records { bounds: None }) && self.direction == Direction::Ascending
+    }
+
+    pub(crate) fn of_path(path: AccessPath, exact_for: Conjuncts) -> Self {
+        Self { path, direction: Direction::Ascending, exact_for }
     }
 
     pub(crate) fn into_leaf(self) -> RawPlan {
@@ -52,7 +56,7 @@ impl Access {
 impl AccessPath {
     fn into_ids(self, direction: Direction) -> IdPlan {
         match self {
-            // A scan is no list of ids; candidates never merge one.
+            // Candidates never merge a scan.
             Self::Records { bounds } => IdPlan::Points(bounds.unwrap_or_default()),
             Self::Points { ids } => IdPlan::Points(ids),
             Self::Index { index, bounds, checks } => {
@@ -66,21 +70,21 @@ impl AccessPath {
     }
 }
 
-/// How the rows of an access path are ordered.
+/// How far the rows of an access path are ordered by a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ordered {
-    /// By how many of the sort's leading fields.
+pub(crate) struct RowOrder {
+    /// How many leading fields of the sort.
     pub(crate) fields: usize,
-    /// Whether rows equal in all of them come in the order of `_id`.
+    /// Whether rows equal in all of these come in the order of `_id`.
     pub(crate) ties_by_id: bool,
 }
 
 impl AccessPath {
-    /// Whether it names one record at most: that of one `_id`, or of one entry of a unique index.
+    /// Whether the path names at most one record: that of one `_id`, or of one entry of a unique index.
     pub(crate) fn is_of_one_record(&self) -> bool {
         match self {
             Self::Points { ids } => ids.len() == 1,
-            // Where values were cut, a range may be wider than one entry.
+            // Where values were cut off, a range may hold several entries.
             Self::Index { index, bounds, .. } => {
                 index.unique
                     && !index.truncated
@@ -91,8 +95,8 @@ impl AccessPath {
         }
     }
 
-    /// How far rows read in `direction` come ordered by `sort`.
-    pub(crate) fn ordered_by(&self, sort: &Sort, direction: Direction) -> Ordered {
+    /// How far rows read in `direction` are ordered by `sort`.
+    pub(crate) fn ordered_by(&self, sort: &Sort, direction: Direction) -> RowOrder {
         match self {
             Self::Records { .. } => ordered_by_id(sort, direction),
             Self::Points { .. } | Self::Merge { .. } => ordered_by_id(sort, Direction::Ascending),
@@ -101,16 +105,16 @@ impl AccessPath {
     }
 }
 
-/// How far the rows of a plan's leaf come ordered by `sort`.
-pub(crate) fn leaf_order(leaf: &RawPlan, sort: &Sort) -> Ordered {
+/// How far the rows of a plan's leaf are ordered by `sort`.
+pub(crate) fn leaf_order(leaf: &RawPlan, sort: &Sort) -> RowOrder {
     match leaf {
         RawPlan::Scan { direction, .. } => ordered_by_id(sort, *direction),
         RawPlan::Fetch { ids: IdPlan::Index(scan) } => {
             ordered_by_index(&scan.index, &scan.bounds, sort, scan.direction)
         }
         RawPlan::Fetch { ids: IdPlan::Points(_) | IdPlan::Merge { .. } } => ordered_by_id(sort, Direction::Ascending),
-        RawPlan::Filter { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => {
-            Ordered { fields: 0, ties_by_id: false }
+        RawPlan::Eof { .. } | RawPlan::Filter { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => {
+            RowOrder { fields: 0, ties_by_id: false }
         }
     }
 }
@@ -120,37 +124,38 @@ pub(crate) fn is_leaf_in_id_order(leaf: &RawPlan) -> bool {
     match leaf {
         RawPlan::Scan { direction, .. } => *direction == Direction::Ascending,
         RawPlan::Fetch { ids: IdPlan::Points(_) | IdPlan::Merge { .. } } => true,
-        // Entries of one value lie in the order of the records' keys.
+        // Entries of one value are ordered by the records' keys.
         RawPlan::Fetch { ids: IdPlan::Index(IndexScan { index, bounds, direction, .. }) } => {
             *direction == Direction::Ascending
                 && !index.truncated
                 && (0..index.pattern.fields().len()).all(|field| bounds.is_point(field))
         }
-        RawPlan::Filter { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => false,
+        RawPlan::Eof { .. } | RawPlan::Filter { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => false,
     }
 }
 
-fn ordered_by_id(sort: &Sort, direction: Direction) -> Ordered {
+fn ordered_by_id(sort: &Sort, direction: Direction) -> RowOrder {
     match sort.fields().first() {
-        // `_id` decides alone: there are no ties. What follows it in the sort orders nothing, but a row may have no key
-        // there (parallel arrays), which is an error whatever the plan: such a sort is kept, over groups of one row.
+        // No two rows have the same `_id`, so later fields order nothing. A sort by them is kept, over groups of one row:
+        // where a row has no sort key (parallel arrays), the query fails whatever the plan.
         Some((path, wanted)) if path.as_str() == "_id" && *wanted == direction => {
-            Ordered { fields: 1, ties_by_id: true }
+            RowOrder { fields: 1, ties_by_id: true }
         }
-        _ => Ordered { fields: 0, ties_by_id: false },
+        _ => RowOrder { fields: 0, ties_by_id: false },
     }
 }
 
-/// An index gives an order only where its entries hold their values whole; with arrays on its paths, only where every
-/// entry is read: the first entry of a record is then its least, which is what a sort goes by. Where a path spells a
-/// position in an array, an index holds more keys of a record than a sort sees, and a sparse index leaves out an element
-/// that lacks every field, which sorts as null: the least of its keys may then not be the sort's.
-fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direction: Direction) -> Ordered {
+/// How far the entries of an index are ordered by `sort`.
+///
+/// Not at all where values were cut off. A multikey index is ordered only where every entry is read: the first entry of a
+/// record then has its least key, by which a sort orders it. That least key differs from the sort's where a path contains
+/// an array position (the index has keys that the sort does not see) and where the index is sparse (it leaves out elements
+/// without any of its fields, which sort as null).
+fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direction: Direction) -> RowOrder {
     let fields = index.pattern.fields();
-    // On a path that spells an array's position an index holds more than a sort goes by, and a sparse one less.
-    let other_keys = || index.sparse || fields.iter().any(|(path, _)| path.has_position());
-    if index.truncated || (index.is_multikey() && (bounds.used() > 0 || other_keys())) {
-        return Ordered { fields: 0, ties_by_id: false };
+    let has_other_keys = || index.sparse || fields.iter().any(|(path, _)| path.has_position());
+    if index.truncated || (index.is_multikey() && (bounds.used() > 0 || has_other_keys())) {
+        return RowOrder { fields: 0, ties_by_id: false };
     }
     let (mut at, mut matched) = (0, 0);
     for (path, wanted) in sort.fields() {
@@ -171,14 +176,14 @@ fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direct
     }
     let rest_is_constant = (at..fields.len()).all(|field| bounds.is_point(field));
     let ties_by_id = direction == Direction::Ascending && !index.is_multikey() && rest_is_constant;
-    Ordered { fields: matched, ties_by_id }
+    RowOrder { fields: matched, ties_by_id }
 }
 
 fn is_constant(pattern: &KeyPattern, bounds: &IndexBounds, path: &Path) -> bool {
     pattern.fields().iter().enumerate().any(|(field, (held, _))| held == path && bounds.is_point(field))
 }
 
-/// A field's own direction, seen along a walk's.
+/// The direction of a field's values in a walk.
 fn along(field: Direction, walk: Direction) -> Direction {
     match walk {
         Direction::Ascending => field,

@@ -1,31 +1,32 @@
-use slate_store::Keyspace;
-
-use super::{ByteRange, Output, Plan, Query, RawPlan, candidates::candidates, rules};
+use super::{
+    Context, Output, Plan, Query, RawPlan,
+    candidates::candidates,
+    rules::{self, FiredRules, Outcome},
+};
 use crate::{Result, catalog::CollectionInfo};
 
-/// What a rule may ask of besides the plan.
-pub(crate) struct Context<'a> {
-    pub(crate) collection: &'a CollectionInfo,
-    pub(crate) query: &'a Query,
-    pub(crate) probe: &'a dyn Probe,
+/// A plan, and the rules that changed it.
+pub(crate) struct Planned {
+    pub(crate) plan: Plan,
+    pub(crate) rules: FiredRules,
 }
 
-/// A bounded look at the data.
-pub(crate) trait Probe {
-    /// How many keys lie within the ranges, counted up to `cap`: the same on every backend.
-    fn count(&self, keyspace: Keyspace, ranges: &[ByteRange], cap: u64) -> Result<u64>;
-}
-
-/// The plan for a query.
+/// Plans a query.
 ///
 /// # Errors
-/// A hint that names no index, or one that would lose rows; a forced candidate that is not there.
-pub(crate) fn build(context: &Context<'_>) -> Result<Plan> {
-    let mut plan = naive(context.query);
-    for rule in rules::ALL {
-        rule(&mut plan, context)?;
+/// A hint that names no index, or one that lacks documents which match; a forced candidate that does not exist.
+pub(crate) fn build(context: &Context<'_>) -> Result<Planned> {
+    let mut planned = Planned { plan: naive(context.query), rules: FiredRules::default() };
+    for (number, rule) in rules::ALL.iter().enumerate() {
+        let outcome = (rule.apply)(&mut planned.plan, context)?;
+        if outcome != Outcome::Unchanged {
+            planned.rules.add(number);
+        }
+        if outcome == Outcome::Finished {
+            break;
+        }
     }
-    Ok(plan)
+    Ok(planned)
 }
 
 /// How many access paths could serve the query, each of which can be forced.
@@ -33,16 +34,16 @@ pub(crate) fn candidate_count(collection: &CollectionInfo, query: &Query) -> usi
     candidates(collection, query).len()
 }
 
-/// The plan that is right by construction: read everything, leave out, order, cut, shape.
+/// The plan that is right by construction: scan, filter, sort, slice, project.
 fn naive(query: &Query) -> Plan {
-    let mut input = RawPlan::everything();
+    let mut input = RawPlan::full_scan();
     if !query.filter.is_empty() {
         input = RawPlan::Filter { input: Box::new(input), filter: query.filter.clone() };
     }
     if let Some(sort) = query.order() {
         input = RawPlan::Sort { input: Box::new(input), sort: sort.clone(), presorted: 0, limit: None };
     }
-    if !query.window().is_whole() {
+    if !query.window().is_all() {
         input = RawPlan::Slice { input: Box::new(input), window: query.window() };
     }
     match &query.output {

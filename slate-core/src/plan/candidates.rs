@@ -1,4 +1,5 @@
-//! Every access path that could serve a query. None loses a row: what the bounds do not prove, the filter decides.
+//! The access paths that could serve a query. None of them loses a row: the filter checks the conjuncts that the bounds are
+//! not exact for.
 
 use std::sync::Arc;
 
@@ -15,27 +16,29 @@ use super::{
     Combine, Conjuncts, IndexBounds, Query,
     access::{Access, AccessPath},
     growing::GrowingBounds,
-    rules,
+    keys_only,
 };
 use crate::catalog::{CollectionInfo, IndexInfo};
 
-/// What conjuncts say of the paths that an access path may go by.
-struct Terms {
-    terms: Vec<Said>,
-}
+/// The most ways to combine the conjuncts on an index's multikey fields that are considered.
+const MAX_MULTIKEY_BOUNDS: usize = 16;
 
-/// One thing that a conjunct says.
-struct Said {
+/// The most index paths that are combined in pairs.
+const MAX_INTERSECTED: usize = 4;
+
+/// The terms of a filter's conjuncts on `_id` and on indexed paths.
+struct Terms(Vec<ConjunctTerm>);
+
+struct ConjunctTerm {
     term: Term,
-    /// The conjunct, where this is all that it says.
-    whole: Conjuncts,
+    /// The conjunct, where it has no other term.
+    conjunct: Conjuncts,
 }
 
-impl Said {
-    /// What an entry within the term's intervals proves: nothing where they are less exact than `least`, which an index whose
-    /// path may hold arrays asks more of.
-    fn proves(&self, least: Exactness) -> Conjuncts {
-        if self.term.exact >= least { self.whole } else { Conjuncts::default() }
+impl ConjunctTerm {
+    /// The conjuncts that an entry within the term's intervals satisfies, in an index that requires this exactness.
+    fn exact_for(&self, required: Exactness) -> Conjuncts {
+        if self.term.exact >= required { self.conjunct } else { Conjuncts::default() }
     }
 }
 
@@ -47,42 +50,38 @@ impl Terms {
         };
         let mut terms = Vec::new();
         for (at, node) in conjuncts.iter().enumerate() {
-            // What is said of other paths proves nothing: it need not be known.
             if node.only_path().is_none_or(is_indexed) {
                 let before = terms.len();
-                node.each_term(&mut |term| terms.push(Said { term, whole: Conjuncts::default() }));
-                // One that says several things is asked again.
+                node.each_term(&mut |term| terms.push(ConjunctTerm { term, conjunct: Conjuncts::default() }));
                 if let Some([only]) = terms.get_mut(before..) {
-                    only.whole = Conjuncts::one(at);
+                    only.conjunct = Conjuncts::one(at);
                 }
             }
         }
-        Self { terms }
+        Self(terms)
     }
 
-    fn on<'s>(&'s self, path: &'s Path) -> impl Iterator<Item = &'s Said> {
-        self.terms.iter().filter(move |said| said.term.path == *path)
+    fn on<'t>(&'t self, path: &'t Path) -> impl Iterator<Item = &'t ConjunctTerm> {
+        self.0.iter().filter(move |term| term.term.path == *path)
     }
 }
 
-pub(super) const ID: &str = "_id";
-
-pub(super) fn is_id(path: &Path) -> bool {
-    path.as_str() == ID
+fn is_id(path: &Path) -> bool {
+    path.as_str() == "_id"
 }
 
-/// What the terms of one path, which holds no array, say together.
-fn combined<'t>(terms: impl Iterator<Item = &'t Said>) -> Option<(IntervalSet, Conjuncts)> {
-    terms.fold(None, |all: Option<(IntervalSet, Conjuncts)>, said| {
-        let proves = said.proves(Exactness::WhereNotMultikey);
+/// The intersection of the terms on one path that holds no array.
+fn combined<'t>(terms: impl Iterator<Item = &'t ConjunctTerm>) -> Option<(IntervalSet, Conjuncts)> {
+    terms.fold(None, |all: Option<(IntervalSet, Conjuncts)>, term| {
+        let exact_for = term.exact_for(Exactness::WhereNotMultikey);
         Some(match all {
-            None => (said.term.intervals.clone(), proves),
-            Some((set, proven)) => (set.intersect(&said.term.intervals), proven.union(proves)),
+            None => (term.term.intervals.clone(), exact_for),
+            Some((set, all_exact_for)) => (set.intersect(&term.term.intervals), all_exact_for.union(exact_for)),
         })
     })
 }
 
-/// Every usable access path: the scan first, then `_id`, then the indexes as they were declared, then merges.
+/// Every usable access path: the scan, `_id`, the indexes as they were declared, then merges.
 pub(super) fn candidates(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     let mut found = directed(singles(collection, query, &Terms::of(query.filter.conjuncts(), collection)), query);
     let merged = merges(collection, query, found.iter());
@@ -90,10 +89,9 @@ pub(super) fn candidates(collection: &CollectionInfo, query: &Query) -> Vec<Acce
     found
 }
 
-/// The access paths by the records, or by one index, among which the best one is: those left out would never be chosen.
-/// Where one names a single record, it is alone: nothing is cheaper, and to list and weigh the others would take several
-/// times as long as to read that record.
-pub(super) fn contenders(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
+/// The access paths by the records or by one index that can be the cheapest. A path that names a single record is returned
+/// alone: nothing is cheaper, and listing the others takes several times as long as reading that record.
+pub(super) fn viable_candidates(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     let terms = Terms::of(query.filter.conjuncts(), collection);
     let is_of_one_record = |access: &Access| access.path.is_of_one_record();
     if let Some(point) = by_id(&terms).filter(is_of_one_record) {
@@ -103,13 +101,12 @@ pub(super) fn contenders(collection: &CollectionInfo, query: &Query) -> Vec<Acce
     if let Some(point) = found.iter().position(is_of_one_record) {
         return vec![found.swap_remove(point)];
     }
-    found.retain(|access| !is_beaten_by_the_scan(access, query));
+    found.retain(|access| !is_dearer_than_scan(access, query));
     directed(found, query)
 }
 
-/// Whether an access path reads every record by way of an index that is of no use for it: neither does it tell which
-/// records need not be fetched, nor give an order, nor spare the records themselves.
-fn is_beaten_by_the_scan(access: &Access, query: &Query) -> bool {
+/// Whether an index path reads every record without any benefit: it narrows nothing, gives no order, and has to fetch.
+fn is_dearer_than_scan(access: &Access, query: &Query) -> bool {
     let AccessPath::Index { index, bounds, checks } = &access.path else { return false };
     let gives_order = |sort| {
         let ordered = |direction| access.path.ordered_by(sort, direction).fields > 0;
@@ -120,13 +117,13 @@ fn is_beaten_by_the_scan(access: &Access, query: &Query) -> bool {
         && !index.sparse
         && index.partial.is_none()
         && !query.order().is_some_and(gives_order)
-        && !rules::reads_keys_alone(access, query)
+        && !keys_only::serves(access, query)
 }
 
 fn singles(collection: &CollectionInfo, query: &Query, terms: &Terms) -> Vec<Access> {
-    // Most indexes give two: with bounds and without.
+    // Most indexes give two paths: with bounds and without.
     let mut found = Vec::with_capacity(2 + 2 * collection.indexes.len());
-    found.push(Access::scan());
+    found.push(Access::full_scan());
     found.extend(by_id(terms));
     for index in collection.indexes.iter().filter(|index| serves(index, &query.filter)) {
         by_index(index, terms, &mut found);
@@ -134,7 +131,7 @@ fn singles(collection: &CollectionInfo, query: &Query, terms: &Terms) -> Vec<Acc
     found
 }
 
-/// Those, and the same backwards where that gives an order that walking forwards does not.
+/// Adds each path's descending walk, where that is ordered by more of the sort.
 fn directed(found: Vec<Access>, query: &Query) -> Vec<Access> {
     let Some(sort) = query.order() else { return found };
     let mut directed = Vec::with_capacity(found.len());
@@ -148,7 +145,7 @@ fn directed(found: Vec<Access>, query: &Query) -> Vec<Access> {
     directed
 }
 
-/// The access paths that put together several of those found.
+/// The access paths that merge several others.
 pub(super) fn merges<'a>(
     collection: &CollectionInfo,
     query: &Query,
@@ -159,23 +156,23 @@ pub(super) fn merges<'a>(
     merged
 }
 
-/// Whether the index holds an entry for every document that matches.
+/// Whether the index has an entry for every document that matches.
 pub(super) fn serves(index: &IndexInfo, filter: &Filter) -> bool {
     let condition = index.partial.as_ref().is_none_or(|partial| filter.implies(&partial.filter));
     let present = !index.sparse || index.pattern.fields().iter().any(|(path, _)| filter.implies(&Filter::exists(path)));
     condition && present
 }
 
-/// `_id` is unique, never an array, and the records lie in its order.
+/// The path by `_id`, which is unique and never an array: the records lie in its order.
 fn by_id(terms: &Terms) -> Option<Access> {
-    let (set, proven) = combined(terms.terms.iter().filter(|said| is_id(&said.term.path)))?;
+    let (set, exact_for) = combined(terms.0.iter().filter(|term| is_id(&term.term.path)))?;
     let path =
         if set.is_points() { AccessPath::Points { ids: set } } else { AccessPath::Records { bounds: Some(set) } };
-    Some(Access::of_path(path, proven))
+    Some(Access::of_path(path, exact_for))
 }
 
-/// The index without bounds (for its order), and with the bounds that the filter gives. On a path that held arrays two
-/// conjuncts may be satisfied by different elements: each gives a candidate of its own there.
+/// The paths by an index: without bounds (for its order), and with the bounds that the filter gives. On a multikey field
+/// different elements may satisfy two conjuncts, so that each conjunct gives a path of its own.
 fn by_index(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
     found.push(bounded(index, IndexBounds::default(), Conjuncts::default(), terms));
     let mut growing = vec![GrowingBounds::default()];
@@ -184,7 +181,7 @@ fn by_index(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
             break;
         }
         if index.is_multikey_at(field) {
-            let each: Vec<&Said> = terms.on(path).collect();
+            let each: Vec<&ConjunctTerm> = terms.on(path).collect();
             if each.is_empty() {
                 break;
             }
@@ -193,31 +190,29 @@ fn by_index(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
                     return vec![grown.clone()];
                 }
                 each.iter()
-                    .map(|said| grown.with(said.term.intervals.clone(), said.proves(Exactness::Always)))
+                    .map(|term| grown.with(term.term.intervals.clone(), term.exact_for(Exactness::Always)))
                     .collect()
             };
             growing = growing.iter().flat_map(grow).collect();
-            // The choices of later fields are few; those of the first are the conjuncts on it.
-            growing.truncate(MAX_CHOICES);
+            growing.truncate(MAX_MULTIKEY_BOUNDS);
         } else {
-            let Some((set, proven)) = combined(terms.on(path)) else { break };
+            let Some((set, exact_for)) = combined(terms.on(path)) else { break };
             match growing.as_mut_slice() {
-                [only] => only.push(set, proven),
-                several => several.iter_mut().for_each(|grown| grown.push(set.clone(), proven)),
+                [only] => only.push(set, exact_for),
+                several => several.iter_mut().for_each(|grown| grown.push(set.clone(), exact_for)),
             }
         }
     }
-    for (bounds, proven) in growing.into_iter().map(|grown| grown.finish(index)) {
-        if bounds.used() > 0 && is_held(index, &bounds) {
-            found.push(bounded(index, bounds, proven, terms));
+    for (bounds, exact_for) in growing.into_iter().map(|grown| grown.finish(index)) {
+        if bounds.used() > 0 && has_entries(index, &bounds) {
+            found.push(bounded(index, bounds, exact_for, terms));
         }
     }
 }
 
-/// Whether the index holds the entries that these bounds are about. Of a record's entries a sparse index leaves out those
-/// in which every field is missing, and where arrays give a record several, one of those may be what satisfies a
-/// condition that null satisfies.
-fn is_held(index: &IndexInfo, bounds: &IndexBounds) -> bool {
+/// Whether the index has every entry that these bounds select. A sparse multikey index leaves out those entries of a record
+/// in which every field is missing, which a condition that null satisfies would select.
+fn has_entries(index: &IndexInfo, bounds: &IndexBounds) -> bool {
     if !index.sparse || !index.is_multikey() {
         return true;
     }
@@ -226,30 +221,27 @@ fn is_held(index: &IndexInfo, bounds: &IndexBounds) -> bool {
     bounds.fields().iter().any(|set| !set.contains(&null))
 }
 
-/// How many ways to combine the conjuncts on an index's multikey fields are weighed.
-const MAX_CHOICES: usize = 16;
-
-/// The access by an index with these bounds. Conditions on fields that they do not reach are checked entry by entry,
-/// before a record is fetched, where an entry is sure to hold what the record does.
-fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut proven: Conjuncts, terms: &Terms) -> Access {
+/// The path by an index with these bounds. Conditions on fields that the bounds do not reach are checked on each entry
+/// before its record is fetched, where an entry holds the values that the record has.
+fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut exact_for: Conjuncts, terms: &Terms) -> Access {
     let mut checks = Vec::new();
     if !index.is_multikey() && !index.truncated {
-        // Conditions on the first field are bounds: a walk that checks them instead is never better.
+        // A condition on the first field is used as bounds: checking it instead is never better.
         for (field, (path, _)) in index.pattern.fields().iter().enumerate().skip(bounds.used().max(1)) {
-            if let Some((set, proves)) = combined(terms.on(path)) {
+            if let Some((set, checked)) = combined(terms.on(path)) {
                 checks.push((field, set));
-                proven = proven.union(proves);
+                exact_for = exact_for.union(checked);
             }
         }
     }
     if index.truncated {
-        proven = Conjuncts::default();
+        exact_for = Conjuncts::default();
     }
-    Access::of_path(AccessPath::Index { index: Arc::clone(index), bounds, checks }, proven)
+    Access::of_path(AccessPath::Index { index: Arc::clone(index), bounds, checks }, exact_for)
 }
 
-/// Whether the field's path goes through an array that an earlier field's goes through too. Conditions on the two may
-/// be met by different elements, and an entry pairs fields of one element.
+/// Whether the field's path goes through the same array as that of an earlier field. Different elements may satisfy the
+/// conditions on the two, and an entry pairs fields of one element.
 fn shares_an_array(index: &IndexInfo, field: usize) -> bool {
     let fields = index.pattern.fields();
     let Some((path, _)) = fields.get(field) else { return false };
@@ -261,25 +253,22 @@ fn shares_an_array(index: &IndexInfo, field: usize) -> bool {
     })
 }
 
-/// Of two indexes that each leave much, the records that both name: one fetch for what would be two filters' work.
+/// Pairs of index paths: only the records that both name are fetched.
 fn intersections<'a>(found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
     let forward = |access: &&Access| access.direction == Direction::Ascending && access.path.is_narrow_index();
-    let narrow: Vec<&Access> = found.filter(forward).take(MAX_MERGED).collect();
+    let narrow: Vec<&Access> = found.filter(forward).take(MAX_INTERSECTED).collect();
     let mut merged = Vec::new();
     for (at, left) in narrow.iter().enumerate() {
         for right in narrow.iter().skip(at + 1).filter(|right| !right.path.same_index(&left.path)) {
             let inputs = vec![left.path.clone(), right.path.clone()];
-            let proven = left.proven.union(right.proven);
-            merged.push(Access::of_path(AccessPath::Merge { how: Combine::Intersection, inputs }, proven));
+            let exact_for = left.exact_for.union(right.exact_for);
+            merged.push(Access::of_path(AccessPath::Merge { how: Combine::Intersection, inputs }, exact_for));
         }
     }
     merged
 }
 
-/// How many indexes are tried in pairs.
-const MAX_MERGED: usize = 4;
-
-/// The branches of an `$or` with an index each: the records that any branch's names. The filter is asked again.
+/// For each `$or` whose branches have an index each: the records that any branch's path names. The filter is checked again.
 fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     let branch = |branch: &Node| -> Option<AccessPath> {
         let terms = Terms::of(branch.conjuncts(), collection);
@@ -298,7 +287,7 @@ fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     query.filter.conjuncts().iter().filter_map(Node::branches).filter_map(union).collect()
 }
 
-/// Of several ways for one branch: that which binds most fields to points, and among equals the first declared.
+/// Orders the paths of one branch: that which binds most fields to points comes first.
 fn points_first(access: &Access) -> std::cmp::Reverse<usize> {
     std::cmp::Reverse(match &access.path {
         AccessPath::Points { .. } => usize::MAX,
@@ -307,35 +296,34 @@ fn points_first(access: &Access) -> std::cmp::Reverse<usize> {
     })
 }
 
-/// How much an access path leaves out, told without looking at the data.
+/// How much an access path leaves out, as far as its bounds tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Narrowing {
-    /// Single values, or a stretch of the order.
+pub(super) enum Selectivity {
+    /// Bound to single values or to a range.
     Narrow,
-    /// All but a stretch: the negation of something.
+    /// Everything but a range: the negation of a condition.
     Wide,
-    /// Nothing.
-    Nothing,
+    All,
 }
 
 impl AccessPath {
-    pub(super) fn narrowing(&self) -> Narrowing {
+    pub(super) fn selectivity(&self) -> Selectivity {
         let first = match self {
-            Self::Points { .. } | Self::Merge { .. } => return Narrowing::Narrow,
+            Self::Points { .. } | Self::Merge { .. } => return Selectivity::Narrow,
             Self::Records { bounds } => bounds.as_ref(),
             Self::Index { bounds, .. } => bounds.fields().first(),
         };
-        let Some(set) = first else { return Narrowing::Nothing };
+        let Some(set) = first else { return Selectivity::All };
         let touches_both = set.iter().any(Interval::is_open_below) && set.iter().any(Interval::is_open_above);
         match set {
-            set if set.is_all() => Narrowing::Nothing,
-            _ if touches_both => Narrowing::Wide,
-            _ => Narrowing::Narrow,
+            set if set.is_all() => Selectivity::All,
+            _ if touches_both => Selectivity::Wide,
+            _ => Selectivity::Narrow,
         }
     }
 
     pub(super) fn is_narrow_index(&self) -> bool {
-        matches!(self, Self::Index { .. }) && self.narrowing() == Narrowing::Narrow
+        matches!(self, Self::Index { .. }) && self.selectivity() == Selectivity::Narrow
     }
 
     fn same_index(&self, other: &Self) -> bool {

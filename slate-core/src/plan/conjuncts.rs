@@ -1,10 +1,9 @@
-/// Some of a filter's conjuncts, by their places. Those behind the 64th are never among them: they stay in the filter,
-/// whatever proves them.
+/// A set of a filter's conjuncts, by position. Those behind the 64th are never in it: they stay in the filter, even where
+/// bounds are exact for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Conjuncts(u64);
 
 impl Conjuncts {
-    /// The one at that place.
     pub(crate) fn one(place: usize) -> Self {
         Self(u32::try_from(place).ok().and_then(|place| 1_u64.checked_shl(place)).unwrap_or_default())
     }
@@ -18,9 +17,9 @@ impl Conjuncts {
         self.0 & Self::one(place).0 != 0
     }
 
-    /// Whether they are all, of so many.
+    /// Whether the set holds all of a filter's `conjuncts`.
     pub(crate) fn are_all(self, conjuncts: usize) -> bool {
-        usize::try_from(self.0.count_ones()).is_ok_and(|proven| proven == conjuncts)
+        usize::try_from(self.0.count_ones()).is_ok_and(|held| held == conjuncts)
     }
 }
 

@@ -1,60 +1,70 @@
-//! What an access path is expected to cost, in steps of a cursor over an index.
+//! The expected cost of an access path. Its unit is one step of a cursor over an index.
 //!
-//! Entries and records are estimated by a probe that counts no further than [`PROBE_CAP`], and beyond it by the
-//! catalog's statistics. Both are the same on every store.
+//! Keys are counted by a probe up to [`PROBE_CAP`] and beyond it estimated from statistics. Both are the same on every
+//! store.
 
 use std::borrow::Cow;
 
 use slate_store::Keyspace;
 
 use super::{
-    ByteRange, Context, Output,
+    Context, Output,
     access::{Access, AccessPath},
     bounds::record_ranges,
-    rules,
+    keys_only,
 };
 use crate::{
     Result,
     catalog::{CollectionInfo, KeyStatistics},
+    key_range::KeyRange,
 };
 
-/// How far entries are counted before the statistics are asked.
+/// The most keys that a probe counts, which takes about as long as executing a small query; statistics estimate more.
 pub(super) const PROBE_CAP: u64 = 1_000;
 
-/// The record of an id: a descent into the records.
-pub(super) const FETCH: u64 = 7;
-/// A record that a scan steps onto.
-const SCANNED: u64 = 2;
-/// A record that a filter looks at.
-const FILTERED: u64 = 1;
-/// A row put in order: copied and compared.
-const SORTED: u64 = 2;
-/// Of rows that a filter still has to see, one in so many is expected to pass.
-const PASSES: u64 = 4;
-/// Of an index's entries, one in so many is expected to pass a check.
-const CHECKED: u64 = 3;
-/// From value to value a walk steps onto one entry in so many.
-const DIFFERENT: u64 = 8;
+/// The cost of fetching a record by its key: a descent into the records.
+pub(super) const FETCH_COST: u64 = 7;
 
-/// How many keys an access path reads, and how many records they name.
+/// The cost of stepping onto a record in a scan; records are larger than entries.
+const SCAN_COST: u64 = 2;
+
+/// The cost of checking a record with a filter.
+const FILTER_COST: u64 = 1;
+
+/// The cost of sorting a row: it is copied and compared.
+const SORT_COST: u64 = 2;
+
+/// The same for a row of a group that is sorted by itself: groups are small.
+const GROUP_SORT_COST: u64 = 1;
+
+/// One in this many records is expected to match a filter. Nothing is known about conditions that no index holds.
+const FILTER_RATIO: u64 = 4;
+
+/// One in this many entries is expected to pass a check.
+const CHECK_RATIO: u64 = 3;
+
+/// One in this many entries is read by a walk that seeks from each distinct value to the next.
+const DISTINCT_RATIO: u64 = 8;
+
+/// The number of keys that an access path reads, and of records that they name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reads {
     pub(super) keys: u64,
     pub(super) records: u64,
 }
 
-/// What an access path costs for each key and record that it reads.
+/// The cost of an access path by key and record read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
-    /// So many keys are read at most: rows that come as they are wanted need not all be read.
+    /// The most keys that are read: a limit ends the walk where rows come in the wanted order.
     most: Option<u64>,
     key: u64,
-    /// One key in so many is read.
-    spread: u64,
+    /// One key in this many is read.
+    key_ratio: u64,
     record: u64,
-    /// One record in so many passes the filter.
-    passes: u64,
-    /// For each that passes.
+    /// One record in this many matches the filter that is left.
+    match_ratio: u64,
+    /// For each record that matches.
     sort: u64,
 }
 
@@ -63,40 +73,42 @@ impl Rates {
         let query = context.query;
         let order = query.order();
         let ordered = order.map(|sort| access.path.ordered_by(sort, access.direction).fields);
-        let sorted = order.zip(ordered).is_none_or(|(sort, fields)| fields == sort.fields().len());
-        let residual = !access.proven.are_all(query.filter.conjuncts().len());
-        let passes = if residual { PASSES } else { 1 };
-        // Rows that come as they are wanted need not all be read; of those that come in groups, whole groups.
-        let group = match ordered {
-            Some(fields) if !sorted && fields > 0 => group(&access.path, fields, context.collection),
-            _ => sorted.then_some(0),
+        let is_sorted = order.zip(ordered).is_none_or(|(sort, fields)| fields == sort.fields().len());
+        let is_filtered = !access.exact_for.are_all(query.filter.conjuncts().len());
+        let match_ratio = if is_filtered { FILTER_RATIO } else { 1 };
+        // Rows sorted group by group are read to the end of a group.
+        let overrun = match ordered {
+            Some(fields) if !is_sorted && fields > 0 => group_size(&access.path, fields, context.collection),
+            _ => is_sorted.then_some(0),
         };
         let reach = if lists_records(&query.output) { query.window().reach() } else { None };
-        let most = reach.zip(group).map(|(rows, group)| rows.saturating_mul(passes).saturating_add(group).max(1));
-        if rules::reads_keys_alone(access, query) {
-            let spread = if matches!(query.output, Output::Distinct { .. }) { DIFFERENT } else { 1 };
-            return Self { most, key: 1, spread, record: 0, passes, sort: 0 };
+        let most =
+            reach.zip(overrun).map(|(rows, overrun)| rows.saturating_mul(match_ratio).saturating_add(overrun).max(1));
+        if keys_only::serves(access, query) {
+            let key_ratio = if matches!(query.output, Output::Distinct { .. }) { DISTINCT_RATIO } else { 1 };
+            return Self { most, key: 1, key_ratio, record: 0, match_ratio, sort: 0 };
         }
         let (key, read) = match &access.path {
-            AccessPath::Records { .. } => (0, SCANNED),
-            AccessPath::Points { .. } => (0, FETCH),
-            AccessPath::Index { .. } | AccessPath::Merge { .. } => (1, FETCH),
+            AccessPath::Records { .. } => (0, SCAN_COST),
+            AccessPath::Points { .. } => (0, FETCH_COST),
+            AccessPath::Index { .. } | AccessPath::Merge { .. } => (1, FETCH_COST),
         };
-        let record = if residual { read + FILTERED } else { read };
+        let record = if is_filtered { read + FILTER_COST } else { read };
         let sort = match ordered {
-            _ if sorted => 0,
-            Some(fields) if fields > 0 => 1,
-            _ => SORTED,
+            _ if is_sorted => 0,
+            Some(fields) if fields > 0 => GROUP_SORT_COST,
+            _ => SORT_COST,
         };
-        Self { most, key, spread: 1, record, passes, sort }
+        Self { most, key, key_ratio: 1, record, match_ratio, sort }
     }
 
-    /// The expected cost.
     pub(super) fn cost(&self, reads: Reads) -> u64 {
         let within = |reads: u64| self.most.map_or(reads, |most| reads.min(most));
         let (keys, records) = (within(reads.keys), within(reads.records));
-        let reading = (keys.saturating_mul(self.key) / self.spread).saturating_add(records.saturating_mul(self.record));
-        reading.saturating_add((records / self.passes).saturating_mul(self.sort))
+        let of_keys = keys.saturating_mul(self.key) / self.key_ratio;
+        of_keys
+            .saturating_add(records.saturating_mul(self.record))
+            .saturating_add((records / self.match_ratio).saturating_mul(self.sort))
     }
 
     /// Whether every key is read.
@@ -104,20 +116,19 @@ impl Rates {
         self.most.is_none()
     }
 
-    /// How far keys have to be counted.
+    /// The most keys that have to be counted to know the cost.
     pub(super) fn cap(&self) -> u64 {
         self.most.map_or(PROBE_CAP, |most| most.min(PROBE_CAP))
     }
 }
 
-/// About how many rows share the fields that a path's order begins with, where that can be told.
-fn group(path: &AccessPath, fields: usize, collection: &CollectionInfo) -> Option<u64> {
+/// About how many rows are equal in the first `fields` of a sort; `None` where statistics do not tell.
+fn group_size(path: &AccessPath, fields: usize, collection: &CollectionInfo) -> Option<u64> {
     match path {
-        // Fields bound to one value come before those that the order is about.
+        // Fields bound to one value come before those of the sort.
         AccessPath::Index { index, bounds, .. } => {
             let constant = (0..index.pattern.fields().len()).take_while(|&field| bounds.is_point(field)).count();
-            let statistics = collection.index_statistics(index)?;
-            Some(statistics.group(&index.pattern, constant + fields))
+            Some(collection.index_statistics(index)?.group(&index.pattern, constant + fields))
         }
         AccessPath::Records { .. } | AccessPath::Points { .. } | AccessPath::Merge { .. } => None,
     }
@@ -130,37 +141,38 @@ fn lists_records(output: &Output) -> bool {
     }
 }
 
-/// The keys that an access path by the records, or by one index, reads.
+/// The keys that an access path reads.
 pub(super) enum Keys<'a> {
     Known(u64),
     /// They have to be counted.
-    Within(Stretch<'a>),
+    Within(Ranges<'a>),
     /// Those of several paths.
     OfInputs,
 }
 
-/// A part of a keyspace.
-pub(super) struct Stretch<'a> {
-    pub(super) keyspace: Keyspace,
-    pub(super) ranges: Cow<'a, [ByteRange]>,
-    pub(super) statistics: Option<&'a KeyStatistics>,
+/// Key ranges of a keyspace, and what statistics tell of it.
+pub(super) struct Ranges<'a> {
+    keyspace: Keyspace,
+    ranges: Cow<'a, [KeyRange]>,
+    statistics: Option<&'a KeyStatistics>,
 }
 
 impl<'a> Keys<'a> {
     pub(super) fn of(path: &'a AccessPath, context: &'a Context<'_>) -> Self {
         let collection = context.collection;
+        let of_records = collection.record_statistics();
         match path {
-            AccessPath::Records { bounds: None } => Self::of_all(context, collection.record_statistics()),
-            AccessPath::Records { bounds } => Self::Within(Stretch {
+            AccessPath::Records { bounds: None } => Self::of_all(context, of_records),
+            AccessPath::Records { bounds } => Self::Within(Ranges {
                 keyspace: collection.records,
                 ranges: record_ranges(bounds.as_ref()).into(),
-                statistics: collection.record_statistics(),
+                statistics: of_records,
             }),
             AccessPath::Points { ids } => Self::Known(u64::try_from(ids.len()).unwrap_or(u64::MAX)),
             AccessPath::Index { index, bounds, .. } if bounds.used() == 0 => {
-                Self::of_all(context, collection.index_statistics(index).or(collection.record_statistics()))
+                Self::of_all(context, collection.index_statistics(index).or(of_records))
             }
-            AccessPath::Index { index, bounds, .. } => Self::Within(Stretch {
+            AccessPath::Index { index, bounds, .. } => Self::Within(Ranges {
                 keyspace: index.keyspace,
                 ranges: bounds.ranges().into(),
                 statistics: collection.index_statistics(index),
@@ -169,11 +181,11 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// As many as the collection has records, or its index entries.
+    /// As many keys as statistics tell; without any, the number of records.
     fn of_all(context: &Context<'_>, statistics: Option<&KeyStatistics>) -> Self {
         match statistics {
             Some(statistics) => Self::Known(statistics.keys),
-            None => Self::Within(Stretch {
+            None => Self::Within(Ranges {
                 keyspace: context.collection.records,
                 ranges: record_ranges(None).into(),
                 statistics: None,
@@ -182,28 +194,35 @@ impl<'a> Keys<'a> {
     }
 }
 
-impl Stretch<'_> {
-    /// About how many keys lie within it; `None` where nothing is known of the keyspace.
+impl Ranges<'_> {
+    /// About how many keys lie within; `None` without statistics.
     pub(super) fn estimate(&self) -> Option<u64> {
         self.statistics.map(|statistics| statistics.estimate(&self.ranges))
     }
 
-    /// How many keys lie within it, counted up to `cap`.
+    /// Counts the keys, up to `cap`.
     pub(super) fn count(&self, context: &Context<'_>, cap: u64) -> Result<u64> {
         context.probe.count(self.keyspace, &self.ranges, cap)
     }
 
-    /// Whether it is everything.
+    /// Counts the keys up to `cap`, and estimates how many more there are.
+    pub(super) fn count_or_estimate(&self, context: &Context<'_>, cap: u64) -> Result<u64> {
+        let counted = self.count(context, cap)?;
+        let estimate = if counted < cap { None } else { self.estimate() };
+        Ok(estimate.map_or(counted, |estimate| estimate.max(counted)))
+    }
+
+    /// Whether they are the whole keyspace.
     pub(super) fn is_whole(&self) -> bool {
         matches!(&*self.ranges, [all] if all.is_all())
     }
 }
 
-/// What so many keys of an access path come to: entries that do not pass its checks name no record.
+/// What reading this many keys of an access path comes to: entries that do not pass its checks name no record.
 pub(super) fn reads(path: &AccessPath, keys: u64) -> Reads {
     match path {
         AccessPath::Index { checks, .. } => {
-            Reads { keys, records: checks.iter().fold(keys, |keys, _| keys.div_ceil(CHECKED)) }
+            Reads { keys, records: checks.iter().fold(keys, |keys, _| keys.div_ceil(CHECK_RATIO)) }
         }
         AccessPath::Points { .. } => Reads { keys: 0, records: keys },
         AccessPath::Records { .. } | AccessPath::Merge { .. } => Reads { keys, records: keys },

@@ -1,6 +1,6 @@
-//! Plans as trees for people, and as documents for programs.
+//! Draws plans as trees for people and describes them as documents for programs.
 
-use bson::{Document, doc};
+use bson::{Bson, Document, doc};
 use slate_query::{
     interval::{Interval, IntervalSet, Place, Side},
     key::{self, Decoded, TypeReader},
@@ -9,12 +9,14 @@ use slate_query::{
     sort::Sort,
 };
 
-use super::{Analysis, Combine, CountedKeys, IdPlan, IndexScan, Measures, Plan, RawPlan, Values, Window, table};
+use super::{
+    Analysis, Combine, CountedKeys, FiredRules, IdPlan, IndexScan, Measures, Plan, RawPlan, Stage, Values, Window,
+    table,
+};
 
-/// What a node says of itself: its name for people, its name for programs, and its details for both.
+/// A node as it is drawn: the details for programs, the line for people.
 struct Node {
-    title: &'static str,
-    stage: &'static str,
+    stage: Stage,
     details: Document,
     line: String,
     inputs: Vec<Node>,
@@ -22,16 +24,16 @@ struct Node {
 }
 
 impl Node {
-    fn new(title: &'static str, stage: &'static str) -> Self {
-        Self { title, stage, details: Document::new(), line: String::new(), inputs: Vec::new(), measures: None }
+    fn new(stage: Stage) -> Self {
+        Self { stage, details: Document::new(), line: String::new(), inputs: Vec::new(), measures: None }
     }
 
-    fn with(mut self, name: &str, value: impl Into<bson::Bson>) -> Self {
+    fn with(mut self, name: &str, value: impl Into<Bson>) -> Self {
         self.details.insert(name, value);
         self
     }
 
-    fn saying(mut self, line: impl Into<String>) -> Self {
+    fn line(mut self, line: impl Into<String>) -> Self {
         self.line = line.into();
         self
     }
@@ -42,19 +44,15 @@ impl Node {
     }
 
     /// Takes what the nodes did, each before its inputs.
-    fn measured<'m>(&mut self, measures: &mut impl Iterator<Item = &'m (&'static str, Measures)>) {
+    fn measure<'m>(&mut self, measures: &mut impl Iterator<Item = &'m (Stage, Measures)>) {
         self.measures = measures.next().filter(|(stage, _)| *stage == self.stage).map(|(_, measures)| *measures);
-        self.inputs.iter_mut().for_each(|input| input.measured(measures));
+        self.inputs.iter_mut().for_each(|input| input.measure(measures));
     }
 
     /// The lines of the tree, each with what its node did.
     fn lines(&self, first: &str, others: &str, lines: &mut Vec<(String, Measures)>) {
-        let mut line = format!("{first}{}", self.title);
-        if !self.line.is_empty() {
-            line.push(' ');
-            line.push_str(&self.line);
-        }
-        lines.push((line, self.measures.unwrap_or_default()));
+        let space = if self.line.is_empty() { "" } else { " " };
+        lines.push((format!("{first}{}{space}{}", self.stage.title(), self.line), self.measures.unwrap_or_default()));
         let last = self.inputs.len().saturating_sub(1);
         for (at, input) in self.inputs.iter().enumerate() {
             let (branch, trunk) = if at == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
@@ -63,7 +61,7 @@ impl Node {
     }
 
     fn describe(&self) -> Document {
-        let mut document = doc! { "stage": self.stage };
+        let mut document = doc! { "stage": self.stage.name() };
         document.extend(self.details.clone());
         if let Some(measures) = self.measures {
             document.extend(measures.describe());
@@ -81,42 +79,45 @@ impl Node {
     }
 }
 
-/// A plan's nodes, each with what it says of itself, and with what it did where the plan was run.
+/// A plan as a tree of drawn nodes.
 pub(crate) struct Drawing {
     root: Node,
-    measured: Measured,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Measured {
-    No,
-    Yes,
+    rules: FiredRules,
+    is_measured: bool,
 }
 
 impl Drawing {
-    pub(crate) fn new(plan: &Plan, collection: &str) -> Self {
-        Self { root: node(plan, collection), measured: Measured::No }
+    pub(crate) fn new(plan: &Plan, rules: FiredRules, collection: &str) -> Self {
+        Self { root: node(plan, collection), rules, is_measured: false }
     }
 
-    /// With what the nodes did.
+    /// Adds what the nodes did.
     pub(crate) fn measured(mut self, analysis: &Analysis) -> Self {
-        self.root.measured(&mut analysis.nodes.iter());
-        Self { measured: Measured::Yes, ..self }
+        self.root.measure(&mut analysis.nodes.iter());
+        Self { is_measured: true, ..self }
     }
 
-    /// The plan as a tree, the root first; behind a table of what its nodes did.
+    /// The plan as a tree, the root first, behind a table of what its nodes did; then the rules that changed it.
     pub(crate) fn draw(&self) -> String {
         let mut lines = Vec::new();
         self.root.lines("", "", &mut lines);
-        match self.measured {
-            Measured::Yes => table::draw(&lines),
-            Measured::No => lines.into_iter().map(|(line, _)| line).collect::<Vec<_>>().join("\n"),
+        let mut drawn = if self.is_measured {
+            table::draw(&lines)
+        } else {
+            lines.into_iter().map(|(line, _)| line).collect::<Vec<_>>().join("\n")
+        };
+        let rules: Vec<&str> = self.rules.names().collect();
+        if !rules.is_empty() {
+            drawn.push_str(&format!("\nrules: {}", rules.join(", ")));
         }
+        drawn
     }
 
     /// The plan as a document.
     pub(crate) fn describe(&self) -> Document {
-        self.root.describe()
+        let mut document = self.root.describe();
+        document.insert("rules", self.rules.names().collect::<Vec<_>>());
+        document
     }
 }
 
@@ -125,124 +126,128 @@ fn node(plan: &Plan, collection: &str) -> Node {
         Plan::Whole { input } => raw(input, collection),
         Plan::Project { input, document, .. } => {
             let text = format!("{:?}", Doc::from(document));
-            Node::new("PROJECT", "PROJECTION").with("projection", &text).saying(text).over(raw(input, collection))
+            Node::new(Stage::Projection).with("projection", &text).line(text).over(raw(input, collection))
         }
         Plan::Covered { scan, window, document, .. } => {
             let text = format!("{:?}", Doc::from(document));
-            let covered = Node::new("COVERED", "PROJECTION_COVERED").with("projection", &text).saying(text);
+            let covered = Node::new(Stage::ProjectionCovered).with("projection", &text).line(text);
             windowed(*window, covered.over(index_node(scan)))
         }
-        Plan::Count { input } => Node::new("COUNT", "COUNT").over(raw(input, collection)),
+        Plan::Count { input } => Node::new(Stage::Count).over(raw(input, collection)),
         Plan::CountKeys { keys, window } => {
             let input = match keys {
                 CountedKeys::Records { bounds } => scan(collection, bounds.as_ref(), Direction::Ascending),
                 CountedKeys::Entries(scan) => index_node(scan),
             };
-            windowed(*window, Node::new("COUNT KEYS", "COUNT_SCAN").over(input))
+            windowed(*window, Node::new(Stage::CountScan).over(input))
         }
         Plan::Distinct { input, path, values } => {
-            let distinct = Node::new("DISTINCT", "DISTINCT").with("path", path.as_str());
-            chosen(*values, distinct.saying(path.as_str()).over(raw(input, collection)))
+            distinct(Stage::Distinct, path.as_str(), *values, raw(input, collection))
         }
         Plan::DistinctKeys { scan, values } => {
-            let paths = scan.index.pattern.fields();
-            let path = paths.last().map_or("", |(path, _)| path.as_str());
-            let distinct = Node::new("DISTINCT KEYS", "DISTINCT_SCAN").with("path", path).saying(path);
-            chosen(*values, distinct.over(index_node(scan)))
+            let path = scan.index.pattern.fields().last().map_or("", |(path, _)| path.as_str());
+            distinct(Stage::DistinctScan, path, *values, index_node(scan))
         }
     }
 }
 
 fn raw(plan: &RawPlan, collection: &str) -> Node {
     match plan {
+        RawPlan::Eof { reason } => {
+            Node::new(Stage::Eof).with("collection", collection).with("reason", *reason).line(*reason)
+        }
         RawPlan::Slice { input, window } => windowed(*window, raw(input, collection)),
         RawPlan::Sort { input, sort, presorted, limit } => {
             sort_node(sort, *presorted, *limit).over(raw(input, collection))
         }
         RawPlan::Filter { input, filter } => {
             let text = filter.to_string();
-            Node::new("FILTER", "FILTER").with("filter", &text).saying(text).over(raw(input, collection))
+            Node::new(Stage::Filter).with("filter", &text).line(text).over(raw(input, collection))
         }
         RawPlan::Scan { bounds, direction } => scan(collection, bounds.as_ref(), *direction),
         RawPlan::Fetch { ids } => {
-            Node::new("FETCH", "FETCH").with("collection", collection).saying(collection).over(ids_node(ids))
+            Node::new(Stage::Fetch).with("collection", collection).line(collection).over(ids_node(ids))
         }
     }
 }
 
-/// The slice, where it leaves anything out, above what it is a slice of.
+/// The skip and the limit, where there are any, above their input.
 fn windowed(window: Window, mut input: Node) -> Node {
-    let count = |rows: u64| i64::try_from(rows).unwrap_or(i64::MAX);
     if window.skip > 0 {
-        input = Node::new("SKIP", "SKIP").with("skip", count(window.skip)).saying(window.skip.to_string()).over(input);
+        input = Node::new(Stage::Skip).with("skip", number(window.skip)).line(window.skip.to_string()).over(input);
     }
     if let Some(limit) = window.limit {
-        input = Node::new("LIMIT", "LIMIT").with("limit", count(limit)).saying(limit.to_string()).over(input);
+        input = Node::new(Stage::Limit).with("limit", number(limit)).line(limit.to_string()).over(input);
     }
     input
 }
 
-/// Different values, in another order than the ascending one or some of them only.
-fn chosen(values: Values, mut input: Node) -> Node {
+fn distinct(stage: Stage, path: &str, values: Values, input: Node) -> Node {
+    let mut node = Node::new(stage).with("path", path).line(path);
     if values.direction == Direction::Descending {
-        input = input.with("direction", "descending");
-        input.line.push_str(" descending");
+        node = node.with("direction", "descending");
+        node.line.push_str(" descending");
     }
-    windowed(values.window, input)
+    windowed(values.window, node.over(input))
+}
+
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn sort_node(sort: &Sort, presorted: usize, limit: Option<u64>) -> Node {
     let fields = sort.fields().iter().map(|(path, direction)| format!("{path}: {}", sign(*direction)));
     let mut line = format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "));
-    let mut node = Node::new("SORT", "SORT").with("by", line.clone());
+    let mut node = Node::new(Stage::Sort).with("by", line.clone());
     if presorted > 0 {
         node = node.with("presorted", i64::try_from(presorted).unwrap_or(i64::MAX));
         line.push_str(&format!(" within groups of the first {presorted}"));
     }
     if let Some(limit) = limit {
-        node = node.with("limit", i64::try_from(limit).unwrap_or(i64::MAX));
+        node = node.with("limit", number(limit));
         line.push_str(&format!(", top {limit}"));
     }
-    node.saying(line)
+    node.line(line)
 }
 
 fn scan(collection: &str, bounds: Option<&IntervalSet>, direction: Direction) -> Node {
-    let mut line = format!("{collection} {}", way(direction));
-    let mut node = Node::new("SCAN", "COLLSCAN").with("collection", collection).with("direction", way(direction));
+    let mut line = format!("{collection} {}", direction_name(direction));
+    let mut node =
+        Node::new(Stage::CollScan).with("collection", collection).with("direction", direction_name(direction));
     if let Some(bounds) = bounds {
         let bounds = set(bounds);
         line.push_str(&format!(": _id {bounds}"));
         node = node.with("bounds", doc! { "_id": bounds });
     }
-    node.saying(line)
+    node.line(line)
 }
 
 fn ids_node(ids: &IdPlan) -> Node {
     match ids {
         IdPlan::Points(points) => {
             let points = set(points);
-            Node::new("POINTS", "IDHACK").with("bounds", doc! { "_id": &points }).saying(format!("_id {points}"))
+            Node::new(ids.stage()).with("bounds", doc! { "_id": &points }).line(format!("_id {points}"))
         }
         IdPlan::Index(scan) => index_node(scan),
         IdPlan::Merge { how, inputs } => {
-            let merge = match how {
-                Combine::Union => Node::new("INDEX MERGE", "OR").saying("or"),
-                Combine::Intersection => Node::new("INDEX MERGE", "AND_SORTED").saying("and"),
+            let how = match how {
+                Combine::Union => "or",
+                Combine::Intersection => "and",
             };
-            inputs.iter().fold(merge, |merge, input| merge.over(ids_node(input)))
+            inputs.iter().fold(Node::new(ids.stage()).line(how), |merge, input| merge.over(ids_node(input)))
         }
     }
 }
 
 fn index_node(scan: &IndexScan) -> Node {
     let IndexScan { index, bounds, checks, direction, limit } = scan;
-    let mut line = format!("{} {}", index.name, way(*direction));
-    let mut told = Document::new();
+    let mut line = format!("{} {}", index.name, direction_name(*direction));
+    let mut bound_fields = Document::new();
     for ((path, _), bound) in index.pattern.fields().iter().zip(bounds.fields()) {
-        told.insert(path.as_str(), set(bound));
+        bound_fields.insert(path.as_str(), set(bound));
     }
     let fields: Vec<String> =
-        told.iter().map(|(path, bound)| format!("{path} {}", bound.as_str().unwrap_or_default())).collect();
+        bound_fields.iter().map(|(path, bound)| format!("{path} {}", bound.as_str().unwrap_or_default())).collect();
     if !fields.is_empty() {
         line.push_str(": ");
         line.push_str(&fields.join(", "));
@@ -255,19 +260,19 @@ fn index_node(scan: &IndexScan) -> Node {
             checked.insert(path.as_str(), bound);
         }
     }
-    let mut node = Node::new("INDEX SCAN", "IXSCAN")
+    let mut node = Node::new(Stage::IxScan)
         .with("index", &*index.name)
-        .with("direction", way(*direction))
-        .with("bounds", told)
+        .with("direction", direction_name(*direction))
+        .with("bounds", bound_fields)
         .with("multikey", index.is_multikey());
     if !checked.is_empty() {
         node = node.with("checks", checked);
     }
     if let Some(limit) = limit {
-        node = node.with("limit", i64::try_from(*limit).unwrap_or(i64::MAX));
+        node = node.with("limit", number(*limit));
         line.push_str(&format!(", limit {limit}"));
     }
-    node.saying(line)
+    node.line(line)
 }
 
 fn sign(direction: Direction) -> i32 {
@@ -277,23 +282,23 @@ fn sign(direction: Direction) -> i32 {
     }
 }
 
-fn way(direction: Direction) -> &'static str {
+fn direction_name(direction: Direction) -> &'static str {
     match direction {
         Direction::Ascending => "forward",
         Direction::Descending => "backward",
     }
 }
 
-/// So many intervals are drawn; a list of values may hold thousands.
-const DRAWN: usize = 8;
+/// The most intervals of a set that are drawn: a list of values may hold thousands.
+const MAX_DRAWN: usize = 8;
 
 fn set(set: &IntervalSet) -> String {
     if set.is_empty() {
         return "nothing".into();
     }
-    let mut drawn: Vec<String> = set.iter().take(DRAWN).map(interval).collect();
-    if set.len() > DRAWN {
-        drawn.push(format!("… {} more", set.len() - DRAWN));
+    let mut drawn: Vec<String> = set.iter().take(MAX_DRAWN).map(interval).collect();
+    if set.len() > MAX_DRAWN {
+        drawn.push(format!("… {} more", set.len() - MAX_DRAWN));
     }
     drawn.join(" ∪ ")
 }
@@ -318,7 +323,7 @@ fn place(place: &Place, end: End) -> String {
         (Some(value), End::Low, Side::After) => format!("({value}"),
         (Some(value), End::High, Side::Before) => format!("{value})"),
         (Some(value), End::High, Side::After) => format!("{value}]"),
-        // A place that is no value ends a type's own stretch of the order.
+        // A place that is not a value is the boundary of a type.
         (None, End::Low, _) => "(…".into(),
         (None, End::High, _) => "…)".into(),
     }

@@ -3,15 +3,15 @@ use slate_query::interval::IntervalSet;
 use super::{Conjuncts, IndexBounds};
 use crate::catalog::IndexInfo;
 
-/// Where the combinations of several fields' points outgrow this, the later fields are left to the filter.
+/// The most ranges that bounds on several fields may take: each combination of their points is one. Later fields are left
+/// to the filter. Several thousand seeks cost about as much as reading the entries in between.
 const MAX_RANGES: usize = 4_096;
 
-/// Bounds of an index's leading fields as they grow, field by field.
+/// Bounds on the leading fields of an index, built field by field.
 #[derive(Clone, Debug)]
 pub(super) struct GrowingBounds {
     fields: Vec<IntervalSet>,
-    /// The conjuncts that they prove.
-    proven: Conjuncts,
+    exact_for: Conjuncts,
     ranges: usize,
     end: End,
 }
@@ -20,13 +20,13 @@ pub(super) struct GrowingBounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Open,
-    /// Behind a range, or where there would be too many ranges.
+    /// A range was bound, or there would be too many ranges.
     Closed,
 }
 
 impl Default for GrowingBounds {
     fn default() -> Self {
-        Self { fields: Vec::new(), proven: Conjuncts::default(), ranges: 1, end: End::Open }
+        Self { fields: Vec::new(), exact_for: Conjuncts::default(), ranges: 1, end: End::Open }
     }
 }
 
@@ -35,8 +35,8 @@ impl GrowingBounds {
         self.end == End::Open
     }
 
-    /// Binds the next field, where that makes narrower ranges and not too many.
-    pub(super) fn push(&mut self, set: IntervalSet, proven: Conjuncts) {
+    /// Binds the next field, unless that would make too many ranges.
+    pub(super) fn push(&mut self, set: IntervalSet, exact_for: Conjuncts) {
         let ranges = self.ranges.saturating_mul(set.len().max(1));
         if self.end == End::Closed || (!self.fields.is_empty() && ranges > MAX_RANGES) {
             self.end = End::Closed;
@@ -47,17 +47,16 @@ impl GrowingBounds {
             self.end = End::Closed;
         }
         self.fields.push(set);
-        self.proven = self.proven.union(proven);
+        self.exact_for = self.exact_for.union(exact_for);
     }
 
-    /// The same, and the next field bound.
-    pub(super) fn with(&self, set: IntervalSet, proven: Conjuncts) -> Self {
+    pub(super) fn with(&self, set: IntervalSet, exact_for: Conjuncts) -> Self {
         let mut grown = self.clone();
-        grown.push(set, proven);
+        grown.push(set, exact_for);
         grown
     }
 
     pub(super) fn finish(self, index: &IndexInfo) -> (IndexBounds, Conjuncts) {
-        (IndexBounds::new(index, self.fields), self.proven)
+        (IndexBounds::new(index, self.fields), self.exact_for)
     }
 }

@@ -2,27 +2,29 @@ use std::{ops::AddAssign, time::Duration};
 
 use bson::{Bson, Document, doc};
 
-/// What a node of a plan did when it was run.
+use super::Stage;
+
+/// What a node of a plan did when it was executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Measures {
-    /// Rows handed to the node above.
+    /// Rows returned to the node above.
     pub(crate) rows: u64,
-    /// Keys looked at: an index's entries, `_id`s that were asked for, keys that were counted.
+    /// Keys examined: index entries, `_id`s of the filter, keys that were counted.
     pub(crate) keys: u64,
     /// Documents read.
     pub(crate) documents: u64,
-    /// The bytes of the documents, and of the entries' keys and values.
+    /// The bytes of the documents and of the entries' keys and values.
     pub(crate) bytes: u64,
-    /// Runs of rows put into temporary files because memory was full.
+    /// Sorted runs written to temporary files because the memory limit was reached.
     pub(crate) spills: u64,
     /// Bytes written to temporary files.
     pub(crate) spilled_bytes: u64,
-    /// Time from the first look at the node to the last, its inputs' included.
+    /// Time spent in the node and its inputs.
     pub(crate) time: Duration,
 }
 
 impl Measures {
-    /// As fields of a document, under MongoDB's names where it has them.
+    /// The measures as fields of a document, under MongoDB's names where it has them.
     pub(crate) fn describe(&self) -> Document {
         doc! {
             "nReturned": number(self.rows),
@@ -40,18 +42,18 @@ fn number(number: u64) -> Bson {
     Bson::Int64(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-/// What running a plan did, as a whole and node by node.
+/// What executing a plan did, in total and by node.
 #[derive(Clone, Debug)]
 pub(crate) struct Analysis {
-    /// Rows handed out.
+    /// Rows returned to the caller.
     pub(crate) rows: u64,
     pub(crate) time: Duration,
-    /// The nodes as the plan is drawn, each with its stage, before its inputs.
-    pub(crate) nodes: Vec<(&'static str, Measures)>,
+    /// The nodes in the order in which they are drawn, each before its inputs.
+    pub(crate) nodes: Vec<(Stage, Measures)>,
 }
 
 impl Analysis {
-    /// What all nodes did together; of rows and time, what the topmost did.
+    /// The sum over all nodes, with the rows and time of the root.
     pub(crate) fn total(&self) -> Measures {
         let mut total = Measures::default();
         self.nodes.iter().for_each(|(_, node)| total += *node);

@@ -1,7 +1,11 @@
-//! From a question to a plan.
+//! Query → plan.
 //!
-//! A plan is plain data. [`build`] starts from the naive plan, which is right by construction (scan, filter, sort,
-//! slice, project), and hands it through the [`rules`] in order, each of which rewrites it in place.
+//! A plan is plain data in three tiers that are three types: record ids ([`IdPlan`]), raw records ([`RawPlan`]) and what
+//! the caller sees ([`Plan`]). [`build`] starts from the naive plan, which is right by construction (scan, filter, sort,
+//! slice, project), and applies the [`rules`] in order. Each rule rewrites the plan and keeps its result.
+//!
+//! A new node is a variant of one of the tiers and a [`Stage`]; the compiler lists the arms to write: its inputs
+//! (`node.rs`), how it is drawn (`draw.rs`), and in `exec` how it is executed and how many of its inputs hold rows.
 
 mod access;
 mod bounds;
@@ -9,21 +13,27 @@ mod build;
 mod candidates;
 mod choose;
 mod conjuncts;
+mod context;
 mod cost;
 mod draw;
 mod growing;
+mod keys_only;
 mod measures;
 mod node;
 mod query;
-pub(crate) mod rules;
+mod rules;
+mod stage;
 mod table;
 
 pub(crate) use access::{Access, AccessPath, is_leaf_in_id_order, leaf_order};
-pub(crate) use bounds::{ByteRange, IndexBounds, component_ranges, record_ranges};
-pub(crate) use build::{Context, Probe, build, candidate_count};
+pub(crate) use bounds::{IndexBounds, component_range, component_ranges, record_ranges};
+pub(crate) use build::{Planned, build, candidate_count};
 pub(crate) use choose::MAX_UNWEIGHED_ENTRIES;
 pub(crate) use conjuncts::Conjuncts;
+pub(crate) use context::{Context, Probe};
 pub(crate) use draw::Drawing;
 pub(crate) use measures::{Analysis, Measures};
 pub(crate) use node::{Combine, CountedKeys, CoveredField, IdPlan, IndexScan, Plan, RawPlan, Values, Window};
 pub(crate) use query::{Force, Hint, Output, Query, Ties};
+pub(crate) use rules::FiredRules;
+pub(crate) use stage::Stage;

@@ -5,63 +5,65 @@ use slate_query::{
     filter::Filter, interval::IntervalSet, path::Path, pattern::Direction, projection::Projection, sort::Sort,
 };
 
-use super::IndexBounds;
+use super::{IndexBounds, Stage};
 use crate::catalog::IndexInfo;
 
-/// ID tier: yields the keys of records, in a known order.
+/// The ID tier: yields the keys of records, in a known order.
 #[derive(Clone, Debug)]
 pub(crate) enum IdPlan {
-    /// The records of these `_id`s, in their order; an `_id` that is not there yields nothing.
+    /// The records of these `_id`s, in their order; an `_id` without a record yields nothing.
     Points(IntervalSet),
-    /// The records that an index's entries name.
+    /// The records that the entries of an index name.
     Index(IndexScan),
-    /// The records that any of the inputs names, or that all of them name, in the order of `_id`.
+    /// The records that any, or all, of the inputs name, in the order of `_id`.
     Merge { how: Combine, inputs: Vec<IdPlan> },
 }
 
-/// How sets of records are combined.
+/// How a merge combines its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Combine {
     Union,
     Intersection,
 }
 
-/// A walk over an index's entries.
+/// A walk over the entries of an index.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexScan {
     pub(crate) index: Arc<IndexInfo>,
     pub(crate) bounds: IndexBounds,
-    /// Fields that the bounds cannot narrow, and where their values must lie: entries elsewhere are passed over.
+    /// Fields that the bounds do not reach, and where their values must lie: other entries are skipped.
     pub(crate) checks: Vec<(usize, IntervalSet)>,
     pub(crate) direction: Direction,
-    /// At most so many different records; set where nothing above rejects one.
+    /// The most records to yield; set where no node above rejects a record.
     pub(crate) limit: Option<u64>,
 }
 
-/// Raw tier: yields records as borrowed raw BSON.
+/// The raw tier: yields records as borrowed raw BSON.
 #[derive(Clone, Debug)]
 pub(crate) enum RawPlan {
-    /// The records in the order of `_id`, within bounds on it where there are any.
+    /// No rows, whatever the data.
+    Eof { reason: &'static str },
+    /// The records in the order of `_id`, within bounds on it.
     Scan { bounds: Option<IntervalSet>, direction: Direction },
-    /// The boundary between the tiers: the record of each id.
+    /// The record of each id.
     Fetch { ids: IdPlan },
-    /// Only the records that match.
+    /// The records that match.
     Filter { input: Box<RawPlan>, filter: Filter },
-    /// In order. The input already comes ordered by the first `presorted` fields: only rows equal in those are held
-    /// and sorted. With a limit, no more rows than it asks for are held.
+    /// The records in order. The input is ordered by the first `presorted` fields: only rows equal in those are held and
+    /// sorted, and no more than `limit` of them.
     Sort { input: Box<RawPlan>, sort: Sort, presorted: usize, limit: Option<u64> },
-    /// Without the first `skip`, and at most `limit` of the rest.
+    /// The records without the first `skip`, at most `limit` of them.
     Slice { input: Box<RawPlan>, window: Window },
 }
 
-/// Which of some rows are wanted, by their place.
+/// Skip and limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) skip: u64,
     pub(crate) limit: Option<u64>,
 }
 
-/// Projection tier: what the caller sees.
+/// The projection tier: what the caller sees.
 #[derive(Clone, Debug)]
 pub(crate) enum Plan {
     Whole {
@@ -73,7 +75,7 @@ pub(crate) enum Plan {
         document: RawDocumentBuf,
         filter: Filter,
     },
-    /// Documents made of an index's entries alone.
+    /// Documents built from the entries of an index alone.
     Covered {
         scan: IndexScan,
         fields: Vec<CoveredField>,
@@ -83,7 +85,7 @@ pub(crate) enum Plan {
     Count {
         input: RawPlan,
     },
-    /// How many keys there are: no record is read.
+    /// The number of keys: no record is read.
     CountKeys {
         keys: CountedKeys,
         window: Window,
@@ -93,30 +95,29 @@ pub(crate) enum Plan {
         path: Path,
         values: Values,
     },
-    /// The different values of an index's field, the last one that its bounds leave open: from one value the walk goes
-    /// straight to the next.
+    /// The distinct values of an index's last field, found by seeking from one value to the next.
     DistinctKeys {
         scan: IndexScan,
         values: Values,
     },
 }
 
-/// Keys that are counted instead of read.
+/// The keys to count.
 #[derive(Clone, Debug)]
 pub(crate) enum CountedKeys {
     Records { bounds: Option<IntervalSet> },
     Entries(IndexScan),
 }
 
-/// A field of a document made of an index's entry.
+/// A field of a document built from an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CoveredField {
     Id,
-    /// The index's field of this number.
+    /// The field of the index with this number.
     Indexed(usize),
 }
 
-/// In which order different values are handed out, and which of them.
+/// The order of distinct values, and which of them are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Values {
     pub(crate) direction: Direction,
@@ -124,31 +125,36 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Whether a walk over the index gives them in their order.
-    pub(crate) fn come_sorted(&self, scan: &IndexScan) -> bool {
+    /// Whether a walk over the index yields the values in this order.
+    pub(crate) fn are_sorted_by(&self, scan: &IndexScan) -> bool {
         scan.index.pattern.fields().last().is_some_and(|(_, direction)| *direction == self.direction)
     }
 }
 
 impl Window {
-    /// How many rows have to be found; `None` for all.
+    /// The stages as they are drawn, from the root on.
+    pub(crate) fn stages(self) -> impl Iterator<Item = Stage> {
+        let limit = self.limit.map(|_| Stage::Limit);
+        limit.into_iter().chain((self.skip > 0).then_some(Stage::Skip))
+    }
+
+    /// How many rows have to be found, those to skip included; `None` for all.
     pub(crate) fn reach(self) -> Option<u64> {
         self.limit.map(|limit| limit.saturating_add(self.skip))
     }
 
-    /// Whether it leaves nothing out.
-    pub(crate) fn is_whole(self) -> bool {
+    pub(crate) fn is_all(self) -> bool {
         self == Self::default()
     }
 
-    /// How many of `rows` it leaves.
+    /// How many of `rows` are within the window.
     pub(crate) fn count(self, rows: u64) -> u64 {
         rows.saturating_sub(self.skip).min(self.limit.unwrap_or(u64::MAX))
     }
 }
 
 impl IndexScan {
-    /// The walk, moved out of a plan that is about to be replaced.
+    /// Moves the scan out of a plan that is about to be replaced.
     pub(crate) fn take(&mut self) -> Self {
         let (bounds, checks) = (std::mem::take(&mut self.bounds), std::mem::take(&mut self.checks));
         Self { index: Arc::clone(&self.index), bounds, checks, direction: self.direction, limit: self.limit }
@@ -156,8 +162,13 @@ impl IndexScan {
 }
 
 impl Plan {
+    /// The plan of a query that has no rows.
+    pub(crate) fn eof(reason: &'static str) -> Self {
+        Self::Whole { input: RawPlan::Eof { reason } }
+    }
+
     /// The raw tier, where the plan has one.
-    fn input_mut(&mut self) -> Option<&mut RawPlan> {
+    pub(crate) fn input_mut(&mut self) -> Option<&mut RawPlan> {
         match self {
             Self::Whole { input }
             | Self::Project { input, .. }
@@ -167,47 +178,94 @@ impl Plan {
         }
     }
 
-    /// Applies `rewrite` to each node of the raw tier, to a node's input before the node itself.
+    /// Applies `rewrite` to each node of the raw tier, inputs first.
     pub(crate) fn rewrite(&mut self, mut rewrite: impl FnMut(&mut RawPlan)) {
         if let Some(input) = self.input_mut() {
             input.rewrite(&mut rewrite);
         }
     }
+
+    /// The stages of the projection tier as they are drawn, from the root on.
+    pub(crate) fn stages(&self) -> impl Iterator<Item = Stage> {
+        let (window, stage) = match self {
+            Self::Whole { .. } => (Window::default(), None),
+            Self::Project { .. } => (Window::default(), Some(Stage::Projection)),
+            Self::Covered { window, .. } => (*window, Some(Stage::ProjectionCovered)),
+            Self::Count { .. } => (Window::default(), Some(Stage::Count)),
+            Self::CountKeys { window, .. } => (*window, Some(Stage::CountScan)),
+            Self::Distinct { values, .. } => (values.window, Some(Stage::Distinct)),
+            Self::DistinctKeys { values, .. } => (values.window, Some(Stage::DistinctScan)),
+        };
+        window.stages().chain(stage)
+    }
+}
+
+impl CountedKeys {
+    pub(crate) fn stage(&self) -> Stage {
+        match self {
+            Self::Records { .. } => Stage::CollScan,
+            Self::Entries(_) => Stage::IxScan,
+        }
+    }
+}
+
+impl IdPlan {
+    pub(crate) fn stage(&self) -> Stage {
+        match self {
+            Self::Points(_) => Stage::IdHack,
+            Self::Index(_) => Stage::IxScan,
+            Self::Merge { how: Combine::Union, .. } => Stage::Or,
+            Self::Merge { how: Combine::Intersection, .. } => Stage::AndSorted,
+        }
+    }
 }
 
 impl RawPlan {
-    /// The records in the order of `_id`.
-    pub(crate) fn everything() -> Self {
+    /// The stages of the node as they are drawn: a slice is up to two.
+    pub(crate) fn stages(&self) -> impl Iterator<Item = Stage> {
+        let (window, stage) = match self {
+            Self::Eof { .. } => (Window::default(), Some(Stage::Eof)),
+            Self::Scan { .. } => (Window::default(), Some(Stage::CollScan)),
+            Self::Fetch { .. } => (Window::default(), Some(Stage::Fetch)),
+            Self::Filter { .. } => (Window::default(), Some(Stage::Filter)),
+            Self::Sort { .. } => (Window::default(), Some(Stage::Sort)),
+            Self::Slice { window, .. } => (*window, None),
+        };
+        window.stages().chain(stage)
+    }
+
+    /// All records in the order of `_id`.
+    pub(crate) fn full_scan() -> Self {
         Self::Scan { bounds: None, direction: Direction::Ascending }
     }
 
-    /// The plan, moved out of a place that is about to be given another.
+    /// Moves the plan out of a place that is about to be given another.
     pub(crate) fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::everything())
+        std::mem::replace(self, Self::full_scan())
     }
 
     fn rewrite(&mut self, rewrite: &mut impl FnMut(&mut Self)) {
         match self {
             Self::Filter { input, .. } | Self::Sort { input, .. } | Self::Slice { input, .. } => input.rewrite(rewrite),
-            Self::Scan { .. } | Self::Fetch { .. } => {}
+            Self::Eof { .. } | Self::Scan { .. } | Self::Fetch { .. } => {}
         }
         rewrite(self);
     }
 
-    /// The node that reads.
+    /// The node without an input.
     pub(crate) fn leaf(&self) -> &Self {
         match self {
             Self::Filter { input, .. } | Self::Sort { input, .. } | Self::Slice { input, .. } => input.leaf(),
-            Self::Scan { .. } | Self::Fetch { .. } => self,
+            Self::Eof { .. } | Self::Scan { .. } | Self::Fetch { .. } => self,
         }
     }
 
-    /// The leaf, where nothing but a slice stands above it, and what the slice leaves.
+    /// The leaf and the slice above it, where there is no other node.
     pub(crate) fn sliced_leaf_mut(&mut self) -> Option<(&mut Self, Window)> {
         match self {
             Self::Slice { input, window } => input.is_leaf().then_some((&mut **input, *window)),
             Self::Scan { .. } | Self::Fetch { .. } => Some((self, Window::default())),
-            Self::Filter { .. } | Self::Sort { .. } => None,
+            Self::Eof { .. } | Self::Filter { .. } | Self::Sort { .. } => None,
         }
     }
 

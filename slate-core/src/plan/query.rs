@@ -3,7 +3,7 @@ use slate_query::{filter::Filter, path::Path, pattern::Direction, projection::Pr
 
 use super::{Values, Window};
 
-/// A parsed question.
+/// A parsed query.
 #[derive(Clone, Debug)]
 pub(crate) struct Query {
     pub(crate) filter: Filter,
@@ -14,56 +14,56 @@ pub(crate) struct Query {
     pub(crate) hint: Option<Hint>,
     pub(crate) force: Force,
     pub(crate) ties: Ties,
-    /// The bytes of memory that rows may be held in, where it is not the database's own limit.
+    /// The bytes of memory in which the query may hold rows; `None` for the database's limit.
     pub(crate) memory_limit: Option<usize>,
 }
 
-/// What becomes of the records that were found.
+/// What the caller gets of the records found.
 #[derive(Clone, Debug)]
 pub(crate) enum Output {
-    /// They are handed out whole.
+    /// Whole documents.
     Whole,
-    /// They are handed out as the projection leaves them.
+    /// Documents as the projection leaves them.
     Project { projection: Projection, document: RawDocumentBuf },
-    /// They are counted.
+    /// Their number.
     Count,
-    /// The different values at this path are handed out, in order.
+    /// The distinct values at this path, in order.
     Distinct { path: Path, values: Values },
 }
 
-/// Which access path the caller wants.
+/// The access path that the caller wants.
 #[derive(Clone, Debug)]
 pub(crate) enum Hint {
-    /// The records in the order of `_id`, or against it.
+    /// A scan of the records in the order of `_id`, or against it.
     Natural(Direction),
-    /// The index of that name.
+    /// The index with this name.
     Name(String),
     /// The index over exactly these keys.
     Keys(RawDocumentBuf),
 }
 
-/// Which of the usable access paths is taken: tests take each in turn.
+/// Which candidate is taken: tests take each in turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Force {
-    /// The one that selection finds best.
+    /// The cheapest.
     #[default]
     No,
-    /// The one at this place of the list of candidates; beyond its end, an error.
+    /// The candidate at this position of the list; beyond its end, an error.
     Candidate(usize),
 }
 
-/// What decides among rows that the sort leaves equal.
+/// The order of rows that compare equal in the sort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ties {
-    /// Whatever the plan yields first.
+    /// Any: it may depend on the plan.
     #[default]
     Any,
-    /// The order of `_id`: what a write to one target takes must not depend on the plan.
+    /// The order of `_id`. The target of a write to one document must not depend on the plan.
     ById,
 }
 
 impl Query {
-    /// Everything, as it is.
+    /// The query for the documents that match, whole and in any order.
     pub(crate) fn of(filter: Filter) -> Self {
         Self {
             filter,
@@ -78,12 +78,12 @@ impl Query {
         }
     }
 
-    /// Which rows are wanted, by their place.
+    /// Skip and limit.
     pub(crate) fn window(&self) -> Window {
         Window { skip: self.skip, limit: self.limit }
     }
 
-    /// The sort, where it orders anything.
+    /// The sort, unless it has no fields.
     pub(crate) fn order(&self) -> Option<&Sort> {
         self.sort.as_ref().filter(|sort| !sort.fields().is_empty())
     }

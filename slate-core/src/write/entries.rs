@@ -9,8 +9,8 @@ use slate_query::{
 use super::prepare::id;
 use crate::{
     Error, Result,
-    catalog::{CollectionInfo, IndexInfo},
-    entry::{FieldOrder, Held, RecordKey, write_entry},
+    catalog::{CollectionInfo, Held, IndexInfo},
+    entry::{FieldOrder, RecordKey, write_entry},
 };
 
 /// Entries of one index, in one buffer.

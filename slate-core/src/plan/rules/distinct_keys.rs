@@ -1,32 +1,18 @@
-//! The different values of an index's field are read from the index, from one value straight to the next.
-//!
-//! The field must be the index's last, and those before it bound to one value each: the entries of a value then lie in
-//! the order of `_id`, whose first represents them. On a multikey path bounds would let other elements of the same array
-//! through, so there every record is read.
+//! Reads the distinct values of an index's field from the index, seeking from one value to the next. A multikey index is
+//! not read this way: its bounds would let other elements of the same arrays through.
 
-use slate_query::{interval::IntervalSet, path::Path};
-
+use super::Outcome;
 use crate::{
     Result,
-    catalog::IndexInfo,
-    plan::{Context, IdPlan, IndexBounds, Plan, RawPlan},
+    plan::{Context, IdPlan, Plan, RawPlan, keys_only::lists_values},
 };
 
-pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<()> {
+pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<Outcome> {
     if let Plan::Distinct { input: RawPlan::Fetch { ids: IdPlan::Index(scan) }, path, values } = plan
-        && serves(&scan.index, &scan.bounds, &scan.checks, path)
+        && lists_values(&scan.index, &scan.bounds, &scan.checks, path)
     {
         *plan = Plan::DistinctKeys { scan: scan.take(), values: *values };
+        return Ok(Outcome::Finished);
     }
-    Ok(())
-}
-
-/// Whether an index's entries within the bounds give the different values at `path`.
-pub(super) fn serves(index: &IndexInfo, bounds: &IndexBounds, checks: &[(usize, IntervalSet)], path: &Path) -> bool {
-    let Some(((last, _), before)) = index.pattern.fields().split_last() else { return false };
-    last == path
-        && !index.is_multikey()
-        && !index.truncated
-        && checks.is_empty()
-        && (0..before.len()).all(|field| bounds.is_point(field))
+    Ok(Outcome::Unchanged)
 }

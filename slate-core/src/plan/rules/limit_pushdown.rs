@@ -1,20 +1,23 @@
-//! A limit that stands right above a fetch is known to the index scan: it then reads no entry, and the fetch no record,
-//! that nobody will see. A filter between the two keeps it out: entries are not yet rows there.
+//! Hands a limit right above a fetch to the index scan below it: entries and records beyond the limit are not read. A
+//! filter in between prevents that, since not every entry becomes a row.
 
+use super::Outcome;
 use crate::{
     Result,
     plan::{Context, IdPlan, IndexScan, Plan, RawPlan},
 };
 
-pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<()> {
+pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
+    let mut is_changed = false;
     if context.query.limit.is_some() {
         plan.rewrite(|node| {
             if let RawPlan::Slice { input, window } = node
                 && let RawPlan::Fetch { ids: IdPlan::Index(IndexScan { limit, .. }) } = &mut **input
             {
                 *limit = window.reach();
+                is_changed = true;
             }
         });
     }
-    Ok(())
+    Ok(Outcome::of_change(is_changed))
 }

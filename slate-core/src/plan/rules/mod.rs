@@ -1,53 +1,37 @@
 //! The rules, in the order in which they are applied.
+//!
+//! To add one: write a file with a function `apply` and a doc comment that says what the rule rewrites and why the result
+//! stays the same; add its `mod` line and its line in [`ALL`], where the comment says why it stands there. Explain lists
+//! the rules that changed a plan.
 
 mod count_keys;
 mod cover;
 mod distinct_keys;
 mod limit_pushdown;
+mod no_rows;
+mod rule;
 mod select_access;
 mod sort_by_index;
 mod top_k;
 
-use super::{Access, AccessPath, Context, Output, Plan, Query};
-use crate::Result;
+pub(crate) use rule::FiredRules;
+pub(super) use rule::{Outcome, Rule};
 
-/// A rewriting of plans that keeps their answer.
-pub(crate) type Rule = fn(&mut Plan, &Context<'_>) -> Result<()>;
-
-/// Each rule stands where it does for the reason given.
-pub(crate) const ALL: &[Rule] = &[
-    // First: every other rule asks how the leaf is ordered and what it proves.
-    select_access::apply,
-    // After the leaf is known, before a limit can be moved below a sort that this rule may remove.
-    sort_by_index::apply,
-    // After it is known which sorts remain.
-    top_k::apply,
-    // After the sorts: a limit may pass what the rules before have removed.
-    limit_pushdown::apply,
-    // The next three replace the whole plan by one that reads no record: after every rule that could still have put a
-    // filter or a sort in between, or taken one away. Each is about another output, so their order among them is free.
-    cover::apply,
-    count_keys::apply,
-    distinct_keys::apply,
+/// Every rule.
+pub(super) const ALL: &[Rule] = &[
+    // First: without rows there is nothing to choose, and the rules after it probe the store.
+    Rule { name: "no_rows", apply: no_rows::apply },
+    // Before the rest, which depend on the order of the leaf's rows and on the filter that is left.
+    Rule { name: "select_access", apply: select_access::apply },
+    // Before the limit rules: it removes sorts.
+    Rule { name: "sort_by_index", apply: sort_by_index::apply },
+    // After it is known which sorts are left.
+    Rule { name: "top_k", apply: top_k::apply },
+    // After the filters and sorts that could stand between the limit and the fetch are gone.
+    Rule { name: "limit_pushdown", apply: limit_pushdown::apply },
+    // Last: these replace the whole plan by one that reads no record. Each is about another output, so that their order
+    // does not matter.
+    Rule { name: "cover", apply: cover::apply },
+    Rule { name: "count_keys", apply: count_keys::apply },
+    Rule { name: "distinct_keys", apply: distinct_keys::apply },
 ];
-
-/// Whether an access path, once its rules have been applied, answers the query from keys alone. Selection asks, so that
-/// it counts no record there.
-pub(super) fn reads_keys_alone(access: &Access, query: &Query) -> bool {
-    let proven = access.proven.are_all(query.filter.conjuncts().len());
-    let ordered = || {
-        query.order().is_none_or(|sort| access.path.ordered_by(sort, access.direction).fields == sort.fields().len())
-    };
-    proven
-        && match (&query.output, &access.path) {
-            (Output::Whole, _) => false,
-            (Output::Project { projection, .. }, AccessPath::Index { index, .. }) => {
-                cover::serves(index, projection) && ordered()
-            }
-            (Output::Count, path) => count_keys::serves(path),
-            (Output::Distinct { path, .. }, AccessPath::Index { index, bounds, checks }) => {
-                distinct_keys::serves(index, bounds, checks, path)
-            }
-            (Output::Project { .. } | Output::Distinct { .. }, _) => false,
-        }
-}

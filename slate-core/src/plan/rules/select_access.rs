@@ -1,20 +1,22 @@
-//! Chooses how the records are reached: by a scan, by `_id`, or by an index. What the access path proves is dropped
-//! from the filter.
+//! Chooses the access path: a scan, `_id`, or indexes. Conjuncts that its bounds are exact for leave the filter.
 
 use slate_query::{Code, pattern::Direction, raw::Doc};
 
+use super::Outcome;
 use crate::{
     Error, Result,
     catalog::IndexInfo,
     plan::{
         Access, AccessPath, Context, Force, Hint, Plan, RawPlan,
-        candidates::{Narrowing, candidates, contenders, serves},
+        candidates::{Selectivity, candidates, serves, viable_candidates},
         choose::{Merging, cheapest},
     },
 };
 
-pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<()> {
-    let mut chosen = Some(choose(context)?);
+pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
+    let chosen = choose(context)?;
+    let is_changed = !chosen.is_full_scan();
+    let mut chosen = Some(chosen);
     plan.rewrite(|node| match node {
         // A scan below a filter is replaced with the filter.
         RawPlan::Scan { .. } if context.query.filter.is_empty() => {
@@ -24,7 +26,7 @@ pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<()> {
         }
         RawPlan::Filter { input, filter } => {
             let Some(access) = chosen.take() else { return };
-            let residual = filter.without(|conjunct| access.proven.contains(conjunct));
+            let residual = filter.without(|conjunct| access.exact_for.contains(conjunct));
             let leaf = access.into_leaf();
             match residual {
                 Some(residual) => {
@@ -34,15 +36,15 @@ pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<()> {
                 None => *node = leaf,
             }
         }
-        RawPlan::Scan { .. } | RawPlan::Fetch { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => {}
+        _ => {}
     });
-    Ok(())
+    Ok(Outcome::of_change(is_changed))
 }
 
 fn choose(context: &Context<'_>) -> Result<Access> {
     let (collection, query) = (context.collection, context.query);
     let (usable, merging) = match (&query.hint, query.force) {
-        (None, Force::No) => (contenders(collection, query), Merging::Allowed),
+        (None, Force::No) => (viable_candidates(collection, query), Merging::Allowed),
         (None, Force::Candidate(_)) => (candidates(collection, query), Merging::Excluded),
         (Some(hint), _) => (hinted(hint, candidates(collection, query), context)?, Merging::Excluded),
     };
@@ -56,7 +58,7 @@ fn choose(context: &Context<'_>) -> Result<Access> {
 
 fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec<Access>> {
     let index = match hint {
-        Hint::Natural(direction) => return Ok(vec![Access { direction: *direction, ..Access::scan() }]),
+        Hint::Natural(direction) => return Ok(vec![Access { direction: *direction, ..Access::full_scan() }]),
         Hint::Name(name) if name == "_id_" => None,
         Hint::Keys(keys) if is_id(Doc::from(keys)) => None,
         Hint::Name(name) => Some(context.collection.index(name).ok_or_else(|| no_such(name))?),
@@ -66,12 +68,12 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
         let by_id = |access: &Access| matches!(access.path, AccessPath::Records { .. } | AccessPath::Points { .. });
         let mut by_id: Vec<Access> = usable.into_iter().filter(by_id).collect();
         if by_id.len() > 1 {
-            // A narrower way than the scan is what the hint asks for.
+            // The hint on `_id` wants a path narrower than the scan.
             by_id.retain(|access| {
-                access.path.narrowing() != Narrowing::Nothing || access.direction == Direction::Descending
+                access.path.selectivity() != Selectivity::All || access.direction == Direction::Descending
             });
         }
-        return Ok(if by_id.is_empty() { vec![Access::scan()] } else { by_id });
+        return Ok(if by_id.is_empty() { vec![Access::full_scan()] } else { by_id });
     };
     if !serves(index, &context.query.filter) {
         let message = format!("the hinted index {} does not hold every document that the query asks for", index.name);
@@ -82,7 +84,7 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
     Ok(usable.into_iter().filter(of_index).collect())
 }
 
-/// Of several indexes on these keys, that differ in what they hold, the first that serves the query.
+/// The first index on these keys that serves the query; where none does, the first.
 fn by_keys<'c>(context: &Context<'c>, keys: &bson::RawDocumentBuf) -> Option<&'c std::sync::Arc<IndexInfo>> {
     let wanted = slate_query::pattern::KeyPattern::parse(Doc::from(keys)).ok()?;
     let named = || context.collection.indexes.iter().filter(|index| index.pattern.fields() == wanted.fields());

@@ -1,23 +1,26 @@
-//! Removes a sort that the access path gives already. Where it gives the leading fields only, the sort is kept and
-//! told so: it then holds one group of rows equal in those fields at a time, and a limit ends it early.
+//! Removes a sort whose order the access path already gives. Where the path gives the leading fields only, the sort stays
+//! and sorts one group of rows equal in those fields at a time, so that a limit ends it early.
 
+use super::Outcome;
 use crate::{
     Result,
     plan::{Context, Plan, RawPlan, Ties, leaf_order},
 };
 
-pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<()> {
+pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
+    let mut is_changed = false;
     if context.query.order().is_some() {
         plan.rewrite(|node| {
             let RawPlan::Sort { input, sort, presorted, .. } = node else { return };
-            let ordered = leaf_order(input.leaf(), sort);
-            let ties = context.query.ties == Ties::Any || ordered.ties_by_id;
-            if ordered.fields == sort.fields().len() && ties {
+            let given = leaf_order(input.leaf(), sort);
+            let ties = context.query.ties == Ties::Any || given.ties_by_id;
+            is_changed |= given.fields > 0;
+            if given.fields == sort.fields().len() && ties {
                 *node = input.take();
             } else {
-                *presorted = ordered.fields.min(sort.fields().len());
+                *presorted = given.fields.min(sort.fields().len());
             }
         });
     }
-    Ok(())
+    Ok(Outcome::of_change(is_changed))
 }

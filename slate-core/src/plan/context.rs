@@ -1,0 +1,17 @@
+use slate_store::Keyspace;
+
+use super::Query;
+use crate::{Result, catalog::CollectionInfo, key_range::KeyRange};
+
+/// What the rules may look at besides the plan.
+pub(crate) struct Context<'a> {
+    pub(crate) collection: &'a CollectionInfo,
+    pub(crate) query: &'a Query,
+    pub(crate) probe: &'a dyn Probe,
+}
+
+/// Counts keys of the data, within a limit.
+pub(crate) trait Probe {
+    /// Counts the keys within the ranges, up to `cap`: the same on every backend.
+    fn count(&self, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) -> Result<u64>;
+}

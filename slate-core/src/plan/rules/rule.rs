@@ -1,0 +1,42 @@
+use super::ALL;
+use crate::{
+    Result,
+    plan::{Context, Plan},
+};
+
+/// A rewriting of plans that keeps their result.
+pub(crate) struct Rule {
+    pub(crate) name: &'static str,
+    pub(crate) apply: fn(&mut Plan, &Context<'_>) -> Result<Outcome>,
+}
+
+/// What a rule did to a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Unchanged,
+    Changed,
+    /// The plan is complete: later rules are not applied.
+    Finished,
+}
+
+impl Outcome {
+    pub(super) fn of_change(is_changed: bool) -> Self {
+        if is_changed { Self::Changed } else { Self::Unchanged }
+    }
+}
+
+/// The rules that changed a plan: a bit for each of [`ALL`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FiredRules(u16);
+
+const _: () = assert!(ALL.len() <= u16::BITS as usize, "each rule has a bit");
+
+impl FiredRules {
+    pub(crate) fn add(&mut self, number: usize) {
+        self.0 |= 1 << number;
+    }
+
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
+        ALL.iter().enumerate().filter(move |(number, _)| self.0 & 1 << number != 0).map(|(_, rule)| rule.name)
+    }
+}

@@ -1,0 +1,55 @@
+/// What a node of a plan does. Explain, execution statistics and tests name nodes by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    AndSorted,
+    CollScan,
+    Count,
+    CountScan,
+    Distinct,
+    DistinctScan,
+    Eof,
+    Fetch,
+    Filter,
+    IdHack,
+    IxScan,
+    Limit,
+    Or,
+    Projection,
+    ProjectionCovered,
+    Skip,
+    Sort,
+}
+
+impl Stage {
+    /// The name in explain documents: MongoDB's.
+    pub(crate) fn name(self) -> &'static str {
+        self.names().0
+    }
+
+    /// The name in drawn plans.
+    pub(crate) fn title(self) -> &'static str {
+        self.names().1
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::AndSorted => ("AND_SORTED", "INDEX MERGE"),
+            Self::CollScan => ("COLLSCAN", "SCAN"),
+            Self::Count => ("COUNT", "COUNT"),
+            Self::CountScan => ("COUNT_SCAN", "COUNT KEYS"),
+            Self::Distinct => ("DISTINCT", "DISTINCT"),
+            Self::DistinctScan => ("DISTINCT_SCAN", "DISTINCT KEYS"),
+            Self::Eof => ("EOF", "EOF"),
+            Self::Fetch => ("FETCH", "FETCH"),
+            Self::Filter => ("FILTER", "FILTER"),
+            Self::IdHack => ("IDHACK", "POINTS"),
+            Self::IxScan => ("IXSCAN", "INDEX SCAN"),
+            Self::Limit => ("LIMIT", "LIMIT"),
+            Self::Or => ("OR", "INDEX MERGE"),
+            Self::Projection => ("PROJECTION", "PROJECT"),
+            Self::ProjectionCovered => ("PROJECTION_COVERED", "COVERED"),
+            Self::Skip => ("SKIP", "SKIP"),
+            Self::Sort => ("SORT", "SORT"),
+        }
+    }
+}

@@ -14,7 +14,7 @@ use crate::{
     plan::{Analysis, Plan},
 };
 
-/// Runs a plan to its end, and tells what each of its nodes did.
+/// Executes a plan to its end; returns what each of its nodes did.
 pub(crate) fn analyze<'v, V: View + 'v>(
     plan: Plan,
     view: &V,

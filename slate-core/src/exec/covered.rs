@@ -14,18 +14,16 @@ use crate::{
     plan::{CoveredField, IndexScan, Stage, Window},
 };
 
-/// Documents made of an index's entries: each value as it was stored, type and all, in the document's own order.
+/// Documents built from the entries of an index: values with their types, in the order of the document's fields.
 pub(crate) struct CoveredRows<V: View> {
     walk: EntryWalk<V>,
     shape: Shape,
-    /// The index's.
-    name: Box<str>,
+    index: Box<str>,
     skip: u64,
     left: u64,
     row: Row,
-    /// Whether the row is that of an entry the walk stands on.
-    stands: bool,
-    /// Of the index scan.
+    /// Whether there is a current row.
+    has_row: bool,
     meter: Meter,
 }
 
@@ -33,7 +31,7 @@ impl<V: View> CoveredRows<V> {
     pub(super) fn open(
         view: &V,
         scan: IndexScan,
-        shown: Vec<CoveredField>,
+        included: Vec<CoveredField>,
         window: Window,
         resources: &Resources,
     ) -> Self {
@@ -41,23 +39,22 @@ impl<V: View> CoveredRows<V> {
         let fields = scan.index.pattern.fields().iter();
         let fields = fields.map(|(path, direction)| (path.as_str().as_bytes().into(), *direction)).collect();
         Self {
-            shape: Shape { fields, shows_id: shown.contains(&CoveredField::Id), shown },
-            name: scan.index.name.clone(),
+            shape: Shape { fields, has_id: included.contains(&CoveredField::Id), included },
+            index: scan.index.name.clone(),
             walk: EntryWalk::open(view, scan, &resources.interrupt, meter.same()),
             skip: window.skip,
             left: window.limit.unwrap_or(u64::MAX),
             row: Row::default(),
-            stands: false,
+            has_row: false,
             meter,
         }
     }
 
-    /// Apart from what calls it, so that the way there stays short for every kind of rows.
     #[inline(never)]
     pub(super) fn advance(&mut self) -> Result<bool> {
-        self.stands = false;
+        self.has_row = false;
         if self.skip > 0 {
-            self.pass_over()?;
+            self.skip_rows()?;
         }
         if self.left == 0 || !self.next_entry()? {
             self.left = 0;
@@ -65,13 +62,13 @@ impl<V: View> CoveredRows<V> {
         }
         self.left -= 1;
         let Some(entry) = self.walk.current()? else { return Ok(false) };
-        self.stands = self.row.make(&entry, &self.shape).is_some();
-        if self.stands { Ok(true) } else { Err(Entry::damaged(&self.name)) }
+        self.has_row = self.row.make(&entry, &self.shape).is_some();
+        if self.has_row { Ok(true) } else { Err(Entry::damaged(&self.index)) }
     }
 
-    /// Passes over the rows to be skipped. Apart, as it is done once.
+    /// Skips the rows before the window.
     #[inline(never)]
-    fn pass_over(&mut self) -> Result<()> {
+    fn skip_rows(&mut self) -> Result<()> {
         while self.skip > 0 && self.next_entry()? {
             self.skip -= 1;
         }
@@ -91,84 +88,63 @@ impl<V: View> CoveredRows<V> {
 
     #[inline]
     pub(super) fn current(&self) -> Option<&[u8]> {
-        self.stands.then_some(self.row.document.as_slice())
+        self.has_row.then_some(self.row.document.as_slice())
     }
 }
 
-/// How rows come of entries.
+/// How documents are built from entries.
 struct Shape {
-    /// The index's.
+    /// The fields of the index.
     fields: Vec<(Box<[u8]>, Direction)>,
-    shown: Vec<CoveredField>,
-    shows_id: bool,
+    included: Vec<CoveredField>,
+    has_id: bool,
 }
 
-/// A row, and what it was made of. Entries of one value stand side by side and differ in their `_id`s only: of their rows,
-/// each is the one before it with another `_id` put in.
+/// A document and the entry that it was built from. Adjacent entries often differ in their `_id` only: the next document is
+/// then this one with another `_id`.
 #[derive(Default)]
 struct Row {
     document: Vec<u8>,
-    /// Of the entry that it was made of.
+    /// Of the entry.
     values: Vec<u8>,
     extras: Vec<u8>,
-    /// Where the type bits of `_id` lie in the extras.
-    id_bits: Range<usize>,
-    /// Where the value of `_id` lies in the document, and how another is put there; `None` where it is not shown.
+    /// The position of the value of `_id` in the document, and how to overwrite it; `None` where it is not included.
     id: Option<(Range<usize>, Option<Overwrite>)>,
     scratch: Scratch,
 }
 
-/// What building a row needs, kept from row to row.
+/// Buffers that are reused from row to row.
 #[derive(Default)]
 struct Scratch {
     /// The values of the entry, as a document.
     values: Vec<u8>,
-    /// The numbers of the fields that these are of.
+    /// The numbers of their fields.
     found: Vec<usize>,
-    /// The next row.
-    document: Vec<u8>,
 }
 
 impl Row {
-    /// Becomes the row of the entry; `None` where that is damaged.
+    /// Becomes the document of the entry; `None` where the entry is damaged.
     #[inline]
     fn make(&mut self, entry: &Entry<'_>, shape: &Shape) -> Option<()> {
         let is_like = same(&self.values, entry.values) && same(&self.extras, entry.extras) && !self.document.is_empty();
-        if is_like { self.put_id(entry.record_key) } else { self.build(entry, shape) }
+        if is_like && self.put_id(entry.record_key).is_some() {
+            return Some(());
+        }
+        let built = self.build(entry, shape);
+        if built.is_none() {
+            self.document.clear();
+        }
+        built
     }
 
+    /// Puts another `_id` into the document, where it has the type and length of the one before.
     #[inline]
     fn put_id(&mut self, record_key: &[u8]) -> Option<()> {
         let Some((place, overwrite)) = &self.id else { return Some(()) };
-        let value = self.document.get_mut(place.clone())?;
-        if overwrite.and_then(|overwrite| overwrite.put(record_key, value)).is_some() {
-            return Some(());
-        }
-        let put = self.put_other_id(record_key);
-        if put.is_none() {
-            // No row comes of this one.
-            self.document.clear();
-        }
-        put
+        overwrite.as_ref()?.put(record_key, self.document.get_mut(place.clone())?).map(drop)
     }
 
-    /// The same, where `_id` is of another type or length than that of the row before.
-    #[cold]
-    fn put_other_id(&mut self, record_key: &[u8]) -> Option<()> {
-        let (place, _) = self.id.take()?;
-        let mut document = Writer::into_buffer(clear(&mut self.scratch.document));
-        let bits = self.extras.get(self.id_bits.clone())?;
-        let mut reader = TypeReader::new(bits);
-        key::decode_into(&mut &*record_key, Direction::Ascending, &mut reader, ID, &mut document)?;
-        let fields = self.document.get(place.end..)?.split_last()?.1;
-        document.append_raw(fields);
-        self.scratch.document = document.finish();
-        std::mem::swap(&mut self.document, &mut self.scratch.document);
-        self.id = find_id(&self.document, bits);
-        Some(())
-    }
-
-    /// The document, `_id` in front. Apart, so that what most rows take stays small.
+    /// Builds the document, `_id` first.
     #[inline(never)]
     fn build(&mut self, entry: &Entry<'_>, shape: &Shape) -> Option<()> {
         let Self { document, scratch, .. } = self;
@@ -177,7 +153,7 @@ impl Row {
         let mut decoded = Writer::into_buffer(clear(&mut scratch.values));
         scratch.found.clear();
         let mut rest = entry.values;
-        // Values must be decoded in the key's order: their type bits are read on the way.
+        // In the key's order, in which the type bits are stored.
         for (number, (name, direction)) in shape.fields.iter().enumerate() {
             if key::decode_into(&mut rest, *direction, &mut reader, name, &mut decoded)? == Presence::Present {
                 scratch.found.push(number);
@@ -185,7 +161,7 @@ impl Row {
         }
         let id_bits = reader.next_part();
         let mut row = Writer::into_buffer(clear(document));
-        if shape.shows_id {
+        if shape.has_id {
             key::decode_into(&mut &*entry.record_key, Direction::Ascending, &mut reader, ID, &mut row)?;
         }
         scratch.values = decoded.finish();
@@ -196,15 +172,14 @@ impl Row {
                 row.append(element.name, element.value);
             }
         };
-        let wanted = |number: usize| shape.shown.contains(&CoveredField::Indexed(number));
+        let wanted = |number: usize| shape.included.contains(&CoveredField::Indexed(number));
         if order.is_empty() {
             (0..shape.fields.len()).filter(|&number| wanted(number)).for_each(&mut append);
         } else {
             order.iter().map(|&number| usize::from(number)).filter(|&number| wanted(number)).for_each(&mut append);
         }
         self.document = row.finish();
-        self.id = if shape.shows_id { find_id(&self.document, id_bits) } else { None };
-        self.id_bits = entry.extras.len() - id_bits.len()..entry.extras.len();
+        self.id = if shape.has_id { find_id(&self.document, id_bits) } else { None };
         replace(&mut self.values, entry.values);
         replace(&mut self.extras, entry.extras);
         Some(())
@@ -213,7 +188,7 @@ impl Row {
 
 const ID: &[u8] = b"_id";
 
-/// Where the value of `_id` lies, which is the first field, and how another with the same type bits is put there.
+/// The position of the value of `_id`, which is the first field, and how to overwrite it by one with the same type bits.
 fn find_id(document: &[u8], bits: &[u8]) -> Option<(Range<usize>, Option<Overwrite>)> {
     let id = Doc::new(document).elements().next()?;
     // The document's length, the type, the name and its terminator.
@@ -221,7 +196,7 @@ fn find_id(document: &[u8], bits: &[u8]) -> Option<(Range<usize>, Option<Overwri
     Some((start..start + id.value.bytes().len(), Overwrite::new(id.value.kind(), bits)))
 }
 
-/// The buffer, without what was in it.
+/// Takes the buffer, emptied.
 fn clear(buffer: &mut Vec<u8>) -> Vec<u8> {
     let mut buffer = std::mem::take(buffer);
     buffer.clear();
@@ -242,11 +217,11 @@ mod tests {
 
     use super::*;
 
-    const SHOWN: [CoveredField; 2] = [CoveredField::Id, CoveredField::Indexed(0)];
+    const INCLUDED: [CoveredField; 2] = [CoveredField::Id, CoveredField::Indexed(0)];
 
-    fn shape(shown: &[CoveredField]) -> Shape {
+    fn shape(included: &[CoveredField]) -> Shape {
         let fields = vec![(b"a".as_slice().into(), Direction::Ascending)];
-        Shape { fields, shows_id: shown.contains(&CoveredField::Id), shown: shown.to_vec() }
+        Shape { fields, has_id: included.contains(&CoveredField::Id), included: included.to_vec() }
     }
 
     /// The parts of an entry: values, extras, record key.
@@ -262,9 +237,9 @@ mod tests {
     fn make(
         row: &mut Row,
         [values, extras, record_key]: &[Vec<u8>; 3],
-        shown: &[CoveredField],
+        included: &[CoveredField],
     ) -> Option<bson::Document> {
-        row.make(&Entry { values, extras, record_key }, &shape(shown))?;
+        row.make(&Entry { values, extras, record_key }, &shape(included))?;
         Some(bson::Document::from_reader(row.document.as_slice()).unwrap())
     }
 
@@ -284,7 +259,7 @@ mod tests {
         let texts = ["a", "b", "longer", "nul\0", "other", ""].map(bson::Bson::from);
         for id in ids.into_iter().chain(texts).chain([bson::oid::ObjectId::new().into(), bson::Bson::Null]) {
             for value in [bson::Bson::from("same"), "same".into(), 5_i64.into()] {
-                let made = make(&mut row, &parts(value.clone(), id.clone()), &SHOWN).unwrap();
+                let made = make(&mut row, &parts(value.clone(), id.clone()), &INCLUDED).unwrap();
                 assert_eq!(made, bson::doc! { "_id": id.clone(), "a": value.clone() });
                 let alone = make(&mut Row::default(), &parts(value.clone(), id.clone()), &[CoveredField::Indexed(0)]);
                 assert_eq!(alone, Some(bson::doc! { "a": value }));
@@ -297,12 +272,12 @@ mod tests {
         let mut row = Row::default();
         let good = |id: i64| (parts("same", id), bson::doc! { "_id": id, "a": "same" });
         for damaged in [&[][..], &[0x00], &[0x40, b'x'], &[0x60, 1]] {
-            let (first, shown) = good(1);
-            assert_eq!(make(&mut row, &first, &SHOWN), Some(shown));
+            let (first, included) = good(1);
+            assert_eq!(make(&mut row, &first, &INCLUDED), Some(included));
             let [values, extras, _] = parts("same", 2_i64);
-            assert_eq!(make(&mut row, &[values, extras, damaged.into()], &SHOWN), None, "{damaged:?}");
-            let (next, shown) = good(3);
-            assert_eq!(make(&mut row, &next, &SHOWN), Some(shown), "{damaged:?}");
+            assert_eq!(make(&mut row, &[values, extras, damaged.into()], &INCLUDED), None, "{damaged:?}");
+            let (next, included) = good(3);
+            assert_eq!(make(&mut row, &next, &INCLUDED), Some(included), "{damaged:?}");
         }
     }
 }

@@ -14,22 +14,22 @@ use crate::{
     spill::{FirstRows, Memory, Sorter, Spilled},
 };
 
-/// Different values, in order, each in a document `{v}`. Of values that compare equal the one in the record that comes
-/// first in the order of `_id` represents them, whatever the plan reads first.
+/// Distinct values in order, each in a document `{v}`. Values that compare equal are represented by the one in the record
+/// with the least `_id`, whatever the plan reads first.
 pub(crate) struct DistinctRows {
-    /// The values, of equal ones the one that represents them first.
+    /// The values; of equal values the one that represents them comes first.
     sorter: Sorter,
-    /// The sort key of the value handed out last.
+    /// The sort key of the last value returned.
     last: Option<Vec<u8>>,
     skip: u64,
     left: u64,
-    /// Whether the sorter stands on a row that is handed out.
-    stands: bool,
+    /// Whether there is a current row.
+    has_row: bool,
     interrupt: Interrupt,
 }
 
 impl DistinctRows {
-    /// The different values at a path of records.
+    /// The distinct values at a path of records.
     pub(super) fn of_records<V: View>(
         mut input: RawRows<V>,
         path: &Path,
@@ -39,19 +39,18 @@ impl DistinctRows {
         let mut found = Found::new(resources.memory.clone(), values.direction);
         while input.advance()? {
             let Some(record) = input.current() else { break };
-            let mut seen = Ok(());
+            let mut added = Ok(());
             distinct::values(path, record.document(), &mut |value| {
-                if seen.is_ok() {
-                    seen = found.see(value, record.key);
+                if added.is_ok() {
+                    added = found.add(value, record.key);
                 }
             });
-            seen?;
+            added?;
         }
         Self::open(found.rows.into_sorter(), values, resources)
     }
 
-    /// The different values of an index's last field, against that field's direction: their numbers are what they are
-    /// sorted by.
+    /// The distinct values of an index's last field, in the reverse of its direction: they are sorted by a descending number.
     pub(super) fn of_keys<V: View>(view: &V, scan: IndexScan, values: Values, resources: &Resources) -> Result<Self> {
         let mut sorter = Sorter::new(resources.memory.clone(), values.window.reach().unwrap_or(u64::MAX));
         let mut rows = DistinctKeyRows::open(view, scan, Window::default(), resources);
@@ -68,11 +67,11 @@ impl DistinctRows {
         let mut interrupt = resources.interrupt.clone();
         sorter.finish(&mut interrupt)?;
         let (skip, left) = (values.window.skip, values.window.limit.unwrap_or(u64::MAX));
-        Ok(Self { sorter, last: None, skip, left, stands: false, interrupt })
+        Ok(Self { sorter, last: None, skip, left, has_row: false, interrupt })
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
-        self.stands = false;
+        self.has_row = false;
         while self.left > 0 && self.sorter.advance()? {
             self.interrupt.tick()?;
             let Some(row) = self.sorter.current() else { break };
@@ -87,33 +86,32 @@ impl DistinctRows {
                 continue;
             }
             self.left -= 1;
-            self.stands = true;
+            self.has_row = true;
             return Ok(true);
         }
         Ok(false)
     }
 
     pub(super) fn current(&self) -> Option<&[u8]> {
-        self.stands.then(|| self.sorter.payload()).flatten()
+        self.has_row.then(|| self.sorter.payload()).flatten()
     }
 
-    /// What was written to temporary files.
     pub(super) fn spilled(&self) -> Spilled {
         self.sorter.spilled()
     }
 }
 
-/// The values met so far, by their key bytes.
+/// The values found so far, by their encoded keys.
 struct Found {
     rows: FirstRows,
     direction: Direction,
     key: Vec<u8>,
     payload: Vec<u8>,
-    /// Values that came again: where there are few different ones, most are known by their bytes alone.
+    /// A cache of values that were found more than once: where there are few distinct values, most need not be encoded.
     repeated: [Repeated; REPEATED],
 }
 
-/// A value, and a record that comes after the one that represents it.
+/// A value, and the key of a record that comes after the one that represents it.
 #[derive(Default)]
 struct Repeated {
     kind: Option<Kind>,
@@ -121,13 +119,14 @@ struct Repeated {
     record_key: Vec<u8>,
 }
 
+/// The number of cached values.
 const REPEATED: usize = 16;
 
-/// Longer values are not noted: the limit of memory does not know of those that are.
-const LONGEST_REPEATED: usize = 256;
+/// The longest value that is cached, in bytes: the cache does not count towards the memory limit.
+const MAX_REPEATED_BYTES: usize = 256;
 
 impl Repeated {
-    fn note(&mut self, value: Value<'_>, record_key: &[u8]) {
+    fn set(&mut self, value: Value<'_>, record_key: &[u8]) {
         self.kind = Some(value.kind());
         self.bytes.clear();
         self.bytes.extend_from_slice(value.bytes());
@@ -140,7 +139,7 @@ impl Repeated {
         self.kind == Some(value.kind()) && same(&self.bytes, value.bytes()) && *self.record_key <= *record_key
     }
 
-    /// Where a value is noted: by its last bytes, in which short texts and numbers of one field differ.
+    /// The place of a value in the cache: a hash of its last bytes, in which short texts and numbers of one field differ.
     #[inline]
     fn place(value: Value<'_>) -> usize {
         let bytes = value.bytes();
@@ -148,7 +147,7 @@ impl Repeated {
             || bytes.iter().fold(0, |word, &byte| word << u8::BITS | u64::from(byte)),
             |word| u64::from_le_bytes(*word),
         );
-        // The highest bits of a product depend on all bits (Knuth, 6.4).
+        // Multiplicative hashing: the highest bits of the product depend on all bits (Knuth, 6.4).
         (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % REPEATED
     }
 }
@@ -164,10 +163,10 @@ impl Found {
         }
     }
 
-    fn see(&mut self, value: Value<'_>, record_key: &[u8]) -> Result<()> {
+    fn add(&mut self, value: Value<'_>, record_key: &[u8]) -> Result<()> {
         let Self { rows, direction, key, payload, repeated } = self;
-        let noted = repeated.get_mut(Repeated::place(value));
-        if noted.as_ref().is_some_and(|noted| noted.is_represented(value, record_key)) {
+        let cached = repeated.get_mut(Repeated::place(value));
+        if cached.as_ref().is_some_and(|cached| cached.is_represented(value, record_key)) {
             return Ok(());
         }
         key.clear();
@@ -176,8 +175,8 @@ impl Found {
             write_one(b"v", value, payload);
             payload
         })?;
-        if let Some(noted) = noted.filter(|_| !is_taken && value.bytes().len() <= LONGEST_REPEATED) {
-            noted.note(value, record_key);
+        if let Some(cached) = cached.filter(|_| !is_taken && value.bytes().len() <= MAX_REPEATED_BYTES) {
+            cached.set(value, record_key);
         }
         Ok(())
     }

@@ -16,18 +16,15 @@ use crate::{
     plan::{IndexScan, Stage, Window},
 };
 
-/// The different values of an index's last field, in that field's direction, each in a document `{v}`. From one value the
-/// walk goes straight to the next.
+/// The distinct values of an index's last field, in that field's direction, each in a document `{v}`. The walk seeks from
+/// one value to the next.
 pub(crate) struct DistinctKeyRows<V: View> {
     view: V,
     index: Arc<IndexInfo>,
     ranges: vec::IntoIter<KeyRange>,
-    /// The range that is being walked.
     cursor: Option<V::Cursor>,
-    /// The bytes of the values last handed out, whose other entries have to be left.
+    /// The encoded values of the last entry, whose group has to be left.
     group: Vec<u8>,
-    /// How many values in a row had more entries than were stepped over.
-    large: usize,
     last: LastValue,
     skip: u64,
     left: u64,
@@ -35,19 +32,8 @@ pub(crate) struct DistinctKeyRows<V: View> {
     meter: Meter,
 }
 
-/// So many entries of one value are stepped over before the walk seeks past the rest: a step costs a fraction of a seek.
-const STEPS: usize = 4;
-
-/// Behind a value that had more entries one is stepped over; behind several such values in a row none, except now and then, to
-/// see whether the values that come are still as large.
-fn steps(large: usize) -> usize {
-    const NOW_AND_THEN: usize = 8;
-    match large {
-        0 => STEPS,
-        _ if large % NOW_AND_THEN == 1 => 1,
-        _ => 0,
-    }
-}
+/// The entries of one value that are stepped over before the walk seeks past the rest: a step costs a fraction of a seek.
+const MAX_STEPS: usize = 2;
 
 impl<V: View> DistinctKeyRows<V> {
     pub(super) fn open(view: &V, scan: IndexScan, window: Window, resources: &Resources) -> Self {
@@ -57,7 +43,6 @@ impl<V: View> DistinctKeyRows<V> {
             ranges: scan.bounds.into_ranges().into_iter(),
             cursor: None,
             group: Vec::new(),
-            large: 0,
             last: LastValue::default(),
             skip: window.skip,
             left: window.limit.unwrap_or(u64::MAX),
@@ -89,9 +74,9 @@ impl<V: View> DistinctKeyRows<V> {
         Ok(false)
     }
 
-    /// Goes to the next value, and decodes it.
+    /// Moves to the next value and decodes it.
     fn next_value(&mut self) -> Result<bool> {
-        let mut more = self.leave()?;
+        let mut more = self.leave_group()?;
         loop {
             self.interrupt.tick()?;
             if !more && !self.next_range()? {
@@ -107,7 +92,7 @@ impl<V: View> DistinctKeyRows<V> {
                 self.group.extend_from_slice(entry.values);
                 return Ok(true);
             }
-            // Null and missing are one value to the key: the group is gone through until one of them is there.
+            // Null and a missing field have one key: another entry of the group may hold null.
             more = cursor.step_forward()?;
         }
     }
@@ -126,35 +111,33 @@ impl<V: View> DistinctKeyRows<V> {
         Ok(false)
     }
 
-    /// Moves past every entry of the group, within its range; whether there is one behind it.
-    fn leave(&mut self) -> Result<bool> {
+    /// Moves past the entries of the group; `false` where its range ends there.
+    fn leave_group(&mut self) -> Result<bool> {
         let Some(cursor) = &mut self.cursor else { return Ok(false) };
-        for _ in 0..steps(self.large) {
+        for _ in 0..MAX_STEPS {
             if !cursor.step_forward()? {
                 return Ok(false);
             }
             if cursor.current().is_some_and(|(key, _)| !key.starts_with(&self.group)) {
-                self.large = 0;
                 return Ok(true);
             }
             self.meter.key_read(cursor.current());
         }
-        self.large += 1;
-        // No byte that can follow whole values is 0xff.
+        // 0xff follows no whole values (docs/format.md), so that this is above every entry of the group.
         self.group.push(0xff);
         Ok(cursor.seek(Edge::AtOrAfter(&self.group))?)
     }
 }
 
-/// The value of an index's last field, as the record has it: decoded in a buffer that is kept from entry to entry.
+/// The value of an index's last field as the record has it, in a reused buffer.
 #[derive(Default)]
 struct LastValue {
-    /// The document `{v}` that holds it.
+    /// The document `{v}`.
     row: Option<Vec<u8>>,
 }
 
 impl LastValue {
-    /// Decodes the value of an entry; whether the field is there.
+    /// Decodes the value of an entry.
     fn decode(&mut self, index: &IndexInfo, entry: Entry<'_>) -> Result<Presence> {
         let damaged = || Entry::damaged(&index.name);
         let (_, bits) = FieldOrder::split(entry.extras).ok_or_else(damaged)?;

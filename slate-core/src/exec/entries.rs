@@ -13,11 +13,11 @@ use crate::{
     plan::{IndexScan, component_ranges},
 };
 
-/// The entries of an index within bounds, those that pass the checks.
+/// A walk over the entries of an index within bounds that pass the checks.
 pub(super) struct EntryWalk<V: View> {
     walk: RangeWalk<V>,
     index: Arc<IndexInfo>,
-    /// Ascending by field: where the field's encoded value must lie.
+    /// For each field, ascending: where its encoded value must lie.
     checks: Vec<(usize, Vec<KeyRange>)>,
     interrupt: Interrupt,
     meter: Meter,
@@ -46,7 +46,7 @@ impl<V: View> EntryWalk<V> {
                 return Ok(false);
             }
             if self.meter.is_read() {
-                // A second look at the entry costs something on some stores.
+                // Only where they are reported: reading the entry again costs time on some stores.
                 self.meter.key_read(self.walk.current());
             }
             if self.checks.is_empty() || self.passes()? {
@@ -55,7 +55,7 @@ impl<V: View> EntryWalk<V> {
         }
     }
 
-    /// The entry last moved to. Too large for registers: a call would store it, and wait for what it stored.
+    /// The entry last moved to.
     #[inline(always)]
     pub(super) fn current(&self) -> Result<Option<Entry<'_>>> {
         match self.walk.current() {
@@ -64,7 +64,7 @@ impl<V: View> EntryWalk<V> {
         }
     }
 
-    /// Apart from a walk that has nothing to check.
+    /// Whether the current entry passes the checks.
     #[inline(never)]
     fn passes(&self) -> Result<bool> {
         let Some(entry) = self.current()? else { return Ok(false) };

@@ -10,20 +10,21 @@ use super::{
 };
 use crate::{Error, Result, catalog::CollectionInfo, plan::IdPlan};
 
-/// The boundary between the tiers: loads the records of ids, a batch in one round.
+/// Fetches the records of ids, in batches that a store can load in one round trip.
 pub(crate) struct FetchRows<V: View> {
     ids: IdRows<V>,
     points: V::Points,
     batch: IdBatch,
     next_batch: usize,
-    /// Whether the batch at hand is the last.
+    /// Whether this batch is the last.
     is_last: bool,
     at: usize,
     collection: Arc<str>,
     meter: Meter,
 }
 
-/// Batches grow, so that a caller who stops early has paid for little more than was seen.
+/// The first batch is small, so that a caller who stops early has loaded few records in vain; each next one doubles, up to
+/// a size at which round trips hardly count.
 const FIRST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 256;
 
@@ -65,7 +66,7 @@ impl<V: View> FetchRows<V> {
                     return Ok(false);
                 }
                 load(&mut self.points, &self.batch)?;
-                // What was loaded was read, whether or not anybody gets to it.
+                // What was loaded counts as read, whether or not the caller gets to it.
                 for at in 0..self.batch.len() {
                     if let Some(document) = self.points.loaded(at) {
                         self.meter.document_read(document);
@@ -98,8 +99,7 @@ impl<V: View> FetchRows<V> {
     }
 }
 
-/// Loads the records of a batch. The keys are lent, and cannot be kept from one to the next: a first batch has them on the
-/// stack, a later one allocates for them.
+/// Loads the records of a batch. The keys of a first batch are on the stack, so that a short query does not allocate.
 fn load(points: &mut impl Points, batch: &IdBatch) -> Result<()> {
     let mut few = [&[][..]; FIRST_BATCH];
     match few.get_mut(..batch.len()) {

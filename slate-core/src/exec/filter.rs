@@ -6,7 +6,7 @@ use slate_store::View;
 use super::{RawRows, rows::Record};
 use crate::Result;
 
-/// The records that match. One that does not is neither copied nor decoded.
+/// The records that match. A record that does not match is neither copied nor decoded.
 pub(crate) struct FilterRows<V: View> {
     input: RawRows<V>,
     filter: Filter,
@@ -21,7 +21,7 @@ impl<V: View> FilterRows<V> {
     pub(super) fn advance(&mut self) -> Result<bool> {
         let filter = &self.filter;
         let matches = |record: Record<'_>| filter.matches(record.document());
-        // The commonest input has a loop of its own, in which nothing stands between the store and the filter.
+        // The most common input has a loop of its own, without a call per record.
         if let RawRows::Scan(rows) = &mut self.input {
             return rows.advance_to(matches);
         }
@@ -38,10 +38,9 @@ impl<V: View> FilterRows<V> {
         self.input.current()
     }
 
-    /// The rows that are scanned have a way of their own here, too.
     #[inline]
     pub(super) fn stored(&self) -> Option<&[u8]> {
-        if let RawRows::Scan(rows) = &self.input { rows.stored() } else { self.input.stored() }
+        self.input.stored()
     }
 
     #[inline]

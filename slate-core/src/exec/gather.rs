@@ -8,10 +8,10 @@ use crate::{
     spill::{Spool, SpoolRows},
 };
 
-/// Rows that were all read beforehand, and need the view no more.
+/// Rows that were all read in advance: a transaction may write while the caller goes through them.
 pub(crate) struct GatheredRows(SpoolRows);
 
-/// Opens a plan and reads its rows to the end.
+/// Executes a plan to its end.
 pub(crate) fn gather<'v, V: View + 'v>(
     plan: Plan,
     view: &V,

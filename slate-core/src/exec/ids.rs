@@ -9,37 +9,37 @@ use crate::{
     spill::{KeySet, Sorter},
 };
 
-/// The ID tier: keys of records, handed out in batches so that a store can load many in one round.
+/// The ID tier: keys of records, in batches that a store can load in one round trip.
 pub(super) struct IdRows<V: View> {
     ids: Ids<V>,
     meter: Meter,
 }
 
 enum Ids<V: View> {
-    /// Keys that were asked for, and how many of them have been handed out.
+    /// Keys of `_id`s in the filter, and how many of them have been returned.
     Points(IntervalSet, usize),
     Index(Box<IndexIds<V>>),
     Merged(Box<MergedIds>),
 }
 
-/// Whether an id that has no record is damage.
+/// What it means that an id has no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Promise {
-    /// It came from an index's entry: it is.
+    /// Corruption: the id came from an index entry.
     Record,
-    /// It was asked for.
+    /// Nothing: the id came from the filter.
     Nothing,
 }
 
-/// Keys of records, end to end.
+/// Keys of records, one after the other in one buffer.
 #[derive(Debug, Default)]
 pub(super) struct IdBatch {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-/// Few keys of records take more bytes: one of an ObjectId takes 13.
-const USUAL: usize = 16;
+/// The bytes reserved for a record key: few are longer; that of an ObjectId has 13.
+const USUAL_KEY_BYTES: usize = 16;
 
 impl IdBatch {
     pub(super) fn len(&self) -> usize {
@@ -58,9 +58,8 @@ impl IdBatch {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 
-    /// An empty one with room for so many keys of usual length.
     pub(super) fn with_capacity(keys: usize) -> Self {
-        Self { bytes: Vec::with_capacity(keys * USUAL), ends: Vec::with_capacity(keys) }
+        Self { bytes: Vec::with_capacity(keys * USUAL_KEY_BYTES), ends: Vec::with_capacity(keys) }
     }
 
     fn clear(&mut self) {
@@ -74,11 +73,11 @@ impl IdBatch {
     }
 }
 
-/// How often each id is handed out.
+/// How often each id is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeats {
     Never,
-    /// As often as it is met: whoever reads them takes each once itself.
+    /// Once for each entry; the reader removes duplicates.
     AsMet,
 }
 
@@ -97,7 +96,6 @@ impl<V: View> IdRows<V> {
         Ok(Self { ids, meter })
     }
 
-    /// What it means that an id has no record.
     pub(super) fn promise(&self) -> Promise {
         match &self.ids {
             Ids::Points(..) => Promise::Nothing,
@@ -106,7 +104,7 @@ impl<V: View> IdRows<V> {
         }
     }
 
-    /// Replaces `batch` by the next ids, at most `most` of them; empty after the last.
+    /// Fills `batch` with the next ids, at most `most` of them; it is empty after the last.
     pub(super) fn next_batch(&mut self, most: usize, batch: &mut IdBatch) -> Result<()> {
         let start = self.meter.start();
         batch.clear();
@@ -136,7 +134,7 @@ impl<V: View> IdRows<V> {
     }
 }
 
-/// The records that an index's entries name, each once.
+/// The record keys of an index's entries, each once.
 pub(super) struct IndexIds<V: View> {
     walk: EntryWalk<V>,
     once: Once,
@@ -145,25 +143,25 @@ pub(super) struct IndexIds<V: View> {
     meter: Meter,
 }
 
-/// How each record is handed out once where it may have several entries.
+/// How duplicates are removed where a record may have several entries.
 enum Once {
-    /// It has one entry, or may be handed out as often as it has.
-    Already,
-    /// Those seen are held.
+    /// Not at all: a record has one entry, or duplicates are allowed.
+    NotNeeded,
+    /// The keys seen are held in memory.
     Seen(KeySet),
-    /// There were too many: the rest was gathered, and is read in the order in which it came.
+    /// They exceeded the memory limit: the remaining keys were gathered, without duplicates, in their order.
     Gathered(Box<Sorter>),
 }
 
 impl<V: View> IndexIds<V> {
     fn open(view: &V, scan: IndexScan, resources: &Resources, repeats: Repeats, meter: &Meter) -> Self {
         let once = match repeats {
-            // A limit counts different records.
-            Repeats::AsMet if scan.limit.is_none() => Once::Already,
+            // A limit counts distinct records.
+            Repeats::AsMet if scan.limit.is_none() => Once::NotNeeded,
             Repeats::AsMet | Repeats::Never if scan.index.is_multikey() => {
                 Once::Seen(KeySet::new(resources.memory.clone()))
             }
-            Repeats::AsMet | Repeats::Never => Once::Already,
+            Repeats::AsMet | Repeats::Never => Once::NotNeeded,
         };
         Self {
             left: scan.limit.unwrap_or(u64::MAX),
@@ -182,11 +180,11 @@ impl<V: View> IndexIds<V> {
         self.left -= 1;
         match &self.once {
             Once::Gathered(gathered) => Ok(gathered.current().map(|row| row.payload)),
-            Once::Already | Once::Seen(_) => Ok(self.walk.current()?.map(|entry| entry.record_key)),
+            Once::NotNeeded | Once::Seen(_) => Ok(self.walk.current()?.map(|entry| entry.record_key)),
         }
     }
 
-    /// Moves to the next record that was not handed out yet.
+    /// Moves to the next record key that was not returned yet.
     fn advance(&mut self) -> Result<bool> {
         if let Once::Seen(seen) = &self.once
             && seen.is_full()
@@ -209,9 +207,9 @@ impl<V: View> IndexIds<V> {
         }
     }
 
-    /// Reads all entries that are left, where those seen outgrow memory.
+    /// Reads all remaining entries, once the keys seen exceed the memory limit.
     fn gather(&mut self) -> Result<()> {
-        let Once::Seen(seen) = std::mem::replace(&mut self.once, Once::Already) else { return Ok(()) };
+        let Once::Seen(seen) = std::mem::replace(&mut self.once, Once::NotNeeded) else { return Ok(()) };
         let mut overflow = seen.overflow()?;
         while self.walk.advance()? {
             if let Some(entry) = self.walk.current()? {

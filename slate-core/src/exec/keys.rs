@@ -1,5 +1,3 @@
-//! Counts that are in the keys alone.
-
 use slate_store::{Keyspace, View};
 
 use super::{Resources, entries::EntryWalk, probe};
@@ -10,7 +8,7 @@ use crate::{
     plan::{CountedKeys, record_ranges},
 };
 
-/// How many keys there are.
+/// Counts keys instead of reading records.
 pub(super) fn count_keys<V: View>(
     view: &V,
     collection: &CollectionInfo,
@@ -37,26 +35,25 @@ pub(super) fn count_keys<V: View>(
             return Ok(counted);
         }
     };
-    // They were counted, and none was shown.
     (meter.counted.keys, meter.counted.rows) = (counted, counted);
     meter.stop(start);
     Ok(counted)
 }
 
-/// How many keys lie within the ranges.
+/// Counts the keys within ranges.
 fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<KeyRange>, resources: &Resources) -> Result<u64> {
     let mut interrupt = resources.interrupt.clone();
     let mut counted = 0;
     for range in ranges {
         interrupt.tick()?;
         let mut ended = Ok(());
-        let go_on = || {
+        let should_continue = || {
             ended = interrupt.tick();
             ended.is_ok()
         };
-        let keys = view.count(keyspace, probe::bounds(&range), go_on)?;
+        let keys = view.count(keyspace, probe::bounds(&range), should_continue)?;
         ended?;
-        counted += keys.ok_or_else(|| Error::corrupt("the store gave up a count that nobody broke off"))?;
+        counted += keys.ok_or_else(|| Error::corrupt("the store ended a count early"))?;
     }
     Ok(counted)
 }

@@ -5,11 +5,10 @@ use slate_store::View;
 use super::{RawRows, Resources, meter::Meter, rows::Record};
 use crate::{Result, catalog::CollectionInfo, plan::RawPlan};
 
-/// A node of the raw tier, with a clock and a count of its rows. It stands in a plan only where somebody asked what
-/// running it has cost.
+/// Measures the time and the rows of a node of the raw tier. Nodes are wrapped in it only for execution statistics.
 pub(crate) struct MeasuredRows<V: View> {
     rows: RawRows<V>,
-    /// A slice is drawn as up to two nodes, which hand on the same rows.
+    /// One for each node that is drawn: up to two for a slice.
     meters: Vec<Meter>,
 }
 

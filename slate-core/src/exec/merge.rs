@@ -12,21 +12,21 @@ use crate::{
     spill::Sorter,
 };
 
-/// The ids that any input, or every input, names: in order, each once.
+/// The ids that any input, or every input, yields: in order, each once.
 pub(super) struct MergedIds {
-    /// By id, and then by the number of the input that named it.
+    /// The ids, each with the number of its input.
     sorter: Sorter,
-    /// So many different inputs must name an id.
+    /// How many inputs must yield an id.
     wanted: usize,
-    /// The id looked at, and how many inputs have named it so far; and the last of them.
+    /// The current id, how many inputs have yielded it so far, and the last of these.
     id: Vec<u8>,
-    named: usize,
-    by: Vec<u8>,
+    inputs: usize,
+    last_input: Vec<u8>,
     promise: Promise,
     interrupt: Interrupt,
 }
 
-/// So many ids are taken at once from an input.
+/// The number of ids that are read from an input at a time: the work per batch is negligible.
 const BATCH: usize = 1_024;
 
 impl MergedIds {
@@ -38,7 +38,7 @@ impl MergedIds {
         resources: &Resources,
         mut meter: Meter,
     ) -> Result<Self> {
-        // A point among the inputs may name no record.
+        // An `_id` of the filter may have no record.
         let points = inputs.iter().any(|input| matches!(input, IdPlan::Points(_)));
         let promise = if points { Promise::Nothing } else { Promise::Record };
         let wanted = match how {
@@ -63,7 +63,7 @@ impl MergedIds {
         let mut interrupt = resources.interrupt.clone();
         sorter.finish(&mut interrupt)?;
         meter.spilled(sorter.spilled());
-        Ok(Self { sorter, wanted, id: Vec::new(), named: 0, by: Vec::new(), promise, interrupt })
+        Ok(Self { sorter, wanted, id: Vec::new(), inputs: 0, last_input: Vec::new(), promise, interrupt })
     }
 
     pub(super) fn promise(&self) -> Promise {
@@ -74,18 +74,18 @@ impl MergedIds {
         while self.sorter.advance()? {
             self.interrupt.tick()?;
             let Some(row) = self.sorter.current() else { break };
-            let (id, by) = (row.sort_key(), row.tie_key());
-            if self.named == 0 || self.id != id {
+            let (id, input) = (row.sort_key(), row.tie_key());
+            if self.inputs == 0 || self.id != id {
                 self.id.clear();
                 self.id.extend_from_slice(id);
-                self.named = 0;
-            } else if self.by == by {
+                self.inputs = 0;
+            } else if self.last_input == input {
                 continue;
             }
-            self.by.clear();
-            self.by.extend_from_slice(by);
-            self.named += 1;
-            if self.named == self.wanted {
+            self.last_input.clear();
+            self.last_input.extend_from_slice(input);
+            self.inputs += 1;
+            if self.inputs == self.wanted {
                 return Ok(Some(&self.id));
             }
         }

@@ -1,8 +1,7 @@
-//! What running a plan has cost, node by node.
+//! Execution statistics, node by node.
 //!
-//! Nodes count in plain numbers of their own. Where somebody asked ([`Recorder`]), a node's [`Meter`] adds them up under
-//! the node's number when it is dropped; where nobody did, it is a number that nobody reads. Clocks are looked at only
-//! where somebody asked.
+//! Each node counts in a [`Meter`] of its own, which adds its counts to the [`Recorder`] when it is dropped. Without a
+//! recorder the counts are discarded and the clock is not read.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -14,8 +13,7 @@ use crate::{
     spill::Spilled,
 };
 
-/// Gathers what the nodes of one run count. Nodes are numbered as the plan is drawn, from the root on, each before its
-/// inputs and an input before the next.
+/// Collects the counts of one execution. Nodes are numbered as they are drawn, each before its inputs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorder(Arc<Mutex<Vec<(Stage, Measures)>>>);
 
@@ -33,48 +31,47 @@ impl Recorder {
         }
     }
 
-    /// What was counted, by the nodes' numbers and with their stages, once the run's nodes are dropped.
+    /// The counts by number of node, once all nodes are dropped.
     pub(crate) fn into_measures(self) -> Vec<(Stage, Measures)> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// A node's own count.
+/// The counts of a node.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     pub(super) counted: Measures,
     recorder: Option<(Recorder, usize)>,
 }
 
-/// When a stretch of work began, where that matters.
+/// When work began, where it is measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start(Option<Instant>);
 
 impl Meter {
-    /// The count of the node that is numbered next.
+    /// The meter of the node that is numbered next.
     pub(super) fn new(recorder: Option<&Recorder>, stage: Stage) -> Self {
         let numbered = |recorder: &Recorder| (recorder.clone(), recorder.number(stage));
         Self { counted: Measures::default(), recorder: recorder.map(numbered) }
     }
 
-    /// Another count of the same node.
+    /// Another meter of the same node.
     pub(super) fn same(&self) -> Self {
         Self { counted: Measures::default(), recorder: self.recorder.clone() }
     }
 
-    /// Whether anybody asked.
+    /// Whether the counts are recorded.
     #[inline]
     pub(super) fn is_read(&self) -> bool {
         self.recorder.is_some()
     }
 
-    /// Looks at the clock, where anybody asked.
     #[inline]
     pub(super) fn start(&self) -> Start {
         Start(self.recorder.as_ref().map(|_| Instant::now()))
     }
 
-    /// Counts the time since `start`.
+    /// Adds the time since `start`.
     #[inline]
     pub(super) fn stop(&mut self, start: Start) {
         if let Start(Some(start)) = start {
@@ -82,14 +79,14 @@ impl Meter {
         }
     }
 
-    /// Counts a row handed on, and the time since `start`.
+    /// Counts a row, if there was one, and adds the time since `start`.
     #[inline]
     pub(super) fn moved(&mut self, start: Start, more: bool) {
         self.counted.rows += u64::from(more);
         self.stop(start);
     }
 
-    /// Counts an entry or a document looked at, where the bytes are known without another look or somebody asked.
+    /// Counts an entry; its bytes where the caller has them.
     #[inline]
     pub(super) fn key_read(&mut self, entry: Option<(&[u8], &[u8])>) {
         self.counted.keys += 1;
@@ -104,7 +101,7 @@ impl Meter {
         self.counted.bytes += length(document);
     }
 
-    /// What the node wrote to temporary files, all told.
+    /// Sets what the node has written to temporary files so far.
     pub(super) fn spilled(&mut self, spilled: Spilled) {
         self.counted.spills = spilled.runs;
         self.counted.spilled_bytes = spilled.bytes;

@@ -1,6 +1,7 @@
-//! Runs a plan over a view: one cursor per node, each lending its current row.
+//! Executes plans over a view: each node is a cursor that lends its current row until its next move.
 //!
-//! Generic over the view and so instantiated per backend; erased once, on top, as [`Rows`].
+//! The nodes are generic over the view, so that each backend has its own instances; the type is erased once, on top, as
+//! [`Rows`].
 
 mod analyze;
 mod covered;

@@ -1,7 +1,7 @@
 use slate_query::{
     filter::Filter,
     projection::Projection,
-    raw::{Doc, OwnedValue, Writer},
+    raw::{Doc, Kind, Value, Writer},
 };
 use slate_store::View;
 
@@ -25,7 +25,7 @@ pub(crate) trait Rows {
     fn current(&self) -> Option<&[u8]>;
 }
 
-/// Opens a plan's rows. Those of [`Plan::Count`] are one document `{n}`, those of [`Plan::Distinct`] one `{v}` a value.
+/// Opens the rows of a plan. A count has one row `{n}`, distinct values have one row `{v}` each.
 pub(crate) fn open<'v, V: View + 'v>(
     plan: Plan,
     view: &V,
@@ -36,14 +36,14 @@ pub(crate) fn open<'v, V: View + 'v>(
     open_shared(plan, view, collection, &resources)
 }
 
-/// Opens a plan's rows, where the memory is what each node that holds rows has.
+/// The same, where `resources` hold the memory of a single node.
 pub(super) fn open_shared<'v, V: View + 'v>(
     plan: Plan,
     view: &V,
     collection: &CollectionInfo,
     resources: &Resources,
 ) -> Result<Output<V>> {
-    // Later looks come every so many rows, of which there may be few.
+    // Nodes check every so many rows, and there may be fewer.
     resources.interrupt.check()?;
     let raw = |input: RawPlan| RawRows::open(input, view, collection, resources);
     Ok(match plan {
@@ -72,7 +72,7 @@ pub(super) fn open_shared<'v, V: View + 'v>(
     })
 }
 
-/// How many records there are.
+/// Counts records.
 fn count<V: View>(mut input: RawRows<V>) -> Result<u64> {
     let mut counted = 0;
     while input.advance()? {
@@ -92,7 +92,7 @@ pub(crate) enum Output<V: View> {
 }
 
 impl<V: View> Output<V> {
-    /// What the topmost node wrote to temporary files.
+    /// What the root has written to temporary files.
     pub(super) fn spilled(&self) -> Spilled {
         match self {
             Self::Distinct(rows) => rows.spilled(),
@@ -129,11 +129,11 @@ impl<V: View> Rows for Output<V> {
     }
 }
 
-/// Rows as a projection leaves them, each built in one buffer.
+/// Documents as a projection leaves them, each built in the same buffer.
 pub(crate) struct ProjectRows<V: View> {
     input: RawRows<V>,
     projection: Projection,
-    /// The whole filter: the position that `$` stands for comes from it, never from bounds.
+    /// The whole filter: it determines the array position of `$`.
     filter: Filter,
     row: Option<Vec<u8>>,
 }
@@ -152,46 +152,26 @@ impl<V: View> ProjectRows<V> {
     }
 }
 
-/// One row, `{n}`.
+/// One row `{n}`.
 pub(crate) struct CountedRows {
     row: Vec<u8>,
-    position: Position,
+    moves: u8,
 }
 
 impl CountedRows {
     fn new(counted: u64) -> Self {
-        let counted = OwnedValue::from(bson::Bson::Int64(i64::try_from(counted).unwrap_or(i64::MAX)));
+        let counted = i64::try_from(counted).unwrap_or(i64::MAX).to_le_bytes();
         let mut writer = Writer::new();
-        writer.append(b"n", counted.as_value());
-        Self { row: writer.finish(), position: Position::default() }
+        writer.append(b"n", Value::new(Kind::Int64, &counted));
+        Self { row: writer.finish(), moves: 0 }
     }
 
     fn advance(&mut self) -> bool {
-        self.position.advance()
+        self.moves = self.moves.saturating_add(1);
+        self.moves == 1
     }
 
     fn current(&self) -> Option<&[u8]> {
-        self.position.is_on().then_some(self.row.as_slice())
-    }
-}
-
-/// Where one stands among rows of which there is one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Position {
-    #[default]
-    Before,
-    On,
-    After,
-}
-
-impl Position {
-    /// Moves to the next row; `false` after the last.
-    fn advance(&mut self) -> bool {
-        *self = if *self == Self::Before { Self::On } else { Self::After };
-        self.is_on()
-    }
-
-    fn is_on(self) -> bool {
-        self == Self::On
+        (self.moves == 1).then_some(self.row.as_slice())
     }
 }

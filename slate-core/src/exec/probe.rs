@@ -5,14 +5,13 @@ use slate_store::{Bounds, Cursor, Edge, Estimate, Keyspace, View};
 
 use crate::{Result, key_range::KeyRange, plan::Probe};
 
-/// Counts keys through a view, for the planner. What was counted once is known: many ways to answer a question have the
-/// same bounds.
+/// Counts keys in a view for the planner. Counts are cached: many access paths of a query have the same bounds.
 pub(crate) struct ViewProbe<'v, V> {
     view: &'v V,
-    known: RefCell<Vec<Counted>>,
+    counted: RefCell<Vec<Counted>>,
 }
 
-/// Keys within ranges of a keyspace, counted up to a cap.
+/// The count of keys within ranges, up to a cap.
 struct Counted {
     keyspace: Keyspace,
     ranges: Box<[KeyRange]>,
@@ -21,7 +20,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// The count up to another cap, where this one tells it.
+    /// The count up to another cap, where this count determines it.
     fn up_to(&self, cap: u64) -> Option<u64> {
         (self.keys < self.cap || cap <= self.cap).then(|| self.keys.min(cap))
     }
@@ -29,19 +28,19 @@ impl Counted {
 
 impl<'v, V> ViewProbe<'v, V> {
     pub(crate) fn new(view: &'v V) -> Self {
-        Self { view, known: RefCell::default() }
+        Self { view, counted: RefCell::default() }
     }
 }
 
 impl<V: View> Probe for ViewProbe<'_, V> {
     fn count(&self, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) -> Result<u64> {
-        let mut known = self.known.borrow_mut();
+        let mut counted = self.counted.borrow_mut();
         let same = |counted: &&Counted| counted.keyspace == keyspace && *counted.ranges == *ranges;
-        if let Some(keys) = known.iter().filter(same).find_map(|counted| counted.up_to(cap)) {
+        if let Some(keys) = counted.iter().filter(same).find_map(|counted| counted.up_to(cap)) {
             return Ok(keys);
         }
         let keys = count(self.view, keyspace, ranges, cap)?;
-        known.push(Counted { keyspace, ranges: ranges.into(), cap, keys });
+        counted.push(Counted { keyspace, ranges: ranges.into(), cap, keys });
         Ok(keys)
     }
 }
@@ -60,7 +59,7 @@ fn count(view: &impl View, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) ->
     Ok(counted)
 }
 
-/// The bounds of a range: none where it has none, as a store may know the size of a keyspace that is asked for without.
+/// The bounds of a range. A range without a start has none: a store may know the size of a whole keyspace.
 pub(super) fn bounds(range: &KeyRange) -> Bounds<'_> {
     let start = Some(range.start.as_slice()).filter(|start| !start.is_empty());
     Bounds { start, end: range.end.as_deref() }
@@ -80,7 +79,7 @@ impl<V: View> RangeWalk<V> {
         Self { view, keyspace, direction, ranges: ranges.into_iter(), cursor: None }
     }
 
-    /// Moves to the next entry; `false` after the last. A call would take as long as the step.
+    /// Moves to the next entry; `false` after the last.
     #[inline(always)]
     pub(super) fn advance(&mut self) -> Result<bool> {
         if let Some(cursor) = &mut self.cursor {
@@ -95,7 +94,6 @@ impl<V: View> RangeWalk<V> {
         self.next_range()
     }
 
-    /// Apart from the steps within a range.
     #[inline(never)]
     fn next_range(&mut self) -> Result<bool> {
         loop {

@@ -5,7 +5,7 @@ use crate::{
     spill::Memory,
 };
 
-/// What a question's nodes share: when to stop, and how much memory to hold rows in.
+/// What the nodes of a query share: when to stop, and how much memory to hold rows in.
 #[derive(Clone, Debug)]
 pub(crate) struct Resources {
     pub(crate) interrupt: Interrupt,
@@ -18,18 +18,18 @@ impl Resources {
         Self { interrupt: interrupt.clone(), memory, recorder: None }
     }
 
-    /// The memory divided among the nodes that hold rows, so that the question as a whole keeps to its limit. They are
-    /// known beforehand: a question writes the same to temporary files whatever else is running.
+    /// Divides the memory among the nodes that hold rows. Their number is known in advance, so that a query writes the same
+    /// to temporary files whatever else is running.
     pub(super) fn shared_by(&self, holders: usize) -> Self {
         Self { memory: self.memory.shared_by(holders), ..self.clone() }
     }
 
-    /// The same, where what the nodes do is recorded.
+    /// The same, with execution statistics.
     pub(super) fn recorded_by(&self, recorder: &Recorder) -> Self {
         Self { recorder: Some(recorder.clone()), ..self.clone() }
     }
 
-    /// The count of the node that is opened next; its inputs are opened after it.
+    /// The meter of the node that is opened next; its inputs must be opened after it.
     pub(super) fn meter(&self, stage: Stage) -> Meter {
         Meter::new(self.recorder.as_ref(), stage)
     }
@@ -59,7 +59,7 @@ fn id_holders(plan: &IdPlan) -> usize {
     match plan {
         IdPlan::Index(scan) => usize::from(scan.index.is_multikey()),
         IdPlan::Points(_) => 0,
-        // Its inputs are read one after another.
+        // The inputs are read one after the other.
         IdPlan::Merge { inputs, .. } => 1 + inputs.iter().map(id_holders).max().unwrap_or_default(),
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{Result, catalog::CollectionInfo, plan::RawPlan};
 
-/// The raw tier: records, one at a time, lent until the next move.
+/// The raw tier: one record at a time, lent until the next move.
 pub(crate) enum RawRows<V: View> {
     Eof,
     Scan(ScanRows<V>),
@@ -44,7 +44,7 @@ impl<V: View> RawRows<V> {
         Ok(Self::Measured(Box::new(MeasuredRows::open(plan, view, collection, resources)?)))
     }
 
-    /// Opens a node whose count is `meter`.
+    /// Opens a node that counts in `meter`.
     pub(super) fn open_node(
         plan: RawPlan,
         view: &V,
@@ -97,7 +97,7 @@ impl<V: View> RawRows<V> {
         }
     }
 
-    /// The current record's stored document. It may be had for less than the whole record.
+    /// The stored document of the current record; on some stores it costs less than the whole record.
     #[inline]
     pub(super) fn stored(&self) -> Option<&[u8]> {
         match self {
@@ -111,7 +111,7 @@ impl<V: View> RawRows<V> {
         }
     }
 
-    /// The current record's stored document, to be kept; `None` where the store has none to share, and the row must be copied.
+    /// The stored document of the current record as a shared buffer; `None` where it has to be copied.
     #[inline]
     pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
         match self {

@@ -10,26 +10,18 @@ pub(crate) struct SliceRows<V: View> {
     input: RawRows<V>,
     skip: u64,
     left: u64,
-    stands: Stands,
-}
-
-/// Where a slice stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stands {
-    /// Before the first row, or on one: its input tells.
-    Within,
-    /// After the last, where the input may still stand on a row.
-    After,
+    is_over: bool,
 }
 
 impl<V: View> SliceRows<V> {
     pub(super) fn new(input: RawRows<V>, window: Window) -> Self {
-        Self { input, skip: window.skip, left: window.limit.unwrap_or(u64::MAX), stands: Stands::Within }
+        Self { input, skip: window.skip, left: window.limit.unwrap_or(u64::MAX), is_over: false }
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
         if self.left == 0 {
-            self.stands = Stands::After;
+            // The input may still have a current row.
+            self.is_over = true;
             return Ok(false);
         }
         while self.skip > 0 {
@@ -45,18 +37,12 @@ impl<V: View> SliceRows<V> {
 
     #[inline]
     pub(super) fn stored(&self) -> Option<&[u8]> {
-        match self.stands {
-            Stands::Within => self.input.stored(),
-            Stands::After => None,
-        }
+        if self.is_over { None } else { self.input.stored() }
     }
 
     #[inline]
     pub(super) fn current(&self) -> Option<Record<'_>> {
-        match self.stands {
-            Stands::Within => self.input.current(),
-            Stands::After => None,
-        }
+        if self.is_over { None } else { self.input.current() }
     }
 
     #[inline]

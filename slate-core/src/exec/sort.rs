@@ -12,10 +12,10 @@ use crate::{
     spill::{Row, Sorter},
 };
 
-/// Records in the order of their sort keys; ties in the order of `_id`.
+/// Records in the order of their sort keys; equal ones in the order of `_id`.
 ///
-/// Sort keys are bytes that compare as the values do. Where the input comes ordered by the first `presorted` fields,
-/// one group equal in those is held at a time; with a limit, no more rows than twice what it asks for.
+/// Where the input is ordered by the first `presorted` fields, one group of records equal in those is held at a time; with a
+/// limit, at most twice as many rows as it wants.
 pub(crate) struct SortRows<V: View> {
     input: RawRows<V>,
     sort: Sort,
@@ -26,18 +26,18 @@ pub(crate) struct SortRows<V: View> {
     position: Position,
     /// The sort key of the input's current row.
     sort_key: Vec<u8>,
-    /// What is above this is not wanted.
+    /// Rows of the group above this are not wanted.
     bound: Option<Bound>,
-    /// What the sort keys of the group begin with.
+    /// The beginning of the sort keys of the group.
     group: Vec<u8>,
     meter: Meter,
 }
 
-/// Where the input stands.
+/// The position of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     Start,
-    /// On the first row of the next group, which had to be read to see that the group before it had ended.
+    /// On the first row of the next group, which was read to find the end of the group before.
     NextGroup,
     End,
 }
@@ -91,7 +91,7 @@ impl<V: View> SortRows<V> {
         self.sorter.payload()
     }
 
-    /// Sorts the next group; whether there is one.
+    /// Sorts the next group; `false` after the last.
     fn read_group(&mut self) -> Result<bool> {
         self.sorter.clear(self.left);
         self.bound = None;
@@ -109,12 +109,12 @@ impl<V: View> SortRows<V> {
                     None => self.sorter.push(&self.sort_key, record.key, record.stored)?,
                 }
                 if let Some(key) = self.sorter.new_bound() {
-                    // The next group is to be seen.
+                    // It must not hide the next group.
                     self.bound = self.sort.bound(key, self.presorted);
                 }
             }
             self.read_row()?;
-            // Without a group there is nothing to compare: a call for that, on a vector that was never filled, is dear.
+            // Without presorted fields there is one group.
             let is_within = self.group.is_empty() || self.sort_key.starts_with(&self.group);
             if self.position == Position::End || !is_within {
                 break;
@@ -125,7 +125,7 @@ impl<V: View> SortRows<V> {
         Ok(true)
     }
 
-    /// Moves the input and takes the sort key of its row. Rows of the group that are known not to be wanted are passed over.
+    /// Moves the input and takes the sort key of its row. Skips rows of the group that are not wanted.
     fn read_row(&mut self) -> Result<()> {
         self.position = Position::End;
         while self.input.advance()? {
@@ -141,7 +141,7 @@ impl<V: View> SortRows<V> {
         Ok(())
     }
 
-    /// Groups end where the bytes of the sort's presorted prefix change.
+    /// Takes the presorted part of the sort key, which ends the group when it changes.
     fn begin_group(&mut self) {
         let mut end = 0;
         for (_, direction) in self.sort.fields().iter().take(self.presorted) {

@@ -12,21 +12,21 @@ use crate::{
 /// How many records a write is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The first that matches: by the sort where there is one, and by `_id` among equals.
+    /// The first that matches: in the order of the sort, then of `_id`.
     One,
-    /// Every one that matches.
+    /// All that match.
     All,
 }
 
-/// Keys of the records that a write is for, to be taken in rounds. What has no record is passed over when it is read.
+/// The keys of the records that a write is for, read in rounds. A key may have no record.
 pub(crate) enum TargetKeys {
-    /// One key at most, until it is taken.
+    /// At most one key.
     Single(Option<SmallBytes>),
     Spooled(Box<SpoolRows>),
 }
 
 impl TargetKeys {
-    /// Whether there may be more than so many.
+    /// Whether there may be more than `most` keys.
     pub(crate) fn may_exceed(&self, most: usize) -> bool {
         match self {
             Self::Single(_) => most == 0,
@@ -43,8 +43,8 @@ impl TargetKeys {
     }
 }
 
-/// The keys of the records that a write is for, fixed before the first of them changes: what the write itself moves
-/// within an index is not met again.
+/// Finds the keys of the records that a write is for, before the first of them changes: a record that the write moves within
+/// an index is not found twice.
 pub(crate) fn targets<V: View>(
     query: &Query,
     view: &V,
@@ -60,7 +60,7 @@ pub(crate) fn targets<V: View>(
         return Err(Error::corrupt("the query of a write has a projection"));
     };
     let ordered = match &plan {
-        // A sort puts equal rows in the order of `_id`, and one that was removed was removed with that in mind.
+        // Equal rows come in the order of `_id` from a sort and from an index that replaced it.
         RawPlan::Eof { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => true,
         RawPlan::Filter { .. } | RawPlan::Scan { .. } | RawPlan::Fetch { .. } => is_leaf_in_id_order(plan.leaf()),
     };

@@ -1,4 +1,4 @@
-//! An answer compared with what is expected. What is wrong is said in words.
+//! Compares results with the expected ones, and describes the differences.
 
 use std::collections::HashSet;
 
@@ -10,40 +10,40 @@ use crate::{
     workload::all_match,
 };
 
-/// The whole answer to a question.
+/// The complete result of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fetched {
-    /// To [`Query::Find`] and [`Query::Lookups`]: documents in their order.
+    /// Of [`Query::Find`] and [`Query::Lookups`]: documents in order.
     Documents(Vec<Document>),
-    /// To [`Query::Count`].
+    /// Of [`Query::Count`].
     Count(u64),
-    /// To [`Query::Distinct`]: values in their order.
+    /// Of [`Query::Distinct`]: values in order.
     Values(Vec<Bson>),
 }
 
-/// What is wrong with an answer.
+/// Describes how a result is wrong.
 pub type Wrong = String;
 
-/// Compares an answer in little.
+/// Compares the summary of a result.
 ///
 /// # Errors
-/// What is wrong.
+/// Returns a description of the difference.
 pub fn check_answer(answer: &Answer, expected: &Outline) -> Result<(), Wrong> {
     let wanted = expected.answer;
     if answer.count != wanted.count {
         return Err(format!("{} where {} are expected", answer.count, wanted.count));
     }
     if expected.determined == Determined::Ids && *answer != wanted {
-        return Err(format!("{} as expected, but not of the expected _ids", answer.count));
+        return Err(format!("{} rows as expected, but with other _ids", answer.count));
     }
     Ok(())
 }
 
-/// Compares a whole answer: each document field by field, the order, the values. `records` are all there are, in the order
-/// of their `_id`s, from 0 on.
+/// Compares a complete result: every field of every document, the order, the values. `records` are all records in the
+/// order of their `_id`s, starting at 0.
 ///
 /// # Errors
-/// What is wrong.
+/// Returns a description of the difference.
 pub fn check_fetched(
     fetched: &Fetched,
     query: &Query,
@@ -56,7 +56,7 @@ pub fn check_fetched(
         }
         (Fetched::Documents(documents), Query::Lookups(_), Expected::Lookups(wanted)) => {
             if documents.len() != wanted.len() {
-                return Err(format!("{} found where {} are expected", documents.len(), wanted.len()));
+                return Err(format!("found {}, expected {}", documents.len(), wanted.len()));
             }
             wanted.iter().zip(documents).try_for_each(|(record, document)| check_document(document, record, None))
         }
@@ -67,32 +67,32 @@ pub fn check_fetched(
         (Fetched::Values(values), Query::Distinct { sort, .. }, Expected::Values(wanted)) => {
             check_values(values, sort.map(|order| move |a: &Value<'_>, b: &Value<'_>| order.compare(a, b)), wanted)
         }
-        _ => Err("an answer of another kind than the question".into()),
+        _ => Err("a result of another kind than the query".into()),
     }
 }
 
 fn check_rows(documents: &[Document], find: &Find, expected: &Rows<'_>, records: &[Record]) -> Result<(), Wrong> {
     let wanted = expected.rows();
     if documents.len() != wanted.len() {
-        return Err(format!("{} documents where {} are expected", documents.len(), wanted.len()));
+        return Err(format!("{} documents, expected {}", documents.len(), wanted.len()));
     }
     let mut seen = HashSet::new();
     for (place, (document, wanted)) in documents.iter().zip(wanted).enumerate() {
         let record = record_of(document, records)?;
         check_document(document, record, find.projection.as_deref())?;
         if !seen.insert(record.id) {
-            return Err(format!("the document of _id {} came twice", record.id));
+            return Err(format!("the document with _id {} was returned twice", record.id));
         }
         if !all_match(&find.filter, record) {
-            return Err(format!("the document of _id {} does not match", record.id));
+            return Err(format!("the document with _id {} does not match the filter", record.id));
         }
         if compare(find, record, wanted).is_ne() {
-            return Err(format!("row {place}, of _id {}, is not in its place by the sort", record.id));
+            return Err(format!("row {place}, with _id {}, is at the wrong position of the sort", record.id));
         }
     }
     let same = || wanted.iter().all(|record| seen.contains(&record.id));
     if expected.determined == Determined::Ids && !same() {
-        return Err("the expected number of documents, but not the expected ones".into());
+        return Err("the expected number of documents, but other documents".into());
     }
     Ok(())
 }
@@ -101,31 +101,31 @@ fn record_of<'r>(document: &Document, records: &'r [Record]) -> Result<&'r Recor
     let id = match document.get("_id") {
         Some(Bson::Int64(id)) => *id,
         Some(Bson::Int32(id)) => i64::from(*id),
-        other => return Err(format!("an _id that no record has: {other:?}")),
+        other => return Err(format!("unknown _id: {other:?}")),
     };
     let record = usize::try_from(id).ok().and_then(|id| records.get(id));
-    record.ok_or_else(|| format!("an _id that no record has: {id}"))
+    record.ok_or_else(|| format!("unknown _id: {id}"))
 }
 
-/// Compares a document with its record: the fields asked for and no others, in any order.
+/// Compares a document with its record: it must have the projected fields and no others, in any order.
 ///
 /// # Errors
-/// What is wrong.
+/// Returns a description of the difference.
 pub fn check_document(document: &Document, record: &Record, projection: Option<&[Field]>) -> Result<(), Wrong> {
     let fields = projection.unwrap_or(&Field::ALL);
     let id = document.get("_id").and_then(Value::of);
     if id != Some(Value::Int(record.id)) {
-        return Err(format!("the document of _id {} came as that of {id:?}", record.id));
+        return Err(format!("expected the document with _id {}, found {id:?}", record.id));
     }
     for field in fields {
         let (value, wanted) = (document.get(field.name()), record.value(*field));
         if !value.is_some_and(|value| wanted.is(value)) {
             let name = field.name();
-            return Err(format!("{name} of _id {} is {value:?} where {wanted:?} is expected", record.id));
+            return Err(format!("{name} of _id {} is {value:?}, expected {wanted:?}", record.id));
         }
     }
     if document.len() != fields.len() + 1 {
-        return Err(format!("the document of _id {} has other fields than it should: {document}", record.id));
+        return Err(format!("the document with _id {} has the wrong fields: {document}", record.id));
     }
     Ok(())
 }
@@ -137,10 +137,10 @@ fn check_values(
 ) -> Result<(), Wrong> {
     let mut found = Vec::with_capacity(values.len());
     for value in values {
-        found.push(Value::of(value).ok_or_else(|| format!("a value that no record has: {value}"))?);
+        found.push(Value::of(value).ok_or_else(|| format!("unknown value: {value}"))?);
     }
     if sort.is_some_and(|sort| !found.is_sorted_by(|left, right| sort(left, right).is_lt())) {
-        return Err("the values are not sorted as asked for".into());
+        return Err("the values are not in the requested order".into());
     }
     found.sort_unstable();
     if found == wanted {
@@ -149,7 +149,7 @@ fn check_values(
     let missing = wanted.iter().find(|value| found.binary_search(value).is_err());
     let foreign = found.iter().find(|value| wanted.binary_search(value).is_err());
     Err(format!(
-        "{} values where {} are expected; missing, for example: {missing:?}; too many: {foreign:?}",
+        "{} values, expected {}; missing, for example: {missing:?}; surplus: {foreign:?}",
         found.len(),
         wanted.len()
     ))
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::workload::query_rows;
 
-    /// A right answer to a question, or one that `spoil` has changed.
+    /// Returns a correct result of a query, changed by `spoil`.
     fn check(name: &str, spoil: impl Fn(&mut Vec<Document>)) -> Result<(), Wrong> {
         let records: Vec<Record> = (0..300).map(|id| Record::new(9, 0, id, 0)).collect();
         let rows = query_rows(300, 9);
@@ -182,7 +182,7 @@ mod tests {
     const TAKE: &str = "status='active' + take(200) (no sort)";
 
     #[test]
-    fn right_answers_pass_whatever_order_the_question_leaves_open() {
+    fn correct_results_pass_in_every_allowed_order() {
         for name in [SCAN, SORTED, TAKE, "1,000 point lookups (find_by_id)"] {
             assert_eq!(check(name, |_| {}), Ok(()), "{name}");
         }
@@ -191,16 +191,16 @@ mod tests {
     }
 
     #[test]
-    fn wrong_answers_are_told_by_what_is_wrong_with_them() {
+    fn wrong_results_are_described() {
         let wrong = |name: &str, spoil: fn(&mut Vec<Document>)| check(name, spoil).unwrap_err();
-        assert!(wrong(SCAN, |documents| drop(documents.pop())).contains("299 documents where 300"));
+        assert!(wrong(SCAN, |documents| drop(documents.pop())).contains("299 documents, expected 300"));
         assert!(wrong(SCAN, |documents| documents[0] = documents[1].clone()).contains("twice"));
         assert!(wrong(SORTED, |documents| documents.reverse()).contains("sort"));
         assert!(wrong(SCAN, |documents| drop(documents[3].insert("name", "Nobody"))).contains("name of _id 3"));
-        assert!(wrong(SCAN, |documents| drop(documents[3].insert("more", 1))).contains("other fields"));
+        assert!(wrong(SCAN, |documents| drop(documents[3].insert("more", 1))).contains("wrong fields"));
         assert!(wrong(SCAN, |documents| drop(documents[3].insert("_id", 777_i64))).contains("777"));
         let lookups = "1,000 point lookups (find_by_id)";
-        assert!(wrong(lookups, |documents| documents.swap(0, 1)).contains("came as that of"));
+        assert!(wrong(lookups, |documents| documents.swap(0, 1)).contains("expected the document with"));
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
             check_fetched(&fetched, &query, &Expected::of(&query, &records), &records)
         };
         assert_eq!(check(&["rejected", "active"], None), Ok(()));
-        assert!(check(&["rejected", "active"], Some(crate::Order::Ascending)).unwrap_err().contains("sorted"));
+        assert!(check(&["rejected", "active"], Some(crate::Order::Ascending)).unwrap_err().contains("order"));
         assert_eq!(check(&["rejected", "active"], Some(crate::Order::Descending)), Ok(()));
         assert!(check(&["active"], None).unwrap_err().contains("missing, for example: Some(Str(\"rejected\"))"));
     }

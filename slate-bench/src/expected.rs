@@ -1,8 +1,8 @@
-//! What each question's answer is: computed from the records by brute force, with nothing of any database's.
+//! Computes the expected result of each query from the records by brute force, without any database.
 
 use crate::{Answer, Find, Query, Record, Value, workload::all_match};
 
-/// The answer to a question over certain records.
+/// The expected result of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected<'r> {
     /// Documents.
@@ -11,40 +11,39 @@ pub enum Expected<'r> {
     Count(u64),
     /// Values, lowest first.
     Values(Vec<Value<'r>>),
-    /// Documents of certain `_id`s, in the order these were asked for.
+    /// Documents with certain `_id`s, in the order of the lookups.
     Lookups(Vec<&'r Record>),
 }
 
-/// The documents that answer a [`Find`].
+/// The expected documents of a [`Find`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows<'r> {
-    /// All that match, sorted, those equal in the sort by `_id`.
+    /// All matching records, sorted, ties by `_id`.
     pub matching: Vec<&'r Record>,
-    /// Which of them the answer has, the sort's ties being broken by `_id`.
+    /// The range of them that the result contains if ties are ordered by `_id`.
     pub range: std::ops::Range<usize>,
-    /// Whether any right answer has just these.
+    /// Whether every correct result contains exactly these documents.
     pub determined: Determined,
 }
 
-/// Whether a right answer could have other documents.
+/// Whether correct results can contain different documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Determined {
-    /// It could not: only the order may differ, among equals.
+    /// No: only the order of ties can differ.
     Ids,
-    /// It could, since the limit cuts through documents that the sort does not tell apart. Their number cannot differ, nor
-    /// their sort keys.
+    /// Yes: the limit cuts through a group of ties. The number of documents and their sort keys are the same.
     Keys,
 }
 
 impl<'r> Rows<'r> {
-    /// The documents of the answer, one of those that are right where several are.
+    /// Returns the documents of one correct result.
     pub fn rows(&self) -> &[&'r Record] {
         self.matching.get(self.range.clone()).unwrap_or_default()
     }
 }
 
 impl<'r> Expected<'r> {
-    /// The answer to a question over these records, which lie in the order of their `_id`s, from 0 on.
+    /// Computes the result of a query. The records must be in the order of their `_id`s, starting at 0.
     pub fn of(query: &Query, records: &'r [Record]) -> Self {
         match query {
             Query::Find(find) => Self::Rows(rows(find, records)),
@@ -66,7 +65,7 @@ impl<'r> Expected<'r> {
         }
     }
 
-    /// What a right answer comes to, in little.
+    /// Returns the summary of a correct result.
     pub fn outline(&self) -> Outline {
         let answer = match self {
             Self::Rows(rows) => rows.rows().iter().map(|record| record.id).collect(),
@@ -83,18 +82,18 @@ impl<'r> Expected<'r> {
     }
 }
 
-/// What a right answer comes to, in little: what is compared after each run that is measured.
+/// The summary of a correct result, which is checked after each measured run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outline {
-    /// The answer, or one of those that are right.
+    /// The summary of one correct result.
     pub answer: Answer,
-    /// Whether its sums are those of every right answer.
+    /// Whether the sums are those of every correct result.
     pub determined: Determined,
 }
 
 fn rows<'r>(find: &Find, records: &'r [Record]) -> Rows<'r> {
     let mut matching: Vec<_> = records.iter().filter(|record| all_match(&find.filter, record)).collect();
-    // Stable, and so by `_id` among equals.
+    // The sort is stable, so ties stay in the order of `_id`.
     matching.sort_by(|left, right| compare(find, left, right));
     let length = matching.len();
     let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).min(length);
@@ -108,7 +107,7 @@ fn rows<'r>(find: &Find, records: &'r [Record]) -> Rows<'r> {
     Rows { range: begin..end, matching, determined }
 }
 
-/// How two records stand in a question's order.
+/// Compares two records in the query's sort order.
 pub fn compare(find: &Find, left: &Record, right: &Record) -> std::cmp::Ordering {
     let by_field = find.sort.iter().map(|(field, order)| order.compare(&left.value(*field), &right.value(*field)));
     by_field.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
@@ -119,7 +118,7 @@ mod tests {
     use super::*;
     use crate::{Condition, Field, Order, Test};
 
-    /// Records of these statuses and counts.
+    /// Records with these statuses and counts.
     fn records(values: &[(&'static str, i32)]) -> Vec<Record> {
         let record = |(id, (status, contacts_count)): (i64, &(&'static str, i32))| Record {
             status,

@@ -1,4 +1,4 @@
-//! A record's fields and their values, with BSON's order among them.
+//! The fields of a record and their values, with BSON's order.
 
 use bson::Bson;
 
@@ -26,7 +26,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// All, in the order in which a document has them.
+    /// All fields in the order of a document.
     pub const ALL: [Self; 9] = [
         Self::Name,
         Self::Status,
@@ -39,10 +39,10 @@ impl Field {
         Self::Notes,
     ];
 
-    /// Those that an index is over, one each.
+    /// The indexed fields, one index each.
     pub const INDEXED: [Self; 2] = [Self::Status, Self::ContactsCount];
 
-    /// Its name in a document.
+    /// Returns the field's name in a document.
     pub fn name(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -74,7 +74,7 @@ pub enum Value<'v> {
 }
 
 impl<'v> Value<'v> {
-    /// The value of a scalar; `None` for one that no record has.
+    /// Returns the value of a scalar. `None` for values that no record has.
     pub fn of(bson: &'v Bson) -> Option<Self> {
         match bson {
             Bson::Null => Some(Self::Null),
@@ -86,7 +86,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// Whether a value in a document is this one, whatever the width of an integer.
+    /// Returns whether a document's value equals this one. Integer widths do not matter.
     pub fn is(&self, bson: &Bson) -> bool {
         match (self, bson) {
             (Self::Strs(strings), Bson::Array(elements)) => {
@@ -98,17 +98,17 @@ impl<'v> Value<'v> {
     }
 }
 
-/// Lowest or highest first.
+/// Ascending or descending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Lowest first.
+    /// Ascending.
     Ascending,
-    /// Highest first.
+    /// Descending.
     Descending,
 }
 
 impl Order {
-    /// 1 or -1, as a sort's document has it.
+    /// Returns 1 or -1, as in a sort document.
     pub fn sign(self) -> i32 {
         match self {
             Self::Ascending => 1,
@@ -116,7 +116,7 @@ impl Order {
         }
     }
 
-    /// How two values stand in this order.
+    /// Compares two values in this order.
     pub fn compare<T: Ord>(self, left: &T, right: &T) -> std::cmp::Ordering {
         match self {
             Self::Ascending => left.cmp(right),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_told_in_a_document_whatever_its_width() {
+    fn integers_match_in_documents_whatever_their_width() {
         assert!(Value::Int(7).is(&Bson::Int32(7)) && Value::Int(7).is(&Bson::Int64(7)));
         assert!(Value::Date(5).is(&Bson::DateTime(DateTime::from_millis(5))));
         assert!(Value::Strs(&["a", "b"]).is(&bson!(["a", "b"])));

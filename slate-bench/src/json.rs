@@ -1,4 +1,4 @@
-//! Records as JSON, for databases that hold that. A date is its milliseconds since 1970.
+//! Converts records to JSON. Dates become milliseconds since 1970.
 
 use bson::{Bson, DateTime, Document};
 use serde_json::{Map, Value as Json};
@@ -7,7 +7,7 @@ use slate_bench_harness::Result;
 use crate::{Change, Field, Patch, Record, Value};
 
 impl Record {
-    /// The record as JSON, `_id` first.
+    /// Returns the record as JSON, `_id` first.
     pub fn to_json(&self) -> Json {
         let fields = Field::ALL.iter().map(|field| (field.name().into(), to_json(self.value(*field))));
         Json::Object(std::iter::once(("_id".into(), self.id.into())).chain(fields).collect())
@@ -15,7 +15,7 @@ impl Record {
 }
 
 impl Patch {
-    /// The fields as JSON, `_id` first.
+    /// Returns the fields as JSON, `_id` first.
     pub fn to_json(&self) -> Json {
         let mut object = Map::new();
         object.insert("_id".into(), self.id.into());
@@ -26,7 +26,7 @@ impl Patch {
 }
 
 impl Change {
-    /// As JSON, `_id` first.
+    /// Returns the write as JSON, `_id` first.
     pub fn to_json(&self) -> Json {
         match self {
             Self::Whole(record) => record.to_json(),
@@ -44,16 +44,16 @@ fn to_json(value: Value<'_>) -> Json {
     }
 }
 
-/// The document that a JSON text stands for, as answers are checked in.
+/// Parses a JSON text into the document that results are checked with.
 ///
 /// # Errors
-/// A text that is no object.
+/// Fails if the text is not an object.
 pub fn document(text: &str) -> Result<Document> {
     let object: Map<String, Json> = serde_json::from_str(text)?;
     Ok(object.into_iter().map(|(name, value)| (name.clone(), from_json(&name, value))).collect())
 }
 
-/// The value of the field of that name that a JSON value stands for.
+/// Converts the JSON value of a field.
 pub fn from_json(name: &str, value: Json) -> Bson {
     match value {
         Json::Number(number) if name == Field::LastContactedAt.name() => {

@@ -1,19 +1,19 @@
-//! The database benchmark: one workload, its answers known beforehand, on every store of Slate's and on its peers.
+//! The database benchmark: one workload with known results, run on Slate's stores and on other databases.
 //!
-//! A database implements [`Subject`]; the rest is here. Peers' programs depend on this crate without its features, so that
-//! nothing of Slate is linked into them.
+//! A database implements [`Subject`]; this crate contains everything else. Programs for other databases depend on this
+//! crate without its features, so that they do not link Slate.
 //!
-//! | module | has |
+//! | module | contents |
 //! |---|---|
-//! | [`records`] | the records: made from a seed, each by itself |
+//! | [`records`] | the records, each generated from the seed independently of the others |
 //! | [`field`] | their fields and values, with BSON's order |
-//! | [`workload`] | the rows: questions and writes as plain data |
-//! | [`expected`] | what each question's answer is, by brute force |
-//! | [`check`] | an answer compared with that |
-//! | [`subject`] | what a database implements |
-//! | [`json`] | records as JSON, for databases that hold that |
-//! | [`peak`] | peaks of memory, each in a process of its own |
-//! | [`run`](mod@run) | the run: load, ask, write, check, measure |
+//! | [`workload`] | the rows: queries and writes as plain data |
+//! | [`expected`] | the expected results, by brute force |
+//! | [`check`] | comparison with the expected results |
+//! | [`subject`] | the trait that a database implements |
+//! | [`json`] | records as JSON |
+//! | [`peak`] | peak memory, measured in separate processes |
+//! | [`run`](mod@run) | loads, queries, writes, checks and measures |
 
 pub mod check;
 pub mod expected;

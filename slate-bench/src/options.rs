@@ -1,18 +1,18 @@
-//! What the database benchmark is told.
+//! Command-line options of the database benchmark.
 
 use std::ffi::OsString;
 
 use lexopt::ValueExt;
 use slate_bench_harness::{Arguments, Known, Parsed, Result, Usage};
 
-/// The command line.
+/// The parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What all benches are told.
+    /// Options that all benches share.
     pub shared: Arguments,
-    /// How many records each collection holds, one run of the whole workload each.
+    /// Records per collection; the workload runs once for each of these sizes.
     pub records: Vec<u64>,
-    /// How many users there are, with a collection each.
+    /// Number of users, with one collection each.
     pub users: usize,
 }
 
@@ -22,31 +22,31 @@ impl Default for Options {
     }
 }
 
-/// What a command line asks for.
+/// What the command line requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// A run.
+pub enum Request {
+    /// Run the benchmark.
     Run(Options),
-    /// This text.
+    /// Print this text.
     Help(String),
 }
 
-/// Fewer records could not hold what the writes change.
+/// Smallest collection: the write rows change this many records.
 const FEWEST: u64 = 100;
 
 impl Options {
-    /// Reads a command line, without the program's name.
+    /// Parses a command line without the program name.
     ///
     /// # Errors
-    /// An option that is not known, or a value that is none.
-    pub fn parse(program: &str, line: impl IntoIterator<Item = OsString>) -> Result<Asked> {
+    /// Fails on unknown options and invalid values.
+    pub fn parse(program: &str, line: impl IntoIterator<Item = OsString>) -> Result<Request> {
         let usage = Usage {
             program,
-            about: "Runs the database workload: loads records, asks questions whose answers are known, writes, and \
+            about: "Runs the database workload: loads records, runs queries with known results, writes, and \
                     tells how long each took.",
             options: &[
-                ("--records N[,N…]", "records per collection, one table each (10000,100000)"),
-                ("--users N", "users, with a collection each (3)"),
+                ("--records N[,N…]", "records per collection, one set of tables each (10000,100000)"),
+                ("--users N", "number of users, one collection each (3)"),
             ],
         };
         let mut options = Self::default();
@@ -59,8 +59,8 @@ impl Options {
             Ok(Known::Yes)
         })?;
         Ok(match parsed {
-            Parsed::Run(shared) => Asked::Run(Self { shared, ..options }),
-            Parsed::Help(text) => Asked::Help(text),
+            Parsed::Run(shared) => Request::Run(Self { shared, ..options }),
+            Parsed::Help(text) => Request::Help(text),
         })
     }
 }
@@ -68,7 +68,7 @@ impl Options {
 fn sizes(list: &str) -> Result<Vec<u64>> {
     let size = |size: &str| {
         let number: u64 =
-            size.trim().replace('_', "").parse().map_err(|_| format!("{size} is no number of records"))?;
+            size.trim().replace('_', "").parse().map_err(|_| format!("{size} is not a number of records"))?;
         if number < FEWEST {
             return Err(format!("a collection has at least {FEWEST} records, not {number}").into());
         }
@@ -81,17 +81,17 @@ fn sizes(list: &str) -> Result<Vec<u64>> {
 mod tests {
     use super::*;
 
-    fn parse(line: &[&str]) -> Result<Asked> {
+    fn parse(line: &[&str]) -> Result<Request> {
         Options::parse("slate-bench", line.iter().map(OsString::from))
     }
 
     #[test]
     fn sizes_are_a_list() {
-        let Asked::Run(options) = parse(&["--records", "1000,1_000_000", "--users=1", "--runs=2"]).unwrap() else {
+        let Request::Run(options) = parse(&["--records", "1000,1_000_000", "--users=1", "--runs=2"]).unwrap() else {
             panic!("no run");
         };
         assert_eq!((options.records, options.users, options.shared.runs), (vec![1_000, 1_000_000], 1, 2));
-        assert_eq!(parse(&[]).unwrap(), Asked::Run(Options::default()));
+        assert_eq!(parse(&[]).unwrap(), Request::Run(Options::default()));
     }
 
     #[test]

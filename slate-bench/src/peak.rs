@@ -1,5 +1,5 @@
-//! The peak of memory of each size after the first, measured in a process of its own: what a process has freed it keeps
-//! for what comes next, so that a second database in it seems to take less than it does.
+//! Measures the peak memory of each size after the first in a separate process. A process reuses memory that it has
+//! freed, so a second database in the same process would appear to use less.
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
@@ -13,31 +13,31 @@ use crate::{
     workload::{HELD, PEAK, SPACE},
 };
 
-/// By how much a process grew while it loaded records.
+/// How much a process grew while it loaded records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// At its peak, in bytes.
+    /// Bytes at the peak.
     pub peak: u64,
-    /// Once they were loaded, in bytes.
+    /// Bytes after loading.
     pub held: u64,
 }
 
 impl Growth {
-    /// Since then; `None` where the system does not tell.
+    /// Starts measuring. `None` if the system does not report memory.
     pub fn since(before: Option<Memory>) -> Option<Self> {
         let (before, now) = (before?.resident, memory::memory()?);
         Some(Self { peak: now.peak.saturating_sub(before), held: now.resident.saturating_sub(before) })
     }
 }
 
-/// By how much a process grew, by the size that it loaded.
+/// The growth for each size.
 pub type Peaks = BTreeMap<u64, Growth>;
 
-/// Runs this program again for each size after the first, for nothing but the loading. Nothing is run where memory cannot be
-/// told, or is not asked for.
+/// Runs this program again for each size after the first, to load only. Does nothing if memory cannot be measured or is
+/// not wanted.
 ///
 /// # Errors
-/// Where the program cannot be run, or fails.
+/// Fails if the program cannot be started or fails.
 pub fn of_later_sizes(options: &Options) -> Result<Peaks> {
     let mut peaks = Peaks::new();
     if memory::memory().is_none() || !options.shared.wants(SPACE, PEAK) && !options.shared.wants(SPACE, HELD) {

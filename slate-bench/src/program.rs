@@ -1,17 +1,17 @@
-//! The whole of a program: each database's `main` calls this with how it is opened.
+//! The complete program. Each database's `main` calls it with a function that opens the database.
 
 use std::{path::Path, process::ExitCode};
 
 use slate_bench_harness::{Report, Result};
 
-use crate::{Options, Subject, options::Asked, peak, run};
+use crate::{Options, Subject, options::Request, peak, run};
 
-/// Reads the command line, runs the workload on what `open` opens, prints tables and writes files. The exit code is 1 where
-/// an answer was wrong or anything failed.
+/// Parses the command line, runs the workload on the database that `open` returns, prints tables and writes files.
+/// Returns exit code 1 if a result was wrong or anything failed.
 ///
-/// `open` is given an empty folder, which is deleted afterwards, and how many users there are.
+/// `open` receives an empty directory, which is deleted afterwards, and the number of users.
 pub fn main<S: Subject>(program: &str, open: impl FnMut(&Path, usize) -> Result<S>) -> ExitCode {
-    match asked(program, open) {
+    match run(program, open) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("{program}: {}", slate_bench_harness::error::chain(&error));
@@ -20,13 +20,13 @@ pub fn main<S: Subject>(program: &str, open: impl FnMut(&Path, usize) -> Result<
     }
 }
 
-fn asked<S: Subject>(program: &str, open: impl FnMut(&Path, usize) -> Result<S>) -> Result<ExitCode> {
+fn run<S: Subject>(program: &str, open: impl FnMut(&Path, usize) -> Result<S>) -> Result<ExitCode> {
     match Options::parse(program, std::env::args_os().skip(1))? {
-        Asked::Help(text) => {
+        Request::Help(text) => {
             print!("{text}");
             Ok(ExitCode::SUCCESS)
         }
-        Asked::Run(options) => {
+        Request::Run(options) => {
             options.shared.pin()?;
             let peaks = peak::of_later_sizes(&options)?;
             let report = run::run(&options, &peaks, open)?;
@@ -45,7 +45,7 @@ fn asked<S: Subject>(program: &str, open: impl FnMut(&Path, usize) -> Result<S>)
     }
 }
 
-/// Whether every answer was right, or could not be had.
+/// Returns whether every result was correct or unsupported.
 pub fn is_right(report: &Report) -> bool {
     report.wrong().is_empty()
 }

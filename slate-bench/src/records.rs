@@ -1,12 +1,12 @@
-//! The records: each is made from the seed, its collection, its `_id` and its version alone, so that any can be made
-//! again when an answer is checked, and none needs to be kept.
+//! The records. Each is a function of the seed, its collection, its `_id` and its version, so any record can be
+//! generated again for checking, and none has to be stored.
 
 use bson::{DateTime, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, raw::cstr};
 use slate_bench_harness::{Rng, number::float};
 
 use crate::{Field, Value};
 
-/// A record, as it was made.
+/// A generated record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// `_id`, a 64-bit integer counted from 0.
@@ -17,20 +17,20 @@ pub struct Record {
     pub status: &'static str,
     /// From 0 to 99.
     pub contacts_count: i32,
-    /// Of a product line each: one of three.
+    /// One of three products each.
     pub recommendations: [&'static str; 3],
-    /// Two to four of five, which may repeat.
+    /// Two to four of five strings; repetitions are possible.
     pub tags: Vec<&'static str>,
-    /// In milliseconds since 1970; 30 % have none.
+    /// Milliseconds since 1970; null in 30 % of the records.
     pub last_contacted_at: Option<i64>,
-    /// Half have none.
+    /// Null in half of the records.
     pub notes: Option<String>,
 }
 
-/// Fields that a merge writes over a record.
+/// The fields that a merge changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// Whose.
+    /// The `_id` of the record.
     pub id: i64,
     /// `contacts_count`, which is indexed.
     pub contacts_count: i32,
@@ -38,23 +38,23 @@ pub struct Patch {
     pub notes: Option<String>,
 }
 
-/// What a write brings.
+/// The content of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A whole record.
+    /// A complete record.
     Whole(Record),
-    /// Fields of one.
+    /// Some fields of a record.
     Fields(Patch),
 }
 
-/// The values that records take.
+/// The possible values of the fields.
 pub mod values {
-    /// Of `status`.
+    /// Values of `status`.
     pub const STATUSES: [&str; 2] = ["active", "rejected"];
-    /// Of the recommendations.
+    /// Values of the recommendations.
     pub const PRODUCTS: [[&str; 3]; 3] =
         [["ProductA", "ProductB", "ProductC"], ["ProductX", "ProductY", "ProductZ"], ["Widget1", "Widget2", "Widget3"]];
-    /// Of `tags`.
+    /// Values of `tags`.
     pub const TAGS: [&str; 5] = ["vip", "new_lead", "renewal_due", "churn_risk", "newsletter"];
     pub(super) const FIRST: [&str; 16] = [
         "Ada", "Alan", "Barbara", "Donald", "Edsger", "Frances", "Grace", "Jim", "John", "Ken", "Leslie", "Margaret",
@@ -68,13 +68,14 @@ pub mod values {
         ["asked for a quote", "call again next week", "met at the fair", "prefers to be written to"];
 }
 
-/// Where dates begin: 2024-01-01.
+/// Start of the dates: 2024-01-01.
 const FIRST_DATE: i64 = 1_704_067_200_000;
-/// How long they go on: a year.
+/// Range of the dates: one year.
 const DATES: u64 = 365 * 86_400_000;
 
 impl Record {
-    /// The record of an `_id` in a user's collection. Another `version` has other values under the same `_id`.
+    /// Generates the record with this `_id` in a user's collection. Another `version` has other values under the same
+    /// `_id`.
     pub fn new(seed: u64, user: usize, id: i64, version: u64) -> Self {
         let parts = [slate_bench_harness::number::count(user), id.unsigned_abs(), version];
         let mut rng = Rng::of(seed, &parts);
@@ -88,7 +89,7 @@ impl Record {
         Self { id, name, status, contacts_count, recommendations, tags, last_contacted_at, notes }
     }
 
-    /// The value of a field.
+    /// Returns the value of a field.
     pub fn value(&self, field: Field) -> Value<'_> {
         let [recommendation1, recommendation2, recommendation3] = self.recommendations;
         match field {
@@ -104,7 +105,7 @@ impl Record {
         }
     }
 
-    /// The record as a document, `_id` first.
+    /// Returns the record as a document, `_id` first.
     pub fn to_document(&self) -> RawDocumentBuf {
         let [recommendation1, recommendation2, recommendation3] = self.recommendations;
         let mut tags = RawArrayBuf::new();
@@ -125,20 +126,20 @@ impl Record {
         document
     }
 
-    /// The record once the fields were written over it.
+    /// Returns the record after the merge.
     pub fn patched(&self, patch: &Patch) -> Self {
         Self { contacts_count: patch.contacts_count, notes: patch.notes.clone(), ..self.clone() }
     }
 }
 
 impl Patch {
-    /// The fields of a version of an `_id`.
+    /// Generates the fields for a version of an `_id`.
     pub fn new(seed: u64, user: usize, id: i64, version: u64) -> Self {
         let Record { contacts_count, notes, .. } = Record::new(seed, user, id, version);
         Self { id, contacts_count, notes }
     }
 
-    /// The fields as a document, `_id` first.
+    /// Returns the fields as a document, `_id` first.
     pub fn to_document(&self) -> RawDocumentBuf {
         let mut document = RawDocumentBuf::new();
         document.append(cstr!("_id"), self.id);
@@ -149,7 +150,7 @@ impl Patch {
 }
 
 impl Change {
-    /// Whose `_id` it bears.
+    /// Returns the `_id`.
     pub fn id(&self) -> i64 {
         match self {
             Self::Whole(record) => record.id,
@@ -157,7 +158,7 @@ impl Change {
         }
     }
 
-    /// As a document, `_id` first.
+    /// Returns it as a document, `_id` first.
     pub fn to_document(&self) -> RawDocumentBuf {
         match self {
             Self::Whole(record) => record.to_document(),
@@ -166,9 +167,10 @@ impl Change {
     }
 }
 
-/// Reads the `_id` of a document of the workload's where it stands: first, as a 64-bit integer. `None` in any other.
+/// Reads the `_id` of a workload document in place: the first field, a 64-bit integer. Returns `None` for other
+/// documents.
 ///
-/// It touches these bytes and no others: what is measured is the database, not a parser.
+/// Reads only these bytes, so that the measurement contains the database and not a parser.
 pub fn id_of(document: &RawDocument) -> Option<i64> {
     const INT64: u8 = 0x12;
     let bytes = document.as_bytes().get(4..17)?;
@@ -188,7 +190,7 @@ fn small(number: u64) -> i32 {
     i32::try_from(number).unwrap_or_default()
 }
 
-/// The mean size of a document, in bytes, over the first thousand of a seed.
+/// Returns the mean size in bytes of the first thousand documents of a seed.
 pub fn mean_size(seed: u64) -> f64 {
     let sizes = (0..1_000).map(|id| Record::new(seed, 0, id, 0).to_document().as_bytes().len());
     float(sizes.map(slate_bench_harness::number::count).sum()) / 1_000.0

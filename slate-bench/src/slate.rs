@@ -1,4 +1,4 @@
-//! Slate under the workload.
+//! Slate as a subject of the workload.
 
 use std::path::Path;
 
@@ -7,34 +7,34 @@ use slate_bench_harness::{About, Result, number::count};
 use slate_core::{Collection, Database, Durability, Explain, Find, Index};
 
 use crate::{
-    Answer, Change, Condition, Consume, Fetched, Field, Query, Subject, Test, Value, Work, workload::Find as Question,
+    Answer, Change, Condition, Consume, Fetched, Field, Query, Subject, Test, Value, Work, workload::Find as FindQuery,
 };
 
-/// A database of Slate's, on a store.
+/// A Slate database on one store.
 #[derive(Debug)]
 pub struct Slate {
     database: Database,
     users: Vec<Collection<RawDocumentBuf>>,
 }
 
-/// A question of one collection.
+/// A prepared query on one collection.
 #[derive(Debug)]
 pub enum Prepared {
-    /// For documents.
+    /// Returns documents.
     Find(Find<RawDocumentBuf>),
-    /// How many.
+    /// Counts documents.
     Count(Find<RawDocumentBuf>),
-    /// For the values of a field.
+    /// Returns the distinct values of a field.
     Distinct(Find<RawDocumentBuf>, &'static str),
-    /// For documents by their `_id`s.
+    /// Returns documents by their `_id`s.
     Lookups(Collection<RawDocumentBuf>, Vec<i64>),
 }
 
 impl Slate {
-    /// Opens a new database on the store of that name, in an empty folder.
+    /// Opens a new database on the named store in an empty directory.
     ///
     /// # Errors
-    /// Slate's.
+    /// Fails with Slate's errors.
     pub fn open(store: &str, folder: &Path, users: usize) -> Result<Self> {
         let url = match store {
             "memory" => "memory:".into(),
@@ -51,7 +51,7 @@ impl Slate {
     }
 
     fn user(&self, user: usize) -> Result<&Collection<RawDocumentBuf>> {
-        Ok(self.users.get(user).ok_or("there is no such user")?)
+        Ok(self.users.get(user).ok_or("unknown user")?)
     }
 }
 
@@ -68,16 +68,16 @@ fn filter(conditions: &[Condition]) -> Document {
     filter
 }
 
-fn find(collection: &Collection<RawDocumentBuf>, question: &Question) -> Find<RawDocumentBuf> {
-    let mut find = collection.find(filter(&question.filter)).skip(question.skip);
-    if !question.sort.is_empty() {
-        let keys = question.sort.iter().map(|(field, order)| (field.name().into(), order.sign().into()));
+fn find(collection: &Collection<RawDocumentBuf>, query: &FindQuery) -> Find<RawDocumentBuf> {
+    let mut find = collection.find(filter(&query.filter)).skip(query.skip);
+    if !query.sort.is_empty() {
+        let keys = query.sort.iter().map(|(field, order)| (field.name().into(), order.sign().into()));
         find = find.sort(keys.collect::<Document>());
     }
-    if let Some(fields) = &question.projection {
+    if let Some(fields) = &query.projection {
         find = find.project(fields.iter().map(|field| (field.name().into(), 1.into())).collect::<Document>());
     }
-    match question.limit {
+    match query.limit {
         Some(limit) => find.limit(limit),
         None => find,
     }
@@ -91,7 +91,7 @@ impl Subject for Slate {
         About {
             name: format!("slate {}", self.database.store()),
             version: env!("CARGO_PKG_VERSION").into(),
-            settings: "commits deferred, else as it comes".into(),
+            settings: "commits deferred, otherwise default settings".into(),
         }
     }
 
@@ -121,7 +121,7 @@ impl Subject for Slate {
     fn prepare(&mut self, user: usize, query: &Query) -> Result<Prepared> {
         let collection = self.user(user)?;
         Ok(match query {
-            Query::Find(question) => Prepared::Find(find(collection, question)),
+            Query::Find(query) => Prepared::Find(find(collection, query)),
             Query::Count(conditions) => Prepared::Count(collection.find(filter(conditions))),
             Query::Distinct { field, filter: conditions, sort } => {
                 let mut find = collection.find(filter(conditions));
@@ -140,7 +140,7 @@ impl Subject for Slate {
             (Prepared::Find(find), Consume::Lent) => {
                 let mut rows = find.clone().cursor()?;
                 while rows.advance()? {
-                    answer.see_document(rows.current().ok_or("the cursor stands on no document")?);
+                    answer.see_document(rows.current().ok_or("the cursor has no current document")?);
                 }
             }
             (Prepared::Find(find), Consume::Owned) => {
@@ -181,7 +181,7 @@ impl Subject for Slate {
             Prepared::Find(find) => find.explain_analyze()?,
             Prepared::Count(find) => find.explain_analyze_count()?,
             Prepared::Distinct(find, field) => find.explain_analyze_distinct(field)?,
-            // Each looks at one key and reads one document, without a plan.
+            // Each lookup reads one key and one document without a plan.
             Prepared::Lookups(_, ids) => {
                 let each = count(ids.len());
                 return Ok(Some(Work { keys: each, documents: each, plan: "by key".into() }));
@@ -213,7 +213,7 @@ impl Subject for Slate {
     }
 }
 
-/// The plan's nodes, from the last to the first: `SORT ← FETCH ← IXSCAN`.
+/// Returns the plan's nodes from last to first: `SORT ← FETCH ← IXSCAN`.
 fn plan(explained: &Explain) -> String {
     let plan = explained.to_document();
     let mut stages = Vec::new();

@@ -1,24 +1,24 @@
-//! What a database implements to run the workload.
+//! The trait that a database implements to run the workload.
 
 use bson::RawDocument;
 use slate_bench_harness::{About, Result, Unsupported};
 
 use crate::{Change, Fetched, Query, records::id_of};
 
-/// How the rows of an answer are consumed.
+/// How a run consumes the rows of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consume {
-    /// Each is looked at where the database lends it, and its `_id` is read; nothing is kept.
+    /// Reads the `_id` of each row where the database lends it, without copying.
     Lent,
-    /// All are collected as documents of the caller's own, then their `_id`s are read.
+    /// Collects all rows as owned documents, then reads their `_id`s.
     Owned,
 }
 
 impl Consume {
-    /// Both ways.
+    /// Both modes.
     pub const ALL: [Self; 2] = [Self::Lent, Self::Owned];
 
-    /// As a row's variant is called.
+    /// Returns the name of the row's variant.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lent => "lent",
@@ -27,25 +27,25 @@ impl Consume {
     }
 }
 
-/// What came of a question, in little: made while the clock runs, so cheap. The sums depend on which `_id`s there were,
-/// and not on their order.
+/// The summary of a result. It is computed while the clock runs, so it is cheap. The sums depend on the set of `_id`s,
+/// not on their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// How many rows or values; for a count, what was counted.
+    /// Number of rows or values; for a count, the count.
     pub count: u64,
-    /// The sum of the `_id`s.
+    /// Sum of the `_id`s.
     pub sum: u64,
-    /// The sum of their squares.
+    /// Sum of the squared `_id`s.
     pub squares: u64,
 }
 
 impl Answer {
-    /// Of so many that have no `_id`s.
+    /// Creates a summary of this many values without `_id`s.
     pub fn counted(count: u64) -> Self {
         Self { count, ..Self::default() }
     }
 
-    /// A row of this `_id`.
+    /// Adds a row with this `_id`.
     #[inline]
     pub fn see(&mut self, id: i64) {
         let id = id.cast_unsigned();
@@ -54,8 +54,7 @@ impl Answer {
         self.squares = self.squares.wrapping_add(id.wrapping_mul(id));
     }
 
-    /// A row that is this document. One without an `_id` where the workload's documents have it counts, and spoils the
-    /// sums.
+    /// Adds a document. A document without a readable `_id` is counted and makes the sums wrong.
     #[inline]
     pub fn see_document(&mut self, document: &RawDocument) {
         self.see(id_of(document).unwrap_or(i64::MIN));
@@ -70,110 +69,112 @@ impl FromIterator<i64> for Answer {
     }
 }
 
-/// What a database did for a question, as it tells itself.
+/// The work that a database reports for a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Keys it looked at.
+    /// Keys read.
     pub keys: u64,
-    /// Documents it read.
+    /// Documents read.
     pub documents: u64,
-    /// Its plan, in a line.
+    /// The plan, in one line.
     pub plan: String,
 }
 
-/// A database with one collection per user, numbered from 0, each with an index on `status` and one on `contacts_count`,
-/// which are there from the beginning.
+/// A database with one collection per user, numbered from 0. Each collection has an index on `status` and one on
+/// `contacts_count` from the beginning.
 ///
-/// Whatever it cannot do, it says by an error that is [`Unsupported`]: that row is reported as such, and the run goes on.
+/// A method returns [`Unsupported`] for what the database cannot do. The row is reported as unsupported, and the run
+/// continues.
 pub trait Subject: Sized + Send {
-    /// A question of one collection in the database's own terms: what is done once, however often it is asked. What each
-    /// asking must do anew (parse, plan) is left to [`run`](Subject::run).
+    /// A query of one collection in the database's own form. It is prepared once. Work that every execution must
+    /// repeat, such as parsing and planning, belongs to [`run`](Subject::run).
     type Query;
 
-    /// Records as the database's calls take them: bytes, documents, JSON. Made before the clock runs.
+    /// Records in the form that the database's calls take: bytes, documents, JSON. They are built before the clock
+    /// starts.
     type Batch;
 
-    /// Its name, version and settings.
+    /// Returns the name, version and settings.
     fn about(&self) -> About;
 
-    /// Translates records and fields of records. They are made one by one as they are asked for, so that they take no
-    /// memory beside what they become.
+    /// Converts records and merged fields. The iterator generates them one at a time, so only the converted form takes
+    /// memory.
     ///
     /// # Errors
-    /// The database's own.
+    /// Fails with the database's own errors.
     fn encode(&self, changes: impl Iterator<Item = Change>) -> Result<Self::Batch>;
 
-    /// Inserts new records and commits once; how many.
+    /// Inserts new records in one commit. Returns their number.
     ///
     /// # Errors
-    /// The database's own.
+    /// Fails with the database's own errors.
     fn insert(&mut self, user: usize, batch: &Self::Batch) -> Result<u64>;
 
-    /// Replaces records whole by their `_id`s, inserts those that are not there, and commits once; how many records.
+    /// Replaces records by `_id`, inserts missing ones, in one commit. Returns the number of records.
     ///
     /// # Errors
-    /// The database's own.
+    /// Fails with the database's own errors.
     fn upsert(&mut self, user: usize, batch: &Self::Batch) -> Result<u64>;
 
-    /// Writes fields over records by their `_id`s, inserts those that are not there, and commits once; how many records.
+    /// Merges fields into records by `_id`, inserts missing records, in one commit. Returns the number of records.
     ///
     /// # Errors
-    /// The database's own.
+    /// Fails with the database's own errors.
     fn merge(&mut self, user: usize, batch: &Self::Batch) -> Result<u64>;
 
-    /// Deletes records by their `_id`s. It is not measured: it restores what writes changed.
+    /// Deletes records by `_id`. Not measured: it undoes writes.
     ///
     /// # Errors
-    /// The database's own.
+    /// Fails with the database's own errors.
     fn delete(&mut self, user: usize, ids: &[i64]) -> Result<()>;
 
-    /// Translates a question.
+    /// Prepares a query.
     ///
     /// # Errors
-    /// The database's own.
+    /// Fails with the database's own errors.
     fn prepare(&mut self, user: usize, query: &Query) -> Result<Self::Query>;
 
-    /// Asks a question and consumes its answer. Only [`Query::Find`] and [`Query::Lookups`] have rows to consume.
+    /// Executes a query and consumes its result. Only [`Query::Find`] and [`Query::Lookups`] have rows to consume.
     ///
     /// # Errors
-    /// The database's own.
+    /// Fails with the database's own errors.
     fn run(&mut self, query: &Self::Query, consume: Consume) -> Result<Answer>;
 
-    /// Asks a question for its whole answer. It is not measured: it is what is checked.
+    /// Executes a query and returns the complete result. Not measured: it is compared with the expected result.
     ///
     /// # Errors
-    /// The database's own.
+    /// Fails with the database's own errors.
     fn fetch(&mut self, query: &Self::Query) -> Result<Fetched>;
 
-    /// What the database does for a question; `None` where it does not tell.
+    /// Returns the work that the database reports for a query. `None` if it reports nothing.
     ///
     /// # Errors
-    /// The database's own.
+    /// Fails with the database's own errors.
     fn work(&mut self, user: usize, query: &Query) -> Result<Option<Work>> {
         let _ = (user, query);
         Ok(None)
     }
 
-    /// Looks through the whole database for damage, by the database's own means.
+    /// Checks the whole database for damage with the database's own tools.
     ///
     /// # Errors
-    /// Damage; the database's own.
+    /// Fails if there is damage, and with the database's own errors.
     fn verify(&mut self) -> Result<()> {
         Err(Unsupported::because("it has no check of integrity").into())
     }
 
-    /// The bytes it takes on disk, everything committed being there; `None` in memory.
+    /// Returns the bytes on disk after all commits. `None` for a database in memory.
     ///
     /// # Errors
-    /// The database's own.
+    /// Fails with the database's own errors.
     fn size(&mut self) -> Result<Option<u64>> {
         Ok(None)
     }
 
-    /// Another handle on the same database, for another thread.
+    /// Returns another handle of the same database for another thread.
     ///
     /// # Errors
-    /// The database's own.
+    /// Fails with the database's own errors.
     fn connect(&self) -> Result<Self> {
         Err(Unsupported::because("one thread at a time").into())
     }

@@ -1,4 +1,4 @@
-//! The rows: questions as plain data, which each database translates into its own language.
+//! The rows of the workload: queries as plain data, which each database converts into its own form.
 
 use slate_bench_harness::Rng;
 
@@ -9,25 +9,25 @@ use crate::{Field, Order, Record, Value};
 pub struct Condition {
     /// The field.
     pub field: Field,
-    /// What its value must be.
+    /// The required value.
     pub test: Test,
 }
 
-/// What a value must be.
+/// A condition on a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
-    /// This one.
+    /// Equal to this value.
     Equal(Value<'static>),
-    /// An array that has this string as an element.
+    /// An array that contains this string.
     Contains(&'static str),
     /// Null.
     Null,
-    /// Anything else than null.
+    /// Not null.
     NotNull,
 }
 
 impl Condition {
-    /// Whether a record meets it.
+    /// Returns whether a record matches.
     pub fn matches(&self, record: &Record) -> bool {
         let value = record.value(self.field);
         match self.test {
@@ -39,83 +39,83 @@ impl Condition {
     }
 }
 
-/// Whether a record meets all of them.
+/// Returns whether a record matches all conditions.
 pub fn all_match(filter: &[Condition], record: &Record) -> bool {
     filter.iter().all(|condition| condition.matches(record))
 }
 
-/// A question for documents.
+/// A query that returns documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Find {
-    /// All must be met.
+    /// All conditions must match.
     pub filter: Vec<Condition>,
-    /// By these fields, one after the other; in no certain order where there are none.
+    /// Sort fields, most significant first. Empty: any order.
     pub sort: Vec<(Field, Order)>,
-    /// Only these fields, and `_id`; whole documents where `None`.
+    /// The fields to return in addition to `_id`. `None`: whole documents.
     pub projection: Option<Vec<Field>>,
-    /// How many are left out first.
+    /// Number of documents to skip.
     pub skip: u64,
-    /// How many there are at most.
+    /// Largest number of documents to return.
     pub limit: Option<u64>,
 }
 
-/// A question.
+/// A query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Query {
-    /// For documents.
+    /// Returns documents.
     Find(Find),
-    /// How many match.
+    /// Counts matching documents.
     Count(Vec<Condition>),
-    /// For the different values of a field, null among them; in no certain order, or sorted.
+    /// Returns the distinct values of a field including null, in any order or sorted.
     Distinct {
-        /// Of this field, which is no array.
+        /// The field, which is not an array.
         field: Field,
-        /// In documents that meet all of them.
+        /// Only documents that match all conditions.
         filter: Vec<Condition>,
         /// The order of the values.
         sort: Option<Order>,
     },
-    /// For the documents of these `_id`s, one question each, all of them there.
+    /// Returns the documents with these existing `_id`s, with one query each.
     Lookups(Vec<i64>),
 }
 
-/// How a write brings its records.
+/// How a write changes records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteKind {
-    /// Whole, in place of what is there.
+    /// Replaces or inserts whole records.
     Upsert,
-    /// Fields over what is there, or whole records where nothing is.
+    /// Merges fields into existing records, inserts whole records otherwise.
     Merge,
 }
 
-/// Which records a write brings.
+/// Which records a write contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Such as are not there.
+    /// New records.
     New,
-    /// Such as are there, spread over the collection.
+    /// Existing records, spread over the collection.
     Existing,
-    /// Half and half, one of each in turn.
+    /// New and existing records, alternating.
     Mixed,
 }
 
-/// A row of the table of writes.
+/// A row of the write table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteRow {
-    /// What it is called there.
+    /// The row's name in the table.
     pub name: &'static str,
-    /// What it is called in the scaling table, where it is in it.
+    /// The row's name in the scaling table, if it is in it.
     pub scaling: Option<&'static str>,
-    /// How.
+    /// The kind of write.
     pub kind: WriteKind,
-    /// Which.
+    /// The records.
     pub target: Target,
 }
 
-/// How many records a write of the table brings, in collections that have ten times as many.
+/// Records per write, if the collection has at least ten times as many.
 pub const WRITTEN: u64 = 1_000;
 
-/// The rows of the table of writes.
+/// The rows of the write table.
 pub const WRITES: [WriteRow; 5] = [
     WriteRow {
         name: "upsert_many: 1,000 new (insert path)",
@@ -147,35 +147,35 @@ pub const WRITES: [WriteRow; 5] = [
 /// A row of the query or distinct tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryRow {
-    /// The table it is in.
+    /// The table of the row.
     pub section: &'static str,
-    /// What it is called there.
+    /// The row's name in the table.
     pub name: &'static str,
-    /// What it is called in the scaling table, where it is in it.
+    /// The row's name in the scaling table, if it is in it.
     pub scaling: Option<&'static str>,
-    /// The question.
+    /// The query.
     pub query: Query,
 }
 
-/// The title of the table of questions.
+/// Title of the query table.
 pub const QUERIES: &str = "Queries";
-/// The title of the table of distinct values.
+/// Title of the distinct table.
 pub const DISTINCT: &str = "Distinct";
-/// The title of the table of loads.
+/// Title of the loading table.
 pub const BULK_INSERT: &str = "Bulk Insert";
-/// The title of the table of writes.
+/// Title of the write table.
 pub const UPSERT_MERGE: &str = "Upsert / Merge";
-/// The title of the table of writers and readers at once.
+/// Title of the concurrency table.
 pub const CONCURRENCY: &str = "Concurrency";
-/// The title of the table of checks.
+/// Title of the integrity table.
 pub const INTEGRITY: &str = "Integrity";
-/// The title of the table of memory and files.
+/// Title of the space table.
 pub const SPACE: &str = "Space";
-/// The row of that table that tells the peak of memory.
+/// The row with the peak memory.
 pub const PEAK: &str = "peak memory, all users";
-/// The row of that table that tells the memory held in the end.
+/// The row with the memory after loading.
 pub const HELD: &str = "memory once loaded, all users";
-/// The row of that table that tells the size of the files.
+/// The row with the size of the files.
 pub const ON_DISK: &str = "size on disk, all users";
 
 const fn equal(field: Field, value: &'static str) -> Condition {
@@ -230,10 +230,10 @@ fn distinct(field: Field, sort: Option<Order>, filter: &[Condition]) -> Query {
     Query::Distinct { field, filter: filter.to_vec(), sort }
 }
 
-/// How many `_id`s the lookups ask for, where there are as many.
+/// Number of `_id`s of the lookup row, if the collection has as many.
 pub const LOOKUPS: usize = 1_000;
 
-/// The rows, for collections of so many records. What depends on a seed is which `_id`s are looked up.
+/// Returns the rows for collections of this many records. The seed selects the `_id`s of the lookups.
 pub fn query_rows(records: u64, seed: u64) -> Vec<QueryRow> {
     use Field::{ContactsCount, LastContactedAt, Name, Notes, Recommendation1, Recommendation2, Status, Tags};
     use Order::{Ascending, Descending};

@@ -1,5 +1,5 @@
-//! What does not vary from machine to machine: how many keys and documents a question reads, and what it allocates for a
-//! row that it returns or rejects.
+//! Tests costs that do not vary between machines: keys and documents read by a query, and allocations per returned or
+//! rejected row.
 #![cfg(all(feature = "slate", feature = "allocations"))]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -22,7 +22,7 @@ fn loaded(store: &str, records: &[Record]) -> (Slate, tempfile::TempDir) {
     (slate, folder)
 }
 
-/// What a question allocates, once everything is warm.
+/// Returns the allocations of a query after a warm-up.
 fn allocations(slate: &mut Slate, query: &Query, consume: Consume) -> u64 {
     let prepared = slate.prepare(0, query).unwrap();
     slate.run(&prepared, consume).unwrap();
@@ -33,7 +33,7 @@ fn query(name: &str) -> Query {
     query_rows(1_000, SEED).into_iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no {name}")).query
 }
 
-/// A small collection and a larger one, in memory.
+/// Returns a small and a larger collection in memory.
 struct Pair {
     sizes: [i64; 2],
     loaded: [(Slate, tempfile::TempDir); 2],
@@ -45,7 +45,7 @@ impl Pair {
         Self { sizes, loaded: sizes.map(|size| loaded("memory", &records(size))) }
     }
 
-    /// How many more allocations the question takes for each record that there is more.
+    /// Returns the allocations of a query per additional record.
     fn per_record(&mut self, query: &Query, consume: Consume) -> f64 {
         let [(small, _), (large, _)] = &mut self.loaded;
         let (few, many) = (allocations(small, query, consume), allocations(large, query, consume));
@@ -55,7 +55,7 @@ impl Pair {
     }
 }
 
-/// A few allocations more are those of buffers that grow.
+/// Tolerates a few allocations for growing buffers.
 const NONE: f64 = 0.03;
 
 #[test]
@@ -109,12 +109,12 @@ fn a_count_and_a_distinct_over_an_index_take_no_allocation_per_record() {
     }
 }
 
-/// Keys and documents that a row of the workload reads, with so many records, matching records and values.
+/// The expected keys and documents of a row, given the numbers of records, matches and values.
 type Reads = fn(records: u64, matching: u64) -> (u64, u64);
 
 const READS: [(&str, Reads); 18] = [
     ("Full scan (no filter)", |records, _| (0, records)),
-    // An index that finds half of the collection is not worth its fetches.
+    // An index that matches half of the collection is not worth its fetches.
     ("status = 'active' (indexed)", |records, _| (0, records)),
     ("status = 'active' projection [status] (index-covered)", |_, matching| (matching, 0)),
     ("product_recommendation1 = 'ProductA'", |records, _| (0, records)),
@@ -135,7 +135,7 @@ const READS: [(&str, Reads); 18] = [
 ];
 
 #[test]
-fn each_question_reads_the_keys_and_documents_it_needs_on_every_store() {
+fn each_query_reads_the_keys_and_documents_it_needs_on_every_store() {
     let records = records(5_000);
     let rows = query_rows(5_000, SEED);
     for store in [

@@ -1,4 +1,4 @@
-//! The whole workload, small: each answer is right, on each store, and a wrong one is noticed.
+//! Runs the whole workload with few records: every result is correct on each store, and wrong results are detected.
 #![cfg(feature = "redb")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,20 +11,20 @@ use slate_bench::{
     program, run,
     slate::Slate,
 };
-use support::liar::{Liar, Lie};
+use support::faulty::{Fault, FaultySlate};
 
 fn options() -> Options {
     let shared = Arguments { runs: 2, ..Arguments::default() };
     Options { shared, records: vec![300, 600], users: 2 }
 }
 
-/// Every row is there, and right.
+/// Checks that every row is present and correct.
 fn check_whole(report: &Report) {
     assert_eq!(report.wrong(), Vec::<String>::new());
     for size in [300, 600] {
         let rows = |title| report.section(title, Some(size)).map_or(0, |section| section.rows.len());
         let titles = ["Bulk Insert", "Queries", "Distinct", "Upsert / Merge", "Concurrency", "Integrity"];
-        // Of the 22 queries, two have no rows that could be lent.
+        // Two of the 22 queries have no rows to lend.
         assert_eq!(titles.map(rows), [1, 20 * 2 + 2, 7, 5, 1, 2], "{size}");
     }
     let rows = report.sections.iter().flat_map(|section| &section.rows);
@@ -50,7 +50,7 @@ fn every_answer_is_right_on_redb() {
 }
 
 #[test]
-fn the_same_seed_asks_the_same_questions_of_the_same_records() {
+fn the_same_seed_gives_the_same_records_and_queries() {
     let counts = |seed| {
         let shared = Arguments { seed, runs: 1, only: vec!["queries".into()], ..Arguments::default() };
         let options = Options { shared, records: vec![300], users: 1 };
@@ -61,12 +61,12 @@ fn the_same_seed_asks_the_same_questions_of_the_same_records() {
     assert_ne!(counts(1), counts(2));
 }
 
-/// What is wrong with a database that lies.
-fn wrong(lie: Lie) -> Vec<String> {
+/// Returns what the report says about a faulty database.
+fn wrong(fault: Fault) -> Vec<String> {
     let shared = Arguments { runs: 1, ..Arguments::default() };
     let options = Options { shared, records: vec![300], users: 1 };
     let report = run::run(&options, &Peaks::new(), |folder, users| {
-        Ok(Liar { slate: Slate::open("memory", folder, users)?, lie })
+        Ok(FaultySlate { slate: Slate::open("memory", folder, users)?, fault })
     })
     .unwrap();
     assert!(!program::is_right(&report));
@@ -74,8 +74,8 @@ fn wrong(lie: Lie) -> Vec<String> {
 }
 
 #[test]
-fn a_row_too_few_is_noticed_in_every_question_for_rows() {
-    let wrong = wrong(Lie::RowTooFew);
+fn a_missing_row_is_detected_in_every_query_with_rows() {
+    let wrong = wrong(Fault::RowTooFew);
     assert!(wrong.iter().any(|how| how.contains("Queries, Full scan (no filter) (lent): ")), "{wrong:?}");
     assert!(wrong.iter().any(|how| how.contains("point lookups")), "{wrong:?}");
     assert!(wrong.iter().filter(|how| how.contains("Queries")).count() >= 40, "{wrong:?}");
@@ -83,14 +83,14 @@ fn a_row_too_few_is_noticed_in_every_question_for_rows() {
 
 #[test]
 fn a_write_that_does_nothing_is_noticed() {
-    let wrong = wrong(Lie::MergeNothing);
+    let wrong = wrong(Fault::MergeNothing);
     assert_eq!(wrong.iter().filter(|how| how.contains("merge_many")).count(), 3, "{wrong:?}");
     assert_eq!(wrong.len(), 3, "{wrong:?}");
 }
 
 #[test]
 fn a_reader_that_sees_half_a_commit_is_noticed() {
-    let wrong = wrong(Lie::HalfCommits);
+    let wrong = wrong(Fault::HalfCommits);
     assert!(wrong.iter().any(|how| how.contains("Concurrency") && how.contains("as no commit has")), "{wrong:?}");
 }
 
@@ -99,7 +99,7 @@ fn what_is_not_supported_is_no_error() {
     let shared = Arguments { runs: 1, ..Arguments::default() };
     let options = Options { shared, records: vec![300], users: 1 };
     let open = |folder: &std::path::Path, users| {
-        Ok(Liar { slate: Slate::open("memory", folder, users)?, lie: Lie::NoDistinct })
+        Ok(FaultySlate { slate: Slate::open("memory", folder, users)?, fault: Fault::NoDistinct })
     };
     let report = run::run(&options, &Peaks::new(), open).unwrap();
     assert!(program::is_right(&report));
@@ -125,7 +125,7 @@ fn the_program_prints_tables_and_writes_its_report_and_its_chart() {
     let bytes = |size| {
         report.section("Space", Some(size)).unwrap().rows.iter().map(|row| row.bytes.is_some()).collect::<Vec<_>>()
     };
-    // Of the second size too, which another process has measured.
+    // Includes the second size, which another process measured.
     if slate_bench::harness::memory::memory().is_some() {
         assert_eq!([300, 600].map(bytes), [vec![true; 3], vec![true; 3]]);
     }

@@ -6,7 +6,7 @@ use slate_bench_harness::{
 
 use crate::{Feature, workload::tools::Folders};
 
-/// A run: what was asked for, and what was found so far.
+/// A run: its options and the results so far.
 pub(crate) struct Bench {
     arguments: Arguments,
     records: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Bench {
     progress: Progress,
 }
 
-/// A row to be measured.
+/// A row to measure.
 pub(crate) struct Row {
     name: String,
     items: u64,
@@ -25,22 +25,22 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// A row of that name, each of whose samples is `items` operations.
+    /// Creates a row with this name and this many operations per sample.
     pub(crate) fn new(name: impl Into<String>, items: u64) -> Self {
         Self { name: name.into(), items, unit: None, expected: 0, most_runs: u32::MAX }
     }
 
-    /// What one item is, where it is not one operation.
+    /// Sets the unit of an item, if it is not one operation.
     pub(crate) fn unit(self, unit: &'static str) -> Self {
         Self { unit: Some(unit), ..self }
     }
 
-    /// What each sample has to answer; 0 if not said.
+    /// Sets the expected result of each sample; 0 means no check.
     pub(crate) fn expects(self, expected: u64) -> Self {
         Self { expected, ..self }
     }
 
-    /// Never measured more often than that, however short it is.
+    /// Most samples of a row, however short they are.
     pub(crate) fn at_most(self, most_runs: u32) -> Self {
         Self { most_runs, ..self }
     }
@@ -53,7 +53,7 @@ impl Row {
     }
 }
 
-/// A row's times, and the fewest allocations that one of them took.
+/// The times of a row, and the smallest number of allocations of a sample.
 #[derive(Clone, Default)]
 struct Series {
     samples: Samples,
@@ -70,7 +70,7 @@ impl Series {
     }
 }
 
-/// One time, and what came of it.
+/// One measured time and the result.
 pub(crate) struct Sample {
     elapsed: std::time::Duration,
     answer: u64,
@@ -78,23 +78,23 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// What several threads did in that time: their allocations are not counted.
+    /// Measures work of several threads; their allocations are not counted.
     pub(crate) fn of_threads(elapsed: std::time::Duration, answer: u64) -> Self {
         Self { elapsed, answer, allocations: None }
     }
 
-    /// The same with an answer that was found out afterwards.
+    /// Returns this sample with a result that was determined later.
     pub(crate) fn answers(self, answer: u64) -> Self {
         Self { answer, ..self }
     }
 }
 
-/// What takes the times of a run.
+/// Measures the samples of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Stopwatch(Clock);
 
 impl Stopwatch {
-    /// Times `work`, which gives its answer.
+    /// Measures `work`, which returns its result.
     pub(crate) fn sample(self, work: impl FnOnce() -> Result<u64>) -> Result<Sample> {
         let ((answer, elapsed), allocations) = Allocations::during(|| self.0.timed(work));
         Ok(Sample { elapsed, answer: answer?, allocations })
@@ -106,32 +106,32 @@ impl Bench {
         Self { arguments, records, report, section: String::new(), progress: Progress::of(0) }
     }
 
-    /// How many entries the stores of no table in particular hold.
+    /// Number of entries in the stores of general rows.
     pub(crate) fn records(&self) -> u64 {
         self.records
     }
 
-    /// The same random numbers each time it is called.
+    /// Returns a generator with the same random numbers on each call.
     pub(crate) fn random(&self) -> Rng {
         Rng::new(self.arguments.seed)
     }
 
-    /// What times are taken with. What several threads do at once is timed by the clock on the wall.
+    /// Returns the clock options. Rows with several threads use the wall clock.
     pub(crate) fn clock(&self) -> Stopwatch {
         Stopwatch(self.arguments.clock)
     }
 
-    /// Where stores are put.
+    /// Returns the directory for stores.
     pub(crate) fn folders(&self) -> Folders {
         Folders::within(self.arguments.folder.clone())
     }
 
-    /// Begins a section, unless none of its rows is wanted, each of which has one of `rows` in its name.
+    /// Starts a section if it contains a selected row. `rows` are parts of the rows' names.
     pub(crate) fn begins(&mut self, section: &str, rows: &[&str]) -> bool {
         section.clone_into(&mut self.section);
         self.progress.tell(section);
         let only = &self.arguments.only;
-        // A pattern may be longer than the part of the name that is told here.
+        // A pattern can be longer than the part of the name given here.
         let meets = |pattern: &String| rows.iter().any(|row| row.contains(pattern.as_str()) || pattern.contains(row));
         only.is_empty() || self.arguments.wants(section, "") || only.iter().any(meets)
     }
@@ -140,12 +140,13 @@ impl Bench {
         self.arguments.wants(&self.section, name)
     }
 
-    /// Measures a row, unless it is not wanted. What goes wrong in it stands in the report, and the run goes on.
+    /// Measures a row if it is selected. A failure is recorded in the report, and the run continues.
     pub(crate) fn row(&mut self, row: Row, mut sample: impl FnMut() -> Result<Sample>) {
         self.rows([row], || sample().map(|sample| [sample]));
     }
 
-    /// Measures rows that see the same machine, because their samples are taken in turns: all, if the first is wanted.
+    /// Measures rows with alternating samples, so that they see the same load on the machine. Measures all rows if the
+    /// first is selected.
     pub(crate) fn rows<const N: usize>(&mut self, rows: [Row; N], mut sample: impl FnMut() -> Result<[Sample; N]>) {
         let Some(first) = rows.first().filter(|row| self.wants(&row.name)) else { return };
         self.progress.more(1);
@@ -173,7 +174,7 @@ impl Bench {
     ) -> Result<[Series; N]> {
         let mut found = [const { None::<Series> }; N].map(Option::unwrap_or_default);
         let Some(first) = rows.first() else { return Ok(found) };
-        // What the first run finds cold is no matter of the row's; it is not counted.
+        // The first run is a warm-up and is not counted.
         sample()?.into_iter().zip(rows).try_for_each(|(sample, row)| row.check(&sample))?;
         let repeat = Repeat::times(self.arguments.runs.min(first.most_runs));
         let goes_on = |series: Option<&Series>| {
@@ -189,7 +190,7 @@ impl Bench {
         Ok(found)
     }
 
-    /// The same for a row that needs what not every store has.
+    /// Measures a row that needs a feature of the store.
     pub(crate) fn row_of(
         &mut self,
         needed: Feature,
@@ -204,12 +205,12 @@ impl Bench {
         }
     }
 
-    /// A row that the store does not offer.
+    /// Reports a row whose feature the store does not have.
     pub(crate) fn not_offered(&mut self, name: &str, lacks: Feature) {
         self.unsupported(name, lacks.words());
     }
 
-    /// A row that cannot be measured, and for the want of what.
+    /// Reports a row that cannot be measured, with the reason.
     pub(crate) fn unsupported(&mut self, name: &str, wants: &str) {
         if self.wants(name) {
             let row = Reported::new(name).failed(&Unsupported::because(format!("has no {wants}")).into());
@@ -217,12 +218,12 @@ impl Bench {
         }
     }
 
-    /// Something that went wrong outside of any row.
+    /// Reports a failure outside of any row.
     pub(crate) fn failed(&mut self, name: &str, error: &Failure) {
         self.report.push(&self.section, None, Reported::new(name).failed(error));
     }
 
-    /// A row of bytes, beside those of the entries themselves.
+    /// Adds a row about bytes, next to the bytes of the entries.
     pub(crate) fn bytes(&mut self, name: &str, bytes: u64, of: u64) {
         if self.wants(name) {
             let note = format!("for {} of keys and values", format::bytes(of));
@@ -234,7 +235,7 @@ impl Bench {
         }
     }
 
-    /// Adds something that a reader ought to know to the last row.
+    /// Adds a remark to the last row.
     pub(crate) fn note(&mut self, note: &str) {
         let last = self.report.sections.last_mut().and_then(|section| section.rows.last_mut());
         if let Some(row) = last {
@@ -245,7 +246,7 @@ impl Bench {
         }
     }
 
-    /// The samples of the last row of that name.
+    /// Returns the samples of the last row with this name.
     pub(crate) fn samples(&self, name: &str) -> Option<&Samples> {
         let section = self.report.section(&self.section, None)?;
         section.rows.iter().rfind(|row| row.name == name).map(|row| &row.samples)
@@ -256,7 +257,7 @@ impl Bench {
     }
 }
 
-/// The report as Markdown: a table per section, times per item.
+/// Formats the report as Markdown: one table per section, times per item.
 pub(crate) fn tables(report: &Report) -> String {
     let mut text = String::new();
     for section in &report.sections {
@@ -307,7 +308,7 @@ fn per_item(of_all: f64, items: u64) -> f64 {
     of_all / float(items.max(1))
 }
 
-/// A time per item, below a nanosecond if need be.
+/// Formats a time per item, with fractions of a nanosecond if necessary.
 fn per_item_time(of_all: std::time::Duration, items: u64) -> String {
     let nanoseconds = per_item(of_all.as_secs_f64() * 1e9, items);
     if nanoseconds < 1e3 {
@@ -317,7 +318,7 @@ fn per_item_time(of_all: std::time::Duration, items: u64) -> String {
     }
 }
 
-/// A rate with the unit it needs.
+/// Formats a rate with a suitable unit.
 fn si(rate: f64) -> String {
     match rate {
         r if r >= 1e6 => format!("{}M", format::three_digits(r / 1e6)),

@@ -1,24 +1,24 @@
-//! Keys and values as the tables have them, and the numbers that tell whether a value is the right one.
+//! Keys and values of the workloads, and the numbers that identify values.
 
 use slate_bench_harness::{Rng, number::count};
 
 const LETTERS: &[u8; 52] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// Entries in the order of their keys. The value's first eight bytes are its number, which tests whether it is the right one.
+/// Entries in key order. The first eight bytes of a value are its number, which identifies it.
 pub(crate) struct Entries {
     entries: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Entries {
-    /// `count` entries with keys of 12 bytes, four of them the same for all and a number between every two of them free, and
-    /// with values of `value_len` bytes, at least eight.
+    /// Creates `count` entries. Keys have 12 bytes: four constant bytes and an even number, so that there is a free key
+    /// between any two. Values have `value_len` bytes, at least eight.
     pub(crate) fn numbered(count: u64, value_len: usize, random: &mut Rng) -> Self {
         let entry = |number| (raw_key(number).to_vec(), value(number, value_len, random));
         Self { entries: (0..count).map(entry).collect() }
     }
 
-    /// `count` entries whose keys and values are letters, both between one letter and `longest` long; fewer where keys
-    /// repeat. Their values begin with no number.
+    /// Creates `count` entries whose keys and values are 1 to `longest` letters, or fewer entries if keys repeat. Their
+    /// values do not start with a number.
     pub(crate) fn of_letters(count: u64, longest: u64, random: &mut Rng) -> Self {
         let mut letters = || {
             let length = 1 + random.below(longest);
@@ -38,26 +38,26 @@ impl Entries {
         self.entries.iter().map(|(key, value)| (key.as_slice(), value.as_slice()))
     }
 
-    /// The bytes of all keys and values.
+    /// Returns the bytes of all keys and values.
     pub(crate) fn bytes(&self) -> u64 {
         self.iter().map(|(key, value)| count(key.len() + value.len())).sum()
     }
 }
 
-/// The length of the keys of [`Entries::numbered`].
+/// Length of the keys of [`Entries::numbered`].
 pub(crate) const RAW_KEY: usize = 12;
 
-/// The key of an entry among [`Entries::numbered`].
+/// Returns the key of an entry of [`Entries::numbered`].
 pub(crate) fn raw_key(number: u64) -> [u8; RAW_KEY] {
     joined(*b"rec\0", (2 * number).to_be_bytes())
 }
 
-/// A key right behind that of entry `number`, that no entry has.
+/// Returns the free key after the key of entry `number`.
 pub(crate) fn missing_key(number: u64) -> [u8; RAW_KEY] {
     joined(*b"rec\0", (2 * number + 1).to_be_bytes())
 }
 
-/// Eight bytes of `number`, then random ones.
+/// Returns `number` in eight bytes, followed by random bytes.
 pub(crate) fn value(number: u64, len: usize, random: &mut Rng) -> Vec<u8> {
     let mut value = number.to_le_bytes().to_vec();
     while value.len() < len {
@@ -67,7 +67,7 @@ pub(crate) fn value(number: u64, len: usize, random: &mut Rng) -> Vec<u8> {
     value
 }
 
-/// The number that a value begins with; the greatest there is, which is nobody's, where it is too short.
+/// Returns the number at the start of a value; `u64::MAX`, which no value has, if the value is too short.
 pub(crate) fn number(value: &[u8]) -> u64 {
     value.first_chunk().map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes))
 }

@@ -1,19 +1,19 @@
-//! The store benchmark: bare keys and values on every store of Slate's and on its peers, and small documents as a document
-//! store among those peers is measured.
+//! The store benchmark: bare keys and values on Slate's stores and on other stores, and small documents for comparison
+//! with bison-db.
 //!
 //! ```text
 //! Subject (Slate on a backend, or a peer) ─┐
-//! workload: one file per table ────────────┴→ Bench: each answer checked, each row timed ─→ Report
+//! workload: one file per table ────────────┴→ Bench: checks each result, measures each row ─→ Report
 //! ```
 //!
-//! | section | what it follows |
+//! | section | based on |
 //! |---|---|
-//! | `raw` | nobody's table: what the store contract offers, call by call |
-//! | `lsm-db`, `txn-db`, `byodb` | the table of that peer: the same keys, values, counts and threads |
-//! | `pinned` | readers on one core beside a writer on another |
-//! | `documents` | bison-db's tables: collections, not keys and values |
+//! | `raw` | the operations of the store contract |
+//! | `lsm-db`, `txn-db`, `byodb` | that project's own benchmark: the same keys, values, counts and threads |
+//! | `pinned` | readers on one core, a writer on another |
+//! | `documents` | bison-db's own benchmark: collections instead of keys and values |
 //!
-//! A row whose answer is wrong fails the run, after all rows are through.
+//! A wrong result fails the run after all rows have been measured.
 
 mod bench;
 mod documents;

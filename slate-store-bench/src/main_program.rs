@@ -9,18 +9,18 @@ use crate::{
     documents, workload,
 };
 
-/// The program of a store: reads the command line, measures keys and values, prints the tables and writes the report.
-/// Fails where an answer was wrong.
+/// The program of a store: parses the command line, measures keys and values, prints the tables and writes the report.
+/// Fails if a result was wrong.
 pub fn run_keys_and_values<S: Subject>() -> ExitCode {
     run(S::about(), workload::run::<S>)
 }
 
-/// The program of a document store among the peers.
+/// The program of a document store.
 pub fn run_documents<D: Documents>() -> ExitCode {
     run(D::about(), documents::run::<D>)
 }
 
-/// The program of a store that has documents as well.
+/// The program of a store that also has documents.
 pub fn run_all<S: Subject, D: Documents>() -> ExitCode {
     run(S::about(), |bench| {
         workload::run::<S>(bench);
@@ -44,10 +44,10 @@ fn run(about: About, work: impl FnOnce(&mut Bench)) -> ExitCode {
 
 fn try_run(about: About, work: impl FnOnce(&mut Bench)) -> Result<Vec<String>> {
     let mut records = 100_000;
-    let options = [("--records N", "entries of the stores that follow no other's table (100,000)")];
+    let options = [("--records N", "entries per store in general tables (100,000)")];
     let usage = Usage {
         program: "slate-store-bench",
-        about: "Measures a store of keys and values: what the store contract offers, and the tables of its peers.",
+        about: "Measures a key-value store: the operations of the store contract, and the benchmarks of other stores.",
         options: &options,
     };
     let parsed = usage.parse(std::env::args_os().skip(1), |name, parser| {

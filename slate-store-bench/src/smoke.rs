@@ -1,4 +1,4 @@
-//! The whole workload, small, on a store of Slate's: rows are named once, and every answer is right.
+//! Runs the whole workload with few entries on Slate's stores: row names are unique, and every result is correct.
 
 use std::collections::HashSet;
 
@@ -33,16 +33,16 @@ fn check(report: &Report) {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes a minute where nothing is optimised")]
+#[cfg_attr(debug_assertions, ignore = "takes a minute without optimization")]
 fn keys_and_values_are_answered_right() {
-    // All but byodb's, which takes minutes.
+    // Leaves out byodb's table, which takes minutes.
     let report = report(&["raw", "lsm-db", "txn-db", "pinned"], workload::run::<SlateStore<Memory>>);
     check(&report);
     assert!(report.sections.len() >= 3);
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes a minute where nothing is optimised")]
+#[cfg_attr(debug_assertions, ignore = "takes a minute without optimization")]
 fn documents_are_answered_right() {
     assert_eq!(SlateDocuments::<Memory>::about().name, SlateStore::<Memory>::about().name);
     let report = report(&[], documents::run::<SlateDocuments<Memory>>);

@@ -2,98 +2,98 @@ use std::path::Path;
 
 use slate_bench_harness::{About, Result};
 
-/// A store of keys and values, as the workload sees it: Slate on one of its backends, or a peer.
+/// A key-value store as the workload uses it: a Slate backend or another store.
 ///
-/// Work is handed in as closures, so that a store whose transactions borrow their tables needs no tricks to take part.
+/// Work is passed as closures, so that stores whose transactions borrow their tables can be used.
 pub trait Subject: Sized + Send + Sync + 'static {
-    /// What reads one commit, or the latest state where there are no snapshots ([`Feature::Snapshots`]).
+    /// Reads one commit, or the latest state on stores without [`Feature::Snapshots`].
     type Reader<'r>: Reader
     where
         Self: 'r;
-    /// What writes, and reads its own writes where there are transactions ([`Feature::Transactions`]).
+    /// Writes, and reads its own writes on stores with [`Feature::Transactions`].
     type Writer<'w>: Writer
     where
         Self: 'w;
 
-    /// What reports say was measured.
+    /// Returns the name, version and settings for reports.
     fn about() -> About;
 
-    /// What the store does not offer. Rows that need it are reported as not offered.
+    /// Returns the features that the store does not have. Rows that need one are reported as unsupported.
     fn lacks() -> &'static [Feature];
 
-    /// Opens the store in a folder of its own, or makes it there.
+    /// Opens or creates the store in a directory.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn open(folder: &Path) -> Result<Self>;
 
-    /// The same with the cache for what lies on the device switched off. `None` where that is not offered.
+    /// Opens the store without its cache for on-disk data. Returns `None` if that is not supported.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn open_uncached(folder: &Path) -> Result<Option<Self>> {
         let _ = folder;
         Ok(None)
     }
 
-    /// Reads one commit.
+    /// Runs a read of one commit.
     ///
     /// # Errors
     ///
-    /// As the store or the work fails.
+    /// Fails with the errors of the store or the work.
     fn read<T>(&self, work: impl FnOnce(&mut Self::Reader<'_>) -> Result<T>) -> Result<T>;
 
-    /// Writes in one transaction, or in one batch where there are no transactions, and commits it. The work may be done more
-    /// than once, where the store is one that does it again on a conflict.
+    /// Writes in one transaction, or in one batch on stores without transactions, and commits. A store that retries
+    /// conflicts can run the work more than once.
     ///
     /// # Errors
     ///
-    /// As the store or the work fails; a conflict is an [`Outcome`].
+    /// Fails with the errors of the store or the work. A conflict is an [`Outcome`].
     fn write(&self, durability: Durability, work: impl FnMut(&mut Self::Writer<'_>) -> Result<()>) -> Result<Outcome>;
 
-    /// Puts entries in ascending order, the way that benches of its own fill it: in one transaction, or one by one.
+    /// Inserts entries in ascending order the way the store's own benchmark does: in one transaction or one by one.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn fill(&self, entries: &[(&[u8], &[u8])]) -> Result<()> {
         match self.write(Durability::Deferred, |writer| writer.put_sorted(entries))? {
             Outcome::Committed => Ok(()),
-            Outcome::Conflict => Err("a commit conflicts where there is no other".into()),
+            Outcome::Conflict => Err("unexpected conflict".into()),
         }
     }
 
-    /// Writes in a transaction that is rolled back.
+    /// Writes in a transaction and rolls it back.
     ///
     /// # Errors
     ///
-    /// As the store or the work fails.
+    /// Fails with the errors of the store or the work.
     fn roll_back(&self, work: impl FnOnce(&mut Self::Writer<'_>) -> Result<()>) -> Result<()>;
 
-    /// Puts all that was committed on the device, out of whatever buffers the store has.
+    /// Flushes all committed data to the device.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn flush(&self) -> Result<()>;
 }
 
-/// Reads of one commit.
+/// Reads one commit.
 pub trait Reader {
-    /// Hands the value of `key` to `look`, as little copied as the store's API allows.
+    /// Calls `look` with the value of `key`, copied as little as the store's API allows.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn get<T>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> T) -> Result<Option<T>>;
 
-    /// Hands the values of many sorted keys to `look`, with their places in `keys`.
+    /// Calls `look` with the values of many sorted keys and their positions in `keys`.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn get_many(&mut self, keys: &[&[u8]], mut look: impl FnMut(usize, &[u8])) -> Result<()> {
         for (place, key) in keys.iter().enumerate() {
             self.get(key, |value| look(place, value))?;
@@ -101,26 +101,26 @@ pub trait Reader {
         Ok(())
     }
 
-    /// Hands every entry to `visit`, in the order of the keys or against it.
+    /// Calls `visit` with every entry in ascending or descending key order.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn scan(&mut self, direction: Direction, visit: impl FnMut(&[u8], &[u8])) -> Result<()>;
 
-    /// Hands at most `limit` entries to `visit`, from the smallest key at or above `start`.
+    /// Calls `visit` with at most `limit` entries from the first key at or above `start`.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn scan_from(&mut self, start: &[u8], limit: usize, visit: impl FnMut(&[u8], &[u8])) -> Result<()>;
 
-    /// How many keys there are from `start` up to, and without, `end`, which are `most` at most: by a scan of so many, where a
-    /// store has nothing better.
+    /// Counts the keys from `start` to `end` (exclusive), of which there are at most `most`. Stores without a count use
+    /// a scan.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn count(&mut self, start: &[u8], end: &[u8], most: usize) -> Result<u64> {
         let mut keys = 0;
         self.scan_from(start, most, |key, _| keys += u64::from(key < end))?;
@@ -128,90 +128,90 @@ pub trait Reader {
     }
 }
 
-/// Writes of one transaction or batch.
+/// Writes in one transaction or batch.
 pub trait Writer {
-    /// Hands the value of `key`, as this transaction sees it, to `look`.
+    /// Calls `look` with the value of `key` as this transaction sees it.
     ///
     /// # Errors
     ///
-    /// As the store fails; where there are no transactions.
+    /// Fails with the store's errors, and on stores without transactions.
     fn get<T>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> T) -> Result<Option<T>>;
 
     /// Sets the value of `key`.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
 
-    /// Sets the values of keys in ascending order, by the quickest way the store has for that.
+    /// Sets the values of keys in ascending order, with the store's fastest method for that.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn put_sorted(&mut self, entries: &[(&[u8], &[u8])]) -> Result<()> {
         entries.iter().try_for_each(|(key, value)| self.put(key, value))
     }
 
-    /// Deletes every key from `start` up to, and without, `end`.
+    /// Deletes every key from `start` to `end` (exclusive).
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()>;
 }
 
-/// When a commit counts as done.
+/// What a commit waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// Once others see it; on the device by and by, or never where the store lies in memory.
+    /// Until other readers see it. It reaches the device later, or never on a store in memory.
     Deferred,
-    /// On the device before the commit returns.
+    /// Until it is on the device.
     Sync,
 }
 
 /// How a commit ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a conflict has written nothing"]
+#[must_use = "after a conflict nothing is written"]
 pub enum Outcome {
-    /// Others see it.
+    /// Committed.
     Committed,
-    /// Another wrote the same keys first; nothing was written.
+    /// Rolled back, because another transaction wrote the same keys first.
     Conflict,
 }
 
-/// Which way a scan runs.
+/// Direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// In the order of the keys.
+    /// Ascending.
     Forward,
-    /// Against it.
+    /// Descending.
     Back,
 }
 
-/// Something that not every store offers.
+/// A feature that not every store has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
-    /// Nothing special.
+    /// No special feature.
     None,
-    /// To be scanned at all.
+    /// Scans.
     Scans,
-    /// To be scanned against the order of the keys.
+    /// Descending scans.
     BackwardScans,
-    /// To be read as of one commit.
+    /// Reads of one commit.
     Snapshots,
-    /// To write several keys at once or not at all.
+    /// Atomic writes of several keys.
     Batches,
-    /// To read, write, and be told of a conflict or be kept out of its way.
+    /// Transactions that detect or prevent conflicts.
     Transactions,
-    /// To lie on a device.
+    /// Storage on a device.
     Files,
-    /// To delete a range of keys, other than by a scan.
+    /// Deleting a key range without a scan.
     RangeDeletes,
 }
 
 impl Feature {
-    /// The feature in words, as reports tell that it is missing.
+    /// Describes that the feature is missing, for reports.
     pub fn words(self) -> &'static str {
         match self {
             Self::None => "",

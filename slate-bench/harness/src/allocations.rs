@@ -1,24 +1,24 @@
-//! What an operation allocates, counted.
+//! Counts the allocations of an operation.
 
 use serde::{Deserialize, Serialize};
 
-/// What one thread allocated during an operation, as its allocator was asked: the memory that C libraries take on their
-/// own is not among it.
+/// The allocations of one thread during an operation. Memory that C libraries allocate themselves is not included.
 ///
-/// The feature `allocations` makes the counting allocator the program's (it hands on to the system's). Counting takes a few
-/// nanoseconds per allocation, in timed runs too, and for Rust code only: what is compared with others is built without.
+/// The feature `allocations` installs the counting allocator, which forwards to the system's. Counting costs a few
+/// nanoseconds per allocation, also in timed runs, and only for Rust code. Programs that are compared with other
+/// databases are built without it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocations {
-    /// How many.
+    /// Number of allocations.
     pub count: u64,
-    /// Their bytes.
+    /// Allocated bytes.
     pub bytes: u64,
-    /// The most bytes held at one time.
+    /// Most bytes allocated at the same time.
     pub peak: u64,
 }
 
 impl Allocations {
-    /// Runs it, and tells what this thread allocated meanwhile; `None` where nothing is counted.
+    /// Runs a closure and returns what this thread allocated. `None` without the feature.
     pub fn during<R>(operation: impl FnOnce() -> R) -> (R, Option<Self>) {
         #[cfg(feature = "allocations")]
         {
@@ -26,14 +26,14 @@ impl Allocations {
             let counted = allocation_counter::measure(|| result = Some(operation()));
             let allocations = Self { count: counted.count_total, bytes: counted.bytes_total, peak: counted.bytes_max };
             #[expect(clippy::expect_used, reason = "`measure` has called the closure, which sets it")]
-            let result = result.expect("the operation was run");
+            let result = result.expect("the closure was called");
             (result, Some(allocations))
         }
         #[cfg(not(feature = "allocations"))]
         (operation(), None)
     }
 
-    /// Adds those of what was run after it.
+    /// Adds the allocations of a later operation.
     pub fn add(&mut self, next: Self) {
         self.count += next.count;
         self.bytes += next.bytes;

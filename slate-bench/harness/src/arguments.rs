@@ -1,4 +1,4 @@
-//! The command line that all benches share.
+//! Command-line options that all benches share.
 
 use std::{ffi::OsString, fmt::Write, path::PathBuf};
 
@@ -6,24 +6,24 @@ use lexopt::{Arg, Parser, ValueExt};
 
 use crate::{Clock, Repeat, Result};
 
-/// What every bench is told.
+/// The shared options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments {
-    /// Where to write the report.
+    /// File for the JSON report.
     pub json: Option<PathBuf>,
-    /// Where to draw it.
+    /// File for the chart.
     pub chart: Option<PathBuf>,
-    /// Only rows whose section or name has one of these in it, whatever the case; all where there are none.
+    /// Runs only rows whose section or name contains one of these texts, ignoring case. Empty: all rows.
     pub only: Vec<String>,
-    /// How often each row is measured at least.
+    /// Least number of runs per row.
     pub runs: u32,
-    /// The seed of the data.
+    /// Seed of the data.
     pub seed: u64,
-    /// The core to stay on.
+    /// Core to pin the program to.
     pub core: Option<usize>,
-    /// By which clock times are taken.
+    /// Clock for the measurements.
     pub clock: Clock,
-    /// Where files are put; else in the system's folder for temporary ones.
+    /// Directory for database files. `None`: the system's temporary directory.
     pub folder: Option<PathBuf>,
 }
 
@@ -42,49 +42,49 @@ impl Default for Arguments {
     }
 }
 
-/// A program's name, what it does, and the options it has beside the shared ones: each as it is written, and what it means.
+/// The program's name, purpose and own options for `--help`.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage<'u> {
     /// The program's name.
     pub program: &'u str,
-    /// What it does, in a line.
+    /// The purpose, in one line.
     pub about: &'u str,
-    /// Its own options.
+    /// The program's own options: the option as written, and its meaning.
     pub options: &'u [(&'u str, &'u str)],
 }
 
-/// What a command line asks for.
+/// What the command line requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// A run.
+    /// Run the benchmark.
     Run(Arguments),
-    /// This text.
+    /// Print this text.
     Help(String),
 }
 
-/// Whether an option is one of the bench's own.
+/// Whether a callback has accepted an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// It is, and its value was taken.
+    /// Accepted, including its value.
     Yes,
-    /// It is not.
+    /// Unknown option.
     No,
 }
 
 const SHARED: [(&str, &str); 9] = [
-    ("--only PATTERN", "only rows whose section or name has PATTERN in it; several: any of them"),
-    ("--runs N", "measure each row at least so often (15)"),
-    ("--seed S", "the seed of the data (42)"),
-    ("--json FILE", "write the report there, for machines"),
-    ("--chart FILE.svg", "draw the report there"),
-    ("--core N", "stay on this core"),
-    ("--clock CLOCK", "wall, or running: without the time in which others had the core (wall; Linux)"),
-    ("--folder DIR", "put the database's files below this folder"),
+    ("--only PATTERN", "only rows whose section or name contains PATTERN; repeatable"),
+    ("--runs N", "least number of runs per row (15)"),
+    ("--seed S", "seed of the data (42)"),
+    ("--json FILE", "write the report as JSON"),
+    ("--chart FILE.svg", "draw a chart of the report"),
+    ("--core N", "pin the program to this core"),
+    ("--clock CLOCK", "wall, or running: without the time in which the thread was preempted (wall; Linux)"),
+    ("--folder DIR", "create the database files in this directory"),
     ("--help", "this text"),
 ];
 
 impl Usage<'_> {
-    /// The text of `--help`.
+    /// Formats the text of `--help`.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n\nusage: {} [OPTION]…\n\n", self.about, self.program);
         for (option, meaning) in self.options.iter().chain(&SHARED) {
@@ -93,11 +93,11 @@ impl Usage<'_> {
         text
     }
 
-    /// Reads a command line, without the program's name. `own` is asked about each option that is not a shared one, by its
-    /// name without the dashes, and takes the value from the parser.
+    /// Parses a command line without the program name. Calls `own` for each option that is not shared, with its name
+    /// without dashes; `own` takes the value from the parser.
     ///
     /// # Errors
-    /// An option that nobody knows, or a value that is none, with the option's name.
+    /// Fails on unknown options, and on invalid values with the option's name.
     pub fn parse(
         &self,
         line: impl IntoIterator<Item = OsString>,
@@ -122,7 +122,7 @@ impl Usage<'_> {
                 "clock" => arguments.clock = clock(&parser.value()?.string()?)?,
                 "folder" => arguments.folder = Some(parser.value()?.into()),
                 name if own(name, &mut parser)? == Known::Yes => {}
-                name => return Err(format!("there is no option --{name}; --help lists them").into()),
+                name => return Err(format!("unknown option --{name}; see --help").into()),
             }
         }
         Ok(Parsed::Run(arguments))
@@ -133,30 +133,30 @@ fn clock(name: &str) -> Result<Clock> {
     let clock = match name {
         "wall" => Clock::Wall,
         "running" => Clock::Running,
-        _ => return Err(format!("there is no clock {name}: it is wall or running").into()),
+        _ => return Err(format!("unknown clock {name}; use wall or running").into()),
     };
-    if clock.is_there() { Ok(clock) } else { Err(format!("this system has no clock {name}").into()) }
+    if clock.is_there() { Ok(clock) } else { Err(format!("the clock {name} is not available on this system").into()) }
 }
 
 impl Arguments {
-    /// Whether a row of that section and name is wanted.
+    /// Returns whether the row with this section and name is selected.
     pub fn wants(&self, section: &str, name: &str) -> bool {
         let (section, name) = (section.to_lowercase(), name.to_lowercase());
         self.only.is_empty() || self.only.iter().any(|pattern| section.contains(pattern) || name.contains(pattern))
     }
 
-    /// How often each row is measured.
+    /// Returns how often each row is measured.
     pub fn repeat(&self) -> Repeat {
         Repeat { clock: self.clock, ..Repeat::times(self.runs) }
     }
 
-    /// Binds this thread to the core that was asked for.
+    /// Pins this thread to the requested core.
     ///
     /// # Errors
-    /// Where the system does not.
+    /// Fails if the system cannot pin threads.
     pub fn pin(&self) -> Result<()> {
         match self.core {
-            Some(core) if !crate::pin::to_core(core) => Err(format!("the system does not bind to core {core}").into()),
+            Some(core) if !crate::pin::to_core(core) => Err(format!("cannot pin to core {core}").into()),
             _ => Ok(()),
         }
     }

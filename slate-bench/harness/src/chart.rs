@@ -1,4 +1,4 @@
-//! Times as bars, drawn to an SVG file: one group of bars per operation, one bar per series, on a logarithmic scale.
+//! Draws times as bars in an SVG file: one group per operation, one bar per series, on a logarithmic scale.
 
 use std::{path::Path, time::Duration};
 
@@ -14,27 +14,27 @@ use crate::{
     number::{float, nanoseconds, rounded},
 };
 
-/// What is to be drawn.
+/// The content of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chart {
-    /// Above it.
+    /// Title.
     pub title: String,
-    /// What the bars of a group stand for, one each.
+    /// Names of the series: the bars of each group.
     pub series: Vec<String>,
-    /// From top to bottom.
+    /// Groups from top to bottom.
     pub groups: Vec<Group>,
 }
 
-/// The bars of one operation.
+/// A group of bars.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// The operation.
+    /// Name of the operation.
     pub label: String,
-    /// A time per series; none where there is none.
+    /// One time per series; `None` without a measurement.
     pub times: Vec<Option<Duration>>,
 }
 
-/// Told apart by those who do not see all colours: Okabe and Ito's palette.
+/// Okabe and Ito's palette, which is distinguishable with color blindness.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
@@ -51,7 +51,7 @@ const LEFT: i32 = 400;
 const PLOT: i32 = 620;
 const RIGHT: i32 = 90;
 const FONT: &str = "sans-serif";
-/// The backend draws a font of size `n` as one of 0.8 `n` pixels.
+/// The backend draws a font of size `n` with 0.8 `n` pixels.
 const TITLE: i32 = 22;
 const LABEL: i32 = 16;
 const SMALL: i32 = 13;
@@ -59,16 +59,16 @@ const SMALL: i32 = 13;
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
 impl Chart {
-    /// Draws it to a file.
+    /// Draws the chart to a file.
     ///
     /// # Errors
-    /// Where there is nothing to draw, or the file cannot be written.
+    /// Fails if there is nothing to draw or the file cannot be written.
     pub fn draw(&self, path: &Path) -> Result<()> {
         let scale = Scale::of(self.groups.iter().flat_map(|group| group.times.iter().flatten().copied()))
-            .ok_or("there is no time to draw")?;
+            .ok_or("there are no times to draw")?;
         let bottom = self.groups.iter().fold(TOP, |y, group| y + self.height(group));
         let size = ((LEFT + PLOT + RIGHT).unsigned_abs(), (bottom + GAP).unsigned_abs());
-        // The backend only says that a file could not be written, and not why.
+        // The backend's error does not say why a file could not be written.
         std::fs::write(path, "").map_err(|error| format!("{}: {error}", path.display()))?;
         let area = SVGBackend::new(path, size).into_drawing_area();
         let drawn = self.draw_on(&area, &scale, bottom).and_then(|()| Ok(area.present()?));
@@ -113,7 +113,7 @@ impl Chart {
         for (name, colour) in self.series.iter().zip(COLOURS.iter().cycle()) {
             area.draw(&Rectangle::new([(x, 38), (x + 12, 46)], colour.filled()))?;
             area.draw(&Text::new(name.clone(), (x + 17, 35), (FONT, LABEL).into_font()))?;
-            // About the width of a letter of that size: there is no font to ask.
+            // Approximate width of a letter; the font's metrics are not available.
             x += 40 + 7 * small(name.chars().count());
         }
         Ok(())
@@ -124,7 +124,7 @@ fn small(number: usize) -> i32 {
     i32::try_from(number).unwrap_or_default()
 }
 
-/// From one power of ten to another, in nanoseconds.
+/// Returns the powers of ten around the times, in nanoseconds.
 struct Scale {
     low: i32,
     high: i32,
@@ -172,7 +172,7 @@ mod tests {
         for text in ["slate memory", "scan", "1.30 ms", "14.0 ms", "3.00 µs", "&lt;&amp;&gt;"] {
             assert!(drawn.contains(text), "{text} in {drawn}");
         }
-        // The background, two of the legend, three bars.
+        // The background, two legend entries, three bars.
         assert_eq!(drawn.matches("<rect").count(), 6);
     }
 

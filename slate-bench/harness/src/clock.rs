@@ -1,29 +1,29 @@
-//! An operation repeated, and timed each time.
+//! Runs an operation repeatedly and measures each run.
 
 use std::time::{Duration, Instant};
 
 use crate::{Allocations, Result, Samples};
 
-/// What a time is.
+/// The clock of a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// What passed.
+    /// Wall time.
     #[default]
     Wall,
-    /// What passed, without the time in which this thread could have run, but other threads had its core: on a machine that
-    /// does other work besides, times an operation as if it did not. Waiting for a device counts. So does what other
-    /// threads of the database's own took, only if they did not take it from this one: for a database that works in the
-    /// background, on a single core, this clock flatters. Linux alone tells it.
+    /// Wall time minus the time in which this thread was ready to run but other threads used its core. On a machine
+    /// that does other work, this approximates an idle machine. Waiting for a device is included. Time of the
+    /// database's background threads is included only if they run on other cores, so on a single core this clock favors
+    /// databases with background threads. Available on Linux only.
     Running,
 }
 
 impl Clock {
-    /// Whether this system has it.
+    /// Returns whether this system has the clock.
     pub fn is_there(self) -> bool {
         self == Self::Wall || waited().is_some()
     }
 
-    /// Runs it, and tells how long it took.
+    /// Runs a closure and returns its time.
     pub fn timed<R>(self, operation: impl FnOnce() -> R) -> (R, Duration) {
         if self == Self::Wall {
             return timed(operation);
@@ -32,13 +32,14 @@ impl Clock {
         let before = waited();
         let (result, passed) = timed(operation);
         let waited = waited().zip(before).map_or(Duration::ZERO, |(after, before)| after.saturating_sub(before));
-        // A wait may lie between the statistics and the operation: it is taken from what passed around both, which is never
+        // A wait can happen between reading the statistics and starting the operation. Subtracting the wait from the
+        // time around both readings is never too little, and is done only if there was a wait.
         // too little, and only where there was one.
         (result, passed.min(begin.elapsed().saturating_sub(waited)))
     }
 }
 
-/// How long this thread ever waited for a core: the second number of its scheduling statistics.
+/// Returns how long this thread has waited for a core: the second number in its scheduling statistics.
 fn waited() -> Option<Duration> {
     let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(Duration::from_nanos(statistics.split_whitespace().nth(1)?.parse().ok()?))
@@ -47,25 +48,25 @@ fn waited() -> Option<Duration> {
 /// How often an operation is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeat {
-    /// At least so often, unless that takes longer than `longest`.
+    /// Least number of runs, unless `longest` is exceeded.
     pub runs: u32,
-    /// An operation that is over sooner is repeated until so much time was measured, up to 20 times `runs`.
+    /// Short operations are repeated until this much time was measured, up to 20 times `runs`.
     pub shortest: Duration,
-    /// Past so much measured time no run is begun, once there are five.
+    /// After this much measured time no run starts, once there are five.
     pub longest: Duration,
-    /// By which clock.
+    /// The clock.
     pub clock: Clock,
 }
 
 impl Repeat {
-    /// At least so often; by the clock on the wall; at least 4 ms for each, and 5 s at most.
+    /// Wall clock, this many runs, at least 4 ms and at most 5 s in total.
     pub fn times(runs: u32) -> Self {
         let runs = runs.max(1);
         let shortest = Duration::from_millis(4) * runs;
         Self { runs, shortest, longest: Duration::from_secs(5), clock: Clock::Wall }
     }
 
-    /// Whether, after these, another is to follow.
+    /// Returns whether another run follows.
     pub fn goes_on(&self, samples: &Samples) -> bool {
         const FEWEST: u32 = 5;
         let (done, spent) = (u32::try_from(samples.len()).unwrap_or(u32::MAX), samples.total());
@@ -75,11 +76,11 @@ impl Repeat {
         spent < self.shortest && done < self.runs.saturating_mul(20)
     }
 
-    /// Times `operation`, after one run that is not counted. Before each run `set_up` makes what it works on, and after
-    /// it `check` takes what it gave: neither is timed.
+    /// Measures `operation` after a warm-up run. Before each run `set_up` creates its input, and after each run `check`
+    /// receives its output; neither is measured.
     ///
     /// # Errors
-    /// The first of any of the three.
+    /// Fails with the first error of the three closures.
     pub fn time<I, O>(
         &self,
         mut set_up: impl FnMut() -> Result<I>,
@@ -99,17 +100,17 @@ impl Repeat {
     }
 }
 
-/// Runs it, and tells how long it took.
+/// Runs a closure and returns its result and time.
 pub fn timed<R>(operation: impl FnOnce() -> R) -> (R, Duration) {
     let begin = Instant::now();
     let result = std::hint::black_box(operation());
     (result, begin.elapsed())
 }
 
-/// Runs it, and tells what this thread allocated meanwhile, where that is counted.
+/// Runs a closure and returns its result and what this thread allocated, if the feature is on.
 ///
 /// # Errors
-/// Those of the operation.
+/// Fails with the operation's error.
 pub fn allocating<R>(operation: impl FnOnce() -> Result<R>) -> Result<(R, Option<Allocations>)> {
     let (result, allocations) = Allocations::during(operation);
     Ok((result?, allocations))
@@ -140,7 +141,7 @@ mod tests {
         if Clock::Running.is_there() {
             assert!(Clock::Running.timed(|| std::thread::sleep(pause)).1 > pause / 2);
         }
-        // Threads that keep this one's core busy.
+        // Threads that compete for this thread's core.
         let Some(core) = crate::pin::cores().into_iter().next() else { return };
         std::thread::spawn(move || {
             if !crate::pin::to_core(core) || !Clock::Running.is_there() {
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_operation_is_run_five_times_and_no_more_than_it_was_asked_to() {
+    fn a_long_operation_runs_five_times_and_not_more_than_requested() {
         assert!(Repeat::times(10).goes_on(&samples(4, Duration::from_secs(9))));
         assert!(!Repeat::times(10).goes_on(&samples(5, Duration::from_secs(9))));
         assert!(!Repeat::times(2).goes_on(&samples(2, Duration::from_secs(9))));

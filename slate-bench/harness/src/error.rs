@@ -1,24 +1,24 @@
-//! Errors: whatever a database gives, with its cause; and the one that a row is skipped for.
+//! Errors of a database with their causes, and the error for unsupported rows.
 
 use std::fmt;
 
-/// Any error. A bench tells of it and ends; it never decides by what kind it is, except [`Unsupported`].
+/// Any error. A bench reports it and ends; only [`Unsupported`] is handled differently.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A result whose error is any.
+/// A result with any error.
 pub type Result<T> = std::result::Result<T, Failure>;
 
-/// What a database cannot do. The row is reported as such, and the run goes on.
+/// The database does not support an operation. The row is reported as unsupported, and the run continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(String);
 
 impl Unsupported {
-    /// With the reason, for the report: `"no index is used by a sort"`.
+    /// Creates the error with a reason for the report, such as `"no index is used by a sort"`.
     pub fn because(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
 
-    /// The reason, where that is what the error says.
+    /// Returns the reason if the error is `Unsupported`.
     pub fn reason(error: &Failure) -> Option<&str> {
         error.downcast_ref::<Self>().map(|unsupported| unsupported.0.as_str())
     }
@@ -32,7 +32,7 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-/// An error with all its causes, in one line.
+/// Formats an error with all its causes in one line.
 pub fn chain(error: &Failure) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unsupported_is_told_from_other_errors() {
+    fn unsupported_is_distinguished_from_other_errors() {
         let unsupported: Failure = Unsupported::because("no arrays").into();
         assert_eq!(Unsupported::reason(&unsupported), Some("no arrays"));
         let other: Failure = "the disk is full".into();
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_once() {
+    fn causes_are_listed_once() {
         let error: Failure = Box::new(std::io::Error::other(std::io::Error::other("the disk is full")));
         assert_eq!(chain(&error), "the disk is full");
     }

@@ -1,10 +1,10 @@
-//! Times, counts and bytes as people read them.
+//! Formats times, counts and bytes.
 
 use std::time::Duration;
 
 use crate::number::{float, nanoseconds};
 
-/// Three digits that count, and the unit they need: `1.34 ms`, `850 ns`, `12.1 s`.
+/// Formats a time with three significant digits and a suitable unit: `1.34 ms`, `850 ns`, `12.1 s`.
 pub fn duration(time: Duration) -> String {
     let nanoseconds = float(nanoseconds(time));
     let (value, unit) = match nanoseconds {
@@ -16,7 +16,7 @@ pub fn duration(time: Duration) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// A whole number in groups of three: `100,000`.
+/// Formats an integer with thousands separators: `100,000`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
@@ -29,7 +29,7 @@ pub fn count(number: u64) -> String {
     grouped
 }
 
-/// Bytes with the unit they need, by 1,000: `2.70 MB`.
+/// Formats bytes with a decimal unit: `2.70 MB`.
 pub fn bytes(number: u64) -> String {
     let bytes = float(number);
     let (value, unit) = match bytes {
@@ -41,17 +41,17 @@ pub fn bytes(number: u64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// How many times: `10.8×`.
+/// Formats a factor: `10.8×`.
 pub fn factor(number: f64) -> String {
     format!("{}×", three_digits(number))
 }
 
-/// A share of one, in percent: `4 %`.
+/// Formats a fraction as per cent: `4 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// A size as tables name it: `10k`, `1M`, `300`.
+/// Formats a number of records: `10k`, `1M`, `300`.
 pub fn size(records: u64) -> String {
     match records {
         n if n >= 1_000_000 && n.is_multiple_of(1_000_000) => format!("{}M", n / 1_000_000),
@@ -60,7 +60,7 @@ pub fn size(records: u64) -> String {
     }
 }
 
-/// Three digits that count: `0.0123`, `1.23`, `12.3`, `123`, `1234`.
+/// Formats three significant digits: `0.0123`, `1.23`, `12.3`, `123`, `1234`.
 pub fn three_digits(value: f64) -> String {
     let decimals = match value {
         v if v >= 99.95 || v <= 0.0 => 0,

@@ -1,23 +1,23 @@
-//! What the benches share, and nothing of Slate: so that a peer's program measures, reports and reads its command line
-//! exactly as Slate's does.
+//! Shared parts of the benches. This crate does not depend on Slate, so the programs for other databases measure,
+//! report and parse options exactly as Slate's programs do.
 //!
-//! | module | has |
+//! | module | contents |
 //! |---|---|
 //! | [`arguments`] | the command line: `--json`, `--only`, `--runs`, `--seed`, `--chart`, … and a bench's own options |
-//! | [`clock`] | an operation repeated, and timed each time |
-//! | [`compare`] | reports of several programs, joined into one table with ratios |
-//! | [`samples`] | the times: median, 95th percentile, spread |
-//! | [`allocations`] | what an operation allocates, counted |
-//! | [`memory`] | what the process holds, and its peak |
-//! | [`machine`] | what it ran on, and when |
-//! | [`pin`] | threads bound to cores |
-//! | [`rng`] | a seeded generator |
-//! | [`report`] | sections of rows, to JSON and back |
+//! | [`clock`] | repeated measurement of an operation |
+//! | [`compare`] | joins reports of several programs into one table with ratios |
+//! | [`samples`] | measured times: median, 95th percentile, spread |
+//! | [`allocations`] | counts the allocations of an operation |
+//! | [`memory`] | memory of the process, and its peak |
+//! | [`machine`] | description of the machine, and the date |
+//! | [`pin`] | pins threads to cores |
+//! | [`rng`] | a seeded random number generator |
+//! | [`report`] | sections of rows, as JSON |
 //! | [`table`] | Markdown tables |
-//! | [`format`](mod@format) | times, counts and bytes as people read them |
-//! | [`chart`] | bars, to SVG |
-//! | [`progress`] | a bar on a terminal |
-//! | [`error`] | errors with their cause, and `Unsupported` |
+//! | [`format`](mod@format) | formats times, counts and bytes |
+//! | [`chart`] | bar charts as SVG |
+//! | [`progress`] | a progress bar on the terminal |
+//! | [`error`] | errors with causes, and `Unsupported` |
 
 pub mod allocations;
 pub mod arguments;

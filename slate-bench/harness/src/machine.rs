@@ -1,4 +1,4 @@
-//! What a report was measured on, and when.
+//! Describes the machine of a measurement, and the date.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 /// A machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processor, as it names itself.
+    /// Name of the processor.
     pub processor: String,
-    /// How many cores this process may use.
+    /// Number of cores available to this process.
     pub cores: u64,
-    /// Bytes of memory, where the system tells.
+    /// Bytes of memory, if the system reports them.
     pub memory: Option<u64>,
-    /// The system: `linux x86_64`.
+    /// Operating system and architecture: `linux x86_64`.
     pub system: String,
 }
 
 impl Machine {
-    /// This one.
+    /// Describes this machine.
     pub fn here() -> Self {
         Self {
-            processor: processor().unwrap_or_else(|| "a processor without a name".into()),
+            processor: processor().unwrap_or_else(|| "unknown processor".into()),
             cores: std::thread::available_parallelism().map_or(1, |cores| crate::number::count(cores.get())),
             memory: total_memory(),
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
@@ -47,13 +47,13 @@ fn total_memory() -> Option<u64> {
     Some(total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// The date and time of day now, in UTC: `2026-03-14 15:09:26`.
+/// Returns the current date and time in UTC: `2026-03-14 15:09:26`.
 pub fn now() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     date(seconds)
 }
 
-/// Seconds since 1970 as a date, by Howard Hinnant's `civil_from_days`.
+/// Converts seconds since 1970 into a date with Howard Hinnant's `civil_from_days`.
 fn date(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let days = days + 719_468;

@@ -1,21 +1,21 @@
-//! What the process holds in memory, where the system tells: on Linux.
+//! Reads the memory of the process (Linux only).
 
-/// The bytes of memory that the process holds, and the most it ever did or did since [`reset_peak`].
+/// Resident memory of the process in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Now.
+    /// Current.
     pub resident: u64,
-    /// At its peak.
+    /// Peak since the start or the last [`reset_peak`].
     pub peak: u64,
 }
 
-/// What the process holds; `None` where the system does not tell.
+/// Returns the memory of the process. `None` if the system does not report it.
 pub fn memory() -> Option<Memory> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     Some(Memory { resident: kilobytes(&status, "VmRSS:")?, peak: kilobytes(&status, "VmHWM:")? })
 }
 
-/// Begins a new peak; whether the system can.
+/// Resets the peak. Returns whether the system supports it.
 pub fn reset_peak() -> bool {
     std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }

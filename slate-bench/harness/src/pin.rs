@@ -1,11 +1,11 @@
-//! Threads bound to cores, so that two of them do not share one, or a run does not wander.
+//! Pins threads to cores, so that threads do not share a core or move between cores.
 
-/// Binds this thread, and those it starts from now on, to the core of that number; whether the system did so.
+/// Pins this thread, and threads that it starts later, to a core. Returns whether it succeeded.
 pub fn to_core(number: usize) -> bool {
     core_affinity::set_for_current(core_affinity::CoreId { id: number })
 }
 
-/// The numbers of the cores this thread may run on; empty where the system does not tell.
+/// Returns the cores that this thread may use; empty if the system does not report them.
 pub fn cores() -> Vec<usize> {
     core_affinity::get_core_ids().unwrap_or_default().into_iter().map(|core| core.id).collect()
 }

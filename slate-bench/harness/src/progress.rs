@@ -1,15 +1,15 @@
-//! A bar on the terminal. Where standard error is none, nothing is drawn.
+//! A progress bar on the terminal. Draws nothing if standard error is not a terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// A run of so many steps.
+    /// Creates a bar with this many steps.
     pub fn of(steps: u64) -> Self {
         let bar = ProgressBar::new(steps);
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}") {
@@ -18,23 +18,23 @@ impl Progress {
         Self { bar }
     }
 
-    /// A run that nobody watches.
+    /// Creates a bar that is not displayed.
     pub fn hidden() -> Self {
         Self { bar: ProgressBar::hidden() }
     }
 
-    /// What is being done now.
+    /// Sets the description of the current step.
     pub fn tell(&self, what: impl Into<String>) {
         self.bar.set_message(what.into());
         self.bar.tick();
     }
 
-    /// One step is done.
+    /// Completes one step.
     pub fn step(&self) {
         self.bar.inc(1);
     }
 
-    /// More steps than was thought.
+    /// Increases the number of steps.
     pub fn more(&self, steps: u64) {
         self.bar.inc_length(steps);
     }

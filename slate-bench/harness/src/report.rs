@@ -1,4 +1,4 @@
-//! What a run found, for machines: sections of rows, to JSON and back.
+//! The report of a run: sections of rows, as JSON.
 
 use std::path::Path;
 
@@ -6,118 +6,118 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Allocations, Failure, Machine, Result, Samples, Unsupported};
 
-/// What was measured.
+/// The measured database.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
-    /// The database and, where it has several, its store: `"slate memory"`, `"sqlite file"`.
+    /// The database and its store, if it has several: `"slate memory"`, `"sqlite file"`.
     pub name: String,
-    /// Its version.
+    /// Version of the database.
     pub version: String,
-    /// How it was set up, in words: `"deferred durability"`.
+    /// Description of its settings: `"deferred durability"`.
     pub settings: String,
 }
 
-/// A run of one bench on one database.
+/// The report of one bench on one database.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The bench: `"slate-bench"`, `"slate-store-bench"`.
+    /// Name of the bench: `"slate-bench"`, `"slate-store-bench"`.
     pub bench: String,
-    /// What was measured.
+    /// The measured database.
     pub about: About,
-    /// What it ran on.
+    /// The machine.
     pub machine: Machine,
-    /// When it began, in UTC.
+    /// Start time in UTC.
     pub date: String,
-    /// The command line, without the program's folder.
+    /// The command line without the program's directory.
     pub command: Vec<String>,
-    /// The seed of the data.
+    /// Seed of the data.
     pub seed: u64,
-    /// What was found.
+    /// The results.
     pub sections: Vec<Section>,
 }
 
-/// Rows of one table.
+/// The rows of one table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Section {
-    /// Its heading: `"Queries"`.
+    /// Title: `"Queries"`.
     pub title: String,
-    /// How many records each collection holds, where that is what tells sections of one title apart.
+    /// Records per collection, if it distinguishes sections with the same title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// What was measured.
+    /// The rows.
     pub rows: Vec<Row>,
 }
 
-/// One operation, measured.
+/// One measured operation.
 ///
-/// `name` and `variant` say what it is: rows of two reports that agree in them, and in their section's title and size, are
-/// the same operation on two databases.
+/// Name and variant identify the row: rows of two reports with the same section title, size, name and variant are the
+/// same operation on two databases.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What it does: `"status = 'active'"`.
+    /// What the operation does: `"status = 'active'"`.
     pub name: String,
-    /// How, where it is done in several ways: `"lent"`, `"owned"`, `"8 readers"`.
+    /// The variant, if there are several: `"lent"`, `"owned"`, `"8 readers"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// Whether what it gave was right.
+    /// Whether the result was correct.
     pub verdict: Verdict,
-    /// How long it took, each time.
+    /// The measured times.
     #[serde(default, skip_serializing_if = "Samples::is_empty")]
     pub samples: Samples,
-    /// How many things (records, keys, lookups) one sample is about, for times per thing. 0 where that says nothing.
+    /// Number of items (records, keys, lookups) per sample, for times per item. 0 if not meaningful.
     #[serde(default)]
     pub items: u64,
-    /// How many rows, values or records came of it.
+    /// Number of rows, values or records in the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// How many ought to have.
+    /// Expected number of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<u64>,
-    /// What one run allocated.
+    /// Allocations of one run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocations: Option<Allocations>,
-    /// Keys that one run looked at.
+    /// Keys read by one run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys_read: Option<u64>,
-    /// Documents that one run read.
+    /// Documents read by one run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents_read: Option<u64>,
-    /// Bytes, where the row is about them: a file's size, a peak of memory.
+    /// Bytes, for rows about sizes: a file size, a memory peak.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// What a reader of the table ought to know.
+    /// Remarks for the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Whether what an operation gave was right.
+/// Whether the result of an operation was correct.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// There is nothing to compare with.
+    /// There is no expected result.
     #[default]
     Unchecked,
-    /// As computed by brute force.
+    /// Equal to the result computed by brute force.
     Right,
-    /// Not so, and how.
+    /// Wrong, with the difference.
     Wrong(String),
-    /// The database cannot do it, and why.
+    /// The database does not support the operation, with the reason.
     Unsupported(String),
 }
 
 impl Row {
-    /// An operation that nothing is known of yet.
+    /// Creates a row without results.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// The same, done in this way.
+    /// Returns a copy for this variant.
     pub fn variant(mut self, variant: impl Into<String>) -> Self {
         self.variant = Some(variant.into());
         self
     }
 
-    /// An operation that came to nothing: unsupported where the error says so, else wrong.
+    /// Creates a row for a failed operation: unsupported if the error says so, wrong otherwise.
     pub fn failed(mut self, error: &Failure) -> Self {
         self.verdict = match Unsupported::reason(error) {
             Some(reason) => Verdict::Unsupported(reason.into()),
@@ -126,7 +126,7 @@ impl Row {
         self
     }
 
-    /// The name with the variant.
+    /// Returns the name with the variant.
     pub fn label(&self) -> String {
         match &self.variant {
             Some(variant) => format!("{} ({variant})", self.name),
@@ -136,7 +136,7 @@ impl Row {
 }
 
 impl Report {
-    /// An empty report of a bench, that begins here and now.
+    /// Creates an empty report with the current time and machine.
     pub fn begin(bench: &str, about: About, seed: u64) -> Self {
         let mut command: Vec<String> = std::env::args().collect();
         if let Some(program) = command.first_mut() {
@@ -153,7 +153,7 @@ impl Report {
         }
     }
 
-    /// Puts a row into the section of that title and size, which is added at the end where there is none.
+    /// Adds a row to the section with this title and size, creating the section if necessary.
     pub fn push(&mut self, title: &str, size: Option<u64>, row: Row) {
         match self.sections.iter_mut().find(|section| section.title == title && section.size == size) {
             Some(section) => section.rows.push(row),
@@ -161,12 +161,12 @@ impl Report {
         }
     }
 
-    /// The section of that title and size.
+    /// Returns the section with this title and size.
     pub fn section(&self, title: &str, size: Option<u64>) -> Option<&Section> {
         self.sections.iter().find(|section| section.title == title && section.size == size)
     }
 
-    /// What was wrong: where, and how.
+    /// Returns all differences: where, and how.
     pub fn wrong(&self) -> Vec<String> {
         let rows = self.sections.iter().flat_map(|section| section.rows.iter().map(move |row| (section, row)));
         rows.filter_map(|(section, row)| {
@@ -177,19 +177,19 @@ impl Report {
         .collect()
     }
 
-    /// Reads a report.
+    /// Reads a report from a file.
     ///
     /// # Errors
-    /// Where the file cannot be read or is no report.
+    /// Fails if the file cannot be read or is not a report.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?)
     }
 
-    /// Writes the report.
+    /// Writes the report to a file.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
@@ -223,12 +223,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn wrong_rows_are_reported_with_their_place() {
         assert_eq!(report().wrong(), ["10k, Queries, sort: boom"]);
     }
 
     #[test]
-    fn sections_are_told_apart_by_size() {
+    fn sections_are_distinguished_by_size() {
         let report = report();
         assert_eq!(report.section("Queries", Some(10_000)).unwrap().rows.len(), 3);
         assert_eq!(report.section("Queries", Some(1_000)).unwrap().rows.len(), 1);

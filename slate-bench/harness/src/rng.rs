@@ -1,4 +1,5 @@
-//! A seeded generator: the same seed gives the same data on every machine, in every version of this crate.
+//! A seeded random number generator. The same seed gives the same data on every machine and in every version of this
+//! crate.
 
 /// SplitMix64, by Sebastiano Vigna (public domain, <https://prng.di.unimi.it/splitmix64.c>).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,12 +11,12 @@ pub struct Rng {
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Rng {
-    /// The stream of a seed.
+    /// Creates the stream of a seed.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The stream of a seed and of what it is for: streams of different parts have nothing in common.
+    /// Creates the stream of a seed and a purpose. Streams of different purposes are independent.
     pub fn of(seed: u64, parts: &[u64]) -> Self {
         let mut state = mix(seed);
         for part in parts {
@@ -24,32 +25,32 @@ impl Rng {
         Self { state }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(STEP);
         mix(self.state)
     }
 
-    /// A number below `bound`, which is not 0, all equally likely (to within `bound` / 2⁶⁴).
+    /// Returns a uniformly distributed number below `bound`, which must not be 0 (bias at most `bound` / 2⁶⁴).
     pub fn below(&mut self, bound: u64) -> u64 {
         let wide = u128::from(self.bits()) * u128::from(bound);
         u64::try_from(wide >> 64).unwrap_or_default()
     }
 
-    /// Whether an event of this chance, in percent, happens.
+    /// Returns `true` with this probability in per cent.
     pub fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
-    /// One of several.
+    /// Returns one of several items.
     pub fn pick<T: Copy + Default>(&mut self, from: &[T]) -> T {
         let place = self.below(crate::number::count(from.len()));
         usize::try_from(place).ok().and_then(|place| from.get(place)).copied().unwrap_or_default()
     }
 
-    /// So many different numbers below `bound`, in random order; all of them where there are no more.
+    /// Returns `count` distinct numbers below `bound` in random order, or all of them if there are fewer.
     pub fn distinct(&mut self, many: usize, bound: u64) -> Vec<u64> {
-        // Floyd's algorithm gives a set; the shuffle gives it an order.
+        // Floyd's algorithm returns a set; the shuffle orders it.
         let many = many.min(usize::try_from(bound).unwrap_or(usize::MAX));
         let mut chosen = std::collections::HashSet::with_capacity(many);
         let mut numbers = Vec::with_capacity(many);
@@ -63,7 +64,7 @@ impl Rng {
         numbers
     }
 
-    /// Puts them in random order (Fisher–Yates).
+    /// Shuffles the items (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.below(crate::number::count(last) + 1);
@@ -72,7 +73,7 @@ impl Rng {
     }
 }
 
-/// SplitMix64's finisher: every bit of the number reaches every bit of the result.
+/// SplitMix64's finalizer: every input bit affects every output bit.
 pub fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_stream_is_splitmix64s() {
-        // The first outputs of the reference implementation for the seed 1234567.
+        // First outputs of the reference implementation for the seed 1234567.
         let mut rng = Rng::new(1_234_567);
         assert_eq!(rng.bits(), 6_457_827_717_110_365_317);
         assert_eq!(rng.bits(), 3_203_168_211_198_807_973);
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn distinct_numbers_are_distinct_and_as_many_as_asked_for() {
+    fn distinct_numbers_are_distinct_and_complete() {
         for (many, bound) in [(0, 5), (3, 5), (5, 5), (9, 5), (100, 1_000_000)] {
             let mut numbers = Rng::new(7).distinct(many, bound);
             assert_eq!(numbers.len(), many.min(usize::try_from(bound).unwrap()));

@@ -1,4 +1,4 @@
-//! Times of one operation, measured again and again.
+//! Measured times of one operation.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::{count, float, nanoseconds, ratio, rounded};
 
-/// The times of one operation, in nanoseconds, in the order they were measured.
+/// The times of one operation in nanoseconds, in the order of measurement.
 ///
-/// In JSON: the list of them. So reports of several rounds can be joined, and anything else be computed from them.
+/// Serialized as a plain list, so that reports of several rounds can be joined.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Samples {
@@ -26,53 +26,53 @@ impl Samples {
         self.nanoseconds.extend_from_slice(&other.nanoseconds);
     }
 
-    /// How many there are.
+    /// Returns the number of times.
     pub fn len(&self) -> usize {
         self.nanoseconds.len()
     }
 
-    /// Whether nothing was measured.
+    /// Returns whether there are no times.
     pub fn is_empty(&self) -> bool {
         self.nanoseconds.is_empty()
     }
 
-    /// The times, in the order they were measured.
+    /// Returns the times in the order of measurement.
     pub fn nanoseconds(&self) -> &[u64] {
         &self.nanoseconds
     }
 
-    /// The middle one; between the middle two, where they are even in number. Zero where there is none.
+    /// Returns the median, or the mean of the two middle times. Zero without times.
     pub fn median(&self) -> Duration {
         self.quantile(0.5)
     }
 
-    /// The time that 95 of 100 are not above.
+    /// Returns the 95th percentile.
     pub fn p95(&self) -> Duration {
         self.quantile(0.95)
     }
 
-    /// The shortest.
+    /// Returns the shortest time.
     pub fn min(&self) -> Duration {
         Duration::from_nanos(self.nanoseconds.iter().copied().min().unwrap_or_default())
     }
 
-    /// The longest.
+    /// Returns the longest time.
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.nanoseconds.iter().copied().max().unwrap_or_default())
     }
 
-    /// All together.
+    /// Returns the sum.
     pub fn total(&self) -> Duration {
         Duration::from_nanos(self.nanoseconds.iter().sum())
     }
 
-    /// How far apart the middle half of the times lies (the interquartile range), as a share of the median.
+    /// Returns the interquartile range as a fraction of the median.
     pub fn spread(&self) -> f64 {
         let range = self.quantile(0.75).saturating_sub(self.quantile(0.25));
         ratio(range.as_secs_f64(), self.median().as_secs_f64())
     }
 
-    /// The time below which this share of them lies, between two of them in proportion (Hyndman and Fan's type 7).
+    /// Returns a quantile with linear interpolation (Hyndman and Fan's type 7).
     pub fn quantile(&self, share: f64) -> Duration {
         let mut sorted = self.nanoseconds.clone();
         sorted.sort_unstable();

@@ -1,13 +1,13 @@
-//! Markdown tables, aligned in the source too: what a terminal shows is what a page takes.
+//! Markdown tables with aligned source text.
 
 use std::fmt;
 
-/// On which side a column stands.
+/// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Text.
+    /// Left, for text.
     Left,
-    /// Numbers.
+    /// Right, for numbers.
     Right,
 }
 
@@ -19,26 +19,26 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of these columns.
+    /// Creates a table with these columns.
     pub fn new(columns: &[(&str, Align)]) -> Self {
         let columns = columns.iter().map(|(name, align)| (escaped(name), *align)).collect();
         Self { columns, rows: Vec::new() }
     }
 
-    /// Adds a row. What it has too few is left empty, what it has too many is dropped.
+    /// Adds a row. Missing cells are empty; surplus cells are dropped.
     pub fn row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
         let mut row: Vec<String> = cells.into_iter().map(|cell| escaped(cell.as_ref())).collect();
         row.resize(self.columns.len(), String::new());
         self.rows.push(row);
     }
 
-    /// Whether it has no rows.
+    /// Returns whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 }
 
-/// A bar within a cell would end it.
+/// Escapes the bar, which would end the cell.
 fn escaped(cell: &str) -> String {
     cell.replace('|', "\\|").replace('\n', " ")
 }

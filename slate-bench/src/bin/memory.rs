@@ -1,4 +1,4 @@
-//! The database benchmark on Slate in memory.
+//! The database benchmark on Slate's memory store.
 
 use std::process::ExitCode;
 

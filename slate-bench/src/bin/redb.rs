@@ -1,4 +1,4 @@
-//! The database benchmark on Slate on redb.
+//! The database benchmark on Slate's redb store.
 
 use std::process::ExitCode;
 

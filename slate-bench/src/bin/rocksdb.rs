@@ -1,4 +1,4 @@
-//! The database benchmark on Slate on RocksDB.
+//! The database benchmark on Slate's RocksDB store.
 
 use std::process::ExitCode;
 

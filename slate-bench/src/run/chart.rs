@@ -1,4 +1,4 @@
-//! A report as a chart: a bar per size.
+//! Draws a report as a chart with one bar per size.
 
 use slate_bench_harness::{
     Report,
@@ -6,7 +6,7 @@ use slate_bench_harness::{
     format,
 };
 
-/// The medians of what was measured, those of lent documents where there are two, a series per size.
+/// Converts the medians of a report, lent ones where there are two, into one series per size.
 pub fn of(report: &Report) -> Chart {
     let mut sizes: Vec<Option<u64>> = report.sections.iter().map(|section| section.size).collect();
     sizes.sort_unstable();

@@ -1,9 +1,9 @@
-//! Two writers and four readers at once, on one collection.
+//! Two writers and four readers at the same time on one collection.
 //!
-//! One writer turns records from active to rejected and as many the other way round in each commit; the other inserts as
-//! many active records as rejected ones. So what a reader counts tells whether it saw commits whole: the active ones are
-//! always as many as at the beginning and half of what was inserted, and a scan finds the loaded records and the first so
-//! many insertions, to the last `_id`.
+//! In each commit, one writer turns records from active to rejected and as many from rejected to active; the other
+//! inserts as many active as rejected records. Results therefore show whether a reader saw commits atomically: the
+//! number of active records is always the initial number plus half of the inserted ones, and a scan returns the loaded
+//! records and a prefix of the inserted ones.
 
 use std::{
     sync::{Barrier, OnceLock, PoisonError, RwLock},
@@ -17,29 +17,29 @@ use crate::{
     Answer, Change, Condition, Consume, Field, Find, Query, Record, Subject, Test, Value, workload::CONCURRENCY,
 };
 
-/// How many commits each of the two writers makes.
+/// Commits of each of the two writers.
 pub const COMMITS: u64 = 10;
-/// How many readers there are.
+/// Number of readers.
 pub const READERS: usize = 4;
-/// How many questions each asks: a count and a scan in turn.
-pub const QUESTIONS: u32 = 20;
-/// How many records a commit has, in collections that have enough of them.
+/// Queries of each reader: a count and a scan, alternating.
+pub const QUERIES: u32 = 20;
+/// Records per commit, if the collection is large enough.
 const PER_COMMIT: u64 = 100;
 
 const ACTIVE: Condition = Condition { field: Field::Status, test: Test::Equal(Value::Str("active")) };
 
-/// What a user's writers write, and what a reader may see.
+/// What the writers write, and the results that readers may see.
 struct Meeting {
     user: usize,
-    /// Of the writer that turns records round, a batch per commit.
+    /// Batches of the updating writer, one per commit.
     turned: Vec<Vec<Record>>,
-    /// Of the writer that inserts, a batch per commit.
+    /// Batches of the inserting writer, one per commit.
     inserted: Vec<Vec<Record>>,
-    /// What the first writer changes, as it was.
+    /// The original records that the updating writer changes.
     original: Vec<Record>,
-    /// How many are active after so many insertions.
+    /// Number of active records after this many inserting commits.
     active: Vec<u64>,
-    /// What a scan gives after so many insertions.
+    /// Result of a scan after this many inserting commits.
     scans: Vec<Answer>,
 }
 
@@ -84,7 +84,7 @@ fn turned(record: &Record) -> Record {
     Record { status, ..record.clone() }
 }
 
-/// Lets them meet, on each user's collection in turn, and reports how long it took until all were done.
+/// Runs the threads on each user's collection in turn, and reports the time until all are done.
 pub fn meet<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
     let name = format!("2 writers + {READERS} readers");
     if !bench.options.shared.wants(CONCURRENCY, &name) {
@@ -94,8 +94,8 @@ pub fn meet<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
     let row = Row::new(name);
     let row = match measure(bench, subject) {
         Ok(samples) => {
-            let questions = number::count(READERS) * u64::from(QUESTIONS);
-            let note = format!("{} commits, {questions} questions, each answered as of one commit", 2 * COMMITS);
+            let queries = number::count(READERS) * u64::from(QUERIES);
+            let note = format!("{} commits, {queries} queries, each of one commit", 2 * COMMITS);
             Row { samples, verdict: Verdict::Right, note: Some(note), ..row }
         }
         Err(error) => row.failed(&error),
@@ -119,7 +119,7 @@ fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S) -> Result<Samples> {
     Ok(samples)
 }
 
-/// One meeting, and the records put back.
+/// Runs the threads once and restores the records.
 fn once<S: Subject>(subject: &mut S, meeting: &Meeting) -> Result<Duration> {
     let time = run(subject, meeting);
     let restored = meeting.restore(subject);
@@ -148,7 +148,7 @@ fn run<S: Subject>(subject: &S, meeting: &Meeting) -> Result<Duration> {
             threads.spawn(move || note(reader(&mut handle, meeting, start)));
         }
     });
-    // The scope has waited for all of them.
+    // The thread scope has joined all threads.
     let time = start.begun.get().map_or(Duration::ZERO, Instant::elapsed);
     match failures.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().next() {
         Some(error) => Err(error),
@@ -156,10 +156,10 @@ fn run<S: Subject>(subject: &S, meeting: &Meeting) -> Result<Duration> {
     }
 }
 
-/// Where all threads wait until all are ready.
+/// The barrier at which all threads wait until all are ready.
 struct Start {
     line: Barrier,
-    /// When the first of them went on.
+    /// The time at which the first thread passed the barrier.
     begun: OnceLock<Instant>,
 }
 
@@ -170,7 +170,7 @@ impl Start {
     }
 }
 
-/// Everything is made ready before the start; whoever fails on the way to it must come to it all the same.
+/// Prepares everything before the barrier. A thread that fails before it must still reach it.
 fn writer<S: Subject>(handle: &mut S, user: usize, batches: &[Vec<Record>], start: &Start) -> Result<()> {
     let encoded: Result<Vec<_>> =
         batches.iter().map(|batch| handle.encode(batch.iter().cloned().map(Change::Whole))).collect();
@@ -187,16 +187,17 @@ fn reader<S: Subject>(handle: &mut S, meeting: &Meeting, start: &Start) -> Resul
     start.wait();
     let (count, scan) = (count?, scan?);
     let mut seen = 0;
-    for question in 0..QUESTIONS {
-        // Which commits it saw: none before those that it saw already.
-        let commits = if question % 2 == 0 {
+    for number in 0..QUERIES {
+        // Finds the commit that the reader saw, which cannot be older than the previous one.
+        let commits = if number % 2 == 0 {
             let active = handle.run(&count, Consume::Lent)?.count;
             let commits = meeting.active.iter().position(|&possible| possible == active);
-            commits.ok_or_else(|| format!("a reader counted {active} active records, as no commit has"))?
+            commits.ok_or_else(|| format!("a reader counted {active} active records, which matches no commit"))?
         } else {
             let answer = handle.run(&scan, Consume::Lent)?;
             let commits = meeting.scans.iter().position(|possible| *possible == answer);
-            commits.ok_or_else(|| format!("a reader's scan found {} records, as no commit has", answer.count))?
+            commits
+                .ok_or_else(|| format!("a reader's scan returned {} records, which matches no commit", answer.count))?
         };
         if commits < seen {
             return Err("a reader saw an earlier commit than before".into());

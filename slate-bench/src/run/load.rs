@@ -1,4 +1,4 @@
-//! The records are inserted.
+//! Inserts the records.
 
 use std::{path::Path, time::Duration};
 
@@ -11,25 +11,25 @@ use crate::{
     workload::{BULK_INSERT, HELD, ON_DISK, PEAK, SPACE},
 };
 
-/// In how many batches so many records are inserted, a commit each: ten, of 10,000 records at most.
+/// Returns the number of batches for this many records: ten, of 10,000 records at most, one commit each.
 pub fn batches(records: u64) -> u64 {
     records.div_ceil(10_000).max(10)
 }
 
-/// Where the peak of memory comes from.
+/// Source of the peak memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peak {
-    /// It is measured: nothing was loaded in this process before.
+    /// Measured in this process, which has loaded nothing before.
     Here,
-    /// It was measured elsewhere, or cannot be.
+    /// Measured in another process, or not available.
     Known(Option<Growth>),
 }
 
-/// Loads all users' records into a new database, as often as is asked for in all, and leaves the last. A sample is one
-/// user's batches. There is no run that does not count: a new database has nothing warm.
+/// Loads all users' records into a new database, as often as requested, and returns the last database. A sample is one
+/// user's batches. There is no warm-up run, because a new database is always cold.
 ///
 /// # Errors
-/// The database's: without records nothing else can be measured.
+/// Fails with the database's errors: without records nothing else can be measured.
 pub fn load<S: Subject>(
     bench: &mut Bench<'_>,
     open: &mut impl FnMut(&Path, usize) -> Result<S>,
@@ -50,7 +50,7 @@ pub fn load<S: Subject>(
             samples.push(time);
             allocations = counted;
         }
-        // Later ones find memory that the process has not given back.
+        // Later runs reuse memory that the process has not returned.
         if peak == Peak::Here {
             peak = Peak::Known(Growth::since(before));
         }
@@ -67,7 +67,7 @@ pub fn load<S: Subject>(
     Ok(opened)
 }
 
-/// Inserts a user's records; how long the calls took, and what they allocated.
+/// Inserts a user's records. Returns the time of the calls and their allocations.
 fn insert<S: Subject>(bench: &Bench<'_>, subject: &mut S, user: usize) -> Result<(Duration, Option<Allocations>)> {
     let clock = bench.options.shared.clock;
     let (mut time, mut allocations) = (Duration::ZERO, None);
@@ -79,7 +79,7 @@ fn insert<S: Subject>(bench: &Bench<'_>, subject: &mut S, user: usize) -> Result
         let encoded = subject.encode(ids.map(record))?;
         let ((inserted, counted), took) = clock.timed(|| Allocations::during(|| subject.insert(user, &encoded)));
         if inserted? != many {
-            return Err(format!("batch {batch} of user {} was not inserted whole", user + 1).into());
+            return Err(format!("batch {batch} of user {} was not inserted completely", user + 1).into());
         }
         time += took;
         if let Some(counted) = counted {

@@ -1,13 +1,13 @@
-//! The run: load, ask, write, check, measure.
+//! Runs the workload: loads, queries, writes, checks and measures.
 //!
-//! For each size, in this order: the records are inserted, several times over, each into a database of its own, of which
-//! the last stays; its integrity is checked; each question is asked, of each user in turn; each write is made, and undone;
-//! writers and readers meet; and the integrity is checked again.
+//! For each size: insert the records several times, each time into a new database, of which the last is used; check
+//! integrity; run each query, alternating between users; run each write and undo it; run writers and readers
+//! concurrently; check integrity again.
 
 pub mod chart;
 pub mod concurrency;
 pub mod load;
-pub mod questions;
+pub mod queries;
 pub mod tables;
 pub mod writes;
 
@@ -22,37 +22,37 @@ use crate::{
 };
 use load::Peak;
 
-/// What the parts of a run share.
+/// State that the parts of a run share.
 #[derive(Debug)]
 pub struct Bench<'o> {
-    /// What was asked for.
+    /// The options.
     pub options: &'o Options,
-    /// How many records each collection holds.
+    /// Records per collection.
     pub size: u64,
-    /// What was found so far.
+    /// The results so far.
     pub report: Report,
-    /// How far it is.
+    /// The progress bar.
     pub progress: Progress,
 }
 
 impl Bench<'_> {
-    /// Reports a row in the section of that title, of the size at hand.
+    /// Adds a row to the section with this title and the current size.
     pub fn push(&mut self, title: &str, row: Row) {
         self.report.push(title, Some(self.size), row);
         self.progress.step();
     }
 
-    /// A user's records, in the order of their `_id`s.
+    /// Generates a user's records in the order of their `_id`s.
     pub fn records(&self, user: usize) -> Vec<Record> {
         (0..self.size.cast_signed()).map(|id| Record::new(self.options.shared.seed, user, id, 0)).collect()
     }
 }
 
-/// Runs the workload on what `open` opens: see [`program::main`](crate::program::main). `peaks` are those of sizes after the
-/// first, which cannot be measured here.
+/// Runs the workload on the databases that `open` returns; see [`program::main`](crate::program::main). `peaks` are the
+/// peaks of the sizes after the first, which cannot be measured in this process.
 ///
 /// # Errors
-/// What keeps the run from going on. A wrong answer is none: the report has it.
+/// Fails if the run cannot continue. A wrong result is not an error; it is in the report.
 pub fn run<S: Subject>(
     options: &Options,
     peaks: &Peaks,
@@ -70,7 +70,7 @@ pub fn run<S: Subject>(
             if place == 0 { Peak::Here } else { Peak::Known(peaks.get(&size).copied()) },
         )?;
         verify(&mut bench, &mut opened.subject, "after loading");
-        questions::ask(&mut bench, &mut opened.subject);
+        queries::ask(&mut bench, &mut opened.subject);
         writes::write(&mut bench, &mut opened.subject);
         concurrency::meet(&mut bench, &mut opened.subject);
         verify(&mut bench, &mut opened.subject, "at the end");
@@ -78,27 +78,27 @@ pub fn run<S: Subject>(
     Ok(bench.report)
 }
 
-/// How many rows a size has, about: whether the system tells of memory is not known yet.
+/// Returns the approximate number of rows per size: memory rows may be missing.
 fn steps(options: &Options, size: u64) -> u64 {
-    let questions = questions::wanted(options, size).into_iter().map(|row| questions::variants(&row.query).len());
+    let queries = queries::wanted(options, size).into_iter().map(|row| queries::variants(&row.query).len());
     let others = [BULK_INSERT, SPACE, SPACE, CONCURRENCY, INTEGRITY, INTEGRITY];
     let others = others.iter().filter(|title| options.shared.wants(title, title));
-    number::count(questions.sum::<usize>() + writes::wanted(options).count() + others.count())
+    number::count(queries.sum::<usize>() + writes::wanted(options).count() + others.count())
 }
 
-/// A database, and the folder it lies in; dropped in this order.
+/// A database and its directory; dropped in this order.
 #[derive(Debug)]
 pub struct Opened<S> {
     /// The database.
     pub subject: S,
-    /// Deleted when dropped.
+    /// Deletes the directory when dropped.
     pub folder: tempfile::TempDir,
 }
 
-/// Opens a database in a new folder.
+/// Opens a database in a new directory.
 ///
 /// # Errors
-/// The folder's, the database's.
+/// Fails if the directory or the database cannot be created.
 pub fn open_in<S>(
     arguments: &slate_bench_harness::Arguments,
     open: &mut impl FnMut(&Path, usize) -> Result<S>,

@@ -1,4 +1,4 @@
-//! A report as tables, shaped as the workload's.
+//! Formats a report as the workload's tables.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use slate_bench_harness::{Align, Report, Row, Section, Table, Verdict, format, n
 
 use crate::workload::{BULK_INSERT, CONCURRENCY, DISTINCT, QUERIES, SPACE, UPSERT_MERGE, WRITES, query_rows};
 
-/// The report in Markdown: the tables of each size, then how times grow from one size to the next.
+/// Formats the report as Markdown: the tables of each size, then the scaling table.
 pub fn markdown(report: &Report) -> String {
     let mut text = heading(report);
     for size in sizes(report) {
@@ -47,7 +47,7 @@ fn sizes(report: &Report) -> Vec<u64> {
     sizes
 }
 
-/// The rows of one name: that whose documents were lent, or the only one there is, and that whose documents were owned.
+/// The rows with one name: the lent or only one, and the owned one.
 struct Line<'r> {
     first: &'r Row,
     owned: Option<&'r Row>,
@@ -143,7 +143,7 @@ fn table(section: &Section) -> Table {
 
 fn columns(section: &Section, columns: &[Column]) -> Table {
     let lines = lines(section);
-    // A column that says nothing in any line is left out: not every database tells its keys.
+    // Leaves out a column that is empty in every line: not every database reports its work.
     let told = columns.iter().filter(|(_, _, cell)| lines.iter().any(|line| !cell(line).is_empty()));
     let told: Vec<&Column> = told.collect();
     let mut table = Table::new(&told.iter().map(|(name, align, _)| (*name, *align)).collect::<Vec<_>>());
@@ -194,7 +194,7 @@ fn result(line: &Line<'_>) -> String {
     counted(line.first.count)
 }
 
-/// One number of each of a line's rows.
+/// Formats one number of each of a line's rows.
 fn each(line: &Line<'_>, cell: impl Fn(&Row) -> Option<String>) -> String {
     let cells: Vec<_> = std::iter::once(line.first).chain(line.owned).filter_map(cell).collect();
     cells.join(" / ")
@@ -225,7 +225,7 @@ fn note(line: &Line<'_>) -> String {
     rows.filter_map(said).next().or_else(|| line.first.note.clone()).unwrap_or_default()
 }
 
-/// How medians grow from the first size to the last.
+/// Formats the growth of the medians from the first to the last size.
 fn scaling(report: &Report) -> Table {
     let sizes = sizes(report);
     let mut header = vec![("Query".to_owned(), Align::Left)];
@@ -247,12 +247,12 @@ fn scaling(report: &Report) -> Table {
     table
 }
 
-/// The rows of the scaling table: their sections, their names there and here.
+/// Returns the rows of the scaling table: section, name in the scaling table, name in its own table.
 fn scaled() -> Vec<(&'static str, &'static str, &'static str)> {
-    let questions = query_rows(0, 0).into_iter().filter_map(|row| Some((row.section, row.name, row.scaling?)));
+    let queries = query_rows(0, 0).into_iter().filter_map(|row| Some((row.section, row.name, row.scaling?)));
     let writes = WRITES.iter().filter_map(|row| Some((UPSERT_MERGE, row.name, row.scaling?)));
-    // Its name differs from size to size, and it is the only row of its section.
-    std::iter::once((BULK_INSERT, "", BULK_INSERT)).chain(questions).chain(writes).collect()
+    // The name of this row contains the size; it is the only row of its section.
+    std::iter::once((BULK_INSERT, "", BULK_INSERT)).chain(queries).chain(writes).collect()
 }
 
 #[cfg(test)]
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scaling_table_has_loads_questions_and_writes() {
+    fn the_scaling_table_has_loads_queries_and_writes() {
         assert_eq!(scaled().len(), 1 + 17 + 4);
     }
 }

@@ -1,4 +1,4 @@
-//! Records are written, and what was written is undone.
+//! Runs the writes and undoes them.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::{
     workload::{Target, UPSERT_MERGE, WRITES, WRITTEN, WriteKind, WriteRow},
 };
 
-/// The writes that are wanted.
+/// Returns the selected writes.
 pub fn wanted(options: &Options) -> impl Iterator<Item = &'static WriteRow> {
     numbered(options).map(|(_, row)| row)
 }
@@ -20,7 +20,7 @@ fn numbered(options: &Options) -> impl Iterator<Item = (u64, &'static WriteRow)>
     (0..).zip(&WRITES).filter(|(_, row)| options.shared.wants(UPSERT_MERGE, row.name))
 }
 
-/// Makes each write that is wanted, and reports it. What fails is reported in its row.
+/// Runs and reports each selected write. A failure is reported in its row.
 pub fn write<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
     for (number, row) in numbered(bench.options) {
         bench.progress.tell(row.name);
@@ -32,32 +32,32 @@ pub fn write<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
     }
 }
 
-/// A write's records, and what is there once it was made.
+/// The records of a write, and the expected records after it.
 struct Written {
     changes: Vec<Change>,
     after: Vec<Record>,
 }
 
-/// What a row writes. The existing records are the same in each run, with other values in each, so that every run finds
-/// the same work. The new ones are new in each, and deleted in between: a store that keeps what was deleted until it
-/// merges would otherwise look for the place of each among as many dead ones as there were runs.
+/// What a row writes. The existing records are the same in each run and get other values in each, so every run does the
+/// same work. The new records have new `_id`s in each run and are deleted afterwards. With the same `_id`s, a store
+/// that retains deleted versions until compaction would search the deleted versions of all earlier runs.
 struct Plan<'b> {
     bench: &'b Bench<'b>,
     row: WriteRow,
     existing: Vec<i64>,
-    /// How many records of a run are new.
+    /// Number of new records in a run.
     new: u64,
     first_version: u64,
 }
 
-/// A run of a row: in whose collection, and of which version the values and the new records are.
+/// A run of a row: the user, and the version that selects the values and the new records.
 #[derive(Clone, Copy)]
 struct Run {
     user: usize,
     version: u64,
 }
 
-/// So many runs of a row have a version of their own: what they write differs from run to run, and from row to row.
+/// Number of versions reserved for each row, so that every run of every row writes different values.
 const VERSIONS: u64 = 1 << 20;
 
 impl<'b> Plan<'b> {
@@ -71,11 +71,11 @@ impl<'b> Plan<'b> {
         let mut rng = Rng::of(bench.options.shared.seed, &[0x3717]);
         let existing = rng.distinct(usize::try_from(existing).unwrap_or(usize::MAX), bench.size);
         let existing = existing.into_iter().map(u64::cast_signed).collect();
-        // Version 0 is what was loaded.
+        // Version 0 is the loaded data.
         Self { bench, row, existing, new, first_version: number * VERSIONS + 1 }
     }
 
-    /// The new records of a version, which are of no other.
+    /// The `_id`s of the new records of a version, which no other version has.
     fn new_of(&self, version: u64) -> Range<i64> {
         let first = self.bench.size.saturating_add(version.saturating_mul(WRITTEN));
         first.cast_signed()..first.saturating_add(self.new).cast_signed()
@@ -130,7 +130,7 @@ impl<'b> Plan<'b> {
         subject.delete(user, &self.new_of(version).collect::<Vec<_>>())
     }
 
-    /// Puts the existing records back as they were loaded.
+    /// Restores the existing records.
     fn restore<S: Subject>(&self, subject: &mut S, user: usize) -> Result<()> {
         if self.existing.is_empty() {
             return Ok(());
@@ -148,10 +148,10 @@ fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, number: u64, row: Wri
     let mut samples = Samples::default();
     let mut counted = None;
     let mut expected = 0;
-    // The one that is under way, or was last.
+    // The current or last run.
     let mut run = Run { user: 0, version: plan.first_version };
     let made = (|| -> Result<()> {
-        // The first round warms up, and everything it wrote is checked.
+        // The first round is the warm-up; everything that it wrote is checked.
         for (version, user) in (plan.first_version..).zip((0..users).cycle()) {
             run = Run { user, version };
             let warm_up = version - plan.first_version < number::count(users);
@@ -163,7 +163,7 @@ fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, number: u64, row: Wri
             let batch = subject.encode(written.changes.into_iter())?;
             let (many, time) = repeat.clock.timed(|| plan.make(subject, user, &batch));
             if many? != expected {
-                return Err(format!("user {}: not all {expected} were written", user + 1).into());
+                return Err(format!("user {}: not all {expected} records were written", user + 1).into());
             }
             if warm_up {
                 check(&plan, subject, user, &written.after)?;
@@ -172,14 +172,14 @@ fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, number: u64, row: Wri
             }
             plan.delete_new(subject, run)?;
         }
-        // Once more, counted and checked: what came of all the writes before is still right.
+        // Checks the data once more after the last run.
         run.user = 0;
         let written = plan.written(run);
         let batch = subject.encode(written.changes.into_iter())?;
         counted = clock::allocating(|| plan.make(subject, 0, &batch))?.1;
         check(&plan, subject, 0, &written.after)
     })();
-    // Whatever went wrong, the next row finds the records as they were loaded, if that is to be had.
+    // After a failure, tries to restore the records for the next row.
     let restored =
         plan.delete_new(subject, run).and_then(|()| (0..users).try_for_each(|user| plan.restore(subject, user)));
     made?;
@@ -191,21 +191,23 @@ fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, number: u64, row: Wri
         expected: Some(expected),
         allocations: counted,
         verdict: Verdict::Right,
-        // The name says how many there are of a collection that is large enough.
+        // The name states the number of records in a large collection.
         note: (expected < WRITTEN).then(|| format!("{expected} records, a tenth of the collection")),
         ..Row::new(row.name)
     })
 }
 
-/// Reads back what was written, and counts the collection.
+/// Reads back the written records and counts the collection.
 fn check<S: Subject>(plan: &Plan<'_>, subject: &mut S, user: usize, after: &[Record]) -> Result<()> {
     let lookups = Query::Lookups(after.iter().map(|record| record.id).collect());
     let prepared = subject.prepare(user, &lookups)?;
     let Fetched::Documents(documents) = subject.fetch(&prepared)? else {
-        return Err("lookups gave no documents".into());
+        return Err("the lookups returned no documents".into());
     };
     if documents.len() != after.len() {
-        return Err(format!("user {}: {} of {} are there once written", user + 1, documents.len(), after.len()).into());
+        return Err(
+            format!("user {}: {} of {} records exist after the write", user + 1, documents.len(), after.len()).into()
+        );
     }
     for (document, record) in documents.iter().zip(after) {
         check_document(document, record, None).map_err(|wrong| format!("user {}: once written, {wrong}", user + 1))?;
@@ -214,7 +216,7 @@ fn check<S: Subject>(plan: &Plan<'_>, subject: &mut S, user: usize, after: &[Rec
     let prepared = subject.prepare(user, &Query::Count(Vec::new()))?;
     let counted = subject.run(&prepared, crate::Consume::Owned)?.count;
     if counted != wanted {
-        return Err(format!("user {}: {counted} records once written, where {wanted} are expected", user + 1).into());
+        return Err(format!("user {}: {counted} records after the write, expected {wanted}", user + 1).into());
     }
     Ok(())
 }

@@ -1,3 +1,3 @@
-//! What the tests share.
+//! Helpers of the tests.
 
-pub(crate) mod liar;
+pub(crate) mod faulty;

@@ -1,4 +1,4 @@
-//! The store benchmark of the store in memory.
+//! The store benchmark on Slate's memory store.
 
 use std::process::ExitCode;
 

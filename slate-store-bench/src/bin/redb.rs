@@ -1,4 +1,4 @@
-//! The store benchmark of the store on redb.
+//! The store benchmark on Slate's redb store.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The store benchmark of the store on RocksDB.
+//! The store benchmark on Slate's RocksDB store.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Finding one of 10,000 documents by a field that is different in each, first by a scan and then by an index.
+//! Finds one of 10,000 documents by a unique field, first with a scan and then with an index.
 
 use slate_bench_harness::Result;
 
@@ -9,14 +9,14 @@ use crate::{
 };
 
 const DOCUMENTS: i64 = 10_000;
-/// Between the values asked for, so that they lie all over the collection.
+/// Distance between the queried values, which spreads them over the collection.
 const STEP: i64 = 7_919;
 
 pub(super) fn run<D: Documents>(bench: &mut Bench) -> Result<()> {
     if !bench.begins("find one of 10,000", &["find", "scan", "index", "field"]) {
         return Ok(());
     }
-    // Those of one field are what bison-db's bench has, those of five what its page says.
+    // The rows with one field are from bison-db's benchmark, those with five fields from its documentation.
     find::<D>(bench, "one field", "key", |store, key| store.insert_key(key).map(drop))?;
     find::<D>(bench, "five fields", "id", |store, id| store.insert(&Small::of(id)).map(drop))
 }
@@ -31,18 +31,18 @@ fn find<D: Documents>(
     let mut opened = Opened::<D>::empty(&bench.folders(), Durability::Deferred)?;
     let store = &mut opened.store;
     (0..DOCUMENTS).try_for_each(|number| insert(store, number))?;
-    let mut asked = 0;
-    for (how, questions) in [("scan", 10_u32), ("index", 5_000)] {
+    let mut value = 0;
+    for (how, queries) in [("scan", 10_u32), ("index", 5_000)] {
         if how == "index" {
             store.create_index(field)?;
         }
-        let row = |what| Row::new(format!("{how}, {fields}: {what}"), questions.into()).unit("question");
-        bench.row(row("ids").expects(questions.into()), || {
+        let row = |what| Row::new(format!("{how}, {fields}: {what}"), queries.into()).unit("query");
+        bench.row(row("ids").expects(queries.into()), || {
             clock.sample(|| {
                 let mut found = 0;
-                for _ in 0..questions {
-                    asked = (asked + STEP) % DOCUMENTS;
-                    found += store.find_ids(field, asked)?;
+                for _ in 0..queries {
+                    value = (value + STEP) % DOCUMENTS;
+                    found += store.find_ids(field, value)?;
                 }
                 Ok(found)
             })
@@ -50,9 +50,9 @@ fn find<D: Documents>(
         bench.row(row("documents").expects(0), || {
             let mut difference = 0;
             let sample = clock.sample(|| {
-                for _ in 0..questions {
-                    asked = (asked + STEP) % DOCUMENTS;
-                    difference += (store.find_documents(field, asked)? - asked).abs();
+                for _ in 0..queries {
+                    value = (value + STEP) % DOCUMENTS;
+                    difference += (store.find_documents(field, value)? - value).abs();
                 }
                 Ok(0)
             })?;

@@ -1,4 +1,4 @@
-//! Documents, as bison-db's own benches have them: what a collection of Slate's is measured beside.
+//! bison-db's benchmarks with documents.
 
 use std::path::Path;
 
@@ -12,91 +12,91 @@ mod opened;
 mod payloads;
 mod small;
 
-/// A document store, as bison-db's tables see one.
+/// A document store as these benchmarks use it.
 ///
-/// What it takes to make a document of a [`Small`] is measured with each insertion, as it is in bison-db's benches.
+/// An insert includes converting a [`Small`] into a document, as in bison-db's benchmarks.
 pub trait Documents: Sized {
-    /// What a document is found by again.
+    /// Identifies a document.
     type Id: Clone;
 
-    /// What reports say was measured.
+    /// Returns the name, version and settings for reports.
     fn about() -> About;
 
-    /// What the store does not offer.
+    /// Returns the features that the store does not have.
     fn lacks() -> &'static [Feature];
 
-    /// Opens the store in a folder of its own, or makes it there; its writes are as durable as that.
+    /// Opens or creates the store in a directory, with this durability.
     ///
     /// # Errors
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn open(folder: &Path, durability: Durability) -> Result<Self>;
 
     /// Inserts one document.
     ///
     /// # Errors
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn insert(&mut self, document: &Small) -> Result<Self::Id>;
 
-    /// Inserts a document of one field, `key`.
+    /// Inserts a document with one field, `key`.
     ///
     /// # Errors
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn insert_key(&mut self, key: i64) -> Result<Self::Id>;
 
-    /// Inserts documents of one field, `payload`, by the quickest way the store has for many.
+    /// Inserts documents with one field, `payload`, with the store's fastest method for many documents.
     ///
     /// # Errors
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn insert_payloads(&mut self, payloads: &[Payload]) -> Result<Vec<Self::Id>>;
 
-    /// Fetches a document and gives its field `id`.
+    /// Fetches a document and returns its field `id`.
     ///
     /// # Errors
-    /// As the store fails; where there is no such document.
+    /// Fails with the store's errors, and if the document does not exist.
     fn get(&mut self, id: &Self::Id) -> Result<i64>;
 
-    /// Fetches a document and gives the first byte of its payload.
+    /// Fetches a document and returns the first byte of its payload.
     ///
     /// # Errors
-    /// As the store fails; where there is no such document.
+    /// Fails with the store's errors, and if the document does not exist.
     fn get_payload(&mut self, id: &Self::Id) -> Result<u8>;
 
-    /// Replaces a document whole.
+    /// Replaces a whole document.
     ///
     /// # Errors
-    /// As the store fails; where there is no such document.
+    /// Fails with the store's errors, and if the document does not exist.
     fn update(&mut self, id: &Self::Id, document: &Small) -> Result<()>;
 
-    /// Indexes a field.
+    /// Creates an index on a field.
     ///
     /// # Errors
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn create_index(&mut self, field: &str) -> Result<()>;
 
-    /// How many documents have that value in that field, by their ids: the documents are not fetched where the store can
-    /// do without.
+    /// Counts the documents with this value in a field by their ids, without fetching the documents if the store
+    /// supports that.
     ///
     /// # Errors
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn find_ids(&mut self, field: &str, value: i64) -> Result<u64>;
 
-    /// The sum of that field over the documents that have that value in it, each of them fetched.
+    /// Sums a field over the documents with this value in it, fetching each of them.
     ///
     /// # Errors
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn find_documents(&mut self, field: &str, value: i64) -> Result<i64>;
 
-    /// Puts all that was written on the device.
+    /// Flushes all writes to the device.
     ///
     /// # Errors
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn flush(&mut self) -> Result<()>;
 }
 
-/// bison-db's small document: five typed fields.
+/// bison-db's small document with five typed fields.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Small {
-    /// The only one that differs between documents.
+    /// The only field that differs between documents.
     pub id: i64,
     /// A string.
     pub name: &'static str,
@@ -111,12 +111,12 @@ pub struct Small {
 /// 64 bytes.
 pub type Payload = [u8; 64];
 
-/// Measures documents, table by table. One that cannot be set up is reported, and the others are measured.
+/// Measures the document tables. A table whose setup fails is reported, and the next one is measured.
 pub(crate) fn run<D: Documents>(bench: &mut Bench) {
     let sections: [fn(&mut Bench) -> Result<()>; 3] = [small::run::<D>, finds::run::<D>, payloads::run::<D>];
     for section in sections {
         if let Err(error) = section(bench) {
-            bench.failed("the rest of the section", &error);
+            bench.failed("rest of the section", &error);
         }
     }
 }

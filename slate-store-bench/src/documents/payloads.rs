@@ -1,4 +1,4 @@
-//! bison-db's comparison with redb: 100,000 records of 64 bytes, once to the device, read after they were opened again.
+//! bison-db's comparison with redb: 100,000 records of 64 bytes, flushed once and read after reopening.
 
 use slate_bench_harness::{Result, Rng, number::count};
 
@@ -76,7 +76,7 @@ fn fill<D: Documents>(store: &mut D, payloads: &[Payload]) -> Result<Vec<D::Id>>
     Ok(ids)
 }
 
-/// Each sample reads everything, in another order than it was inserted in.
+/// Each sample reads all records in an order that differs from the insertion order.
 fn read<D: Documents>(bench: &mut Bench, mut store: D, ids: &[D::Id], payloads: &[Payload], random: &mut Rng) {
     let clock = bench.clock();
     let mut order: Vec<(&D::Id, u8)> = ids.iter().zip(payloads.iter().map(first)).collect();

@@ -1,4 +1,4 @@
-//! Documents of five fields: inserted, fetched, replaced.
+//! Inserts, fetches and replaces documents with five fields.
 
 use slate_bench_harness::Result;
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 const DOCUMENTS: u32 = 10_000;
-/// Insertions and updates of one sample.
+/// Inserts and updates per sample.
 const WRITES: u32 = 2_000;
 const FSYNCS: u32 = 20;
 

@@ -5,28 +5,28 @@ use slate_store::{Store, memory::MemoryStore};
 
 use crate::Feature;
 
-/// A backend of Slate's, with its default settings.
+/// A Slate backend with its default settings.
 pub trait Backend: Send + Sync + 'static {
-    /// Its store.
+    /// The type of its store.
     type Store: Store;
 
-    /// Its name in reports.
+    /// Name in reports.
     const NAME: &'static str;
 
-    /// What it does not offer.
+    /// Features that it does not have.
     const LACKS: &'static [Feature];
 
-    /// Opens a store in a folder.
+    /// Opens a store in a directory.
     ///
     /// # Errors
-    /// As the store fails.
+    /// Fails with the store's errors.
     fn open(folder: &Path) -> Result<Self::Store>;
 
-    /// The URL of a database in a folder.
+    /// Returns the URL of a database in a directory.
     fn url(folder: &Path) -> String;
 }
 
-/// In memory.
+/// The memory store.
 pub struct Memory;
 
 impl Backend for Memory {
@@ -44,7 +44,7 @@ impl Backend for Memory {
     }
 }
 
-/// On redb.
+/// The redb store.
 #[cfg(feature = "redb")]
 pub struct Redb;
 
@@ -64,7 +64,7 @@ impl Backend for Redb {
     }
 }
 
-/// On RocksDB.
+/// The RocksDB store.
 #[cfg(feature = "rocksdb")]
 pub struct RocksDb;
 

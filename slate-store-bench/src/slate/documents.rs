@@ -7,11 +7,11 @@ use slate_core::{Collection, Database, Index};
 use super::Backend;
 use crate::{Documents, Durability, Feature, Payload, Small};
 
-/// A collection of Slate's.
+/// A Slate collection.
 pub struct SlateDocuments<B> {
     database: Database,
     documents: Collection<RawDocumentBuf>,
-    /// The same, for what is handed over as the service's own type.
+    /// The same collection with the service's own type.
     small: Collection<Small>,
     backend: PhantomData<B>,
 }
@@ -20,7 +20,7 @@ impl<B: Backend> Documents for SlateDocuments<B> {
     type Id = ObjectId;
 
     fn about() -> About {
-        let settings = "default settings; commits deferred where a row does not say otherwise".into();
+        let settings = "default settings; commits deferred unless a row says otherwise".into();
         About { name: B::NAME.into(), version: env!("CARGO_PKG_VERSION").into(), settings }
     }
 
@@ -55,19 +55,19 @@ impl<B: Backend> Documents for SlateDocuments<B> {
     }
 
     fn get(&mut self, id: &ObjectId) -> Result<i64> {
-        let document = self.documents.find_by_id(*id)?.ok_or("the document is not there")?;
+        let document = self.documents.find_by_id(*id)?.ok_or("the document does not exist")?;
         Ok(document.get_i64("id")?)
     }
 
     fn get_payload(&mut self, id: &ObjectId) -> Result<u8> {
-        let document = self.documents.find_by_id(*id)?.ok_or("the document is not there")?;
+        let document = self.documents.find_by_id(*id)?.ok_or("the document does not exist")?;
         Ok(document.get_binary("payload")?.bytes.first().copied().ok_or("the payload is empty")?)
     }
 
     fn update(&mut self, id: &ObjectId, document: &Small) -> Result<()> {
         match self.small.replace_one(rawdoc! { "_id": *id }, document).run()?.matched {
             1 => Ok(()),
-            _ => Err("the document is not there".into()),
+            _ => Err("the document does not exist".into()),
         }
     }
 
@@ -76,7 +76,7 @@ impl<B: Backend> Documents for SlateDocuments<B> {
         Ok(())
     }
 
-    /// Slate has no question for ids alone: the documents are lent, and their `_id`s read.
+    /// Slate has no query for ids alone: this lends the documents and reads their `_id`s.
     fn find_ids(&mut self, field: &str, value: i64) -> Result<u64> {
         let mut found = 0;
         self.each(field, value, |document| {
@@ -100,9 +100,9 @@ impl<B: Backend> Documents for SlateDocuments<B> {
     }
 }
 
-/// The `_id` that a document was given.
+/// Reads the generated `_id` of a document.
 fn given(id: &Bson) -> Result<ObjectId> {
-    Ok(id.as_object_id().ok_or("the document was not given an ObjectId")?)
+    Ok(id.as_object_id().ok_or("the document has no ObjectId")?)
 }
 
 impl<B: Backend> SlateDocuments<B> {
@@ -111,7 +111,7 @@ impl<B: Backend> SlateDocuments<B> {
         filter.append(<&CStr>::try_from(field)?, value);
         let mut rows = self.documents.find(filter).cursor()?;
         while rows.advance()? {
-            look(rows.current().ok_or("a row that is none")?)?;
+            look(rows.current().ok_or("the cursor has no current row")?)?;
         }
         Ok(())
     }

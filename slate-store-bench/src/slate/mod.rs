@@ -1,4 +1,4 @@
-//! Slate itself: its stores for keys and values, and a database on each for documents.
+//! Slate as a subject: its stores for keys and values, and a database on each for documents.
 
 mod backend;
 mod documents;

@@ -10,10 +10,10 @@ use crate::{Direction, Durability, Feature, Outcome, Reader, Subject, Writer};
 
 const KEYSPACE: Keyspace = Keyspace(1);
 
-/// Longer than any row lasts: who waits for the turn to write gets it.
+/// Longer than any row, so that waiting in the writer queue never times out.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// A store of Slate's.
+/// A Slate store.
 pub struct SlateStore<B: Backend>(B::Store);
 
 impl<B: Backend> SlateStore<B> {
@@ -27,7 +27,7 @@ impl<B: Backend> Subject for SlateStore<B> {
     type Writer<'w> = TransactionWriter<<B::Store as Store>::Transaction>;
 
     fn about() -> About {
-        let settings = "default settings; commits deferred where a row does not say otherwise".into();
+        let settings = "default settings; commits deferred unless a row says otherwise".into();
         About { name: B::NAME.into(), version: env!("CARGO_PKG_VERSION").into(), settings }
     }
 
@@ -70,7 +70,7 @@ impl<B: Backend> Subject for SlateStore<B> {
     }
 }
 
-/// A snapshot, and its reader of points once one was read.
+/// A snapshot, with its point reader after the first read.
 pub struct SnapshotReader<S: Snapshot> {
     snapshot: S,
     points: Option<S::Points>,
@@ -135,7 +135,7 @@ impl<S: Snapshot> Reader for SnapshotReader<S> {
 
     fn count(&mut self, start: &[u8], end: &[u8], _: usize) -> Result<u64> {
         let within = Bounds { start: Some(start), end: Some(end) };
-        self.snapshot.count(KEYSPACE, within, || true)?.ok_or_else(|| "a count was broken off".into())
+        self.snapshot.count(KEYSPACE, within, || true)?.ok_or_else(|| "the count was interrupted".into())
     }
 }
 

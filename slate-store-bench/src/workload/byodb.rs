@@ -1,5 +1,5 @@
-//! The row of byodb's comparison with bolt: four readers go through everything, 1,000 times each, while a writer spins in a
-//! transaction that it rolls back.
+//! byodb's comparison with bolt: four readers scan everything 1,000 times each, while a writer loops in a transaction
+//! that it rolls back.
 
 use std::hint::black_box;
 
@@ -16,7 +16,7 @@ use super::tools::{Opened, at_once, beside, load};
 const ITEMS: u64 = 40_000;
 const LONGEST: u64 = 1_000;
 const READERS: u64 = 4;
-/// The 1,000 iterations of each reader, in samples of so many: what varies between them is seen.
+/// Iterations per sample; the 1,000 iterations of each reader are split to show their variance.
 const SAMPLES: u32 = 5;
 const ITERATIONS: u64 = 200;
 

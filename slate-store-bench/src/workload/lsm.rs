@@ -1,4 +1,4 @@
-//! lsm-db's table, as its own benches make it: 10,000 keys of 8 bytes, values of 41.
+//! lsm-db's benchmark: 10,000 keys of 8 bytes, values of 41 bytes.
 
 use crate::{
     Direction, Durability, Feature, Reader as _, Subject, Writer as _,
@@ -72,14 +72,14 @@ pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
 
 const ROWS: &[&str] = &["point read", "full scan", "bulk insert", "negative"];
 
-/// As in their comparison: each store its own way, and then on the device.
+/// As in lsm-db's comparison: each store inserts in its own way and then flushes.
 fn fill<S: Subject>(store: &S) -> Result<()> {
     let keys: Vec<_> = (0..KEYS).map(key).collect();
     store.fill(&keys.iter().map(|key| (key.as_slice(), VALUE)).collect::<Vec<_>>())?;
     store.flush()
 }
 
-/// Keys that are in none of 16 runs, each of which has their neighbours.
+/// Missing keys that are between existing keys in each of 16 runs.
 fn negative<S: Subject>(bench: &mut Bench, folders: &Folders) -> Result<()> {
     let clock = bench.clock();
     let fill = |store: &S| {
@@ -91,12 +91,12 @@ fn negative<S: Subject>(bench: &mut Bench, folders: &Folders) -> Result<()> {
         }
         Ok::<_, slate_bench_harness::Failure>(())
     };
-    let asked: Vec<_> = (0..KEYS_OF_RUN).map(|number| little_endian(number * 2 + 1)).collect();
+    let missing: Vec<_> = (0..KEYS_OF_RUN).map(|number| little_endian(number * 2 + 1)).collect();
     let look = |store: &S| {
         store.read(|reader| {
             clock.sample(|| {
                 let mut found = 0;
-                for key in &asked {
+                for key in &missing {
                     found += u64::from(reader.get(key, |_| ())?.is_some());
                 }
                 Ok(found)

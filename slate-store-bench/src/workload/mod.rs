@@ -1,4 +1,4 @@
-//! The tables, one file each.
+//! The workloads, one file per table.
 
 use slate_bench_harness::Result;
 
@@ -11,13 +11,13 @@ mod raw;
 pub(crate) mod tools;
 mod txn;
 
-/// Measures keys and values, section by section. One that cannot be set up is reported, and the others are measured.
+/// Measures the key-value tables. A table whose setup fails is reported, and the next one is measured.
 pub(crate) fn run<S: Subject>(bench: &mut Bench) {
     let sections: [fn(&mut Bench) -> Result<()>; 5] =
         [raw::run::<S>, lsm::run::<S>, txn::run::<S>, byodb::run::<S>, pinned::run::<S>];
     for section in sections {
         if let Err(error) = section(bench) {
-            bench.failed("the rest of the section", &error);
+            bench.failed("rest of the section", &error);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Readers under a writer, each on a core of its own: what the writer costs the readers, other than by taking their core.
+//! Readers beside a writer, each on its own core: measures what the writer costs the readers besides CPU time.
 
 use std::thread;
 
@@ -21,7 +21,7 @@ const READS: u64 = 100_000;
 const READS_OF_SNAPSHOT: u64 = 1_000;
 const SCANS: u64 = 20;
 
-/// What a row's reader does, and what it has to find.
+/// The work of a row's reader, and its expected result.
 struct Work<S> {
     name: &'static str,
     unit: &'static str,
@@ -72,8 +72,8 @@ struct Cores {
     writing: usize,
 }
 
-/// Reads one store alone, beside a writer of it, and beside a writer of another one: what that costs is the machine's, whose
-/// cores share caches, a clock and a system.
+/// Reads a store alone, beside a writer of the same store, and beside a writer of another store. The last row shows the
+/// cost of the machine, whose cores share caches, a clock and an operating system.
 fn compare<S: Subject>(bench: &mut Bench, [store, other]: [&S; 2], work: &Work<S>, cores: Cores) {
     let names = ["beside a writer", "beside a writer of another store", "alone"]
         .map(|circumstance| format!("{}: {circumstance}", work.name));
@@ -97,13 +97,13 @@ fn compare<S: Subject>(bench: &mut Bench, [store, other]: [&S; 2], work: &Work<S
     if let (Some(under), Some(elsewhere), Some(alone)) = (median(under), median(elsewhere), median(alone)) {
         let [of_alone, of_elsewhere] = [alone, elsewhere].map(|other| format::percent(ratio(other, under)));
         let note = format!(
-            "reads a second beside the writer: {of_alone} of those alone, {of_elsewhere} of those beside another's"
+            "reads per second beside the writer: {of_alone} of those alone, {of_elsewhere} of those beside a writer of another store"
         );
         bench.note(&note);
     }
 }
 
-/// Reads on a thread that is bound to a core, and tells how long that took there.
+/// Reads on a pinned thread and returns the time on that core.
 fn read_on<S: Subject>(clock: Stopwatch, core: usize, store: &S, work: &Work<S>) -> Result<Sample> {
     thread::scope(|scope| {
         let reader = scope.spawn(|| {
@@ -115,7 +115,7 @@ fn read_on<S: Subject>(clock: Stopwatch, core: usize, store: &S, work: &Work<S>)
 }
 
 fn read_by(read: u64) -> u64 {
-    // A step that has nothing in common with the number of entries goes to each of them in turn.
+    // The step has no common divisor with the number of entries, so it visits all of them.
     (read * 7_919) % ENTRIES
 }
 
@@ -138,7 +138,7 @@ fn scan<S: Subject>(store: &S) -> Result<u64> {
     for _ in 0..SCANS {
         store.read(|reader| {
             reader.scan(Direction::Forward, |key, value| {
-                // The writer's own entry is one more.
+                // The entry of the writer is one more.
                 if key.len() == keys::RAW_KEY {
                     sum += keys::number(value);
                 }

@@ -1,4 +1,4 @@
-//! What the store contract offers, call by call: entries with keys of 12 bytes and values of 100.
+//! The operations of the store contract, on entries with keys of 12 bytes and values of 100.
 
 use crate::{
     Direction, Durability, Feature, Reader as _, Subject, Writer as _,
@@ -11,13 +11,13 @@ use slate_bench_harness::Result;
 use super::tools::{Folder, Folders, Opened, commit};
 
 const VALUE: usize = 100;
-/// Single reads in one sample.
+/// Point reads per sample.
 const READS: u64 = 50_000;
-/// Keys that one `multi_get` asks for.
+/// Keys per `multi_get`.
 const MANY: u64 = 100;
-/// Entries of a short scan, and of a range that is deleted.
+/// Entries of a short scan and of a deleted range.
 const RANGE: u64 = 1_000;
-/// Keys that one sample of a row of commits writes.
+/// Keys that a sample of a commit row writes.
 const WRITTEN: u64 = 4_096;
 const FSYNCS: u64 = 20;
 
@@ -40,7 +40,7 @@ pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
 const ROWS: &[&str] =
     &["load", "get", "multi_get", "scan", "count", "put", "commit", "range delete", "snapshot", "reopen", "file"];
 
-/// The store with all entries, the last time it was filled.
+/// The filled store of the last sample.
 fn filled<S: Subject>(bench: &mut Bench, folders: &Folders, entries: &Entries) -> Result<Opened<S>> {
     let clock = bench.clock();
     let batches: Vec<Vec<_>> = entries.iter().collect::<Vec<_>>().chunks(10_000).map(<[_]>::to_vec).collect();
@@ -67,10 +67,10 @@ fn filled<S: Subject>(bench: &mut Bench, folders: &Folders, entries: &Entries) -
 fn reads<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
     let clock = bench.clock();
     let mut random = bench.random();
-    let asked: Vec<u64> = (0..READS).map(|_| random.below(count)).collect();
-    let hits: Vec<_> = asked.iter().map(|number| keys::raw_key(*number)).collect();
-    let misses: Vec<_> = asked.iter().map(|number| keys::missing_key(*number)).collect();
-    let sum = asked.iter().fold(0, |sum: u64, number| sum.wrapping_add(*number));
+    let numbers: Vec<u64> = (0..READS).map(|_| random.below(count)).collect();
+    let hits: Vec<_> = numbers.iter().map(|number| keys::raw_key(*number)).collect();
+    let misses: Vec<_> = numbers.iter().map(|number| keys::missing_key(*number)).collect();
+    let sum = numbers.iter().fold(0, |sum: u64, number| sum.wrapping_add(*number));
 
     store.read(|reader| {
         bench.row(Row::new("get, hit", READS).expects(sum), || {
@@ -155,7 +155,7 @@ fn scans<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// The middle half of the keys, when nothing was written since they were counted last, and when some of them were.
+/// Counts half of the keys, without writes since the last count and with some.
 fn counts<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
     let clock = bench.clock();
     let mut random = bench.random();
@@ -178,7 +178,7 @@ fn counts<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// Writes go to entries that exist, at random, and leave them as they are.
+/// Writes existing entries in random order with unchanged values.
 fn writes<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
     let clock = bench.clock();
     let mut random = bench.random();

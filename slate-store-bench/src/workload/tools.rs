@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::{Durability, Outcome, Subject, Writer as _, keys::Entries};
 
-/// Where folders are made: in a folder of the caller's, or where the system has its temporary files.
+/// Where stores are created: in the given directory or in the system's temporary directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Folders(Option<PathBuf>);
 
@@ -32,7 +32,7 @@ impl Folders {
     }
 }
 
-/// A folder that is gone with this.
+/// A directory that is deleted when dropped.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
@@ -40,7 +40,7 @@ impl Folder {
         self.0.path()
     }
 
-    /// The bytes that its files take on the device, those in its folders included.
+    /// Returns the bytes that its files use on the device, including subdirectories.
     pub(crate) fn bytes(&self) -> Result<u64> {
         let (mut folders, mut bytes) = (vec![PathBuf::from(self.path())], 0);
         while let Some(folder) = folders.pop() {
@@ -58,7 +58,7 @@ impl Folder {
     }
 }
 
-/// What a file takes: some make theirs longer than what they wrote, and leave the rest a hole.
+/// Returns the allocated size of a file: sparse files are smaller than their length.
 #[cfg(unix)]
 fn allocated(metadata: &std::fs::Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
@@ -70,7 +70,7 @@ fn allocated(metadata: &std::fs::Metadata) -> u64 {
     metadata.len()
 }
 
-/// Writes in one transaction that nobody disturbs.
+/// Writes in one transaction without concurrent writers.
 pub(crate) fn commit<S: Subject>(
     store: &S,
     durability: Durability,
@@ -78,17 +78,17 @@ pub(crate) fn commit<S: Subject>(
 ) -> Result<()> {
     match store.write(durability, work)? {
         Outcome::Committed => Ok(()),
-        Outcome::Conflict => Err("a commit conflicts where there is no other".into()),
+        Outcome::Conflict => Err("unexpected conflict".into()),
     }
 }
 
-/// Puts entries in the order of their keys, in one commit to the device.
+/// Inserts entries in key order in one commit that waits for the device.
 pub(crate) fn load<S: Subject>(store: &S, entries: &Entries) -> Result<()> {
     let entries: Vec<_> = entries.iter().collect();
     commit(store, Durability::Sync, |writer| writer.put_sorted(&entries))
 }
 
-/// A store in a folder of its own. The store goes before the folder does.
+/// A store in a directory of its own. The store is dropped before the directory.
 pub(crate) struct Opened<S> {
     pub(crate) store: S,
     pub(crate) folder: Folder,
@@ -101,15 +101,16 @@ impl<S: Subject> Opened<S> {
     }
 }
 
-/// Runs `work` on as many threads at once, and tells how long that took, from the first to begin to the last to end, and the
-/// sum of what they gave back.
+/// Runs `work` on several threads at the same time. Returns the time from the first start to the last end, and the sum
+/// of the results.
 pub(crate) fn at_once(threads: u64, work: impl Fn(u64) -> Result<u64> + Sync) -> Result<(Duration, u64)> {
     let start = Barrier::new(usize::try_from(threads)?);
     thread::scope(|scope| {
         let (work, start) = (&work, &start);
         let run = move |thread| {
             start.wait();
-            // By the threads themselves: whoever started them may get its core back only when they are done.
+            // The threads take the times themselves, because the starting thread may get its core back only after they
+            // end.
             let begin = Instant::now();
             let given = work(thread);
             (begin, Instant::now(), given)
@@ -127,7 +128,7 @@ pub(crate) fn at_once(threads: u64, work: impl Fn(u64) -> Result<u64> + Sync) ->
     })
 }
 
-/// Runs `work` while `beside` runs on another thread, which is told to stop once `work` is done.
+/// Runs `work` while `beside` runs on another thread until `work` has ended.
 pub(crate) fn beside<T>(
     beside: impl FnOnce(&dyn Fn() -> bool) -> Result<()> + Send,
     work: impl FnOnce() -> Result<T>,
@@ -138,7 +139,7 @@ pub(crate) fn beside<T>(
         let other = scope.spawn(move || beside(&|| over.load(Ordering::Relaxed)));
         let done = work();
         over.store(true, Ordering::Relaxed);
-        other.join().map_err(|_| "the thread beside panicked")??;
+        other.join().map_err(|_| "the concurrent thread panicked")??;
         done
     })
 }

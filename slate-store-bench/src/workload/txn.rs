@@ -1,4 +1,4 @@
-//! txn-db's tables, as its own benches make them: keys and values of 8 bytes, little-endian numbers.
+//! txn-db's benchmark: keys and values of 8 bytes, little-endian numbers.
 
 use std::thread;
 
@@ -15,10 +15,10 @@ use super::tools::{Folders, Opened, at_once, beside, commit};
 const KEYS: u64 = 10_000;
 const READS: u64 = 100_000;
 const COMMITS: u64 = 2_000;
-/// What each of several writers commits in a sample.
+/// Commits of each writer per sample.
 const COMMITS_EACH: u64 = 250;
-/// What each of several readers reads in a sample: as txn-db has it, which is over before the threads have all begun where they
-/// share a core; and about as long as a thread has a core at a time: 32 readers take a tenth of a second.
+/// Reads of each reader per sample: txn-db's own number, which ends before all threads have started if they share a
+/// core; and a number that takes about one scheduler time slice (32 readers take a tenth of a second).
 const READS_EACH: [(&str, u64); 2] = [("reads", 2_000), ("long reads", 100_000)];
 
 pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
@@ -76,7 +76,7 @@ fn single_threaded<S: Subject>(bench: &mut Bench, folders: &Folders) -> Result<(
             for _ in 0..COMMITS {
                 match increment(&opened.store)? {
                     Outcome::Committed => (),
-                    Outcome::Conflict => return Err("a commit conflicts where there is no other".into()),
+                    Outcome::Conflict => return Err("unexpected conflict".into()),
                 }
             }
             Ok(0)
@@ -114,7 +114,8 @@ fn contention<S: Subject>(bench: &mut Bench, folders: &Folders) {
             let (elapsed, committed) = at_once(writers, |writer| {
                 for number in 0..COMMITS_EACH {
                     let (own, value) = (pair(writer, number), number.to_le_bytes());
-                    // Two that are not about the same keys may still meet where a store looks at less than keys.
+                    // Transactions with different keys can still conflict on stores that do not detect conflicts by
+                    // key.
                     while opened.store.write(Durability::Deferred, |to| to.put(&own, &value))? == Outcome::Conflict {}
                 }
                 Ok(COMMITS_EACH)
@@ -170,7 +171,7 @@ fn read<S: Subject>(store: &S, reader: u64, reads: u64) -> Result<u64> {
     })
 }
 
-/// Commits one key over and over.
+/// Commits one key repeatedly.
 pub(super) fn write_until<S: Subject>(store: &S, over: &dyn Fn() -> bool) -> Result<()> {
     let mut next = 0_u64;
     while !over() {
@@ -194,7 +195,7 @@ fn counter<S: Subject>(store: &S) -> Result<u64> {
     Ok(store.read(|reader| reader.get(b"counter", keys::number))?.unwrap_or(0))
 }
 
-/// A store with so many numbers, each its own value.
+/// Creates a store with this many numbers, each stored under itself.
 pub(super) fn seeded<S: Subject>(folders: &Folders, count: u64) -> Result<Opened<S>> {
     let opened = Opened::<S>::empty(folders)?;
     let fill = |writer: &mut S::Writer<'_>| {

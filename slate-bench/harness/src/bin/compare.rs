@@ -46,7 +46,7 @@ fn run() -> Result<()> {
         }
     }
     if reports.is_empty() {
-        return Err("there are no reports to join; --help tells more".into());
+        return Err("no reports to join; see --help".into());
     }
     let joined = Joined::new(reports);
     if let Some(path) = json {

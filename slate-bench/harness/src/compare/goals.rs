@@ -1,4 +1,4 @@
-//! What a comparison is measured by: who is compared with whom, and how many times faster one means to be.
+//! Baselines and goals of a comparison: which programs are compared, and which ratios are required.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -7,75 +7,75 @@ use serde::{Deserialize, Serialize};
 use super::{Joined, Line};
 use crate::{Result, number::ratio};
 
-/// Baselines and goals, as a file tells them.
+/// Baselines and goals, as read from a file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goals {
-    /// By program: the programs it is compared with, of which the fastest counts, row by row. Under `*`: those that all
-    /// others are compared with.
+    /// For each program, its baseline programs; the fastest of them counts in each row. `*` stands for all other
+    /// programs.
     #[serde(default)]
     pub baselines: BTreeMap<String, Vec<String>>,
-    /// Which variants of a row have goals, beside rows without any; the others are shown with their ratios alone.
+    /// The variants that have goals, besides rows without variants. Other variants show only ratios.
     #[serde(default)]
     pub variants: Vec<String>,
-    /// Rows that have goals in common.
+    /// Groups of rows with the same goals.
     #[serde(default)]
     pub groups: Vec<Group>,
 }
 
-/// Rows that have goals in common.
+/// Rows with the same goals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// What they are: `"sort by index with limit"`.
+    /// Description: `"sort by index with limit"`.
     pub name: String,
-    /// Their names.
+    /// Names of the rows.
     pub rows: Vec<String>,
-    /// By program, what is to be reached.
+    /// Goals by program.
     pub goals: BTreeMap<String, Goal>,
 }
 
-/// How many times faster than the baseline.
+/// The ratios to reach, relative to the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goal {
-    /// At least.
+    /// The required ratio.
     pub must: f64,
-    /// If it can be had.
+    /// The desired ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aim: Option<f64>,
 }
 
-/// How far one has come.
+/// Which goal a ratio reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
-    /// Not as far as one must.
+    /// Below the required ratio.
     Short,
-    /// As far as one must.
+    /// The required ratio.
     Must,
-    /// As far as one aims.
+    /// The desired ratio.
     Aim,
 }
 
-/// Whom all are compared with that have no baseline of their own.
+/// Key for programs without a baseline of their own.
 const ALL_OTHERS: &str = "*";
 
 impl Goals {
-    /// Reads them from a file of JSON.
+    /// Reads goals from a JSON file.
     ///
     /// # Errors
-    /// Where the file cannot be read, or does not hold goals.
+    /// Fails if the file cannot be read or has another form.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?)
     }
 
-    /// The programs that this one is compared with.
+    /// Returns the baseline programs of a program.
     pub fn baseline(&self, program: &str) -> &[String] {
         self.baselines.get(program).or_else(|| self.baselines.get(ALL_OTHERS)).map_or(&[], Vec::as_slice)
     }
 
-    /// How many times faster this column is than its baseline; `None` where there is none, or either has no right answer.
+    /// Returns the ratio of a column to its baseline. `None` without a baseline, or if either has no correct result.
     pub fn ratio(&self, joined: &Joined, line: &Line, column: usize) -> Option<f64> {
         let program = &joined.columns.get(column)?.about.name;
         let times = self.baseline(program).iter().filter_map(|baseline| {
@@ -87,14 +87,14 @@ impl Goals {
         (time > Duration::ZERO).then(|| ratio(baseline.as_secs_f64(), time.as_secs_f64()))
     }
 
-    /// What a program is to reach on a line.
+    /// Returns the goal of a program for a row.
     pub fn goal(&self, line: &Line, program: &str) -> Option<Goal> {
         let counts = line.variant.as_ref().is_none_or(|variant| self.variants.contains(variant));
         let group = self.groups.iter().find(|group| counts && group.rows.contains(&line.name))?;
         group.goals.get(program).copied()
     }
 
-    /// Rows with goals that no line has: a name that was misspelt, or a row that has been renamed.
+    /// Returns rows with goals that are missing in the reports: misspelled or renamed rows.
     pub fn missing<'g>(&'g self, joined: &'g Joined) -> impl Iterator<Item = &'g str> {
         let rows = self.groups.iter().flat_map(|group| &group.rows);
         rows.map(String::as_str).filter(|row| joined.lines.iter().all(|line| line.name != *row))
@@ -102,7 +102,7 @@ impl Goals {
 }
 
 impl Goal {
-    /// How far that is.
+    /// Returns which goal a ratio reaches.
     pub fn reach(self, ratio: f64) -> Reach {
         match self.aim {
             Some(aim) if ratio >= aim => Reach::Aim,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_nobody_measures_is_told() {
+    fn goals_of_missing_rows_are_reported() {
         let mut goals = goals();
         goals.groups[0].rows.push("scam".into());
         assert_eq!(goals.missing(&joined(Verdict::Right)).collect::<Vec<_>>(), ["scam"]);

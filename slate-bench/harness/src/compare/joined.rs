@@ -1,4 +1,4 @@
-//! Reports side by side: a column per program, a line per row.
+//! Joins reports: one column per program, one line per row.
 
 use std::time::Duration;
 
@@ -6,73 +6,73 @@ use serde::{Deserialize, Serialize};
 
 use crate::{About, Allocations, Machine, Report, Row, Samples, Verdict};
 
-/// Reports of one bench, joined.
+/// The joined reports of one bench.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Joined {
-    /// The programs, in the order in which their first reports came.
+    /// The programs in the order of their first reports.
     pub columns: Vec<Column>,
-    /// What they measured, in the order of the first report that has it.
+    /// The lines in the order of the first report that contains them.
     pub lines: Vec<Line>,
 }
 
 /// A program: all reports with one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Column {
-    /// What was measured.
+    /// The measured database.
     pub about: About,
-    /// What the first round ran on.
+    /// The machine of the first round.
     pub machine: Machine,
-    /// When the first round began, in UTC.
+    /// Start of the first round in UTC.
     pub date: String,
-    /// The first round's command line.
+    /// Command line of the first round.
     pub command: Vec<String>,
-    /// How many rounds there were.
+    /// Number of rounds.
     pub rounds: u64,
 }
 
-/// One row, of all programs.
+/// A row with the results of all programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// Its section's title.
+    /// Title of its section.
     pub section: String,
-    /// Its section's size.
+    /// Size of its section.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// What it does.
+    /// Name of the row.
     pub name: String,
-    /// How.
+    /// Variant of the row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// What came of it: one per column, `None` where the program has no such row.
+    /// Results, one per column. `None` if the program does not have the row.
     pub cells: Vec<Option<Cell>>,
 }
 
-/// A row of one program, over all rounds.
+/// The results of one program over all rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The median of each round.
+    /// Median of each round.
     pub rounds: Samples,
-    /// The worst of the rounds'.
+    /// The worst verdict of all rounds.
     pub verdict: Verdict,
-    /// How many rows came of it, in the first round.
+    /// Number of result rows in the first round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// How many ought to have.
+    /// Expected number of result rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<u64>,
-    /// What one run allocated, in the first round.
+    /// Allocations of one run in the first round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocations: Option<Allocations>,
-    /// Bytes, in the first round.
+    /// Bytes in the first round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// What a reader ought to know, of the first round.
+    /// Remarks of the first round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 impl Joined {
-    /// Joins them. Reports with one name are rounds of one program.
+    /// Joins reports. Reports with the same name are rounds of one program.
     pub fn new(reports: impl IntoIterator<Item = Report>) -> Self {
         let mut joined = Self::default();
         for report in reports {
@@ -88,7 +88,7 @@ impl Joined {
         joined
     }
 
-    /// The place of the report's program among the columns, which it is added to where it is new.
+    /// Returns the column of the report's program, adding it if it is new.
     fn column(&mut self, report: &Report) -> usize {
         let place = self.columns.iter().position(|column| column.about.name == report.about.name);
         let place = place.unwrap_or_else(|| {
@@ -107,7 +107,7 @@ impl Joined {
         place
     }
 
-    /// The row's line. A new one goes behind the last of its section, and its section behind all others.
+    /// Returns the row's line. A new line is added at the end of its section, a new section at the end.
     fn line(&mut self, section: &str, size: Option<u64>, row: &Row) -> &mut Line {
         let of_section = |line: &Line| line.section == section && line.size == size;
         let same = |line: &Line| of_section(line) && line.name == row.name && line.variant == row.variant;
@@ -127,7 +127,7 @@ impl Joined {
         &mut self.lines[place]
     }
 
-    /// A program's place among the columns.
+    /// Returns the column of a program.
     pub fn place(&self, program: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.about.name == program)
     }
@@ -157,12 +157,12 @@ impl Line {
         }
     }
 
-    /// What came of it in that column.
+    /// Returns the result in a column.
     pub fn cell(&self, column: usize) -> Option<&Cell> {
         self.cells.get(column)?.as_ref()
     }
 
-    /// The name with the variant.
+    /// Returns the name with the variant.
     pub fn label(&self) -> String {
         match &self.variant {
             Some(variant) => format!("{} ({variant})", self.name),
@@ -172,12 +172,12 @@ impl Line {
 }
 
 impl Cell {
-    /// The median of the rounds' medians; `None` where nothing was measured.
+    /// Returns the median of the rounds' medians. `None` without measurements.
     pub fn time(&self) -> Option<Duration> {
         (!self.rounds.is_empty()).then(|| self.rounds.median())
     }
 
-    /// The time, where what it gave was right as far as one knows: a wrong answer is no baseline and has no ratio.
+    /// Returns the time unless the result was wrong: a wrong result is no baseline and has no ratio.
     pub fn usable_time(&self) -> Option<Duration> {
         match self.verdict {
             Verdict::Unchecked | Verdict::Right => self.time(),

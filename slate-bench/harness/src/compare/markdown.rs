@@ -1,4 +1,4 @@
-//! The joined reports as one Markdown page.
+//! Formats joined reports as a Markdown page.
 
 use std::fmt::{self, Display, Write};
 
@@ -8,10 +8,10 @@ use crate::{
     format::{bytes, count, duration, factor, percent, size, three_digits},
 };
 
-/// The page: what was compared, the table, what is unsupported or wrong, and how many goals were reached.
+/// Returns the page: the programs, the table, unsupported and wrong rows, and the number of goals reached.
 pub fn markdown(joined: &Joined, goals: &Goals) -> String {
     let mut page = String::new();
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = write_page(&mut page, joined, goals);
     page
 }
@@ -24,7 +24,7 @@ fn write_page(page: &mut String, joined: &Joined, goals: &Goals) -> fmt::Result 
     summary(page, joined, goals)
 }
 
-/// What ran where.
+/// Lists the programs and machines.
 fn programs(page: &mut String, joined: &Joined) -> fmt::Result {
     if let Some(first) = joined.columns.first() {
         let machine = &first.machine;
@@ -44,7 +44,7 @@ fn programs(page: &mut String, joined: &Joined) -> fmt::Result {
     writeln!(page, "{table}")
 }
 
-/// Numbered notes to cells: equal ones have one number.
+/// Numbered footnotes; equal notes share a number.
 #[derive(Default)]
 struct Notes(Vec<String>);
 
@@ -100,13 +100,13 @@ fn has_goals(joined: &Joined, goals: &Goals, program: &str) -> bool {
     joined.lines.iter().any(|line| goals.goal(line, program).is_some())
 }
 
-/// How many rows ought to come of it, as any program says that knows.
+/// Returns the expected number of result rows from any program that reports it.
 fn expected(line: &Line) -> String {
     let known = line.cells.iter().flatten().find_map(|cell| cell.expected.or(cell.count));
     known.map_or_else(String::new, count)
 }
 
-/// Notes of what was right (plans, for the most part) are left to the reports: here they would be most of the page.
+/// Omits remarks on correct rows (mostly plans), which would fill the page. The reports contain them.
 fn shown(cell: &Cell, ratio: Option<f64>, program: &str, notes: &mut Notes) -> String {
     let time = match (cell.time(), cell.bytes) {
         (Some(time), _) => duration(time),
@@ -134,7 +134,7 @@ fn reached(goal: Goal, ratio: Option<f64>) -> String {
     format!("{} / {aim}{reach}", three_digits(goal.must))
 }
 
-/// How many goals each program reached, and which it did not.
+/// Counts the goals that each program reached, and lists the missed ones.
 fn summary(page: &mut String, joined: &Joined, goals: &Goals) -> fmt::Result {
     for (place, column) in joined.columns.iter().enumerate() {
         let program = &column.about.name;
@@ -154,15 +154,12 @@ fn summary(page: &mut String, joined: &Joined, goals: &Goals) -> fmt::Result {
             reaches.iter().filter(|(reach, _)| *reach == Reach::Short).map(|(_, label)| label.as_str()).collect();
         let short = if short.is_empty() { String::new() } else { format!("; short: {}", short.join(", ")) };
         let (aim, must, all) = (many(Reach::Aim), many(Reach::Must), reaches.len());
-        writeln!(
-            page,
-            "- {program}: of {all} rows with goals, {must} reach what they must, {aim} of them the aim{short}"
-        )?;
+        writeln!(page, "- {program}: of {all} rows with goals, {must} reach `must`, {aim} of them `aim`{short}")?;
     }
     let missing: Vec<&str> = goals.missing(joined).collect();
-    let asked_for_some = |column: &Column| column.command.iter().any(|argument| argument.starts_with("--only"));
-    if !missing.is_empty() && !joined.columns.iter().any(asked_for_some) {
-        writeln!(page, "- not measured, and have goals: {}", missing.join(", "))?;
+    let is_selection = |column: &Column| column.command.iter().any(|argument| argument.starts_with("--only"));
+    if !missing.is_empty() && !joined.columns.iter().any(is_selection) {
+        writeln!(page, "- rows with goals that were not measured: {}", missing.join(", "))?;
     }
     let spread = joined.lines.iter().flat_map(|line| line.cells.iter().flatten()).map(|cell| cell.rounds.spread());
     let worst = spread.fold(0.0, f64::max);
@@ -203,7 +200,7 @@ mod tests {
         has("| scan | | 2.00 µs 10.0× | 4.00 / 10.0: aim | 20.0 µs | **wrong** 1.00 µs [1] |");
         has("| sort | | 5.00 µs 2.00× | 4.00 / 10.0: **short** | 10.0 µs | – [2] |");
         assert!(page.contains("1. other: wrong: 7 rows\n2. other: not supported: no\n"), "{page}");
-        assert!(page.contains("- mine: of 2 rows with goals, 1 reach what they must, 1 of them the aim; short: sort"));
+        assert!(page.contains("- mine: of 2 rows with goals, 1 reach `must`, 1 of them `aim`; short: sort"));
         assert!(page.contains("have goals: join"));
     }
 }

@@ -1,5 +1,4 @@
-//! Reports of several programs and rounds, joined into one table: what each took, how many times faster than a baseline,
-//! and whether that is what was aimed at.
+//! Joins reports of several programs and rounds into one table: times, ratios to a baseline, and goals.
 
 mod goals;
 mod joined;

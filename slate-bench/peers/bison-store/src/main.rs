@@ -1,4 +1,4 @@
-//! The documents of the store benchmark on bison-db: its own tables.
+//! The document tables of the store benchmark on bison-db.
 
 use std::process::ExitCode;
 

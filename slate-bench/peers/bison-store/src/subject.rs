@@ -4,7 +4,7 @@ use bison_db::{Db, DbOptions, DocId, Document, SyncPolicy, Value};
 use slate_bench_harness::{About, Result};
 use slate_store_bench::{Documents, Durability, Feature, Payload, Small};
 
-/// bison-db as its own benches open it.
+/// bison-db, opened as in its own benchmarks.
 pub struct Bison(Db);
 
 impl Documents for Bison {
@@ -14,7 +14,7 @@ impl Documents for Bison {
         About {
             name: "bison-db".into(),
             version: "1".into(),
-            settings: "SyncPolicy::Manual, Always where it says so".into(),
+            settings: "SyncPolicy::Manual, Always in rows that say so".into(),
         }
     }
 
@@ -50,18 +50,18 @@ impl Documents for Bison {
     }
 
     fn get(&mut self, id: &DocId) -> Result<i64> {
-        let document = self.0.get(*id)?.ok_or("the document is not there")?;
-        Ok(document.get("id").and_then(Value::as_int).ok_or("the field is not there")?)
+        let document = self.0.get(*id)?.ok_or("the document does not exist")?;
+        Ok(document.get("id").and_then(Value::as_int).ok_or("the field does not exist")?)
     }
 
     fn get_payload(&mut self, id: &DocId) -> Result<u8> {
-        let document = self.0.get(*id)?.ok_or("the document is not there")?;
-        let payload = document.get("payload").and_then(Value::as_bytes).ok_or("the payload is not there")?;
+        let document = self.0.get(*id)?.ok_or("the document does not exist")?;
+        let payload = document.get("payload").and_then(Value::as_bytes).ok_or("the payload does not exist")?;
         Ok(payload.first().copied().ok_or("the payload is empty")?)
     }
 
     fn update(&mut self, id: &DocId, document: &Small) -> Result<()> {
-        if self.0.update(*id, made(document))? { Ok(()) } else { Err("the document is not there".into()) }
+        if self.0.update(*id, made(document))? { Ok(()) } else { Err("the document does not exist".into()) }
     }
 
     fn create_index(&mut self, field: &str) -> Result<()> {
@@ -75,8 +75,8 @@ impl Documents for Bison {
     fn find_documents(&mut self, field: &str, value: i64) -> Result<i64> {
         let mut sum = 0;
         for id in self.0.find(field, &Value::from(value))? {
-            let document = self.0.get(id)?.ok_or("the document is not there")?;
-            sum += document.get(field).and_then(Value::as_int).ok_or("the field is not there")?;
+            let document = self.0.get(id)?.ok_or("the document does not exist")?;
+            sum += document.get(field).and_then(Value::as_int).ok_or("the field does not exist")?;
         }
         Ok(sum)
     }

@@ -1,10 +1,10 @@
-//! Records and values as bison-db has them, and back. A date is its milliseconds.
+//! Converts records and values to bison-db's types and back. Dates are milliseconds.
 
 use bison_db::{Document, Value as Bison};
 use bson::{Bson, DateTime};
 use slate_bench::{Field, Patch, Record, Value};
 
-/// A record's document, `_id` first.
+/// Converts a record to a document, `_id` first.
 pub(crate) fn record(record: &Record) -> Document {
     let mut document = Document::with_capacity(1 + Field::ALL.len());
     document.set("_id", record.id);
@@ -14,12 +14,12 @@ pub(crate) fn record(record: &Record) -> Document {
     document
 }
 
-/// The fields of a merge, without `_id`.
+/// Converts the fields of a merge, without `_id`.
 pub(crate) fn fields(patch: &Patch) -> Vec<(&'static str, Bison)> {
     vec![(Field::ContactsCount.name(), patch.contacts_count.into()), (Field::Notes.name(), patch.notes.clone().into())]
 }
 
-/// A value.
+/// Converts a value.
 pub(crate) fn value(value: Value<'_>) -> Bison {
     match value {
         Value::Null => Bison::Null,
@@ -29,7 +29,7 @@ pub(crate) fn value(value: Value<'_>) -> Bison {
     }
 }
 
-/// The document that a document of bison-db's stands for.
+/// Converts a bison-db document back.
 pub(crate) fn document(document: &Document) -> bson::Document {
     document.iter().map(|(name, value)| (name.to_owned(), bson(name, value))).collect()
 }

@@ -1,11 +1,11 @@
-//! The databases, opened.
+//! Opens the databases.
 
 use std::{collections::HashMap, path::Path};
 
 use bison_db::{Db, DbOptions, DocId, SyncPolicy};
 use slate_bench::{Field, harness::Result};
 
-/// A database per user: bison-db has no collections.
+/// One database per user, because bison-db has no collections.
 #[derive(Debug)]
 pub(crate) struct Bison {
     pub(crate) users: Vec<User>,
@@ -15,19 +15,18 @@ pub(crate) struct Bison {
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) db: Db,
-    /// Which document has which `_id`: bison-db numbers documents itself. A map of the program's own costs less than a third
-    /// index would.
+    /// The document number of each `_id`: bison-db assigns its own numbers. This map costs less than a third index.
     pub(crate) ids: HashMap<i64, DocId>,
 }
 
 impl Bison {
-    /// Makes new databases in an empty folder, with two indexes each.
+    /// Creates new databases in an empty directory, with two indexes each.
     ///
     /// # Errors
-    /// bison-db's.
+    /// Fails with bison-db's errors.
     pub(crate) fn open(folder: &Path, users: usize) -> Result<Self> {
         let open = |user: usize| {
-            // What is written is in the system's hands once the call is over, and on the device some time later.
+            // A call returns when the operating system has the data; it reaches the device later.
             let options = DbOptions::new().sync(SyncPolicy::Manual);
             let mut db = Db::open_with(folder.join(format!("user-{}.bison", user + 1)), options)?;
             for field in Field::INDEXED {

@@ -1,8 +1,8 @@
-//! The database benchmark on bison-db: a file per user, whose index and secondary indexes it holds in memory.
+//! The database benchmark on bison-db: one file per user; bison-db holds its indexes in memory.
 
 mod convert;
 mod database;
-mod question;
+mod convert_query;
 mod subject;
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The workload's calls.
+//! Implements the workload's operations.
 
 use std::{cell::RefCell, hint::black_box};
 
@@ -11,10 +11,10 @@ use slate_bench::{
 use crate::{
     convert,
     database::{Bison, User},
-    question::{Question, question},
+    convert_query::{ConvertedQuery, convert_query},
 };
 
-/// Documents that the next call takes: bison-db wants them for its own, and that they are copied is not to be measured.
+/// Documents for the next call. bison-db takes ownership; the copy is not part of the measurement.
 pub(crate) type Batch = RefCell<Vec<Encoded>>;
 
 /// A record or some of its fields.
@@ -23,20 +23,20 @@ pub(crate) enum Encoded {
     Fields(i64, Vec<(&'static str, Bisons)>),
 }
 
-/// A question of one user's database.
+/// A query on one user's database.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     user: usize,
-    question: Question,
+    converted: ConvertedQuery,
 }
 
 impl Bison {
     fn user(&self, user: usize) -> Result<&User> {
-        Ok(self.users.get(user).ok_or("there is no such user")?)
+        Ok(self.users.get(user).ok_or("unknown user")?)
     }
 
     fn user_mut(&mut self, user: usize) -> Result<&mut User> {
-        Ok(self.users.get_mut(user).ok_or("there is no such user")?)
+        Ok(self.users.get_mut(user).ok_or("unknown user")?)
     }
 }
 
@@ -93,13 +93,13 @@ impl Subject for Bison {
         for change in changes {
             match change {
                 Encoded::Whole(id, document) => user.put(id, document)?,
-                Encoded::Fields(..) => return Err("only a merge writes fields".into()),
+                Encoded::Fields(..) => return Err("fields are valid only in a merge".into()),
             }
         }
         Ok(many)
     }
 
-    /// A document is read, changed and written: there is no other way.
+    /// Reads, changes and writes each document, because bison-db has no partial update.
     fn merge(&mut self, user: usize, batch: &Batch) -> Result<u64> {
         let user = self.user_mut(user)?;
         let changes = batch.take();
@@ -131,22 +131,22 @@ impl Subject for Bison {
     }
 
     fn prepare(&mut self, user: usize, query: &Query) -> Result<Prepared> {
-        Ok(Prepared { user, question: question(query)? })
+        Ok(Prepared { user, converted: convert_query(query)? })
     }
 
     fn run(&mut self, query: &Prepared, consume: Consume) -> Result<Answer> {
         let user = self.user(query.user)?;
         let mut answer = Answer::default();
-        match (&query.question, consume) {
-            // Its documents are the caller's own from the start.
-            (Question::Find(plan), Consume::Lent) => plan.each(&user.db, |document| answer.see(id_of(&document)))?,
-            (Question::Find(plan), Consume::Owned) => {
+        match (&query.converted, consume) {
+            // Documents are always owned.
+            (ConvertedQuery::Find(plan), Consume::Lent) => plan.each(&user.db, |document| answer.see(id_of(&document)))?,
+            (ConvertedQuery::Find(plan), Consume::Owned) => {
                 let mut documents = Vec::new();
                 plan.each(&user.db, |document| documents.push(document))?;
                 documents.iter().for_each(|document| answer.see(id_of(document)));
             }
-            (Question::Count(source), _) => answer = Answer::counted(count(source.ids(&user.db)?.len())),
-            (Question::Lookups(ids), _) => {
+            (ConvertedQuery::Count(source), _) => answer = Answer::counted(count(source.ids(&user.db)?.len())),
+            (ConvertedQuery::Lookups(ids), _) => {
                 for id in ids {
                     let Some(number) = user.number(*id) else { continue };
                     if let Some(document) = user.db.get(number)? {
@@ -161,10 +161,10 @@ impl Subject for Bison {
     fn fetch(&mut self, query: &Prepared) -> Result<Fetched> {
         let user = self.user(query.user)?;
         let mut documents = Vec::new();
-        match &query.question {
-            Question::Find(plan) => plan.each(&user.db, |document| documents.push(convert::document(&document)))?,
-            Question::Count(source) => return Ok(Fetched::Count(count(source.ids(&user.db)?.len()))),
-            Question::Lookups(ids) => {
+        match &query.converted {
+            ConvertedQuery::Find(plan) => plan.each(&user.db, |document| documents.push(convert::document(&document)))?,
+            ConvertedQuery::Count(source) => return Ok(Fetched::Count(count(source.ids(&user.db)?.len()))),
+            ConvertedQuery::Lookups(ids) => {
                 for id in ids {
                     let Some(number) = user.number(*id) else { continue };
                     documents.extend(user.db.get(number)?.as_ref().map(convert::document));

@@ -4,7 +4,7 @@ use byodb_rust::{DB, RTxn, RWTxn};
 use slate_bench_harness::{About, Result, Unsupported};
 use slate_store_bench::{Direction, Durability, Feature, Outcome, Reader, Subject, Writer};
 
-/// byodb as its users open it.
+/// byodb with default settings.
 pub struct Byodb(DB);
 
 impl Subject for Byodb {
@@ -58,7 +58,7 @@ impl Reader for ReadTransaction<'_> {
 
     fn scan(&mut self, direction: Direction, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
         if direction == Direction::Back {
-            return Err(Unsupported::because("has no scans backward").into());
+            return Err(Unsupported::because("has no descending scans").into());
         }
         self.0.in_order_iter().for_each(|(key, value)| visit(key, value));
         Ok(())
@@ -80,7 +80,7 @@ impl Writer for WriteTransaction<'_> {
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        // It tells keys that are there from those that are not, by two calls.
+        // byodb has separate calls for existing and new keys.
         if self.0.get(key)?.is_some() {
             self.0.update(key, value)?
         } else {

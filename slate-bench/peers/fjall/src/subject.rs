@@ -7,7 +7,7 @@ use fjall::{
 use slate_bench_harness::{About, Result, Unsupported};
 use slate_store_bench::{Direction, Durability, Feature, Outcome, Reader, Subject, Writer};
 
-/// fjall with optimistic transactions, as its users open it.
+/// fjall with optimistic transactions and default settings.
 pub struct Fjall {
     database: OptimisticTxDatabase,
     keyspace: OptimisticTxKeyspace,

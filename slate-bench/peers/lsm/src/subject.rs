@@ -4,14 +4,14 @@ use lsm_db::{Batch, Lsm, LsmConfig};
 use slate_bench_harness::{About, Result, Unsupported};
 use slate_store_bench::{Direction, Durability, Feature, Outcome, Reader, Subject, Writer};
 
-/// lsm-db as its own benches open it.
+/// lsm-db, opened as in its own benchmarks.
 pub struct LsmDb(Lsm);
 
 const MEMTABLE: usize = 1 << 20;
 
 impl LsmDb {
     fn config() -> LsmConfig {
-        // A high trigger keeps the runs of the negative lookups apart, as in its own bench.
+        // A high trigger keeps the runs separate for the negative lookups, as in lsm-db's own benchmark.
         LsmConfig::new().memtable_capacity(MEMTABLE).compaction_trigger(64)
     }
 }
@@ -65,7 +65,7 @@ impl Subject for LsmDb {
     }
 }
 
-/// Reads of what was written last.
+/// Reads the latest state.
 pub struct LatestReader<'r>(&'r Lsm);
 
 impl Reader for LatestReader<'_> {
@@ -88,7 +88,7 @@ impl Reader for LatestReader<'_> {
     }
 }
 
-/// A batch to be written.
+/// A batch of writes.
 pub struct BatchWriter(Batch);
 
 impl Writer for BatchWriter {

@@ -1,4 +1,4 @@
-//! The database, opened.
+//! Opens the database.
 
 use std::path::{Path, PathBuf};
 
@@ -6,17 +6,17 @@ use bson2::{Document, doc};
 use polodb_core::{Collection, CollectionT, Database, IndexModel};
 use slate_bench::{Field, harness::Result};
 
-/// A database of PoloDB's.
+/// A PoloDB database.
 pub(crate) struct Polo {
     pub(crate) database: Database,
     pub(crate) folder: PathBuf,
 }
 
 impl Polo {
-    /// Makes a new database in an empty folder, with a collection and two indexes per user.
+    /// Creates a new database in an empty directory, with a collection and two indexes per user.
     ///
     /// # Errors
-    /// PoloDB's.
+    /// Fails with PoloDB's errors.
     pub(crate) fn open(folder: &Path, users: usize) -> Result<Self> {
         let folder = folder.join("database");
         let polo = Self { database: Database::open_path(&folder)?, folder };
@@ -28,13 +28,13 @@ impl Polo {
         Ok(polo)
     }
 
-    /// A user's collection.
+    /// Returns a user's collection.
     pub(crate) fn collection(&self, user: usize) -> Collection<Document> {
         self.database.collection(&name(user))
     }
 }
 
-/// The name of a user's collection.
+/// Returns the name of a user's collection.
 pub(crate) fn name(user: usize) -> String {
     format!("user-{}", user + 1)
 }

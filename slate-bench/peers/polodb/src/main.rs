@@ -1,8 +1,8 @@
-//! The database benchmark on PoloDB: a collection per user, on a RocksDB of its own.
+//! The database benchmark on PoloDB: one collection per user.
 
 mod convert;
 mod database;
-mod question;
+mod convert_query;
 mod subject;
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The workload's calls.
+//! Implements the workload's operations.
 
 use std::{
     path::Path,
@@ -16,27 +16,27 @@ use slate_bench::{
 use crate::{
     convert,
     database::{Polo, name},
-    question::{Question, question},
+    convert_query::{ConvertedQuery, convert_query},
 };
 
-/// Past so much time an answer is not waited for.
+/// A query that takes longer than this is aborted.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A question of one collection.
+/// A query on one collection.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     user: usize,
-    question: Question,
+    converted: ConvertedQuery,
 }
 
-/// The least of a document that a cursor gives: it copies the whole for this, too.
+/// The field to read from each document of a cursor; PoloDB copies the whole document for it.
 #[derive(Deserialize)]
 struct OnlyId {
     #[serde(rename = "_id")]
     id: i64,
 }
 
-/// What a count's only document has.
+/// The document that a count returns.
 #[derive(Deserialize)]
 struct Counted {
     counted: i64,
@@ -50,7 +50,7 @@ impl Subject for Polo {
         About {
             name: "polodb".into(),
             version: Database::get_version().into(),
-            settings: "as it comes: each commit is synced, which cannot be changed".into(),
+            settings: "default settings: every commit is synced, which cannot be changed".into(),
         }
     }
 
@@ -62,7 +62,8 @@ impl Subject for Polo {
         Ok(count(self.collection(user).insert_many(batch)?.inserted_ids.len()))
     }
 
-    /// It cannot replace a document. Setting every field comes to the same where documents have the same fields, as here.
+    /// Sets every field, because PoloDB cannot replace a document; the records of this workload all have the same
+    /// fields.
     fn upsert(&mut self, user: usize, batch: &Vec<Document>) -> Result<u64> {
         let transaction = self.database.start_transaction()?;
         let collection = transaction.collection::<Document>(&name(user));
@@ -90,28 +91,28 @@ impl Subject for Polo {
     }
 
     fn prepare(&mut self, user: usize, query: &Query) -> Result<Prepared> {
-        Ok(Prepared { user, question: question(query)? })
+        Ok(Prepared { user, converted: convert_query(query)? })
     }
 
     fn run(&mut self, query: &Prepared, consume: Consume) -> Result<Answer> {
         let collection = self.collection(query.user);
-        match (&query.question, consume) {
-            (Question::Count(pipeline), _) => Ok(Answer::counted(counted(&collection, pipeline)?)),
-            (Question::Lookups(ids), _) => {
+        match (&query.converted, consume) {
+            (ConvertedQuery::Count(pipeline), _) => Ok(Answer::counted(counted(&collection, pipeline)?)),
+            (ConvertedQuery::Lookups(ids), _) => {
                 let mut answer = Answer::default();
                 for document in lookups(&collection, ids) {
                     answer.see(document?.get_i64("_id")?);
                 }
                 Ok(answer)
             }
-            (question, Consume::Lent) => {
+            (converted, Consume::Lent) => {
                 let mut answer = Answer::default();
-                each(ask::<OnlyId>(&collection, question)?, |row| answer.see(row.id))?;
+                each(ask::<OnlyId>(&collection, converted)?, |row| answer.see(row.id))?;
                 Ok(answer)
             }
-            (question, Consume::Owned) => {
+            (converted, Consume::Owned) => {
                 let mut documents = Vec::new();
-                each(ask::<Document>(&collection, question)?, |document| documents.push(document))?;
+                each(ask::<Document>(&collection, converted)?, |document| documents.push(document))?;
                 documents
                     .iter()
                     .map(|document| Ok(document.get_i64("_id")?))
@@ -124,14 +125,14 @@ impl Subject for Polo {
     fn fetch(&mut self, query: &Prepared) -> Result<Fetched> {
         let collection = self.collection(query.user);
         let mut documents = Vec::new();
-        match &query.question {
-            Question::Count(pipeline) => return Ok(Fetched::Count(counted(&collection, pipeline)?)),
-            Question::Lookups(ids) => {
+        match &query.converted {
+            ConvertedQuery::Count(pipeline) => return Ok(Fetched::Count(counted(&collection, pipeline)?)),
+            ConvertedQuery::Lookups(ids) => {
                 for document in lookups(&collection, ids) {
                     documents.push(document?);
                 }
             }
-            question => each(ask::<Document>(&collection, question)?, |document| documents.push(document))?,
+            converted => each(ask::<Document>(&collection, converted)?, |document| documents.push(document))?,
         }
         Ok(Fetched::Documents(documents.iter().map(convert::checked).collect::<Result<_>>()?))
     }
@@ -151,11 +152,11 @@ fn lookups<'c>(collection: &'c Collection<Document>, ids: &'c [i64]) -> impl Ite
 
 fn ask<T: DeserializeOwned + Send + Sync>(
     collection: &Collection<Document>,
-    question: &Question,
+    converted: &ConvertedQuery,
 ) -> Result<ClientCursor<T>> {
-    let pipeline = match question {
-        Question::Pipeline(pipeline) => pipeline.clone(),
-        Question::Count(_) | Question::Lookups(_) => return Err("a question without a pipeline of documents".into()),
+    let pipeline = match converted {
+        ConvertedQuery::Pipeline(pipeline) => pipeline.clone(),
+        ConvertedQuery::Count(_) | ConvertedQuery::Lookups(_) => return Err("a query without a document pipeline".into()),
     };
     Ok(collection.aggregate(pipeline).with_type::<T>().run()?)
 }
@@ -168,7 +169,7 @@ fn counted(collection: &Collection<Document>, pipeline: &[Document]) -> Result<u
     Ok(u64::try_from(cursor.deserialize_current()?.counted)?)
 }
 
-/// Shows each row to `row`, as long as that takes no more than is waited for.
+/// Calls `row` with each row until the time limit.
 fn each<T: DeserializeOwned + Send + Sync>(mut cursor: ClientCursor<T>, mut row: impl FnMut(T)) -> Result<()> {
     let begin = Instant::now();
     let mut rows = 0_u64;
@@ -183,7 +184,7 @@ fn each<T: DeserializeOwned + Send + Sync>(mut cursor: ClientCursor<T>, mut row:
     Ok(())
 }
 
-/// The bytes of all files in a folder.
+/// Returns the total size of all files in a directory.
 fn bytes(folder: &Path) -> Result<u64> {
     let sizes = std::fs::read_dir(folder)?.map(|file| Ok(file?.metadata()?.len()));
     sizes.sum()

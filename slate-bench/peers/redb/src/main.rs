@@ -1,4 +1,4 @@
-//! The store benchmark on redb, without Slate above it.
+//! The store benchmark on bare redb.
 
 use std::process::ExitCode;
 

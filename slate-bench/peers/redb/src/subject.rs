@@ -6,10 +6,10 @@ use slate_store_bench::{Direction, Durability, Feature, Outcome, Reader, Subject
 
 const TABLE: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("kv");
 
-/// redb as its users open it, with the cache that Slate gives it.
+/// redb with default settings, except for the cache size, which is Slate's.
 pub struct Redb(Database);
 
-/// Slate's default. redb's own is 1 GiB.
+/// Slate's default; redb's own default is 1 GiB.
 const CACHE: usize = 256 << 20;
 
 impl Redb {
@@ -41,7 +41,7 @@ impl Subject for Redb {
 
     fn open(folder: &Path) -> Result<Self> {
         let database = Database::builder().set_cache_size(CACHE).create(folder.join("data.redb"))?;
-        // A table has to be there before it is read.
+        // A table must exist before it can be read.
         let transaction = database.begin_write()?;
         transaction.open_table(TABLE)?;
         transaction.commit()?;
@@ -74,7 +74,7 @@ impl Subject for Redb {
     }
 }
 
-/// A read transaction's table.
+/// The table of a read transaction.
 pub struct TableReader(ReadOnlyTable<&'static [u8], &'static [u8]>);
 
 impl Reader for TableReader {
@@ -103,7 +103,7 @@ impl Reader for TableReader {
     }
 }
 
-/// A write transaction's table.
+/// The table of a write transaction.
 pub struct TableWriter<'w>(Table<'w, &'static [u8], &'static [u8]>);
 
 impl Writer for TableWriter<'_> {

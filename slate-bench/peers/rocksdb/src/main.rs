@@ -1,4 +1,4 @@
-//! The store benchmark on RocksDB, without Slate above it.
+//! The store benchmark on bare RocksDB.
 
 use std::process::ExitCode;
 

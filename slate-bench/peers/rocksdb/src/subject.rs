@@ -7,7 +7,7 @@ use rocksdb::{
 use slate_bench_harness::{About, Result, Unsupported};
 use slate_store_bench::{Direction, Durability, Feature, Outcome, Reader, Subject, Writer};
 
-/// RocksDB with optimistic transactions and RocksDB's own settings, but for the filter that every user is told to set.
+/// RocksDB with optimistic transactions and default settings, except for the recommended filter.
 pub struct RocksDb(OptimisticTransactionDB);
 
 const FILTER_BITS: f64 = 10.0;
@@ -22,7 +22,7 @@ impl Subject for RocksDb {
         About { name: "rocksdb".into(), version: "0.25 (bindings)".into(), settings }
     }
 
-    /// Its range deletes are no part of its transactions.
+    /// Range deletes are not part of RocksDB's transactions.
     fn lacks() -> &'static [Feature] {
         &[Feature::RangeDeletes]
     }
@@ -127,7 +127,7 @@ pub struct TransactionWriter<'w>(Transaction<'w, OptimisticTransactionDB>);
 
 impl Writer for TransactionWriter<'_> {
     fn get<T>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
-        // So that a commit of another in between is a conflict.
+        // Makes a commit of another transaction in between a conflict.
         Ok(self.0.get_pinned_for_update(key, true)?.map(|value| look(&value)))
     }
 

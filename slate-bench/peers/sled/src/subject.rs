@@ -7,7 +7,7 @@ use sled::{
     transaction::{ConflictableTransactionError, TransactionError, TransactionalTree, UnabortableTransactionError},
 };
 
-/// sled as its users open it.
+/// sled with default settings.
 pub struct Sled(Db);
 
 impl Subject for Sled {
@@ -30,7 +30,7 @@ impl Subject for Sled {
         work(&mut LatestReader(&self.0))
     }
 
-    /// It tries again by itself until it has committed.
+    /// sled retries until the transaction commits.
     fn write(
         &self,
         durability: Durability,
@@ -84,7 +84,7 @@ impl Sled {
     }
 }
 
-/// How a transaction is rolled back.
+/// The error that rolls back a transaction.
 #[derive(Debug)]
 struct RolledBack;
 
@@ -96,7 +96,7 @@ impl std::fmt::Display for RolledBack {
 
 impl std::error::Error for RolledBack {}
 
-/// Reads of what was written last.
+/// Reads the latest state.
 pub struct LatestReader<'r>(&'r Db);
 
 impl Reader for LatestReader<'_> {
@@ -125,7 +125,7 @@ impl Reader for LatestReader<'_> {
     }
 }
 
-/// An open transaction, and whether it met another: sled wants to be told of that, by its own error.
+/// An open transaction, and its conflict: sled requires the closure to return its conflict error.
 pub struct TransactionWriter<'w> {
     tree: &'w TransactionalTree,
     conflict: Option<UnabortableTransactionError>,
@@ -135,7 +135,7 @@ impl TransactionWriter<'_> {
     fn check<T>(&mut self, result: std::result::Result<T, UnabortableTransactionError>) -> Result<T> {
         result.map_err(|error| {
             self.conflict = Some(error);
-            Failure::from("sled stops the transaction")
+            Failure::from("sled stopped the transaction")
         })
     }
 }

@@ -1,4 +1,4 @@
-//! A database, opened and set up.
+//! Opens and sets up a database.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,43 +10,43 @@ use slate_bench::{Field, harness::Result};
 
 use crate::sql::{self, table};
 
-/// Where the database lies.
+/// Location of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In memory, of one connection's own.
+    /// In memory, private to one connection.
     Memory,
     /// In a file, with a write-ahead log that is not synced by each commit.
     File,
 }
 
-/// What the planner knows of the data.
+/// Statistics of SQLite's planner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistics {
-    /// Nothing: `ANALYZE` has never been run.
+    /// None: `ANALYZE` was never run.
     Absent,
-    /// What `ANALYZE` found once the records were loaded.
+    /// From `ANALYZE` after loading the records.
     Analyzed,
 }
 
-/// A database of SQLite's.
+/// A SQLite database.
 #[derive(Debug)]
 pub struct Sqlite {
     pub(crate) connection: Connection,
     pub(crate) place: Place,
     pub(crate) statistics: Statistics,
     pub(crate) path: PathBuf,
-    /// Whether records were inserted since `ANALYZE` was run.
+    /// Whether records were inserted since the last `ANALYZE`.
     pub(crate) stale: bool,
 }
 
-/// More than the workload has.
+/// More statements than the workload has.
 const CACHED_STATEMENTS: usize = 256;
 
 impl Sqlite {
-    /// Makes a new database in an empty folder, with a table and two indexes per user.
+    /// Creates a new database in an empty directory, with a table and two indexes per user.
     ///
     /// # Errors
-    /// SQLite's.
+    /// Fails with SQLite's errors.
     pub fn open(place: Place, statistics: Statistics, folder: &Path, users: usize) -> Result<Self> {
         let path = folder.join("records.db");
         let connection = connect(place, &path)?;
@@ -61,19 +61,19 @@ impl Sqlite {
         Ok(Self { connection, place, statistics, path, stale: true })
     }
 
-    /// Another connection to the same file.
+    /// Opens another connection to the same file.
     ///
     /// # Errors
-    /// SQLite's.
+    /// Fails with SQLite's errors.
     pub(crate) fn another(&self) -> Result<Self> {
         let connection = connect(self.place, &self.path)?;
         Ok(Self { connection, path: self.path.clone(), ..*self })
     }
 
-    /// Runs `ANALYZE`, where that is wanted and records were inserted since.
+    /// Runs `ANALYZE` if requested and records were inserted since the last time.
     ///
     /// # Errors
-    /// SQLite's.
+    /// Fails with SQLite's errors.
     pub(crate) fn analyze(&mut self) -> Result<()> {
         if std::mem::take(&mut self.stale) && self.statistics == Statistics::Analyzed {
             self.connection.execute_batch("ANALYZE")?;
@@ -87,7 +87,7 @@ fn connect(place: Place, path: &Path) -> Result<Connection> {
         Place::Memory => Connection::open_in_memory()?,
         Place::File => Connection::open(path)?,
     };
-    // In memory too: the size of the cache is also that of a sort that need not spill.
+    // Also applies in memory: the cache size limits sorts that do not spill.
     connection.pragma_update(None, "cache_size", -256 * 1024)?;
     match place {
         Place::Memory => connection.pragma_update(None, "temp_store", "memory")?,

@@ -1,14 +1,14 @@
-//! The workload's questions in SQL, as one writes them who has looked at the plans.
+//! The workload's queries in SQL, written with SQLite's plans in mind.
 
 use std::fmt::Write;
 
 use rusqlite::types::Value as Sql;
 use slate_bench::{Condition, Field, Find, Order, Query, Test, Value, harness::Result};
 
-/// A question in SQL.
+/// A query in SQL.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
-    /// With a `?` for each value.
+    /// SQL text with a `?` for each value.
     pub(crate) text: String,
     /// The values.
     pub(crate) values: Vec<Sql>,
@@ -17,35 +17,35 @@ pub(crate) struct Statement {
 /// How a whole document is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Document {
-    /// As JSONB, as it lies there.
+    /// As stored JSONB.
     Stored,
     /// As JSON text.
     Text,
 }
 
-/// The name of a user's table.
+/// Returns the name of a user's table.
 pub(crate) fn table(user: usize) -> String {
     format!("records_{}", user + 1)
 }
 
-/// A field's value. The indexes are over just this expression.
+/// Returns the SQL expression of a field. The indexes use exactly this expression.
 pub(crate) fn value(field: Field) -> String {
     format!("doc ->> '$.{}'", field.name())
 }
 
-/// Inserts a record: `_id`, JSON.
+/// SQL that inserts a record: `_id`, JSON.
 pub(crate) fn insert(user: usize) -> String {
     format!("INSERT INTO {} (_id, doc) VALUES (?1, jsonb(?2))", table(user))
 }
 
-/// Inserts a record or replaces it: `_id`, JSON.
+/// SQL that inserts or replaces a record: `_id`, JSON.
 pub(crate) fn upsert(user: usize) -> String {
     format!("{} ON CONFLICT (_id) DO UPDATE SET doc = excluded.doc", insert(user))
 }
 
-/// Inserts the fields of a merge or writes them over a record: `_id`, `contacts_count`, `notes`.
+/// SQL that merges fields into a record or inserts them: `_id`, `contacts_count`, `notes`.
 ///
-/// `jsonb_patch` would take a null for a field that is to be removed (as RFC 7396 has it), so they are set one by one.
+/// Sets the fields one by one, because `jsonb_patch` removes fields that are set to null (RFC 7396).
 pub(crate) fn merge(user: usize) -> String {
     format!(
         "INSERT INTO {} (_id, doc) VALUES (?1, jsonb_object('contacts_count', ?2, 'notes', ?3)) \
@@ -54,13 +54,13 @@ pub(crate) fn merge(user: usize) -> String {
     )
 }
 
-/// Translates a question for documents, for a count or for different values.
+/// Converts a query for documents, a count or distinct values.
 ///
 /// # Errors
-/// A value that no record has.
+/// Fails on values that no record has.
 pub(crate) fn statement(user: usize, query: &Query, document: Document) -> Result<Statement> {
     match query {
-        Query::Find(question) => find(user, question, document),
+        Query::Find(query) => find(user, query, document),
         Query::Count(conditions) => {
             let mut statement = Statement { text: format!("SELECT count(*) FROM {}", table(user)), values: Vec::new() };
             statement.filter(conditions, Serve::Filter)?;
@@ -80,19 +80,19 @@ pub(crate) fn statement(user: usize, query: &Query, document: Document) -> Resul
     }
 }
 
-fn find(user: usize, question: &Find, document: Document) -> Result<Statement> {
-    let columns = columns(question.projection.as_deref(), document);
+fn find(user: usize, query: &Find, document: Document) -> Result<Statement> {
+    let columns = columns(query.projection.as_deref(), document);
     let mut statement = Statement { text: format!("SELECT {columns} FROM {}", table(user)), values: Vec::new() };
-    let sorted_by_index = question.sort.first().is_some_and(|(field, _)| Field::INDEXED.contains(field));
-    // SQLite prefers the index of an equality to one that gives the order, and sorts all of what it finds. Where the first
-    // few are wanted, going through the order and leaving out what does not match is over after a few rows.
-    let serve = if sorted_by_index && question.limit.is_some() { Serve::Sort } else { Serve::Filter };
-    statement.filter(&question.filter, serve)?;
-    statement.order(&question.sort);
-    if question.limit.is_some() || question.skip > 0 {
+    let sorted_by_index = query.sort.first().is_some_and(|(field, _)| Field::INDEXED.contains(field));
+    // SQLite prefers the index of an equality to one that provides the order, and sorts all matches. For the first few
+    // rows, reading in order and skipping rows that do not match needs only a few rows.
+    let serve = if sorted_by_index && query.limit.is_some() { Serve::Sort } else { Serve::Filter };
+    statement.filter(&query.filter, serve)?;
+    statement.order(&query.sort);
+    if query.limit.is_some() || query.skip > 0 {
         statement.text.push_str(" LIMIT ? OFFSET ?");
-        let limit = question.limit.map_or(Ok(-1), i64::try_from)?;
-        statement.values.extend([Sql::Integer(limit), Sql::Integer(i64::try_from(question.skip)?)]);
+        let limit = query.limit.map_or(Ok(-1), i64::try_from)?;
+        statement.values.extend([Sql::Integer(limit), Sql::Integer(i64::try_from(query.skip)?)]);
     }
     Ok(statement)
 }
@@ -102,7 +102,7 @@ fn columns(projection: Option<&[Field]>, document: Document) -> String {
     match (projection, document) {
         (Some(fields), _) => {
             for field in fields {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(columns, ", {}", value(*field));
             }
         }
@@ -112,12 +112,12 @@ fn columns(projection: Option<&[Field]>, document: Document) -> String {
     columns
 }
 
-/// What an index is to be used for.
+/// What an index may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Serve {
-    /// The conditions, if it can.
+    /// The conditions.
     Filter,
-    /// The sort alone: a `+` before an expression keeps SQLite from looking for an index of it.
+    /// Only the sort: a `+` before an expression prevents SQLite from using an index for it.
     Sort,
 }
 
@@ -163,7 +163,7 @@ fn bound(value: Value<'_>) -> Result<Sql> {
         Value::Null => Sql::Null,
         Value::Int(number) | Value::Date(number) => Sql::Integer(number),
         Value::Str(string) => Sql::Text(string.into()),
-        Value::Strs(_) => return Err("no question is for an array that equals another".into()),
+        Value::Strs(_) => return Err("no query compares whole arrays".into()),
     })
 }
 
@@ -174,12 +174,12 @@ mod tests {
     use super::*;
     use crate::{Place, Sqlite, Statistics};
 
-    /// What SQLite makes of the row of that name.
+    /// Returns SQLite's plan for the row with this name.
     fn plan(name: &str) -> String {
         let rows = query_rows(10_000, 1);
         let row = rows.iter().find(|row| row.name == name).unwrap();
         let statement = statement(0, &row.query, Document::Stored).unwrap();
-        // In memory: the folder is not touched.
+        // The database is in memory and does not use the directory.
         let sqlite = Sqlite::open(Place::Memory, Statistics::Absent, "".as_ref(), 1).unwrap();
         let mut explain = sqlite.connection.prepare(&format!("EXPLAIN QUERY PLAN {}", statement.text)).unwrap();
         let values = rusqlite::params_from_iter(&statement.values);

@@ -1,4 +1,4 @@
-//! The workload's calls.
+//! Implements the workload's operations.
 
 use std::hint::black_box;
 
@@ -21,31 +21,31 @@ use crate::{
 /// A record or some of its fields, as values to bind.
 #[derive(Clone, Debug)]
 pub enum Encoded {
-    /// A whole record, as JSON text without `_id`.
+    /// A whole record as JSON text without `_id`.
     Whole {
         /// Its `_id`.
         id: i64,
-        /// The others.
+        /// The JSON text.
         doc: String,
     },
-    /// The fields that a merge writes.
+    /// The fields of a merge.
     Fields {
-        /// Whose.
+        /// The `_id`.
         id: i64,
-        /// One.
+        /// `contacts_count`.
         contacts_count: i32,
-        /// And the other.
+        /// `notes`.
         notes: Option<String>,
     },
 }
 
-/// A question, in SQL.
+/// A query in SQL.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     query: Query,
-    /// What is measured.
+    /// The measured statement.
     statement: Statement,
-    /// What is checked: the same with documents as text.
+    /// The checked statement, which returns documents as text.
     checked: Statement,
 }
 
@@ -191,14 +191,14 @@ impl Subject for Sqlite {
     }
 }
 
-/// What writes whole records, and what writes fields of them.
+/// The statements for whole records and for fields.
 struct Writing {
     whole: String,
     fields: Option<String>,
 }
 
 impl Sqlite {
-    /// Runs the statement that fits for each of them, and commits.
+    /// Runs the matching statement for each write, and commits.
     fn write(&mut self, writing: &Writing, batch: &[Encoded]) -> Result<u64> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut written = 0;
@@ -209,7 +209,7 @@ impl Sqlite {
                 written += match change {
                     Encoded::Whole { id, doc } => whole.execute(params![id, doc])?,
                     Encoded::Fields { id, contacts_count, notes } => {
-                        let fields = fields.as_mut().ok_or("only a merge writes fields")?;
+                        let fields = fields.as_mut().ok_or("fields are valid only in a merge")?;
                         fields.execute(params![id, contacts_count, notes])?
                     }
                 };
@@ -224,7 +224,7 @@ fn encode(change: &Change) -> Result<Encoded> {
     Ok(match change {
         Change::Whole(record) => {
             let serde_json::Value::Object(mut object) = record.to_json() else {
-                return Err("a record is an object".into());
+                return Err("a record must be an object".into());
             };
             object.shift_remove("_id");
             Encoded::Whole { id: record.id, doc: serde_json::to_string(&object)? }
@@ -235,7 +235,7 @@ fn encode(change: &Change) -> Result<Encoded> {
     })
 }
 
-/// Looks at each row where SQLite lends it.
+/// Reads each row where SQLite lends it.
 fn lent(statement: &mut CachedStatement<'_>, values: &[Sql]) -> Result<Answer> {
     let columns = statement.column_count();
     let mut answer = Answer::default();
@@ -249,7 +249,7 @@ fn lent(statement: &mut CachedStatement<'_>, values: &[Sql]) -> Result<Answer> {
     Ok(answer)
 }
 
-/// Collects all rows as values of the caller's own.
+/// Collects all rows as owned values.
 fn owned(statement: &mut CachedStatement<'_>, values: &[Sql]) -> Result<Answer> {
     let columns = statement.column_count();
     let mut documents = Vec::new();
@@ -260,7 +260,7 @@ fn owned(statement: &mut CachedStatement<'_>, values: &[Sql]) -> Result<Answer> 
     Ok(documents.iter().map(|(id, _)| *id).collect())
 }
 
-/// The `_id`, and what a whole document or a projected one needs besides.
+/// Reads the `_id` and the other selected columns.
 enum Owned {
     Whole { _doc: Vec<u8> },
     Projected { _values: Vec<Sql> },
@@ -278,7 +278,7 @@ fn owned_row(row: &Row<'_>, columns: usize) -> Result<(i64, Owned)> {
     Ok((id, rest))
 }
 
-/// A row of a checked statement as the document it stands for.
+/// Converts a row of a checked statement to a document.
 fn document(row: &Row<'_>, projection: Option<&[Field]>) -> Result<Bsons> {
     let mut document = Bsons::new();
     document.insert("_id", row.get::<_, i64>(0)?);

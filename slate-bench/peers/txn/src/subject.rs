@@ -4,7 +4,7 @@ use slate_bench_harness::{About, Result, Unsupported};
 use slate_store_bench::{Direction, Durability, Feature, Outcome, Reader, Subject, Writer};
 use txn_db::{Db, Snapshot, Transaction};
 
-/// txn-db in memory.
+/// txn-db, in memory.
 pub struct Txn(Db);
 
 impl Subject for Txn {
@@ -66,7 +66,7 @@ impl Reader for SnapshotReader {
     }
 }
 
-/// An open transaction. It takes keys and values as owned slices.
+/// An open transaction, which takes owned keys and values.
 pub struct TransactionWriter(Transaction);
 
 impl Writer for TransactionWriter {

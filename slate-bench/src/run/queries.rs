@@ -1,4 +1,4 @@
-//! The questions are asked.
+//! Runs the queries.
 
 use slate_bench_harness::{Result, Row, Samples, Verdict, clock};
 
@@ -10,15 +10,14 @@ use crate::{
     workload::{QueryRow, query_rows},
 };
 
-/// The questions that are wanted.
+/// Returns the selected queries.
 pub fn wanted(options: &Options, size: u64) -> Vec<QueryRow> {
     let mut rows = query_rows(size, options.shared.seed);
     rows.retain(|row| options.shared.wants(row.section, row.name));
     rows
 }
 
-/// Asks each question that is wanted, and reports a row for each way in which its answer is consumed. What fails is
-/// reported in its row.
+/// Runs each selected query and reports one row per way of consuming its result. A failure is reported in its row.
 pub fn ask<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
     let rows = wanted(bench.options, bench.size);
     if rows.is_empty() {
@@ -42,7 +41,7 @@ pub fn ask<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
     }
 }
 
-/// Only documents can be consumed in two ways. Those that are looked up one by one are the caller's own.
+/// Only results with documents have two rows. Documents of lookups are always owned.
 pub fn variants(query: &Query) -> &'static [Consume] {
     match query {
         Query::Find(_) => &Consume::ALL,
@@ -50,7 +49,8 @@ pub fn variants(query: &Query) -> &'static [Consume] {
     }
 }
 
-/// Checks the whole answer of each user, then takes times from the users in turn, each answer being checked in little.
+/// Checks the complete result for each user, then measures, alternating between users. The summary of each measured
+/// result is checked.
 fn measure<S: Subject>(
     bench: &Bench<'_>,
     subject: &mut S,

@@ -1,4 +1,4 @@
-//! Questions in PoloDB's language: a pipeline of `$match`, `$sort`, `$skip`, `$limit`, `$unset` and `$count`.
+//! Converts queries to PoloDB's pipelines of `$match`, `$sort`, `$skip`, `$limit`, `$unset` and `$count`.
 
 use bson2::{Bson, Document, doc};
 use slate_bench::{
@@ -6,38 +6,38 @@ use slate_bench::{
     harness::{Result, Unsupported},
 };
 
-/// A question.
+/// A converted query.
 #[derive(Clone, Debug)]
-pub(crate) enum Question {
-    /// For what comes of a pipeline.
+pub(crate) enum ConvertedQuery {
+    /// Returns the documents of a pipeline.
     Pipeline(Vec<Document>),
-    /// How many: the pipeline counts.
+    /// Counts with a pipeline.
     Count(Vec<Document>),
-    /// For documents by their `_id`s.
+    /// Returns documents by their `_id`s.
     Lookups(Vec<i64>),
 }
 
-/// Translates a question.
+/// Converts a query.
 ///
 /// # Errors
-/// What cannot be asked.
-pub(crate) fn question(query: &Query) -> Result<Question> {
+/// Fails if PoloDB does not support the query.
+pub(crate) fn convert_query(query: &Query) -> Result<ConvertedQuery> {
     match query {
         Query::Find(find) => self::find(find),
         Query::Count(conditions) => {
-            Ok(Question::Count(vec![doc! { "$match": filter(conditions)? }, doc! { "$count": "counted" }]))
+            Ok(ConvertedQuery::Count(vec![doc! { "$match": filter(conditions)? }, doc! { "$count": "counted" }]))
         }
         Query::Distinct { .. } => {
-            Err(Unsupported::because("no distinct, and its $group takes all documents for one group").into())
+            Err(Unsupported::because("no distinct; its $group puts all documents into one group").into())
         }
-        Query::Lookups(ids) => Ok(Question::Lookups(ids.clone())),
+        Query::Lookups(ids) => Ok(ConvertedQuery::Lookups(ids.clone())),
     }
 }
 
-fn find(find: &Find) -> Result<Question> {
+fn find(find: &Find) -> Result<ConvertedQuery> {
     let mut pipeline = vec![doc! { "$match": filter(&find.filter)? }];
     if find.sort.len() > 1 {
-        return Err(Unsupported::because("it sorts by several fields in an order of its own among them").into());
+        return Err(Unsupported::because("sorts by several fields in an unspecified order of the fields").into());
     }
     for (field, order) in &find.sort {
         pipeline.push(doc! { "$sort": { field.name(): order.sign() } });
@@ -49,15 +49,14 @@ fn find(find: &Find) -> Result<Question> {
         pipeline.push(doc! { "$limit": i64::try_from(limit)? });
     }
     if let Some(fields) = &find.projection {
-        // It has no `$project`: the other fields are taken away.
+        // PoloDB has no `$project`, so the other fields are unset.
         let others = Field::ALL.iter().filter(|field| !fields.contains(field));
         pipeline.push(doc! { "$unset": others.map(|field| field.name()).collect::<Vec<_>>() });
     }
-    Ok(Question::Pipeline(pipeline))
+    Ok(ConvertedQuery::Pipeline(pipeline))
 }
 
-/// `$in` and `$nin` are right where shorter ways are not: a plain equality does not look into arrays, and `$ne` is read as
-/// if it were `$eq`.
+/// Uses `$in` and `$nin`, because PoloDB's plain equality does not look into arrays, and its `$ne` means `$eq`.
 fn filter(conditions: &[Condition]) -> Result<Document> {
     let mut filter = Document::new();
     for Condition { field, test } in conditions {
@@ -78,6 +77,6 @@ fn equal(value: Value<'_>) -> Result<Bson> {
         Value::Int(number) => i32::try_from(number)?.into(),
         Value::Str(string) => string.into(),
         Value::Date(date) => bson2::DateTime::from_millis(date).into(),
-        Value::Strs(_) => return Err("no question is for an array that equals another".into()),
+        Value::Strs(_) => return Err("no query compares whole arrays".into()),
     })
 }

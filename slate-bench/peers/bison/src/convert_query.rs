@@ -1,5 +1,6 @@
-//! Questions in what bison-db can be asked: the numbers of documents whose field equals a value or lies in a range; and a
-//! document by its number. The rest is done here, where it is what any program would do with these; else it is unsupported.
+//! Converts queries to bison-db's operations: the numbers of documents whose field equals a value or is in a range, and
+//! a document by its number. The program does the rest itself if every user of bison-db would have to; otherwise the
+//! query is unsupported.
 
 use std::ops::Bound;
 
@@ -11,52 +12,52 @@ use slate_bench::{
 
 use crate::convert;
 
-/// Where the documents come from that a question looks at.
+/// The source of the documents that a query reads.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// All there are.
+    /// All documents.
     All,
-    /// Those whose field equals the value.
+    /// Documents whose field equals a value.
     Equal(&'static str, Bison),
-    /// Those that have the field, and in it something else than null.
+    /// Documents whose field exists and is not null.
     NotNull(&'static str),
-    /// All that have the field, by its order.
+    /// All documents with the field, in its order.
     Ordered(&'static str, Order),
 }
 
-/// A question for documents.
+/// A query that returns documents.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) source: Source,
-    /// What is left to look at in each document.
+    /// Conditions to check on each document.
     pub(crate) rest: Vec<Condition>,
     pub(crate) skip: u64,
     pub(crate) limit: Option<u64>,
 }
 
-/// A question.
+/// A converted query.
 #[derive(Clone, Debug)]
-pub(crate) enum Question {
+pub(crate) enum ConvertedQuery {
     Find(Plan),
-    /// How many: the numbers of documents are counted.
+    /// Counts the numbers of documents.
     Count(Source),
     Lookups(Vec<i64>),
 }
 
-/// Translates a question.
+/// Converts a query.
 ///
 /// # Errors
-/// What cannot be asked.
-pub(crate) fn question(query: &Query) -> Result<Question> {
+/// Fails if bison-db does not support the query.
+pub(crate) fn convert_query(query: &Query) -> Result<ConvertedQuery> {
     match query {
-        Query::Find(find) => Ok(Question::Find(plan(find)?)),
+        Query::Find(find) => Ok(ConvertedQuery::Find(plan(find)?)),
         Query::Count(conditions) => match conditions.as_slice() {
-            [] => Ok(Question::Count(Source::All)),
-            [condition] => Ok(Question::Count(source(condition).ok_or_else(|| no("counts of elements of arrays"))?)),
-            _ => Err(no("counts by several conditions")),
+            [] => Ok(ConvertedQuery::Count(Source::All)),
+            [condition] => Ok(ConvertedQuery::Count(source(condition).ok_or_else(|| no("counts by array elements"))?)),
+            _ => Err(no("counts with several conditions")),
         },
         Query::Distinct { .. } => Err(no("different values")),
-        Query::Lookups(ids) => Ok(Question::Lookups(ids.clone())),
+        Query::Lookups(ids) => Ok(ConvertedQuery::Lookups(ids.clone())),
     }
 }
 
@@ -70,22 +71,22 @@ fn plan(find: &Find) -> Result<Plan> {
     }
     let (source, rest) = match find.sort.as_slice() {
         [] => by_first_condition(&find.filter),
-        // The range over everything gives the numbers in the order of the index.
+        // The range over everything returns the numbers in index order.
         [(field, order)] if Field::INDEXED.contains(field) => {
             (Source::Ordered(field.name(), *order), find.filter.clone())
         }
-        _ => return Err(no("sort but the order of an index over one field")),
+        _ => return Err(no("sorts other than by one index")),
     };
     Ok(Plan { source, rest, skip: find.skip, limit: find.limit })
 }
 
-/// The condition that narrows the most by an index, or else the first that can be asked for, is asked for.
+/// Uses the most selective indexed condition, or else the first supported one.
 fn by_first_condition(filter: &[Condition]) -> (Source, Vec<Condition>) {
     let indexed = filter.iter().position(|condition| Field::INDEXED.contains(&condition.field));
     let Some(place) = indexed.or((!filter.is_empty()).then_some(0)) else { return (Source::All, Vec::new()) };
     let mut rest = filter.to_vec();
-    let asked = rest.remove(place);
-    match source(&asked) {
+    let condition = rest.remove(place);
+    match source(&condition) {
         Some(source) => (source, rest),
         None => (Source::All, filter.to_vec()),
     }
@@ -102,10 +103,10 @@ fn source(condition: &Condition) -> Option<Source> {
 }
 
 impl Source {
-    /// The numbers of its documents.
+    /// Returns the numbers of its documents.
     ///
     /// # Errors
-    /// bison-db's.
+    /// Fails with bison-db's errors.
     pub(crate) fn ids(&self, db: &Db) -> Result<Vec<DocId>> {
         Ok(match self {
             Self::All => db.ids().collect(),
@@ -123,17 +124,17 @@ impl Source {
 }
 
 impl Plan {
-    /// Shows each document to `row`.
+    /// Calls `row` with each document.
     ///
     /// # Errors
-    /// bison-db's.
+    /// Fails with bison-db's errors.
     pub(crate) fn each(&self, db: &Db, mut row: impl FnMut(Document)) -> Result<()> {
         let (mut skip, mut left) = (self.skip, self.limit.unwrap_or(u64::MAX));
         for id in self.source.ids(db)? {
             if left == 0 {
                 break;
             }
-            let document = db.get(id)?.ok_or("a document that was found is not there")?;
+            let document = db.get(id)?.ok_or("a found document does not exist")?;
             if !self.rest.iter().all(|condition| matches(condition, &document)) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! A database that is wrong, each in one way.
+//! Databases that are faulty in one way each.
 
 use bson::RawDocumentBuf;
 use slate_bench::{
@@ -7,27 +7,27 @@ use slate_bench::{
     slate::{Prepared, Slate},
 };
 
-/// What it is wrong about.
+/// The fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lie {
-    /// It leaves out the last row of each answer.
+pub(crate) enum Fault {
+    /// Omits the last row of each result.
     RowTooFew,
-    /// A merge writes nothing and says it did.
+    /// Ignores merges and reports success.
     MergeNothing,
-    /// What should be one commit is two.
+    /// Splits one commit into two.
     HalfCommits,
-    /// It does not know different values.
+    /// Does not support distinct.
     NoDistinct,
 }
 
-/// Slate, with one thing wrong.
+/// Slate with one fault.
 #[derive(Debug)]
-pub(crate) struct Liar {
+pub(crate) struct FaultySlate {
     pub(crate) slate: Slate,
-    pub(crate) lie: Lie,
+    pub(crate) fault: Fault,
 }
 
-impl Subject for Liar {
+impl Subject for FaultySlate {
     type Query = Prepared;
     type Batch = Vec<RawDocumentBuf>;
 
@@ -44,19 +44,19 @@ impl Subject for Liar {
     }
 
     fn upsert(&mut self, user: usize, batch: &Self::Batch) -> Result<u64> {
-        if self.lie != Lie::HalfCommits {
+        if self.fault != Fault::HalfCommits {
             return self.slate.upsert(user, batch);
         }
         let (left, right) = batch.split_at(batch.len() / 2);
         let left = self.slate.upsert(user, &left.to_vec())?;
-        // Long enough for a reader to see it.
+        // Long enough for a reader to see the gap.
         std::thread::sleep(std::time::Duration::from_millis(2));
         Ok(left + self.slate.upsert(user, &right.to_vec())?)
     }
 
     fn merge(&mut self, user: usize, batch: &Self::Batch) -> Result<u64> {
-        match self.lie {
-            Lie::MergeNothing => Ok(u64::try_from(batch.len())?),
+        match self.fault {
+            Fault::MergeNothing => Ok(u64::try_from(batch.len())?),
             _ => self.slate.merge(user, batch),
         }
     }
@@ -66,15 +66,15 @@ impl Subject for Liar {
     }
 
     fn prepare(&mut self, user: usize, query: &Query) -> Result<Prepared> {
-        match (self.lie, query) {
-            (Lie::NoDistinct, Query::Distinct { .. }) => Err(Unsupported::because("no distinct values").into()),
+        match (self.fault, query) {
+            (Fault::NoDistinct, Query::Distinct { .. }) => Err(Unsupported::because("no distinct values").into()),
             _ => self.slate.prepare(user, query),
         }
     }
 
     fn run(&mut self, query: &Prepared, consume: Consume) -> Result<Answer> {
-        if self.lie == Lie::HalfCommits {
-            // Readers that are done before the writers have begun would see nothing of it.
+        if self.fault == Fault::HalfCommits {
+            // Delays readers so that they overlap with the writers.
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         self.slate.run(query, consume)
@@ -82,7 +82,7 @@ impl Subject for Liar {
 
     fn fetch(&mut self, query: &Prepared) -> Result<Fetched> {
         let mut fetched = self.slate.fetch(query)?;
-        if let (Lie::RowTooFew, Fetched::Documents(documents)) = (self.lie, &mut fetched) {
+        if let (Fault::RowTooFew, Fetched::Documents(documents)) = (self.fault, &mut fetched) {
             documents.pop();
         }
         Ok(fetched)
@@ -93,6 +93,6 @@ impl Subject for Liar {
     }
 
     fn connect(&self) -> Result<Self> {
-        Ok(Self { slate: self.slate.connect()?, lie: self.lie })
+        Ok(Self { slate: self.slate.connect()?, fault: self.fault })
     }
 }

@@ -1,7 +1,7 @@
-//! The one order of values: BSON's, as MongoDB defines it.
+//! BSON's order of values, as MongoDB defines it.
 //!
-//! Values of different classes compare by class, whatever they hold; within a class by value. The key bytes of
-//! [`crate::key`] sort exactly so.
+//! Values of different classes compare by class, values of one class by value. The encoded keys of [`crate::key`] sort in
+//! the same order.
 
 use std::cmp::Ordering;
 
@@ -10,8 +10,8 @@ use crate::{
     raw::{Doc, Elements, Kind, Value},
 };
 
-/// The class of a type: types of one class are compared by value, and a predicate such as `$gt` sees only values of its
-/// operand's class ("type bracketing"). Classes are ordered as their values are.
+/// A class of types. Values of one class are compared by value, and a predicate such as `$gt` matches only values of its
+/// operand's class ("type bracketing"). The variants are in BSON's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "each variant is named for the types it holds")]
 pub enum Bracket {
@@ -60,10 +60,10 @@ pub fn bracket(kind: Kind) -> Bracket {
     }
 }
 
-/// Compares two values in BSON's order. Total, and a function of the values alone: numbers of different types that are
-/// mathematically equal are equal, NaN is the lowest number and equal to itself, a symbol equals the string it spells.
+/// Compares two values in BSON's order, which is total. Numbers of different types are equal if they are mathematically
+/// equal, NaN is equal to itself and lower than all other numbers, and a symbol equals the string of the same text.
 ///
-/// Recursion is as deep as the values nest, which [`crate::raw::validate`] bounds.
+/// The recursion is as deep as the values nest, which [`crate::raw::validate`] bounds.
 #[inline]
 pub fn compare(a: Value<'_>, b: Value<'_>) -> Ordering {
     match (a.kind(), b.kind()) {
@@ -82,6 +82,23 @@ fn compare_any(a: Value<'_>, b: Value<'_>) -> Ordering {
 #[inline]
 pub fn equal(a: Value<'_>, b: Value<'_>) -> bool {
     compare(a, b) == Ordering::Equal
+}
+
+/// Whether equal values of the type always have equal bytes.
+#[inline]
+pub(crate) fn equal_by_bytes(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::String
+            | Kind::ObjectId
+            | Kind::Boolean
+            | Kind::DateTime
+            | Kind::Int32
+            | Kind::Int64
+            | Kind::Timestamp
+            | Kind::Symbol
+            | Kind::Code
+    )
 }
 
 /// Compares two documents: element by element, by class, then name, then value.
@@ -103,7 +120,7 @@ pub fn compare_documents(a: Doc<'_>, b: Doc<'_>) -> Ordering {
     }
 }
 
-/// Compares two arrays, element by element: their elements' names are positions and say nothing.
+/// Compares two arrays element by element. Their elements' names do not count.
 fn compare_arrays(a: Doc<'_>, b: Doc<'_>) -> Ordering {
     let (mut left, mut right) = (a.elements(), b.elements());
     loop {
@@ -117,7 +134,7 @@ fn compare_arrays(a: Doc<'_>, b: Doc<'_>) -> Ordering {
     }
 }
 
-/// The next element of both; how they compare where one of them, or both, have none.
+/// The next element of both, or their order if one of them has ended.
 fn step<'a, 'b>(
     left: &mut Elements<'a>,
     right: &mut Elements<'b>,
@@ -137,7 +154,7 @@ fn within(class: Bracket, a: Value<'_>, b: Value<'_>) -> Ordering {
         Bracket::Document => compare_documents(Doc::new(a.bytes()), Doc::new(b.bytes())),
         Bracket::Array => compare_arrays(Doc::new(a.bytes()), Doc::new(b.bytes())),
         Bracket::Binary => {
-            // The subtype stands in front of the payload.
+            // After the length: the subtype, then the payload.
             let (a, b) = (a.bytes().get(4..), b.bytes().get(4..));
             a.map(<[u8]>::len).cmp(&b.map(<[u8]>::len)).then_with(|| a.cmp(&b))
         }

@@ -5,7 +5,7 @@
 use bson::{Bson, Decimal128, Document, Regex, doc};
 use slate_query::{
     Refusal,
-    filter::{ElementFilter, Filter},
+    filter::Filter,
     raw::{Doc, OwnedValue},
 };
 
@@ -349,29 +349,4 @@ fn filters_print_as_filters() {
     let without = parse(&doc! {"a": 1, "b": 2, "c": 3}).without(|place| place != 1).unwrap();
     assert_eq!(without.to_string(), r#"{ "b": 2 }"#);
     assert!(without.without(|place| place == 0).is_none());
-}
-
-#[test]
-fn element_filters_ask_values_and_named_elements() {
-    let of = |value: Bson| OwnedValue::from(value);
-    for (condition, value, expected) in [
-        (Bson::Int32(1), Bson::Double(1.0), true),
-        (doc! {"$gt": 5}.into(), Bson::Int32(6), true),
-        (doc! {"$gt": 5}.into(), vec![6].into(), true),
-        (doc! {"x": 1}.into(), doc! {"x": 1, "y": 2}.into(), true),
-        (doc! {"x": 1}.into(), Bson::Int32(1), false),
-        (vec![1].into(), vec![1].into(), true),
-        (vec![1].into(), Bson::Int32(1), false),
-    ] {
-        let filter = ElementFilter::parse(of(condition.clone()).as_value()).unwrap();
-        assert_eq!(filter.matches(of(value.clone()).as_value()), expected, "{condition} of {value}");
-    }
-    let named = |filter: Document| ElementFilter::parse_named(Doc::new(&filter.to_vec().unwrap()));
-    let (name, filter) = named(doc! {"x.a": {"$gt": 1}, "$or": [{"x.b": 1}, {"x": 3}]}).unwrap();
-    assert_eq!(&*name, "x");
-    assert!(filter.matches(of(doc! {"a": 2, "b": 1}.into()).as_value()));
-    assert!(!filter.matches(of(doc! {"a": 1, "b": 1}.into()).as_value()));
-    for (filter, code) in [(doc! {}, 9), (doc! {"x": 1, "y": 1}, 9), (doc! {"X": 1}, 2), (doc! {"x_": 1}, 2)] {
-        assert_eq!(named(filter).unwrap_err().code().0, code);
-    }
 }

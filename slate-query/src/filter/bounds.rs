@@ -1,6 +1,5 @@
-//! What operators say of an index's keys.
+//! The index key ranges of operators.
 
-use super::terms::Exactness;
 use crate::{
     interval::{Interval, IntervalSet},
     key,
@@ -8,16 +7,28 @@ use crate::{
     raw::{Kind, SmallBytes, Value},
 };
 
-/// Where the keys of the values lie that satisfy an operator; see [`super::operator::Operator::bounds`].
+/// Whether every index entry within a condition's bounds belongs to a document that satisfies the condition, so that
+/// the condition need not be evaluated again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exactness {
+    /// No.
+    Never,
+    /// Yes, if no document of the index has an array on the index's path.
+    WhereNotMultikey,
+    /// Yes.
+    Always,
+}
+
+/// The index keys of the values that satisfy an operator; see [`super::operator::Operator::bounds`].
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     pub(super) intervals: IntervalSet,
-    /// `Always`: a value whose key lies within satisfies the operator.
+    /// `Always`: a value whose key is within the intervals satisfies the operator.
     pub(super) exact: Exactness,
 }
 
 impl Bounds {
-    /// Nothing is known.
+    /// The bounds of an operator that can match any value.
     pub(super) fn unknown() -> Self {
         Self::loose(IntervalSet::all())
     }
@@ -30,12 +41,12 @@ impl Bounds {
         Self { intervals: intervals.into(), exact: Exactness::Never }
     }
 
-    /// The bounds of values that satisfy either.
+    /// The bounds of values that satisfy either condition.
     pub(super) fn or(self, other: Self) -> Self {
         Self { intervals: self.intervals.union(&other.intervals), exact: self.exact.min(other.exact) }
     }
 
-    /// The values equal to `value`, and the arrays equal to it as a whole: those have a key for their first element.
+    /// The bounds of values that are equal to `value`. Arrays that are equal to it have an entry for their first element.
     pub(super) fn equal(value: Value<'_>) -> Self {
         if let Some(key) = only_key(value) {
             return Self::exact(Interval::point(key));
@@ -51,20 +62,20 @@ impl Bounds {
     }
 }
 
-/// The key of the values equal to `value`, where nothing else has it: a missing field has that of null, an empty array that of
-/// undefined, and any other array those of its elements.
+/// The key of the values equal to `value`; `None` where other values have that key too: a missing field has the key of
+/// null, an empty array that of undefined, and any other array the keys of its elements.
 pub(super) fn only_key(value: Value<'_>) -> Option<SmallBytes> {
     (!matches!(value.kind(), Kind::Array | Kind::Null | Kind::Undefined)).then(|| encode(value))
 }
 
 pub(super) fn encode(value: Value<'_>) -> SmallBytes {
-    let mut out = Vec::with_capacity(USUAL);
+    let mut out = Vec::with_capacity(USUAL_KEY_BYTES);
     key::encode(value, &mut out);
     out.into()
 }
 
-/// Few values take more bytes as a key: one allocation does for all others.
-const USUAL: usize = 64;
+/// The capacity of a key's buffer, in bytes: most keys fit, so that the buffer does not grow.
+const USUAL_KEY_BYTES: usize = 64;
 
 /// The keys of a class of types.
 pub(super) fn of_bracket(class: Bracket) -> IntervalSet {

@@ -20,7 +20,7 @@ impl fmt::Display for Node {
 }
 
 impl Node {
-    /// The condition as a filter document that means the same.
+    /// The condition as a filter document of the same meaning.
     pub(super) fn to_document(&self) -> Vec<u8> {
         let mut out = Writer::new();
         self.write_document(&mut out);
@@ -43,7 +43,7 @@ impl Node {
         }
     }
 
-    /// Appends the operators of conditions on one value, as `$elemMatch` and `$not` hold them.
+    /// Appends the operators of conditions on one value, as the operand of `$elemMatch` or `$not`.
     pub(super) fn write_operators(&self, out: &mut Writer) {
         for node in self.conjuncts() {
             match &node.tree {
@@ -69,8 +69,8 @@ fn write_list(name: &[u8], nodes: &[Node], out: &mut Writer) {
     out.close();
 }
 
-/// The conjuncts as runs of neighbours with one path, where each path has one run and each run holds an operator once:
-/// then they can be written as one document.
+/// Groups the conjuncts into runs of one path each. `None` if they cannot be written as one document: each path must
+/// have one run, and each run must contain an operator only once.
 fn runs(nodes: &[Node]) -> Option<Vec<Vec<&Field>>> {
     let mut runs: Vec<Vec<&Field>> = Vec::new();
     for node in nodes {
@@ -91,7 +91,7 @@ fn runs(nodes: &[Node]) -> Option<Vec<Vec<&Field>>> {
     Some(runs)
 }
 
-/// Appends conditions on one path; a lone equality as the bare value where that means the same.
+/// Appends the conditions on one path; a single equality as the bare value if that means the same.
 fn write_fields(fields: &[&Field], out: &mut Writer) {
     let Some(first) = fields.first() else { return };
     let path = first.path.as_str().as_bytes();

@@ -1,7 +1,7 @@
 use super::{Node, field::Sense, node::Tree};
 use crate::{Code, Error, Result, path::Path, raw::OwnedValue};
 
-/// The paths whose value the conditions fix, and the values.
+/// The paths that the conditions require to equal a value, and these values.
 pub(super) fn of(node: &Node) -> Result<Vec<(Path, OwnedValue)>> {
     let mut found: Vec<(Path, OwnedValue)> = Vec::new();
     for conjunct in node.conjuncts() {

@@ -1,18 +1,16 @@
 use std::{ops::ControlFlow, sync::Arc};
 
-use super::{
-    operator::{Cost, Operator, Reach},
-    operators::has_one_spelling,
-};
+use super::operator::{Cost, Operator, Reach};
 use crate::{
+    order::equal_by_bytes,
     path::{End, Found, Part, Path, Step},
     raw::{Doc, Kind, SmallBytes, Value},
 };
 
-/// An operator asked of a path.
+/// An operator on a path.
 ///
-/// A document satisfies it where one of the values that the path leads to does: through arrays in the middle of the
-/// path, and where the path ends in an array, each of its elements and then the array itself.
+/// A document satisfies it if one of the values at the path does. The path leads through arrays, and where it ends at
+/// an array, the array's elements and the array itself are evaluated.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     pub(super) path: Path,
@@ -20,11 +18,12 @@ pub(super) struct Field {
     pub(super) sense: Sense,
     reach: Reach,
     missing: bool,
-    /// The field of a document that satisfies it, where no other field of its type does.
+    /// The bytes of the field (type, name, value) in a document that satisfies an equality, where no other field of its
+    /// type can satisfy it.
     literal: Option<SmallBytes>,
 }
 
-/// Whether a condition asks that an operator holds or that it does not.
+/// Whether a condition requires that the operator holds or that it does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sense {
     Holds,
@@ -38,7 +37,7 @@ impl Field {
         Self { path, operator: Arc::new(operator), sense: Sense::Holds, reach, missing, literal }
     }
 
-    /// The same operator, asked not to hold.
+    /// The same operator, negated.
     pub(super) fn fails(self) -> Self {
         Self { sense: Sense::Fails, ..self }
     }
@@ -52,7 +51,7 @@ impl Field {
         self.missing
     }
 
-    /// The name that the path begins with, as bytes.
+    /// The first name of the path, as bytes.
     #[inline]
     pub(super) fn first(&self) -> &[u8] {
         self.path.parts().first().map_or(&[], Part::name_bytes)
@@ -68,13 +67,13 @@ impl Field {
         }
     }
 
-    /// Whether a document matches whose field of the path's first name holds `first`.
+    /// Whether a document matches in which the field of the path's first name is `first`.
     #[inline]
     pub(super) fn matches_from(&self, first: Option<Value<'_>>) -> bool {
         self.holds_from(first) == (self.sense == Sense::Holds)
     }
 
-    /// Whether the value satisfies it as an element of an array does: taken as it is, the path set aside.
+    /// Whether the value itself satisfies the condition; the path is ignored.
     pub(super) fn matches_value(&self, value: Value<'_>) -> bool {
         self.operator.holds(value) == (self.sense == Sense::Holds)
     }
@@ -102,7 +101,7 @@ impl Field {
         }
     }
 
-    /// Whether the value or, of an array, an element satisfies the operator.
+    /// Whether the value, or one of its elements if it is an array, satisfies the operator.
     #[inline]
     fn holds_below(&self, value: Value<'_>) -> bool {
         if value.kind() == Kind::Array && self.reach == Reach::Elements {
@@ -113,7 +112,7 @@ impl Field {
         }
     }
 
-    /// The array position at which the operator holds, where it does and an array was gone through.
+    /// The array position at which the operator holds, if an array was traversed.
     pub(super) fn position(&self, doc: Doc<'_>) -> Option<usize> {
         first_position(&self.path, doc, self.reach, &mut |value| {
             self.operator.holds(value).then(|| self.operator.position(value))
@@ -121,16 +120,16 @@ impl Field {
     }
 }
 
-/// A field of that value as it stands in a document. `None` where the path leads further down, or another field of the
-/// type may be equal.
+/// The bytes of a field with this value in a document. `None` for a path of several names, and for types in which
+/// values of different bytes can be equal.
 fn literal(path: &Path, value: Value<'_>) -> Option<SmallBytes> {
     let [part] = path.parts() else { return None };
     let (kind, name) = (value.kind(), part.name_bytes());
-    has_one_spelling(kind).then(|| SmallBytes::concat(&[&[kind.byte()], name, &[0], value.bytes()]))
+    equal_by_bytes(kind).then(|| SmallBytes::concat(&[&[kind.byte()], name, &[0], value.bytes()]))
 }
 
-/// The position of the first value along `path` for which `holds` gives an answer: the outermost position on the way,
-/// or else the one that the answer names.
+/// The position of the first value along `path` for which `holds` returns `Some`: the position in the outermost array
+/// on the way, or else the position that `holds` returned.
 pub(super) fn first_position(
     path: &Path,
     doc: Doc<'_>,

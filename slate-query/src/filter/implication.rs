@@ -5,7 +5,7 @@ use super::{
 };
 
 impl Node {
-    /// Whether every document that matches `self` surely matches `condition`.
+    /// Whether every document that matches `self` also matches `condition`. A `false` proves nothing.
     pub(super) fn implies(&self, condition: &Node) -> bool {
         if let Tree::And(conditions) = &condition.tree {
             return conditions.nodes().iter().all(|condition| self.implies(condition));
@@ -32,22 +32,22 @@ impl Field {
         if self.path != condition.path || condition.sense == Sense::Fails {
             return false;
         }
-        // A condition that every value satisfies asks only that there is one.
+        // A condition that every value satisfies only requires the field to exist.
         if condition.operator.holds_any_value() {
             return match self.sense {
                 Sense::Holds => !self.holds_missing(),
-                // What fails where the field is missing implies a value where the path has one end.
+                // A negated operator that a missing field satisfies requires a value, if the path has one end.
                 Sense::Fails => self.holds_missing() && self.path.parts().len() == 1,
             };
         }
         if self.sense == Sense::Fails {
             return false;
         }
-        // Null, whose key stands for a missing field too, goes by the values themselves.
+        // Null shares its key with missing fields, so bounds do not decide.
         if self.operator.equality().is_some_and(|value| value.kind() == crate::raw::Kind::Null) {
             return condition.holds_missing() && condition.operator.holds(crate::raw::Value::NULL);
         }
-        // A document that matches has a key within the one's bounds; within exact bounds that proves the other.
+        // A matching document has a key within the bounds, and keys within exact bounds satisfy the condition.
         let (bounds, asked) = (self.operator.bounds(), condition.operator.bounds());
         let within = bounds.intervals.intersect(&asked.intervals) == bounds.intervals;
         asked.exact == Exactness::Always && !self.path.has_position() && within

@@ -1,12 +1,12 @@
-//! Filters: which documents a question asks for.
+//! Filters: conditions that select documents.
 //!
-//! A filter is parsed once into a tree of [`Node`]s whose leaves are operators on paths, and then asked of raw
-//! documents: whether they match, at which array position, and what it says of an index's keys.
+//! A filter is parsed once into a tree of [`Node`]s whose leaves are operators on paths. It says whether a document
+//! matches, at which array position, and within which key ranges of an index the matching documents are.
 
 mod bounds;
+mod clause;
 mod conjunction;
 mod display;
-mod element;
 mod equalities;
 mod field;
 mod implication;
@@ -21,8 +21,9 @@ mod single_equality;
 mod terms;
 mod whole;
 
-pub use element::ElementFilter;
+pub use bounds::Exactness;
 pub use node::Node;
+pub(crate) use operators::is_value_operator;
 pub use single_equality::SingleEquality;
-pub use terms::{Exactness, Term};
+pub use terms::Term;
 pub use whole::Filter;

@@ -8,7 +8,7 @@ use crate::{
     raw::{Doc, Value},
 };
 
-/// A part of a filter: a condition on a path, or conditions joined by logic.
+/// A node of a filter's tree: a condition on a path, or a logical combination of nodes.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub(super) tree: Tree,
@@ -16,11 +16,11 @@ pub struct Node {
 
 #[derive(Clone, Debug)]
 pub(super) enum Tree {
-    /// All must hold; of none, that is true.
+    /// All must match. An empty list always matches.
     And(Conjunction),
-    /// One must hold; of none, that is false. Never exactly one.
+    /// One must match. An empty list never matches. There is never exactly one.
     Or(Vec<Node>),
-    /// It must not hold. Never a field that holds: that field is made to fail instead.
+    /// Must not match. Never contains a `Field` that holds, which is negated in place.
     Not(Box<Node>),
     Field(Field),
 }
@@ -30,7 +30,7 @@ impl Node {
         Self { tree: Tree::Field(Field::new(path.clone(), operator)) }
     }
 
-    /// The conjunction of `nodes`, nested conjunctions laid flat; of one, that one itself.
+    /// The conjunction of `nodes`, with nested conjunctions flattened; of one node, the node itself.
     pub(super) fn all(mut nodes: Vec<Node>) -> Self {
         if nodes.iter().any(|node| matches!(node.tree, Tree::And(_))) {
             let nested = std::mem::take(&mut nodes);
@@ -45,7 +45,7 @@ impl Node {
         }
     }
 
-    /// Appends the node, or the nodes that it is the conjunction of.
+    /// Appends the node, or its conjuncts if it is a conjunction.
     fn flatten_into(self, nodes: &mut Vec<Node>) {
         match self.tree {
             Tree::And(conjunction) => nodes.extend(conjunction.into_nodes()),
@@ -53,7 +53,7 @@ impl Node {
         }
     }
 
-    /// The disjunction of `nodes`; of one, that one itself, as MongoDB simplifies it.
+    /// The disjunction of `nodes`; of one node, the node itself, as in MongoDB.
     pub(super) fn any(mut nodes: Vec<Node>) -> Self {
         match nodes.pop() {
             Some(only) if nodes.is_empty() => only,
@@ -85,7 +85,7 @@ impl Node {
         }
     }
 
-    /// The conditions that must all hold: those of an `$and`, or this one alone.
+    /// The conditions that must all hold: the operands of an `$and`, or this node itself.
     pub fn conjuncts(&self) -> &[Node] {
         match &self.tree {
             Tree::And(conjunction) => conjunction.nodes(),
@@ -104,33 +104,13 @@ impl Node {
         }
     }
 
-    /// Whether a document matches all of whose fields that are asked for hold `value`.
-    pub(super) fn matches_from(&self, value: Value<'_>) -> bool {
-        match &self.tree {
-            Tree::Field(field) => field.matches_from(Some(value)),
-            Tree::And(conjunction) => conjunction.nodes().iter().all(|node| node.matches_from(value)),
-            Tree::Or(nodes) => nodes.iter().any(|node| node.matches_from(value)),
-            Tree::Not(node) => !node.matches_from(value),
-        }
-    }
-
-    /// Whether the value satisfies the conditions, as an element of an array does: taken as it is, paths set aside.
+    /// Whether the value itself satisfies the conditions; paths are ignored.
     pub(super) fn matches_value(&self, value: Value<'_>) -> bool {
         match &self.tree {
             Tree::Field(field) => field.matches_value(value),
             Tree::And(conjunction) => conjunction.nodes().iter().all(|node| node.matches_value(value)),
             Tree::Or(nodes) => nodes.iter().any(|node| node.matches_value(value)),
             Tree::Not(node) => !node.matches_value(value),
-        }
-    }
-
-    /// Hands over the path of every condition, in the filter's order.
-    pub(super) fn visit_paths<'n>(&'n self, visit: &mut impl FnMut(&'n Path)) {
-        match &self.tree {
-            Tree::Field(field) => visit(&field.path),
-            Tree::And(conjunction) => conjunction.nodes().iter().for_each(|node| node.visit_paths(visit)),
-            Tree::Or(nodes) => nodes.iter().for_each(|node| node.visit_paths(visit)),
-            Tree::Not(node) => node.visit_paths(visit),
         }
     }
 }

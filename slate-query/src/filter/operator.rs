@@ -7,86 +7,94 @@ use crate::{
     raw::{Value, Writer},
 };
 
-/// What a filter asks of the values at a path: the meaning of one operator with its operand.
+/// One operator of a filter, such as `$gt`, with its operand.
 ///
 /// A document satisfies it where one of the values at the path does; see [`super::field::Field`].
 pub(super) trait Operator: Debug + Send + Sync {
-    /// Whether this value satisfies it, taken as it is: an array's elements are the caller's to go through.
+    /// Whether this value satisfies the operator. The caller iterates over an array's elements; see
+    /// [`reach`](Self::reach).
     fn holds(&self, value: Value<'_>) -> bool;
 
-    /// Whether a missing field satisfies it.
+    /// The index keys of the values that satisfy the operator. If an array as a whole satisfies it, the key of one of
+    /// the array's elements is within the bounds (the key of undefined, if the array is empty).
+    fn bounds(&self) -> Bounds;
+
+    /// Appends the operator and its operand: `$gt: 5`.
+    fn write(&self, out: &mut Writer);
+
+    /// Whether a missing field satisfies the operator.
     fn holds_missing(&self) -> bool {
         false
     }
 
-    /// Whether every value satisfies it, so that it only asks that there is one.
+    /// Whether every value satisfies the operator, so that it only requires the field to exist.
     fn holds_any_value(&self) -> bool {
         false
     }
 
-    /// Whether it is asked of an array's elements too.
+    /// Whether the operator is evaluated on an array's elements too.
     fn reach(&self) -> Reach {
         Reach::Elements
     }
 
-    /// The position of the element that made an array satisfy it, where it looks at elements itself.
+    /// The position of the element that made an array satisfy an operator of [`Reach::Whole`].
     fn position(&self, _array: Value<'_>) -> Option<usize> {
         None
     }
 
-    /// What it says of an index's keys: where a value satisfies it, the value's key lies within, and where an array as
-    /// a whole does, the key of one of its elements (or of undefined, where it is empty) does too.
-    fn bounds(&self) -> Bounds;
-
-    /// Where an index on `path` holds an entry of each document that does *not* satisfy it, where that is known and
-    /// does not follow from exact bounds.
+    /// Key ranges that contain an entry of each document that does *not* satisfy the operator, in an index on `path`.
+    /// `None` where they are unknown or follow from exact bounds.
     fn outside(&self, _path: &Path) -> Option<IntervalSet> {
         None
     }
 
-    /// The conditions on fields of an array's elements that a document must satisfy with one element.
+    /// The conditions that one element of the array must satisfy together.
     fn element_conditions(&self) -> Option<&super::Node> {
         None
     }
 
-    /// The only value that satisfies it, where there is one: what an upsert starts from. Its [`bounds`](Self::bounds) are those of
-    /// being equal to that value, and it is asked of elements too: an index's entries of the value tell the rest.
+    /// The value, if the operator is an equality with one value. An upsert starts from it. The operator must have the
+    /// [`bounds`](Self::bounds) of `$eq` with that value and must reach elements.
     fn equality(&self) -> Option<Value<'_>> {
         None
     }
 
-    /// How dear it is to ask.
+    /// Whether a partial index may be limited by the operator.
+    fn may_limit_an_index(&self) -> bool {
+        false
+    }
+
+    /// How expensive an evaluation is.
     fn cost(&self) -> Cost {
         Cost::Cheap
     }
 
-    /// Its place among the conditions of a conjunction.
-    fn rank(&self) -> Rank;
-
-    /// Appends the operator and its operand: `$gt: 5`.
-    fn write(&self, out: &mut Writer);
+    /// The operator's rank in MongoDB's order of conditions.
+    fn rank(&self) -> Rank {
+        Rank::Unranked
+    }
 }
 
-/// What an operator is asked of, where its path leads to an array.
+/// What an operator is evaluated on where its path leads to an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Each element, then the array.
     Elements,
-    /// The array alone.
+    /// Only the array.
     Whole,
 }
 
-/// How dear an operator is to ask: the cheap ones of a conjunction are asked first.
+/// How expensive it is to evaluate an operator: a conjunction evaluates its cheap conditions first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cost {
-    /// A look at a few bytes.
+    /// Reads a few bytes.
     Cheap,
-    /// A walk or a search through the value.
+    /// Walks or searches the value.
     Expensive,
 }
 
-/// The order in which MongoDB sorts the conditions of a conjunction before it matches them. It decides which of several
-/// arrays gives the position that `$` stands for: the last in this order.
+/// The order in which MongoDB sorts the conditions of a conjunction. Where several arrays match, the last condition in
+/// this order determines the position that `$` stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     ElemMatchObject,
@@ -106,4 +114,6 @@ pub(super) enum Rank {
     BitsAnySet,
     BitsAnyClear,
     Type,
+    /// Operators that MongoDB does not have.
+    Unranked,
 }

@@ -1,12 +1,7 @@
-use super::{
-    Filter, Node,
-    field::{Field, Sense},
-    node::Tree,
-    operator::Rank,
-};
+use super::{Filter, Node, field::Sense, node::Tree};
 
 impl Filter {
-    /// Whether the filter may be the condition of a partial index, as MongoDB has it: of comparisons, `$in`,
+    /// Whether the filter may be the condition of a partial index. As in MongoDB it may consist of comparisons, `$in`,
     /// `$exists: true` and `$type`, joined by `$and` and `$or`.
     pub fn may_limit_an_index(&self) -> bool {
         may_limit(self.root())
@@ -18,29 +13,7 @@ fn may_limit(node: &Node) -> bool {
         Tree::And(conjunction) => conjunction.nodes().iter().all(may_limit),
         Tree::Or(branches) => branches.iter().all(may_limit),
         Tree::Not(_) => false,
-        Tree::Field(field) => field.sense == Sense::Holds && is_plain(field),
-    }
-}
-
-fn is_plain(field: &Field) -> bool {
-    match field.operator.rank() {
-        Rank::Equal
-        | Rank::LessOrEqual
-        | Rank::Less
-        | Rank::Greater
-        | Rank::GreaterOrEqual
-        | Rank::Exists
-        | Rank::In
-        | Rank::Type => true,
-        Rank::ElemMatchObject
-        | Rank::ElemMatchValue
-        | Rank::Size
-        | Rank::Regex
-        | Rank::Mod
-        | Rank::BitsAllSet
-        | Rank::BitsAllClear
-        | Rank::BitsAnySet
-        | Rank::BitsAnyClear => false,
+        Tree::Field(field) => field.sense == Sense::Holds && field.operator.may_limit_an_index(),
     }
 }
 

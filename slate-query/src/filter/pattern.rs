@@ -1,7 +1,7 @@
-//! Regular expressions: PCRE's notation, matched by an engine whose time is linear in the text.
+//! Regular expressions in PCRE's notation, matched by an engine whose time is linear in the text.
 //!
 //! What such an engine cannot do (lookaround, back-references, recursion, possessive and atomic groups) is refused with
-//! the code of an invalid expression and a message that names the construct; what PCRE merely writes differently is
+//! the code of an invalid expression and a message that names the construct. What PCRE only writes differently is
 //! translated.
 
 mod class;
@@ -18,23 +18,24 @@ use crate::{
 /// A compiled regular expression.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
-    /// The BSON regular expression: its pattern and options as written.
+    /// The pattern and its options as written.
     value: OwnedValue,
     compiled: regex::bytes::Regex,
     prefix: Option<Box<[u8]>>,
 }
 
-/// PCRE's own limit of a pattern's bytes, as MongoDB builds it.
+/// The largest pattern in bytes: PCRE's own limit as MongoDB builds it.
 const MAX_LENGTH: usize = 32_764;
 
-/// How large a compiled program may grow, in bytes: counted repetitions multiply.
+/// The largest compiled program in bytes. Counted repetitions multiply its size.
 const MAX_PROGRAM: usize = 4 << 20;
 
 impl Pattern {
     /// Compiles a pattern with its options.
     ///
     /// # Errors
-    /// `BadValue` (2) where the pattern holds a NUL; 51108 for an unknown option; 51091 where it does not compile.
+    /// `BadValue` (2) for a pattern that contains a NUL; 51108 for an unknown option; 51091 for a pattern that does not
+    /// compile.
     pub(super) fn new(source: &[u8], options: &[u8]) -> Result<Self> {
         if source.contains(&0) {
             return Err(Error::new(Code::BAD_VALUE, "Regular expression cannot contain an embedded null byte"));
@@ -65,7 +66,7 @@ impl Pattern {
         Self::new(source, options)
     }
 
-    /// Whether the value is a string in which the pattern finds a match, or the same regular expression.
+    /// Whether the value is a string that the pattern matches, or the same regular expression.
     #[inline]
     pub(super) fn matches(&self, value: Value<'_>) -> bool {
         if matches!(value.kind(), Kind::String | Kind::Symbol) {
@@ -75,7 +76,7 @@ impl Pattern {
         }
     }
 
-    /// What every string that matches begins with, where that is known.
+    /// A prefix of every string that matches, if one is known.
     pub(super) fn prefix(&self) -> Option<&[u8]> {
         self.prefix.as_deref()
     }
@@ -96,12 +97,12 @@ fn invalid(why: &str) -> Error {
     Error::new(Code(51091), format!("Regular expression is invalid: {why}"))
 }
 
-/// A construct that PCRE has and a linear engine has not.
+/// A construct that PCRE supports and a linear-time engine cannot.
 fn needs_pcre(construct: &str) -> Error {
     invalid(&format!("{construct} is not supported"))
 }
 
-/// The engine's reason on one line: it may speak of the translated pattern, which the caller never saw.
+/// The engine's message on one line. It may refer to the translated pattern, which the caller never saw.
 fn reason(error: &regex::Error) -> String {
     match error {
         regex::Error::Syntax(text) => {

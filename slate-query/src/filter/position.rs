@@ -6,14 +6,14 @@ use super::{
 };
 use crate::raw::Doc;
 
-/// The array position that `$` stands for in a document that matches.
+/// The array position that `$` stands for in a matching document.
 ///
-/// As MongoDB's matcher records it: each condition that holds at an array's element overwrites what the one before it
-/// recorded, in the order in which MongoDB sorts them; negations and disjunctions record nothing. A disjunction of
-/// equalities on one path counts as the `$in` that MongoDB makes of it.
+/// In MongoDB's matcher, each condition that holds for an array element overwrites the position that the previous
+/// condition recorded, in the order of [`Rank`]. Negations and disjunctions record nothing. A disjunction of equalities
+/// on one path counts as `$in`, into which MongoDB rewrites it.
 pub(super) fn of(node: &Node, doc: Doc<'_>) -> Option<usize> {
     let mut conditions: Vec<Condition<'_>> = node.conjuncts().iter().filter_map(Condition::of).collect();
-    // Last first; of several conditions that MongoDB's order does not tell apart, the first written.
+    // Last first. Of conditions with equal keys, the first in the filter.
     conditions.sort_by(|a, b| b.key().cmp(&a.key()));
     conditions.iter().find_map(|condition| condition.position(doc))
 }
@@ -21,7 +21,7 @@ pub(super) fn of(node: &Node, doc: Doc<'_>) -> Option<usize> {
 /// A condition that can record a position.
 enum Condition<'n> {
     Field(&'n Field),
-    /// Equalities on one path: the first of them and all of them.
+    /// Equalities on one path: the first of them, and all of them.
     OneOf(&'n Field, &'n [Node]),
 }
 

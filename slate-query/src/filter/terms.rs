@@ -1,46 +1,36 @@
 use super::{
     Node,
+    bounds::Exactness,
     field::{Field, Sense},
     node::Tree,
     operator::Reach,
 };
 use crate::{interval::IntervalSet, path::Path};
 
-/// What a conjunct says of one path.
+/// The key range that a condition implies for an index on one path.
 #[derive(Clone, Debug)]
 pub struct Term {
     /// The path.
     pub path: Path,
-    /// Where an ascending index on exactly that path holds an entry of each document that matches.
+    /// An ascending index on exactly this path contains an entry within these intervals for each matching document.
     pub intervals: IntervalSet,
-    /// Whether the intervals say it all.
+    /// Whether entries within the intervals imply the condition.
     pub exact: Exactness,
 }
 
-/// Whether an entry within a term's intervals proves its conjunct, so that the conjunct need not be asked again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Exactness {
-    /// It does not.
-    Never,
-    /// It does where the index's path holds no array in any document.
-    WhereNotMultikey,
-    /// It does.
-    Always,
-}
-
 impl Node {
-    /// What the node says of single paths: for each term, a document matches only where an index on exactly that path
-    /// holds an entry of it within the intervals. Paths of which it says nothing are left out.
+    /// The key ranges that the node implies, by path. A document matches only if an index on exactly that path contains
+    /// an entry of it within the intervals.
     ///
-    /// Terms of one node on one path must not be intersected unless the index is not multikey there: they may speak of
-    /// different entries.
+    /// Terms of one node on one path may be satisfied by different entries, so they may be intersected only where the
+    /// index is not multikey.
     pub fn terms(&self) -> Vec<Term> {
         let mut terms = Vec::new();
         self.each_term(&mut |term| terms.push(term));
         terms
     }
 
-    /// Hands over the [`Node::terms`], one by one.
+    /// Calls `take` with each of the [`Node::terms`].
     pub fn each_term(&self, take: &mut dyn FnMut(Term)) {
         let take = &mut |term: Term| {
             if !term.intervals.is_all() {
@@ -57,7 +47,7 @@ impl Node {
         }
     }
 
-    /// The path that all its terms are on, where that is known without making them.
+    /// The path of all terms, where it is known without computing them.
     pub fn only_path(&self) -> Option<&Path> {
         match &self.tree {
             Tree::Field(field) if field.operator.element_conditions().is_none() => Some(&field.path),
@@ -68,18 +58,18 @@ impl Node {
 
 impl Term {
     fn new(path: &Path, intervals: IntervalSet, exact: Exactness) -> Self {
-        // Under a path that spells a position, an index may hold keys that the filter does not see: it expands arrays
-        // found by position, the filter takes them whole.
+        // On a path that contains a position, an index may contain keys that the filter does not evaluate: the index
+        // expands an array found by position, the filter takes it as a whole.
         let exact = if path.has_position() { exact.min(Exactness::WhereNotMultikey) } else { exact };
         Self { path: path.clone(), intervals, exact }
     }
 
-    /// The same keys, as a part of a condition that says more.
+    /// The same key range for a condition that requires more.
     fn loose(self) -> Self {
         Self { exact: Exactness::Never, ..self }
     }
 
-    /// The same for elements' fields: `path` leads to the array.
+    /// The same key range for a field of an array's elements; `path` leads to the array.
     fn under(self, path: &Path) -> Option<Self> {
         let path = Path::parse(&format!("{path}.{}", self.path)).ok()?;
         Some(Self { path, ..self })
@@ -88,15 +78,16 @@ impl Term {
 
 fn of_field(field: &Field, take: &mut dyn FnMut(Term)) {
     if field.path.has_position() && field.operator.reach() == Reach::Whole {
-        // It asks of an array's elements, and an array found by its position has its own key, not theirs.
+        // The operator is evaluated on the array, but an array found by position has its own key, not those of its
+        // elements.
         return;
     }
     match field.sense {
         Sense::Holds => {
             if let Some(conditions) = field.operator.element_conditions() {
                 conditions.each_term(&mut |term| {
-                    // An element may itself be an array, whose positions the conditions then name as fields; an index on
-                    // them holds only what stands at those positions of the outer array.
+                    // An element may be an array, whose positions are field names to the conditions. An index on them
+                    // contains only what is at these positions of the outer array.
                     if !term.path.has_position() {
                         term.loose().under(&field.path).into_iter().for_each(&mut *take);
                     }
@@ -110,7 +101,7 @@ fn of_field(field: &Field, take: &mut dyn FnMut(Term)) {
             None if field.path.has_position() => {}
             None => {
                 let bounds = field.operator.bounds();
-                // Where a key within the bounds proves the operator, a document that fails it has none there.
+                // Every key within exact bounds satisfies the operator, so a document that does not has no key there.
                 if bounds.exact == Exactness::Always {
                     take(Term::new(&field.path, bounds.intervals.complement(), Exactness::WhereNotMultikey));
                 }
@@ -119,7 +110,7 @@ fn of_field(field: &Field, take: &mut dyn FnMut(Term)) {
     }
 }
 
-/// The paths of which every branch says something: an entry lies where one of the branches puts it.
+/// The paths for which every branch has a term: the entry is within the key range of one of the branches.
 fn of_branches(nodes: &[Node]) -> Vec<Term> {
     let Some((first, rest)) = nodes.split_first() else { return Vec::new() };
     let rest: Vec<Vec<Term>> = rest.iter().map(Node::terms).collect();

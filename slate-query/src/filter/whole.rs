@@ -1,4 +1,4 @@
-use super::{Node, operators, parse, position};
+use super::{Node, clause::Scope, operators, parse, position};
 use crate::{
     Result,
     path::Path,
@@ -16,23 +16,23 @@ impl Filter {
     /// MongoDB's error code and the path at fault for an invalid filter; `NotImplemented` (238) for operators that Slate
     /// does not support.
     pub fn parse(filter: Doc<'_>) -> Result<Self> {
-        parse::document(filter, parse::Scope::whole_document()).map(Self)
+        parse::document(filter, Scope::whole_document()).map(Self)
     }
 
-    /// The filter of the documents that have a value at `path`, be it null.
+    /// The filter `{path: {$exists: true}}`.
     pub fn exists(path: &Path) -> Self {
         Self(operators::exists(path))
     }
 
-    /// Whether the document matches. Cost: a look at each field that is asked for, in a
-    /// document without a table one walk over its fields; no allocation.
+    /// Whether the document matches. Looks up each field of the filter, or makes one pass over the fields of a document
+    /// without a field table. Does not allocate.
     #[inline]
     pub fn matches(&self, doc: Doc<'_>) -> bool {
         self.root().matches(doc)
     }
 
-    /// `None` where the document does not match; else the array position that `$` stands for, where there is one: of
-    /// several arrays gone through, that of the condition which comes last in MongoDB's own order of conditions.
+    /// `None` if the document does not match; otherwise the array position that `$` stands for, if there is one. If
+    /// several arrays were traversed, the condition that is last in MongoDB's order determines it.
     pub fn positional(&self, doc: Doc<'_>) -> Option<Option<usize>> {
         self.matches(doc).then(|| position::of(self.root(), doc))
     }
@@ -43,17 +43,17 @@ impl Filter {
         &self.0
     }
 
-    /// The conditions that must all hold: the outermost conjunction, flattened.
+    /// The conditions that must all hold: the conjuncts of the root.
     pub fn conjuncts(&self) -> &[Node] {
         self.root().conjuncts()
     }
 
-    /// Whether every document matches because nothing is asked.
+    /// Whether the filter has no conditions, so that every document matches.
     pub fn is_empty(&self) -> bool {
         self.conjuncts().is_empty()
     }
 
-    /// The filter without some of the conjuncts, by their places among [`Filter::conjuncts`]; `None` where that is all of them.
+    /// The filter without the conjuncts at the positions for which `is_dropped` is true; `None` if none is left.
     #[must_use]
     pub fn without(&self, is_dropped: impl Fn(usize) -> bool) -> Option<Self> {
         let kept = || self.conjuncts().iter().enumerate().filter(|(place, _)| !is_dropped(*place));
@@ -64,16 +64,16 @@ impl Filter {
         }
     }
 
-    /// Whether every document that matches `self` surely matches `condition`: each conjunct of `condition` is implied by
-    /// one conjunct of `self` within the same type bracket. A `false` is no proof of the contrary.
+    /// Whether every document that matches `self` also matches `condition`. A `false` proves nothing: only conjuncts on
+    /// the same path within the same type bracket are compared.
     pub fn implies(&self, condition: &Self) -> bool {
         condition.conjuncts().iter().all(|conjunct| self.root().implies(conjunct))
     }
 
-    /// The fields and values that a document upserted by this filter starts from, in the filter's order.
+    /// The fields and values of the document that an upsert with this filter starts from, in the filter's order.
     ///
     /// # Errors
-    /// `NotSingleValueField` (54) where two conditions give one path, or a path and a part of it.
+    /// `NotSingleValueField` (54) if two equalities are on the same path, or on a path and a part of it.
     pub fn equalities(&self) -> Result<Vec<(Path, OwnedValue)>> {
         super::equalities::of(self.root())
     }

@@ -1,16 +1,13 @@
 use super::{
-    super::{
-        Node,
-        parse::{Clause, begins_with_operator},
-    },
-    elem_match, equal, regex,
+    super::{Node, clause::Clause},
+    elem_match, equal, is_value_operator, regex,
 };
 use crate::{
     Result,
-    raw::{Kind, Value},
+    raw::{Doc, Kind, Value},
 };
 
-/// `$all`: each operand, for itself, is equal to the value or to an element of it, or matches, or finds its element.
+/// `$all`: every operand (a value, a regular expression or an `$elemMatch`) matches the value or one of its elements.
 pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     let operands = clause.operand.as_array().ok_or_else(|| clause.refuse("$all needs an array"))?;
     let elem_matches = operands.values().next().is_some_and(|first| elem_match_of(first).is_some());
@@ -21,14 +18,20 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
                 elem_match_of(operand).ok_or_else(|| clause.refuse("$all/$elemMatch has to be consistent"))?;
             return elem_match::node(Clause { operand, ..clause });
         }
-        if operand.as_document().is_some_and(begins_with_operator) {
+        if operand.as_document().is_some_and(is_operator) {
             return Err(clause.refuse("no $ expressions in $all"));
         }
         if operand.kind() == Kind::Regex { regex::of_value(inner) } else { equal::node(inner) }
     };
     let nodes = operands.values().map(node).collect::<Result<Vec<_>>>()?;
-    // Of no operands, MongoDB has it that nothing matches.
+    // As in MongoDB, an empty list matches nothing.
     Ok(Some(if nodes.is_empty() { Node::never() } else { Node::all(nodes) }))
+}
+
+/// Whether MongoDB takes the document for an operator: a document that begins with `$not` is a literal here.
+fn is_operator(operand: Doc<'_>) -> bool {
+    let first = operand.elements().next();
+    first.is_some_and(|first| is_value_operator(first.name) && first.name != b"$not")
 }
 
 /// The operand of `{$elemMatch: …}`.

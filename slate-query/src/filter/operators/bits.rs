@@ -1,8 +1,8 @@
 use super::super::{
     Node,
     bounds::{Bounds, of_bracket},
+    clause::{Clause, natural},
     operator::{Operator, Rank},
-    parse::{Clause, natural},
 };
 use crate::{
     Code, Error, Result,
@@ -11,20 +11,20 @@ use crate::{
     raw::{Kind, Value, Writer},
 };
 
-/// `$bitsAllSet`, `$bitsAllClear`, `$bitsAnySet`, `$bitsAnyClear`: bits of a number that int64 holds, or of a binary.
+/// `$bitsAllSet`, `$bitsAllClear`, `$bitsAnySet`, `$bitsAnyClear`: bits of a whole number within int64, or of a binary.
 ///
-/// A number's sign goes on without end, a binary is followed by zeros.
+/// A number is sign-extended, a binary is followed by zeros.
 #[derive(Clone, Debug)]
 struct Bits {
     test: Test,
-    /// The positions, counted from the lowest bit: in ascending order, each once.
+    /// The bit positions from the lowest bit, ascending, without duplicates.
     positions: Vec<u32>,
-    /// The same as a mask; positions beyond the last stand for the sign.
+    /// The positions as a mask. Positions of 63 and above stand for the sign.
     mask: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Test {
+pub(super) enum Test {
     AllSet,
     AllClear,
     AnySet,
@@ -101,7 +101,7 @@ impl Operator for Bits {
     }
 }
 
-/// A binary's bytes; of the obsolete subtype 2, those behind its inner length.
+/// The subtype and the bytes of a binary, without the inner length of the obsolete subtype 2.
 fn payload(value: Value<'_>) -> Option<(u8, &[u8])> {
     match value.as_binary()? {
         (2, bytes) => Some((2, bytes.get(4..).unwrap_or_default())),
@@ -109,23 +109,7 @@ fn payload(value: Value<'_>) -> Option<(u8, &[u8])> {
     }
 }
 
-pub(super) fn all_set(clause: Clause<'_>) -> Result<Option<Node>> {
-    parse(clause, Test::AllSet)
-}
-
-pub(super) fn all_clear(clause: Clause<'_>) -> Result<Option<Node>> {
-    parse(clause, Test::AllClear)
-}
-
-pub(super) fn any_set(clause: Clause<'_>) -> Result<Option<Node>> {
-    parse(clause, Test::AnySet)
-}
-
-pub(super) fn any_clear(clause: Clause<'_>) -> Result<Option<Node>> {
-    parse(clause, Test::AnyClear)
-}
-
-fn parse(clause: Clause<'_>, test: Test) -> Result<Option<Node>> {
+pub(super) fn parse(clause: Clause<'_>, test: Test) -> Result<Option<Node>> {
     let positions = if let Some(array) = clause.operand.as_array() {
         array.values().map(position).collect::<Result<Vec<_>>>().map_err(|error| clause.locate(error))?
     } else if let Some((_, mask)) = payload(clause.operand) {

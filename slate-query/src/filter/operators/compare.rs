@@ -4,8 +4,8 @@ use super::{
     super::{
         Node,
         bounds::{Bounds, encode, of_kind},
+        clause::Clause,
         operator::{Operator, Rank},
-        parse::Clause,
     },
     equal::refuse_undefined,
 };
@@ -18,8 +18,8 @@ use crate::{
     raw::{Kind, OwnedValue, Value, Writer},
 };
 
-/// `$lt`, `$lte`, `$gt`, `$gte`: the value is of the operand's class and stands in the relation to it. Only the keys at
-/// the ends of the order, MinKey and MaxKey, compare with values of all classes. NaN is in no relation but equality.
+/// `$lt`, `$lte`, `$gt`, `$gte`: the value belongs to the operand's class and compares as required. Only MinKey and
+/// MaxKey compare with values of all classes. NaN satisfies a relation only by being equal.
 #[derive(Clone, Debug)]
 struct Compare {
     relation: Relation,
@@ -28,7 +28,7 @@ struct Compare {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Relation {
+pub(super) enum Relation {
     Less,
     LessOrEqual,
     Greater,
@@ -55,7 +55,7 @@ impl Relation {
     }
 }
 
-/// The operand as the comparison wants it, for the types that fill most queries.
+/// The operand, decoded for the common types.
 #[derive(Clone, Copy, Debug)]
 enum Decoded {
     Int32(i32),
@@ -101,7 +101,7 @@ impl Decoded {
 }
 
 impl Compare {
-    /// Whether the relation reaches past the operand, one of the order's ends, over all other classes.
+    /// Whether all values of other classes satisfy the relation, because the operand is MinKey or MaxKey.
     fn spans_all(&self) -> bool {
         let kind = self.operand.as_value().kind();
         kind == Kind::MinKey && self.relation.is_upward() || kind == Kind::MaxKey && !self.relation.is_upward()
@@ -150,7 +150,7 @@ impl Operator for Compare {
             let nan = if self.relation.accepts_equal() { key::nan_interval().into() } else { IntervalSet::empty() };
             return Bounds::exact(nan);
         }
-        // Arrays are compared as wholes, of which an index knows the elements only.
+        // Arrays are compared as a whole, but an index contains their elements.
         if self.spans_all() || operand.kind() == Kind::Array {
             return Bounds::unknown();
         }
@@ -168,7 +168,7 @@ impl Operator for Compare {
                 intervals = intervals.intersect(&numbers.into());
                 Bounds::exact(intervals)
             }
-            // A missing field has the key of null.
+            // Missing fields have the key of null.
             Bracket::Null => Bounds::loose(intervals),
             Bracket::MinKey
             | Bracket::Undefined
@@ -186,6 +186,10 @@ impl Operator for Compare {
             | Bracket::CodeWithScope
             | Bracket::MaxKey => Bounds::exact(intervals),
         }
+    }
+
+    fn may_limit_an_index(&self) -> bool {
+        true
     }
 
     fn rank(&self) -> Rank {
@@ -208,23 +212,7 @@ impl Operator for Compare {
     }
 }
 
-pub(super) fn less(clause: Clause<'_>) -> Result<Option<Node>> {
-    parse(clause, Relation::Less)
-}
-
-pub(super) fn less_or_equal(clause: Clause<'_>) -> Result<Option<Node>> {
-    parse(clause, Relation::LessOrEqual)
-}
-
-pub(super) fn greater(clause: Clause<'_>) -> Result<Option<Node>> {
-    parse(clause, Relation::Greater)
-}
-
-pub(super) fn greater_or_equal(clause: Clause<'_>) -> Result<Option<Node>> {
-    parse(clause, Relation::GreaterOrEqual)
-}
-
-fn parse(clause: Clause<'_>, relation: Relation) -> Result<Option<Node>> {
+pub(super) fn parse(clause: Clause<'_>, relation: Relation) -> Result<Option<Node>> {
     if clause.operand.kind() == Kind::Regex {
         return Err(clause.refuse(format!("Can't have RegEx as arg to predicate over field '{}'.", clause.path)));
     }

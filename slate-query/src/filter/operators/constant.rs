@@ -1,10 +1,10 @@
 use super::super::{
     Node,
-    parse::{Clause, integer},
+    clause::{Clause, integer},
 };
 use crate::{Code, Result};
 
-/// `$comment`: says nothing.
+/// `$comment` adds no condition.
 pub(super) fn comment(_clause: Clause<'_>) -> Result<Option<Node>> {
     Ok(None)
 }

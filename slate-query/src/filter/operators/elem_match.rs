@@ -1,20 +1,21 @@
 use super::super::{
     Exactness, Node,
     bounds::Bounds,
+    clause::Clause,
     field::Sense,
     node::Tree,
     operator::{Cost, Operator, Rank, Reach},
-    parse::{self, Clause},
+    parse,
 };
 use crate::{
     Result,
     raw::{Doc, Kind, Value, Writer},
 };
 
-/// `$elemMatch`: the value is an array of which one element satisfies all conditions.
+/// `$elemMatch`: the value is an array with an element that satisfies all conditions.
 #[derive(Clone, Debug)]
 enum ElemMatch {
-    /// Conditions on the element's fields; an element that is an array has its positions for names.
+    /// Conditions on the element's fields. In an element that is an array, positions are the field names.
     Document(Node),
     /// Conditions on the element itself.
     Value(Node),
@@ -45,7 +46,7 @@ impl Operator for ElemMatch {
     fn bounds(&self) -> Bounds {
         match self {
             Self::Document(_) => Bounds::unknown(),
-            // One element satisfies them all, and its key lies where each puts it.
+            // One element satisfies all conditions, so its key is within the bounds of each.
             Self::Value(node) => {
                 let mut intervals = Bounds::unknown().intervals;
                 for conjunct in node.conjuncts() {
@@ -90,11 +91,11 @@ impl Operator for ElemMatch {
     }
 }
 
-/// Where the key of an element lies that satisfies the condition, taken as it is.
+/// The bounds of the key of an element that satisfies the condition itself.
 fn element_bounds(node: &Node) -> Bounds {
     let Tree::Field(field) = &node.tree else { return Bounds::unknown() };
     if field.operator.reach() == Reach::Whole {
-        // It asks of an array's elements, and the key of an element that is an array is its own.
+        // The operator needs an array, and an element that is an array is indexed as a whole.
         return Bounds::unknown();
     }
     let bounds = field.operator.bounds();
@@ -116,7 +117,7 @@ pub(super) fn node(clause: Clause<'_>) -> Result<Node> {
     let conditions = Doc::new(clause.operand.bytes());
     let scope = clause.scope.element();
     let operator = if asks_the_element(conditions) {
-        // The path has done its part: inside, operators are asked of the element.
+        // The operators are evaluated on the element itself, whatever the path.
         ElemMatch::Value(parse::field_operators(clause.path, conditions, scope)?)
     } else {
         ElemMatch::Document(parse::document(conditions, scope).map_err(|error| clause.locate(error))?)
@@ -124,11 +125,11 @@ pub(super) fn node(clause: Clause<'_>) -> Result<Node> {
     Ok(Node::field(clause.path, operator))
 }
 
-/// Whether the conditions are operators on the element, not a filter on its fields. A reference, even a part of one, is
-/// a filter, and so is what begins with an operator on documents.
+/// Whether the conditions are operators on the element instead of a filter on its fields. A document with a field of a
+/// reference (`$ref`, `$id`, `$db`) and one that begins with an operator on documents are filters.
 fn asks_the_element(conditions: Doc<'_>) -> bool {
     let Some(first) = conditions.elements().next() else { return false };
     let reference = ["$ref", "$id", "$db"].iter().any(|name| conditions.get(name).is_some());
-    let on_documents = std::str::from_utf8(first.name).is_ok_and(|name| super::for_document(name).is_some());
+    let on_documents = std::str::from_utf8(first.name).is_ok_and(|name| super::on_document(name).is_some());
     first.name.starts_with(b"$") && !reference && !on_documents
 }

@@ -1,8 +1,8 @@
 use super::super::{
     Node,
     bounds::Bounds,
+    clause::Clause,
     operator::{Operator, Rank},
-    parse::Clause,
 };
 use crate::{
     Result,
@@ -12,7 +12,7 @@ use crate::{
     raw::{Kind, OwnedValue, Value, Writer, same},
 };
 
-/// `$eq`: the value is equal to the operand, in BSON's order. A missing field equals null.
+/// `$eq`: the value is equal to the operand in BSON's order. A missing field equals null.
 #[derive(Clone, Debug)]
 pub(super) struct Equal {
     operand: OwnedValue,
@@ -24,41 +24,13 @@ impl Equal {
     }
 }
 
-/// Whether two values are equal, by their bytes where that settles it.
+/// Whether two values are equal. Compares their bytes where that is enough.
 #[inline]
 pub(super) fn equal(a: Value<'_>, b: Value<'_>) -> bool {
     if a.kind() == b.kind() {
-        same(a.bytes(), b.bytes()) || !has_one_spelling(a.kind()) && order::equal(a, b)
+        same(a.bytes(), b.bytes()) || !order::equal_by_bytes(a.kind()) && order::equal(a, b)
     } else {
         bracket(a.kind()) == bracket(b.kind()) && order::equal(a, b)
-    }
-}
-
-/// Whether equal values of the type have equal bytes.
-#[inline]
-pub(in super::super) fn has_one_spelling(kind: Kind) -> bool {
-    match kind {
-        Kind::String
-        | Kind::ObjectId
-        | Kind::Boolean
-        | Kind::DateTime
-        | Kind::Int32
-        | Kind::Int64
-        | Kind::Timestamp
-        | Kind::Symbol
-        | Kind::Code => true,
-        Kind::Double
-        | Kind::Document
-        | Kind::Array
-        | Kind::Binary
-        | Kind::Undefined
-        | Kind::Null
-        | Kind::Regex
-        | Kind::DbPointer
-        | Kind::CodeWithScope
-        | Kind::Decimal128
-        | Kind::MaxKey
-        | Kind::MinKey => false,
     }
 }
 
@@ -78,12 +50,16 @@ impl Operator for Equal {
 
     fn outside(&self, path: &Path) -> Option<IntervalSet> {
         let null = self.operand.as_value().kind() == Kind::Null;
-        // Further down, a null key may stand for a place that a filter does not see.
+        // On a longer path, a null key may belong to a position that the filter does not evaluate.
         (null && path.parts().len() == 1 && !path.has_position()).then(|| self.bounds().intervals.complement())
     }
 
     fn equality(&self) -> Option<Value<'_>> {
         Some(self.operand.as_value())
+    }
+
+    fn may_limit_an_index(&self) -> bool {
+        true
     }
 
     fn rank(&self) -> Rank {
@@ -106,7 +82,7 @@ pub(super) fn not_equal(clause: Clause<'_>) -> Result<Option<Node>> {
     node(clause).map(|node| Some(node.negated()))
 }
 
-/// A bare value in a filter: a regular expression to match, or a value to equal.
+/// A bare value in a filter: a regular expression is matched, any other value compared.
 pub(in super::super) fn implicit(clause: Clause<'_>) -> Result<Node> {
     if clause.operand.kind() == Kind::Regex {
         return super::regex::of_value(clause);
@@ -119,7 +95,13 @@ pub(super) fn node(clause: Clause<'_>) -> Result<Node> {
     Ok(Node::field(clause.path, Equal::new(clause.operand)))
 }
 
-/// MongoDB compares nothing to undefined.
+/// `$ref`, `$id` and `$db`: the fields of a reference, which are compared like other fields.
+pub(super) fn reference(clause: Clause<'_>) -> Result<Option<Node>> {
+    let path = Path::parse(clause.name)?;
+    node(Clause { path: &path, ..clause }).map(Some)
+}
+
+/// As in MongoDB, no operator compares with undefined.
 pub(super) fn refuse_undefined(clause: Clause<'_>) -> Result<()> {
     if clause.operand.kind() == Kind::Undefined {
         return Err(clause.refuse("cannot compare to undefined"));

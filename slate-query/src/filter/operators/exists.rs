@@ -1,8 +1,8 @@
 use super::super::{
     Node,
     bounds::{Bounds, encode},
+    clause::{Clause, truth},
     operator::{Operator, Rank},
-    parse::{Clause, truth},
 };
 use crate::{
     Result,
@@ -11,7 +11,7 @@ use crate::{
     raw::{Kind, Value, Writer},
 };
 
-/// `$exists`: there is a value, be it null.
+/// `$exists`: the field exists, even if it is null.
 #[derive(Clone, Copy, Debug)]
 struct Exists;
 
@@ -33,6 +33,10 @@ impl Operator for Exists {
         (!path.has_position()).then(|| Interval::point(encode(Value::NULL)).into())
     }
 
+    fn may_limit_an_index(&self) -> bool {
+        true
+    }
+
     fn rank(&self) -> Rank {
         Rank::Exists
     }
@@ -42,7 +46,7 @@ impl Operator for Exists {
     }
 }
 
-/// That there is a value at the path.
+/// The condition that a value exists at the path.
 pub(in super::super) fn node(path: &Path) -> Node {
     Node::field(path, Exists)
 }

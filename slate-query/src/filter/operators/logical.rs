@@ -1,7 +1,4 @@
-use super::super::{
-    Node,
-    parse::{self, Clause},
-};
+use super::super::{Node, clause::Clause, parse};
 use crate::Result;
 
 pub(super) fn and(clause: Clause<'_>) -> Result<Option<Node>> {
@@ -12,7 +9,7 @@ pub(super) fn or(clause: Clause<'_>) -> Result<Option<Node>> {
     nodes(clause).map(|nodes| Some(Node::any(nodes)))
 }
 
-/// `$nor`: none of them holds, which is that each fails.
+/// `$nor`: each of the filters fails.
 pub(super) fn nor(clause: Clause<'_>) -> Result<Option<Node>> {
     nodes(clause).map(|nodes| Some(Node::all(nodes.into_iter().map(Node::negated).collect())))
 }

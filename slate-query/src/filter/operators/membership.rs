@@ -2,8 +2,9 @@ use super::{
     super::{
         Node,
         bounds::Bounds,
+        clause::Clause,
         operator::{Cost, Operator, Rank},
-        parse::{Clause, is_operators},
+        parse::is_operators,
         pattern::Pattern,
     },
     equal::equal,
@@ -17,16 +18,16 @@ use crate::{
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
 
-/// `$in`: the value is equal to one of the operands or matches one of their regular expressions.
+/// `$in`: the value is equal to one of the operands or matches one of the regular expressions.
 #[derive(Clone, Debug)]
 struct Membership {
-    /// In BSON's order, each once.
+    /// In BSON's order, without duplicates.
     values: Vec<OwnedValue>,
     patterns: Vec<Pattern>,
 }
 
-/// Up to so many operands are asked one by one, which is quicker than to search among them.
-const FEW: usize = 4;
+/// Up to this number of operands a linear search is faster than a binary search.
+const LINEAR_SEARCH: usize = 4;
 
 impl Membership {
     fn has_null(&self) -> bool {
@@ -36,7 +37,7 @@ impl Membership {
 
 impl Operator for Membership {
     fn holds(&self, value: Value<'_>) -> bool {
-        let among = if self.values.len() <= FEW {
+        let among = if self.values.len() <= LINEAR_SEARCH {
             self.values.iter().any(|operand| equal(value, operand.as_value()))
         } else {
             self.values.binary_search_by(|operand| order::compare(operand.as_value(), value)).is_ok()
@@ -62,13 +63,14 @@ impl Operator for Membership {
 
     fn outside(&self, path: &Path) -> Option<IntervalSet> {
         let known = |value: &OwnedValue| value.as_value().kind() != Kind::Array;
-        // As for one null: further down, a null key may stand for a place that a filter does not see.
+        // As for a single null: on a longer path, a null key may belong to a position that the filter does not
+        // evaluate.
         let simple = path.parts().len() == 1 && !path.has_position();
         let all_known = self.patterns.is_empty() && self.values.iter().all(known);
         (self.has_null() && simple && all_known).then(|| self.bounds().intervals.complement())
     }
 
-    /// One operand is what `$eq` would ask.
+    /// `$in` with one operand is an equality.
     fn equality(&self) -> Option<Value<'_>> {
         match (self.values.as_slice(), self.patterns.as_slice()) {
             ([only], []) => Some(only.as_value()),
@@ -78,6 +80,10 @@ impl Operator for Membership {
 
     fn cost(&self) -> Cost {
         if self.patterns.is_empty() { Cost::Cheap } else { Cost::Expensive }
+    }
+
+    fn may_limit_an_index(&self) -> bool {
+        true
     }
 
     fn rank(&self) -> Rank {

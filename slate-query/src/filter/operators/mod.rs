@@ -1,7 +1,16 @@
-//! The operators of filters, one file per family, and the tables of their names.
+//! The operators of filters, one file per family, and the table of their names.
 //!
-//! A new operator is a file and a line in one of the tables, which are sorted by name. What MongoDB knows and Slate does
-//! not offer stands in them too, and fails by name.
+//! The table serves filters, `$elemMatch`, `$all`, `$pull` and `arrayFilters`. To add an operator:
+//!
+//! 1. Write its file here: a type that implements [`Operator`](super::operator::Operator), and a `parse` function that
+//!    checks the operand and returns `Node::field(clause.path, …)`. The trait's required methods say which values
+//!    satisfy the operator, where their keys lie in an index (`Bounds::unknown()` is always correct), and how the
+//!    operator is printed. The other methods have defaults that are correct for every operator.
+//! 2. Add its `mod` line and its line in [`OPERATORS`], which is sorted by name.
+//! 3. Describe its behaviour in a script under `slate-core/tests/scripts/`.
+//! 4. Add it to the list of operators in `docs/`.
+//!
+//! Operators that MongoDB knows and Slate does not support have a line in the table too: they are refused by name.
 
 mod all;
 mod bits;
@@ -14,104 +23,108 @@ mod logical;
 mod membership;
 mod modulo;
 mod negation;
-mod pathless;
 mod regex;
 mod size;
 mod types;
+mod unsupported;
 
-pub(super) use equal::{has_one_spelling, implicit};
+pub(super) use equal::implicit;
 pub(super) use exists::node as exists;
 
-use super::{Node, parse::Clause};
-use crate::Result;
+use self::{bits::Test, compare::Relation};
+use super::{Node, clause::Clause};
+use crate::{Result, raw::same};
 
-/// What an operator on a path's value parses to; `None` where it adds nothing by itself.
-type Parse = fn(Clause<'_>) -> Result<Option<Node>>;
+/// Parses an operator; `None` where it adds no condition.
+pub(super) type Parse = fn(Clause<'_>) -> Result<Option<Node>>;
 
-/// An operator that stands in a document of operators on a path.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum ForField {
-    Known(Parse),
-    Unsupported,
+/// Where an operator may be used.
+#[derive(Clone, Copy)]
+enum Position {
+    /// On a path: `{a: {$gt: 5}}`.
+    Field(Parse),
+    /// In place of a path: `{$and: […]}`.
+    Document(Parse),
+    /// In both places, with different meanings.
+    Both { field: Parse, document: Parse },
 }
 
-/// An operator that stands where a path may: among the fields of a filter.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum ForDocument {
-    Known(Parse),
-    Unsupported,
-}
-
-const FOR_FIELD: &[(&str, ForField)] = &[
-    ("$all", ForField::Known(all::parse)),
-    ("$bitsAllClear", ForField::Known(bits::all_clear)),
-    ("$bitsAllSet", ForField::Known(bits::all_set)),
-    ("$bitsAnyClear", ForField::Known(bits::any_clear)),
-    ("$bitsAnySet", ForField::Known(bits::any_set)),
-    ("$elemMatch", ForField::Known(elem_match::parse)),
-    ("$eq", ForField::Known(equal::parse)),
-    ("$exists", ForField::Known(exists::parse)),
-    ("$geoIntersects", ForField::Unsupported),
-    ("$geoNear", ForField::Unsupported),
-    ("$geoWithin", ForField::Unsupported),
-    ("$gt", ForField::Known(compare::greater)),
-    ("$gte", ForField::Known(compare::greater_or_equal)),
-    ("$in", ForField::Known(membership::parse)),
-    ("$lt", ForField::Known(compare::less)),
-    ("$lte", ForField::Known(compare::less_or_equal)),
-    ("$mod", ForField::Known(modulo::parse)),
-    ("$ne", ForField::Known(equal::not_equal)),
-    ("$near", ForField::Unsupported),
-    ("$nearSphere", ForField::Unsupported),
-    ("$nin", ForField::Known(membership::none_of)),
-    ("$not", ForField::Known(negation::parse)),
-    ("$options", ForField::Known(regex::options)),
-    ("$regex", ForField::Known(regex::parse)),
-    ("$size", ForField::Known(size::parse)),
-    ("$type", ForField::Known(types::parse)),
-    ("$where", ForField::Known(pathless::where_on_field)),
-    ("$within", ForField::Unsupported),
+/// Sorted by name.
+static OPERATORS: &[(&str, Position)] = &[
+    ("$all", Position::Field(all::parse)),
+    ("$alwaysFalse", Position::Document(constant::always_false)),
+    ("$alwaysTrue", Position::Document(constant::always_true)),
+    ("$and", Position::Document(logical::and)),
+    ("$bitsAllClear", Position::Field(|clause| bits::parse(clause, Test::AllClear))),
+    ("$bitsAllSet", Position::Field(|clause| bits::parse(clause, Test::AllSet))),
+    ("$bitsAnyClear", Position::Field(|clause| bits::parse(clause, Test::AnyClear))),
+    ("$bitsAnySet", Position::Field(|clause| bits::parse(clause, Test::AnySet))),
+    ("$comment", Position::Document(constant::comment)),
+    ("$db", Position::Document(equal::reference)),
+    ("$elemMatch", Position::Field(elem_match::parse)),
+    ("$eq", Position::Field(equal::parse)),
+    ("$exists", Position::Field(exists::parse)),
+    ("$expr", Position::Document(unsupported::on_document)),
+    ("$geoIntersects", Position::Field(unsupported::parse)),
+    ("$geoNear", Position::Field(unsupported::parse)),
+    ("$geoWithin", Position::Field(unsupported::parse)),
+    ("$gt", Position::Field(|clause| compare::parse(clause, Relation::Greater))),
+    ("$gte", Position::Field(|clause| compare::parse(clause, Relation::GreaterOrEqual))),
+    ("$id", Position::Document(equal::reference)),
+    ("$in", Position::Field(membership::parse)),
+    ("$jsonSchema", Position::Document(unsupported::json_schema)),
+    ("$lt", Position::Field(|clause| compare::parse(clause, Relation::Less))),
+    ("$lte", Position::Field(|clause| compare::parse(clause, Relation::LessOrEqual))),
+    ("$mod", Position::Field(modulo::parse)),
+    ("$ne", Position::Field(equal::not_equal)),
+    ("$near", Position::Field(unsupported::parse)),
+    ("$nearSphere", Position::Field(unsupported::parse)),
+    ("$nin", Position::Field(membership::none_of)),
+    ("$nor", Position::Document(logical::nor)),
+    ("$not", Position::Field(negation::parse)),
+    ("$options", Position::Field(regex::options)),
+    ("$or", Position::Document(logical::or)),
+    ("$ref", Position::Document(equal::reference)),
+    ("$regex", Position::Field(regex::parse)),
+    ("$sampleRate", Position::Document(unsupported::sample_rate)),
+    ("$size", Position::Field(size::parse)),
+    ("$text", Position::Document(unsupported::on_document)),
+    ("$type", Position::Field(types::parse)),
+    ("$where", Position::Both { field: unsupported::where_on_field, document: unsupported::on_document }),
+    ("$within", Position::Field(unsupported::parse)),
 ];
 
-const FOR_DOCUMENT: &[(&str, ForDocument)] = &[
-    ("$alwaysFalse", ForDocument::Known(constant::always_false)),
-    ("$alwaysTrue", ForDocument::Known(constant::always_true)),
-    ("$and", ForDocument::Known(logical::and)),
-    ("$comment", ForDocument::Known(constant::comment)),
-    ("$db", ForDocument::Known(pathless::reference)),
-    ("$expr", ForDocument::Known(pathless::expr)),
-    ("$id", ForDocument::Known(pathless::reference)),
-    ("$jsonSchema", ForDocument::Known(pathless::json_schema)),
-    ("$nor", ForDocument::Known(logical::nor)),
-    ("$or", ForDocument::Known(logical::or)),
-    ("$ref", ForDocument::Known(pathless::reference)),
-    ("$sampleRate", ForDocument::Known(pathless::sample_rate)),
-    ("$text", ForDocument::Known(pathless::text)),
-    ("$where", ForDocument::Known(pathless::where_)),
-];
-
-/// What MongoDB's server says to itself: known, and not offered.
+/// The prefix of operators that MongoDB's servers send to each other. Slate supports none of them.
 const INTERNAL: &str = "$_internal";
 
-/// Operators on a value that are no operators on a path by MongoDB's own word: before them, `$elemMatch` and `$pull` see
-/// a document and not a value.
-const LOGICAL_ON_FIELD: &[&str] = &["$not", "$where"];
-
-pub(super) fn for_field(name: &str) -> Option<ForField> {
-    let found = FOR_FIELD.binary_search_by_key(&name, |(name, _)| name).ok();
-    let entry = found.and_then(|place| FOR_FIELD.get(place)).map(|(_, entry)| *entry);
-    entry.or(name.starts_with(INTERNAL).then_some(ForField::Unsupported))
+fn find(name: &str) -> Option<Position> {
+    let found = OPERATORS.iter().find(|(operator, _)| same(operator.as_bytes(), name.as_bytes()));
+    let internal = || {
+        name.starts_with(INTERNAL).then_some(Position::Both { field: unsupported::parse, document: unsupported::parse })
+    };
+    found.map(|(_, operator)| *operator).or_else(internal)
 }
 
-pub(super) fn for_document(name: &str) -> Option<ForDocument> {
-    let found = FOR_DOCUMENT.binary_search_by_key(&name, |(name, _)| name).ok();
-    let entry = found.and_then(|place| FOR_DOCUMENT.get(place)).map(|(_, entry)| *entry);
-    entry.or(name.starts_with(INTERNAL).then_some(ForDocument::Unsupported))
+/// The operator of that name on a path.
+pub(super) fn on_field(name: &str) -> Option<Parse> {
+    match find(name)? {
+        Position::Field(parse) | Position::Both { field: parse, .. } => Some(parse),
+        Position::Document(_) => None,
+    }
 }
 
-/// Whether the name is an operator on a path, as MongoDB's parser asks where it tells operators from literals.
-pub(super) fn is_for_field(name: &str) -> bool {
-    for_field(name).is_some() && !LOGICAL_ON_FIELD.contains(&name)
+/// The operator of that name in place of a path.
+pub(super) fn on_document(name: &str) -> Option<Parse> {
+    match find(name)? {
+        Position::Document(parse) | Position::Both { document: parse, .. } => Some(parse),
+        Position::Field(_) => None,
+    }
+}
+
+/// Whether a document that begins with this name is a condition on a value, not a filter on a document's fields.
+pub(crate) fn is_value_operator(name: &[u8]) -> bool {
+    let name = std::str::from_utf8(name).unwrap_or_default();
+    matches!(find(name), Some(Position::Field(_))) || name.starts_with(INTERNAL)
 }
 
 #[cfg(test)]
@@ -119,8 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tables_are_sorted_by_name() {
-        assert!(FOR_FIELD.is_sorted_by_key(|(name, _)| name));
-        assert!(FOR_DOCUMENT.is_sorted_by_key(|(name, _)| name));
+    fn the_table_is_sorted_by_name() {
+        assert!(OPERATORS.is_sorted_by_key(|(name, _)| name));
     }
 }

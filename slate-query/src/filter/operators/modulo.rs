@@ -1,8 +1,8 @@
 use super::super::{
     Node,
     bounds::{Bounds, of_bracket},
+    clause::Clause,
     operator::{Operator, Rank},
-    parse::Clause,
 };
 use crate::{
     Result,
@@ -11,8 +11,8 @@ use crate::{
     raw::{Kind, Value, Writer},
 };
 
-/// `$mod`: the value is a number whose integer part, divided by the divisor, leaves the remainder, whose sign is the
-/// value's. Numbers beyond int64, infinities and NaN never do.
+/// `$mod`: the integer part of a number, divided by the divisor, leaves the remainder (with the sign of the number).
+/// Numbers beyond int64, infinities and NaN never match.
 #[derive(Clone, Copy, Debug)]
 struct Modulo {
     divisor: i64,

@@ -1,13 +1,10 @@
 use super::{
-    super::{
-        Node,
-        parse::{self, Clause},
-    },
+    super::{Node, clause::Clause, parse},
     regex,
 };
 use crate::{Result, raw::Kind};
 
-/// `$not`: the operators, taken together, do not hold of the path.
+/// `$not`: the operators do not all hold.
 pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     if clause.operand.kind() == Kind::Regex {
         return regex::of_value(clause).map(|node| Some(node.negated()));

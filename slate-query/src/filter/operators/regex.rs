@@ -1,8 +1,8 @@
 use super::super::{
     Node,
     bounds::{Bounds, of_bracket},
+    clause::Clause,
     operator::{Cost, Operator, Rank},
-    parse::Clause,
     pattern::Pattern,
 };
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     raw::{Kind, Value, Writer},
 };
 
-/// `$regex`: the value is a string that the pattern finds a match in, or the same regular expression.
+/// `$regex`: the value is a string that the pattern matches, or the same regular expression.
 #[derive(Clone, Debug)]
 struct Regex(Pattern);
 
@@ -37,7 +37,7 @@ impl Operator for Regex {
     }
 }
 
-/// Strings that begin as every match must, and regular expressions.
+/// The strings with the prefix of every match, and all regular expressions.
 pub(super) fn pattern_bounds(pattern: &Pattern) -> Bounds {
     let strings = match pattern.prefix() {
         Some(prefix) => key::prefix_interval(prefix).into(),
@@ -52,7 +52,7 @@ pub(super) fn of_value(clause: Clause<'_>) -> Result<Node> {
     Ok(Node::field(clause.path, Regex(pattern)))
 }
 
-/// `$regex`, with the `$options` beside it.
+/// `$regex` with its `$options`.
 pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     let mut source: &[u8] = &[];
     let mut options: &[u8] = &[];
@@ -85,7 +85,7 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     Ok(Some(Node::field(clause.path, Regex(pattern))))
 }
 
-/// `$options` say something with `$regex` beside them only.
+/// `$options` is allowed only beside `$regex`.
 pub(super) fn options(clause: Clause<'_>) -> Result<Option<Node>> {
     match clause.siblings.get("$regex") {
         Some(_) => Ok(None),

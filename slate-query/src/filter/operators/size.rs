@@ -1,8 +1,8 @@
 use super::super::{
     Node,
     bounds::{Bounds, encode},
+    clause::{Clause, natural},
     operator::{Operator, Rank, Reach},
-    parse::{Clause, natural},
 };
 use crate::{
     Result,
@@ -10,7 +10,7 @@ use crate::{
     raw::{Kind, Value, Writer},
 };
 
-/// `$size`: the value is an array of so many elements.
+/// `$size`: the value is an array of this length.
 #[derive(Clone, Copy, Debug)]
 struct Size(u32);
 

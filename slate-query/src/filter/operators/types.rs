@@ -1,8 +1,8 @@
 use super::super::{
     Exactness, Node,
     bounds::{Bounds, of_kind},
+    clause::{Clause, integer},
     operator::{Operator, Rank},
-    parse::{Clause, integer},
 };
 use crate::{
     Code, Error, Result,
@@ -11,11 +11,11 @@ use crate::{
     raw::{Kind, Value, Writer},
 };
 
-/// `$type`: the value is of one of the types.
+/// `$type`: the value is of one of these types.
 #[derive(Clone, Debug)]
 struct Types(Vec<Kind>);
 
-/// Every type, and its number in `$type` where that is not the format's own.
+/// All types.
 const KINDS: [Kind; 21] = [
     Kind::Double,
     Kind::String,
@@ -40,7 +40,7 @@ const KINDS: [Kind; 21] = [
     Kind::MinKey,
 ];
 
-/// The number by which `$type` names a type: the format's byte, but for MinKey.
+/// The number of a type in `$type`: its type byte, except for MinKey.
 fn number_of(kind: Kind) -> i64 {
     if kind == Kind::MinKey { -1 } else { i64::from(kind.byte()) }
 }
@@ -57,13 +57,17 @@ impl Operator for Types {
         let mut bounds = Bounds::exact(IntervalSet::empty());
         for &kind in &self.0 {
             let class = bracket(kind);
-            // Null's key stands for missing fields too, undefined's for empty arrays.
+            // A missing field has the key of null, and an empty array that of undefined.
             let shared = matches!(kind, Kind::Null | Kind::Undefined);
             let whole = KINDS.iter().all(|other| bracket(*other) != class || self.0.contains(other));
             let exact = if whole && !shared { Exactness::Always } else { Exactness::Never };
             bounds = bounds.or(Bounds { intervals: of_kind(kind), exact });
         }
         bounds
+    }
+
+    fn may_limit_an_index(&self) -> bool {
+        true
     }
 
     fn rank(&self) -> Rank {

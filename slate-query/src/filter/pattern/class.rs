@@ -8,13 +8,13 @@ use super::{
 };
 use crate::Result;
 
-/// The POSIX names of classes that PCRE knows, and the engine with it.
+/// The POSIX class names, which PCRE and the engine share.
 const POSIX: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word",
     "xdigit",
 ];
 
-/// Whether the place stands between `\Q` and `\E`, where every character stands for itself.
+/// Whether the position is between `\Q` and `\E`, where every character is a literal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quoted {
     Yes,
@@ -24,13 +24,13 @@ enum Quoted {
 /// A member of a class.
 enum Member {
     Char(char),
-    /// A class within the class, in the engine's notation.
+    /// A nested class in the engine's notation.
     Class(String),
 }
 
-/// Translates a class of characters, behind its opening bracket.
+/// Translates a character class, starting after its opening bracket.
 ///
-/// Every character is written by its number: the engine gives meaning to some that PCRE takes as they are.
+/// Every character is written as its code point, because some that PCRE takes literally are special to the engine.
 pub(super) fn translate(input: &mut Input<'_>, letters: Letters, out: &mut String) -> Result<()> {
     if posix(&mut input.copy(), ":]").is_some() {
         return Err(invalid("POSIX named classes are supported only within a class"));
@@ -65,7 +65,7 @@ pub(super) fn translate(input: &mut Input<'_>, letters: Letters, out: &mut Strin
                             push(high, out);
                         }
                         Member::Char(_) => return Err(invalid("range out of order in character class")),
-                        // A class ends no range: the hyphen stands for itself.
+                        // A class cannot end a range, so the hyphen is a literal.
                         Member::Class(class) => {
                             push('-', out);
                             out.push_str(&class);
@@ -108,7 +108,7 @@ fn member(input: &mut Input<'_>, letters: Letters, quoted: Quoted) -> Result<Mem
     }
 }
 
-/// The name in a POSIX class behind its first bracket: letters, perhaps negated, between the signs.
+/// The name of a POSIX class, starting after its first bracket.
 fn posix<'s>(input: &mut Input<'s>, end: &str) -> Option<&'s str> {
     let sign = end.chars().next()?;
     let mut ahead = input.copy();
@@ -127,7 +127,7 @@ fn escaped(input: &mut Input<'_>, letters: Letters) -> Result<Member> {
         Escape::Class(class) => Member::Class(format!("[{class}]")),
         Escape::Property(property) => Member::Class(property),
         Escape::Other('b') => Member::Char('\u{8}'),
-        // In a class, digits are octal: there are no groups to refer to.
+        // Within a class digits are octal, because there are no groups to refer to.
         Escape::Other(digit @ '1'..='7') => {
             let rest = input.digits(8, 2);
             match escape::code_point(&format!("{digit}{rest}"), 8)? {

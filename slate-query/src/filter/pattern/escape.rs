@@ -3,19 +3,19 @@ use std::fmt::Write;
 use super::{input::Input, invalid, translate::Letters};
 use crate::Result;
 
-/// What a backslash and what follows it stand for.
+/// The meaning of an escape sequence.
 pub(super) enum Escape {
     /// A character.
     Literal(char),
-    /// A class of characters: its members, to be written between brackets.
+    /// A class of characters: its members as they are written between brackets.
     Class(&'static str),
-    /// A Unicode property, as the engine writes it.
+    /// A Unicode property in the engine's notation.
     Property(String),
-    /// A letter or digit whose meaning depends on where it stands.
+    /// A letter or digit whose meaning depends on its context.
     Other(char),
 }
 
-/// Appends a character that stands for itself.
+/// Appends a literal character.
 pub(super) fn push_literal(char: char, out: &mut String) {
     if char.is_alphanumeric() {
         out.push(char);
@@ -24,7 +24,7 @@ pub(super) fn push_literal(char: char, out: &mut String) {
     }
 }
 
-/// Reads what follows a backslash.
+/// Reads an escape sequence after its backslash.
 pub(super) fn read(input: &mut Input<'_>, letters: Letters) -> Result<Escape> {
     let char = input.next().ok_or_else(|| invalid("\\ at end of pattern"))?;
     Ok(match char {
@@ -70,7 +70,7 @@ fn braced(input: &mut Input<'_>, base: u32) -> Result<Escape> {
     code_point(digits.ok_or_else(|| invalid("digits missing in \\x{} or \\o{}"))?, base)
 }
 
-/// The character that digits name; of none, NUL.
+/// The character with this code point; NUL for no digits.
 pub(super) fn code_point(digits: &str, base: u32) -> Result<Escape> {
     let number = if digits.is_empty() { Some(0) } else { u32::from_str_radix(digits, base).ok() };
     let char = number.and_then(char::from_u32).ok_or_else(|| invalid("character code point value is too large"))?;

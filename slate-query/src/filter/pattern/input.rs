@@ -1,4 +1,4 @@
-/// The pattern that is left to read.
+/// The rest of the pattern being read.
 pub(super) struct Input<'s> {
     rest: &'s str,
 }
@@ -8,7 +8,7 @@ impl<'s> Input<'s> {
         Self { rest: source }
     }
 
-    /// The same place, to look further ahead from.
+    /// A copy at the same position, to look ahead with.
     pub(super) fn copy(&self) -> Self {
         Self { rest: self.rest }
     }
@@ -32,21 +32,22 @@ impl<'s> Input<'s> {
         self.rest.starts_with(text)
     }
 
-    /// Takes `text` where it comes next.
+    /// Consumes `text` if it comes next.
     pub(super) fn eat(&mut self, text: &str) -> bool {
         let rest = self.rest.strip_prefix(text);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
     }
 
-    /// Takes what stands before `end`, and `end`; nothing where `end` does not come.
+    /// Consumes everything up to and including `end`, and returns what precedes `end`; consumes nothing if there is no
+    /// `end`.
     pub(super) fn until(&mut self, end: &str) -> Option<&'s str> {
         let (inside, rest) = self.rest.split_once(end)?;
         self.rest = rest;
         Some(inside)
     }
 
-    /// Takes up to `most` characters that are digits to this base.
+    /// Consumes up to `most` digits of this base.
     pub(super) fn digits(&mut self, base: u32, most: usize) -> &'s str {
         let length = self.rest.bytes().take(most).take_while(|byte| char::from(*byte).is_digit(base)).count();
         let (digits, rest) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
@@ -54,8 +55,8 @@ impl<'s> Input<'s> {
         digits
     }
 
-    /// Takes the rest of a counted repetition, behind its brace, and gives it whole: `{2}`, `{2,}`, `{2,3}`. Anything
-    /// else is no repetition: the brace stands for itself.
+    /// Consumes the rest of a counted repetition after its opening brace and returns all of it: `{2}`, `{2,}`, `{2,3}`.
+    /// Returns `None` for anything else, where the brace is a literal.
     pub(super) fn counted(&mut self) -> Option<String> {
         let (inside, rest) = self.rest.split_once('}')?;
         let (least, most) = inside.split_once(',').unwrap_or((inside, ""));

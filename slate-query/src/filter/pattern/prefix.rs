@@ -3,10 +3,10 @@ use regex_syntax::{
     hir::{Hir, HirKind, Look},
 };
 
-/// What every match of a pattern (in the engine's notation) begins with, where it is anchored at the start of the text;
-/// `None` where nothing is known.
+/// The prefix of every match of a pattern (in the engine's notation) that is anchored at the start of the text; `None`
+/// if no prefix is known.
 ///
-/// It is read off the tree that the engine itself compiles, so the two cannot understand a pattern differently.
+/// It is computed from the syntax tree that the engine compiles, so that both interpret the pattern alike.
 pub(super) fn prefix(pattern: &str) -> Option<Box<[u8]>> {
     let tree = ParserBuilder::new().utf8(false).build().parse(pattern).ok()?;
     let mut prefix = Vec::new();
@@ -23,7 +23,7 @@ pub(super) fn prefix(pattern: &str) -> Option<Box<[u8]>> {
     (!prefix.is_empty()).then(|| prefix.into())
 }
 
-/// Appends what every match of `tree` begins with; whether that is all that it matches.
+/// Appends the prefix of every match of `tree`, and returns whether `tree` matches nothing but this text.
 fn literal(tree: &Hir, prefix: &mut Vec<u8>) -> bool {
     match tree.kind() {
         HirKind::Empty => true,

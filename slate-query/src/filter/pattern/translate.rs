@@ -6,7 +6,7 @@ use crate::Result;
 /// Translates a pattern from PCRE's notation to the engine's.
 ///
 /// # Errors
-/// 51091 for what the engine cannot do, by name, and for what is no pattern in either notation.
+/// 51091 for constructs that the engine does not support, by name, and for invalid patterns.
 pub(super) fn translate(source: &str, options: &str) -> Result<String> {
     let has = |flag| options.contains(flag);
     let modes = Modes { multiline: has('m'), extended: has('x') };
@@ -25,23 +25,23 @@ pub(super) fn translate(source: &str, options: &str) -> Result<String> {
     Ok(translator.out)
 }
 
-/// The modes that the translation itself carries out; the engine has the others.
+/// The modes that the translation implements itself. The engine implements the others.
 #[derive(Clone, Copy)]
 struct Modes {
     multiline: bool,
     extended: bool,
 }
 
-/// What `\w`, `\d`, `\s`, `\b` and the POSIX classes know.
+/// What `\w`, `\d`, `\s`, `\b` and the POSIX classes match.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Letters {
-    /// ASCII only, as PCRE has it unless told otherwise.
+    /// ASCII only: PCRE's default.
     Ascii,
-    /// Unicode's, which a pattern asks for by `(*UCP)`.
+    /// All of Unicode: `(*UCP)`.
     Unicode,
 }
 
-/// What stands before the place that is being read, as a quantifier sees it.
+/// What precedes the current position, as a quantifier sees it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     Nothing,
@@ -53,13 +53,13 @@ struct Translator<'s> {
     input: Input<'s>,
     out: String,
     modes: Modes,
-    /// The modes outside the groups that are open.
+    /// The saved modes of the enclosing groups.
     outer: Vec<Modes>,
     last: Last,
     letters: Letters,
 }
 
-/// The end of the text, or just before a newline that ends it.
+/// Matches the end of the text, or before a newline at its end.
 const END: &str = r"(?:\n?\z)";
 
 impl Translator<'_> {
@@ -187,7 +187,7 @@ impl Translator<'_> {
         }
         let named = self.input.eat("P<") || self.input.eat("'");
         if named || self.input.peek() == Some('<') && !self.input.ahead("<=") && !self.input.ahead("<!") {
-            // The matches of groups are of no use here, nor are their names.
+            // Captures are not used, so names are dropped.
             let (_, quoted) = (self.input.eat("<"), '\'');
             loop {
                 match self.input.next() {
@@ -227,7 +227,7 @@ impl Translator<'_> {
         self.flags()
     }
 
-    /// Modes set inside a pattern: `(?i)` for the rest of the group, `(?i:…)` for a group of its own.
+    /// Modes within a pattern: `(?i)` for the rest of the group, `(?i:…)` for its own group.
     fn flags(&mut self) -> Result<()> {
         let outer = self.modes;
         let (mut on, mut off, mut value) = (String::new(), String::new(), true);
@@ -248,7 +248,7 @@ impl Translator<'_> {
                 end @ (')' | ':') => {
                     let flags = if off.is_empty() { on } else { format!("{on}-{off}") };
                     if end == ')' {
-                        // The engine takes no empty list of flags.
+                        // The engine does not accept an empty list of flags.
                         if !flags.is_empty() {
                             let _ = write!(self.out, "(?{flags})");
                         }
@@ -273,7 +273,7 @@ impl Translator<'_> {
     }
 }
 
-/// What the extended mode passes over.
+/// What the extended mode ignores.
 fn is_pattern_space(char: char) -> bool {
     matches!(char, ' ' | '\t'..='\r' | '\u{85}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}')
 }

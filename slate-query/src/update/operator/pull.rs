@@ -1,9 +1,9 @@
-//! `$pull`.
+//! `$pull`: removes the elements that match a condition.
 
 use super::{Creates, Operator};
 use crate::{
     Code, Error, Result,
-    filter::Filter,
+    filter::{Filter, is_value_operator},
     order,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
     update::{
@@ -12,14 +12,14 @@ use crate::{
     },
 };
 
-/// Which elements go.
+/// Which elements to remove.
 #[derive(Debug)]
 enum Pull {
-    /// Documents that satisfy a filter.
+    /// Documents that match a filter.
     Documents(Filter),
-    /// Values that satisfy a filter on the empty name, under which they are put.
+    /// Values that match a filter on the empty path when they are wrapped; see [`wrap`].
     Values(Filter),
-    /// Values that are equal to one.
+    /// Values that are equal to this one.
     Equal(OwnedValue),
 }
 
@@ -27,63 +27,23 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
     let is_operator = |doc: Doc<'_>| doc.elements().next().is_some_and(|first| is_value_operator(first.name));
     Ok(Box::new(match argument.as_document() {
         Some(filter) if !is_operator(filter) => Pull::Documents(Filter::parse(filter)?),
-        Some(_) => Pull::Values(parse_values(argument)?),
-        None if argument.kind() == Kind::Regex => Pull::Values(parse_values(argument)?),
-        None => Pull::Equal(argument.to_owned()),
+        None if argument.kind() != Kind::Regex => Pull::Equal(argument.to_owned()),
+        Some(_) | None => Pull::Values(Filter::parse(Doc::new(&wrap(argument)))?),
     }))
 }
 
-fn parse_values(condition: Value<'_>) -> Result<Filter> {
-    Filter::parse(Doc::new(&under_no_name(condition)))
-}
-
-fn under_no_name(value: Value<'_>) -> Vec<u8> {
+/// A document whose only field has an empty name and this value.
+fn wrap(value: Value<'_>) -> Vec<u8> {
     let mut document = Writer::new();
     document.append(b"", value);
     document.finish()
 }
 
-/// Whether a name is an operator on values, so that a condition which begins with it is about elements themselves.
-fn is_value_operator(name: &[u8]) -> bool {
-    /// Sorted. Those that no filter takes yet are here too, so that the filter refuses them by name.
-    const OPERATORS: [&str; 28] = [
-        "$all",
-        "$bitsAllClear",
-        "$bitsAllSet",
-        "$bitsAnyClear",
-        "$bitsAnySet",
-        "$elemMatch",
-        "$eq",
-        "$exists",
-        "$geoIntersects",
-        "$geoNear",
-        "$geoWithin",
-        "$gt",
-        "$gte",
-        "$in",
-        "$lt",
-        "$lte",
-        "$mod",
-        "$ne",
-        "$near",
-        "$nearSphere",
-        "$nin",
-        "$not",
-        "$options",
-        "$regex",
-        "$size",
-        "$type",
-        "$uniqueDocs",
-        "$within",
-    ];
-    std::str::from_utf8(name).is_ok_and(|name| OPERATORS.binary_search(&name).is_ok())
-}
-
 impl Pull {
-    fn takes(&self, element: Value<'_>) -> bool {
+    fn matches(&self, element: Value<'_>) -> bool {
         match self {
             Self::Documents(filter) => element.as_document().is_some_and(|document| filter.matches(document)),
-            Self::Values(filter) => filter.matches(Doc::new(&under_no_name(element))),
+            Self::Values(filter) => filter.matches(Doc::new(&wrap(element))),
             Self::Equal(value) => order::equal(value.as_value(), element),
         }
     }
@@ -91,7 +51,7 @@ impl Pull {
 
 impl Operator for Pull {
     fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
-        cull(name, value, out, |element| self.takes(element))
+        remove_elements(name, value, out, |element| self.matches(element))
     }
 
     fn creates(&self) -> Creates {
@@ -99,12 +59,12 @@ impl Operator for Pull {
     }
 }
 
-/// Writes an array without the elements that `takes` names.
-pub(super) fn cull(
+/// Writes an array without the elements for which `is_removed` is true.
+pub(super) fn remove_elements(
     name: &[u8],
     value: Value<'_>,
     out: &mut Writer,
-    takes: impl Fn(Value<'_>) -> bool,
+    is_removed: impl Fn(Value<'_>) -> bool,
 ) -> Result<Outcome> {
     let array = value.as_array().ok_or_else(|| {
         let message = format!("cannot apply $pull to a value of type {}", value.kind().alias());
@@ -115,7 +75,7 @@ pub(super) fn cull(
     out.open_array(name);
     let mut length = 0;
     for element in array.values() {
-        if takes(element) {
+        if is_removed(element) {
             outcome = Outcome::Changed;
         } else {
             out.append(digits(length).as_bytes(), element);

@@ -1,6 +1,6 @@
 //! `$pullAll`.
 
-use super::{Creates, Operator, pull::cull};
+use super::{Creates, Operator, pull::remove_elements};
 use crate::{
     Code, Error, Result, order,
     raw::{OwnedValue, Value, Writer},
@@ -24,7 +24,9 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
 
 impl Operator for PullAll {
     fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
-        cull(name, value, out, |element| self.values.iter().any(|value| order::equal(value.as_value(), element)))
+        remove_elements(name, value, out, |element| {
+            self.values.iter().any(|value| order::equal(value.as_value(), element))
+        })
     }
 
     fn creates(&self) -> Creates {

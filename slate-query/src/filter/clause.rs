@@ -1,0 +1,109 @@
+//! What the parser hands to an operator, and how operators read numbers and booleans from their operands.
+
+use crate::{
+    Code, Error, Result,
+    number::Number,
+    path::Path,
+    raw::{Doc, Kind, MAX_DEPTH, Value},
+};
+
+/// The parser's position in the filter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scope {
+    /// What the conditions are evaluated on.
+    pub(super) subject: Subject,
+    depth: usize,
+}
+
+/// What conditions are evaluated on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// The collection's document, where operators on whole documents are allowed.
+    Document,
+    /// An element of an array.
+    Element,
+}
+
+impl Scope {
+    pub(super) fn whole_document() -> Self {
+        Self { subject: Subject::Document, depth: 0 }
+    }
+
+    pub(super) fn element(self) -> Self {
+        Self { subject: Subject::Element, ..self }
+    }
+
+    /// One nesting level further in.
+    pub(super) fn inner(self) -> Result<Self> {
+        if self.depth > MAX_DEPTH {
+            return Err(Error::new(Code::OVERFLOW, format!("filters may nest at most {MAX_DEPTH} deep")));
+        }
+        Ok(Self { depth: self.depth + 1, ..self })
+    }
+}
+
+/// An operator with its operand and its context.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clause<'a> {
+    /// The path that it applies to; empty for operators on whole documents.
+    pub(super) path: &'a Path,
+    /// Its name, `$` included.
+    pub(super) name: &'a str,
+    pub(super) operand: Value<'a>,
+    /// The document that contains the operator: some operators have options beside them.
+    pub(super) siblings: Doc<'a>,
+    pub(super) scope: Scope,
+}
+
+impl Clause<'_> {
+    /// A `BadValue` (2) error at this clause's path.
+    pub(super) fn refuse(&self, message: impl Into<Box<str>>) -> Error {
+        self.refuse_with(Code::BAD_VALUE, message)
+    }
+
+    pub(super) fn refuse_with(&self, code: Code, message: impl Into<Box<str>>) -> Error {
+        self.locate(Error::new(code, message))
+    }
+
+    /// Adds the path to an error.
+    pub(super) fn locate(&self, error: Error) -> Error {
+        let path = self.path.as_str();
+        if path.is_empty() { error } else { error.at(path) }
+    }
+}
+
+/// Reads an operand as an integer.
+///
+/// # Errors
+/// `FailedToParse` (9) where it is not a whole number within int64.
+pub(super) fn integer(value: Value<'_>) -> Result<i64> {
+    let refuse = |message: String| Err(Error::new(Code::FAILED_TO_PARSE, message));
+    let Some(number) = Number::of(value) else {
+        return refuse(format!("Expected a number in: {value:?}"));
+    };
+    match number.to_i64() {
+        Some(int) => Ok(int),
+        None if number.is_nan() => refuse(format!("Expected an integer, but found NaN in: {value:?}")),
+        None if number.to_i64_truncating().is_some() => refuse(format!("Expected an integer: {value:?}")),
+        None => refuse(format!("Cannot represent as a 64-bit integer: {value:?}")),
+    }
+}
+
+/// Reads an operand as an integer that is not negative.
+///
+/// # Errors
+/// As [`integer`], and where it is negative.
+pub(super) fn natural(value: Value<'_>) -> Result<u64> {
+    let int = integer(value)?;
+    u64::try_from(int)
+        .map_err(|_| Error::new(Code::FAILED_TO_PARSE, format!("Expected a non-negative number in: {value:?}")))
+}
+
+/// Converts to a boolean as MongoDB does: everything but false, zeros, null and undefined is true.
+pub(super) fn truth(value: Value<'_>) -> bool {
+    match value.kind() {
+        Kind::Null | Kind::Undefined => false,
+        Kind::Boolean => value.as_bool() == Some(true),
+        _ => Number::of(value).is_none_or(|number| number.signum().is_ne()),
+    }
+}

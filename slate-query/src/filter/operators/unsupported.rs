@@ -1,0 +1,44 @@
+//! Operators that Slate does not support. Each is refused as MongoDB refuses an invalid use of it, then by name.
+
+use super::super::{
+    Node,
+    clause::{Clause, Subject},
+};
+use crate::{Code, Error, Result, number::Number, raw::Kind};
+
+pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
+    Err(clause.locate(Error::unsupported(clause.name)))
+}
+
+/// An operator that MongoDB allows on whole documents only.
+pub(super) fn on_document(clause: Clause<'_>) -> Result<Option<Node>> {
+    match clause.scope.subject {
+        Subject::Document => Err(Error::unsupported(clause.name)),
+        Subject::Element => {
+            Err(clause.refuse(format!("{} can only be applied to the top-level document", clause.name)))
+        }
+    }
+}
+
+pub(super) fn where_on_field(clause: Clause<'_>) -> Result<Option<Node>> {
+    Err(clause.refuse("$where cannot be applied to a field"))
+}
+
+pub(super) fn json_schema(clause: Clause<'_>) -> Result<Option<Node>> {
+    if clause.operand.kind() != Kind::Document {
+        return Err(clause.refuse_with(Code::TYPE_MISMATCH, "$jsonSchema must be an object"));
+    }
+    Err(Error::unsupported(clause.name))
+}
+
+pub(super) fn sample_rate(clause: Clause<'_>) -> Result<Option<Node>> {
+    if clause.scope.subject == Subject::Document {
+        let rate = Number::of(clause.operand)
+            .ok_or_else(|| clause.refuse("argument to $sampleRate must be a numeric type"))?
+            .to_f64();
+        if !(0.0..=1.0).contains(&rate) {
+            return Err(clause.refuse("numeric argument to $sampleRate must be in [0, 1]"));
+        }
+    }
+    on_document(clause)
+}

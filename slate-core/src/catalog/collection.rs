@@ -9,16 +9,16 @@ use super::{
 };
 use crate::Result;
 
-/// A collection: where its records lie, and its indexes in the order they were declared.
+/// A collection: the keyspace of its records, and its indexes in the order in which they were declared.
 #[derive(Clone, Debug)]
 pub(crate) struct CollectionInfo {
     pub(crate) name: Arc<str>,
     pub(crate) records: Keyspace,
-    /// The indexes that questions may be answered by: each holds every entry it should.
+    /// The complete indexes, which queries may use.
     pub(crate) indexes: Vec<Arc<IndexInfo>>,
-    /// Written under a key of their own (`super::write_statistics`), not with the definition.
+    /// Written under a key of their own ([`CollectionStatistics::store`]), not with the definition.
     pub(crate) statistics: Option<Arc<CollectionStatistics>>,
-    /// The indexes that are being built: writers keep their entries, no question sees them.
+    /// The indexes that are being built: writers maintain their entries, no query uses them.
     pub(crate) building: Vec<Arc<IndexInfo>>,
 }
 
@@ -27,12 +27,12 @@ impl CollectionInfo {
         Self { name: name.into(), records, indexes: Vec::new(), building: Vec::new(), statistics: None }
     }
 
-    /// Every index whose entries a writer keeps, by its place: the ready ones, then those being built.
+    /// Every index whose entries writers maintain: the complete ones, then those being built.
     pub(crate) fn maintained(&self) -> impl Iterator<Item = &Arc<IndexInfo>> {
         self.indexes.iter().chain(&self.building)
     }
 
-    /// The index at that place of [`CollectionInfo::maintained`].
+    /// The index at a position of [`CollectionInfo::maintained`].
     pub(crate) fn maintained_at(&self, place: usize) -> Option<&Arc<IndexInfo>> {
         match place.checked_sub(self.indexes.len()) {
             None => self.indexes.get(place),
@@ -47,7 +47,7 @@ impl CollectionInfo {
         }
     }
 
-    /// Whether the index at that place of [`CollectionInfo::maintained`] is still being built.
+    /// Whether the index at a position of [`CollectionInfo::maintained`] is being built.
     pub(crate) fn is_building(&self, place: usize) -> bool {
         place >= self.indexes.len()
     }

@@ -8,10 +8,10 @@ use slate_store::Keyspace;
 
 use crate::{Error, Result};
 
-/// Per field of an index: bit i is set where the i-th name of the field's path held an array in some document.
+/// For each field of an index: bit i is set where the i-th name of the field's path held an array in some document.
 pub(crate) type MultikeyPaths = Vec<u64>;
 
-/// An index: what it is over, where its entries lie, and what its entries were seen to hold.
+/// An index: its definition, the keyspace of its entries, and properties of the values that it has met.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexInfo {
     pub(crate) name: Box<str>,
@@ -23,7 +23,7 @@ pub(crate) struct IndexInfo {
     pub(crate) sparse: bool,
     pub(crate) partial: Option<Partial>,
     pub(crate) multikey: MultikeyPaths,
-    /// Whether some entry holds less than its whole value: from then on the index only narrows.
+    /// Whether the values of some entry were cut off: its bounds are then exact for no condition.
     pub(crate) truncated: bool,
 }
 
@@ -50,12 +50,12 @@ pub(crate) enum Held {
 }
 
 impl IndexInfo {
-    /// Whether a field of the index has met an array anywhere on its path.
+    /// Whether the path of some field has met an array.
     pub(crate) fn is_multikey(&self) -> bool {
         self.multikey.iter().any(|&paths| paths != 0)
     }
 
-    /// Whether that field has.
+    /// Whether the path of this field has met an array.
     pub(crate) fn is_multikey_at(&self, field: usize) -> bool {
         self.multikey.get(field).is_some_and(|&paths| paths != 0)
     }
@@ -65,17 +65,17 @@ impl IndexInfo {
         if self.truncated { Held::Truncated } else { Held::Whole }
     }
 
-    /// Notes arrays that were met; whether that is news.
+    /// Records arrays that were met; returns whether any was not known.
     pub(crate) fn note_multikey(&mut self, met: &[u64]) -> bool {
-        let mut news = false;
+        let mut is_new = false;
         for (known, met) in self.multikey.iter_mut().zip(met) {
-            news |= met & !*known != 0;
+            is_new |= met & !*known != 0;
             *known |= met;
         }
-        news
+        is_new
     }
 
-    /// `None` where the document describes no index.
+    /// Reads an index; `None` where the document does not describe one.
     pub(crate) fn read(doc: Doc<'_>) -> Result<Option<Self>> {
         read(doc)
     }
@@ -130,7 +130,7 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
     }))
 }
 
-/// Keyspace numbers are unsigned and BSON's are not: they are stored as int64.
+/// Reads a keyspace number, stored as int64: BSON has no unsigned integers.
 pub(super) fn keyspace(doc: Doc<'_>, name: &str) -> Option<Keyspace> {
     doc.get(name).and_then(Value::as_i64).and_then(|number| u32::try_from(number).ok()).map(Keyspace)
 }

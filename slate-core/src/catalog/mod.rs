@@ -74,7 +74,7 @@ impl Catalog {
             more = cursor.step_forward()?;
         }
         drop(cursor);
-        read_statistics(view, &mut collections)?;
+        statistics::read_all(view, &mut collections)?;
         Ok(Self { version, next_keyspace, collections })
     }
 
@@ -104,7 +104,7 @@ impl Catalog {
         self.collections.remove(name);
     }
 
-    /// Writes what `changed` names, the counter and a new version. Statistics are not written: see [`write_statistics`].
+    /// Writes what `changed` names, the counter and a new version. Statistics are not written: see [`CollectionStatistics::store`].
     pub(crate) fn write<'n>(
         &self,
         transaction: &mut impl Transaction,
@@ -129,37 +129,6 @@ impl Catalog {
 pub(crate) struct CatalogVersion {
     definitions: u64,
     statistics: u64,
-}
-
-/// Adds the statistics of the collections, which lie under keys of their own.
-fn read_statistics(view: &impl View, collections: &mut BTreeMap<Box<str>, Arc<CollectionInfo>>) -> Result<()> {
-    let (start, end) = keys::all_statistics();
-    let mut cursor = view.cursor(CATALOG, Bounds { start: Some(&start), end: Some(&end) })?;
-    let mut more = cursor.seek(Edge::First)?;
-    while more {
-        if let Some((key, value)) = cursor.current()
-            && let Some(records) = keys::statistics_keyspace(key)
-            && let Some(collection) = collections.values_mut().find(|collection| collection.records == records)
-        {
-            let statistics = CollectionStatistics::read(Doc::new(value)).map(Arc::new);
-            Arc::make_mut(collection).statistics = statistics;
-        }
-        more = cursor.step_forward()?;
-    }
-    Ok(())
-}
-
-/// Writes the statistics of a collection, and their version. The transaction conflicts with another that writes
-/// statistics, and with a change of the collection's definition, which it does not disturb.
-pub(crate) fn write_statistics(
-    transaction: &mut impl Transaction,
-    collection: &CollectionInfo,
-    statistics: &CollectionStatistics,
-) -> Result<()> {
-    let version = Catalog::read_version(&transaction.view())?;
-    transaction.guard(CATALOG, &definition_key(&collection.name))?;
-    transaction.put(CATALOG, &keys::statistics(collection.records), &statistics.write())?;
-    Ok(transaction.put(CATALOG, keys::STATISTICS_VERSION, &(version.statistics + 1).to_be_bytes())?)
 }
 
 /// The key that a writer of the collection guards and a change of its definition writes: the two conflict.

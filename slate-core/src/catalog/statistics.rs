@@ -4,14 +4,16 @@
 //! They are derived from the data and never needed for a result to be right. They lie under a key of their own for each
 //! collection, so that writing them conflicts with no user's transaction.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use slate_query::{
     key,
     pattern::KeyPattern,
     raw::{Doc, Kind, Value, Writer},
 };
-use slate_store::{Bounds, Cursor, Edge, Keyspace, View};
+use slate_store::{Bounds, Cursor, Edge, Keyspace, Transaction, View};
 
-use super::{CollectionInfo, index};
+use super::{CATALOG, Catalog, CollectionInfo, definition_key, index, keys};
 use crate::{Result, key_range::KeyRange};
 
 /// The statistics of a collection: of its records and of each index that had its entries when they were gathered.
@@ -68,11 +70,20 @@ impl CollectionStatistics {
         Ok(Self { indexes: indexes.collect::<Result<_>>()?, records })
     }
 
+    /// Writes the statistics and their version. The transaction conflicts with others that write statistics, and fails where
+    /// the collection's definition has changed; it makes no other transaction fail.
+    pub(crate) fn store(&self, transaction: &mut impl Transaction, collection: &CollectionInfo) -> Result<()> {
+        let version = Catalog::read_version(&transaction.view())?;
+        transaction.guard(CATALOG, &definition_key(&collection.name))?;
+        transaction.put(CATALOG, &keys::statistics(collection.records), &self.write())?;
+        Ok(transaction.put(CATALOG, keys::STATISTICS_VERSION, &(version.statistics + 1).to_be_bytes())?)
+    }
+
     pub(super) fn of_index(&self, index: Keyspace) -> Option<&KeyStatistics> {
         self.indexes.iter().find(|(keyspace, _)| *keyspace == index).map(|(_, statistics)| statistics)
     }
 
-    pub(super) fn read(doc: Doc<'_>) -> Option<Self> {
+    fn read(doc: Doc<'_>) -> Option<Self> {
         let records = doc.get("records").and_then(Value::as_document).and_then(KeyStatistics::read)?;
         let indexes = doc.get("indexes").and_then(Value::as_array)?;
         let index = |value: Value<'_>| {
@@ -82,7 +93,7 @@ impl CollectionStatistics {
         Some(Self { records, indexes: indexes.values().filter_map(index).collect() })
     }
 
-    pub(super) fn write(&self) -> Vec<u8> {
+    fn write(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.open_document(b"records");
         self.records.write(&mut writer);
@@ -97,6 +108,23 @@ impl CollectionStatistics {
         writer.close();
         writer.finish()
     }
+}
+
+/// Adds their statistics to the collections.
+pub(super) fn read_all(view: &impl View, collections: &mut BTreeMap<Box<str>, Arc<CollectionInfo>>) -> Result<()> {
+    let (start, end) = keys::all_statistics();
+    let mut cursor = view.cursor(CATALOG, Bounds { start: Some(&start), end: Some(&end) })?;
+    let mut more = cursor.seek(Edge::First)?;
+    while more {
+        if let Some((key, value)) = cursor.current()
+            && let Some(records) = keys::statistics_keyspace(key)
+            && let Some(collection) = collections.values_mut().find(|collection| collection.records == records)
+        {
+            Arc::make_mut(collection).statistics = CollectionStatistics::read(Doc::new(value)).map(Arc::new);
+        }
+        more = cursor.step_forward()?;
+    }
+    Ok(())
 }
 
 impl KeyStatistics {
@@ -140,7 +168,7 @@ impl KeyStatistics {
         self.keys / u64::try_from(groups.len()).unwrap_or(u64::MAX).max(1)
     }
 
-    pub(super) fn read(doc: Doc<'_>) -> Option<Self> {
+    fn read(doc: Doc<'_>) -> Option<Self> {
         let keys = doc.get("keys").and_then(Value::as_i64).and_then(|keys| u64::try_from(keys).ok())?;
         let sample = doc.get("sample").and_then(Value::as_array)?;
         let sample = sample.values().filter_map(|value| value.as_binary().map(|(_, key)| key.into())).collect();

@@ -8,7 +8,7 @@ use slate_store::{Durability, Isolation, Store, Transaction};
 use super::backend::Backend;
 use crate::{
     Result,
-    catalog::{self, CollectionInfo, CollectionStatistics},
+    catalog::{CollectionInfo, CollectionStatistics},
     write::StaleCollection,
 };
 
@@ -49,7 +49,7 @@ impl<S: Store> Backend<S> {
         drop(view);
         // Guards count under this isolation alone.
         let mut transaction = self.store.begin(Isolation::Serializable, wait)?;
-        catalog::write_statistics(&mut transaction, collection, &statistics)?;
+        statistics.store(&mut transaction, collection)?;
         let _change = self.shared.catalogs.change();
         transaction.commit(Durability::Deferred)?;
         self.shared.staleness.included(collection.records, growth);

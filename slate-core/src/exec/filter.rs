@@ -3,7 +3,7 @@ use std::sync::Arc;
 use slate_query::filter::Filter;
 use slate_store::View;
 
-use super::{RawRows, rows::Record};
+use super::{RawRows, record::Record};
 use crate::Result;
 
 /// The records that match. A record that does not match is neither copied nor decoded.

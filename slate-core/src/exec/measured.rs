@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use slate_store::View;
 
-use super::{RawRows, Resources, meter::Meter, rows::Record};
+use super::{RawRows, Resources, meter::Meter, record::Record};
 use crate::{Result, catalog::CollectionInfo, plan::RawPlan};
 
 /// Measures the time and the rows of a node of the raw tier. Nodes are wrapped in it only for execution statistics.

@@ -20,6 +20,7 @@ mod merge;
 mod meter;
 mod output;
 mod probe;
+mod record;
 mod resources;
 mod rows;
 mod scan;

@@ -1,11 +1,10 @@
 use std::sync::Arc;
 
-use slate_query::raw::Doc;
 use slate_store::View;
 
 use super::{
-    Resources, fetch::FetchRows, filter::FilterRows, measured::MeasuredRows, meter::Meter, scan::ScanRows,
-    slice::SliceRows, sort::SortRows,
+    Resources, fetch::FetchRows, filter::FilterRows, measured::MeasuredRows, meter::Meter, record::Record,
+    scan::ScanRows, slice::SliceRows, sort::SortRows,
 };
 use crate::{Result, catalog::CollectionInfo, plan::RawPlan};
 
@@ -18,22 +17,6 @@ pub(crate) enum RawRows<V: View> {
     Sort(Box<SortRows<V>>),
     Slice(Box<SliceRows<V>>),
     Measured(Box<MeasuredRows<V>>),
-}
-
-/// A record as a node lends it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Record<'r> {
-    /// The record's key: its encoded `_id`.
-    pub(crate) key: &'r [u8],
-    /// The document, as it is stored.
-    pub(crate) stored: &'r [u8],
-}
-
-impl<'r> Record<'r> {
-    #[inline]
-    pub(crate) fn document(&self) -> Doc<'r> {
-        Doc::stored(self.stored)
-    }
 }
 
 impl<V: View> RawRows<V> {

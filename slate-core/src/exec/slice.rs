@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use slate_store::View;
 
-use super::{RawRows, rows::Record};
+use super::{RawRows, record::Record};
 use crate::{Result, plan::Window};
 
 /// The records after the first `skip`, at most `left` of them.

@@ -1,4 +1,4 @@
-//! The async API on tokio: calls, a stream, a timeout, transactions of many tasks.
+//! The async API on tokio: calls, a stream, a timeout, concurrent transactions.
 //!
 //! ```sh
 //! cargo run --example async_tasks --features async
@@ -24,8 +24,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let readings = db.collection::<Reading>("readings");
     readings.create_index(Index::on(doc! { "sensor": 1, "second": -1 })).await?;
 
-    // Tasks at once. Each batch of readings, with the sensor's count, is a transaction; its closure is blocking code, on a
-    // thread where that is allowed, and is run again where two tasks meet.
+    // Concurrent tasks. Each batch of readings and the sensor's count are one transaction. Its closure is blocking code
+    // on a blocking thread, and runs again after a conflict with another task.
     let sensors: Vec<_> = (0..4)
         .map(|sensor| {
             tokio::spawn(db.transact(move |tx| {
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         sensor.await??;
     }
 
-    // A stream: batches are read while this task works through the one before, and no thread waits for it.
+    // A stream reads the next batch while this task processes the current one. It occupies no thread.
     let mut hot =
         readings.find(doc! { "sensor": 2, "celsius": { "$gt": 25.5 } }).sort(doc! { "second": -1 }).run().await?;
     let mut seen = 0;
@@ -54,14 +54,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("{seen} hot readings of sensor 2");
 
-    // A write that takes too long is given up: it is done wholly or not at all.
+    // Drops a write that takes too long. It is applied completely or not at all.
     let cooler = readings.update_many(doc! {}, doc! { "$inc": { "celsius": -1.0 } }).run();
     match timeout(Duration::from_millis(1), cooler).await {
         Ok(done) => println!("{} readings corrected in time", done?.modified),
-        Err(_) => println!("given up: nothing is corrected, or everything"),
+        Err(_) => println!("timed out: either no reading or every reading is corrected"),
     }
 
-    // A transaction call by call, where what to do next depends on something else that is awaited.
+    // A transaction with separate calls, for decisions that need to await something else.
     let tx = db.begin().await?;
     let within = tx.collection::<Reading>("readings");
     let old = within.delete_many(doc! { "second": { "$lt": 100 } }).run().await?;
@@ -69,7 +69,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tx.commit().await?;
     println!("{old} old readings deleted, {} left", readings.count(doc! {}).await?);
 
-    // What has no async form, and loops of many small calls: blocking code, in one hop.
+    // Code without an async form, or loops of many small calls: blocking code in one hop to another thread.
     let warmest = db
         .run_blocking(|db| {
             let mut rows =

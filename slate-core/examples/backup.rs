@@ -1,4 +1,4 @@
-//! A backup while others write, what it holds, and the database verified and compacted.
+//! Makes a backup during writes, reads it, verifies and compacts the database.
 //!
 //! ```sh
 //! cargo run --example backup
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     orders.create_index(Index::on(doc! { "total": 1 }))?;
     orders.insert_many(&(0..20_000).map(|n| doc! { "_id": n, "total": n % 97 }).collect::<Vec<_>>())?;
 
-    // The copy is one commit, whatever is written meanwhile.
+    // The copy contains one commit, whatever is written in the meantime.
     let copy = folder.path().join("copy.slate");
     let done = AtomicBool::new(false);
     let written = thread::scope(|scope| {
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
     println!("written meanwhile: {written}");
 
-    // It opens by the same scheme. Read only, it is left as it is.
+    // The copy opens with the same URL scheme. Opening it read-only leaves it unchanged.
     let restored = Database::builder(&url("copy.slate")).access(Access::ReadOnly).open()?;
     for collection in restored.collections()? {
         let documents = restored.collection::<Document>(&collection.name).count(doc! {})?;
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         report.is_sound()
     );
 
-    // A backup never overwrites.
+    // A backup never overwrites a file.
     assert_eq!(db.backup(&copy).map_err(|error| error.kind()), Err(ErrorKind::Exists));
 
     let before = db.size()?.on_disk;

@@ -4,8 +4,9 @@
 //! cargo run --release --example import -- URL COLLECTION FILE…
 //! ```
 //!
-//! A file holds a document a line (or one over several lines), or one array; plain or compressed by gzip. It is read as a
-//! stream. What cannot be read or stored is told by file and place, and costs no other document.
+//! A file contains documents, one per line or over several lines, or one array of documents; plain or compressed with
+//! gzip. It is read as a stream. Text that cannot be read or stored is reported with file and position, and does not
+//! affect other documents.
 
 #[path = "support/documents.rs"]
 mod documents;
@@ -39,14 +40,14 @@ usage: import URL COLLECTION FILE…
 
 Exit code 2 where a document could not be read or stored, 1 where nothing could be done.";
 
-/// Documents are stored so many at a time, or so many bytes.
+/// Largest batch, in documents and in bytes.
 const BATCH_DOCUMENTS: usize = 1_000;
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Of documents that are there already, so many are told one by one; of all, the number.
+/// Number of existing documents that are listed individually; the total is always printed.
 const DUPLICATES_TOLD: u64 = 10;
 
-/// MongoDB's code for a value that must be unique and is there already.
+/// MongoDB's code for a duplicate key.
 const DUPLICATE_KEY: i32 = 11000;
 
 fn main() -> ExitCode {
@@ -83,11 +84,11 @@ fn arguments() -> Result<Option<(String, String, Vec<PathBuf>)>, lexopt::Error> 
     }
     let mut values = values.into_iter();
     let (Some(url), Some(collection)) = (values.next(), values.next()) else {
-        return Err("a URL, a collection and files are needed".into());
+        return Err("expected a URL, a collection and files".into());
     };
     let files: Vec<PathBuf> = values.map(PathBuf::from).collect();
     if files.is_empty() {
-        return Err("no file is named".into());
+        return Err("no file given".into());
     }
     Ok(Some((text(url)?, text(collection)?, files)))
 }
@@ -97,7 +98,7 @@ fn text(value: std::ffi::OsString) -> Result<String, lexopt::Error> {
 }
 
 fn import(url: &str, collection: &str, files: &[PathBuf]) -> Result<Tally, slate_core::Error> {
-    // The device is waited for once, at the end.
+    // Waits for the device once at the end.
     let database = Database::builder(url).durability(Durability::Deferred).open()?;
     let mut total = Tally::default();
     for file in files {
@@ -126,7 +127,7 @@ fn import(url: &str, collection: &str, files: &[PathBuf]) -> Result<Tally, slate
 struct Tally {
     loaded: u64,
     duplicates: u64,
-    /// Documents, or the rest of a file, that could not be read or stored.
+    /// Number of documents, or rests of files, that could not be read or stored.
     faults: u64,
 }
 
@@ -140,19 +141,19 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} loaded, {} there already, {} not read", self.loaded, self.duplicates, self.faults)
+        write!(f, "{} loaded, {} existing, {} failed", self.loaded, self.duplicates, self.faults)
     }
 }
 
-/// What ends the loading of a file.
+/// Why loading a file ended early.
 enum Stop {
     /// The file cannot be read further.
     Source(std::io::Error),
-    /// Nothing can be stored.
+    /// The database cannot store documents.
     Store(slate_core::Error),
 }
 
-/// The loading of one file.
+/// Loads one file.
 struct Load<'a> {
     database: &'a Database,
     collection: &'a str,
@@ -176,7 +177,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Stores what can be read, all of it, before it tells of a file that cannot be read further.
+    /// Stores all readable documents before reporting that a file cannot be read further.
     fn run(&mut self) -> Result<(), Stop> {
         let read = self.read();
         self.store()?;
@@ -207,7 +208,7 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// Stores the batch. One document that is refused keeps no other from being stored.
+    /// Stores the batch. A rejected document does not affect the others.
     fn store(&mut self) -> Result<(), Stop> {
         let (documents, places) = (std::mem::take(&mut self.documents), std::mem::take(&mut self.places));
         if places.is_empty() {
@@ -236,7 +237,7 @@ impl<'a> Load<'a> {
         if self.tally.duplicates <= DUPLICATES_TOLD {
             self.tell(place, message);
         } else if self.tally.duplicates == DUPLICATES_TOLD + 1 {
-            self.bar.suspend(|| eprintln!("{}: and more that are there already", self.file.display()));
+            self.bar.suspend(|| eprintln!("{}: more documents exist already", self.file.display()));
         }
     }
 
@@ -254,7 +255,7 @@ fn raw(document: &Document) -> Result<RawDocumentBuf, Box<dyn Error>> {
     Ok(RawDocumentBuf::try_from(document)?)
 }
 
-/// Drawn on a terminal only: indicatif sees to that.
+/// indicatif draws the bar only on a terminal.
 fn style() -> ProgressStyle {
     let template = "{wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {msg}";
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())

@@ -1,4 +1,4 @@
-//! Indexes, and what they change: the plan of each question, drawn before and after.
+//! Shows how indexes change the plans of queries.
 //!
 //! ```sh
 //! cargo run --example indexes
@@ -18,12 +18,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .collect();
     orders.insert_many(&documents)?;
 
-    println!("Without an index, everything is read:\n");
+    println!("Without an index, the whole collection is read:\n");
     ask(&orders)?;
 
-    // Equalities first, then the field of the sort: the index finds the documents and gives their order.
+    // Equality fields first, then the sort field: the index finds the documents and provides their order.
     orders.create_index(Index::on(doc! { "customer": 1, "total": -1 }))?;
-    // Small: it holds the open orders only, and serves the questions that ask for those.
+    // Contains only open orders, so it is small. Serves queries for open orders.
     orders.create_index(Index::on(doc! { "total": 1 }).only(doc! { "state": "open" }).named("open_by_total"))?;
     // Arrays are indexed by each of their elements.
     orders.create_index(Index::on(doc! { "tags": 1 }))?;
@@ -60,7 +60,7 @@ fn ask(orders: &Collection<Document>) -> slate_core::Result<()> {
         println!("{what}: {} documents", question.clone().run()?.count());
         println!("{}\n", question.explain()?);
     }
-    println!("the different customers:\n{}\n", orders.find(doc! {}).explain_distinct("customer")?);
-    println!("how many have tag b:\n{}", orders.find(doc! { "tags": "b" }).explain_count()?);
+    println!("the distinct customers:\n{}\n", orders.find(doc! {}).explain_distinct("customer")?);
+    println!("the number of orders with tag b:\n{}", orders.find(doc! { "tags": "b" }).explain_count()?);
     Ok(())
 }

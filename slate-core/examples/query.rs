@@ -1,4 +1,4 @@
-//! Asks a collection a question, and prints what it answers as extended JSON.
+//! Queries a collection and prints the result as extended JSON.
 //!
 //! ```text
 //! cargo run --release --example query -- URL COLLECTION FILTER [options]
@@ -20,7 +20,7 @@ use slate_core::{Database, Find, Index};
 use self::extjson::Regexes;
 
 const USAGE: &str = "\
-Asks a collection a question, and prints what it answers as extended JSON, a document a line.
+Queries a collection and prints the result as extended JSON, one document per line.
 
 usage: query URL COLLECTION FILTER [options]
 
@@ -28,12 +28,12 @@ usage: query URL COLLECTION FILTER [options]
   FILTER           in MongoDB's query language, as extended JSON: '{ \"age\": { \"$gte\": 21 } }'
   --sort SORT      '{ \"age\": -1 }'
   --project SPEC   '{ \"name\": 1, \"_id\": 0 }'
-  --skip N         leaves out the first N
+  --skip N         skips the first N
   --limit N        prints at most N
-  --distinct PATH  prints the different values at a path
-  --count          prints how many documents match
-  --index KEYS     creates this index first, where it is not there: '{ \"org\": 1, \"age\": -1 }'
-  --explain        draws the plan instead of running it";
+  --distinct PATH  prints the distinct values at a path
+  --count          prints the number of matching documents
+  --index KEYS     creates this index first if it does not exist: '{ \"org\": 1, \"age\": -1 }'
+  --explain        prints the plan instead of running it";
 
 struct Arguments {
     url: String,
@@ -48,7 +48,7 @@ struct Arguments {
     explain: Explain,
 }
 
-/// What is printed of the documents that match.
+/// What to print for the matching documents.
 enum Answer {
     Documents,
     Distinct(String),
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     let mut out = BufWriter::new(io::stdout().lock());
     match ask(arguments, &mut out).and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader has seen enough.
+        // The reader closed the pipe.
         Err(error)
             if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) =>
         {
@@ -109,7 +109,7 @@ fn arguments() -> Result<Option<Arguments>, lexopt::Error> {
         }
     }
     let [url, collection, filter] = <[String; 3]>::try_from(values)
-        .map_err(|values| format!("a URL, a collection and a filter are needed; there are {}", values.len()))?;
+        .map_err(|values| format!("expected a URL, a collection and a filter, found {} arguments", values.len()))?;
     let filter = document("the filter", &filter)?;
     Ok(Some(Arguments { url, collection, filter, sort, project, skip, limit, index, answer, explain }))
 }
@@ -125,7 +125,7 @@ fn ask(arguments: Arguments, out: &mut impl Write) -> Result<(), Box<dyn Error>>
         collection.create_index(Index::on(keys))?;
     }
     if !collection.exists()? {
-        return Err(format!("there is no collection {}", arguments.collection).into());
+        return Err(format!("unknown collection {}", arguments.collection).into());
     }
     let mut find = collection.find(arguments.filter).skip(arguments.skip);
     if let Some(sort) = arguments.sort {

@@ -1,4 +1,4 @@
-//! Transactions: all or nothing over several collections, tried again on a conflict; snapshots beside them.
+//! Transactions over several collections with retries after conflicts, and snapshots.
 //!
 //! ```sh
 //! cargo run --example transactions
@@ -17,17 +17,17 @@ struct Account {
     balance: i64,
 }
 
-/// What can go wrong that is no fault of the database.
+/// Errors of the application, in addition to those of the database.
 #[derive(Debug, PartialEq)]
 enum Transfer {
     Done,
     NotEnough,
 }
 
-/// Several collections, one commit. Run again from its beginning where another writer came first.
+/// One commit for several collections. The closure runs again after a conflict with another writer.
 fn transfer(tx: &Transaction, from: &str, to: &str, amount: i64) -> Result<Transfer> {
     let accounts = tx.collection::<Account>("accounts");
-    // A condition and a change in one: nobody can come between.
+    // One call checks a condition and changes the document atomically.
     let enough = doc! { "_id": from, "balance": { "$gte": amount } };
     if accounts.update_one(enough, doc! { "$inc": { "balance": -amount } }).run()?.matched == 0 {
         return Ok(Transfer::NotEnough);
@@ -38,7 +38,7 @@ fn transfer(tx: &Transaction, from: &str, to: &str, amount: i64) -> Result<Trans
 }
 
 fn total(db: &Database) -> Result<i64> {
-    // Reads through one snapshot belong together, whatever is committed meanwhile.
+    // Reads of one snapshot see the same commit, whatever is committed in the meantime.
     let snapshot = db.snapshot()?;
     snapshot.collection::<Account>("accounts").find(doc! {}).run()?.map(|account| Ok(account?.balance)).sum()
 }
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
         accounts.insert_one(&Account { owner: owner.into(), balance: 100 })?;
     }
 
-    // Writers at once: those that meet are tried again, and no amount is lost.
+    // Concurrent writers: conflicting transactions are retried, and no amount is lost.
     thread::scope(|scope| {
         let pairs = owners.iter().zip(owners.iter().cycle().skip(1));
         let threads: Vec<_> = pairs
@@ -72,20 +72,21 @@ fn main() -> Result<()> {
     println!("in all: {}, transfers: {}", total(&db)?, db.collection::<Document>("ledger").count(doc! {})?);
     assert_eq!(total(&db)?, 300);
 
-    // An error rolls everything back.
+    // An error rolls back the transaction.
     let refused = db.transact(|tx| {
         transfer(tx, "Ada", "Bob", 1)?;
         tx.collection::<Account>("accounts").insert_one(&Account { owner: "Bob".into(), balance: 0 })
     });
     println!("rolled back: {}", refused.err().filter(|error| error.kind() == ErrorKind::DuplicateKey).is_some());
 
-    // By hand: a transaction that is dropped is rolled back, and a conflict is the caller's to handle.
+    // Without `transact`: dropping a transaction rolls it back, and the caller handles conflicts.
     let tx = db.begin()?;
     let done = transfer(&tx, "Eve", "Ada", 1_000_000)?;
     println!("by hand: {done:?}");
     tx.rollback();
 
-    // Serializable: what was read may not have changed either. Here, that at least one account stays open.
+    // Serializable: documents that were read must also be unchanged at the commit. Here, at least one account stays
+    // open.
     let careful = TransactionOptions::new().isolation(Isolation::Serializable).deadline(Duration::from_secs(2));
     db.transact_with(&careful, |tx| {
         let accounts = tx.collection::<Account>("accounts");

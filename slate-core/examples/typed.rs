@@ -1,4 +1,4 @@
-//! Typed collections: documents as a type of yours, as documents of any shape, and read in place.
+//! Typed collections: documents as your own type, as `Document`, and as borrowed raw bytes.
 //!
 //! ```sh
 //! cargo run --example typed
@@ -13,11 +13,11 @@ struct Article {
     #[serde(rename = "_id")]
     id: ObjectId,
     title: String,
-    /// An enum of serde's is a string in the document.
+    /// A serde enum is a string in the document.
     state: State,
     tags: Vec<String>,
     views: u32,
-    /// Left out of the document while there is none.
+    /// Not stored while it is `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     published: Option<DateTime>,
 }
@@ -29,7 +29,7 @@ enum State {
     Published,
 }
 
-/// What a projection leaves: a type of its own, that borrows from the stored document.
+/// The type of a projection, which borrows from the stored document.
 #[derive(Debug, Deserialize)]
 struct Headline<'d> {
     title: &'d str,
@@ -56,7 +56,7 @@ fn main() -> slate_core::Result<()> {
         ids.push(article.id);
     }
 
-    // Updates are in MongoDB's language; what comes back is typed again.
+    // Updates use MongoDB's update language and return typed documents.
     let publish = doc! { "$set": { "state": "published", "published": DateTime::now() }, "$inc": { "views": 1 } };
     let published =
         articles.find_one_and_update(doc! { "tags": "rust" }, publish).returning(ReturnDocument::After).run()?;
@@ -66,20 +66,20 @@ fn main() -> slate_core::Result<()> {
         println!("draft: {}", article?.title);
     }
 
-    // A lending cursor reads each document where the store has it: nothing is copied, the title below neither.
+    // A lending cursor reads each document in place without copying it, including the title below.
     let mut rows = articles.find(doc! { "tags": "storage" }).project(doc! { "title": 1, "views": 1 }).cursor()?;
     while rows.advance()? {
         let headline: Headline<'_> = rows.deserialize_current()?;
         println!("{}: seen {} times", headline.title, headline.views);
     }
 
-    // The same collection as documents of any shape, to see what serde made of the articles.
+    // The same collection as `Document`, to show what serde stored.
     let documents = articles.with_type::<Document>();
     for id in ids {
         println!("{}", documents.find_by_id(id)?.unwrap_or_default());
     }
 
-    // A document that is no `Article` is an error of its own; the documents after it can still be read.
+    // A document that is not a valid `Article` is an error of its own; later documents can still be read.
     documents.update_one(doc! { "tags": "tea" }, doc! { "$set": { "views": "many" } }).run()?;
     let misfits = articles.find(doc! {}).run()?.filter_map(Result::err);
     for misfit in misfits {

@@ -1,4 +1,4 @@
-//! The command line.
+//! Parses the command line.
 
 use std::path::PathBuf;
 
@@ -24,14 +24,14 @@ pub(crate) struct Arguments {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Which indexes cases are run with.
+/// Which indexes to run the cases with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Indexes {
     TheirOwn,
     Forced,
 }
 
-/// Reads the command line; `None` where help is asked for.
+/// Parses the command line. Returns `None` if help is requested.
 pub(crate) fn parse() -> Result<Option<Arguments>, lexopt::Error> {
     let mut arguments = Arguments { backends: vec![Backend::Memory], indexes: Indexes::TheirOwn, files: Vec::new() };
     let mut parser = Parser::from_env();
@@ -54,12 +54,12 @@ pub(crate) fn parse() -> Result<Option<Arguments>, lexopt::Error> {
         }
     }
     if arguments.files.is_empty() {
-        return Err("no file of cases is named".into());
+        return Err("no case file given".into());
     }
     Ok(Some(arguments))
 }
 
 fn no_such_backend() -> lexopt::Error {
     let names: Vec<&str> = Backend::ALL.iter().map(|backend| backend.name()).collect();
-    format!("no such backend in this build: there are {} and all", names.join(", ")).into()
+    format!("unknown backend; this build has {} and all", names.join(", ")).into()
 }

@@ -1,10 +1,10 @@
-//! The database that cases run against: emptied before each.
+//! The database that cases run on. It is emptied before each case.
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use slate_core::{Database, Durability, Error};
 use tempfile::TempDir;
 
-/// A store, by the name that the command line gives it.
+/// A store and its name on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
     Memory,
@@ -14,7 +14,7 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    /// Those that are built in.
+    /// The stores in this build.
     pub(crate) const ALL: &[Self] = &[
         Self::Memory,
         Self::Redb,
@@ -41,12 +41,12 @@ pub(crate) struct Bench {
     _folder: TempDir,
 }
 
-/// A command's refusal.
+/// An error of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Refused {
     pub(crate) code: i32,
     pub(crate) message: String,
-    /// The name of what Slate does not offer, where that is the reason.
+    /// The name of an unsupported feature, if that is the reason.
     pub(crate) unsupported: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl Bench {
             #[cfg(feature = "rocksdb")]
             Backend::RocksDb => format!("rocksdb:{}", folder.path().join("oracle.slate").display()),
         };
-        // Nothing here has to outlive a crash.
+        // The data need not survive a crash.
         let database = Database::builder(&url).durability(Durability::Deferred).open()?;
         Ok(Self { database, _folder: folder })
     }
@@ -72,7 +72,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Runs a command. The refusal of a single statement, which a reply holds, is a refusal.
+    /// Runs a command. A write error in the reply is returned as an error.
     pub(crate) fn command(&self, command: &Document) -> Result<Document, Refused> {
         let unsendable = |error: bson::error::Error| Refused { code: 0, message: error.to_string(), unsupported: None };
         let command = RawDocumentBuf::try_from(command).map_err(unsendable)?;
@@ -84,7 +84,7 @@ impl Bench {
         }
     }
 
-    /// Runs a command that answers with a cursor, and reads it to its end.
+    /// Runs a command that returns a cursor, and reads all documents.
     pub(crate) fn rows(&self, collection: &str, command: &Document) -> Result<Vec<Bson>, Refused> {
         let mut reply = self.command(command)?;
         let mut rows = Vec::new();
@@ -107,7 +107,8 @@ impl From<Error> for Refused {
     }
 }
 
-/// What a regular expression asks for and Slate does not offer: refused by MongoDB's code for a wrong expression.
+/// Returns the unsupported construct of a regular expression, which fails with MongoDB's code for an invalid
+/// expression.
 fn unsupported_pattern(error: &Error) -> Option<String> {
     let name = error.message().strip_prefix("Regular expression is invalid: ")?.strip_suffix(" is not supported")?;
     (error.code() == INVALID_PATTERN).then(|| name.to_owned())
@@ -117,14 +118,14 @@ impl Refused {
     fn from_write_error(error: &Document) -> Self {
         let code = error.get_i32("code").unwrap_or_default();
         let message = error.get_str("errmsg").unwrap_or_default().to_owned();
-        // A write error has no field for the name; the sentence begins with it.
+        // A write error has no field for the name; its message starts with it.
         let unsupported = message.split_once(" is not supported").map(|(name, _)| name.to_owned());
         Self { code, message, unsupported: unsupported.filter(|_| code == NOT_IMPLEMENTED) }
     }
 }
 
-/// MongoDB's code for a regular expression that cannot be compiled.
+/// MongoDB's code for a regular expression that does not compile.
 const INVALID_PATTERN: i32 = 51091;
 
-/// MongoDB's code for what a server does not offer.
+/// MongoDB's code for an unsupported feature.
 const NOT_IMPLEMENTED: i32 = 238;

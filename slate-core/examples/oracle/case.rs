@@ -1,4 +1,4 @@
-//! A semantic case: documents, a command, and what the command must do.
+//! A semantic case: documents, a command and its expected effect.
 
 use bson::{Bson, Document};
 
@@ -8,17 +8,17 @@ use crate::extjson::{self, Regexes, Unreadable};
 pub(crate) struct Case {
     pub(crate) id: String,
     pub(crate) area: String,
-    /// The collection that the command is about.
+    /// The collection of the command.
     pub(crate) collection: String,
-    /// What lies in which collection before; a collection that is not named was never created.
+    /// The initial documents by collection; a collection that is not listed does not exist.
     pub(crate) collections: Vec<(String, Vec<Bson>)>,
     pub(crate) indexes: Vec<Index>,
     pub(crate) operation: String,
-    /// The rest of the case: the command's arguments are read from it as they are, ill-typed ones too.
+    /// The rest of the case. The command's arguments are copied from it unchanged, including those of wrong types.
     pub(crate) fields: Document,
     pub(crate) expected: Expected,
     pub(crate) rules: Rules,
-    /// The write may be refused; only what lies in the collection afterwards is known.
+    /// The write may fail; only the final content of the collection is known.
     pub(crate) may_be_refused: bool,
 }
 
@@ -31,20 +31,20 @@ pub(crate) struct Index {
 
 #[derive(Debug)]
 pub(crate) enum Expected {
-    /// Documents or values, of the command or of the find that follows a write; and a part of a write's reply.
+    /// Expected documents or values of the command, or of the find after a write; and a part of a write's reply.
     Answer { values: Option<Vec<Bson>>, reply: Option<Document> },
-    /// The code of the refusal.
+    /// The expected error code.
     Refusal(i32),
 }
 
-/// How answers are compared.
+/// How results are compared.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(crate) values: Order,
-    /// The order of the fields within documents.
+    /// Whether the order of fields matters.
     pub(crate) fields: Order,
     pub(crate) numbers: Precision,
-    /// Fields that hold arrays whose elements come in any order.
+    /// Array fields whose elements can be in any order.
     pub(crate) unordered: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) enum Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Precision {
     Exact,
-    /// To 1e-9, relatively.
+    /// Relative tolerance of 1e-9.
     Approximate,
 }
 
@@ -99,7 +99,7 @@ impl Case {
         self.fields.get_document("options").cloned().unwrap_or_default()
     }
 
-    /// Whether the command writes to one document at most, so that its refusal must leave everything as it was.
+    /// Returns whether the command writes at most one document, so that its failure must leave everything unchanged.
     pub(crate) fn writes_one(&self) -> bool {
         let options = self.options();
         match self.operation.as_str() {
@@ -113,7 +113,7 @@ impl Case {
 }
 
 impl Index {
-    /// Keys are a list of `[path, direction]`, or one bare path.
+    /// Keys are a list of `[path, direction]`, or a single path.
     fn parse(index: &Document, collection: &str) -> Option<Self> {
         let keys = match index.get("keys")? {
             Bson::String(path) => [(path.clone(), Bson::Int32(1))].into_iter().collect(),
@@ -147,7 +147,7 @@ impl Rules {
     }
 }
 
-/// Some sources delete and insert again before the command: of documents with one `_id`, the last is there.
+/// Some sources delete and insert again before the command: the last document with an `_id` counts.
 fn latest(documents: Vec<Bson>) -> Vec<Bson> {
     let id = |document: &Bson| document.as_document().and_then(|document| document.get("_id")).cloned();
     let mut latest: Vec<Bson> = Vec::with_capacity(documents.len());

@@ -1,10 +1,10 @@
-//! The commands of a case, as documents: whatever stands in the case reaches the database's own parser.
+//! Builds the commands of a case as documents, so that the database's own parser reads the case's arguments.
 
 use bson::{Bson, Document, doc};
 
 use super::case::{Case, Index};
 
-/// The commands that lay out a case's collections.
+/// The commands that create a case's collections.
 pub(crate) fn collections(case: &Case) -> Vec<Document> {
     let command = |(name, documents): &(String, Vec<Bson>)| match documents.as_slice() {
         [] => doc! { "create": name },
@@ -23,7 +23,7 @@ fn index_name(keys: &Document) -> String {
     keys.iter().map(|(path, direction)| format!("{path}_{direction}")).collect::<Vec<_>>().join("_")
 }
 
-/// The command that a case is about; `hint` names the index that it must use.
+/// The command of a case. `hint` names the index that it must use.
 pub(crate) fn main(case: &Case, hint: Option<&Document>) -> Option<Document> {
     let options = case.options();
     let mut command = Document::new();
@@ -58,7 +58,7 @@ pub(crate) fn main(case: &Case, hint: Option<&Document>) -> Option<Document> {
     Some(command)
 }
 
-/// The question for the plan of a case's command under a hint; of a write, for that of finding its documents.
+/// The explain command for a case under a hint; for a write, the find of its documents.
 pub(crate) fn explain(case: &Case, hint: &Document) -> Option<Document> {
     let command = if matches!(case.operation.as_str(), "find" | "count" | "distinct") {
         main(case, Some(hint))?
@@ -70,7 +70,7 @@ pub(crate) fn explain(case: &Case, hint: &Document) -> Option<Document> {
     Some(doc! { "explain": command, "verbosity": "queryPlanner" })
 }
 
-/// An update or delete of one statement: the options are the statement's, but for the command's own.
+/// An update or delete command with one statement; options belong to the statement, except the command's own.
 fn statement_command(
     mut command: Document,
     statements: &str,
@@ -88,19 +88,19 @@ fn statement_command(
     command
 }
 
-/// The find that looks at what a write has done.
+/// The find that checks the effect of a write.
 pub(crate) fn after(case: &Case) -> Option<Document> {
     let mut command = doc! { "find": &case.collection };
     command.extend(case.fields.get_document("post_find").ok()?.clone());
     Some(command)
 }
 
-/// All of a collection, in the order of `_id`.
+/// All documents of a collection in the order of `_id`.
 pub(crate) fn everything(case: &Case) -> Document {
     doc! { "find": &case.collection, "sort": { "_id": 1 } }
 }
 
-/// Copies fields of the case under their names in the command.
+/// Copies fields of the case into the command.
 fn add(command: &mut Document, case: &Case, names: &[(&str, &str)]) {
     for (name, argument) in names {
         if let Some(value) = case.fields.get(name) {

@@ -1,10 +1,10 @@
-//! Whether an answer is the one expected.
+//! Compares results with expected results.
 
 use bson::{Bson, Document};
 
 use super::case::{Order, Precision, Rules};
 
-/// Whether the values found are the expected ones, in sequence or as a multiset.
+/// Compares values as a sequence or as a multiset.
 pub(crate) fn values(found: &[Bson], expected: &[Bson], rules: &Rules) -> bool {
     sequence(found, expected, rules.values, &|a, b| top_level(a, b, rules))
 }
@@ -23,7 +23,7 @@ fn sequence(found: &[Bson], expected: &[Bson], order: Order, same: &impl Fn(&Bso
     })
 }
 
-/// A document of the answer: some of its arrays may be in any order.
+/// Compares documents, some of whose arrays may be in any order.
 fn top_level(found: &Bson, expected: &Bson, rules: &Rules) -> bool {
     match (found, expected) {
         (Bson::Document(found), Bson::Document(expected)) => {
@@ -38,7 +38,7 @@ fn top_level(found: &Bson, expected: &Bson, rules: &Rules) -> bool {
     }
 }
 
-/// Whether two values are the same: of the same type, numbers too, with the same sign of zero; NaN is NaN.
+/// Compares two values by type and value, including the type of numbers and the sign of zero. NaN equals NaN.
 pub(crate) fn same(found: &Bson, expected: &Bson, rules: &Rules) -> bool {
     match (found, expected) {
         (Bson::Document(a), Bson::Document(b)) => documents(a, b, rules, &|_, a, b| same(a, b, rules)),
@@ -55,7 +55,7 @@ pub(crate) fn same(found: &Bson, expected: &Bson, rules: &Rules) -> bool {
     }
 }
 
-/// NaN is close to itself; other numbers where they need not be exact.
+/// Compares numbers with a tolerance. NaN equals NaN.
 fn close(a: f64, b: f64, precision: Precision) -> bool {
     let near = (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
     (a.is_nan() && b.is_nan()) || (precision == Precision::Approximate && near)
@@ -73,7 +73,7 @@ fn documents(found: &Document, expected: &Document, rules: &Rules, same: &impl F
         }
 }
 
-/// Whether a reply holds what is expected of it: each field named, `value` exactly, numbers elsewhere by value alone.
+/// Checks the expected fields of a reply: `value` exactly, other numbers by value alone.
 pub(crate) fn reply(found: &Document, expected: &Document, rules: &Rules) -> bool {
     expected.iter().all(|(name, expected)| match (found.get(name), name.as_str()) {
         (None, _) => false,
@@ -92,7 +92,7 @@ fn loosely(found: &Bson, expected: &Bson, rules: &Rules) -> bool {
     }
 }
 
-/// A number's value, whatever its type.
+/// Returns a number's value, whatever its type.
 fn number(value: &Bson) -> Option<f64> {
     match value {
         Bson::Int32(int) => Some(f64::from(*int)),
@@ -102,7 +102,7 @@ fn number(value: &Bson) -> Option<f64> {
     }
 }
 
-/// A count, whatever its type.
+/// Returns a count, whatever its type.
 pub(crate) fn count(value: &Bson) -> Option<i32> {
     let number = number(value)?;
     format!("{number:.0}").parse().ok().filter(|count| f64::from(*count) == number)

@@ -1,13 +1,13 @@
-//! Which indexes a case's command could use: one on every path that its filter and its sort name.
+//! Chooses indexes for a case's command: one on every path in its filter and sort.
 
 use bson::{Bson, Document, doc};
 
 use super::case::Case;
 
-/// More paths than this are named by no case that means to ask something of indexes.
+/// A case with more paths than this does not test indexes.
 const MOST: usize = 8;
 
-/// The keys of indexes to run the case with.
+/// Returns the keys of the indexes to run the case with.
 pub(crate) fn candidates(case: &Case) -> Vec<Document> {
     let mut paths = Vec::new();
     if let Ok(filter) = case.fields.get_document("filter") {
@@ -31,7 +31,7 @@ pub(crate) fn candidates(case: &Case) -> Vec<Document> {
     candidates
 }
 
-/// Whether the command takes a hint.
+/// Returns whether the command supports a hint.
 pub(crate) fn takes_hint(case: &Case) -> bool {
     matches!(case.operation.as_str(), "find" | "count" | "distinct" | "update" | "delete" | "findAndModify")
 }
@@ -54,7 +54,7 @@ fn fields(filter: &Document, prefix: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// Paths within arrays' elements, as `$elemMatch` names them.
+/// Collects the paths within array elements, as in `$elemMatch`.
 fn below(operators: &Document, path: &str, paths: &mut Vec<String>) {
     for (operator, argument) in operators {
         match (operator.as_str(), argument) {

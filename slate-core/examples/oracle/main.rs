@@ -1,4 +1,4 @@
-//! Runs semantic cases from outside sources against Slate, as command documents.
+//! Runs semantic cases from other suites against Slate, as command documents.
 //!
 //! ```text
 //! cargo run --release --example oracle -- [--backend memory|redb|rocksdb|all] [--indexed] FILE…
@@ -105,8 +105,8 @@ fn each_case(file: &Path, mut visit: impl FnMut(&Case)) -> Result<(), Box<dyn Er
     Ok(())
 }
 
-/// Runs a case with its candidates for indexes, each forced in turn, and without: all must pass. Gives the first outcome
-/// that is not a pass.
+/// Runs a case with each of its candidate indexes forced, and without an index. Returns the first outcome that is not a
+/// pass.
 fn run_forced(bench: &Bench, case: &Case, report: &mut Report) -> Outcome {
     let candidates = indexed::candidates(case);
     let unforced = run::run(bench, case, &candidates);

@@ -1,4 +1,4 @@
-//! What came of all cases.
+//! Counts the outcomes of all cases.
 
 use std::collections::BTreeMap;
 
@@ -19,23 +19,23 @@ pub(crate) struct Report {
     areas: BTreeMap<String, Tally>,
     failed: Vec<(String, String)>,
     unsupported: Vec<(String, String)>,
-    /// Writes that MongoDB may have refused.
+    /// Writes that MongoDB may reject.
     uncertain: Tally,
     refusals: Refusals,
     forced: Forced,
 }
 
-/// How the commands that MongoDB refuses were refused.
+/// How commands that must fail have failed.
 #[derive(Debug, Default)]
 struct Refusals {
     expected: usize,
     refused: usize,
     same_code: usize,
-    /// Refused by another code: MongoDB's, ours, and how often.
+    /// Failed with another code: MongoDB's code, Slate's code, count.
     other_codes: BTreeMap<(i32, i32), usize>,
 }
 
-/// How far forcing indexes went.
+/// Counts of the cases with forced indexes.
 #[derive(Debug, Default)]
 struct Forced {
     cases: usize,
@@ -75,13 +75,13 @@ impl Report {
         }
     }
 
-    /// Counts a case that was run with indexes forced on it.
+    /// Counts a case that ran with forced indexes.
     pub(crate) fn count_forced(&mut self, used: Used) {
         self.forced.cases += 1;
         self.forced.using += usize::from(used == Used::Index);
     }
 
-    /// The cases whose outcome is certain.
+    /// The cases with a certain expectation.
     pub(crate) fn total(&self) -> Tally {
         let mut total = Tally::default();
         self.areas.values().for_each(|tally| total.add(*tally));
@@ -108,14 +108,14 @@ impl Report {
         self.refusals.print();
         let Tally { passed, failed, unsupported } = self.uncertain;
         if passed + failed + unsupported > 0 {
-            println!("writes that may be refused: passed {passed}, failed {failed}, unsupported {unsupported}");
+            println!("writes that may fail: passed {passed}, failed {failed}, unsupported {unsupported}");
         }
         if self.forced.cases > 0 {
             println!("cases that used an index: {} of {}", self.forced.using, self.forced.cases);
         }
     }
 
-    /// What was unsupported, the most frequent first.
+    /// Prints unsupported features, most frequent first.
     fn print_names(&self) {
         let mut names: BTreeMap<&str, usize> = BTreeMap::new();
         for (_, name) in &self.unsupported {
@@ -129,7 +129,7 @@ impl Report {
     }
 }
 
-/// What a forced case's plan read.
+/// Counts what the plan of a forced case read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Used {
     Index,
@@ -152,14 +152,14 @@ impl Refusals {
             return;
         }
         for ((expected, found), count) in &self.other_codes {
-            println!("refused by another code: {count:5} expected {expected}, found {found}");
+            println!("failed with another code: {count:5} expected {expected}, found {found}");
         }
         println!("refused: {} of {} ({})", self.refused, self.expected, percent(self.refused, self.expected));
         println!("  with the same code: {} ({})", self.same_code, percent(self.same_code, self.expected));
     }
 }
 
-/// In tenths, rounded down: nothing but all of it is 100 %.
+/// Formats per cent in tenths, rounded down, so that only all cases give 100 %.
 fn percent(part: usize, whole: usize) -> String {
     let tenths = (part * 1_000).checked_div(whole).unwrap_or_default();
     format!("{}.{} %", tenths / 10, tenths % 10)

@@ -9,28 +9,28 @@ use super::{
     report::Used,
 };
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Passed,
-    /// Refused, as expected; by another code than MongoDB's where one is given.
+    /// Failed as expected, with the code if it differs from MongoDB's.
     Refused {
         other_code: Option<i32>,
     },
-    /// Refused by the name of something that Slate does not offer.
+    /// Failed because of an unsupported feature.
     Unsupported(String),
     Failed(String),
 }
 
 type Run<T> = Result<T, Outcome>;
 
-/// Runs a case as it stands, with indexes over these keys beyond its own.
+/// Runs a case with additional indexes over these keys.
 pub(crate) fn run(bench: &Bench, case: &Case, more_indexes: &[Document]) -> Outcome {
     lay_out(bench, case, more_indexes).and_then(|()| command(bench, case, None)).unwrap_or_else(|outcome| outcome)
 }
 
-/// Runs a case whose command must use the index of these keys, and tells what its plan reads; `None` where these
-/// documents cannot be indexed so (parallel arrays).
+/// Runs a case whose command must use the index with these keys, and returns what its plan reads. Returns `None` if the
+/// documents cannot be indexed by these keys (parallel arrays).
 pub(crate) fn run_hinted(
     bench: &Bench,
     case: &Case,
@@ -49,7 +49,7 @@ pub(crate) fn run_hinted(
     Some((command(bench, case, Some(hint)).unwrap_or_else(|outcome| outcome), used))
 }
 
-/// Whether a stage of the plan is an index scan.
+/// Returns whether a stage of the plan is an index scan.
 fn reads_index(plan: &Bson) -> bool {
     match plan {
         Bson::Document(plan) => {
@@ -61,11 +61,11 @@ fn reads_index(plan: &Bson) -> bool {
     }
 }
 
-/// Makes the case's collections and indexes.
+/// Creates the case's collections and indexes.
 fn lay_out(bench: &Bench, case: &Case, more_indexes: &[Document]) -> Run<()> {
     bench.empty().map_err(|refused| unexpected(&refused, "emptying the database"))?;
     for command in command::collections(case) {
-        bench.command(&command).map_err(|refused| unexpected(&refused, "laying out the documents"))?;
+        bench.command(&command).map_err(|refused| unexpected(&refused, "inserting the documents"))?;
     }
     for index in &case.indexes {
         match (bench.command(&command::create_index(index)), &case.expected) {
@@ -75,7 +75,7 @@ fn lay_out(bench: &Bench, case: &Case, more_indexes: &[Document]) -> Run<()> {
         }
     }
     for keys in more_indexes {
-        // Where these documents cannot be indexed so, the case is run without.
+        // Runs the case without the index if the documents cannot be indexed by it.
         let _ = bench.command(&command::create_index(&plain_index(case, keys)));
     }
     Ok(())
@@ -99,7 +99,7 @@ fn refuse(bench: &Bench, case: &Case, command: &Document, code: i32) -> Run<Outc
     let before = bench.rows(&case.collection, &everything);
     let refused = match bench.command(command) {
         Ok(reply) => {
-            return Ok(Outcome::Failed(format!("not refused (expected {code}): {}", text(Bson::Document(reply)))));
+            return Ok(Outcome::Failed(format!("did not fail (expected {code}): {}", text(Bson::Document(reply)))));
         }
         Err(refused) => refused,
     };
@@ -107,7 +107,7 @@ fn refuse(bench: &Bench, case: &Case, command: &Document, code: i32) -> Run<Outc
         && let (Ok(before), Ok(after)) = (before, bench.rows(&case.collection, &everything))
         && !compare::values(&after, &before, &case.rules)
     {
-        return Ok(Outcome::Failed("the refused write changed the collection".into()));
+        return Ok(Outcome::Failed("the failed write changed the collection".into()));
     }
     Ok(refusal(&refused, code))
 }
@@ -142,7 +142,7 @@ fn answer(
 
 struct Answer {
     reply: Document,
-    /// What a read answers with; a write's effect is looked at afterwards.
+    /// Returns the result of a read; the effect of a write is checked afterwards.
     values: Option<Vec<Bson>>,
 }
 
@@ -153,7 +153,7 @@ fn perform(bench: &Bench, case: &Case, command: &Document) -> Result<Answer, Ref
     }
     let reply = bench.command(command)?;
     let values = match case.operation.as_str() {
-        // Whatever the type of a count, what is expected is an int32.
+        // The expectation has an int32, whatever the type of the count.
         "count" => Some(reply.get("n").and_then(compare::count).map(Bson::Int32).into_iter().collect()),
         "distinct" => Some(reply.get_array("values").cloned().unwrap_or_default()),
         _ => None,
@@ -161,7 +161,7 @@ fn perform(bench: &Bench, case: &Case, command: &Document) -> Result<Answer, Ref
     Ok(Answer { reply, values })
 }
 
-/// What the find that follows a write sees.
+/// Returns what the find after a write returns.
 fn after_write(bench: &Bench, case: &Case) -> Result<Vec<Bson>, Refused> {
     let command = command::after(case).unwrap_or_else(|| command::everything(case));
     bench.rows(&case.collection, &command)

@@ -1,4 +1,4 @@
-//! A service's settings hold the database's: to swap the store, edit one line of `service.toml`.
+//! A service with a database configuration in its settings. To change the store, edit one line of `service.toml`.
 //!
 //! ```sh
 //! cargo run --example service                                      # reads slate-core/examples/service/service.toml
@@ -27,7 +27,7 @@ struct Order {
     placed: DateTime,
 }
 
-/// The service knows a database, and no store.
+/// The service does not depend on a particular store.
 struct Orders {
     orders: Collection<Order>,
 }
@@ -35,7 +35,7 @@ struct Orders {
 impl Orders {
     fn open(db: &Database) -> slate_core::Result<Self> {
         let orders = db.collection("orders");
-        // Left alone where it is there already.
+        // Does nothing if the index exists.
         orders.create_index(Index::on(doc! { "customer": 1, "placed": -1 }))?;
         Ok(Self { orders })
     }

@@ -1,7 +1,7 @@
-//! Dates as text: ISO 8601, as exports write it.
+//! Parses ISO 8601 dates as exports write them.
 
-/// Milliseconds since 1970 of a date such as `2009-04-01T00:00:00.000-0700`. The time may end after any part; without
-/// an offset it is in UTC; digits beyond milliseconds are dropped.
+/// Returns the milliseconds since 1970 of a date such as `2009-04-01T00:00:00.000-0700`. The time can end after any
+/// part. Without an offset it is UTC. Digits beyond milliseconds are dropped.
 pub(crate) fn millis(text: &str) -> Option<i64> {
     let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, ""));
     let mut date = date.splitn(3, '-');
@@ -16,12 +16,12 @@ pub(crate) fn millis(text: &str) -> Option<i64> {
     Some(days(year, month, day) * 86_400_000 + of_day(clock)? - offset * 60_000)
 }
 
-/// Exactly so many digits.
+/// Parses exactly this many digits.
 fn digits(text: &str, count: usize) -> Option<i64> {
     (text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok()).flatten()
 }
 
-/// Milliseconds of `HH:MM:SS.mmm`, where all but the front may be left out.
+/// Parses `HH:MM:SS.mmm`, where all parts except the first can be missing, into milliseconds.
 fn of_day(clock: &str) -> Option<i64> {
     let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
     let mut parts = clock.split(':');
@@ -35,7 +35,7 @@ fn of_day(clock: &str) -> Option<i64> {
     ends.then_some(((hours * 60 + minutes) * 60 + seconds) * 1000 + millis)
 }
 
-/// Minutes of `Z`, `+HH`, `+HHMM` or `+HH:MM`.
+/// Parses `Z`, `+HH`, `+HHMM` or `+HH:MM` into minutes.
 fn offset(text: &str) -> Option<i64> {
     let (sign, text) = match text.split_at_checked(1)? {
         ("Z" | "z", "") => return Some(0),
@@ -58,7 +58,7 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since 1970: Howard Hinnant's `days_from_civil`, for years from 0 on.
+/// Returns the days since 1970 for years from 0 on (Howard Hinnant's `days_from_civil`).
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

@@ -1,6 +1,6 @@
-//! The documents of a text: one after the other, usually a document a line, or the elements of one array.
+//! Reads the documents of a text: documents one after the other, usually one per line, or the elements of one array.
 //!
-//! One document at a time is held in memory. What cannot be read is told with its place, and the reading goes on behind
+//! Only one document at a time is in memory. Unreadable text is reported with its position, and reading continues after
 //! it.
 
 use std::{
@@ -17,10 +17,10 @@ mod nesting;
 use self::nesting::Nesting;
 use super::extjson::{self, Regexes, Unreadable};
 
-/// The longest text of one document that is read: a document of 16 MiB takes less, however it is written.
+/// Longest text of one document: a document of 16 MiB is shorter in every notation.
 const LONGEST: usize = 256 << 20;
 
-/// Where in its file a document stands; both count from one.
+/// Position of a document in its file, counted from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Line(u64),
@@ -36,16 +36,16 @@ impl fmt::Display for Place {
     }
 }
 
-/// A document and its place, or why what stands there is none.
+/// A document and its position, or why it could not be read.
 pub(crate) type Entry = (Place, Result<Document, Unreadable>);
 
-/// Reads documents in turn.
+/// Reads one document after the other.
 pub(crate) struct Documents {
     input: Box<dyn BufRead>,
     form: Form,
-    /// The lines or the elements begun so far.
+    /// Number of lines or elements started so far.
     count: u64,
-    /// Lines read already, and not yet dealt with.
+    /// Lines that were read ahead.
     waiting: VecDeque<(u64, Vec<u8>)>,
 }
 
@@ -95,7 +95,7 @@ impl Documents {
         Ok(self.input.fill_buf()?.first().copied())
     }
 
-    // A document a line, or over several lines.
+    // Documents, one per line or over several lines.
 
     fn line_entry(&mut self) -> io::Result<Option<Entry>> {
         loop {
@@ -111,8 +111,8 @@ impl Documents {
         }
     }
 
-    /// The text of a document that begins in `line` and ends in a later one. `None` where it does not: what was read
-    /// ahead waits its turn then, so that one broken document costs no other.
+    /// Returns the text of a document that begins in `line` and ends in a later line. Returns `None` if it does not
+    /// end; the lines that were read ahead are then processed next, so that a broken document does not affect others.
     fn continued(&mut self, line: &[u8]) -> io::Result<Option<Vec<u8>>> {
         let mut nesting = Nesting::default();
         line.iter().for_each(|byte| nesting.feed(*byte));
@@ -149,8 +149,8 @@ impl Documents {
         Ok(Some((self.count, line)))
     }
 
-    /// Reads to the end of the line and gives the bytes read; of a line that is longer than any document, the front is
-    /// kept.
+    /// Reads to the end of the line and returns the number of bytes. Stores only the beginning of a line that is longer
+    /// than any document.
     fn read_line(&mut self, line: &mut Vec<u8>) -> io::Result<usize> {
         let mut read = 0;
         loop {
@@ -191,8 +191,8 @@ impl Documents {
         Ok(Some((Place::Element(self.count + 1), Err(Unreadable::new("the array does not end")))))
     }
 
-    /// The text of the element that begins here, to the comma or bracket behind it. `None` where its end cannot be
-    /// told; what follows is then looked for at the beginning of a line.
+    /// Returns the text of the element that begins here, up to the comma or bracket after it. Returns `None` if its end
+    /// cannot be found; reading then continues at the beginning of a line.
     fn element(&mut self) -> io::Result<Option<Vec<u8>>> {
         let (mut text, mut nesting) = (Vec::new(), Nesting::default());
         while let Some(byte) = self.peek()? {
@@ -228,7 +228,7 @@ impl Documents {
     }
 }
 
-/// Whether a line's brackets are all closed.
+/// Returns whether all brackets of a line are closed.
 fn is_whole(line: &[u8]) -> bool {
     let mut nesting = Nesting::default();
     line.iter().for_each(|byte| nesting.feed(*byte));
@@ -249,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    /// What is read, by place: the field `a` of a document, and none where there is none.
+    /// Formats what was read, by position: field `a` of a document, or nothing.
     fn read(text: &str) -> Vec<(Place, Option<i32>)> {
         let entries = Documents::new(Box::new(io::Cursor::new(text.to_owned().into_bytes())));
         let field = |entry: io::Result<Entry>| {

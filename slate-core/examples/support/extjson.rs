@@ -1,9 +1,8 @@
-//! MongoDB's extended JSON, as files and command lines hold it: version 2, canonical and relaxed, and what version 1
-//! wrote.
+//! MongoDB's extended JSON in files and on command lines: version 2, canonical and relaxed, and version 1.
 //!
-//! The `bson` crate reads version 2; this reads the older forms too (dates with an offset but no colon, dates and longs
-//! as plain numbers, `$binary` beside `$type`, and where asked `$regex` as a value), and says of a value that it cannot
-//! read what is wrong with it.
+//! The `bson` crate reads version 2. This module also reads older forms (dates with an offset without colon, dates and
+//! longs as plain numbers, `$binary` beside `$type`, and optionally `$regex` as a value), and explains why a value
+//! cannot be read.
 
 mod date;
 
@@ -12,22 +11,22 @@ use std::{fmt, str::FromStr};
 use bson::{Binary, Bson, DateTime, Document, JavaScriptCodeWithScope, Regex, Timestamp, oid::ObjectId};
 use serde_json::{Map, Value};
 
-/// What `{"$regex": …, "$options": …}` stands for.
+/// Meaning of `{"$regex": …, "$options": …}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "each example reads one kind of text")]
 pub(crate) enum Regexes {
     /// The query operator, in filters.
     Operators,
-    /// A regular expression, in data that version 1 wrote.
+    /// A regular expression, in data written by version 1.
     Values,
 }
 
-/// Why a text is not a document, in words.
+/// Describes why a text is not a document.
 #[derive(Clone, Debug)]
 pub(crate) struct Unreadable(String);
 
 impl Unreadable {
-    #[allow(dead_code, reason = "each example finds its own faults")]
+    #[allow(dead_code, reason = "not every example uses it")]
     pub(crate) fn new(why: &str) -> Self {
         Self(why.into())
     }
@@ -43,7 +42,7 @@ impl std::error::Error for Unreadable {}
 
 type Result<T> = std::result::Result<T, Unreadable>;
 
-/// Reads a text that holds one document.
+/// Parses a text that contains one document.
 pub(crate) fn document(text: &[u8], regexes: Regexes) -> Result<Document> {
     match serde_json::from_slice(text).map_err(|error| Unreadable(format!("not JSON: {error}")))? {
         Value::Object(fields) => plain(fields, regexes),
@@ -51,7 +50,7 @@ pub(crate) fn document(text: &[u8], regexes: Regexes) -> Result<Document> {
     }
 }
 
-/// Reads a value.
+/// Converts a value.
 pub(crate) fn value(json: Value, regexes: Regexes) -> Result<Bson> {
     Ok(match json {
         Value::Null => Bson::Null,
@@ -75,14 +74,14 @@ fn plain(fields: Map<String, Value>, regexes: Regexes) -> Result<Document> {
     fields
         .into_iter()
         .map(|(name, field)| match value(field, regexes) {
-            Ok(_) if name.contains('\0') => Err(Unreadable("a field's name holds a NUL byte".into())),
+            Ok(_) if name.contains('\0') => Err(Unreadable("a field name contains a NUL byte".into())),
             Ok(field) => Ok((name, field)),
             Err(Unreadable(why)) => Err(Unreadable(format!("{name}: {why}"))),
         })
         .collect()
 }
 
-/// The value that an object with a type's name in it stands for; `None` where it is a plain document.
+/// Converts an object with a type's name in it. Returns `None` for a plain document.
 fn typed(fields: &Map<String, Value>, regexes: Regexes) -> Result<Option<Bson>> {
     let mut entries = fields.iter();
     let (first, second, more) = (entries.next(), entries.next(), entries.next());
@@ -129,15 +128,15 @@ fn single(name: &str, argument: &Value, regexes: Regexes) -> Result<Option<Bson>
 }
 
 fn text(value: &Value) -> Result<&str> {
-    value.as_str().ok_or_else(|| Unreadable("a string is needed".into()))
+    value.as_str().ok_or_else(|| Unreadable("expected a string".into()))
 }
 
-/// A value of a type that is written as a string, or by version 1 as a plain number.
+/// Converts a type that is written as a string, or by version 1 as a number.
 fn parsed<T: FromStr<Err: fmt::Display>>(value: &Value) -> Result<T> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
-        _ => return Err(Unreadable("a string is needed".into())),
+        _ => return Err(Unreadable("expected a string".into())),
     };
     text.parse().map_err(|error| Unreadable(format!("{error}")))
 }
@@ -146,7 +145,7 @@ fn members<'a, const N: usize>(value: &'a Value, names: [&str; N]) -> Result<[&'
     let fields = value.as_object().filter(|fields| fields.len() == N);
     let found = names.map(|name| fields.and_then(|fields| fields.get(name)));
     if found.contains(&None) {
-        return Err(Unreadable(format!("a document of {} is needed", names.join(", "))));
+        return Err(Unreadable(format!("expected a document with {}", names.join(", "))));
     }
     Ok(found.map(|field| field.unwrap_or(&Value::Null)))
 }
@@ -170,7 +169,7 @@ fn binary(argument: &Value) -> Result<Bson> {
     binary_v1(base64, subtype)
 }
 
-/// Version 1's `{"$binary": base64, "$type": subtype}`.
+/// Converts version 1's `{"$binary": base64, "$type": subtype}`.
 fn binary_v1(base64: &Value, subtype: &Value) -> Result<Bson> {
     let subtype = match subtype {
         Value::Number(_) => parsed(subtype)?,
@@ -185,7 +184,7 @@ fn uuid(text: &str) -> Result<Bson> {
     Ok(Bson::Binary(uuid.into()))
 }
 
-/// The format wants a regular expression's options in alphabetical order.
+/// BSON requires a regular expression's options in alphabetical order.
 fn regex(pattern: &Value, options: &Value) -> Result<Bson> {
     let mut sorted: Vec<char> = text(options)?.chars().collect();
     sorted.sort_unstable();
@@ -200,7 +199,7 @@ fn scoped(code: &Value, scope: &Value, regexes: Regexes) -> Result<Bson> {
     Ok(Bson::JavaScriptCodeWithScope(JavaScriptCodeWithScope { code: text(code)?.to_owned(), scope }))
 }
 
-/// A DBPointer can be made by way of its bytes alone.
+/// A DBPointer can only be constructed from its bytes.
 fn pointer(argument: &Value) -> Result<Bson> {
     let [namespace, id] = members(argument, ["$ref", "$id"])?;
     let (namespace, id) = (text(namespace)?, parsed::<ObjectId>(members(id, ["$oid"])?[0])?);

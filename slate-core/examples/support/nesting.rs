@@ -1,11 +1,11 @@
-//! Where in a JSON text a document ends, told without parsing it.
+//! Finds the end of a document in a JSON text without parsing it.
 
-/// Follows a text byte by byte: which brackets are open, and whether it stands in a string.
+/// Tracks open brackets and strings, byte by byte.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
     open: Vec<u8>,
     string: Option<Escape>,
-    /// The last byte outside strings that is not blank.
+    /// The last byte outside strings that is not white space.
     last: u8,
 }
 
@@ -35,7 +35,7 @@ impl Nesting {
         }
     }
 
-    /// A bracket closes those that were opened after its own and never closed; one that closes none is passed over.
+    /// Closes a bracket and all unclosed ones inside it. Ignores a bracket that closes nothing.
     fn close(&mut self, opener: u8) {
         if let Some(place) = self.open.iter().rposition(|open| *open == opener) {
             self.open.truncate(place);
@@ -50,7 +50,7 @@ impl Nesting {
         !self.open.is_empty()
     }
 
-    /// Whether `next` cannot belong to this document and begins another: a brace where a field's name must stand.
+    /// Returns whether `next` starts another document: a brace where a field name must be.
     pub(crate) fn breaks_off_at(&self, next: u8) -> bool {
         next == b'{' && !self.in_string() && self.last == b',' && self.open.last() == Some(&b'{')
     }

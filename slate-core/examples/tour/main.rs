@@ -1,10 +1,10 @@
-//! A tour of Slate: 100,000 records in memory and then on disk, each kind of question asked once, its plan drawn.
+//! A tour of Slate: 100,000 records in memory and on disk, and every kind of query with its plan.
 //!
 //! ```text
 //! cargo run --release --example tour [-- --records N]
 //! ```
 
-mod questions;
+mod queries;
 mod records;
 mod show;
 
@@ -39,7 +39,7 @@ fn arguments() -> Result<usize, Box<dyn Error>> {
     Ok(count)
 }
 
-/// Everything that the tour shows, on one store.
+/// Runs the tour on one store.
 fn tour(url: &str, count: usize) -> Result<(), Box<dyn Error>> {
     let show = Show::new();
     let db = Database::builder(url).durability(Durability::Deferred).open()?;
@@ -53,8 +53,8 @@ fn tour(url: &str, count: usize) -> Result<(), Box<dyn Error>> {
         show.fact(&format!("index {name} built"), started.elapsed());
     }
 
-    for question in questions::all() {
-        show.question(&records, &question)?;
+    for query in queries::all() {
+        show.query(&records, &query)?;
     }
     transaction(&db, &show)?;
     if db.store() != "memory" {
@@ -65,7 +65,7 @@ fn tour(url: &str, count: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Inserts the records in batches, one transaction each.
+/// Inserts the records in batches, one transaction per batch.
 fn load(db: &Database, count: usize, show: &Show) -> Result<(), Box<dyn Error>> {
     let records = db.collection::<RawDocumentBuf>("records");
     let bar = show.progress(count, "inserting");
@@ -82,7 +82,7 @@ fn load(db: &Database, count: usize, show: &Show) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// Moves contacts from one record to another: both change, or neither does.
+/// Moves contacts from one record to another in a transaction.
 fn transaction(db: &Database, show: &Show) -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     db.transact(|tx| {
@@ -98,11 +98,11 @@ fn transaction(db: &Database, show: &Show) -> Result<(), Box<dyn Error>> {
     dropped.collection::<Record>("records").delete_many(doc! {}).run()?;
     drop(dropped);
     let left = grouped(usize::try_from(db.collection::<Record>("records").count(doc! {})?)?);
-    show.note(&format!("a transaction that deleted everything was dropped: {left} records are still there"));
+    show.note(&format!("rolled back a transaction that deleted everything: {left} records remain"));
     Ok(())
 }
 
-/// Closes and opens the file again: everything is there.
+/// Closes and reopens the file.
 fn reopen(url: &str, show: &Show) -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     let db = Database::open(url)?;

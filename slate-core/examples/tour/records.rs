@@ -1,7 +1,7 @@
 use bson::{DateTime, RawDocumentBuf};
 use serde::{Deserialize, Serialize};
 
-/// A record of a sales tool: six fields that are always there, and two that may be null.
+/// A record of a sales tool: six required fields, and two that can be null.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     #[serde(rename = "_id")]
@@ -22,7 +22,7 @@ const LAST: &[&str] = &["Lovelace", "Codd", "Hopper", "Liskov", "Turing", "Knuth
 const TAGS: &[&str] = &["renewal_due", "vip", "new_lead", "churn_risk", "upsell"];
 const YEAR_MILLIS: u64 = 365 * 24 * 3_600 * 1_000;
 
-/// Makes the same records from the same seed.
+/// Generates the records of a seed.
 pub(crate) struct Maker(u64);
 
 impl Maker {

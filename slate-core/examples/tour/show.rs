@@ -8,11 +8,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use slate_core::{Collection, Find};
 
 use crate::{
-    questions::{Asks, Question},
+    queries::{Output, SampleQuery},
     records::Record,
 };
 
-/// Prints the tour: in colour on a terminal, plain elsewhere.
+/// Prints the tour, in color on a terminal.
 pub(crate) struct Show {
     colour: bool,
 }
@@ -34,7 +34,7 @@ impl Show {
         println!("{text}");
     }
 
-    /// Hidden where standard error is no terminal.
+    /// Hidden if standard error is not a terminal.
     pub(crate) fn progress(&self, length: usize, what: &'static str) -> ProgressBar {
         let bar = ProgressBar::new(length as u64).with_message(what);
         if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {eta}") {
@@ -43,12 +43,12 @@ impl Show {
         bar
     }
 
-    /// Asks the question, and prints what it is, how long it took, how many rows it gave and its plan.
-    pub(crate) fn question(&self, records: &Collection<Record>, question: &Question) -> Result<(), Box<dyn Error>> {
-        let find = || find(records, question);
+    /// Runs the query, and prints its text, time, number of rows and plan.
+    pub(crate) fn query(&self, records: &Collection<Record>, query: &SampleQuery) -> Result<(), Box<dyn Error>> {
+        let find = || find(records, query);
         let started = Instant::now();
-        let rows = match question.asks {
-            Asks::Documents => {
+        let rows = match query.output {
+            Output::Documents => {
                 let (mut cursor, mut rows) = (find().cursor()?, 0);
                 while cursor.advance()? {
                     rows += 1;
@@ -56,17 +56,17 @@ impl Show {
                 let unit = if rows == 1 { "row" } else { "rows" };
                 format!("{} {unit}", grouped(rows))
             }
-            Asks::Count => format!("count {}", grouped(usize::try_from(find().count()?)?)),
-            Asks::Distinct(path) => format!("{} values", grouped(find().distinct(path)?.len())),
+            Output::Count => format!("count {}", grouped(usize::try_from(find().count()?)?)),
+            Output::Distinct(path) => format!("{} values", grouped(find().distinct(path)?.len())),
         };
         let took = started.elapsed();
-        let plan = match question.asks {
-            Asks::Documents => find().explain()?,
-            Asks::Count => find().explain_count()?,
-            Asks::Distinct(path) => find().explain_distinct(path)?,
+        let plan = match query.output {
+            Output::Documents => find().explain()?,
+            Output::Count => find().explain_count()?,
+            Output::Distinct(path) => find().explain_distinct(path)?,
         };
-        println!("\n{}", self.paint("1", question.about));
-        println!("  {}", self.paint("33", &asked(question)));
+        println!("\n{}", self.paint("1", query.about));
+        println!("  {}", self.paint("33", &code(query)));
         for line in plan.to_string().lines() {
             println!("    {line}");
         }
@@ -79,42 +79,42 @@ impl Show {
     }
 }
 
-fn find(records: &Collection<Record>, question: &Question) -> Find<Record> {
-    let mut find = records.find(&question.filter).skip(question.skip);
-    if !question.sort.is_empty() {
-        find = find.sort(&question.sort);
+fn find(records: &Collection<Record>, query: &SampleQuery) -> Find<Record> {
+    let mut find = records.find(&query.filter).skip(query.skip);
+    if !query.sort.is_empty() {
+        find = find.sort(&query.sort);
     }
-    if !question.projection.is_empty() {
-        find = find.project(&question.projection);
+    if !query.projection.is_empty() {
+        find = find.project(&query.projection);
     }
-    match question.limit {
+    match query.limit {
         Some(limit) => find.limit(limit),
         None => find,
     }
 }
 
-/// The question as one would write it.
-fn asked(question: &Question) -> String {
-    let mut asked = match question.asks {
-        Asks::Documents => format!("find({})", question.filter),
-        Asks::Count => format!("count({})", question.filter),
-        Asks::Distinct(path) => format!("distinct({path:?}, {})", question.filter),
+/// Formats the query as code.
+fn code(query: &SampleQuery) -> String {
+    let mut code = match query.output {
+        Output::Documents => format!("find({})", query.filter),
+        Output::Count => format!("count({})", query.filter),
+        Output::Distinct(path) => format!("distinct({path:?}, {})", query.filter),
     };
-    for (name, document) in [("sort", &question.sort), ("project", &question.projection)] {
+    for (name, document) in [("sort", &query.sort), ("project", &query.projection)] {
         if !document.is_empty() {
-            asked.push_str(&format!(".{name}({document})"));
+            code.push_str(&format!(".{name}({document})"));
         }
     }
-    if question.skip > 0 {
-        asked.push_str(&format!(".skip({})", question.skip));
+    if query.skip > 0 {
+        code.push_str(&format!(".skip({})", query.skip));
     }
-    if let Some(limit) = question.limit {
-        asked.push_str(&format!(".limit({limit})"));
+    if let Some(limit) = query.limit {
+        code.push_str(&format!(".limit({limit})"));
     }
-    asked
+    code
 }
 
-/// A number with its thousands apart: 12,345.
+/// Formats a number with thousands separators: 12,345.
 pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();

@@ -1,11 +1,12 @@
-//! Index entries: where the values, the record's key and the type bits lie in an entry's key and value.
+//! The encoding of index entries: values, the record's key and type bits.
 //!
 //! | index | key | value |
 //! |---|---|---|
 //! | plain | values ‖ record key ‖ trailer | bits |
 //! | unique | values | length of the record key ‖ record key ‖ bits |
 //!
-//! The trailer gives the length of the values and is read from the key's end. `docs/format.md` has the bytes.
+//! The trailer contains the length of the values and is read from the end of the key. `docs/format.md` specifies the
+//! bytes.
 
 use sha2::{Digest, Sha256};
 use slate_query::{
@@ -18,29 +19,29 @@ use crate::{
     catalog::{Held, IndexInfo},
 };
 
-/// The most that an entry keeps of its values, in bytes; longer ones are cut and the index is marked as truncated.
+/// Most bytes of values in an entry. Longer values are truncated, and the index is marked as truncated.
 pub(crate) const MAX_VALUES: usize = 2_000;
 
-/// Of values that are cut in a unique index, this much is kept in front of their digest.
+/// Most bytes of truncated values in a unique index, before their digest.
 pub(crate) const MAX_UNIQUE_PREFIX: usize = MAX_VALUES - 32;
 
-/// The longest key of a record, in bytes.
+/// Longest record key in bytes.
 pub(crate) const MAX_RECORD_KEY: usize = 2_000;
 
-/// Room for most keys of records: what grows byte by byte is allocated anew more than once.
+/// Initial capacity for a record key, which is enough for most and avoids reallocations.
 pub(crate) const USUAL_RECORD_KEY: usize = 32;
 
-/// The key of the record whose `_id` is `id`.
+/// Returns the key of the record with this `_id`.
 ///
 /// # Errors
-/// `_id` of a type that cannot be one, or longer than [`MAX_RECORD_KEY`] as a key.
+/// Fails if the type of `_id` is not allowed, or if the key is longer than [`MAX_RECORD_KEY`].
 pub(crate) fn record_key(id: Value<'_>) -> Result<Vec<u8>> {
     let mut key = Vec::with_capacity(USUAL_RECORD_KEY);
     write_record_key(id, &mut key)?;
     Ok(key)
 }
 
-/// The same, left in `out` in place of what was there.
+/// Writes the record key into `out`, replacing its content.
 pub(crate) fn write_record_key(id: Value<'_>, out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     if matches!(id.kind(), Kind::Array | Kind::Regex | Kind::Undefined) {
@@ -49,13 +50,13 @@ pub(crate) fn write_record_key(id: Value<'_>, out: &mut Vec<u8>) -> Result<()> {
     }
     key::encode(id, out);
     if out.len() > MAX_RECORD_KEY {
-        let message = format!("the '_id' takes {} bytes as a key, and the most is {MAX_RECORD_KEY}", out.len());
+        let message = format!("the key of the '_id' has {} bytes; the limit is {MAX_RECORD_KEY}", out.len());
         return Err(Error::new(ErrorKind::TooLarge, Code::BAD_VALUE, message).at("_id"));
     }
     Ok(())
 }
 
-/// Appends the entry of `values` for the record: its key, whose length is given back, and behind it its value.
+/// Appends an entry for the record: its key and then its value. Returns the length of the key.
 pub(crate) fn write_entry(
     index: &IndexInfo,
     (values, bits): (&[u8], &[u8]),
@@ -85,16 +86,16 @@ pub(crate) fn write_entry(
     (key, held)
 }
 
-/// In which order a document has the fields of an index: an inclusion shows them in the document's. Kept only where it
-/// is not the index's own order.
+/// The order in which a document has the fields of an index, because a covered projection returns them in that order.
+/// Stored only if it differs from the order of the index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldOrder(Vec<u8>);
 
-/// Begins the extras of an entry with an order of its own. No head of an exception has these low bits.
+/// Marks entry extras that start with a field order. The head of a type bit exception never has these low bits.
 const ORDERED: u8 = 0x09;
 
 impl FieldOrder {
-    /// The order in which `document` has the index's fields, those that it has.
+    /// Returns the order in which `document` has the index's fields, without missing ones.
     pub(crate) fn note(&mut self, index: &IndexInfo, document: Doc<'_>) {
         self.0.clear();
         let fields = index.pattern.fields();
@@ -124,7 +125,7 @@ impl FieldOrder {
         }
     }
 
-    /// Takes the order off an entry's extras: the fields' numbers, empty for the index's own order; and the type bits.
+    /// Splits an entry's extras into the field order (empty for the index's own order) and the type bits.
     pub(crate) fn split(extras: &[u8]) -> Option<(&[u8], &[u8])> {
         match extras {
             [ORDERED, length, rest @ ..] => rest.split_at_checked(usize::from(*length)),
@@ -133,14 +134,14 @@ impl FieldOrder {
     }
 }
 
-/// A record's key, and the type bits of its `_id`.
+/// A record key, and the type bits of its `_id`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordKey<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) bits: &'a [u8],
 }
 
-/// The key of a unique index's entry: the values, or what is kept of them and the digest of the whole.
+/// Returns the key of a unique index's entry: the values, or their truncation and the digest of the whole.
 fn push_unique_values(values: &[u8], out: &mut Vec<u8>) {
     match values.get(..MAX_UNIQUE_PREFIX) {
         Some(kept) if values.len() > MAX_VALUES => {
@@ -154,26 +155,25 @@ fn push_unique_values(values: &[u8], out: &mut Vec<u8>) {
 /// The parts of a stored entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'a> {
-    /// The encoded values, or what is kept of them.
+    /// The encoded values, possibly truncated.
     pub(crate) values: &'a [u8],
-    /// What the key does not tell: the order of the fields, and type bits.
+    /// Information that the key does not contain: the order of the fields, and type bits.
     pub(crate) extras: &'a [u8],
     pub(crate) record_key: &'a [u8],
 }
 
 impl<'a> Entry<'a> {
-    /// Takes an entry apart.
+    /// Parses an entry.
     ///
     /// # Errors
-    /// `Corrupt` where the bytes are no entry of this index.
+    /// Fails with `Corrupt` if the bytes are not a valid entry of this index.
     #[inline]
     pub(crate) fn parse(index: &IndexInfo, key: &'a [u8], value: &'a [u8]) -> Result<Self> {
         let parsed = if index.unique { Self::parse_unique(key, value) } else { Self::parse_plain(key, value) };
         parsed.ok_or_else(|| Self::damaged(&index.name))
     }
 
-    /// The error where an entry is none of the index of that name. Apart, so that what takes entries apart stays small
-    /// enough to be inlined.
+    /// Returns the error for an invalid entry. A separate function, so that parsing stays small enough to be inlined.
     #[cold]
     pub(crate) fn damaged(index: &str) -> Error {
         Error::corrupt(format!("an entry of index {index} is damaged"))
@@ -198,11 +198,11 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A length that is read from the end of a key: one byte below 0xff, else two and 0xff.
+/// Reads a length from the end of a key: one byte below 0xff, otherwise two bytes and 0xff.
 fn push_trailer(length: usize, out: &mut Vec<u8>) {
     match u8::try_from(length) {
         Ok(length) if length < 0xff => out.push(length),
-        // Values are cut at `MAX_VALUES`, which two bytes hold.
+        // Values are truncated at `MAX_VALUES`, which fits in two bytes.
         _ => {
             out.extend_from_slice(&u16::try_from(length).unwrap_or(u16::MAX).to_be_bytes());
             out.push(0xff);
@@ -210,11 +210,11 @@ fn push_trailer(length: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// A length of at most 16 bits: one byte below 0x80, else two with the highest bit set.
+/// Reads a length of at most 15 bits: one byte below 0x80, otherwise two bytes with the highest bit set.
 fn push_length(length: usize, out: &mut Vec<u8>) {
     match u8::try_from(length) {
         Ok(length) if length < 0x80 => out.push(length),
-        // Type bits and record keys are shorter than what they describe, which is cut or refused at 2,000 bytes.
+        // Type bits and record keys are shorter than the values that they describe, which have at most 2,000 bytes.
         _ => out.extend_from_slice(&(u16::try_from(length).unwrap_or(0x7fff) | 0x8000).to_be_bytes()),
     }
 }

@@ -2,12 +2,12 @@ use std::{error::Error as StdError, fmt};
 
 use slate_query::{Code, Refusal};
 
-/// What every fallible call of this crate gives back.
+/// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong: its meaning, a sentence, MongoDB's code, the field at fault where there is one, and the cause.
+/// An error: its kind, a message, MongoDB's code, the field that caused it if there is one, and the cause.
 ///
-/// One word wide, so that results come back in registers.
+/// One word in size, so that results are returned in registers.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -21,49 +21,50 @@ struct Inner {
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// What an [`Error`] means to the caller.
+/// The kinds of [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The question or the document is not valid, as MongoDB sees it too.
+    /// The query or document is invalid, in MongoDB as well.
     Invalid,
-    /// MongoDB takes it, Slate does not offer it; [`Error::unsupported`] names it.
+    /// MongoDB supports it and Slate does not; [`Error::unsupported`] returns its name.
     Unsupported,
-    /// A value that must be unique is there already.
+    /// A unique value exists already.
     DuplicateKey,
-    /// The collection, index or file that was named does not exist.
+    /// The named collection, index or file does not exist.
     NotFound,
-    /// Something of that name exists already and differs.
+    /// Something different with this name exists already.
     Exists,
-    /// Another writer came first, or held the turn to write for too long. Nothing was applied; run it again.
+    /// Another writer committed first or held the writer queue for too long. Nothing was applied; the call can be
+    /// retried.
     Conflict,
-    /// The commit was begun and its end is not known: read to find out, never retry blindly.
+    /// A commit was started and its outcome is not known. Read to find out; never retry blindly.
     OutcomeUnknown,
-    /// The deadline passed, or the operation was cancelled. Nothing was applied.
+    /// The deadline passed or the operation was cancelled. Nothing was applied.
     Interrupted,
     /// The transaction was committed, rolled back, or ended by an earlier error.
     TransactionOver,
-    /// A plain write inside this thread's own open transaction: waiting for it would never end.
+    /// A plain write inside this thread's own open transaction, which would wait forever.
     Reentrant,
-    /// Another handle, in this process or another, holds the database open.
+    /// Another handle, in this process or another, has the database open.
     Locked,
-    /// What lies at the path is no Slate database, or one of a format that is read no more.
+    /// The path contains no Slate database, or one of a format that is no longer supported.
     WrongFormat,
-    /// A later version of Slate wrote the database.
+    /// The database was written by a later version of Slate.
     NewerVersion,
     /// The stored bytes are damaged.
     Corrupt,
     /// No space is left.
     Full,
-    /// A document, key or value is over a limit.
+    /// A document, key or value exceeds a limit.
     TooLarge,
-    /// The database, or the handle, is for reading only.
+    /// The database or the handle is read-only.
     ReadOnly,
-    /// A value of the caller's own type could not be turned into a document, or a document into it.
+    /// A value of the caller's type could not be converted to or from a document.
     Conversion,
     /// The database was closed by [`Database::close`](crate::Database::close).
     Closed,
-    /// The storage failed in a way that has no meaning of its own here; the source tells more.
+    /// The storage failed in another way; see the source.
     Io,
 }
 
@@ -84,9 +85,9 @@ impl Error {
         Self::new(ErrorKind::Corrupt, Code::INTERNAL_ERROR, message)
     }
 
-    /// An index's entry without its record.
+    /// Returns the error for an index entry without a record.
     pub(crate) fn dangling(collection: &str) -> Self {
-        Self::corrupt(format!("an index of collection {collection} names a record that is not there"))
+        Self::corrupt(format!("an index of collection {collection} refers to a missing record"))
     }
 
     pub(crate) fn transaction_over(why: &str) -> Self {
@@ -94,13 +95,13 @@ impl Error {
     }
 
     pub(crate) fn conversion(source: impl StdError + Send + Sync + 'static) -> Self {
-        let message = format!("the value is not the document it should be: {source}");
+        let message = format!("the value could not be converted: {source}");
         let mut error = Self::new(ErrorKind::Conversion, Code::BAD_VALUE, message);
         error.0.source = Some(source.into());
         error
     }
 
-    /// The one place where errors of temporary files take their meaning.
+    /// Maps errors of temporary files; the only place that does so.
     pub(crate) fn spill(what: &str, source: std::io::Error) -> Self {
         use std::io::ErrorKind as Cause;
         let (kind, code) = match source.kind() {
@@ -120,7 +121,7 @@ impl Error {
         )
     }
 
-    /// Whether what was asked for is at fault, and not the storage or the time: nothing of it was applied.
+    /// Returns whether the request caused the error, and not the storage or a time limit. Nothing of it was applied.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(
             self.0.kind,
@@ -134,7 +135,7 @@ impl Error {
         self
     }
 
-    /// The same error, to be told another time; without its cause, which cannot be copied.
+    /// Copies the error without its cause, which cannot be cloned.
     pub(crate) fn again(&self) -> Self {
         let Inner { kind, code, message, path, unsupported, source: _ } = &*self.0;
         Self(Box::new(Inner {
@@ -147,37 +148,37 @@ impl Error {
         }))
     }
 
-    /// What it means to the caller.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// MongoDB's number for it, such as 11000 for a duplicate key.
+    /// Returns MongoDB's code, such as 11000 for a duplicate key.
     pub fn code(&self) -> i32 {
         self.0.code.0
     }
 
-    /// MongoDB's name for the number, such as `DuplicateKey`.
+    /// Returns the name of MongoDB's code, such as `DuplicateKey`.
     pub fn code_name(&self) -> String {
         self.0.code.name()
     }
 
-    /// The sentence, without path and cause.
+    /// Returns the message, without path and cause.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The path of the field at fault, where the error is about one.
+    /// Returns the path of the field that caused the error, if there is one.
     pub fn path(&self) -> Option<&str> {
         self.0.path.as_deref()
     }
 
-    /// The name of the operator or option that Slate does not offer, where that is what is wrong.
+    /// Returns the name of the unsupported operator or option, if that is the error.
     pub fn unsupported(&self) -> Option<&str> {
         self.0.unsupported.as_deref()
     }
 
-    /// Whether running the same call, or the whole transaction, again may succeed with nothing else changed.
+    /// Returns whether running the same call or the whole transaction again can succeed.
     pub fn is_retryable(&self) -> bool {
         self.0.kind == ErrorKind::Conflict
     }
@@ -196,7 +197,7 @@ impl StdError for Error {
     }
 }
 
-/// MongoDB's number for an update whose outcome is over the limit of a document.
+/// MongoDB's code for an update whose result exceeds the size limit of a document.
 const UPDATED_TOO_LARGE: Code = Code(17419);
 
 impl From<slate_query::Error> for Error {
@@ -221,7 +222,7 @@ impl From<slate_query::Error> for Error {
     }
 }
 
-/// The one place where the store's errors take their meaning here.
+/// Maps errors of the store; the only place that does so.
 impl From<slate_store::Error> for Error {
     fn from(error: slate_store::Error) -> Self {
         use slate_store::Error as Store;

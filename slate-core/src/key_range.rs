@@ -1,6 +1,6 @@
 use slate_query::raw::SmallBytes;
 
-/// A range of keys: those from `start` on that are below `end`, where there is one.
+/// A range of keys from `start` (inclusive) to `end` (exclusive, if there is one).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeyRange {
     pub(crate) start: SmallBytes,
@@ -13,7 +13,7 @@ impl KeyRange {
         *self.start <= *key && self.end.as_deref().is_none_or(|end| key < end)
     }
 
-    /// Whether it contains every key.
+    /// Returns whether it contains every key.
     pub(crate) fn is_all(&self) -> bool {
         self.start.is_empty() && self.end.is_none()
     }

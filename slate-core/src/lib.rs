@@ -1,4 +1,4 @@
-//! Slate: an embedded document database for Rust services, in MongoDB's language, on the store of your choice.
+//! Slate: an embedded document database for Rust services, with MongoDB's query language, on the store of your choice.
 //!
 //! ```
 //! use bson::doc;
@@ -18,14 +18,14 @@
 //! # Ok::<(), slate_core::Error>(())
 //! ```
 //!
-//! The same question gets the same answer on every store, with every index and with none. What differs from MongoDB is
-//! listed in `docs/semantics.md`.
+//! The same query returns the same result on every store, with every index and with none. `docs/semantics.md` lists the
+//! differences from MongoDB.
 //!
-//! | feature | gives |
+//! | feature | adds |
 //! |---|---|
-//! | `redb` (on if not said otherwise) | the store `redb:PATH` |
-//! | `rocksdb` | the store `rocksdb:PATH`; C++, which takes minutes to build |
-//! | `async` | the module `aio`: the same API for async code, on tokio |
+//! | `redb` (default) | the store `redb:PATH` |
+//! | `rocksdb` | the store `rocksdb:PATH`; builds C++ for several minutes |
+//! | `async` | the module `aio`: the same API for async code on tokio |
 
 #[cfg(feature = "async")]
 pub mod aio;
@@ -49,22 +49,22 @@ mod write;
 
 pub use bson;
 
-/// The README's program compiles.
+/// Compiles the README's program.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
-/// The cookbook's programs run.
+/// Runs the cookbook's programs.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/cookbook.md")]
 struct Cookbook;
 
-/// The program in the page on stores runs.
+/// Runs the program on the page about stores.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/choosing-a-store.md")]
 struct ChoosingAStore;
 
-/// The programs in the page on tuning compile.
+/// Compiles the programs on the page about tuning.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/tuning.md")]
 struct Tuning;

@@ -6,7 +6,7 @@ use slate_query::{
 use super::fields::Fields;
 use crate::{Error, Result, namespace};
 
-/// A command as it was called: its name, what stands beside the name, and the other fields.
+/// A command document, split into its name, the value of the name, and the other fields.
 #[derive(Debug)]
 pub(super) struct Call<'c> {
     pub(super) name: &'c str,
@@ -15,19 +15,19 @@ pub(super) struct Call<'c> {
 }
 
 impl<'c> Call<'c> {
-    /// Takes a command's document apart.
+    /// Splits a command document.
     ///
     /// # Errors
-    /// A document without fields, which names no command; damaged bytes; a field given twice.
+    /// Fails if the document has no fields, is damaged, or contains a field twice.
     pub(super) fn read(command: Doc<'c>) -> Result<Self> {
         let (name, target, fields) = Fields::read_command(command)?;
         Ok(Self { name, target, fields })
     }
 
-    /// The name of the collection that the command is about.
+    /// Returns the name of the command's collection.
     ///
     /// # Errors
-    /// `InvalidNamespace` (73) for what is no string, and for what no collection may be called.
+    /// Fails with `InvalidNamespace` (73) if the value is not a string or not a valid collection name.
     pub(super) fn collection(&self) -> Result<&'c str> {
         let name = self.target.as_str().ok_or_else(|| {
             let message = format!("collection name has invalid type {}", self.target.kind().alias());

@@ -3,7 +3,7 @@ use slate_query::{Code, raw::Doc};
 use super::fields::{Fields, missing};
 use crate::{Error, Result};
 
-/// The languages that MongoDB has collations for, in order.
+/// The languages for which MongoDB has collations, sorted.
 const LANGUAGES: [&str; 96] = [
     "af", "am", "ar", "as", "az", "be", "bg", "bn", "bo", "bs", "ca", "ceb", "chr", "cs", "cy", "da", "de", "dsb",
     "dz", "ee", "el", "en", "eo", "es", "et", "fa", "fi", "fil", "fo", "fr", "ga", "gl", "gu", "ha", "haw", "he", "hi",
@@ -13,11 +13,11 @@ const LANGUAGES: [&str; 96] = [
     "ug", "uk", "ur",
 ];
 
-/// The rest of [`LANGUAGES`].
+/// The second half of [`LANGUAGES`].
 const MORE_LANGUAGES: [&str; 9] = ["uz", "vi", "wae", "wo", "xh", "yi", "yo", "zh", "zu"];
 
-/// Refuses a collation: one that is not valid as MongoDB does, any but the simple one by name. None, an empty one, and
-/// `{locale: "simple"}` compare as Slate does: by the bytes of strings.
+/// Rejects collations: an invalid one as MongoDB does, and every other one except the simple collation. No collation,
+/// an empty one and `{locale: "simple"}` compare strings by their bytes, as Slate does.
 pub(super) fn check(collation: Option<Doc<'_>>) -> Result<()> {
     let Some(collation) = collation.filter(|collation| !collation.is_empty()) else { return Ok(()) };
     let mut fields = Fields::read("collation", collation)?;
@@ -58,7 +58,7 @@ pub(super) fn check(collation: Option<Doc<'_>>) -> Result<()> {
     }
 }
 
-/// A language, and perhaps a script, a country and the like after `_` or `@`.
+/// Parses a language, optionally with a script, a country and the like after `_` or `@`.
 fn is_known(locale: &str) -> bool {
     let language = locale.split(['_', '@']).next().unwrap_or_default();
     LANGUAGES.binary_search(&language).is_ok() || MORE_LANGUAGES.binary_search(&language).is_ok()

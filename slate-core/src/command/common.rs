@@ -9,24 +9,24 @@ use super::{
 };
 use crate::{Error, Result, interrupt::Interrupt};
 
-/// What every command may say.
+/// The fields that every command accepts.
 #[derive(Debug)]
 pub(super) struct Common {
-    /// The name of the database, for the namespaces in replies: MongoDB's default where none is given.
+    /// The database name for the namespaces in replies; MongoDB's default if none is given.
     pub(super) database: String,
     pub(super) interrupt: Interrupt,
 }
 
 impl Common {
-    /// Takes the fields that every command may have.
+    /// Takes the fields that every command accepts.
     ///
     /// # Errors
-    /// Types and ranges, as MongoDB; sessions' transactions are refused as by a node that runs alone.
+    /// Fails on wrong types and ranges as MongoDB does. Rejects session transactions as a standalone server does.
     pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns) -> Result<Self> {
         concern::take(fields, concerns)?;
         let database = fields.string("$db")?.unwrap_or("test").to_owned();
         let interrupt = max_time(fields)?;
-        // They change nothing here: for logs, for drivers, for choosing among nodes.
+        // Accepted and ignored: they concern logs, drivers and the choice of a server.
         fields.any("comment");
         for name in ["lsid", "$clusterTime", "$readPreference", "$queryOptions", "$client"] {
             fields.object(name)?;
@@ -37,7 +37,7 @@ impl Common {
         if let Some(version) = fields.string("apiVersion")?
             && version != "1"
         {
-            let message = format!("there is no API version '{version}'");
+            let message = format!("unknown API version '{version}'");
             return Err(Error::invalid(Code(322), message).at("apiVersion"));
         }
         if fields.integer("txnNumber")?.is_some() {
@@ -46,20 +46,20 @@ impl Common {
         }
         for name in ["autocommit", "startTransaction"] {
             if fields.boolean(name)?.is_some() {
-                let message = "a command in a transaction has a transaction number";
+                let message = "a command in a transaction needs a transaction number";
                 return Err(Error::invalid(Code::INVALID_OPTIONS, message).at(name));
             }
         }
         Ok(Self { database, interrupt })
     }
 
-    /// A collection's full name.
+    /// Returns a collection's full name.
     pub(super) fn namespace(&self, collection: &str) -> String {
         format!("{}.{collection}", self.database)
     }
 }
 
-/// Zero stands for no limit.
+/// Converts a limit: zero means no limit.
 fn max_time(fields: &mut Fields<'_>) -> Result<Interrupt> {
     let mut interrupt = Interrupt::default();
     for name in ["maxTimeMS", "maxTimeMSOpOnly"] {

@@ -1,5 +1,5 @@
-//! Read and write concerns. Slate is one node whose reads see one commit: every level that such a node can give holds
-//! without more ado; what asks for other nodes is refused as MongoDB does where it runs alone.
+//! Read and write concerns. A Slate database is a single node whose reads see one commit, so every level that a
+//! standalone server supports is satisfied. Levels that need other nodes fail as on a standalone MongoDB.
 
 use slate_query::{
     Code,
@@ -9,28 +9,28 @@ use slate_query::{
 use super::{fields::Fields, number};
 use crate::{Error, Result};
 
-/// The levels, in order.
+/// The read concern levels, sorted.
 const LEVELS: [&str; 5] = ["available", "linearizable", "local", "majority", "snapshot"];
 
-/// MongoDB's own limit on the number of acknowledging nodes.
+/// MongoDB's limit on the number of acknowledging nodes.
 const MAX_NODES: i64 = 50;
 
-/// Which concerns a command takes.
+/// Which concerns a command accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Concerns {
-    /// It reads: any read concern, no write concern.
+    /// A read: any read concern, no write concern.
     Read,
-    /// It writes: a write concern, and no read concern but the default.
+    /// A write: a write concern, and only the default read concern.
     Write,
-    /// It does neither: no write concern, no read concern but the default.
+    /// Neither: no write concern, and only the default read concern.
     Neither,
 }
 
-/// Takes and checks the concerns among a command's fields.
+/// Takes the concerns from a command's fields and checks them.
 ///
 /// # Errors
-/// `InvalidOptions` (72) for a concern that the command does not take; `TypeMismatch`, `BadValue` and the like for what
-/// is not valid.
+/// Fails with `InvalidOptions` (72) for a concern that the command does not accept; with `TypeMismatch`, `BadValue` and
+/// the like for invalid ones.
 pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns) -> Result<()> {
     let (read, write) = (fields.object("readConcern")?, fields.object("writeConcern")?);
     if let Some(read) = read {
@@ -49,7 +49,7 @@ pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns) -> Result<()> {
 }
 
 fn not_taken(name: &str) -> Error {
-    Error::invalid(Code::INVALID_OPTIONS, format!("the command does not take {name}")).at(name)
+    Error::invalid(Code::INVALID_OPTIONS, format!("the command does not accept {name}")).at(name)
 }
 
 fn read_concern(concern: Doc<'_>) -> Result<Option<&str>> {
@@ -64,7 +64,7 @@ fn read_concern(concern: Doc<'_>) -> Result<Option<&str>> {
             if time.kind() != Kind::Timestamp {
                 return Err(fields.mistyped(name, time, "timestamp"));
             }
-            // There is no cluster whose time it could be.
+            // There is no cluster time to wait for.
             let (code, message) = if time.as_timestamp() == Some(0) {
                 (Code::INVALID_OPTIONS, "the time of a read concern cannot be a null timestamp")
             } else {
@@ -84,14 +84,14 @@ fn write_concern(concern: Doc<'_>) -> Result<()> {
     if let Some(w) = fields.value("w") {
         match w.as_str() {
             Some("majority") => {}
-            Some(_) => return refused(Code::BAD_VALUE, "no 'w' mode but 'majority' holds for a single node"),
+            Some(_) => return refused(Code::BAD_VALUE, "the only 'w' mode of a single node is 'majority'"),
             None => match number::to_i64(w) {
                 Some(nodes) if !(0..=MAX_NODES).contains(&nodes) => {
                     return refused(Code::FAILED_TO_PARSE, "'w' is from 0 to 50");
                 }
                 Some(0 | 1) => {}
                 Some(_) => return refused(Code::BAD_VALUE, "cannot use 'w' > 1 when a host is not replicated"),
-                None => return refused(Code::FAILED_TO_PARSE, "'w' has to be a number or a string"),
+                None => return refused(Code::FAILED_TO_PARSE, "'w' must be a number or a string"),
             },
         }
     }

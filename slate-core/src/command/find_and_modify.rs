@@ -24,7 +24,7 @@ use crate::{
     write::{IfNone, UpdateKind},
 };
 
-/// What is done with the document that was found.
+/// What happens to the found document.
 enum Modification {
     Remove,
     Update(Change, ReturnDocument),
@@ -102,7 +102,7 @@ fn tell_value(document: Option<&[u8]>, reply: &mut Reply) {
     }
 }
 
-/// The fields that say what is to be done, each valid; whether they go together is not checked yet.
+/// Reads the fields that define the modification. Their combination is checked later.
 struct Wanted<'c> {
     remove: bool,
     update: Option<Value<'c>>,

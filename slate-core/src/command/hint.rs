@@ -8,10 +8,10 @@ use slate_query::{
 use super::fields::{Fields, owned};
 use crate::{Error, Result, plan::Hint};
 
-/// Takes a hint: an index's name or its keys, or `{$natural: ±1}`; an empty document stands for none.
+/// Takes a hint: an index's name or keys, or `{$natural: ±1}`. An empty document counts as no hint.
 ///
 /// # Errors
-/// `FailedToParse` (9) for other types, null among them; `BadValue` (2) for an ill-formed `$natural`.
+/// Fails with `FailedToParse` (9) on other types including null; with `BadValue` (2) on an invalid `$natural`.
 pub(super) fn take(fields: &mut Fields<'_>) -> Result<Option<Hint>> {
     fields.any("hint").map(parse).transpose().map(Option::flatten)
 }

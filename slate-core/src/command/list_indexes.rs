@@ -4,7 +4,7 @@ use slate_query::{Code, raw::Doc};
 use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
 use crate::{Database, Error, ErrorKind, Result, catalog::IndexInfo, operation::scope::Scope};
 
-/// `{listIndexes: collection}`: the one on `_id`, and the others in the order in which they were declared.
+/// `{listIndexes: collection}`: returns the index on `_id` first, then the others in the order of their declaration.
 pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     call.fields.object("cursor")?;
@@ -39,7 +39,7 @@ fn describe(index: &IndexInfo) -> RawDocumentBuf {
     document
 }
 
-/// `NamespaceNotFound` (26).
+/// Returns the error `NamespaceNotFound` (26).
 pub(super) fn no_collection(namespace: &str) -> Error {
     Error::new(ErrorKind::NotFound, Code::NAMESPACE_NOT_FOUND, format!("ns does not exist: {namespace}"))
 }

@@ -1,8 +1,8 @@
-//! MongoDB's commands, given as documents: a face over the same calls as the typed API's.
+//! Executes MongoDB's commands, given as documents, with the operations of the typed API.
 //!
-//! A command is parsed as strictly as MongoDB's own parser does it, with its codes: every field is known, of the right
-//! type and given once. What MongoDB takes and Slate does not offer is refused by name; nothing is ignored that would
-//! change an answer.
+//! Parsing is as strict as MongoDB's, with the same codes: every field must be known, have the right type and occur
+//! once. Fields that MongoDB accepts and Slate does not support fail by name; no field that would change a result is
+//! ignored.
 
 mod call;
 mod collation;
@@ -35,17 +35,17 @@ use slate_query::{Code, raw::Doc};
 use self::call::Call;
 use crate::{Database, Error, Result};
 
-/// A command that MongoDB knows.
+/// An implementation of a command.
 #[derive(Clone, Copy)]
 enum Command {
     Offered(fn(&Database, Call<'_>) -> Result<RawDocumentBuf>),
-    /// Fails by name.
+    /// Fails with the command's name.
     Unsupported,
 }
 
 use Command::{Offered, Unsupported};
 
-/// By name, in the order of bytes.
+/// All commands that MongoDB has, sorted by name.
 static COMMANDS: [(&str, Command); 61] = [
     ("abortTransaction", Unsupported),
     ("aggregate", Unsupported),
@@ -110,10 +110,10 @@ static COMMANDS: [(&str, Command); 61] = [
     ("whatsmyuri", Unsupported),
 ];
 
-/// Runs a command, which its first field names, and gives its reply.
+/// Executes the command that the first field names, and returns its reply.
 ///
 /// # Errors
-/// As [`Database::command`].
+/// Fails like [`Database::command`].
 pub(crate) fn run(database: &Database, command: &RawDocument) -> Result<RawDocumentBuf> {
     let call = Call::read(Doc::from(command))?;
     match known(call.name) {

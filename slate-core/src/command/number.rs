@@ -1,4 +1,4 @@
-//! Numbers as MongoDB's commands take them: any numeric type where an integer is wanted.
+//! Converts numbers as MongoDB's commands do: every numeric type is accepted as an integer.
 
 use std::cmp::Ordering;
 
@@ -10,8 +10,8 @@ use slate_query::{
 
 use crate::{Error, Result};
 
-/// A number as an integer: doubles are truncated, decimals rounded (half to even), NaN is 0, and what lies beyond int64
-/// is its nearest end. `None` for what is no number.
+/// Converts a number to an integer: truncates doubles, rounds decimals half to even, returns 0 for NaN, and saturates
+/// beyond int64. Returns `None` for other types.
 pub(super) fn to_i64(value: Value<'_>) -> Option<i64> {
     let number = Number::of(value)?;
     let bound = if number.signum() == Ordering::Less { i64::MIN } else { i64::MAX };
@@ -22,13 +22,13 @@ pub(super) fn to_i64(value: Value<'_>) -> Option<i64> {
     })
 }
 
-/// Half to even; `None` beyond int64.
+/// Rounds half to even. Returns `None` beyond int64.
 fn round(decimal: Decimal) -> Option<i64> {
     let Decimal::Finite { sign, coefficient, exponent } = decimal else { return None };
     if exponent >= 0 {
         return decimal.to_i64();
     }
-    // A divisor beyond u128 is far more than twice any coefficient.
+    // A divisor beyond u128 is much more than twice the largest coefficient.
     let Some(divisor) = 10_u128.checked_pow(exponent.unsigned_abs()) else { return Some(0) };
     let (whole, rest) = (coefficient / divisor, coefficient % divisor);
     let up = match (rest * 2).cmp(&divisor) {
@@ -40,10 +40,10 @@ fn round(decimal: Decimal) -> Option<i64> {
     i64::try_from(if sign == Sign::Negative { -magnitude } else { magnitude }).ok()
 }
 
-/// An integer and nothing else, in any numeric type.
+/// Converts a whole number of any numeric type.
 ///
 /// # Errors
-/// `FailedToParse` (9) for NaN, infinities, fractions, and what lies beyond int64.
+/// Fails with `FailedToParse` (9) for NaN, infinities, fractions and numbers beyond int64.
 pub(super) fn exact_i64(name: &str, number: Number) -> Result<i64> {
     number.to_i64().ok_or_else(|| {
         let message = format!("Expected an integer that fits in 64 bits: {name}");
@@ -51,7 +51,7 @@ pub(super) fn exact_i64(name: &str, number: Number) -> Result<i64> {
     })
 }
 
-/// Whether a number is anything but zero; `None` for what is no number.
+/// Returns whether a number is not zero. `None` for other types.
 pub(super) fn is_nonzero(value: Value<'_>) -> Option<bool> {
     Number::of(value).map(|number| number != Number::Int32(0))
 }

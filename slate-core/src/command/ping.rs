@@ -3,7 +3,7 @@ use bson::RawDocumentBuf;
 use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
 use crate::{Database, Result};
 
-/// `{ping: 1}`: answers.
+/// `{ping: 1}`: returns a reply without fields of its own.
 pub(super) fn run(_: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     Common::take(&mut call.fields, Concerns::Neither)?;
     call.fields.finish()?;

@@ -3,7 +3,7 @@ use slate_query::raw::{Doc, Kind, Value, Writer};
 
 use crate::{Error, Result};
 
-/// A reply in the making.
+/// Builds a reply.
 #[derive(Debug, Default)]
 pub(super) struct Reply(Writer);
 
@@ -21,7 +21,7 @@ impl Reply {
     }
 
     pub(super) fn text(&mut self, name: &str, text: &str) {
-        // A document's length is an int32, so that no longer text can stand in one.
+        // A document's length is an int32, so no longer string fits into one.
         let length = i32::try_from(text.len() + 1).unwrap_or(i32::MAX);
         let bytes = [&length.to_le_bytes(), text.as_bytes(), &[0]].concat();
         self.value(name, Value::new(Kind::String, &bytes));
@@ -31,7 +31,7 @@ impl Reply {
         self.value(name, Value::new(Kind::Int32, &int.to_le_bytes()));
     }
 
-    /// A count: an int32 where it fits, else an int64.
+    /// Appends a count: as int32 if it fits, as int64 otherwise.
     pub(super) fn count(&mut self, name: &str, count: u64) {
         match i32::try_from(count) {
             Ok(int) => self.int(name, int),
@@ -42,7 +42,7 @@ impl Reply {
         }
     }
 
-    /// A nested document, filled by `fill`.
+    /// Appends a nested document that `fill` writes.
     pub(super) fn nest<R>(&mut self, name: &str, fill: impl FnOnce(&mut Self) -> R) -> R {
         self.0.open_document(name.as_bytes());
         let result = fill(self);
@@ -50,7 +50,7 @@ impl Reply {
         result
     }
 
-    /// A nested array, filled by `fill`, which names the elements by their places.
+    /// Appends a nested array that `fill` writes, naming the elements by their positions.
     pub(super) fn array<R>(&mut self, name: &str, fill: impl FnOnce(&mut Self) -> R) -> R {
         self.0.open_array(name.as_bytes());
         let result = fill(self);
@@ -58,8 +58,8 @@ impl Reply {
         result
     }
 
-    /// A cursor that is exhausted by its first batch. `next` appends the document of the given name, and tells whether
-    /// there was one.
+    /// Appends a cursor whose first batch contains everything. `next` appends a document under the given name and
+    /// returns whether there was one.
     pub(super) fn cursor(
         &mut self,
         namespace: &str,
@@ -79,10 +79,10 @@ impl Reply {
         })
     }
 
-    /// The reply of a command that succeeded.
+    /// Returns the reply of a successful command.
     ///
     /// # Errors
-    /// A reply that is longer than a document can be.
+    /// Fails if the reply exceeds the length of a BSON document.
     pub(super) fn finish(mut self) -> Result<RawDocumentBuf> {
         self.value("ok", Value::new(Kind::Double, &1.0_f64.to_le_bytes()));
         RawDocumentBuf::from_bytes(self.0.finish()).map_err(Error::conversion)

@@ -1,4 +1,5 @@
-//! What `insert`, `update` and `delete` share: many statements in one command, and what becomes of refused ones.
+//! The common part of `insert`, `update` and `delete`: several statements in one command, and the errors of rejected
+//! ones.
 
 use slate_query::{Code, raw::Doc};
 
@@ -8,15 +9,15 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// MongoDB's own limit on the statements of a command.
+/// MongoDB's limit on the statements of a command.
 const MAX_STATEMENTS: usize = 100_000;
 
-/// Whether the statements after a refused one are run.
+/// Whether statements after a rejected one are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// They are not.
+    /// Stops at the first rejected statement.
     Ordered,
-    /// They are.
+    /// Executes all statements.
     Unordered,
 }
 
@@ -26,7 +27,7 @@ impl Order {
     }
 }
 
-/// Takes what every write command may have beside its statements, and none of which changes anything here.
+/// Takes the fields that every write command accepts and that have no effect here.
 pub(super) fn take_idle(fields: &mut Fields<'_>) -> Result<()> {
     fields.truth("bypassDocumentValidation")?;
     fields.integer("stmtId")?;
@@ -34,10 +35,10 @@ pub(super) fn take_idle(fields: &mut Fields<'_>) -> Result<()> {
     fields.refuse(&["collectionUUID", "encryptionInformation", "isTimeseriesNamespace"])
 }
 
-/// The statements themselves.
+/// Takes the statements.
 ///
 /// # Errors
-/// `IDLFailedToParse` (40414) where they are missing, `InvalidLength` (16) where there are none or too many.
+/// Fails with `IDLFailedToParse` (40414) if they are missing, with `InvalidLength` (16) if there are none or too many.
 pub(super) fn required<T>(statements: Option<Vec<T>>, command: &str, name: &str) -> Result<Vec<T>> {
     let statements = statements.ok_or_else(|| missing(command, name))?;
     if statements.is_empty() || statements.len() > MAX_STATEMENTS {
@@ -47,7 +48,7 @@ pub(super) fn required<T>(statements: Option<Vec<T>>, command: &str, name: &str)
     Ok(statements)
 }
 
-/// Refuses `let` where it defines anything.
+/// Fails if `let` defines a variable.
 pub(super) fn refuse_variables(variables: Option<Doc<'_>>) -> Result<()> {
     match variables {
         Some(variables) if !variables.is_empty() => Err(Error::unsupported_by_name("let").at("let")),
@@ -55,15 +56,15 @@ pub(super) fn refuse_variables(variables: Option<Doc<'_>>) -> Result<()> {
     }
 }
 
-/// The refused statements, by their places.
+/// The rejected statements, by index.
 #[derive(Debug, Default)]
 pub(super) struct WriteErrors(Vec<(usize, Error)>);
 
 impl WriteErrors {
-    /// Runs statements in turn; those that are refused are noted.
+    /// Executes statements one after the other and records the rejected ones.
     ///
     /// # Errors
-    /// Where the storage fails: the statements before stand, their commits are done.
+    /// Fails if the storage fails. The commits of earlier statements remain.
     pub(super) fn run<S>(statements: &[S], order: Order, mut run: impl FnMut(usize, &S) -> Result<()>) -> Result<Self> {
         let mut errors = Self::default();
         for (place, statement) in statements.iter().enumerate() {
@@ -86,7 +87,7 @@ impl WriteErrors {
         self.0.push((place, error));
     }
 
-    /// Puts them into the reply, where there are any.
+    /// Appends the errors to the reply, if there are any.
     pub(super) fn tell(&self, reply: &mut Reply) {
         if self.0.is_empty() {
             return;
@@ -103,7 +104,7 @@ impl WriteErrors {
     }
 }
 
-/// Whether the statement is at fault, or its time was up, and not the storage.
+/// Returns whether the statement or its time limit caused the error, and not the storage.
 fn is_refusal(error: &Error) -> bool {
     matches!(
         error.kind(),

@@ -38,30 +38,18 @@ pub(super) enum Merging {
     Excluded,
 }
 
-struct Candidate {
-    access: Access,
-    rates: Rates,
-    cost: Cost,
-}
-
-/// What is known of a candidate's cost.
-#[derive(Clone, Copy, Debug)]
-enum Cost {
-    Known(Rank),
-    /// Its keys have not been counted.
-    Uncounted {
-        /// With the most keys that matter.
-        most: Rank,
-        /// With the expected number of keys.
-        expected: u64,
-    },
-    /// It is dearer than another.
-    Lost,
-}
-
-/// The cost, and what decides among equals: the more selective path, then the ascending one, then the order of the
-/// candidates, which is that in which the indexes were declared.
+/// The cost, and what decides among equals: the more selective path, then the ascending one. Then the order of the
+/// candidates decides, which is that in which the indexes were declared.
 type Rank = (u64, Selectivity, u8);
+
+/// An access path whose keys have not been counted.
+struct Uncounted {
+    at: usize,
+    /// The cost with the expected number of keys.
+    expected: u64,
+    /// The rank with the most keys that matter.
+    most: Rank,
+}
 
 /// Chooses among the usable access paths.
 pub(super) fn cheapest(mut usable: Vec<Access>, merging: Merging, context: &Context<'_>) -> Result<Access> {
@@ -70,113 +58,93 @@ pub(super) fn cheapest(mut usable: Vec<Access>, merging: Merging, context: &Cont
         return Ok(usable.swap_remove(point));
     }
     let merging = if may_merge(&usable, context.query) { merging } else { Merging::Excluded };
-    let mut candidates: Vec<Candidate> = usable.into_iter().map(|access| Candidate::new(access, context)).collect();
-    let (best, rank) = loop {
-        match next_step(&candidates, merging) {
-            Step::Take(at) => return Ok(candidates.swap_remove(at).access),
-            Step::Probe(at, best) => {
-                if let Some(candidate) = candidates.get_mut(at) {
-                    candidate.probe(best, context)?;
-                }
-            }
-            Step::Merge(at, rank) => break (at, rank),
-            Step::Nothing => return Ok(Access::full_scan()),
-        }
-    };
-    let mut merged: Option<(Rank, Access)> = None;
-    for access in merges(context.collection, context.query, candidates.iter().map(|candidate| &candidate.access)) {
-        let best = merged.as_ref().map_or(rank, |(rank, _)| *rank);
-        let rank = rank_of_merge(&access, best, context)?;
-        if rank < best {
-            merged = Some((rank, access));
-        }
-    }
-    Ok(merged.map_or_else(|| candidates.swap_remove(best).access, |(_, access)| access))
-}
-
-enum Step {
-    /// Take this candidate.
-    Take(usize),
-    /// Count the keys of this one, which may be cheaper than the best known cost.
-    Probe(usize, Option<u64>),
-    /// Compare this one, the best, with merges.
-    Merge(usize, Rank),
-    /// There are no candidates.
-    Nothing,
-}
-
-fn next_step(candidates: &[Candidate], merging: Merging) -> Step {
+    let candidates: Vec<Candidate<'_>> = usable.iter().map(|access| Candidate::new(access, context)).collect();
     let mut best: Option<(Rank, usize)> = None;
-    // The uncounted candidate with the least expected cost.
-    let mut uncounted: Option<(u64, usize, Rank)> = None;
-    let mut has_several = false;
+    let mut uncounted: Vec<Uncounted> = Vec::with_capacity(candidates.len());
     for (at, candidate) in candidates.iter().enumerate() {
-        match candidate.cost {
-            Cost::Known(rank) if best.is_none_or(|(least, _)| rank < least) => best = Some((rank, at)),
-            Cost::Uncounted { most, expected } => {
-                has_several |= uncounted.is_some();
-                if uncounted.is_none_or(|(least, ..)| expected < least) {
-                    uncounted = Some((expected, at, most));
-                }
-            }
-            Cost::Known(_) | Cost::Lost => {}
-        }
-    }
-    match (best, uncounted) {
-        (None, None) => Step::Nothing,
-        (Some((rank @ (cost, ..), at)), uncounted) => match uncounted {
-            _ if candidates.get(at).is_some_and(|best| cost <= settled_cost(&best.access.path)) => Step::Take(at),
-            Some((_, next, most)) if !has_several && merging == Merging::Excluded && (most, next) < (rank, at) => {
-                Step::Take(next)
-            }
-            Some((_, next, _)) => Step::Probe(next, Some(cost)),
-            None if merging == Merging::Allowed => Step::Merge(at, rank),
-            None => Step::Take(at),
-        },
-        (None, Some((_, next, _))) if has_several || merging == Merging::Allowed => Step::Probe(next, None),
-        (None, Some((_, next, _))) => Step::Take(next),
-    }
-}
-
-impl Candidate {
-    fn new(access: Access, context: &Context<'_>) -> Self {
-        let mut candidate = Self { rates: Rates::of(&access, context), access, cost: Cost::Lost };
-        candidate.cost = match Keys::of(&candidate.access.path, context) {
-            Keys::Known(keys) => Cost::Known(candidate.rank(keys)),
+        match &candidate.keys {
+            Keys::Known(keys) => best = less(best, (candidate.rank(*keys), at)),
             Keys::Within(ranges) => {
                 let estimate = ranges.estimate();
-                let most = estimate.unwrap_or_default().max(candidate.rates.cap());
                 // Without statistics, bounds are expected to leave little.
                 let expected = estimate.unwrap_or(if ranges.is_whole() { PROBE_CAP } else { 1 });
-                Cost::Uncounted { most: candidate.rank(most), expected: candidate.cost_of(expected) }
+                let most = estimate.unwrap_or_default().max(candidate.rates.cap());
+                uncounted.push(Uncounted { at, expected: candidate.cost(expected), most: candidate.rank(most) });
             }
-            Keys::OfInputs => Cost::Lost,
-        };
-        candidate
+            Keys::OfInputs => {}
+        }
+    }
+    uncounted.sort_by_key(|uncounted| uncounted.expected);
+    let is_settled = |best: Option<(Rank, usize)>| {
+        let found = best.and_then(|((cost, ..), at)| Some((cost, candidates.get(at)?)));
+        found.is_some_and(|(cost, candidate)| cost <= settled_cost(&candidate.access.path))
+    };
+    let mut left = uncounted.len();
+    for Uncounted { at, most, .. } in uncounted {
+        if is_settled(best) {
+            break;
+        }
+        left -= 1;
+        // The last one need not be counted where it is the cheapest even with the most keys.
+        if left == 0 && merging == Merging::Excluded && best.is_none_or(|best| (most, at) < best) {
+            best = Some((most, at));
+        } else if let Some(candidate) = candidates.get(at)
+            && let Some(rank) = candidate.probe(best.map(|((cost, ..), _)| cost), context)?
+        {
+            best = less(best, (rank, at));
+        }
+    }
+    let Some((rank, at)) = best else { return Ok(Access::full_scan()) };
+    let mut merged: Option<(Rank, Access)> = None;
+    if merging == Merging::Allowed && !is_settled(best) {
+        for access in merges(context.collection, context.query, usable.iter()) {
+            let least = merged.as_ref().map_or(rank, |(rank, _)| *rank);
+            let rank = rank_of_merge(&access, least, context)?;
+            if rank < least {
+                merged = Some((rank, access));
+            }
+        }
+    }
+    Ok(merged.map_or_else(|| usable.swap_remove(at), |(_, access)| access))
+}
+
+fn less(best: Option<(Rank, usize)>, other: (Rank, usize)) -> Option<(Rank, usize)> {
+    Some(best.map_or(other, |best| best.min(other)))
+}
+
+/// An access path, what it costs, and its keys.
+struct Candidate<'a> {
+    access: &'a Access,
+    rates: Rates,
+    keys: Keys<'a>,
+}
+
+impl<'a> Candidate<'a> {
+    fn new(access: &'a Access, context: &'a Context<'_>) -> Self {
+        Self { access, rates: Rates::of(access, context), keys: Keys::of(&access.path, context) }
     }
 
-    fn cost_of(&self, keys: u64) -> u64 {
+    fn cost(&self, keys: u64) -> u64 {
         self.rates.cost(reads(&self.access.path, keys))
     }
 
     fn rank(&self, keys: u64) -> Rank {
-        rank(&self.access, self.cost_of(keys))
+        rank(self.access, self.cost(keys))
     }
 
-    /// Counts its keys, as far as it may still be cheaper than `best`.
-    fn probe(&mut self, best: Option<u64>, context: &Context<'_>) -> Result<()> {
-        let Keys::Within(ranges) = Keys::of(&self.access.path, context) else { return Ok(()) };
+    /// Counts the keys as far as the path may still be cheaper than `best`; `None` where it is not.
+    fn probe(&self, best: Option<u64>, context: &Context<'_>) -> Result<Option<Rank>> {
+        let Keys::Within(ranges) = &self.keys else { return Ok(None) };
         let cap = self.rates.cap();
         let lost_at = best.map_or(cap, |best| self.first_above(best, cap));
         let counted = ranges.count(context, lost_at)?;
-        self.cost = if counted < lost_at {
-            Cost::Known(self.rank(counted))
+        Ok(if counted < lost_at {
+            Some(self.rank(counted))
         } else if lost_at < cap {
-            Cost::Lost
+            None
         } else {
-            Cost::Known(self.rank(ranges.estimate().map_or(counted, |estimate| estimate.max(counted))))
-        };
-        Ok(())
+            Some(self.rank(ranges.estimate().map_or(counted, |estimate| estimate.max(counted))))
+        })
     }
 
     /// The least number of keys that cost more than `best`, or `cap` where that is less.
@@ -184,7 +152,7 @@ impl Candidate {
         let (mut low, mut high) = (1, cap);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.cost_of(middle) > best {
+            if self.cost(middle) > best {
                 high = middle;
             } else {
                 low = middle + 1;

@@ -92,7 +92,7 @@ impl<V: View> CoveredRows<V> {
     }
 }
 
-/// How documents are built from entries.
+/// Builds documents from entries.
 struct Shape {
     /// The fields of the index.
     fields: Vec<(Box<[u8]>, Direction)>,
@@ -100,12 +100,12 @@ struct Shape {
     has_id: bool,
 }
 
-/// A document and the entry that it was built from. Adjacent entries often differ in their `_id` only: the next document is
-/// then this one with another `_id`.
+/// The last document and its entry. Adjacent entries often differ only in their `_id`; the next document is then the
+/// last one with another `_id`.
 #[derive(Default)]
 struct Row {
     document: Vec<u8>,
-    /// Of the entry.
+    /// The entry of the last document.
     values: Vec<u8>,
     extras: Vec<u8>,
     /// The position of the value of `_id` in the document, and how to overwrite it; `None` where it is not included.
@@ -113,17 +113,17 @@ struct Row {
     scratch: Scratch,
 }
 
-/// Buffers that are reused from row to row.
+/// Reused buffers.
 #[derive(Default)]
 struct Scratch {
-    /// The values of the entry, as a document.
+    /// The values of the entry as a document.
     values: Vec<u8>,
-    /// The numbers of their fields.
+    /// The field numbers of those values.
     found: Vec<usize>,
 }
 
 impl Row {
-    /// Becomes the document of the entry; `None` where the entry is damaged.
+    /// Builds the document of an entry. Returns `None` if the entry is damaged.
     #[inline]
     fn make(&mut self, entry: &Entry<'_>, shape: &Shape) -> Option<()> {
         let is_like = same(&self.values, entry.values) && same(&self.extras, entry.extras) && !self.document.is_empty();
@@ -137,14 +137,14 @@ impl Row {
         built
     }
 
-    /// Puts another `_id` into the document, where it has the type and length of the one before.
+    /// Replaces the `_id` in the document if its type and length are unchanged.
     #[inline]
     fn put_id(&mut self, record_key: &[u8]) -> Option<()> {
         let Some((place, overwrite)) = &self.id else { return Some(()) };
         overwrite.as_ref()?.put(record_key, self.document.get_mut(place.clone())?).map(drop)
     }
 
-    /// Builds the document, `_id` first.
+    /// Builds a document, `_id` first.
     #[inline(never)]
     fn build(&mut self, entry: &Entry<'_>, shape: &Shape) -> Option<()> {
         let Self { document, scratch, .. } = self;
@@ -153,7 +153,7 @@ impl Row {
         let mut decoded = Writer::into_buffer(clear(&mut scratch.values));
         scratch.found.clear();
         let mut rest = entry.values;
-        // In the key's order, in which the type bits are stored.
+        // Decodes in the order of the key, because the type bits are in that order.
         for (number, (name, direction)) in shape.fields.iter().enumerate() {
             if key::decode_into(&mut rest, *direction, &mut reader, name, &mut decoded)? == Presence::Present {
                 scratch.found.push(number);
@@ -188,7 +188,8 @@ impl Row {
 
 const ID: &[u8] = b"_id";
 
-/// The position of the value of `_id`, which is the first field, and how to overwrite it by one with the same type bits.
+/// Returns the position of the value of `_id`, which is the first field, and how to overwrite it with one that has the
+/// same type bits.
 fn find_id(document: &[u8], bits: &[u8]) -> Option<(Range<usize>, Option<Overwrite>)> {
     let id = Doc::new(document).elements().next()?;
     // The document's length, the type, the name and its terminator.

@@ -14,10 +14,10 @@ use crate::{
     spill::{FirstRows, Memory, Sorter, Spilled},
 };
 
-/// Distinct values in order, each in a document `{v}`. Values that compare equal are represented by the one in the record
-/// with the least `_id`, whatever the plan reads first.
+/// Distinct values in order, each in a document `{v}`. Of values that compare equal, the one in the record with the
+/// least `_id` is returned, independent of the plan.
 pub(crate) struct DistinctRows {
-    /// The values; of equal values the one that represents them comes first.
+    /// Sorted values; among equal values the one to return comes first.
     sorter: Sorter,
     /// The sort key of the last value returned.
     last: Option<Vec<u8>>,
@@ -29,7 +29,7 @@ pub(crate) struct DistinctRows {
 }
 
 impl DistinctRows {
-    /// The distinct values at a path of records.
+    /// Finds the distinct values at a path of records.
     pub(super) fn of_records<V: View>(
         mut input: RawRows<V>,
         path: &Path,
@@ -50,7 +50,8 @@ impl DistinctRows {
         Self::open(found.rows.into_sorter(), values, resources)
     }
 
-    /// The distinct values of an index's last field, in the reverse of its direction: they are sorted by a descending number.
+    /// Collects the distinct values of an index's last field against the direction of the index, by sorting them by a
+    /// descending number.
     pub(super) fn of_keys<V: View>(view: &V, scan: IndexScan, values: Values, resources: &Resources) -> Result<Self> {
         let mut sorter = Sorter::new(resources.memory.clone(), values.window.reach().unwrap_or(u64::MAX));
         let mut rows = DistinctKeyRows::open(view, scan, Window::default(), resources);
@@ -107,11 +108,12 @@ struct Found {
     direction: Direction,
     key: Vec<u8>,
     payload: Vec<u8>,
-    /// A cache of values that were found more than once: where there are few distinct values, most need not be encoded.
+    /// A cache of repeated values. A value in it does not have to be encoded again, which pays off if there are few
+    /// distinct values.
     repeated: [Repeated; REPEATED],
 }
 
-/// A value, and the key of a record that comes after the one that represents it.
+/// A value, and the key of a record that comes after the record whose value is returned.
 #[derive(Default)]
 struct Repeated {
     kind: Option<Kind>,
@@ -139,7 +141,8 @@ impl Repeated {
         self.kind == Some(value.kind()) && same(&self.bytes, value.bytes()) && *self.record_key <= *record_key
     }
 
-    /// The place of a value in the cache: a hash of its last bytes, in which short texts and numbers of one field differ.
+    /// Returns the cache slot of a value: a hash of its last bytes, in which short strings and numbers of one field
+    /// differ.
     #[inline]
     fn place(value: Value<'_>) -> usize {
         let bytes = value.bytes();
@@ -147,7 +150,7 @@ impl Repeated {
             || bytes.iter().fold(0, |word, &byte| word << u8::BITS | u64::from(byte)),
             |word| u64::from_le_bytes(*word),
         );
-        // Multiplicative hashing: the highest bits of the product depend on all bits (Knuth, 6.4).
+        // Multiplicative hashing uses the highest bits of the product, which depend on all bits (Knuth, 6.4).
         (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % REPEATED
     }
 }

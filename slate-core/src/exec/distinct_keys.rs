@@ -23,7 +23,7 @@ pub(crate) struct DistinctKeyRows<V: View> {
     index: Arc<IndexInfo>,
     ranges: vec::IntoIter<KeyRange>,
     cursor: Option<V::Cursor>,
-    /// The encoded values of the last entry, whose group has to be left.
+    /// The encoded values of the last entry; the walk continues after all entries with these values.
     group: Vec<u8>,
     last: LastValue,
     skip: u64,
@@ -32,7 +32,8 @@ pub(crate) struct DistinctKeyRows<V: View> {
     meter: Meter,
 }
 
-/// The entries of one value that are stepped over before the walk seeks past the rest: a step costs a fraction of a seek.
+/// Number of entries of one value that are stepped over before the walk seeks past the others. A step costs a fraction
+/// of a seek.
 const MAX_STEPS: usize = 2;
 
 impl<V: View> DistinctKeyRows<V> {
@@ -92,7 +93,7 @@ impl<V: View> DistinctKeyRows<V> {
                 self.group.extend_from_slice(entry.values);
                 return Ok(true);
             }
-            // Null and a missing field have one key: another entry of the group may hold null.
+            // Null and a missing field have the same key, so another entry of the group may contain null.
             more = cursor.step_forward()?;
         }
     }
@@ -111,7 +112,7 @@ impl<V: View> DistinctKeyRows<V> {
         Ok(false)
     }
 
-    /// Moves past the entries of the group; `false` where its range ends there.
+    /// Moves past the entries of the group. Returns `false` at the end of the range.
     fn leave_group(&mut self) -> Result<bool> {
         let Some(cursor) = &mut self.cursor else { return Ok(false) };
         for _ in 0..MAX_STEPS {
@@ -123,13 +124,13 @@ impl<V: View> DistinctKeyRows<V> {
             }
             self.meter.key_read(cursor.current());
         }
-        // 0xff follows no whole values (docs/format.md), so that this is above every entry of the group.
+        // 0xff never follows whole values (docs/format.md), so this key is greater than every entry of the group.
         self.group.push(0xff);
         Ok(cursor.seek(Edge::AtOrAfter(&self.group))?)
     }
 }
 
-/// The value of an index's last field as the record has it, in a reused buffer.
+/// The decoded value of an index's last field, in a reused buffer.
 #[derive(Default)]
 struct LastValue {
     /// The document `{v}`.

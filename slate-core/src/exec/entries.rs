@@ -13,11 +13,11 @@ use crate::{
     plan::{IndexScan, component_ranges},
 };
 
-/// A walk over the entries of an index within bounds that pass the checks.
+/// Walks over the index entries within bounds that pass the checks.
 pub(super) struct EntryWalk<V: View> {
     walk: RangeWalk<V>,
     index: Arc<IndexInfo>,
-    /// For each field, ascending: where its encoded value must lie.
+    /// The allowed encoded values of fields, by ascending field.
     checks: Vec<(usize, Vec<KeyRange>)>,
     interrupt: Interrupt,
     meter: Meter,
@@ -37,7 +37,7 @@ impl<V: View> EntryWalk<V> {
         Self { walk, index, checks, interrupt: interrupt.clone(), meter }
     }
 
-    /// Moves to the next entry; `false` after the last.
+    /// Moves to the next entry. Returns `false` after the last.
     #[inline(always)]
     pub(super) fn advance(&mut self) -> Result<bool> {
         loop {
@@ -46,7 +46,7 @@ impl<V: View> EntryWalk<V> {
                 return Ok(false);
             }
             if self.meter.is_read() {
-                // Only where they are reported: reading the entry again costs time on some stores.
+                // Reads the entry's bytes only for execution statistics, because it costs time on some stores.
                 self.meter.key_read(self.walk.current());
             }
             if self.checks.is_empty() || self.passes()? {
@@ -55,7 +55,7 @@ impl<V: View> EntryWalk<V> {
         }
     }
 
-    /// The entry last moved to.
+    /// Returns the current entry.
     #[inline(always)]
     pub(super) fn current(&self) -> Result<Option<Entry<'_>>> {
         match self.walk.current() {
@@ -64,7 +64,7 @@ impl<V: View> EntryWalk<V> {
         }
     }
 
-    /// Whether the current entry passes the checks.
+    /// Returns whether the current entry passes the checks.
     #[inline(never)]
     fn passes(&self) -> Result<bool> {
         let Some(entry) = self.current()? else { return Ok(false) };

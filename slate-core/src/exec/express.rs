@@ -24,23 +24,23 @@ use crate::{
     plan::{Force, MAX_UNWEIGHED_ENTRIES, Output, Query, component_range},
 };
 
-/// The most index entries that are read without a plan: the planner takes such an index without weighing it, too.
+/// Most index entries that are read without a plan. The planner, too, takes such an index without weighing it.
 const MAX_ENTRIES: usize = MAX_UNWEIGHED_ENTRIES;
 
-/// Rows of records that were loaded together.
+/// The rows of records that were loaded together.
 pub(super) struct ExpressRows<V: View> {
     points: V::Points,
     records: usize,
-    /// How many rows have been moved to; `records + 1` after the last.
+    /// Number of rows moved to; `records + 1` after the last.
     moved: usize,
 }
 
-/// The key of the only record that can match, where the filter is one equality on `_id`. The record may not exist.
+/// Returns the key of the only record that can match a filter with one equality on `_id`. The record may not exist.
 pub(super) fn record_key(query: &Query) -> Option<SmallBytes> {
     equality(query).filter(is_on_id).and_then(|equality| equality.key())
 }
 
-/// Finds the rows of a query; `None` where it has to be planned.
+/// Finds the rows of a query. Returns `None` if the query needs a plan.
 pub(super) fn find<V: View>(
     query: &Query,
     view: &V,
@@ -59,7 +59,7 @@ pub(super) fn find<V: View>(
     }
 }
 
-/// The equality that is the whole filter of a query which leaves the access path and the order of its rows open.
+/// Returns the equality if it is the whole filter, and the query requires neither an access path nor an order.
 fn equality(query: &Query) -> Option<SingleEquality<'_>> {
     let is_plain = query.order().is_none()
         && query.skip == 0
@@ -74,7 +74,7 @@ fn is_on_id(equality: &SingleEquality<'_>) -> bool {
     equality.path().as_str() == "_id"
 }
 
-/// Whether the entries of one value of `path` name exactly the records that match.
+/// Returns whether the entries of one value of `path` name exactly the matching records.
 fn serves(index: &IndexInfo, path: &Path) -> bool {
     index.pattern.fields().first().is_some_and(|(field, _)| field == path)
         && index.partial.is_none()
@@ -83,7 +83,7 @@ fn serves(index: &IndexInfo, path: &Path) -> bool {
         && !index.is_multikey()
 }
 
-/// Why the walk over a value's entries stopped before their end.
+/// Why the walk over the entries of a value ended early.
 #[derive(PartialEq, Eq)]
 enum Stop {
     TooMany,
@@ -91,7 +91,7 @@ enum Stop {
 }
 
 impl<V: View> ExpressRows<V> {
-    /// Loads the records that the entries of a value name, up to `limit`; `None` where those are more than
+    /// Loads the records of the entries of a value, up to `limit`. Returns `None` if there are more than
     /// [`MAX_ENTRIES`].
     fn of_entries(
         view: &V,
@@ -125,7 +125,7 @@ impl<V: View> ExpressRows<V> {
         Ok(Some(rows))
     }
 
-    /// Loads the records of these keys, up to the first that does not exist.
+    /// Loads the records with these keys, up to the first that does not exist.
     fn load(view: &V, records: Keyspace, keys: &[&[u8]]) -> Result<Self> {
         let mut points = view.points(records)?;
         points.load(keys)?;
@@ -217,7 +217,7 @@ mod tests {
         assert!(record_key(&Query { limit: Some(1), ..plain }).is_some());
     }
 
-    /// Finds `{a: 5}` in an index with these entries; no record exists.
+    /// Finds `{a: 5}` in an index with these entries and without records.
     fn found(options: &RawDocumentBuf, entries: &[Vec<u8>]) -> Result<Option<usize>> {
         let mut index = rawdoc! { "name": "i", "keyspace": i64::from(ENTRIES.0) };
         options.iter().map(std::result::Result::unwrap).for_each(|(name, value)| index.append(name, value));

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Error, Result, catalog::CollectionInfo, plan::IdPlan};
 
-/// Fetches the records of ids, in batches that a store can load in one round trip.
+/// Fetches records by their ids, in batches that a store can load in one round trip.
 pub(crate) struct FetchRows<V: View> {
     ids: IdRows<V>,
     points: V::Points,
@@ -23,12 +23,12 @@ pub(crate) struct FetchRows<V: View> {
     meter: Meter,
 }
 
-/// The first batch is small, so that a caller who stops early has loaded few records in vain; each next one doubles, up to
-/// a size at which round trips hardly count.
+/// Size of the first batch, small so that little is loaded in vain if the caller stops early. Each batch is twice as
+/// large as the one before, up to a size at which the cost of a round trip is negligible.
 const FIRST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 256;
 
-/// So many records before it is read, a record is asked for.
+/// Prefetch distance: a record is prefetched this many records before it is read.
 const AHEAD: usize = 8;
 
 impl<V: View> FetchRows<V> {
@@ -66,7 +66,7 @@ impl<V: View> FetchRows<V> {
                     return Ok(false);
                 }
                 load(&mut self.points, &self.batch)?;
-                // What was loaded counts as read, whether or not the caller gets to it.
+                // A loaded record counts as read even if the caller stops before it.
                 for at in 0..self.batch.len() {
                     if let Some(document) = self.points.loaded(at) {
                         self.meter.document_read(document);
@@ -99,7 +99,7 @@ impl<V: View> FetchRows<V> {
     }
 }
 
-/// Loads the records of a batch. The keys of a first batch are on the stack, so that a short query does not allocate.
+/// Loads the records of a batch. The keys of the first batch are on the stack, so that short queries do not allocate.
 fn load(points: &mut impl Points, batch: &IdBatch) -> Result<()> {
     let mut few = [&[][..]; FIRST_BATCH];
     match few.get_mut(..batch.len()) {

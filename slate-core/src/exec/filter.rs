@@ -6,7 +6,7 @@ use slate_store::View;
 use super::{RawRows, record::Record};
 use crate::Result;
 
-/// The records that match. A record that does not match is neither copied nor decoded.
+/// Filters records. A rejected record is neither copied nor decoded.
 pub(crate) struct FilterRows<V: View> {
     input: RawRows<V>,
     filter: Filter,
@@ -21,7 +21,7 @@ impl<V: View> FilterRows<V> {
     pub(super) fn advance(&mut self) -> Result<bool> {
         let filter = &self.filter;
         let matches = |record: Record<'_>| filter.matches(record.document());
-        // The most common input has a loop of its own, without a call per record.
+        // The most common input has its own loop without a call per record.
         if let RawRows::Scan(rows) = &mut self.input {
             return rows.advance_to(matches);
         }

@@ -9,7 +9,7 @@ use crate::{
     spill::Memory,
 };
 
-/// Executes a query: by the express path where that serves it, else by a plan. The rows hold what they need of the
+/// Executes a query with the express path if possible, with a plan otherwise. The rows own what they need of the
 /// snapshot.
 pub(crate) fn find<V: Snapshot>(
     query: &Query,
@@ -26,7 +26,7 @@ pub(crate) fn find<V: Snapshot>(
     Ok(Box::new(open(plan, snapshot, collection, &resources)?))
 }
 
-/// Plans a query; the planner's probes read from `view`.
+/// Plans a query. The planner probes `view`.
 pub(crate) fn plan<V: View>(query: &Query, view: &V, collection: &CollectionInfo) -> Result<Planned> {
     plan::build(&plan::Context { collection, query, probe: &ViewProbe::new(view) })
 }

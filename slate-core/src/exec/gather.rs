@@ -8,10 +8,10 @@ use crate::{
     spill::{Spool, SpoolRows},
 };
 
-/// Rows that were all read in advance: a transaction may write while the caller goes through them.
+/// Rows that were all read in advance, so that a transaction can write while the caller iterates.
 pub(crate) struct GatheredRows(SpoolRows);
 
-/// Executes a plan to its end.
+/// Executes a plan to its end and stores its rows.
 pub(crate) fn gather<'v, V: View + 'v>(
     plan: Plan,
     view: &V,

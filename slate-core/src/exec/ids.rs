@@ -9,7 +9,7 @@ use crate::{
     spill::{KeySet, Sorter},
 };
 
-/// The ID tier: keys of records, in batches that a store can load in one round trip.
+/// The id tier: keys of records, in batches that a store can load in one round trip.
 pub(super) struct IdRows<V: View> {
     ids: Ids<V>,
     meter: Meter,
@@ -22,23 +22,23 @@ enum Ids<V: View> {
     Merged(Box<MergedIds>),
 }
 
-/// What it means that an id has no record.
+/// Meaning of an id without a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Promise {
-    /// Corruption: the id came from an index entry.
+    /// Corruption, because the id came from an index entry.
     Record,
-    /// Nothing: the id came from the filter.
+    /// No match, because the id came from the filter.
     Nothing,
 }
 
-/// Keys of records, one after the other in one buffer.
+/// Keys of records, end to end in one buffer.
 #[derive(Debug, Default)]
 pub(super) struct IdBatch {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-/// The bytes reserved for a record key: few are longer; that of an ObjectId has 13.
+/// Bytes reserved per record key. Few keys are longer; the key of an ObjectId has 13.
 const USUAL_KEY_BYTES: usize = 16;
 
 impl IdBatch {
@@ -73,11 +73,11 @@ impl IdBatch {
     }
 }
 
-/// How often each id is returned.
+/// How often an id can be returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeats {
     Never,
-    /// Once for each entry; the reader removes duplicates.
+    /// Once per entry; the reader removes duplicates.
     AsMet,
 }
 
@@ -104,7 +104,7 @@ impl<V: View> IdRows<V> {
         }
     }
 
-    /// Fills `batch` with the next ids, at most `most` of them; it is empty after the last.
+    /// Fills `batch` with at most `most` further ids. The batch is empty after the last id.
     pub(super) fn next_batch(&mut self, most: usize, batch: &mut IdBatch) -> Result<()> {
         let start = self.meter.start();
         batch.clear();
@@ -134,7 +134,7 @@ impl<V: View> IdRows<V> {
     }
 }
 
-/// The record keys of an index's entries, each once.
+/// Returns the record keys of an index's entries, each once.
 pub(super) struct IndexIds<V: View> {
     walk: EntryWalk<V>,
     once: Once,
@@ -143,13 +143,13 @@ pub(super) struct IndexIds<V: View> {
     meter: Meter,
 }
 
-/// How duplicates are removed where a record may have several entries.
+/// How duplicates are removed.
 enum Once {
     /// Not at all: a record has one entry, or duplicates are allowed.
     NotNeeded,
-    /// The keys seen are held in memory.
+    /// With a set of the seen keys in memory.
     Seen(KeySet),
-    /// They exceeded the memory limit: the remaining keys were gathered, without duplicates, in their order.
+    /// With a sort of the remaining keys, because the set exceeded the memory limit.
     Gathered(Box<Sorter>),
 }
 
@@ -184,7 +184,7 @@ impl<V: View> IndexIds<V> {
         }
     }
 
-    /// Moves to the next record key that was not returned yet.
+    /// Moves to the next record key that was not returned before.
     fn advance(&mut self) -> Result<bool> {
         if let Once::Seen(seen) = &self.once
             && seen.is_full()
@@ -207,7 +207,7 @@ impl<V: View> IndexIds<V> {
         }
     }
 
-    /// Reads all remaining entries, once the keys seen exceed the memory limit.
+    /// Reads all remaining entries when the set exceeds the memory limit.
     fn gather(&mut self) -> Result<()> {
         let Once::Seen(seen) = std::mem::replace(&mut self.once, Once::NotNeeded) else { return Ok(()) };
         let mut overflow = seen.overflow()?;

@@ -8,7 +8,7 @@ use crate::{Result, catalog::CollectionInfo, plan::RawPlan};
 /// Measures the time and the rows of a node of the raw tier. Nodes are wrapped in it only for execution statistics.
 pub(crate) struct MeasuredRows<V: View> {
     rows: RawRows<V>,
-    /// One for each node that is drawn: up to two for a slice.
+    /// One number per drawn node; a slice can be drawn as two nodes.
     meters: Vec<Meter>,
 }
 

@@ -12,13 +12,13 @@ use crate::{
     spill::Sorter,
 };
 
-/// The ids that any input, or every input, yields: in order, each once.
+/// The ids that any input or every input yields, in order, each once.
 pub(super) struct MergedIds {
     /// The ids, each with the number of its input.
     sorter: Sorter,
     /// How many inputs must yield an id.
     wanted: usize,
-    /// The current id, how many inputs have yielded it so far, and the last of these.
+    /// The current id, the number of inputs that have yielded it, and the last of them.
     id: Vec<u8>,
     inputs: usize,
     last_input: Vec<u8>,
@@ -26,11 +26,11 @@ pub(super) struct MergedIds {
     interrupt: Interrupt,
 }
 
-/// The number of ids that are read from an input at a time: the work per batch is negligible.
+/// Ids read from an input at a time, so that the work per batch is negligible.
 const BATCH: usize = 1_024;
 
 impl MergedIds {
-    /// Reads the inputs to their ends, one after another.
+    /// Reads all inputs to their ends.
     pub(super) fn gather<V: View>(
         view: &V,
         how: Combine,
@@ -38,7 +38,7 @@ impl MergedIds {
         resources: &Resources,
         mut meter: Meter,
     ) -> Result<Self> {
-        // An `_id` of the filter may have no record.
+        // An `_id` in the filter may have no record.
         let points = inputs.iter().any(|input| matches!(input, IdPlan::Points(_)));
         let promise = if points { Promise::Nothing } else { Promise::Record };
         let wanted = match how {

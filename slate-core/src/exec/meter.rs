@@ -31,36 +31,36 @@ impl Recorder {
         }
     }
 
-    /// The counts by number of node, once all nodes are dropped.
+    /// Returns the counts by node number. All nodes must have been dropped.
     pub(crate) fn into_measures(self) -> Vec<(Stage, Measures)> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The counts of a node.
+/// The counts of one node.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     pub(super) counted: Measures,
     recorder: Option<(Recorder, usize)>,
 }
 
-/// When work began, where it is measured.
+/// Start of the measured work, if time is measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start(Option<Instant>);
 
 impl Meter {
-    /// The meter of the node that is numbered next.
+    /// Creates the meter of the next node in the numbering.
     pub(super) fn new(recorder: Option<&Recorder>, stage: Stage) -> Self {
         let numbered = |recorder: &Recorder| (recorder.clone(), recorder.number(stage));
         Self { counted: Measures::default(), recorder: recorder.map(numbered) }
     }
 
-    /// Another meter of the same node.
+    /// Creates another meter for the same node.
     pub(super) fn same(&self) -> Self {
         Self { counted: Measures::default(), recorder: self.recorder.clone() }
     }
 
-    /// Whether the counts are recorded.
+    /// Returns whether the counts are recorded.
     #[inline]
     pub(super) fn is_read(&self) -> bool {
         self.recorder.is_some()
@@ -86,7 +86,7 @@ impl Meter {
         self.stop(start);
     }
 
-    /// Counts an entry; its bytes where the caller has them.
+    /// Counts an entry, and its bytes if the caller has them.
     #[inline]
     pub(super) fn key_read(&mut self, entry: Option<(&[u8], &[u8])>) {
         self.counted.keys += 1;
@@ -101,7 +101,7 @@ impl Meter {
         self.counted.bytes += length(document);
     }
 
-    /// Sets what the node has written to temporary files so far.
+    /// Sets the number of bytes that the node has written to temporary files.
     pub(super) fn spilled(&mut self, spilled: Spilled) {
         self.counted.spills = spilled.runs;
         self.counted.spilled_bytes = spilled.bytes;

@@ -1,7 +1,6 @@
 //! Executes plans over a view: each node is a cursor that lends its current row until its next move.
 //!
-//! The nodes are generic over the view, so that each backend has its own instances; the type is erased once, on top, as
-//! [`Rows`].
+//! The nodes are generic over the view and compiled once per backend. The type is erased once, at the top, as [`Rows`].
 
 mod analyze;
 mod covered;

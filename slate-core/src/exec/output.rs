@@ -16,16 +16,16 @@ use crate::{
     spill::Spilled,
 };
 
-/// Rows as the caller sees them, with no backend in their type.
+/// The rows of a result, without a backend in their type.
 pub(crate) trait Rows {
-    /// Moves to the next row; `false` after the last.
+    /// Moves to the next row. Returns `false` after the last.
     fn advance(&mut self) -> Result<bool>;
 
-    /// The row last moved to, a document's bytes; `None` where there is none.
+    /// Returns the current row as a document's bytes.
     fn current(&self) -> Option<&[u8]>;
 }
 
-/// Opens the rows of a plan. A count has one row `{n}`, distinct values have one row `{v}` each.
+/// Opens the rows of a plan. A count returns one row `{n}`; distinct returns one row `{v}` per value.
 pub(crate) fn open<'v, V: View + 'v>(
     plan: Plan,
     view: &V,
@@ -36,14 +36,14 @@ pub(crate) fn open<'v, V: View + 'v>(
     open_shared(plan, view, collection, &resources)
 }
 
-/// The same, where `resources` hold the memory of a single node.
+/// Like [`open`], where `resources` is the share of a single node.
 pub(super) fn open_shared<'v, V: View + 'v>(
     plan: Plan,
     view: &V,
     collection: &CollectionInfo,
     resources: &Resources,
 ) -> Result<Output<V>> {
-    // Nodes check every so many rows, and there may be fewer.
+    // Checks the interrupt at least once; nodes check only after a number of rows.
     resources.interrupt.check()?;
     let raw = |input: RawPlan| RawRows::open(input, view, collection, resources);
     Ok(match plan {
@@ -81,7 +81,7 @@ fn count<V: View>(mut input: RawRows<V>) -> Result<u64> {
     Ok(counted)
 }
 
-/// The projection tier.
+/// The output tier.
 pub(crate) enum Output<V: View> {
     Whole(RawRows<V>),
     Project(Box<ProjectRows<V>>),
@@ -92,7 +92,7 @@ pub(crate) enum Output<V: View> {
 }
 
 impl<V: View> Output<V> {
-    /// What the root has written to temporary files.
+    /// Returns what the root node has written to temporary files.
     pub(super) fn spilled(&self) -> Spilled {
         match self {
             Self::Distinct(rows) => rows.spilled(),
@@ -129,11 +129,11 @@ impl<V: View> Rows for Output<V> {
     }
 }
 
-/// Documents as a projection leaves them, each built in the same buffer.
+/// Projected documents, built in one reused buffer.
 pub(crate) struct ProjectRows<V: View> {
     input: RawRows<V>,
     projection: Projection,
-    /// The whole filter: it determines the array position of `$`.
+    /// The whole filter, which determines the array position of `$`.
     filter: Filter,
     row: Option<Vec<u8>>,
 }
@@ -152,7 +152,7 @@ impl<V: View> ProjectRows<V> {
     }
 }
 
-/// One row `{n}`.
+/// A single row `{n}`.
 pub(crate) struct CountedRows {
     row: Vec<u8>,
     moves: u8,

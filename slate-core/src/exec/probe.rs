@@ -5,13 +5,13 @@ use slate_store::{Bounds, Cursor, Edge, Estimate, Keyspace, View};
 
 use crate::{Result, key_range::KeyRange, plan::Probe};
 
-/// Counts keys in a view for the planner. Counts are cached: many access paths of a query have the same bounds.
+/// Counts keys in a view for the planner. Counts are cached, because many access paths of a query have the same bounds.
 pub(crate) struct ViewProbe<'v, V> {
     view: &'v V,
     counted: RefCell<Vec<Counted>>,
 }
 
-/// The count of keys within ranges, up to a cap.
+/// The number of keys within ranges, counted up to a cap.
 struct Counted {
     keyspace: Keyspace,
     ranges: Box<[KeyRange]>,
@@ -20,7 +20,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// The count up to another cap, where this count determines it.
+    /// Returns the count up to another cap, if this count determines it.
     fn up_to(&self, cap: u64) -> Option<u64> {
         (self.keys < self.cap || cap <= self.cap).then(|| self.keys.min(cap))
     }
@@ -45,7 +45,7 @@ impl<V: View> Probe for ViewProbe<'_, V> {
     }
 }
 
-/// Keys within ranges, counted up to a cap.
+/// The key of the cache: ranges and a cap.
 fn count(view: &impl View, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) -> Result<u64> {
     let mut counted = 0;
     for range in ranges {
@@ -59,13 +59,14 @@ fn count(view: &impl View, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) ->
     Ok(counted)
 }
 
-/// The bounds of a range. A range without a start has none: a store may know the size of a whole keyspace.
+/// Returns the bounds of a range. A range without start has none, because a store may know the size of a whole
+/// keyspace.
 pub(super) fn bounds(range: &KeyRange) -> Bounds<'_> {
     let start = Some(range.start.as_slice()).filter(|start| !start.is_empty());
     Bounds { start, end: range.end.as_deref() }
 }
 
-/// A walk over several ranges of one keyspace, one cursor at a time.
+/// Walks over several ranges of one keyspace, one cursor at a time.
 pub(super) struct RangeWalk<V: View> {
     view: V,
     keyspace: Keyspace,
@@ -79,7 +80,7 @@ impl<V: View> RangeWalk<V> {
         Self { view, keyspace, direction, ranges: ranges.into_iter(), cursor: None }
     }
 
-    /// Moves to the next entry; `false` after the last.
+    /// Moves to the next entry. Returns `false` after the last.
     #[inline(always)]
     pub(super) fn advance(&mut self) -> Result<bool> {
         if let Some(cursor) = &mut self.cursor {

@@ -1,11 +1,11 @@
 use slate_query::raw::Doc;
 
-/// A record as a node lends it.
+/// A record as lent by a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'r> {
-    /// The record's key: its encoded `_id`.
+    /// The record key: the encoded `_id`.
     pub(crate) key: &'r [u8],
-    /// The document, as it is stored.
+    /// The stored document.
     pub(crate) stored: &'r [u8],
 }
 

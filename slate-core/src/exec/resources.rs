@@ -5,7 +5,7 @@ use crate::{
     spill::Memory,
 };
 
-/// What the nodes of a query share: when to stop, and how much memory to hold rows in.
+/// What the nodes of a query share: interrupt and memory limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Resources {
     pub(crate) interrupt: Interrupt,
@@ -18,24 +18,24 @@ impl Resources {
         Self { interrupt: interrupt.clone(), memory, recorder: None }
     }
 
-    /// Divides the memory among the nodes that hold rows. Their number is known in advance, so that a query writes the same
-    /// to temporary files whatever else is running.
+    /// Divides the memory among the nodes that hold rows. Their number is known in advance, so that what a query spills
+    /// does not depend on other queries.
     pub(super) fn shared_by(&self, holders: usize) -> Self {
         Self { memory: self.memory.shared_by(holders), ..self.clone() }
     }
 
-    /// The same, with execution statistics.
+    /// Returns a copy with execution statistics.
     pub(super) fn recorded_by(&self, recorder: &Recorder) -> Self {
         Self { recorder: Some(recorder.clone()), ..self.clone() }
     }
 
-    /// The meter of the node that is opened next; its inputs must be opened after it.
+    /// Returns the meter of the next opened node. Inputs must be opened after it.
     pub(super) fn meter(&self, stage: Stage) -> Meter {
         Meter::new(self.recorder.as_ref(), stage)
     }
 }
 
-/// How many of a plan's nodes hold rows at the same time.
+/// Returns how many of a plan's nodes hold rows at the same time.
 pub(super) fn holders(plan: &Plan) -> usize {
     match plan {
         Plan::Whole { input } | Plan::Project { input, .. } | Plan::Count { input } => raw_holders(input),
@@ -45,7 +45,7 @@ pub(super) fn holders(plan: &Plan) -> usize {
     }
 }
 
-/// How many nodes of the raw tier and below hold rows at the same time.
+/// Returns how many nodes of the raw tier and below hold rows at the same time.
 pub(super) fn raw_holders(plan: &RawPlan) -> usize {
     match plan {
         RawPlan::Sort { input, .. } => 1 + raw_holders(input),

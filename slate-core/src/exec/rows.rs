@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Result, catalog::CollectionInfo, plan::RawPlan};
 
-/// The raw tier: one record at a time, lent until the next move.
+/// The raw tier: returns one record at a time, lent until the next move.
 pub(crate) enum RawRows<V: View> {
     Eof,
     Scan(ScanRows<V>),
@@ -27,7 +27,7 @@ impl<V: View> RawRows<V> {
         Ok(Self::Measured(Box::new(MeasuredRows::open(plan, view, collection, resources)?)))
     }
 
-    /// Opens a node that counts in `meter`.
+    /// Opens a node with this meter.
     pub(super) fn open_node(
         plan: RawPlan,
         view: &V,
@@ -52,7 +52,7 @@ impl<V: View> RawRows<V> {
         })
     }
 
-    /// Moves to the next record; `false` after the last.
+    /// Moves to the next record. Returns `false` after the last.
     #[inline]
     pub(crate) fn advance(&mut self) -> Result<bool> {
         match self {
@@ -66,7 +66,7 @@ impl<V: View> RawRows<V> {
         }
     }
 
-    /// The record last moved to; `None` before the first move and after the last record.
+    /// Returns the current record. `None` before the first move and after the last record.
     #[inline]
     pub(crate) fn current(&self) -> Option<Record<'_>> {
         match self {
@@ -80,7 +80,7 @@ impl<V: View> RawRows<V> {
         }
     }
 
-    /// The stored document of the current record; on some stores it costs less than the whole record.
+    /// Returns the stored document of the current record, which is cheaper than the whole record on some stores.
     #[inline]
     pub(super) fn stored(&self) -> Option<&[u8]> {
         match self {
@@ -94,7 +94,7 @@ impl<V: View> RawRows<V> {
         }
     }
 
-    /// The stored document of the current record as a shared buffer; `None` where it has to be copied.
+    /// Returns the stored document of the current record as a shared buffer. `None` if it has to be copied.
     #[inline]
     pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
         match self {

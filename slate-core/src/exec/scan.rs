@@ -6,7 +6,7 @@ use slate_store::View;
 use super::{Resources, meter::Meter, probe::RangeWalk, record::Record};
 use crate::{Result, catalog::CollectionInfo, interrupt::Interrupt, plan::record_ranges};
 
-/// The records of a collection in the order of `_id`, lent by the store's cursor.
+/// Scans the records of a collection in the order of `_id`.
 pub(crate) struct ScanRows<V: View> {
     walk: RangeWalk<V>,
     interrupt: Interrupt,
@@ -31,14 +31,14 @@ impl<V: View> ScanRows<V> {
         self.interrupt.tick()?;
         let more = self.walk.advance()?;
         if more {
-            // Only where they are reported: reading the record again costs time on some stores.
+            // Reads the record's bytes only for execution statistics, because it costs time on some stores.
             let document = if self.meter.is_read() { self.walk.current() } else { None };
             self.meter.document_read(document.map_or(&[], |(_, document)| document));
         }
         Ok(more)
     }
 
-    /// Moves to the next record that matches.
+    /// Moves to the next matching record.
     #[inline]
     pub(super) fn advance_to(&mut self, matches: impl Fn(Record<'_>) -> bool) -> Result<bool> {
         while self.advance()? {

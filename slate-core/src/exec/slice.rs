@@ -5,7 +5,7 @@ use slate_store::View;
 use super::{RawRows, record::Record};
 use crate::{Result, plan::Window};
 
-/// The records after the first `skip`, at most `left` of them.
+/// Skips the first `skip` records and returns at most `left` of the others.
 pub(crate) struct SliceRows<V: View> {
     input: RawRows<V>,
     skip: u64,

@@ -12,10 +12,10 @@ use crate::{
     spill::{Row, Sorter},
 };
 
-/// Records in the order of their sort keys; equal ones in the order of `_id`.
+/// Sorts records by their sort keys, ties by `_id`.
 ///
-/// Where the input is ordered by the first `presorted` fields, one group of records equal in those is held at a time; with a
-/// limit, at most twice as many rows as it wants.
+/// If the input is ordered by the first `presorted` fields, holds one group of records that are equal in these fields
+/// at a time. With a limit, holds at most twice as many rows as the limit.
 pub(crate) struct SortRows<V: View> {
     input: RawRows<V>,
     sort: Sort,
@@ -26,18 +26,18 @@ pub(crate) struct SortRows<V: View> {
     position: Position,
     /// The sort key of the input's current row.
     sort_key: Vec<u8>,
-    /// Rows of the group above this are not wanted.
+    /// Rows of the group above this sort key are rejected.
     bound: Option<Bound>,
-    /// The beginning of the sort keys of the group.
+    /// The part of the sort key that all rows of the group share.
     group: Vec<u8>,
     meter: Meter,
 }
 
-/// The position of the input.
+/// The state of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     Start,
-    /// On the first row of the next group, which was read to find the end of the group before.
+    /// On the first row of the next group, which was read to find the end of the previous group.
     NextGroup,
     End,
 }
@@ -91,7 +91,7 @@ impl<V: View> SortRows<V> {
         self.sorter.payload()
     }
 
-    /// Sorts the next group; `false` after the last.
+    /// Sorts the next group. Returns `false` after the last.
     fn read_group(&mut self) -> Result<bool> {
         self.sorter.clear(self.left);
         self.bound = None;
@@ -109,7 +109,7 @@ impl<V: View> SortRows<V> {
                     None => self.sorter.push(&self.sort_key, record.key, record.stored)?,
                 }
                 if let Some(key) = self.sorter.new_bound() {
-                    // It must not hide the next group.
+                    // The bound must not reject rows of the next group.
                     self.bound = self.sort.bound(key, self.presorted);
                 }
             }
@@ -125,7 +125,7 @@ impl<V: View> SortRows<V> {
         Ok(true)
     }
 
-    /// Moves the input and takes the sort key of its row. Skips rows of the group that are not wanted.
+    /// Moves the input and encodes the sort key of its row. Skips rows that are rejected.
     fn read_row(&mut self) -> Result<()> {
         self.position = Position::End;
         while self.input.advance()? {
@@ -141,7 +141,7 @@ impl<V: View> SortRows<V> {
         Ok(())
     }
 
-    /// Takes the presorted part of the sort key, which ends the group when it changes.
+    /// Encodes the presorted part of the sort key. A change of it ends the group.
     fn begin_group(&mut self) {
         let mut end = 0;
         for (_, direction) in self.sort.fields().iter().take(self.presorted) {

@@ -9,16 +9,16 @@ use crate::{
     spill::{Spool, SpoolRows},
 };
 
-/// How many records a write is for.
+/// Which matching records a write changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The first that matches: in the order of the sort, then of `_id`.
+    /// The first, in the order of the sort and then of `_id`.
     One,
-    /// All that match.
+    /// All.
     All,
 }
 
-/// The keys of the records that a write is for, read in rounds. A key may have no record.
+/// The keys of the target records, read in rounds. A key may have no record.
 pub(crate) enum TargetKeys {
     /// At most one key.
     Single(Option<SmallBytes>),
@@ -26,7 +26,7 @@ pub(crate) enum TargetKeys {
 }
 
 impl TargetKeys {
-    /// Whether there may be more than `most` keys.
+    /// Returns whether there may be more than `most` keys.
     pub(crate) fn may_exceed(&self, most: usize) -> bool {
         match self {
             Self::Single(_) => most == 0,
@@ -34,7 +34,7 @@ impl TargetKeys {
         }
     }
 
-    /// The next keys, at most `most` of them; none after the last.
+    /// Returns at most `most` further keys; none after the last.
     pub(crate) fn take(&mut self, most: usize) -> Result<Vec<SmallBytes>> {
         match self {
             Self::Single(key) => Ok(key.take().into_iter().collect()),
@@ -43,8 +43,8 @@ impl TargetKeys {
     }
 }
 
-/// Finds the keys of the records that a write is for, before the first of them changes: a record that the write moves within
-/// an index is not found twice.
+/// Finds the keys of the targets before the first of them changes, so that a record that the write moves within an
+/// index is not found twice.
 pub(crate) fn targets<V: View>(
     query: &Query,
     view: &V,
@@ -53,14 +53,15 @@ pub(crate) fn targets<V: View>(
     resources: &Resources,
 ) -> Result<TargetKeys> {
     if let Some(key) = express::record_key(query) {
-        // The write reads the record, and finds out whether it exists.
+        // The write reads the record and finds out whether it exists.
         return Ok(TargetKeys::Single(Some(key)));
     }
     let Plan::Whole { input: plan } = super::plan(query, view, collection)?.plan else {
         return Err(Error::corrupt("the query of a write has a projection"));
     };
     let ordered = match &plan {
-        // Equal rows come in the order of `_id` from a sort and from an index that replaced it.
+        // Rows that are equal under the sort come in the order of `_id`, both from a sort and from an index that
+        // replaces it.
         RawPlan::Eof { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => true,
         RawPlan::Filter { .. } | RawPlan::Scan { .. } | RawPlan::Fetch { .. } => is_leaf_in_id_order(plan.leaf()),
     };

@@ -25,9 +25,9 @@ pub(crate) enum AccessPath {
     Records { bounds: Option<IntervalSet> },
     /// The records of these `_id`s.
     Points { ids: IntervalSet },
-    /// The records that the entries of an index name; of `checks` see [`IndexScan::checks`].
+    /// The records of an index's entries; for `checks` see [`IndexScan::checks`].
     Index { index: Arc<IndexInfo>, bounds: IndexBounds, checks: Vec<(usize, IntervalSet)> },
-    /// The records that any, or all, of several paths name.
+    /// The records that any or all of several paths return.
     Merge { how: Combine, inputs: Vec<AccessPath> },
 }
 
@@ -56,7 +56,7 @@ impl Access {
 impl AccessPath {
     fn into_ids(self, direction: Direction) -> IdPlan {
         match self {
-            // Candidates never merge a scan.
+            // Merges never contain a scan.
             Self::Records { bounds } => IdPlan::Points(bounds.unwrap_or_default()),
             Self::Points { ids } => IdPlan::Points(ids),
             Self::Index { index, bounds, checks } => {
@@ -70,21 +70,21 @@ impl AccessPath {
     }
 }
 
-/// How far the rows of an access path are ordered by a sort.
+/// To what extent the rows of an access path are in the order of a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowOrder {
-    /// How many leading fields of the sort.
+    /// Number of leading sort fields by which the rows are ordered.
     pub(crate) fields: usize,
-    /// Whether rows equal in all of these come in the order of `_id`.
+    /// Whether rows that are equal in all of these come in the order of `_id`.
     pub(crate) ties_by_id: bool,
 }
 
 impl AccessPath {
-    /// Whether the path names at most one record: that of one `_id`, or of one entry of a unique index.
+    /// Returns whether the path reads at most one record: one `_id`, or one entry of a unique index.
     pub(crate) fn is_of_one_record(&self) -> bool {
         match self {
             Self::Points { ids } => ids.len() == 1,
-            // Where values were cut off, a range may hold several entries.
+            // With truncated values, a range may contain several entries.
             Self::Index { index, bounds, .. } => {
                 index.unique
                     && !index.truncated
@@ -95,7 +95,7 @@ impl AccessPath {
         }
     }
 
-    /// How far rows read in `direction` are ordered by `sort`.
+    /// Returns how the rows read in `direction` are ordered with respect to `sort`.
     pub(crate) fn ordered_by(&self, sort: &Sort, direction: Direction) -> RowOrder {
         match self {
             Self::Records { .. } => ordered_by_id(sort, direction),
@@ -105,7 +105,7 @@ impl AccessPath {
     }
 }
 
-/// How far the rows of a plan's leaf are ordered by `sort`.
+/// Returns how the rows of a plan's leaf are ordered with respect to `sort`.
 pub(crate) fn leaf_order(leaf: &RawPlan, sort: &Sort) -> RowOrder {
     match leaf {
         RawPlan::Scan { direction, .. } => ordered_by_id(sort, *direction),
@@ -119,12 +119,12 @@ pub(crate) fn leaf_order(leaf: &RawPlan, sort: &Sort) -> RowOrder {
     }
 }
 
-/// Whether the rows of a plan's leaf come in the order of `_id`.
+/// Returns whether the rows of a plan's leaf come in the order of `_id`.
 pub(crate) fn is_leaf_in_id_order(leaf: &RawPlan) -> bool {
     match leaf {
         RawPlan::Scan { direction, .. } => *direction == Direction::Ascending,
         RawPlan::Fetch { ids: IdPlan::Points(_) | IdPlan::Merge { .. } } => true,
-        // Entries of one value are ordered by the records' keys.
+        // Entries with equal values are ordered by their record keys.
         RawPlan::Fetch { ids: IdPlan::Index(IndexScan { index, bounds, direction, .. }) } => {
             *direction == Direction::Ascending
                 && !index.truncated
@@ -136,8 +136,8 @@ pub(crate) fn is_leaf_in_id_order(leaf: &RawPlan) -> bool {
 
 fn ordered_by_id(sort: &Sort, direction: Direction) -> RowOrder {
     match sort.fields().first() {
-        // No two rows have the same `_id`, so later fields order nothing. A sort by them is kept, over groups of one row:
-        // where a row has no sort key (parallel arrays), the query fails whatever the plan.
+        // No two rows have the same `_id`, so later sort fields do not matter. The sort remains, over groups of one
+        // row, because a row without a sort key (parallel arrays) must fail in every plan.
         Some((path, wanted)) if path.as_str() == "_id" && *wanted == direction => {
             RowOrder { fields: 1, ties_by_id: true }
         }
@@ -145,12 +145,12 @@ fn ordered_by_id(sort: &Sort, direction: Direction) -> RowOrder {
     }
 }
 
-/// How far the entries of an index are ordered by `sort`.
+/// Returns how the entries of an index are ordered with respect to `sort`.
 ///
-/// Not at all where values were cut off. A multikey index is ordered only where every entry is read: the first entry of a
-/// record then has its least key, by which a sort orders it. That least key differs from the sort's where a path contains
-/// an array position (the index has keys that the sort does not see) and where the index is sparse (it leaves out elements
-/// without any of its fields, which sort as null).
+/// An index with truncated values has no usable order. A multikey index is ordered only if every entry is read: the
+/// first entry of a record then has its least key, by which the sort orders it. The least key differs from the sort's
+/// key if a path contains an array position (the index has keys that the sort does not use) or if the index is sparse
+/// (it omits elements without any of its fields, which sort as null).
 fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direction: Direction) -> RowOrder {
     let fields = index.pattern.fields();
     let has_other_keys = || index.sparse || fields.iter().any(|(path, _)| path.has_position());
@@ -183,7 +183,7 @@ fn is_constant(pattern: &KeyPattern, bounds: &IndexBounds, path: &Path) -> bool 
     pattern.fields().iter().enumerate().any(|(field, (held, _))| held == path && bounds.is_point(field))
 }
 
-/// The direction of a field's values in a walk.
+/// Returns the direction of a field's values in a walk.
 fn along(field: Direction, walk: Direction) -> Direction {
     match walk {
         Direction::Ascending => field,

@@ -17,13 +17,13 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IndexBounds {
     fields: Vec<IntervalSet>,
-    /// Ascending and disjoint; without bounds, none.
+    /// Ascending and disjoint; empty without bounds.
     ranges: Vec<KeyRange>,
 }
 
 impl IndexBounds {
-    /// Bounds on the leading fields, all of them points but the last. Where every entry holds its whole values, the ranges
-    /// are no wider than the bounds: the filter can be dropped.
+    /// Bounds on the leading fields, of which all but the last are points. If entries contain their values untruncated,
+    /// the ranges are exact for the bounds, and the filter can be dropped.
     pub(crate) fn new(index: &IndexInfo, fields: Vec<IntervalSet>) -> Self {
         if fields.is_empty() {
             return Self::default();
@@ -36,38 +36,38 @@ impl IndexBounds {
         Self { fields, ranges }
     }
 
-    /// How many leading fields are bound.
+    /// Returns how many leading fields are bound.
     pub(crate) fn used(&self) -> usize {
         self.fields.len()
     }
 
-    /// The intervals of each bound field, over ascending key bytes.
+    /// Returns the intervals of each bound field, over ascending key bytes.
     pub(crate) fn fields(&self) -> &[IntervalSet] {
         &self.fields
     }
 
-    /// The ranges of entry keys, where a field is bound.
+    /// Returns the ranges of entry keys if a field is bound.
     pub(crate) fn ranges(&self) -> &[KeyRange] {
         &self.ranges
     }
 
-    /// The ranges of entry keys, ascending and disjoint: everything, where no field is bound.
+    /// Returns the ranges of entry keys, ascending and disjoint: one range over all keys if no field is bound.
     pub(crate) fn into_ranges(self) -> Vec<KeyRange> {
         if self.fields.is_empty() { vec![KeyRange::default()] } else { self.ranges }
     }
 
-    /// Whether the field is bound to one value.
+    /// Returns whether the field is bound to one value.
     pub(crate) fn is_point(&self, field: usize) -> bool {
         self.fields.get(field).is_some_and(|set| set.as_point().is_some())
     }
 
-    /// Whether exactly this many fields are bound, each to single values.
+    /// Returns whether exactly this many fields are bound, each to single values.
     pub(crate) fn are_points(&self, fields: usize) -> bool {
         self.fields.len() == fields && self.fields.iter().all(IntervalSet::is_points)
     }
 }
 
-/// Appends the ranges of entries that begin with the values `before` and whose further fields lie within `fields`.
+/// Appends the ranges of entries whose first values are `before` and whose next fields are within `fields`.
 fn push_ranges(
     before: &[u8],
     fields: &[IntervalSet],
@@ -88,18 +88,18 @@ fn push_ranges(
     }
 }
 
-/// The keys that begin with `before` and go on within the interval. Where entries may have had their values cut off, a
-/// place behind the cut is widened to all keys that begin with what every entry keeps.
+/// Returns the range of keys that start with `before` and continue within the interval. If values may be truncated, an
+/// end after the truncation is widened to all keys with the same untruncated part.
 fn range(before: &[u8], interval: &Interval, held: Held) -> KeyRange {
     let low = interval.low().to_bytes_behind(before);
     let start = if is_cut(before, interval.low(), held) { kept(&low).into() } else { low };
     let high = interval.high().to_bytes_behind(before);
-    // Behind a cut any byte may follow, 0xff too.
+    // After a truncation any byte can follow, including 0xff.
     let end = if is_cut(before, interval.high(), held) { successor(kept(&high)) } else { Some(high) };
     KeyRange { start, end }
 }
 
-/// Whether a place lies behind the bytes that every entry keeps of its values.
+/// Returns whether a position is beyond the untruncated part of an entry's values.
 fn is_cut(before: &[u8], place: &Place, held: Held) -> bool {
     match held {
         Held::Truncated => before.len() + place.prefix.len() >= MAX_UNIQUE_PREFIX,
@@ -111,13 +111,13 @@ fn kept(place: &[u8]) -> &[u8] {
     place.get(..MAX_UNIQUE_PREFIX).unwrap_or(place)
 }
 
-/// The least bytes above all that begin with `prefix`; `None` where there are none.
+/// Returns the least bytes above all that start with `prefix`; `None` if there are none.
 fn successor(prefix: &[u8]) -> Option<SmallBytes> {
     let (last, before) = prefix.get(..=prefix.iter().rposition(|&byte| byte != 0xff)?)?.split_last()?;
     Some(SmallBytes::concat(&[before, &[last + 1]]))
 }
 
-/// The range of entry keys that begin with one value of an ascending or descending field.
+/// Returns the range of entry keys that start with one value of an ascending or descending field.
 pub(crate) fn component_range(value: SmallBytes, direction: Direction) -> KeyRange {
     let interval = Interval::point(value);
     match direction {
@@ -126,12 +126,12 @@ pub(crate) fn component_range(value: SmallBytes, direction: Direction) -> KeyRan
     }
 }
 
-/// The ranges of a field's encoded values: a value lies within one where it lies within the set.
+/// Returns the ranges of a field's encoded values. A value is in a range exactly if it is in the set.
 pub(crate) fn component_ranges(set: &IntervalSet, direction: Direction) -> Vec<KeyRange> {
     record_ranges(Some(&directed(set, direction)))
 }
 
-/// The set among the keys of a direction.
+/// Converts the set to keys of a direction.
 fn directed(set: &IntervalSet, direction: Direction) -> Cow<'_, IntervalSet> {
     match direction {
         Direction::Ascending => Cow::Borrowed(set),
@@ -139,7 +139,7 @@ fn directed(set: &IntervalSet, direction: Direction) -> Cow<'_, IntervalSet> {
     }
 }
 
-/// The ranges of record keys within bounds on `_id`.
+/// Returns the ranges of record keys within bounds on `_id`.
 pub(crate) fn record_ranges(bounds: Option<&IntervalSet>) -> Vec<KeyRange> {
     match bounds {
         None => vec![KeyRange::default()],
@@ -147,7 +147,7 @@ pub(crate) fn record_ranges(bounds: Option<&IntervalSet>) -> Vec<KeyRange> {
     }
 }
 
-/// Joins overlapping ranges; they come in ascending order.
+/// Joins overlapping ranges, which are given in ascending order.
 fn merge(ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     let mut merged: Vec<KeyRange> = Vec::with_capacity(ranges.len());
     for range in ranges {

@@ -14,7 +14,8 @@ pub(crate) struct Planned {
 /// Plans a query.
 ///
 /// # Errors
-/// A hint that names no index, or one that lacks documents which match; a forced candidate that does not exist.
+/// Fails on a hint that names no index or an index without all matching documents, and on a forced candidate that does
+/// not exist.
 pub(crate) fn build(context: &Context<'_>) -> Result<Planned> {
     let mut planned = Planned { plan: naive(context.query), rules: FiredRules::default() };
     for (number, rule) in rules::ALL.iter().enumerate() {
@@ -29,12 +30,12 @@ pub(crate) fn build(context: &Context<'_>) -> Result<Planned> {
     Ok(planned)
 }
 
-/// How many access paths could serve the query, each of which can be forced.
+/// Returns how many access paths can serve the query. Tests force each of them.
 pub(crate) fn candidate_count(collection: &CollectionInfo, query: &Query) -> usize {
     candidates(collection, query).len()
 }
 
-/// The plan that is right by construction: scan, filter, sort, slice, project.
+/// Builds the plan that is correct by construction: scan, filter, sort, slice, project.
 fn naive(query: &Query) -> Plan {
     let mut input = RawPlan::full_scan();
     if !query.filter.is_empty() {

@@ -1,5 +1,5 @@
-//! The access paths that could serve a query. None of them loses a row: the filter checks the conjuncts that the bounds are
-//! not exact for.
+//! Lists the access paths that can serve a query. Each of them returns all matching records: conjuncts whose bounds are
+//! not exact remain in the filter.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use super::{
 };
 use crate::catalog::{CollectionInfo, IndexInfo};
 
-/// The most ways to combine the conjuncts on an index's multikey fields that are considered.
+/// Most combinations of conjuncts on an index's multikey fields. Further ones are not considered.
 const MAX_MULTIKEY_BOUNDS: usize = 16;
 
-/// The most index paths that are combined in pairs.
+/// Most index paths that are combined in pairs.
 const MAX_INTERSECTED: usize = 4;
 
 /// The terms of a filter's conjuncts on `_id` and on indexed paths.
@@ -31,12 +31,12 @@ struct Terms(Vec<ConjunctTerm>);
 
 struct ConjunctTerm {
     term: Term,
-    /// The conjunct, where it has no other term.
+    /// The conjunct, if this is its only term.
     conjunct: Conjuncts,
 }
 
 impl ConjunctTerm {
-    /// The conjuncts that an entry within the term's intervals satisfies, in an index that requires this exactness.
+    /// The conjuncts that every entry within the term's intervals satisfies, in an index with the required exactness.
     fn exact_for(&self, required: Exactness) -> Conjuncts {
         if self.term.exact >= required { self.conjunct } else { Conjuncts::default() }
     }
@@ -70,7 +70,7 @@ fn is_id(path: &Path) -> bool {
     path.as_str() == "_id"
 }
 
-/// The intersection of the terms on one path that holds no array.
+/// Returns the intersection of the terms on a path without arrays.
 fn combined<'t>(terms: impl Iterator<Item = &'t ConjunctTerm>) -> Option<(IntervalSet, Conjuncts)> {
     terms.fold(None, |all: Option<(IntervalSet, Conjuncts)>, term| {
         let exact_for = term.exact_for(Exactness::WhereNotMultikey);
@@ -81,7 +81,7 @@ fn combined<'t>(terms: impl Iterator<Item = &'t ConjunctTerm>) -> Option<(Interv
     })
 }
 
-/// Every usable access path: the scan, `_id`, the indexes as they were declared, then merges.
+/// Returns every usable access path: the scan, `_id`, the indexes in the order of their declaration, then merges.
 pub(super) fn candidates(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     let mut found = directed(singles(collection, query, &Terms::of(query.filter.conjuncts(), collection)), query);
     let merged = merges(collection, query, found.iter());
@@ -89,8 +89,8 @@ pub(super) fn candidates(collection: &CollectionInfo, query: &Query) -> Vec<Acce
     found
 }
 
-/// The access paths by the records or by one index that can be the cheapest. A path that names a single record is returned
-/// alone: nothing is cheaper, and listing the others takes several times as long as reading that record.
+/// Returns the paths by `_id` or one index that can be the cheapest. A path with a single record is returned alone:
+/// nothing is cheaper, and listing the others takes several times as long as reading that record.
 pub(super) fn viable_candidates(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     let terms = Terms::of(query.filter.conjuncts(), collection);
     let is_of_one_record = |access: &Access| access.path.is_of_one_record();
@@ -105,7 +105,8 @@ pub(super) fn viable_candidates(collection: &CollectionInfo, query: &Query) -> V
     directed(found, query)
 }
 
-/// Whether an index path reads every record without any benefit: it narrows nothing, gives no order, and has to fetch.
+/// Returns whether an index path reads every record without a benefit: it has no bounds, provides no order, and has to
+/// fetch.
 fn is_dearer_than_scan(access: &Access, query: &Query) -> bool {
     let AccessPath::Index { index, bounds, checks } = &access.path else { return false };
     let gives_order = |sort| {
@@ -131,7 +132,7 @@ fn singles(collection: &CollectionInfo, query: &Query, terms: &Terms) -> Vec<Acc
     found
 }
 
-/// Adds each path's descending walk, where that is ordered by more of the sort.
+/// Adds the descending walk of each path if it is ordered by more of the sort.
 fn directed(found: Vec<Access>, query: &Query) -> Vec<Access> {
     let Some(sort) = query.order() else { return found };
     let mut directed = Vec::with_capacity(found.len());
@@ -145,7 +146,7 @@ fn directed(found: Vec<Access>, query: &Query) -> Vec<Access> {
     directed
 }
 
-/// The access paths that merge several others.
+/// Returns the access paths that merge several others.
 pub(super) fn merges<'a>(
     collection: &CollectionInfo,
     query: &Query,
@@ -156,14 +157,14 @@ pub(super) fn merges<'a>(
     merged
 }
 
-/// Whether the index has an entry for every document that matches.
+/// Returns whether the index has an entry for every matching document.
 pub(super) fn serves(index: &IndexInfo, filter: &Filter) -> bool {
     let condition = index.partial.as_ref().is_none_or(|partial| filter.implies(&partial.filter));
     let present = !index.sparse || index.pattern.fields().iter().any(|(path, _)| filter.implies(&Filter::exists(path)));
     condition && present
 }
 
-/// The path by `_id`, which is unique and never an array: the records lie in its order.
+/// Returns the path by `_id`, which is unique and never an array. Its records come in the order of `_id`.
 fn by_id(terms: &Terms) -> Option<Access> {
     let (set, exact_for) = combined(terms.0.iter().filter(|term| is_id(&term.term.path)))?;
     let path =
@@ -171,8 +172,8 @@ fn by_id(terms: &Terms) -> Option<Access> {
     Some(Access::of_path(path, exact_for))
 }
 
-/// The paths by an index: without bounds (for its order), and with the bounds that the filter gives. On a multikey field
-/// different elements may satisfy two conjuncts, so that each conjunct gives a path of its own.
+/// Returns the paths by an index: without bounds, for its order, and with the bounds of the filter. On a multikey field
+/// different elements can satisfy two conjuncts, so each conjunct gives a path of its own.
 fn by_index(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
     found.push(bounded(index, IndexBounds::default(), Conjuncts::default(), terms));
     let mut growing = vec![GrowingBounds::default()];
@@ -210,8 +211,8 @@ fn by_index(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
     }
 }
 
-/// Whether the index has every entry that these bounds select. A sparse multikey index leaves out those entries of a record
-/// in which every field is missing, which a condition that null satisfies would select.
+/// Returns whether the index has every entry that these bounds select. A sparse multikey index omits the entries of a
+/// record in which every field is missing, which a condition that null satisfies would select.
 fn has_entries(index: &IndexInfo, bounds: &IndexBounds) -> bool {
     if !index.sparse || !index.is_multikey() {
         return true;
@@ -221,12 +222,12 @@ fn has_entries(index: &IndexInfo, bounds: &IndexBounds) -> bool {
     bounds.fields().iter().any(|set| !set.contains(&null))
 }
 
-/// The path by an index with these bounds. Conditions on fields that the bounds do not reach are checked on each entry
-/// before its record is fetched, where an entry holds the values that the record has.
+/// Returns the path by an index with these bounds. Conditions on fields after the bounds are checked on the entry
+/// before its record is fetched, if entries contain the exact values of the record.
 fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut exact_for: Conjuncts, terms: &Terms) -> Access {
     let mut checks = Vec::new();
     if !index.is_multikey() && !index.truncated {
-        // A condition on the first field is used as bounds: checking it instead is never better.
+        // A condition on the first field is used as bounds, which is never worse than checking it.
         for (field, (path, _)) in index.pattern.fields().iter().enumerate().skip(bounds.used().max(1)) {
             if let Some((set, checked)) = combined(terms.on(path)) {
                 checks.push((field, set));
@@ -240,8 +241,8 @@ fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut exact_for: Conjuncts
     Access::of_path(AccessPath::Index { index: Arc::clone(index), bounds, checks }, exact_for)
 }
 
-/// Whether the field's path goes through the same array as that of an earlier field. Different elements may satisfy the
-/// conditions on the two, and an entry pairs fields of one element.
+/// Returns whether the field's path leads through the same array as that of an earlier field. Different elements can
+/// satisfy the conditions on the two, but an entry combines fields of one element.
 fn shares_an_array(index: &IndexInfo, field: usize) -> bool {
     let fields = index.pattern.fields();
     let Some((path, _)) = fields.get(field) else { return false };
@@ -253,7 +254,7 @@ fn shares_an_array(index: &IndexInfo, field: usize) -> bool {
     })
 }
 
-/// Pairs of index paths: only the records that both name are fetched.
+/// Returns pairs of index paths, which fetch only the records in both.
 fn intersections<'a>(found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
     let forward = |access: &&Access| access.direction == Direction::Ascending && access.path.is_narrow_index();
     let narrow: Vec<&Access> = found.filter(forward).take(MAX_INTERSECTED).collect();
@@ -268,7 +269,7 @@ fn intersections<'a>(found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
     merged
 }
 
-/// For each `$or` whose branches have an index each: the records that any branch's path names. The filter is checked again.
+/// Returns a union for each `$or` whose branches all have an index. The filter is checked again.
 fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     let branch = |branch: &Node| -> Option<AccessPath> {
         let terms = Terms::of(branch.conjuncts(), collection);
@@ -287,7 +288,7 @@ fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     query.filter.conjuncts().iter().filter_map(Node::branches).filter_map(union).collect()
 }
 
-/// Orders the paths of one branch: that which binds most fields to points comes first.
+/// Orders the paths of one branch: the path with the most fields bound to points comes first.
 fn points_first(access: &Access) -> std::cmp::Reverse<usize> {
     std::cmp::Reverse(match &access.path {
         AccessPath::Points { .. } => usize::MAX,
@@ -296,12 +297,12 @@ fn points_first(access: &Access) -> std::cmp::Reverse<usize> {
     })
 }
 
-/// How much an access path leaves out, as far as its bounds tell.
+/// How much an access path narrows, judged by its bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Selectivity {
     /// Bound to single values or to a range.
     Narrow,
-    /// Everything but a range: the negation of a condition.
+    /// Bound to everything except a range: the negation of a condition.
     Wide,
     All,
 }

@@ -1,7 +1,7 @@
 //! Chooses the cheapest access path.
 //!
-//! The keys of a path are counted only where the count may change the choice, and no further than that: a path has lost once
-//! it has as many keys as make it dearer than another.
+//! Counts the keys of a path only if the count can change the choice, and only until the path costs more than another
+//! one.
 
 use slate_query::{filter::Node, interval::IntervalSet, pattern::Direction};
 
@@ -13,14 +13,14 @@ use super::{
 };
 use crate::Result;
 
-/// An index path by single values that reads at most this many entries and their records is chosen without weighing
-/// others: probing another path costs a descent into its keyspace, which is about what it could save.
+/// An index path by single values with at most this many entries is chosen without considering others: a probe of
+/// another path costs a descent, which is about what it could save.
 pub(crate) const MAX_UNWEIGHED_ENTRIES: usize = 8;
 
-/// The same for a path by ranges: the records that cost as much as one probe.
+/// The same limit for a path by ranges: the records that cost as much as one probe.
 const MAX_UNWEIGHED_FETCHES: u64 = 2;
 
-/// The cost up to which a path is chosen without weighing others.
+/// A path with at most this cost is chosen without considering others.
 fn settled_cost(path: &AccessPath) -> u64 {
     match path {
         AccessPath::Index { bounds, .. } if bounds.fields().first().is_some_and(IntervalSet::is_points) => {
@@ -31,15 +31,15 @@ fn settled_cost(path: &AccessPath) -> u64 {
     }
 }
 
-/// Whether several paths may be merged.
+/// Returns whether several paths can be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Merging {
     Allowed,
     Excluded,
 }
 
-/// The cost, and what decides among equals: the more selective path, then the ascending one. Then the order of the
-/// candidates decides, which is that in which the indexes were declared.
+/// The cost and the tie-breakers: the more selective path, then the ascending one. Remaining ties go to the first
+/// candidate, which is the first declared index.
 type Rank = (u64, Selectivity, u8);
 
 /// An access path whose keys have not been counted.
@@ -47,13 +47,13 @@ struct Uncounted {
     at: usize,
     /// The cost with the expected number of keys.
     expected: u64,
-    /// The rank with the most keys that matter.
+    /// The rank at the largest relevant number of keys.
     most: Rank,
 }
 
 /// Chooses among the usable access paths.
 pub(super) fn cheapest(mut usable: Vec<Access>, merging: Merging, context: &Context<'_>) -> Result<Access> {
-    // One record: nothing is cheaper.
+    // A single record: nothing is cheaper.
     if let Some(point) = usable.iter().position(|access| access.path.is_of_one_record()) {
         return Ok(usable.swap_remove(point));
     }
@@ -66,7 +66,7 @@ pub(super) fn cheapest(mut usable: Vec<Access>, merging: Merging, context: &Cont
             Keys::Known(keys) => best = less(best, (candidate.rank(*keys), at)),
             Keys::Within(ranges) => {
                 let estimate = ranges.estimate();
-                // Without statistics, bounds are expected to leave little.
+                // Without statistics, bounds are expected to be selective.
                 let expected = estimate.unwrap_or(if ranges.is_whole() { PROBE_CAP } else { 1 });
                 let most = estimate.unwrap_or_default().max(candidate.rates.cap());
                 uncounted.push(Uncounted { at, expected: candidate.cost(expected), most: candidate.rank(most) });
@@ -85,7 +85,7 @@ pub(super) fn cheapest(mut usable: Vec<Access>, merging: Merging, context: &Cont
             break;
         }
         left -= 1;
-        // The last one need not be counted where it is the cheapest even with the most keys.
+        // The last candidate need not be counted if it is the cheapest even with the most keys.
         if left == 0 && merging == Merging::Excluded && best.is_none_or(|best| (most, at) < best) {
             best = Some((most, at));
         } else if let Some(candidate) = candidates.get(at)
@@ -112,7 +112,7 @@ fn less(best: Option<(Rank, usize)>, other: (Rank, usize)) -> Option<(Rank, usiz
     Some(best.map_or(other, |best| best.min(other)))
 }
 
-/// An access path, what it costs, and its keys.
+/// An access path, its cost and its keys.
 struct Candidate<'a> {
     access: &'a Access,
     rates: Rates,
@@ -132,7 +132,7 @@ impl<'a> Candidate<'a> {
         rank(self.access, self.cost(keys))
     }
 
-    /// Counts the keys as far as the path may still be cheaper than `best`; `None` where it is not.
+    /// Counts the keys until the path cannot be cheaper than `best`. Returns `None` if it is not cheaper.
     fn probe(&self, best: Option<u64>, context: &Context<'_>) -> Result<Option<Rank>> {
         let Keys::Within(ranges) = &self.keys else { return Ok(None) };
         let cap = self.rates.cap();
@@ -147,7 +147,7 @@ impl<'a> Candidate<'a> {
         })
     }
 
-    /// The least number of keys that cost more than `best`, or `cap` where that is less.
+    /// Returns the least number of keys that cost more than `best`, at most `cap`.
     fn first_above(&self, best: u64, cap: u64) -> u64 {
         let (mut low, mut high) = (1, cap);
         while low < high {
@@ -166,17 +166,17 @@ fn rank(access: &Access, cost: u64) -> Rank {
     (cost, access.path.selectivity(), u8::from(access.direction == Direction::Descending))
 }
 
-/// Whether any paths can be merged.
+/// Returns whether any paths can be merged.
 fn may_merge(usable: &[Access], query: &Query) -> bool {
     let narrow = usable.iter().filter(|access| access.path.is_narrow_index()).count();
     narrow > 1 || query.filter.conjuncts().iter().any(|node| Node::branches(node).is_some())
 }
 
-/// The rank of a merge where it may be below `best`; otherwise any rank that is not.
+/// Returns the rank of a merge if it can be below `best`; otherwise any rank that is not below.
 fn rank_of_merge(access: &Access, best: Rank, context: &Context<'_>) -> Result<Rank> {
     let AccessPath::Merge { how, inputs } = &access.path else { return Ok(rank(access, u64::MAX)) };
     let rates = Rates::of(access, context);
-    // Each key costs at least one, where all are read.
+    // If all keys are read, each costs at least one.
     let cap = if rates.reads_all() { best.0.saturating_add(1).min(PROBE_CAP) } else { PROBE_CAP };
     let (mut keys, mut named) = (0u64, Vec::with_capacity(inputs.len()));
     for input in inputs {
@@ -192,7 +192,7 @@ fn rank_of_merge(access: &Access, best: Rank, context: &Context<'_>) -> Result<R
     let records = match how {
         Combine::Union => named.into_iter().fold(0u64, u64::saturating_add),
         Combine::Intersection => {
-            // As if the conditions were independent.
+            // Assumes that the conditions are independent.
             let all = records(context)?.max(1);
             named.into_iter().fold(all, |left, records| left.saturating_mul(records) / all)
         }
@@ -200,7 +200,7 @@ fn rank_of_merge(access: &Access, best: Rank, context: &Context<'_>) -> Result<R
     Ok(rank(access, rates.cost(Reads { keys, records })))
 }
 
-/// About how many records the collection holds.
+/// Returns the approximate number of records of the collection.
 fn records(context: &Context<'_>) -> Result<u64> {
     match Keys::of(&AccessPath::Records { bounds: None }, context) {
         Keys::Known(records) => Ok(records),

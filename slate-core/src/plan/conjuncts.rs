@@ -1,5 +1,5 @@
-/// A set of a filter's conjuncts, by position. Those behind the 64th are never in it: they stay in the filter, even where
-/// bounds are exact for them.
+/// A set of a filter's conjuncts, by position. The set never contains conjuncts after the 64th: they stay in the filter
+/// even if their bounds are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Conjuncts(u64);
 
@@ -17,7 +17,7 @@ impl Conjuncts {
         self.0 & Self::one(place).0 != 0
     }
 
-    /// Whether the set holds all of a filter's `conjuncts`.
+    /// Returns whether the set contains all of a filter's `conjuncts`.
     pub(crate) fn are_all(self, conjuncts: usize) -> bool {
         usize::try_from(self.0.count_ones()).is_ok_and(|held| held == conjuncts)
     }

@@ -3,15 +3,15 @@ use slate_store::Keyspace;
 use super::Query;
 use crate::{Result, catalog::CollectionInfo, key_range::KeyRange};
 
-/// What the rules may look at besides the plan.
+/// The data that rules use besides the plan.
 pub(crate) struct Context<'a> {
     pub(crate) collection: &'a CollectionInfo,
     pub(crate) query: &'a Query,
     pub(crate) probe: &'a dyn Probe,
 }
 
-/// Counts keys of the data, within a limit.
+/// Counts keys up to a cap.
 pub(crate) trait Probe {
-    /// Counts the keys within the ranges, up to `cap`: the same on every backend.
+    /// Counts the keys within the ranges, up to `cap`. The result is the same on every backend.
     fn count(&self, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) -> Result<u64>;
 }

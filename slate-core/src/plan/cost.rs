@@ -19,25 +19,26 @@ use crate::{
     key_range::KeyRange,
 };
 
-/// The most keys that a probe counts, which takes about as long as executing a small query; statistics estimate more.
+/// Most keys that a probe counts, which takes about as long as executing a small query. Larger numbers are estimated
+/// from statistics.
 pub(super) const PROBE_CAP: u64 = 1_000;
 
-/// The cost of fetching a record by its key: a descent into the records.
+/// Cost of fetching a record by its key: a descent into the records.
 pub(super) const FETCH_COST: u64 = 7;
 
-/// The cost of stepping onto a record in a scan; records are larger than entries.
+/// Cost of stepping to a record in a scan: records are larger than entries.
 const SCAN_COST: u64 = 2;
 
-/// The cost of checking a record with a filter.
+/// Cost of evaluating the filter on a record.
 const FILTER_COST: u64 = 1;
 
-/// The cost of sorting a row: it is copied and compared.
+/// Cost of sorting a row: copying and comparing.
 const SORT_COST: u64 = 2;
 
-/// The same for a row of a group that is sorted by itself: groups are small.
+/// The same in a sort within groups, which are small.
 const GROUP_SORT_COST: u64 = 1;
 
-/// One in this many records is expected to match a filter. Nothing is known about conditions that no index holds.
+/// One in this many records is expected to match a filter without an index.
 const FILTER_RATIO: u64 = 4;
 
 /// One in this many entries is expected to pass a check.
@@ -56,15 +57,15 @@ pub(super) struct Reads {
 /// The cost of an access path by key and record read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
-    /// The most keys that are read: a limit ends the walk where rows come in the wanted order.
+    /// Most keys that are read: a limit ends the walk if rows come in the requested order.
     most: Option<u64>,
     key: u64,
-    /// One key in this many is read.
+    /// One in this many keys is read.
     key_ratio: u64,
     record: u64,
-    /// One record in this many matches the filter that is left.
+    /// One in this many records matches the residual filter.
     match_ratio: u64,
-    /// For each record that matches.
+    /// Cost per matching record.
     sort: u64,
 }
 
@@ -76,7 +77,7 @@ impl Rates {
         let is_sorted = order.zip(ordered).is_none_or(|(sort, fields)| fields == sort.fields().len());
         let is_filtered = !access.exact_for.are_all(query.filter.conjuncts().len());
         let match_ratio = if is_filtered { FILTER_RATIO } else { 1 };
-        // Rows sorted group by group are read to the end of a group.
+        // A sort within groups reads to the end of a group.
         let overrun = match ordered {
             Some(fields) if !is_sorted && fields > 0 => group_size(&access.path, fields, context.collection),
             _ => is_sorted.then_some(0),
@@ -111,21 +112,21 @@ impl Rates {
             .saturating_add((records / self.match_ratio).saturating_mul(self.sort))
     }
 
-    /// Whether every key is read.
+    /// Returns whether every key is read.
     pub(super) fn reads_all(&self) -> bool {
         self.most.is_none()
     }
 
-    /// The most keys that have to be counted to know the cost.
+    /// Returns the largest number of keys that have to be counted to know the cost.
     pub(super) fn cap(&self) -> u64 {
         self.most.map_or(PROBE_CAP, |most| most.min(PROBE_CAP))
     }
 }
 
-/// About how many rows are equal in the first `fields` of a sort; `None` where statistics do not tell.
+/// Estimates how many rows are equal in the first `fields` of a sort. `None` without statistics.
 fn group_size(path: &AccessPath, fields: usize, collection: &CollectionInfo) -> Option<u64> {
     match path {
-        // Fields bound to one value come before those of the sort.
+        // Fields bound to one value precede the sort fields in the index.
         AccessPath::Index { index, bounds, .. } => {
             let constant = (0..index.pattern.fields().len()).take_while(|&field| bounds.is_point(field)).count();
             Some(collection.index_statistics(index)?.group(&index.pattern, constant + fields))
@@ -141,16 +142,16 @@ fn lists_records(output: &Output) -> bool {
     }
 }
 
-/// The keys that an access path reads.
+/// The keys of an access path.
 pub(super) enum Keys<'a> {
     Known(u64),
-    /// They have to be counted.
+    /// Keys that have to be counted.
     Within(Ranges<'a>),
-    /// Those of several paths.
+    /// Keys of several paths.
     OfInputs,
 }
 
-/// Key ranges of a keyspace, and what statistics tell of it.
+/// Key ranges of a keyspace, and their estimate from statistics.
 pub(super) struct Ranges<'a> {
     keyspace: Keyspace,
     ranges: Cow<'a, [KeyRange]>,
@@ -181,7 +182,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// As many keys as statistics tell; without any, the number of records.
+    /// Returns the estimate from statistics, or the number of records without statistics.
     fn of_all(context: &Context<'_>, statistics: Option<&KeyStatistics>) -> Self {
         match statistics {
             Some(statistics) => Self::Known(statistics.keys),
@@ -195,7 +196,7 @@ impl<'a> Keys<'a> {
 }
 
 impl Ranges<'_> {
-    /// About how many keys lie within; `None` without statistics.
+    /// Estimates the number of keys within the ranges. `None` without statistics.
     pub(super) fn estimate(&self) -> Option<u64> {
         self.statistics.map(|statistics| statistics.estimate(&self.ranges))
     }
@@ -205,20 +206,20 @@ impl Ranges<'_> {
         context.probe.count(self.keyspace, &self.ranges, cap)
     }
 
-    /// Counts the keys up to `cap`, and estimates how many more there are.
+    /// Counts the keys up to `cap`, and estimates the rest.
     pub(super) fn count_or_estimate(&self, context: &Context<'_>, cap: u64) -> Result<u64> {
         let counted = self.count(context, cap)?;
         let estimate = if counted < cap { None } else { self.estimate() };
         Ok(estimate.map_or(counted, |estimate| estimate.max(counted)))
     }
 
-    /// Whether they are the whole keyspace.
+    /// Returns whether the ranges are the whole keyspace.
     pub(super) fn is_whole(&self) -> bool {
         matches!(&*self.ranges, [all] if all.is_all())
     }
 }
 
-/// What reading this many keys of an access path comes to: entries that do not pass its checks name no record.
+/// Converts a number of keys to the keys and records read: entries that fail the checks do not fetch a record.
 pub(super) fn reads(path: &AccessPath, keys: u64) -> Reads {
     match path {
         AccessPath::Index { checks, .. } => {

@@ -1,4 +1,4 @@
-//! Draws plans as trees for people and describes them as documents for programs.
+//! Formats plans as trees for people and as documents for programs.
 
 use bson::{Bson, Document, doc};
 use slate_query::{
@@ -14,7 +14,7 @@ use super::{
     table,
 };
 
-/// A node as it is drawn: the details for programs, the line for people.
+/// A node in both forms: the fields of its document, and its line.
 struct Node {
     stage: Stage,
     details: Document,
@@ -43,13 +43,13 @@ impl Node {
         self
     }
 
-    /// Takes what the nodes did, each before its inputs.
+    /// Sets the measures of the nodes, each node before its inputs.
     fn measure<'m>(&mut self, measures: &mut impl Iterator<Item = &'m (Stage, Measures)>) {
         self.measures = measures.next().filter(|(stage, _)| *stage == self.stage).map(|(_, measures)| *measures);
         self.inputs.iter_mut().for_each(|input| input.measure(measures));
     }
 
-    /// The lines of the tree, each with what its node did.
+    /// Returns the lines of the tree, each with the measures of its node.
     fn lines(&self, first: &str, others: &str, lines: &mut Vec<(String, Measures)>) {
         let space = if self.line.is_empty() { "" } else { " " };
         lines.push((format!("{first}{}{space}{}", self.stage.title(), self.line), self.measures.unwrap_or_default()));
@@ -79,7 +79,7 @@ impl Node {
     }
 }
 
-/// A plan as a tree of drawn nodes.
+/// Converts a plan to a tree of nodes.
 pub(crate) struct Drawing {
     root: Node,
     rules: FiredRules,
@@ -91,13 +91,13 @@ impl Drawing {
         Self { root: node(plan, collection), rules, is_measured: false }
     }
 
-    /// Adds what the nodes did.
+    /// Adds the measures of the nodes.
     pub(crate) fn measured(mut self, analysis: &Analysis) -> Self {
         self.root.measure(&mut analysis.nodes.iter());
         Self { is_measured: true, ..self }
     }
 
-    /// The plan as a tree, the root first, behind a table of what its nodes did; then the rules that changed it.
+    /// Formats the plan as a tree, root first, next to a table of measures; then the rules that changed it.
     pub(crate) fn draw(&self) -> String {
         let mut lines = Vec::new();
         self.root.lines("", "", &mut lines);
@@ -113,7 +113,7 @@ impl Drawing {
         drawn
     }
 
-    /// The plan as a document.
+    /// Formats the plan as a document.
     pub(crate) fn describe(&self) -> Document {
         let mut document = self.root.describe();
         document.insert("rules", self.rules.names().collect::<Vec<_>>());
@@ -171,7 +171,7 @@ fn raw(plan: &RawPlan, collection: &str) -> Node {
     }
 }
 
-/// The skip and the limit, where there are any, above their input.
+/// Adds nodes for skip and limit above their input.
 fn windowed(window: Window, mut input: Node) -> Node {
     if window.skip > 0 {
         input = Node::new(Stage::Skip).with("skip", number(window.skip)).line(window.skip.to_string()).over(input);
@@ -289,7 +289,7 @@ fn direction_name(direction: Direction) -> &'static str {
     }
 }
 
-/// The most intervals of a set that are drawn: a list of values may hold thousands.
+/// Most intervals of a set that are drawn: a list of values can have thousands.
 const MAX_DRAWN: usize = 8;
 
 fn set(set: &IntervalSet) -> String {
@@ -323,7 +323,7 @@ fn place(place: &Place, end: End) -> String {
         (Some(value), End::Low, Side::After) => format!("({value}"),
         (Some(value), End::High, Side::Before) => format!("{value})"),
         (Some(value), End::High, Side::After) => format!("{value}]"),
-        // A place that is not a value is the boundary of a type.
+        // A position that is not a value is the boundary of a type.
         (None, End::Low, _) => "(…".into(),
         (None, End::High, _) => "…)".into(),
     }

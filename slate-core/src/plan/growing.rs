@@ -3,11 +3,11 @@ use slate_query::interval::IntervalSet;
 use super::{Conjuncts, IndexBounds};
 use crate::catalog::IndexInfo;
 
-/// The most ranges that bounds on several fields may take: each combination of their points is one. Later fields are left
-/// to the filter. Several thousand seeks cost about as much as reading the entries in between.
+/// Most ranges of bounds on several fields, one for each combination of their points. Later fields stay in the filter.
+/// Several thousand seeks cost about as much as reading the entries in between.
 const MAX_RANGES: usize = 4_096;
 
-/// Bounds on the leading fields of an index, built field by field.
+/// Builds bounds on the leading fields of an index, field by field.
 #[derive(Clone, Debug)]
 pub(super) struct GrowingBounds {
     fields: Vec<IntervalSet>,
@@ -20,7 +20,7 @@ pub(super) struct GrowingBounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Open,
-    /// A range was bound, or there would be too many ranges.
+    /// A range was bound, or another field would need too many ranges.
     Closed,
 }
 
@@ -35,7 +35,7 @@ impl GrowingBounds {
         self.end == End::Open
     }
 
-    /// Binds the next field, unless that would make too many ranges.
+    /// Binds the next field, unless that needs too many ranges.
     pub(super) fn push(&mut self, set: IntervalSet, exact_for: Conjuncts) {
         let ranges = self.ranges.saturating_mul(set.len().max(1));
         if self.end == End::Closed || (!self.fields.is_empty() && ranges > MAX_RANGES) {

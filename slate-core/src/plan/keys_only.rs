@@ -1,14 +1,14 @@
-//! Which access paths return a query's result from keys alone, so that no record is fetched. The choice of the access path
-//! prefers them; the rules `cover`, `count_keys` and `distinct_keys` then build the plan.
+//! Decides whether an access path can return a query's result from keys alone, without fetching records. The choice of
+//! the access path prefers such paths; the rules `cover`, `count_keys` and `distinct_keys` build the plan.
 //!
-//! An entry holds the values that the document has only where the index has met no array and has cut no value off.
+//! An entry contains the exact values of the document only if the index has met no array and truncated no value.
 
 use slate_query::{interval::IntervalSet, path::Path, projection::Projection};
 
 use super::{Access, AccessPath, CoveredField, IndexBounds, Output, Query};
 use crate::catalog::IndexInfo;
 
-/// Whether an access path, after its rules, returns the query's result from keys alone.
+/// Returns whether an access path, after its rules, reads only keys.
 pub(super) fn serves(access: &Access, query: &Query) -> bool {
     let is_exact = access.exact_for.are_all(query.filter.conjuncts().len());
     let is_sorted = || {
@@ -28,7 +28,7 @@ pub(super) fn serves(access: &Access, query: &Query) -> bool {
         }
 }
 
-/// The fields of a projection, where the entries of an index hold them all.
+/// Returns the projected fields if the entries of an index contain them all.
 pub(super) fn covered_fields(index: &IndexInfo, projection: &Projection) -> Option<Vec<CoveredField>> {
     if !holds_values(index) {
         return None;
@@ -38,26 +38,26 @@ pub(super) fn covered_fields(index: &IndexInfo, projection: &Projection) -> Opti
             return Some(CoveredField::Id);
         }
         let field = index.pattern.fields().iter().position(|(path, _)| path == included)?;
-        // A longer path shows its field within a document, which an entry does not hold.
+        // A longer path projects a field inside a document, which an entry does not contain.
         (included.parts().len() == 1).then_some(CoveredField::Indexed(field))
     };
     projection.included()?.iter().map(covered).collect()
 }
 
-/// Whether each record of an access path has one key to be counted.
+/// Returns whether each record of an access path can be counted by one key.
 fn counts(path: &AccessPath) -> bool {
     match path {
         AccessPath::Records { .. } => true,
         AccessPath::Index { index, .. } => !index.is_multikey(),
-        // An `_id` of a filter may have no record.
+        // An `_id` in a filter may have no record.
         AccessPath::Points { .. } | AccessPath::Merge { .. } => false,
     }
 }
 
-/// Whether the entries of an index within the bounds hold the distinct values at `path`.
+/// Returns whether the entries of an index within the bounds contain the distinct values at `path`.
 ///
-/// The field must be the index's last, and those before it bound to one value each: the entries of a value then lie in
-/// the order of `_id`, and the first of them represents the value.
+/// The field must be the last of the index, and the fields before it must be bound to one value each. The entries of a
+/// value then come in the order of `_id`, and the first of them represents the value.
 pub(super) fn lists_values(
     index: &IndexInfo,
     bounds: &IndexBounds,

@@ -3,10 +3,10 @@ use slate_store::Keyspace;
 use super::involved::Involved;
 use crate::catalog::{Catalog, StatisticsStaleness};
 
-/// What is left to do after a commit, outside its transaction.
+/// Work that remains after a commit, outside its transaction.
 #[derive(Debug, Default)]
 pub(crate) struct AfterCommit {
-    /// The keyspaces that the commit has unlinked.
+    /// The keyspaces that the commit has unlinked, to be dropped.
     pub(crate) dropped: Vec<Keyspace>,
     pub(crate) stale: Vec<StaleCollection>,
 }
@@ -25,7 +25,7 @@ impl AfterCommit {
     }
 }
 
-/// Counts the growth of collections by a commit; returns those whose statistics should be gathered now.
+/// Adds the growth of collections by a commit. Returns the collections whose statistics should be gathered now.
 pub(super) fn stale(involved: &Involved, catalog: &Catalog, staleness: &StatisticsStaleness) -> Vec<StaleCollection> {
     let grown = involved.grown().filter_map(|(name, growth)| Some((catalog.collection(name)?, growth)));
     let grown = grown.filter(|(collection, growth)| {

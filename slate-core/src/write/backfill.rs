@@ -1,10 +1,10 @@
-//! An index built in many transactions, so that writers of its collection go on meanwhile and a crash loses little.
+//! Builds an index in many transactions, so that writers of the collection continue and a crash loses little work.
 //!
-//! The first commit declares the index. It conflicts with every writer that began before; those that begin later keep the
-//! index's entries for what they write. Then rounds read the documents in the order of their keys, put their entries, and
-//! note how far they have come. A round guards the documents it reads, and a writer the entries it does not find, so that
-//! whichever commits second of two that met at one document conflicts. When a round has read the last document, the index
-//! has every entry it should, and the same commit makes it ready.
+//! The first commit declares the index and conflicts with every writer that began earlier; writers that begin later
+//! maintain the index's entries. Then rounds read the documents in key order, put their entries, and store their
+//! progress. A round guards the documents that it reads, and a writer guards the entries that it does not find; of a
+//! round and a writer that meet at one document, the second to commit conflicts. The round that reads the last document
+//! makes the index ready in the same commit.
 
 use std::sync::Arc;
 
@@ -20,30 +20,30 @@ use crate::{
     catalog::{BuildPosition, CollectionInfo, IndexInfo},
 };
 
-/// How the creation of an index begins.
+/// How the creation of an index starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BuildStart {
-    /// It is there already.
+    /// The index exists already.
     There(String),
-    /// There is so little to read that it is created as well in one transaction.
+    /// The collection is so small that one transaction creates the index.
     Small,
-    /// It is declared, now or before a crash, and is to be filled in rounds.
+    /// The index is declared, now or before a crash, and has to be filled in rounds.
     Declared { name: String, keyspace: Keyspace },
 }
 
-/// How far a round has brought an index.
+/// The result of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BuildRound {
-    /// So many documents have been read, and there are more.
+    /// This many documents have been read, and more remain.
     More(u64),
-    /// It is ready, after so many documents.
+    /// The index is ready, after this many documents.
     Ready(u64),
-    /// Somebody dropped it.
+    /// The index was dropped in the meantime.
     Gone,
 }
 
 impl<T: Transaction> Session<T> {
-    /// Declares an index that is to be filled in rounds.
+    /// Declares an index that is filled in rounds.
     pub(crate) fn begin_build(&mut self, name: &str, spec: &IndexSpec) -> Result<BuildStart> {
         self.check_open()?;
         let wanted = parse(spec)?;
@@ -66,7 +66,7 @@ impl<T: Transaction> Session<T> {
         Ok(start)
     }
 
-    /// Reads so many documents more, and puts their entries.
+    /// Reads up to `limit` more documents and puts their entries.
     pub(crate) fn build_round(&mut self, keyspace: Keyspace, limit: usize) -> Result<BuildRound> {
         self.check_open()?;
         let mut position = BuildPosition::load(&self.view(), keyspace)?;
@@ -101,8 +101,8 @@ impl<T: Transaction> Session<T> {
         }
     }
 
-    /// Makes the index one that questions are answered by. Writers who still take it for one that is being built keep its
-    /// entries all the same, and need not conflict.
+    /// Makes the index available to queries. Writers that still see it as being built maintain its entries all the
+    /// same, and do not conflict.
     fn finish_build(&mut self, name: &str, keyspace: Keyspace) -> Result<()> {
         let Some(collection) = self.catalog().collection(name) else { return Ok(()) };
         let mut defined = CollectionInfo::clone(collection);
@@ -113,7 +113,7 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Gives up an index that is being built; nothing is left of it.
+    /// Removes an index that is being built.
     pub(crate) fn abandon_build(&mut self, keyspace: Keyspace) -> Result<()> {
         self.check_open()?;
         let Some((collection, _)) = self.find_build(keyspace) else { return Ok(()) };
@@ -124,7 +124,7 @@ impl<T: Transaction> Session<T> {
         self.define(defined)
     }
 
-    /// The collection that an index is being built for, whatever its name is by now, and the index's place in it.
+    /// Returns the collection of an index that is being built, which may have been renamed, and the index's position.
     fn find_build(&self, keyspace: Keyspace) -> Option<(Arc<CollectionInfo>, usize)> {
         self.catalog().collections().find_map(|collection| {
             let at = collection.building.iter().position(|index| index.keyspace == keyspace)?;

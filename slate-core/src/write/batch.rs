@@ -1,26 +1,26 @@
 use bson::RawDocument;
 use slate_store::prefetch;
 
-/// Documents are written together until they take so many bytes,
+/// Most bytes of documents that are written together.
 pub(super) const BYTES: usize = 16 << 20;
 
-/// or are so many.
+/// Most documents that are written together.
 pub(super) const MOST: usize = 4_096;
 
-/// So many documents before it is looked at, a document is asked for.
+/// Prefetch distance: a document is prefetched this many documents before it is read.
 pub(super) const AHEAD: usize = 2;
 
 /// Documents of a call that are written together.
 pub(super) struct Batch<'d, D> {
-    /// The place of the first one among those of the call.
+    /// Position of the first document in the call.
     pub(super) first: usize,
     pub(super) documents: &'d [D],
-    /// How many bytes they have; no more than valid ones could have.
+    /// The documents' size in bytes, which is bounded because invalid lengths are not added.
     pub(super) bytes: usize,
 }
 
 impl<'d, D: AsRef<RawDocument>> Batch<'d, D> {
-    /// Those from the place `first` on, no more than `most`; `None` behind the last.
+    /// Returns the batch from position `first` on, with at most `most` documents. `None` after the last document.
     pub(super) fn at(documents: &'d [D], first: usize, most: usize) -> Option<Self> {
         let rest = documents.get(first..).filter(|rest| !rest.is_empty())?;
         let (mut count, mut bytes) = (0, 0);
@@ -34,18 +34,18 @@ impl<'d, D: AsRef<RawDocument>> Batch<'d, D> {
         Some(Self { first, documents: rest.get(..count)?, bytes: bytes.min(2 * BYTES) })
     }
 
-    /// The place behind the last one.
+    /// Returns the position after the last document.
     pub(super) fn end(&self) -> usize {
         self.first + self.documents.len()
     }
 
-    /// The documents. Those that come next are asked for meanwhile.
+    /// Returns the documents, prefetching the next ones.
     pub(super) fn iter(&self) -> impl Iterator<Item = &'d RawDocument> + use<'d, D> {
         iter(self.documents)
     }
 }
 
-/// Goes through documents, of which those that come next are asked for meanwhile.
+/// Iterates over documents, prefetching the next ones.
 pub(super) fn iter<D: AsRef<RawDocument>>(documents: &[D]) -> impl Iterator<Item = &RawDocument> {
     documents.iter().enumerate().map(|(at, document)| {
         if let Some(next) = documents.get(at + AHEAD) {
@@ -55,7 +55,7 @@ pub(super) fn iter<D: AsRef<RawDocument>>(documents: &[D]) -> impl Iterator<Item
     })
 }
 
-/// How many documents are written together where so many of their kind took so many bytes.
+/// Returns how many documents to write together, if this many took this many bytes.
 pub(super) fn fitting(documents: usize, bytes: usize) -> usize {
     let each = bytes.checked_div(documents).unwrap_or_default().max(1);
     BYTES / each

@@ -21,7 +21,7 @@ use crate::{
     interrupt::Interrupt,
 };
 
-/// An index that is wanted.
+/// The definition of an index to create.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexSpec {
     pub(crate) name: Option<String>,
@@ -31,14 +31,14 @@ pub(crate) struct IndexSpec {
     pub(crate) partial: Option<RawDocumentBuf>,
 }
 
-/// Is told how far an index build has come: documents read so far.
+/// A callback that receives the number of documents read by an index build.
 pub(crate) type BuildProgress<'p> = &'p mut dyn FnMut(u64);
 
-/// So many documents are read, and their entries sorted and written, together: what a build holds in memory.
+/// Documents whose entries are sorted and written together, which bounds the memory of a build.
 pub(crate) const ROUND: usize = 1_024;
 
 impl<T: Transaction> Session<T> {
-    /// Creates an index and fills it. One that is there already and does not differ is left alone.
+    /// Creates an index and fills it. Does nothing if the same index exists.
     pub(crate) fn create_index(
         &mut self,
         name: &str,
@@ -54,7 +54,7 @@ impl<T: Transaction> Session<T> {
             return Ok((there, Created::AlreadyThere));
         }
         if let Some(unfinished) = find_same(&collection.building, &wanted)?.map(|index| index.keyspace) {
-            // All of it is made here and now, in one transaction.
+            // The whole build runs in this transaction.
             self.abandon_build(unfinished)?;
             collection = self.written_or_created(name)?;
         }
@@ -69,7 +69,7 @@ impl<T: Transaction> Session<T> {
         Ok((created, Created::New))
     }
 
-    /// Drops an index; whether it was there.
+    /// Drops an index. Returns whether it existed.
     pub(crate) fn drop_index(&mut self, name: &str, index: &str) -> Result<bool> {
         self.check_open()?;
         if index == "_id_" {
@@ -88,7 +88,7 @@ impl<T: Transaction> Session<T> {
         Ok(true)
     }
 
-    /// Writes the entries of every document, a round at a time.
+    /// Writes the entries of every document, one round at a time.
     fn fill(
         &mut self,
         collection: &CollectionInfo,
@@ -115,7 +115,7 @@ impl<T: Transaction> Session<T> {
         }
     }
 
-    /// Reads documents behind the key `after`, and makes their entries in an index, the one at that place.
+    /// Reads documents after the key `after`, and creates their entries in the index at position `at`.
     pub(super) fn read_round(
         &self,
         collection: &CollectionInfo,
@@ -125,7 +125,7 @@ impl<T: Transaction> Session<T> {
         maker: &mut EntryMaker,
     ) -> Result<Round> {
         let view = self.transaction.view();
-        // The least key above another is that key and a zero byte.
+        // The least key above another is that key followed by a zero byte.
         let start = after.map(|key| [key, &[0]].concat());
         let mut cursor = view.cursor(collection.records, Bounds { start: start.as_deref(), end: None })?;
         let mut built = view.points(index.keyspace)?;
@@ -151,7 +151,7 @@ impl<T: Transaction> Session<T> {
         if index.unique {
             for (key, value) in &round.entries {
                 let Some(there) = built.get(key)? else { continue };
-                // A writer may have put the record's own entry already.
+                // A writer may have put the entry of this record already.
                 if Entry::parse(index, key, there)?.record_key != Entry::parse(index, key, value)?.record_key {
                     return Err(duplicate(collection, index, key));
                 }
@@ -161,14 +161,14 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-/// What one round of a build has read.
+/// The data read by one round of a build.
 #[derive(Debug, Default)]
 pub(super) struct Round {
     entries: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(super) documents: u64,
-    /// The keys of the records read.
+    /// The keys of the records that were read.
     pub(super) keys: Vec<Vec<u8>>,
-    /// The last record read, where there may be more.
+    /// The last record that was read, if there may be more.
     pub(super) last: Option<Vec<u8>>,
 }
 
@@ -178,7 +178,7 @@ impl Round {
     }
 }
 
-/// The name of the index that is wanted, where it is there already.
+/// Returns the name of the index if it exists.
 pub(super) fn existing(collection: &CollectionInfo, wanted: &IndexInfo, spec: &IndexSpec) -> Result<Option<String>> {
     if is_id(&wanted.pattern) {
         return on_id(spec).map(|()| Some("_id_".into()));
@@ -221,7 +221,7 @@ pub(super) fn parse(spec: &IndexSpec) -> Result<IndexInfo> {
     })
 }
 
-/// MongoDB's own: `a_1_b_-1`.
+/// Returns MongoDB's default name, such as `a_1_b_-1`.
 fn default_name(keys: Doc<'_>) -> String {
     let part = |value: Value<'_>| value.to_bson().map_or_else(String::new, |value| value.to_string());
     let parts: Vec<String> =
@@ -233,7 +233,7 @@ fn is_id(pattern: &KeyPattern) -> bool {
     matches!(pattern.fields(), [(path, slate_query::pattern::Direction::Ascending)] if path.as_str() == "_id")
 }
 
-/// Whether the index on `_id`, which is always there whatever name it is asked for by, is what is wanted.
+/// Returns whether the definition is that of the index on `_id`, which always exists under every name.
 fn on_id(spec: &IndexSpec) -> Result<()> {
     let options =
         [("unique", spec.unique), ("sparse", spec.sparse), ("partialFilterExpression", spec.partial.is_some())];
@@ -246,7 +246,7 @@ fn on_id(spec: &IndexSpec) -> Result<()> {
     }
 }
 
-/// The index that is already there, where nothing about it differs. Indexes on the same keys may differ in their options.
+/// Returns the existing index if it has the same definition. Indexes on the same keys can differ in their options.
 pub(super) fn find_same<'c>(indexes: &'c [Arc<IndexInfo>], wanted: &IndexInfo) -> Result<Option<&'c Arc<IndexInfo>>> {
     fn condition(index: &IndexInfo) -> Option<&[u8]> {
         index.partial.as_ref().map(|partial| partial.document.as_bytes())

@@ -11,11 +11,11 @@ pub(crate) enum BulkOperation {
     Insert(RawDocumentBuf),
     Update(UpdateRequest),
     Delete(DeleteRequest),
-    /// One that could not be parsed: it is refused when its turn comes.
+    /// An operation that could not be parsed. It is rejected when it would be executed.
     Fault,
 }
 
-/// What came of a bulk write. Places are those of the operations.
+/// The result of a bulk write. Positions are those of the operations.
 #[derive(Debug, Default)]
 pub(crate) struct BulkOutcome {
     pub(crate) inserted: Vec<(usize, OwnedValue)>,
@@ -23,15 +23,15 @@ pub(crate) struct BulkOutcome {
     pub(crate) matched: u64,
     pub(crate) modified: u64,
     pub(crate) deleted: u64,
-    /// The operations refused. None for one that could not be parsed: who parsed it has the error.
+    /// The rejected operations. `None` for one that could not be parsed, whose error the caller has.
     pub(crate) refused: Vec<(usize, Option<Error>)>,
 }
 
 impl<T: Transaction> Session<T> {
-    /// Runs the operations in their order, each of which is done whole or refused whole.
+    /// Executes the operations in order. Each is applied completely or rejected.
     ///
     /// # Errors
-    /// Where the storage fails or the operation is interrupted; a refused operation is told in the outcome.
+    /// Fails if the storage fails or the operation is interrupted. Rejected operations are returned in the outcome.
     pub(crate) fn bulk(
         &mut self,
         operations: &[(&str, BulkOperation)],
@@ -50,7 +50,7 @@ impl<T: Transaction> Session<T> {
                 other => {
                     match self.bulk_one(collection, other, at, &mut outcome, interrupt) {
                         Err(error) if error.is_refusal() => outcome.refused.push((at, Some(error))),
-                        // Operations before it stand, or half of it does.
+                        // Earlier operations or a part of this one have been applied.
                         done => self.end_on_error(done)?,
                     }
                     at + 1
@@ -86,7 +86,7 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Insertions into one collection that follow each other are one; gives back the place behind them.
+    /// Combines consecutive inserts into one collection. Returns the position after them.
     fn bulk_insert(
         &mut self,
         operations: &[(&str, BulkOperation)],
@@ -109,7 +109,7 @@ impl<T: Transaction> Session<T> {
                 outcome.inserted.extend(inserted.ids.into_iter().map(|(at, id)| (first + at, id)));
                 outcome.refused.extend(inserted.refused.into_iter().map(|(at, error)| (first + at, Some(error))));
             }
-            // The collection's name, say: each of the documents is refused for it.
+            // An error that concerns all documents, such as an invalid collection name, rejects each of them.
             Err(error) if error.is_refusal() && documents.len() == 1 => outcome.refused.push((first, Some(error))),
             Err(error) if error.is_refusal() => {
                 for (at, document) in documents.iter().enumerate() {

@@ -18,35 +18,35 @@ use crate::{
     entry::Entry,
 };
 
-/// What a call is about to change, gathered so that uniqueness can be checked as it will be at the call's end.
+/// The changes of a call, collected before they are applied so that uniqueness can be checked for their final state.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// Keys and documents of the records, the latter as they are stored.
+    /// Keys of the records and their new documents as stored.
     bytes: Vec<u8>,
-    /// No key stands here twice.
+    /// Contains each key at most once.
     records: Vec<RecordChange>,
-    /// Per index, by its place in the collection.
+    /// Per index, by its position in the collection.
     indexes: BTreeMap<usize, IndexChanges>,
-    /// Keys that were relied on and are not written: whoever writes one of them meanwhile conflicts.
+    /// Keys that were read and are not written: a transaction that writes one of them conflicts.
     guards: Vec<(Keyspace, Vec<u8>)>,
-    /// The entries of the record that is being looked at, before and after.
+    /// Reused buffers: the entries of the current record before and after its change.
     difference: (Entries, Entries),
 }
 
-/// Where a record's key and its new document lie; no document where it is deleted.
+/// Position of a record's key and of its new document. No document if the record is deleted.
 #[derive(Clone, Debug)]
 struct RecordChange {
     key: Range<usize>,
     document: Option<Range<usize>>,
 }
 
-/// Gathered in the order in which they come, and sorted once.
+/// Collected in any order and sorted once.
 #[derive(Debug, Default)]
 struct IndexChanges {
-    /// Keys alone.
+    /// Keys only.
     deletes: Entries,
     puts: Entries,
-    /// Entries of new records, whose keys are known to be new.
+    /// Entries of new records, whose keys are known to be free.
     fresh: Entries,
 }
 
@@ -55,14 +55,14 @@ impl Changes {
         self.records.len()
     }
 
-    /// Whether so many documents of so many bytes may be added before these are applied.
+    /// Returns whether this many documents of this many bytes can be added before the changes must be applied.
     pub(super) fn have_room_for(&self, documents: usize, bytes: usize) -> bool {
         let fits = self.records.len() + documents <= batch::MOST && self.bytes.len() + bytes <= batch::BYTES;
         fits || self.records.is_empty()
     }
 
-    /// Makes room for so many documents of so many bytes together. Their tables take about an eighth of that; the key of each,
-    /// and the `_id` that it is given, some bytes more.
+    /// Reserves memory for this many documents of this many bytes. Field tables add about an eighth; keys and generated
+    /// `_id`s a few bytes each.
     pub(super) fn reserve(&mut self, documents: usize, bytes: usize) {
         const KEY_AND_ID: usize = 48;
         self.records.reserve(documents);
@@ -70,37 +70,37 @@ impl Changes {
     }
 
     pub(super) fn put_record(&mut self, key: &[u8], document: Doc<'_>) {
-        // In front of its key: the room that is made for a document has some to spare.
+        // The document precedes its key, because its reservation includes some spare bytes.
         let start = self.bytes.len();
         store(document, &mut self.bytes);
         self.put_prepared(key, start..self.bytes.len());
     }
 
-    /// The same where the document is in the form in which it is stored.
+    /// The same for a document that is already in its stored form.
     pub(super) fn put_stored(&mut self, key: &[u8], document: &[u8]) {
         let document = self.push(document);
         self.put_prepared(key, document);
     }
 
-    /// Lays a document out to be put: see [`prepare`].
+    /// Encodes a document for storage, see [`prepare`].
     pub(super) fn prepare(&mut self, document: &RawDocument) -> Result<Range<usize>> {
         let start = self.bytes.len();
         prepare(document, &mut self.bytes)?;
         Ok(start..self.bytes.len())
     }
 
-    /// The document that was laid out there.
+    /// Returns the encoded document.
     pub(super) fn prepared(&self, document: &Range<usize>) -> Doc<'_> {
         Doc::stored(self.bytes.get(document.clone()).unwrap_or_default())
     }
 
-    /// Puts the document that was laid out last.
+    /// Puts the document that was encoded last.
     pub(super) fn put_prepared(&mut self, key: &[u8], document: Range<usize>) {
         let key = self.push(key);
         self.records.push(RecordChange { key, document: Some(document) });
     }
 
-    /// Forgets the document that was laid out last.
+    /// Discards the document that was encoded last.
     pub(super) fn refuse(&mut self, document: &Range<usize>) {
         self.bytes.truncate(document.start);
     }
@@ -116,18 +116,18 @@ impl Changes {
         start..self.bytes.len()
     }
 
-    /// The keys of the records, in the order in which they came.
+    /// Returns the keys of the records in the order in which they were added.
     pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
         self.records.iter().filter_map(|record| self.bytes.get(record.key.clone()))
     }
 
-    /// The entries of new records in one index, each of which is known to be free.
+    /// Adds the entries of new records in one index, whose keys are known to be free.
     pub(super) fn fresh(&mut self, at: usize) -> &mut Entries {
         &mut self.indexes.entry(at).or_default().fresh
     }
 
-    /// A record's entries change from those of one document to those of another, in the indexes that are wanted: only those
-    /// that differ are touched.
+    /// Adds the change of a record's entries from one document to another in the given indexes. Only entries that
+    /// differ are written.
     pub(super) fn entries(
         &mut self,
         view: &impl View,
@@ -156,11 +156,11 @@ impl Changes {
         Ok(())
     }
 
-    /// Of the entries that a record should have in the index at that place, keeps those it has.
+    /// Retains those of a record's old entries that exist in the index at this position.
     ///
-    /// In an index that is being built, the build may not have come to the record yet; and if the index is unique, a
-    /// record that came later may hold the key, whose entry must not be taken for this record's. What is left out is
-    /// guarded: the build may be about to put it.
+    /// In an index that is being built, the build may not have reached the record yet. In a unique index another record
+    /// may then have the key, and its entry must not be deleted. Entries that are left out are guarded, because the
+    /// build may be about to put them.
     fn keep_held(
         &mut self,
         view: &impl View,
@@ -187,7 +187,7 @@ impl Changes {
         Ok(())
     }
 
-    /// The unique keys that the call still has to claim, taken out: they are put at its end.
+    /// Removes and returns the unique keys that still have to be checked; they are put at the end of the call.
     pub(super) fn take_claims(&mut self, collection: &CollectionInfo, claims: &mut Claims) {
         for (at, changes) in &mut self.indexes {
             if collection.maintained_at(*at).is_some_and(|index| index.unique) {
@@ -196,7 +196,7 @@ impl Changes {
         }
     }
 
-    /// Whether every unique key that is put is free, or freed by this very change.
+    /// Returns whether every unique key that is put is free or freed by this change set.
     pub(super) fn check_unique(&mut self, view: &impl View, collection: &CollectionInfo) -> Result<()> {
         for (at, changes) in &mut self.indexes {
             if let Some(index) = collection.maintained_at(*at).filter(|index| index.unique) {
@@ -206,8 +206,8 @@ impl Changes {
         Ok(())
     }
 
-    /// Applies everything, in the order of keys, which stores like best, and begins anew with the same buffers. An error
-    /// leaves part of it applied.
+    /// Applies all changes in key order, which is fastest for stores, and clears the buffers. After an error, part of
+    /// the changes has been applied.
     pub(super) fn apply<T: Transaction>(
         &mut self,
         session: &mut Session<T>,
@@ -239,7 +239,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Forgets everything but its buffers.
+    /// Removes all changes and retains the buffers.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.records.clear();
@@ -251,11 +251,11 @@ impl Changes {
 }
 
 impl<T: Transaction> Session<T> {
-    /// Applies all that a call changes, once what is unique was checked.
+    /// Applies all changes of a call after checking uniqueness.
     pub(super) fn apply_whole(&mut self, collection: &CollectionInfo, mut changes: Changes) -> Result<()> {
         let unique = changes.check_unique(&self.transaction.view(), collection);
         if unique.is_err() {
-            // What it was refused for is something that the transaction has read.
+            // The reason of the error is part of the transaction's reads.
             self.read_all(collection);
         }
         unique?;
@@ -286,7 +286,7 @@ impl IndexChanges {
             match (before.next_if(|_| order.is_le()), after.next_if(|_| order.is_ge())) {
                 (Some((_, old)), Some((_, new))) if old == new => {}
                 (old, new) => {
-                    // The record's own entry whose value changes is deleted too: its key is not taken by another.
+                    // If only the value of the record's own entry changes, the key is not taken by another record.
                     if let Some((key, _)) = old {
                         self.deletes.push(key, &[]);
                     }
@@ -303,7 +303,8 @@ impl IndexChanges {
         self.puts.sort();
     }
 
-    /// The key of a unique index that two records of this call claim. In a plain index a key names its record.
+    /// Returns the key of a unique index that two records of this call share. In other indexes a key contains its
+    /// record.
     fn clash(&self) -> Option<&[u8]> {
         let mut neighbours = self.puts.iter().zip(self.puts.iter().skip(1));
         neighbours.find(|((key, _), (next, _))| key == next).map(|((key, _), _)| key)
@@ -336,14 +337,14 @@ impl IndexChanges {
     }
 }
 
-/// Unique keys claimed by the parts of a call that was too large to be checked before it was applied.
+/// Unique keys of the parts of a call that is too large to be checked before it is applied.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     indexes: BTreeMap<usize, IndexChanges>,
 }
 
 impl Claims {
-    /// Checks the claims against what the call has made of the index, and puts them.
+    /// Checks the keys against the index after the call, and puts them.
     pub(super) fn settle<T: Transaction>(self, session: &mut Session<T>, collection: &CollectionInfo) -> Result<()> {
         for (at, mut claimed) in self.indexes {
             let Some(index) = collection.maintained_at(at) else { continue };
@@ -354,17 +355,17 @@ impl Claims {
     }
 }
 
-/// The error for a unique key that is taken. `key` is the entry's.
+/// Returns the error for a duplicate unique key. `key` is the key of the entry.
 pub(super) fn duplicate(collection: &CollectionInfo, index: &IndexInfo, key: &[u8]) -> Error {
     Error::duplicate_key(&collection.name, &index.name, &describe(index, key))
 }
 
-/// The error for an `_id` that is taken.
+/// Returns the error for a duplicate `_id`.
 pub(super) fn duplicate_id(collection: &CollectionInfo, id: &OwnedValue) -> Error {
     Error::duplicate_key(&collection.name, "_id_", &format!("{{ _id: {id:?} }}")).at("_id")
 }
 
-/// The values of a unique key, as a message shows them: types that the key does not tell apart are shown as one.
+/// Formats the values of a unique key for a message. Types that the key does not distinguish are shown as one.
 fn describe(index: &IndexInfo, key: &[u8]) -> String {
     let mut rest = key;
     let mut likeliest = TypeReader::new(&[]);

@@ -10,7 +10,7 @@ use crate::{
     plan::Query,
 };
 
-/// A parsed deletion of one or many documents.
+/// A parsed delete of one or many documents.
 #[derive(Clone, Debug)]
 pub(crate) struct DeleteRequest {
     pub(crate) query: Query,
@@ -18,23 +18,23 @@ pub(crate) struct DeleteRequest {
     pub(crate) shows: Shows,
 }
 
-/// Whether a deletion of one document shows it.
+/// Whether a delete of one document returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shows {
     Nothing,
     Deleted,
 }
 
-/// What came of a deletion.
+/// The result of a delete.
 #[derive(Debug, Default)]
 pub(crate) struct DeleteOutcome {
     pub(crate) deleted: u64,
-    /// The document that it was asked to show.
+    /// The deleted document, if it was requested.
     pub(crate) shown: Option<Vec<u8>>,
 }
 
 impl<T: Transaction> Session<T> {
-    /// Deletes the documents that match. The call is atomic: where it fails half-way, the transaction is over.
+    /// Deletes the matching documents. The call is atomic: if it fails midway, it ends the transaction.
     pub(crate) fn delete(
         &mut self,
         name: &str,

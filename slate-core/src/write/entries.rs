@@ -13,20 +13,20 @@ use crate::{
     entry::{FieldOrder, RecordKey, write_entry},
 };
 
-/// Entries of one index, in one buffer.
+/// Entries of one index in one buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     bytes: Vec<u8>,
-    /// Where each begins, and how long its key and its value are.
+    /// Offset of each entry, and the lengths of its key and value.
     spans: Vec<Span>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Span {
-    /// What the key begins with, filled up with zeros. It decides most comparisons without a look at the bytes.
+    /// The first bytes of the key, padded with zeros. They decide most comparisons without reading the key.
     prefix: u128,
     start: usize,
-    /// Lengths. Keys and values of entries are a few thousand bytes at most.
+    /// Lengths of key and value, which have a few thousand bytes at most.
     key: u32,
     value: u32,
 }
@@ -40,7 +40,7 @@ impl Entries {
         });
     }
 
-    /// Adds an entry that `write` appends: its key, whose length it gives back, and behind it its value.
+    /// Adds an entry that `write` appends: the key, whose length it returns, followed by the value.
     fn write<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> (usize, R)) -> R {
         let start = self.bytes.len();
         let (length, result) = write(&mut self.bytes);
@@ -60,7 +60,7 @@ impl Entries {
         self.spans.len()
     }
 
-    /// Takes away all but the first so many.
+    /// Truncates to the first `len` entries.
     pub(super) fn truncate(&mut self, entries: usize) {
         if let Some(first) = self.spans.get(entries) {
             self.bytes.truncate(first.start);
@@ -68,37 +68,37 @@ impl Entries {
         }
     }
 
-    /// Moves the other's entries behind these.
+    /// Moves the other's entries to the end of these.
     pub(super) fn append(&mut self, other: &mut Self) {
         let shift = self.bytes.len();
         self.bytes.append(&mut other.bytes);
         self.spans.extend(other.spans.drain(..).map(|span| Span { start: span.start + shift, ..span }));
     }
 
-    /// The entries in their order: as they were pushed, or [sorted](Self::sort).
+    /// Returns the entries in insertion order, or in key order after [`sort`](Self::sort).
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.iter_from(0)
     }
 
-    /// The same, without the first so many.
+    /// Returns the entries without the first `skip`.
     pub(super) fn iter_from(&self, entries: usize) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.spans.iter().skip(entries).filter_map(|span| span.of(&self.bytes))
     }
 
-    /// Puts the entries in the order of their keys.
+    /// Sorts the entries by their keys.
     pub(super) fn sort(&mut self) {
         let Self { bytes, spans } = self;
         if spans.len() < 2 {
             return;
         }
-        // By the prefixes alone first: no branch is guessed then.
+        // Sorts by the prefixes first, which needs no unpredictable branches.
         spans.sort_unstable_by_key(|span| span.prefix);
         for alike in spans.chunk_by_mut(|a, b| a.prefix == b.prefix).filter(|alike| alike.len() > 1) {
             alike.sort_unstable_by(|a, b| a.of(bytes).cmp(&b.of(bytes)));
         }
     }
 
-    /// Of sorted entries, leaves out those whose keys another has.
+    /// Removes entries with equal keys from sorted entries, except one of each.
     fn dedup(&mut self) {
         let Self { bytes, spans } = self;
         let key = |span: &Span| span.of(bytes).map(|(key, _)| key);
@@ -110,13 +110,13 @@ impl Entries {
         spans.retain(|span| span.of(bytes).is_some_and(|(key, _)| keep(key)));
     }
 
-    /// Whether one of the entries, which are sorted, has that key.
+    /// Returns whether an entry has this key. The entries must be sorted.
     pub(crate) fn contains_key(&self, key: &[u8]) -> bool {
         let order = |span: &Span| span.of(&self.bytes).map(|(there, _)| there).cmp(&Some(key));
         self.spans.binary_search_by(order).is_ok()
     }
 
-    /// Of these entries and others, which are all sorted: the keys that none of the others has.
+    /// Returns the keys of these entries that no entry of `others` has. Both must be sorted.
     pub(super) fn keys_without<'e>(&'e self, others: &'e Self) -> impl Iterator<Item = &'e [u8]> {
         let mut others = others.iter().map(|(key, _)| key).peekable();
         self.iter().map(|(key, _)| key).filter(move |key| {
@@ -127,7 +127,7 @@ impl Entries {
 }
 
 impl Span {
-    /// The key and the value.
+    /// Returns the key and the value.
     #[inline]
     fn of<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
         let [key, value] = [self.key, self.value].map(|length| usize::try_from(length).unwrap_or_default());
@@ -141,18 +141,18 @@ fn prefix(key: &[u8]) -> u128 {
     u128::from(leading(high)) << u64::BITS | u128::from(leading(low))
 }
 
-/// The type bits of an `_id`, which the entries of all indexes repeat.
+/// The cached type bits of an `_id`, which the entries of all indexes repeat.
 #[derive(Debug, Default)]
 struct IdBits {
     kind: Option<Kind>,
     bytes: Vec<u8>,
     bits: TypeBits,
-    /// What encoding writes beside them; nobody asks for it.
+    /// A by-product of encoding that is not used.
     key: Vec<u8>,
 }
 
 impl IdBits {
-    /// Becomes those of this `_id`: they are found anew where it is not the one that was asked for last.
+    /// Computes the type bits of this `_id`, unless it is the same as last time.
     fn find(&mut self, id: Value<'_>) {
         if self.kind != Some(id.kind()) || !same(&self.bytes, id.bytes()) {
             self.kind = Some(id.kind());
@@ -165,18 +165,18 @@ impl IdBits {
     }
 }
 
-/// Makes the entries of documents, and gathers what the indexes must be noted to hold: one traversal per index, with
-/// buffers that are used again.
+/// Creates the index entries of documents, and collects new properties of the indexes (multikey, truncated). Each index
+/// takes one traversal of the document; buffers are reused.
 #[derive(Debug, Default)]
 pub(crate) struct EntryMaker {
     keys: Keys,
     order: FieldOrder,
     id: IdBits,
-    /// News about an index, by its place in the collection.
+    /// New properties of indexes, by position in the collection.
     notes: BTreeMap<usize, IndexInfo>,
 }
 
-/// Makes the entries of one document.
+/// Creates the entries of one document.
 pub(crate) struct DocumentEntries<'m, 'd> {
     maker: &'m mut EntryMaker,
     record_key: &'d [u8],
@@ -184,20 +184,20 @@ pub(crate) struct DocumentEntries<'m, 'd> {
 }
 
 impl EntryMaker {
-    /// Takes up a document.
+    /// Starts with a document.
     pub(crate) fn document<'m, 'd>(&'m mut self, record_key: &'d [u8], document: Doc<'d>) -> DocumentEntries<'m, 'd> {
         self.id.find(id(document));
         DocumentEntries { maker: self, record_key, document }
     }
 
-    /// The news gathered so far.
+    /// Removes and returns the collected properties.
     pub(crate) fn take_notes(&mut self) -> Vec<(usize, IndexInfo)> {
         std::mem::take(&mut self.notes).into_iter().collect()
     }
 }
 
 impl DocumentEntries<'_, '_> {
-    /// Appends the entries that `index`, the one at that place of the collection, holds for the document.
+    /// Appends the entries of the document in `index`, which is at this position of the collection.
     pub(super) fn append(&mut self, at: usize, index: &IndexInfo, entries: &mut Entries) -> Result<()> {
         let Self { document, record_key, maker: EntryMaker { keys, order, id, notes } } = self;
         if index.partial.as_ref().is_some_and(|partial| !partial.filter.matches(*document)) {
@@ -223,13 +223,13 @@ impl DocumentEntries<'_, '_> {
         Ok(())
     }
 
-    /// The entries of the document in the index at that place, in the order of their keys: mostly one.
+    /// Returns the entries of the document in the index at this position, in key order. Most documents have one.
     pub(crate) fn of_index(&mut self, collection: &CollectionInfo, at: usize, entries: &mut Entries) -> Result<()> {
         entries.clear();
         let Some(index) = collection.maintained_at(at) else { return Ok(()) };
         self.append(at, index, entries)?;
         entries.sort();
-        // Values that are too long are cut, and may then make one key.
+        // Truncated values can give equal keys.
         entries.dedup();
         Ok(())
     }

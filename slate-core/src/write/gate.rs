@@ -6,19 +6,19 @@ use slate_query::Code;
 use super::involved::Involved;
 use crate::{Error, ErrorKind, Result};
 
-/// What commits tell transactions that are still open, where several may be: which collections they wrote to.
+/// Records the collections that commits wrote to, and validates transactions that read whole collections.
 ///
-/// A store sees conflicts between single keys. Some transactions have relied on more: who creates an index has read all
-/// documents of the collection, and a serializable transaction those that a filter found and might have found. They watch
-/// the collection: if a commit since their beginning wrote to it, they conflict. They are checked and committed while no
-/// other commit is under way, so that their place in the order of commits is where all that they read is still so. Single
-/// keys that were read are guarded by the store itself.
+/// Stores detect conflicts between single keys. Some transactions rely on more: the creation of an index has read all
+/// documents of the collection, and a serializable transaction has read those that a filter matched or could have
+/// matched. Such a transaction watches the collection and conflicts if a commit since its beginning wrote to it. It is
+/// validated and committed while no other commit runs, so that everything that it read is unchanged at its position in
+/// the commit order. Single keys that were read are guarded in the store.
 ///
-/// Nobody else pays for it: other writers conflict neither with each other here nor with what was read. It lies in the
-/// memory of the process, which holds its database alone: every store here is locked by who opened it.
+/// Other writers do not conflict with each other here. The record is in the memory of the process, which has the
+/// database exclusively.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
-    /// Others commit side by side, who watches alone.
+    /// Held shared by ordinary commits, exclusively by commits that are validated.
     turn: RwLock<()>,
     notes: Mutex<Notes>,
 }
@@ -26,12 +26,12 @@ pub(crate) struct Gate {
 #[derive(Debug, Default)]
 struct Notes {
     commits: u64,
-    /// The last commit that wrote to a collection.
+    /// The last commit that wrote to each collection.
     written: AHashMap<Box<str>, u64>,
 }
 
-/// How many commits were noted before a transaction began. It is taken before the transaction's snapshot is: a commit
-/// between the two then looks as if it came after both, which costs a needless conflict and no more.
+/// Number of commits recorded before a transaction began. It is read before the transaction's snapshot is taken: a
+/// commit between the two counts as later, which can only cause an unnecessary conflict.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Began(u64);
 
@@ -40,10 +40,11 @@ impl Gate {
         Began(self.notes().commits)
     }
 
-    /// Runs the commit of a transaction.
+    /// Validates and runs a commit.
     ///
     /// # Errors
-    /// `Conflict` where another transaction wrote to a collection that this one watches since it began; those of `commit`.
+    /// Fails with `Conflict` if another transaction wrote to a watched collection since this one began, and with the
+    /// errors of `commit`.
     pub(super) fn commit(&self, began: Began, involved: &Involved, commit: impl FnOnce() -> Result<()>) -> Result<()> {
         let (_shared, _alone);
         if involved.watched().next().is_none() {
@@ -57,7 +58,7 @@ impl Gate {
             }
         }
         let outcome = commit();
-        // A commit whose outcome is not known may have been made.
+        // A commit with unknown outcome may have been applied.
         if !outcome.as_ref().is_err_and(Error::is_retryable) {
             let mut notes = self.notes();
             notes.commits += 1;
@@ -73,7 +74,7 @@ impl Gate {
     }
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
-        // Nothing under the lock can panic half-way.
+        // No code under the lock can panic between two dependent updates.
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

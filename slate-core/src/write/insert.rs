@@ -19,38 +19,38 @@ use crate::{
     interrupt::Interrupt,
 };
 
-/// What came of an insertion.
+/// The result of an insert.
 #[derive(Debug, Default)]
 pub(crate) struct InsertOutcome {
-    /// The `_id`s of the documents inserted, by their places, in order.
+    /// The `_id`s of the inserted documents with their positions, in order.
     pub(crate) ids: Vec<(usize, OwnedValue)>,
-    /// The documents refused, by their places, and why.
+    /// The rejected documents with their positions, and the errors.
     pub(crate) refused: Vec<(usize, Error)>,
 }
 
 impl InsertOutcome {
-    /// The `_id`s of the documents inserted, in order.
+    /// Returns the `_id`s of the inserted documents in order.
     pub(crate) fn ids(&self) -> impl Iterator<Item = Bson> {
         self.ids.iter().filter_map(|(_, id)| id.as_value().to_bson())
     }
 }
 
-/// What a refused document means for the others of its call.
+/// What a rejected document means for the other documents of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InsertMode {
-    /// None is inserted. Where some were already, in an earlier batch, the transaction is over.
+    /// No document is inserted. If an earlier batch was applied already, the transaction ends.
     AllOrNone,
-    /// Those before it stay, those after it are not tried.
+    /// Earlier documents are inserted, later ones are not tried.
     Ordered,
-    /// All others are inserted.
+    /// All other documents are inserted.
     Unordered,
 }
 
 impl<T: Transaction> Session<T> {
-    /// Inserts documents in their order. A refused document leaves nothing behind.
+    /// Inserts documents in their order. A rejected document changes nothing.
     ///
     /// # Errors
-    /// Where the storage fails or the operation is interrupted; a refused document is told in the outcome.
+    /// Fails if the storage fails or the operation is interrupted. Rejected documents are returned in the outcome.
     pub(crate) fn insert(
         &mut self,
         name: &str,
@@ -80,13 +80,13 @@ impl<T: Transaction> Session<T> {
             next = batch.end();
         }
         if !outcome.refused.is_empty() {
-            // Why a document was refused is something that the transaction has read.
+            // The reason of a rejection is part of the transaction's reads.
             self.read_all(&collection);
         }
         Ok(outcome)
     }
 
-    /// Looks whether a call of several rounds must end; where some were applied already, so does the transaction.
+    /// Fails if a call of several rounds must end. If a round was applied already, the transaction ends.
     pub(super) fn interrupted_in_round(&mut self, applied: u64, interrupt: &Interrupt) -> Result<()> {
         let checked = interrupt.check();
         if applied > 0 { self.end_on_error(checked) } else { checked }
@@ -131,29 +131,29 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-/// Checks documents one after the other, each against the collection and those before it.
+/// Checks documents one after the other against the collection and the documents before.
 struct Check<'c, V: View> {
     collection: &'c CollectionInfo,
     records: V::Points,
-    /// The greatest key that is there or that this batch adds: none above it needs to be looked for.
+    /// The greatest key in the collection or in this batch. Keys above it need no lookup.
     greatest: Option<Vec<u8>>,
-    /// The keys that this batch adds, once one of them is not above all others.
+    /// The keys of this batch, as soon as one of them is not above all others.
     taken: Option<AHashSet<Vec<u8>>>,
-    /// By the place of the index.
+    /// By position of the index.
     indexes: Vec<IndexCheck<V>>,
-    /// The key of the document that is being checked.
+    /// The key of the current document.
     record_key: Vec<u8>,
 }
 
 struct IndexCheck<V: View> {
     /// The entries of the batch's documents.
     entries: Entries,
-    /// How many of them are not of the document that is being checked.
+    /// Number of entries that do not belong to the current document.
     settled: usize,
     unique: Option<UniqueKeys<V>>,
 }
 
-/// The keys of a unique index: those that are there, and those that this batch adds.
+/// The keys of a unique index: existing ones, and those of this batch.
 struct UniqueKeys<V: View> {
     there: V::Points,
     taken: AHashSet<Vec<u8>>,
@@ -164,7 +164,7 @@ impl<'c, V: View> Check<'c, V> {
         let indexes = collection.maintained().enumerate().map(|(at, index)| {
             let there = if index.unique { Some(view.points(index.keyspace)?) } else { None };
             let unique = there.map(|there| UniqueKeys { there, taken: AHashSet::new() });
-            // The buffer of the batch before.
+            // Reuses the buffer of the previous batch.
             let entries = std::mem::take(changes.fresh(at));
             Ok(IndexCheck { settled: entries.len(), entries, unique })
         });
@@ -180,7 +180,7 @@ impl<'c, V: View> Check<'c, V> {
         })
     }
 
-    /// Checks a document; where nothing is wrong with it, it goes to `changes`. Gives back its `_id`.
+    /// Checks a document and adds it to `changes`. Returns its `_id`.
     fn document(
         &mut self,
         document: &RawDocument,
@@ -191,7 +191,7 @@ impl<'c, V: View> Check<'c, V> {
         let id = match self.admit(changes.prepared(&document), maker, changes) {
             Ok(id) => id,
             Err(error) => {
-                // It leaves nothing behind.
+                // Removes what the rejected document has added.
                 self.indexes.iter_mut().for_each(|check| check.entries.truncate(check.settled));
                 changes.refuse(&document);
                 return Err(error);
@@ -214,7 +214,7 @@ impl<'c, V: View> Check<'c, V> {
         Ok(id)
     }
 
-    /// Checks a document as it will be stored, and makes its entries. Gives back its `_id`.
+    /// Validates a document, encodes it for storage, and creates its entries. Returns its `_id`.
     fn admit(&mut self, document: Doc<'_>, maker: &mut EntryMaker, changes: &Changes) -> Result<OwnedValue> {
         let id = id(document).to_owned();
         write_record_key(id.as_value(), &mut self.record_key)?;
@@ -225,7 +225,7 @@ impl<'c, V: View> Check<'c, V> {
         Ok(id)
     }
 
-    /// The entries of the document, each of which must be free where an index is unique.
+    /// Creates the entries of the document. In a unique index each key must be free.
     fn make_entries(&mut self, document: Doc<'_>, maker: &mut EntryMaker) -> Result<()> {
         if self.indexes.is_empty() {
             return Ok(());
@@ -243,14 +243,14 @@ impl<'c, V: View> Check<'c, V> {
         Ok(())
     }
 
-    /// Hands over the entries of the documents in which nothing was wrong.
+    /// Moves the entries of the accepted documents to the changes.
     fn give_entries(&mut self, changes: &mut Changes) {
         for (at, check) in self.indexes.iter_mut().enumerate() {
             *changes.fresh(at) = std::mem::take(&mut check.entries);
         }
     }
 
-    /// Whether a record has the key already, or a document of this batch.
+    /// Returns whether a record or a document of this batch has the key.
     fn is_taken(&mut self, changes: &Changes) -> Result<bool> {
         let key = &self.record_key;
         if self.greatest.as_ref().is_none_or(|greatest| greatest < key) {

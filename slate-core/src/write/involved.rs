@@ -1,27 +1,27 @@
-//! What a transaction has to do with each collection.
+//! The state of a transaction per collection.
 
-/// The collections that a transaction has to do with, in the order of their names: of most transactions one or two.
+/// The collections that a transaction has read or written, sorted by name. Most transactions have one or two.
 #[derive(Debug, Default)]
 pub(super) struct Involved(Vec<Involvement>);
 
-/// What a transaction has to do with one collection.
+/// The state of a transaction for one collection.
 #[derive(Debug, Default)]
 pub(super) struct Involvement {
     name: Box<str>,
-    /// It relies on the collection's definition.
+    /// It relies on the collection's definition, which it guards.
     pub(super) guarded: bool,
     /// It wrote documents.
     pub(super) written: bool,
-    /// It read more than single documents: nobody may have written to them meanwhile.
+    /// It read more than single documents, so any write by another transaction conflicts.
     pub(super) watched: bool,
-    /// The collection's entry in the catalog must be written.
+    /// The collection's definition in the catalog must be written.
     pub(super) changed: bool,
-    /// By how many records it makes the collection grow.
+    /// Number of records by which it makes the collection grow.
     pub(super) added: i64,
 }
 
 impl Involved {
-    /// The collection of that name, listed from now on.
+    /// Returns the state of the collection with this name, creating it if necessary.
     pub(super) fn of(&mut self, name: &str) -> &mut Involvement {
         let place = self.0.binary_search_by(|involvement| (*involvement.name).cmp(name)).unwrap_or_else(|place| {
             self.0.insert(place, Involvement { name: name.into(), ..Involvement::default() });
@@ -43,7 +43,7 @@ impl Involved {
         self.names(|involvement| involvement.changed)
     }
 
-    /// The collections that grow or shrink, and by how many records.
+    /// Returns the collections that grow or shrink, and by how many records.
     pub(super) fn grown(&self) -> impl Iterator<Item = (&str, i64)> {
         self.0.iter().filter(|involvement| involvement.added != 0).map(|grown| (&*grown.name, grown.added))
     }

@@ -8,17 +8,18 @@ use slate_query::{
 
 use crate::{Error, ErrorKind, Result, clock};
 
-/// The largest document, in bytes: MongoDB's own limit.
+/// Size limit of a document in bytes, which is MongoDB's.
 pub(crate) const MAX_DOCUMENT: usize = 16 << 20;
 
-/// Checks a document, puts it in the form in which it is kept, `_id` in front and without an empty timestamp at the top
-/// level, and appends that to `out` as it is stored. Where there is an error, `out` stays as it was.
+/// Validates a document and appends it to `out` in its stored form: with a field table, `_id` first, and the current
+/// time in place of empty timestamps at the top level. After an error `out` is unchanged.
 pub(super) fn prepare(document: &RawDocument, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     let bytes = document.as_bytes();
-    // It is as long as it says, and ends as it should: the rest is checked as it is walked through.
+    // The length and the terminator are valid; the rest is validated during the walk.
     let document = Doc::new(bytes);
-    // Most that are not in that form have no `_id`. That none comes later shows as they are walked through with one in front.
+    // Most documents that need a change have no `_id`. Whether one follows later is found out during the walk with a
+    // new one in front.
     let begins_with_id = document.elements().next().is_some_and(|first| first.name == b"_id");
     let identified = (!begins_with_id).then(|| identified(document));
     let (mut form, mut ids) = (Form::default(), 0);
@@ -37,8 +38,8 @@ pub(super) fn prepare(document: &RawDocument, out: &mut Vec<u8>) -> Result<()> {
     checked
 }
 
-/// Checks a document, and appends to `tables` what stands in front of it as it is stored; tells where that lies. `None`
-/// where the document is not in the form in which it is kept.
+/// Validates a document and appends its field table to `tables`; returns the position of the table. Returns `None` if
+/// the document must be changed before it is stored.
 pub(super) fn tabulate(bytes: &[u8], tables: &mut Vec<u8>) -> Result<Option<Range<usize>>> {
     let (start, mut form) = (tables.len(), Form::default());
     validate_and_tabulate(bytes, tables, |field| form.see(field))?;
@@ -49,7 +50,7 @@ pub(super) fn tabulate(bytes: &[u8], tables: &mut Vec<u8>) -> Result<Option<Rang
     Ok(None)
 }
 
-/// Whether a document, whose fields it is shown one after the other, is in the form in which it is kept.
+/// Checks whether a document, given field by field, can be stored unchanged.
 #[derive(Default, PartialEq, Eq)]
 enum Form {
     #[default]
@@ -70,7 +71,7 @@ impl Form {
     }
 }
 
-/// Puts a document that is valid in the form in which it is kept. One that is in it already is not copied.
+/// Converts a valid document to its stored form. Copies it only if it must be changed.
 pub(super) fn kept(document: Doc<'_>) -> Result<Cow<'_, [u8]>> {
     let kept = match document.elements().next() {
         Some(first) if first.name == b"_id" && !has_empty_timestamp(document) => Cow::Borrowed(document.bytes()),
@@ -85,12 +86,12 @@ fn check(kept: Doc<'_>) -> Result<()> {
     check_id(id(kept))
 }
 
-/// A kept document's `_id`, which is its first field.
+/// Returns the `_id` of a stored document, which is its first field.
 pub(super) fn id(document: Doc<'_>) -> Value<'_> {
     document.first("_id").unwrap_or(Value::NULL)
 }
 
-/// Refuses an `_id` whose own fields look like operators.
+/// Rejects an `_id` with fields that look like operators.
 pub(super) fn check_id(id: Value<'_>) -> Result<()> {
     match id.as_document().and_then(|id| id.elements().find(|field| field.name.starts_with(b"$"))) {
         Some(field) => {
@@ -101,7 +102,7 @@ pub(super) fn check_id(id: Value<'_>) -> Result<()> {
     }
 }
 
-/// Refuses a document over the limit.
+/// Rejects a document above the size limit.
 pub(super) fn check_size(bytes: &[u8]) -> Result<()> {
     if bytes.len() <= MAX_DOCUMENT {
         return Ok(());
@@ -110,7 +111,8 @@ pub(super) fn check_size(bytes: &[u8]) -> Result<()> {
     Err(Error::new(ErrorKind::TooLarge, Code::BSON_OBJECT_TOO_LARGE, message))
 }
 
-/// MongoDB puts the current time where an inserted document has Timestamp(0, 0) at its top level, but for `_id`.
+/// MongoDB stores the current time in place of Timestamp(0, 0) at the top level of an inserted document, except in
+/// `_id`.
 fn has_empty_timestamp(document: Doc<'_>) -> bool {
     document.may_hold(Kind::Timestamp) && document.elements().any(|field| is_empty_timestamp(field.name, field.value))
 }
@@ -119,10 +121,10 @@ fn is_empty_timestamp(name: &[u8], value: Value<'_>) -> bool {
     value.kind() == Kind::Timestamp && value.bytes() == [0; 8] && name != b"_id"
 }
 
-/// How many bytes an `_id` takes that is given to a document without one.
+/// Bytes of a generated `_id` field.
 const NEW_ID: usize = 17;
 
-/// The document with a new `_id` in front. No field is looked at.
+/// Returns the document with a new `_id` in front, without reading its fields.
 fn identified(document: Doc<'_>) -> Vec<u8> {
     with_id(Value::new(Kind::ObjectId, &ObjectId::new().bytes()), document)
 }
@@ -139,7 +141,7 @@ fn rebuild(document: Doc<'_>) -> Vec<u8> {
     }
     let mut id_seen = false;
     for field in document.elements() {
-        // Of several `_id`s the first was moved; the others are copied like any duplicate.
+        // If there are several `_id`s, the first was moved to the front; the others are copied like any duplicate.
         if field.name == b"_id" && !std::mem::replace(&mut id_seen, true) {
             continue;
         }
@@ -160,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    /// The document as it is stored, behind what stood there before.
+    /// Returns the stored form of the document, which was appended to `out`.
     fn prepared(document: &RawDocument) -> Result<RawDocumentBuf> {
         let mut out = b"before".to_vec();
         let result = prepare(document, &mut out);
@@ -212,7 +214,7 @@ mod tests {
         let late = rawdoc! { "a": 2, "_id": 1, "s": "text", "d": { "e": [true] } };
         for document in [with_id, without, late] {
             let bytes = document.as_bytes();
-            // Each byte between the length and the end becomes several others.
+            // Replaces each byte between the length and the terminator by several others.
             for at in 4..bytes.len() - 1 {
                 for byte in [0, 1, 2, 3, 0x10, 0x55, 0x7f, 0x80, 0xff] {
                     let mut bytes = bytes.to_vec();
@@ -220,7 +222,7 @@ mod tests {
                     let Ok(document) = RawDocumentBuf::from_bytes(bytes) else { continue };
                     let valid = validate(document.as_bytes()).is_ok();
                     let kept = prepared(&document);
-                    // Of the valid ones an `_id` may be refused.
+                    // A valid mutation can still have an invalid `_id`.
                     assert!(valid || kept.is_err(), "{:?}", document.as_bytes());
                     assert!(kept.is_err() || validate(kept.unwrap().as_bytes()).is_ok());
                 }

@@ -22,35 +22,35 @@ use crate::{
     interrupt::Interrupt,
 };
 
-/// So many documents are read and put together. Those of a larger call are put in rounds, the first of which is no larger,
+/// Most documents of the first round of a call.
 const ROUND: usize = 256;
 
-/// and the others have as many as this, if their records and what becomes of them are small.
+/// Most documents of later rounds, if their records are small.
 const LARGEST_ROUND: usize = 1_024;
 
-/// What a document means to the one that has its `_id` already.
+/// What a document does to the existing record with its `_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PutKind {
-    /// It takes its place.
+    /// Replaces it.
     Replace,
-    /// Its fields are written over the other's.
+    /// Overwrites its fields.
     Merge,
 }
 
-/// What came of putting documents by their `_id`s.
+/// The result of putting documents by their `_id`s.
 #[derive(Debug, Default)]
 pub(crate) struct PutOutcome {
-    /// How many were there already.
+    /// Number of documents whose `_id` existed.
     pub(crate) matched: u64,
-    /// How many of those changed.
+    /// Number of existing documents that changed.
     pub(crate) modified: u64,
-    /// How many were inserted.
+    /// Number of inserted documents.
     pub(crate) inserted: u64,
-    /// The `_id` of each document given, as it is stored.
+    /// The `_id` of each given document, as stored.
     pub(crate) ids: Vec<OwnedValue>,
 }
 
-/// A record that the round touches: as it was, and where the documents of the round have laid out what it is so far.
+/// A record that the round changes: its old document, and the position of its current new document.
 struct Touched<'d> {
     old: Option<Doc<'d>>,
     new: Option<Range<usize>>,
@@ -66,22 +66,22 @@ impl<'d> Touched<'d> {
     }
 }
 
-/// The documents of a call, which are valid.
+/// The validated documents of a call.
 struct Given<'d, D> {
     documents: &'d [D],
-    /// How many bytes they have, together.
+    /// Their total size in bytes.
     length: usize,
-    /// The keys of their records; none where a document has no `_id` yet.
+    /// The keys of their records. `None` for a document without `_id`.
     keys: Vec<Option<SmallBytes>>,
-    /// Where their tables lie, one behind the other; none where a document is not kept as it is.
+    /// Positions of their field tables in one buffer. `None` for a document that is changed before it is stored.
     tables: Vec<Option<Range<usize>>>,
     bytes: Vec<u8>,
-    /// The key that is being made.
+    /// Reused buffer for a key.
     key: Vec<u8>,
 }
 
 impl<'d, D: AsRef<RawDocument>> Given<'d, D> {
-    /// Checks the documents of a call.
+    /// Validates the documents of a call.
     fn of(documents: &'d [D], interrupt: &Interrupt) -> Result<Self> {
         let (keys, tables) = (Vec::with_capacity(documents.len()), Vec::with_capacity(documents.len()));
         let mut given = Self { documents, length: 0, keys, tables, bytes: Vec::new(), key: Vec::new() };
@@ -97,7 +97,7 @@ impl<'d, D: AsRef<RawDocument>> Given<'d, D> {
         self.length = self.length.saturating_add(document.len());
         let table = tabulate(document, &mut self.bytes)?;
         check_size(document)?;
-        // Refused here, so that nothing has been changed yet.
+        // Rejects it here, before anything was changed.
         let key = match Doc::new(document).get("_id") {
             Some(id) => {
                 check_id(id)?;
@@ -111,7 +111,7 @@ impl<'d, D: AsRef<RawDocument>> Given<'d, D> {
         Ok(())
     }
 
-    /// Those at these places.
+    /// Returns the documents at these positions as a round.
     fn round(&self, places: Range<usize>) -> Round<'_, D> {
         Round {
             documents: self.documents.get(places.clone()).unwrap_or_default(),
@@ -121,7 +121,7 @@ impl<'d, D: AsRef<RawDocument>> Given<'d, D> {
         }
     }
 
-    /// Room for what they make of the collection, as far as it is gathered at one time.
+    /// Returns empty changes with memory for the changes of one round.
     fn changes(&self) -> Changes {
         let mut changes = Changes::default();
         changes.reserve(self.documents.len().min(batch::MOST), self.length.min(batch::BYTES));
@@ -129,7 +129,7 @@ impl<'d, D: AsRef<RawDocument>> Given<'d, D> {
     }
 }
 
-/// Of the documents of a call, those of one round.
+/// The documents of one round of a call.
 struct Round<'g, D> {
     documents: &'g [D],
     keys: &'g [Option<SmallBytes>],
@@ -138,20 +138,20 @@ struct Round<'g, D> {
 }
 
 impl<'g, D> Round<'g, D> {
-    /// The table of the document at that place, where it is kept as it is.
+    /// Returns the field table of the document at this position, if it is stored unchanged.
     fn table(&self, at: usize) -> Option<&'g [u8]> {
         self.bytes.get(self.tables.get(at)?.clone()?)
     }
 }
 
-/// What a document of the call makes of a record.
+/// The new state of a record.
 enum New<'n> {
-    /// The document as it is, with its table.
+    /// The document itself, with its field table.
     AsGiven(&'n [u8]),
     Built(Cow<'n, [u8]>),
 }
 
-/// The different keys in their order, and for each key given its place among them.
+/// Returns the distinct keys in order, and for each given key its position among them.
 fn in_order(keys: &[Option<SmallBytes>]) -> (Vec<&[u8]>, Vec<Option<usize>>) {
     let mut order: Vec<(&[u8], usize)> =
         keys.iter().enumerate().filter_map(|(at, key)| Some((key.as_deref()?, at))).collect();
@@ -168,7 +168,7 @@ fn in_order(keys: &[Option<SmallBytes>]) -> (Vec<&[u8]>, Vec<Option<usize>>) {
     (ordered, places)
 }
 
-/// Whether two of the keys are the same.
+/// Returns whether two of the keys are equal.
 fn has_repeats(keys: &[Option<SmallBytes>]) -> bool {
     let mut sorted: Vec<&[u8]> = keys.iter().flatten().map(SmallBytes::as_slice).collect();
     sorted.sort_unstable();
@@ -176,8 +176,8 @@ fn has_repeats(keys: &[Option<SmallBytes>]) -> bool {
 }
 
 impl<T: Transaction> Session<T> {
-    /// Puts documents by their `_id`s, in their order: of two with one `_id` the second meets the first. The call is
-    /// atomic, and what is unique must be so at its end.
+    /// Puts documents by their `_id`s in order: of two with the same `_id`, the second is applied to the result of the
+    /// first. The call is atomic, and uniqueness is checked at its end.
     pub(crate) fn put(
         &mut self,
         name: &str,
@@ -187,12 +187,12 @@ impl<T: Transaction> Session<T> {
     ) -> Result<PutOutcome> {
         self.check_open()?;
         let interrupt = &self.limited(interrupt);
-        // Before anything is changed: a document that is not valid leaves the transaction as it was.
+        // Validates before anything is changed, so that an invalid document leaves the transaction unchanged.
         let given = Given::of(documents, interrupt)?;
         let collection = self.written_or_created(name)?;
         let mut outcome = PutOutcome::default();
         let mut changes = given.changes();
-        // Of one `_id` given twice the second meets the first: the two are settled together, in one round.
+        // Documents with the same `_id` must be in the same round.
         let is_one_round = Batch::at(documents, 0, ROUND).is_none_or(|batch| batch.end() == documents.len());
         if is_one_round || has_repeats(&given.keys) {
             let whole = given.round(0..documents.len());
@@ -204,8 +204,8 @@ impl<T: Transaction> Session<T> {
         Ok(outcome)
     }
 
-    /// Rounds are gathered and applied together as far as there is room: what is in order already stays so. Where that is all
-    /// of them, what is unique is checked before anything is applied.
+    /// Collects and applies rounds as long as memory permits. If one round contains all documents, uniqueness is
+    /// checked before anything is applied.
     fn put_in_rounds(
         &mut self,
         collection: &Arc<CollectionInfo>,
@@ -235,8 +235,8 @@ impl<T: Transaction> Session<T> {
         self.end_on_error(settled)
     }
 
-    /// What these documents make of the collection, beside what others have. Nothing is written yet. Gives back the bytes of
-    /// the records that were there, and of what becomes of them.
+    /// Computes the changes of these documents without writing them. Returns the size of the old and new records in
+    /// bytes.
     fn put_round(
         &mut self,
         collection: &Arc<CollectionInfo>,
@@ -270,7 +270,7 @@ impl<T: Transaction> Session<T> {
                 let document = Doc::new(document.as_ref().as_bytes());
                 match place.and_then(|place| touched.get_mut(place)) {
                     Some(record) => put_one(record, (document, round.table(at)), kind, &mut laid, outcome)?,
-                    // It has no `_id` and is given one, which nothing has.
+                    // A document without `_id` gets a new one, which no record has.
                     None => {
                         let new = kept(document)?;
                         let key = record_key(id(Doc::new(&new)))?;
@@ -306,15 +306,15 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-/// Whether a document's entries may differ from those of another of the same `_id`. They come of the fields that the
-/// index's paths begin with, and of their order; a partial index may be about any field.
+/// Returns whether the entries of two documents with the same `_id` can differ. Entries depend on the first fields of
+/// the index's paths and on their order; the condition of a partial index can depend on any field.
 fn differs(index: &IndexInfo, old: Doc<'_>, new: Doc<'_>) -> bool {
     index.partial.is_some()
         || id(old) != id(new)
         || !index.pattern.first_values(old).eq(index.pattern.first_values(new))
 }
 
-/// What a document of the call, with its table where it is kept as it is, makes of a record.
+/// Applies a document of the call, with its field table if it is stored unchanged, to a record.
 fn put_one(
     record: &mut Touched<'_>,
     (document, table): (Doc<'_>, Option<&[u8]>),
@@ -358,7 +358,7 @@ fn put_one(
     Ok(())
 }
 
-/// The document with the patch's fields written over it. An `_id` that is equal and of another type stays as it was.
+/// Returns the document with the fields of the patch. An equal `_id` of another type keeps its type.
 fn merged(there: Doc<'_>, patch: Doc<'_>) -> Result<Option<Vec<u8>>> {
     let (Some(old), Some(new)) = (there.get("_id"), patch.get("_id")) else {
         return Ok(update::merge(there, patch)?);

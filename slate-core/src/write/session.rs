@@ -21,24 +21,24 @@ use super::{
     involved::Involved,
 };
 
-/// An open transaction: the store's own, and the catalog as it has it so far.
+/// An open transaction: the store's transaction, and the catalog with its own changes.
 pub(crate) struct Session<T> {
     pub(super) transaction: T,
     catalog: Arc<Catalog>,
     involved: Involved,
-    /// Whether it wrote what is neither a document nor the catalog: entries of an index that is being built.
+    /// Whether it wrote something other than documents and the catalog: entries of an index that is being built.
     wrote_entries: bool,
     isolation: Isolation,
-    /// Where several transactions may be open: what tells them of each other.
+    /// Validates this transaction's collection reads at commit. `None` if the backend admits one writer at a time.
     gate: Option<(Arc<Gate>, Began)>,
     doomed: Vec<Keyspace>,
-    /// When the transaction as a whole must end.
+    /// The deadline and cancel token of the whole transaction.
     limits: Interrupt,
     over: Option<String>,
     shared: Arc<Shared>,
 }
 
-/// What the transactions of a database share.
+/// State that the transactions of a database share.
 pub(crate) struct Shared {
     pub(crate) catalogs: CatalogCache,
     pub(crate) staleness: StatisticsStaleness,
@@ -46,7 +46,7 @@ pub(crate) struct Shared {
 }
 
 impl<T: Transaction> Session<T> {
-    /// `catalog` is what the transaction sees of it.
+    /// `catalog` is the catalog that the transaction sees.
     pub(crate) fn new(
         transaction: T,
         catalog: Arc<Catalog>,
@@ -72,55 +72,55 @@ impl<T: Transaction> Session<T> {
         &self.catalog
     }
 
-    /// What it reads: the last commit when it began, and its own writes.
+    /// Returns the transaction's view: the last commit when it began, and its own writes.
     pub(crate) fn view(&self) -> T::View<'_> {
         self.transaction.view()
     }
 
-    /// What the nodes of a query share.
+    /// Returns what the nodes of a query share.
     pub(crate) fn resources(&self, query: &Query, interrupt: &Interrupt) -> Resources {
         Resources::new(interrupt, self.shared.memory.limited(query.memory_limit))
     }
 
-    /// An error where an earlier one has ended the transaction, or its time is up.
+    /// Fails if an earlier error has ended the transaction or its time is up.
     pub(crate) fn check_open(&self) -> Result<()> {
         self.over.as_ref().map_or(Ok(()), |why| Err(Error::transaction_over(why)))?;
         self.limits.check()
     }
 
-    /// When a call must end: by its own limits or the transaction's.
+    /// Combines a call's limits with those of the transaction.
     pub(crate) fn limited(&self, interrupt: &Interrupt) -> Interrupt {
         interrupt.or(&self.limits)
     }
 
-    /// Notes that documents of the collection are written.
+    /// Records that documents of the collection are written.
     pub(super) fn wrote(&mut self, collection: &CollectionInfo) {
         self.involved.of(&collection.name).written = true;
     }
 
-    /// Notes that entries of an index are written, and no document.
+    /// Records that only index entries are written.
     pub(super) fn wrote_entries(&mut self) {
         self.wrote_entries = true;
     }
 
-    /// Whether others may commit meanwhile, and must not overtake this transaction in what it reads.
+    /// Returns whether reads must be validated: other transactions can commit, and this one is serializable.
     fn is_watchful(&self) -> bool {
         self.isolation == Isolation::Serializable && self.gate.is_some()
     }
 
-    /// Notes that any of the collection's documents may have been read by a question.
+    /// Records that any document of the collection may have been read.
     pub(super) fn read_all(&mut self, collection: &CollectionInfo) {
         if self.is_watchful() {
             self.watch(&collection.name);
         }
     }
 
-    /// Whatever the isolation: nobody may write to the collection's documents until this transaction commits.
+    /// Makes every later write of the collection by others a conflict, at every isolation level.
     pub(super) fn watch(&mut self, collection: &str) {
         self.involved.of(collection).watched = true;
     }
 
-    /// Notes that one record was read, or found not to be there.
+    /// Records that one record was read, or that it does not exist.
     pub(super) fn read_key(&mut self, collection: &CollectionInfo, key: &[u8]) -> Result<()> {
         if self.is_watchful() {
             self.transaction.guard(collection.records, key)?;
@@ -128,8 +128,7 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Notes that a question about the collection is answered: what it may find is read, and that the collection is
-    /// there, or is not.
+    /// Records a read of the collection: the records that it can return, and whether the collection exists.
     pub(crate) fn reads(&mut self, name: &str, what: Reads<'_>) -> Result<()> {
         if !self.is_watchful() {
             return Ok(());
@@ -144,7 +143,7 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Ends the transaction where `result` is an error and part of the call had been applied.
+    /// Ends the transaction if `result` is an error, because part of the call has been applied.
     pub(super) fn end_on_error<R>(&mut self, result: Result<R>) -> Result<R> {
         if let Err(error) = &result {
             self.over = Some(format!("an earlier write failed half-way: {error}"));
@@ -157,7 +156,7 @@ impl<T: Transaction> Session<T> {
         self.over = Some(why.into());
     }
 
-    /// The collection, about to be written to. Whoever changes its definition meanwhile conflicts with this transaction.
+    /// Returns the collection for writing. A concurrent change of its definition conflicts with this transaction.
     pub(super) fn written(&mut self, name: &str) -> Result<Option<Arc<CollectionInfo>>> {
         let collection = self.catalog.collection(name).cloned();
         if collection.is_some() {
@@ -175,7 +174,7 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// The collection, about to be written to, and created where it is not there.
+    /// Returns the collection for writing, and creates it if it does not exist.
     pub(super) fn written_or_created(&mut self, name: &str) -> Result<Arc<CollectionInfo>> {
         if let Some(collection) = self.written(name)? {
             return Ok(collection);
@@ -186,7 +185,7 @@ impl<T: Transaction> Session<T> {
         self.written(name)?.ok_or_else(|| Error::corrupt("a collection just created is not there"))
     }
 
-    /// Creates the collection; whether it was not there before.
+    /// Creates the collection. Returns whether it did not exist.
     pub(crate) fn create_collection(&mut self, name: &str) -> Result<Created> {
         self.check_open()?;
         if self.catalog.collection(name).is_some() {
@@ -196,7 +195,7 @@ impl<T: Transaction> Session<T> {
         Ok(Created::New)
     }
 
-    /// Drops the collection and its indexes; whether it was there.
+    /// Drops the collection and its indexes. Returns whether it existed.
     pub(crate) fn drop_collection(&mut self, name: &str) -> Result<bool> {
         self.check_open()?;
         let Some(collection) = self.catalog.collection(name).cloned() else { return Ok(false) };
@@ -245,14 +244,14 @@ impl<T: Transaction> Session<T> {
         Arc::make_mut(&mut self.catalog).allocate()
     }
 
-    /// Puts a new definition in place: every open writer of the collection conflicts with it.
+    /// Replaces the definition. Every open writer of the collection conflicts with it.
     pub(super) fn define(&mut self, collection: CollectionInfo) -> Result<()> {
         self.redefined(&collection.name)?;
         Arc::make_mut(&mut self.catalog).put(collection);
         Ok(())
     }
 
-    /// Puts a description in place that writers by the one before may go on with.
+    /// Replaces the definition in a way that does not conflict with open writers.
     pub(super) fn redescribe(&mut self, collection: CollectionInfo) {
         self.involved.of(&collection.name).changed = true;
         Arc::make_mut(&mut self.catalog).put(collection);
@@ -264,7 +263,7 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Puts what an index's entries were seen to hold in place. No writer conflicts with that but one who sees more.
+    /// Stores new properties of an index (multikey, truncated). Only writers that add more properties conflict.
     pub(super) fn note(&mut self, collection: &str, notes: Vec<(usize, IndexInfo)>) {
         let Some(known) = self.catalog.collection(collection) else { return };
         if notes.is_empty() {
@@ -273,7 +272,7 @@ impl<T: Transaction> Session<T> {
         let mut noted = CollectionInfo::clone(known);
         for (at, index) in notes {
             if let Some(place) = noted.maintained_at_mut(at) {
-                // The news may have been gathered before other news was noted: both hold.
+                // The index may have got other properties since these were collected; the union is stored.
                 let place = Arc::make_mut(place);
                 place.note_multikey(&index.multikey);
                 place.truncated |= index.truncated;
@@ -283,7 +282,7 @@ impl<T: Transaction> Session<T> {
         self.involved.of(collection).changed = true;
     }
 
-    /// Commits; gives back what is to be done now.
+    /// Commits. Returns the work that remains after the commit.
     pub(crate) fn commit(mut self, durability: Durability) -> Result<AfterCommit> {
         self.check_open()?;
         let involved = &self.involved;
@@ -296,7 +295,7 @@ impl<T: Transaction> Session<T> {
         let _change = changes_catalog.then(|| self.shared.catalogs.change());
         let commit = || Ok(self.transaction.commit(durability)?);
         match &self.gate {
-            // It has read one commit and changed nothing: its place in the order is right behind that commit.
+            // A transaction that changed nothing is valid at the commit that it read.
             Some(_) if !wrote => {}
             Some((gate, began)) => gate.commit(*began, involved, commit)?,
             None => commit()?,
@@ -305,28 +304,28 @@ impl<T: Transaction> Session<T> {
         Ok(AfterCommit { dropped: self.doomed, stale })
     }
 
-    /// Notes that a collection grew by so many records, or shrank.
+    /// Records that a collection grew (or shrank) by this many records.
     pub(super) fn added(&mut self, collection: &str, records: i64) {
         let added = &mut self.involved.of(collection).added;
         *added = added.saturating_add(records);
     }
 }
 
-/// Whether something had to be created.
+/// Whether the collection or index was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Created {
     New,
     AlreadyThere,
 }
 
-/// What a question may find.
+/// The records that a query can read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reads<'a> {
     /// No record.
     Nothing,
     /// One record.
     Key(&'a [u8]),
-    /// The records that match; by an equality on `_id`, one.
+    /// The records that match; one record for an equality on `_id`.
     Matches(&'a Filter),
     /// Any record.
     All,

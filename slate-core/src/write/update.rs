@@ -33,32 +33,32 @@ pub(crate) struct UpdateRequest {
     pub(crate) if_none: IfNone,
     pub(crate) now_millis: i64,
     pub(crate) if_refused: IfRefused,
-    /// Which form of the document it shows, where it is of one document.
+    /// Which version of the document to return, for an update of one document.
     pub(crate) shows: Option<ReturnDocument>,
 }
 
-/// What becomes of the transaction where an update of many documents is refused.
+/// What happens to the transaction if an update of many documents is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IfRefused {
-    /// It may be over: a large update is applied in parts.
+    /// It may end, because a large update is applied in parts.
     TransactionMayEnd,
-    /// It stays as it was: however large the update is, its outcome is held in memory until all of it is known.
+    /// It stays unchanged, because the outcome is held in memory until the update is complete.
     TransactionStays,
 }
 
-/// What the caller may give as an update.
+/// The accepted kinds of updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UpdateKind {
-    /// Update operators only: a document without any would replace what it meets.
+    /// Update operators only; a document without operators would replace the target.
     Operators,
     /// A replacement only.
     Replacement,
-    /// Whichever it is: commands tell the two apart by the first field.
+    /// Both; commands distinguish them by the first field.
     Either,
 }
 
 impl UpdateRequest {
-    /// Parses the update; the query is parsed already.
+    /// Parses the update. The query is parsed already.
     pub(crate) fn parse(
         query: Query,
         update: Value<'_>,
@@ -91,30 +91,30 @@ impl UpdateRequest {
     }
 }
 
-/// What happens when no document matches.
+/// What happens if no document matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum IfNone {
     #[default]
     Nothing,
-    /// A document made of the filter's equalities and the update is inserted.
+    /// Inserts a document built from the filter's equalities and the update.
     Upsert,
 }
 
-/// What came of an update.
+/// The result of an update.
 #[derive(Debug, Default)]
 pub(crate) struct UpdateOutcome {
     pub(crate) matched: u64,
     pub(crate) modified: u64,
     pub(crate) upserted: Option<OwnedValue>,
-    /// The document that it was asked to show.
+    /// The requested version of the document.
     pub(crate) shown: Option<Vec<u8>>,
 }
 
-/// So many documents are read and changed together. A call within one round is checked whole before it is applied.
+/// Documents that are read and changed together. A call of one round is checked completely before it is applied.
 pub(super) const ROUND: usize = 256;
 
 impl<T: Transaction> Session<T> {
-    /// Updates the documents that match. The call is atomic: where it fails half-way, the transaction is over.
+    /// Updates the matching documents. The call is atomic: if it fails midway, it ends the transaction.
     pub(crate) fn update(
         &mut self,
         name: &str,
@@ -160,7 +160,7 @@ impl<T: Transaction> Session<T> {
         targets(query, &self.transaction.view(), collection, target, &self.resources(query, interrupt))
     }
 
-    /// Parts of the update are in place before all of it is known: unique keys are claimed at the end.
+    /// Applies parts of the update before all of it is known; unique keys are checked at the end.
     fn update_in_rounds(
         &mut self,
         collection: &Arc<CollectionInfo>,
@@ -184,7 +184,7 @@ impl<T: Transaction> Session<T> {
         claims.settle(self, collection)
     }
 
-    /// What the update makes of these records. Nothing is written yet.
+    /// Computes the new documents of these records without writing them.
     fn change_all(
         &mut self,
         collection: &Arc<CollectionInfo>,
@@ -246,7 +246,7 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-/// The document that the update makes of another; `None` where it changes nothing.
+/// Applies the update to a document. Returns `None` if it changes nothing.
 fn changed(old: Doc<'_>, request: &UpdateRequest) -> Result<Option<Vec<u8>>> {
     let position = match request.update.needs_position() {
         UsesPosition::Yes => request.query.filter.positional(old).flatten(),
@@ -260,7 +260,7 @@ fn changed(old: Doc<'_>, request: &UpdateRequest) -> Result<Option<Vec<u8>>> {
     Ok(new)
 }
 
-/// Whether the update can change the index's entries. A partial index's condition may be about any field.
+/// Returns whether the update can change the index's entries. A partial index's condition can depend on any field.
 fn touches(update: &Update, index: &IndexInfo) -> bool {
     index.partial.is_some() || index.pattern.fields().iter().any(|(path, _)| update.touches(path))
 }

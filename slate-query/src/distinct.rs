@@ -1,4 +1,4 @@
-//! What `distinct` sees of a document.
+//! The values of a document for `distinct`.
 
 use crate::{
     Code, Error, Result,
@@ -9,7 +9,7 @@ use crate::{
 /// Parses the key of a `distinct`.
 ///
 /// # Errors
-/// 31032 where it holds a NUL byte; otherwise as [`Path::parse`].
+/// 31032 if it contains a NUL byte; otherwise as [`Path::parse`].
 pub fn parse(key: &str) -> Result<Path> {
     if key.contains('\0') {
         return Err(Error::new(Code(31032), "the key of a distinct holds no NUL byte").at(key.replace('\0', "\\0")));
@@ -17,10 +17,10 @@ pub fn parse(key: &str) -> Result<Path> {
     Path::parse(key)
 }
 
-/// Hands `visit` every value that `distinct` on `path` counts in `doc`. The same value may be handed over twice.
+/// Calls `visit` with every value of `doc` that `distinct` on `path` returns, possibly repeatedly.
 ///
-/// This is no filter's walk: a name of digits behind an array means its element at that position and never a field of
-/// its documents; an array at the end gives its elements, and what is missing gives nothing.
+/// This walk differs from that of filters: after an array, a name of digits is always a position and never a field
+/// name. An array at the end contributes its elements, a missing field nothing.
 pub fn values<'a>(path: &Path, doc: Doc<'a>, visit: &mut impl FnMut(Value<'a>)) {
     walk(path.parts(), doc, visit);
 }
@@ -40,7 +40,7 @@ fn walk<'a>(parts: &[Part], doc: Doc<'a>, visit: &mut impl FnMut(Value<'a>)) {
     }
 }
 
-/// Whether a name is all digits. One with a leading zero, too: it names an element that no array has.
+/// Whether a name consists of digits. A name with a leading zero is a position that no array has.
 fn is_position(part: &Part) -> bool {
     !part.name().is_empty() && part.name().bytes().all(|byte| byte.is_ascii_digit())
 }

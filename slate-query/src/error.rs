@@ -1,9 +1,9 @@
 use std::fmt;
 
-/// The result of parsing or applying a question.
+/// The result of parsing or applying a query.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A refused question: MongoDB's error code, a sentence, and the path of the field at fault where there is one.
+/// An error in a query: MongoDB's code, a message, and the path of the field at fault if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Error {
     refusal: Refusal,
@@ -11,36 +11,36 @@ pub struct Error {
     path: Option<Box<str>>,
 }
 
-/// Why a question is refused.
+/// The kind of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// MongoDB refuses it too, with this code.
+    /// MongoDB reports this error too, with this code.
     Invalid(Code),
-    /// MongoDB takes it and Slate does not offer it: the operator's or option's name.
+    /// MongoDB supports the operator or option of this name, Slate does not.
     Unsupported(Box<str>),
 }
 
 impl Error {
-    /// A question that MongoDB refuses with `code`.
+    /// An error that MongoDB reports with `code`.
     pub fn new(code: Code, message: impl Into<Box<str>>) -> Self {
         Self { refusal: Refusal::Invalid(code), message: message.into(), path: None }
     }
 
-    /// A question that MongoDB takes and Slate does not: `name` is the operator or option, as written.
+    /// An error for an operator or option `name` that MongoDB supports and Slate does not.
     pub fn unsupported(name: &str) -> Self {
         let message = format!("{name} is not supported").into();
         Self { refusal: Refusal::Unsupported(name.into()), message, path: None }
     }
 
-    /// Names the field at fault; a path that is already there is kept, as it was named closer to the fault.
+    /// Adds the path of the field at fault, unless the error already has one, which is more specific.
     #[must_use]
     pub fn at(mut self, path: impl Into<Box<str>>) -> Self {
         self.path.get_or_insert(path.into());
         self
     }
 
-    /// MongoDB's code for this error; for what Slate does not offer, `NotImplemented` (238).
+    /// MongoDB's code for this error; `NotImplemented` (238) for what Slate does not support.
     pub fn code(&self) -> Code {
         match self.refusal {
             Refusal::Invalid(code) => code,
@@ -48,12 +48,12 @@ impl Error {
         }
     }
 
-    /// Why it was refused.
+    /// The kind of this error.
     pub fn refusal(&self) -> &Refusal {
         &self.refusal
     }
 
-    /// The sentence, without the path.
+    /// The message without the path.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -75,14 +75,14 @@ impl fmt::Display for Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Code(pub i32);
 
-/// The codes that have a name in MongoDB. Those without one are written `Code(51091)` where they are raised.
+/// The codes that MongoDB has names for. Others are written `Code(51091)` where they are used.
 macro_rules! codes {
     ($($constant:ident = $number:literal $name:literal,)*) => {
         #[allow(missing_docs, reason = "each constant is MongoDB's own name for the number")]
         impl Code {
             $(pub const $constant: Self = Self($number);)*
 
-            /// MongoDB's name for the code; `Location` and the number where it has none.
+            /// MongoDB's name for the code; `Location` and the number if it has none.
             pub fn name(self) -> String {
                 match self.0 {
                     $($number => $name.into(),)*

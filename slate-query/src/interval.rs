@@ -1,7 +1,7 @@
-//! Ranges of key bytes: what a predicate asks of an index.
+//! Ranges of index keys.
 //!
-//! A place in the key space is named by a prefix and a side: just before or just after every key that begins with it.
-//! That survives concatenation (compound keys) and inversion (descending fields), which plain byte ranges do not.
+//! A bound is a prefix and a side: just before or just after all keys with that prefix. Unlike plain byte ranges,
+//! bounds can be concatenated (compound keys) and inverted (descending fields).
 
 use std::cmp::Ordering;
 
@@ -11,17 +11,17 @@ mod set;
 
 pub use set::IntervalSet;
 
-/// A place between keys. Places are ordered, and equal, as their bytes are ([`Place::to_bytes`]).
+/// A bound between keys. Bounds compare as their bytes do; see [`Place::to_bytes`].
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The bytes that the keys begin with: whole encoded values, and at the end perhaps the beginning of a text's. A
-    /// beginning of another value's bytes is not one: 0xff may follow it.
+    /// The common prefix of the keys: complete encoded values, and possibly the beginning of a text at the end. The
+    /// beginning of any other value is not allowed, because 0xff may follow it.
     pub prefix: SmallBytes,
-    /// On which side of them.
+    /// The side of these keys.
     pub side: Side,
 }
 
-/// A side of the keys that begin with a prefix.
+/// A side of the keys with a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     /// Below all of them.
@@ -31,23 +31,22 @@ pub enum Side {
 }
 
 impl Place {
-    /// Below every key that begins with `prefix`.
+    /// The bound below every key that begins with `prefix`.
     pub fn before(prefix: impl Into<SmallBytes>) -> Self {
         Self { prefix: prefix.into(), side: Side::Before }
     }
 
-    /// Above every key that begins with `prefix`.
+    /// The bound above every key that begins with `prefix`.
     pub fn after(prefix: impl Into<SmallBytes>) -> Self {
         Self { prefix: prefix.into(), side: Side::After }
     }
 
-    /// The bytes at this place: no key lies between it and them. No byte that can follow a prefix is 0xff, which is what
-    /// makes `After` expressible.
+    /// The bound as bytes: no key is between the two. `After` appends 0xff, which never follows a prefix.
     pub fn to_bytes(&self) -> SmallBytes {
         self.to_bytes_behind(&[])
     }
 
-    /// The bytes at this place among the keys that begin with the values `before`.
+    /// The bound as bytes, for keys that begin with the values `before`.
     pub fn to_bytes_behind(&self, before: &[u8]) -> SmallBytes {
         match self.side {
             Side::Before if before.is_empty() => self.prefix.clone(),
@@ -60,7 +59,7 @@ impl Place {
         self.prefix.iter().copied().chain((self.side == Side::After).then_some(0xff))
     }
 
-    /// The same place among inverted keys, whose order runs the other way.
+    /// The same bound among inverted keys, whose order is reversed.
     #[must_use]
     pub fn inverted(&self) -> Self {
         let side = match self.side {
@@ -74,7 +73,7 @@ impl Place {
 
 impl Ord for Place {
     fn cmp(&self, other: &Self) -> Ordering {
-        // Most places differ before the shorter prefix ends.
+        // Most bounds differ before the shorter prefix ends.
         let shared = self.prefix.len().min(other.prefix.len());
         self.prefix.get(..shared).cmp(&other.prefix.get(..shared)).then_with(|| {
             if self.prefix.len() == other.prefix.len() {
@@ -100,7 +99,7 @@ impl PartialEq for Place {
 
 impl Eq for Place {}
 
-/// The keys between two places; empty where `low >= high`.
+/// The keys between two bounds; empty if `low >= high`.
 #[derive(Clone, Debug)]
 pub struct Interval {
     low: Place,
@@ -108,7 +107,7 @@ pub struct Interval {
     shape: Shape,
 }
 
-/// What is known of an interval as a whole: it is asked for often, and telling takes a look at the encoded value.
+/// Whether an interval is a point. Stored because it is expensive to compute from the encoded value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     /// The keys that begin with one encoded value.
@@ -117,7 +116,7 @@ enum Shape {
 }
 
 impl Interval {
-    /// From one place to another.
+    /// Any other interval.
     pub fn new(low: Place, high: Place) -> Self {
         let whole = low.side == Side::Before && high.side == Side::After && !low.prefix.is_empty();
         let shape =
@@ -130,49 +129,49 @@ impl Interval {
         Self { low: Place::before([]), high: Place::after([]), shape: Shape::Range }
     }
 
-    /// The keys that begin with one encoded value: those of the values equal to it.
+    /// The keys that begin with one encoded value, that is, of all values equal to it.
     pub fn point(encoded: impl Into<SmallBytes>) -> Self {
         let low = Place::before(encoded);
         Self { high: Place::after(low.prefix.clone()), low, shape: Shape::Point }
     }
 
-    /// Where it begins.
+    /// The lower bound.
     pub fn low(&self) -> &Place {
         &self.low
     }
 
-    /// Where it ends.
+    /// The upper bound.
     pub fn high(&self) -> &Place {
         &self.high
     }
 
-    /// Whether no key lies in it.
+    /// Whether the interval contains no key.
     pub fn is_empty(&self) -> bool {
         self.shape == Shape::Range && self.low >= self.high
     }
 
-    /// Whether no key lies below it.
+    /// Whether the interval has no lower bound.
     pub fn is_open_below(&self) -> bool {
         self.low.prefix.is_empty() && self.low.side == Side::Before
     }
 
-    /// Whether no key lies above it.
+    /// Whether the interval has no upper bound.
     pub fn is_open_above(&self) -> bool {
         self.high.prefix.is_empty() && self.high.side == Side::After
     }
 
-    /// The encoded value, where the interval is the point of one.
+    /// The encoded value, if the interval is a point.
     pub fn as_point(&self) -> Option<&[u8]> {
         (self.shape == Shape::Point).then_some(&*self.low.prefix)
     }
 
-    /// The same keys inverted, whose order runs the other way.
+    /// The same keys inverted, in reversed order.
     #[must_use]
     pub fn inverted(&self) -> Self {
         Self { low: self.high.inverted(), high: self.low.inverted(), shape: self.shape }
     }
 
-    /// What lies in both.
+    /// The intersection.
     #[must_use]
     pub fn intersect(&self, other: &Self) -> Self {
         let low = if self.low >= other.low { &self.low } else { &other.low };
@@ -181,7 +180,7 @@ impl Interval {
     }
 }
 
-/// Intervals are equal as their places are.
+/// Intervals are equal if their bounds are.
 impl PartialEq for Interval {
     fn eq(&self, other: &Self) -> bool {
         self.low == other.low && self.high == other.high
@@ -190,7 +189,8 @@ impl PartialEq for Interval {
 
 impl Eq for Interval {}
 
-/// Whether the bytes are one whole encoded value, ascending or inverted: a bare tag or a string's beginning is not.
+/// Whether the bytes are a complete encoded value, ascending or inverted. A bare tag and the beginning of a string are
+/// not.
 fn is_value(bytes: &[u8]) -> bool {
     [crate::key::Direction::Ascending, crate::key::Direction::Descending]
         .into_iter()

@@ -1,6 +1,16 @@
-//! What a question means: BSON's order, key bytes, paths, filters, updates, projections and sorts.
+//! The semantics of queries over raw BSON: order, keys, paths, filters, updates, projections and sorts.
 //!
-//! Pure functions over raw BSON: nothing here touches storage or does I/O.
+//! All functions are pure: this crate does no I/O and knows nothing of storage.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`raw`] | values and documents as bytes, validation, the writer |
+//! | [`number`], [`order`] | exact arithmetic and comparison; BSON's order of values |
+//! | [`key`], [`interval`] | values as bytes that sort; ranges of such bytes |
+//! | [`path`] | dotted paths, and the walk along them |
+//! | [`filter`] | conditions: matching, array positions, index bounds |
+//! | [`pattern`], [`sort`], [`distinct`] | a document's keys in an index or a sort; its distinct values |
+//! | [`projection`], [`update`] | new documents from old ones |
 
 pub mod distinct;
 mod error;

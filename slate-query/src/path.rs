@@ -1,4 +1,4 @@
-//! Dotted paths, and the one walker that resolves them in a document.
+//! Dotted paths, and the walk that resolves them in a document.
 
 use std::{fmt, ops::ControlFlow, sync::Arc};
 
@@ -13,7 +13,7 @@ pub struct Path(Parsed);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Parsed {
-    /// A path of one name, which takes no allocation where the name is short.
+    /// A path of one name. Does not allocate if the name is short.
     Name([Part; 1]),
     Dotted(Arc<Dotted>),
 }
@@ -46,29 +46,29 @@ impl Part {
         self.name.as_bytes()
     }
 
-    /// The field of that name.
+    /// The value of the field of that name.
     #[inline]
     pub fn find<'a>(&self, doc: Doc<'a>) -> Option<Value<'a>> {
         doc.find(&self.name)
     }
 
-    /// Whether the field of that name is, byte for byte, `literal`: see [`Doc::holds_literal`].
+    /// Compares the field of that name with `literal`; see [`Doc::holds_literal`].
     #[inline]
     pub fn holds_literal(&self, doc: Doc<'_>, literal: &[u8]) -> Option<bool> {
         doc.holds_literal(&self.name, literal)
     }
 
-    /// The array position that the name spells, where it spells one ("0", "17"; not "01").
+    /// The array position that the name is, if it is one ("0", "17"; not "01").
     pub fn position(&self) -> Option<usize> {
         self.position
     }
 }
 
 impl Path {
-    /// Splits a path at its dots. Empty names are kept: a filter may name them, and matches fields so named.
+    /// Parses a path. Empty names are allowed: they match fields with an empty name.
     ///
     /// # Errors
-    /// `BadValue` (2) where the path holds a NUL byte; `Overflow` (15) where it has more than 200 names.
+    /// `BadValue` (2) if the path contains a NUL byte; `Overflow` (15) if it has more than 200 names.
     pub fn parse(text: &str) -> Result<Self> {
         let (mut dots, mut nuls) = (0, 0);
         for byte in text.bytes() {
@@ -97,7 +97,7 @@ impl Path {
         }
     }
 
-    /// Its names; at least one.
+    /// Its names, at least one.
     #[inline]
     pub fn parts(&self) -> &[Part] {
         match &self.0 {
@@ -106,17 +106,17 @@ impl Path {
         }
     }
 
-    /// Walks `doc` along the path and hands every place where it ends to `visit`, until that breaks.
+    /// Walks `doc` along the path and calls `visit` at every end of the walk, until that breaks.
     ///
-    /// An array in the middle is descended into, element by element (documents within arrays, not arrays within
-    /// arrays), and by position where the next name spells one. An array at the end is handed over whole: whoever asks
-    /// about its elements goes through them. Exactly one end is reached outside arrays.
+    /// The walk descends into an array in the middle of the path: into each element that is a document (not into nested
+    /// arrays), and into the element at the position that the next name is. An array at the end is passed to `visit` as
+    /// a whole. Exactly one end is outside all arrays.
     #[inline]
     pub fn walk<'a>(&self, doc: Doc<'a>, visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>) -> ControlFlow<()> {
         walk(self.parts(), doc, None, visit)
     }
 
-    /// The same walk where the path's first name has been looked up already: `first` is what it holds.
+    /// The same walk, starting from the value `first` of the path's first name.
     #[inline]
     pub fn walk_from<'a>(
         &self,
@@ -129,12 +129,12 @@ impl Path {
         }
     }
 
-    /// Whether one of its names spells an array position: what an index and a filter see under such a path differs.
+    /// Whether one of its names is an array position. Indexes and filters treat such paths differently.
     pub fn has_position(&self) -> bool {
         self.parts().iter().any(|part| part.position.is_some())
     }
 
-    /// The value at the path where no array stands in the middle; `None` where it is missing.
+    /// The value at the path, if no array is in the middle and no field is missing.
     #[inline]
     pub fn get<'a>(&self, doc: Doc<'a>) -> Option<Value<'a>> {
         let (last, parents) = self.parts().split_last()?;
@@ -165,24 +165,24 @@ impl fmt::Debug for Path {
     }
 }
 
-/// A place where a walk along a path ended.
+/// The end of a walk along a path.
 #[derive(Clone, Copy, Debug)]
 pub struct End<'a> {
-    /// What stands there.
+    /// What the walk found.
     pub found: Found<'a>,
-    /// The position within the outermost array that was descended into element by element. A position that the path
-    /// spells is not one.
+    /// The position in the outermost array whose elements were traversed. A position that is part of the path does not
+    /// count.
     pub position: Option<usize>,
-    /// How the last step was taken.
+    /// How the last step was made.
     pub step: Step,
 }
 
 /// The last step of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// By a field's name. A filter asks an array found so about its elements too.
+    /// By field name. A filter is evaluated on the elements of an array found so, too.
     Name,
-    /// By an array position that the path spells. A filter asks an array found so as a whole only.
+    /// By an array position in the path. A filter is evaluated on an array found so only as a whole.
     Position,
 }
 
@@ -203,12 +203,12 @@ impl<'a> End<'a> {
 /// What a walk found at its end.
 #[derive(Clone, Copy, Debug)]
 pub enum Found<'a> {
-    /// The path's value.
+    /// The value at the path.
     Value(Value<'a>),
-    /// The field is missing from the document that should hold it, or a scalar stands where that document should.
+    /// The field is missing in its document, or there is a scalar in place of that document.
     Missing,
-    /// An array in the middle of the path holds an element that is no document, or nothing at all: a filter sees
-    /// nothing here, an index and a sort see a missing field.
+    /// An array in the middle of the path is empty, or one of its elements is not a document. A filter sees nothing
+    /// here, an index and a sort see a missing field.
     Blocked,
 }
 
@@ -225,7 +225,7 @@ fn walk<'a>(
     }
 }
 
-/// Goes on from a value with the names that are left.
+/// Continues from a value with the remaining names.
 fn below<'a>(
     rest: &[Part],
     value: Value<'a>,
@@ -242,7 +242,7 @@ fn below<'a>(
     }
 }
 
-/// Goes through an array's elements with the names that are left, of which there is at least one.
+/// Continues through an array's elements with the remaining names, of which there is at least one.
 fn through<'a>(
     rest: &[Part],
     array: Doc<'a>,

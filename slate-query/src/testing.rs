@@ -1,6 +1,6 @@
-//! Random values for property tests, of every type, biased towards where orders and encodings go wrong.
+//! Random values of every type for property tests, biased towards the edge cases of orders and encodings.
 //!
-//! Only with the feature `testing`; no part of the API.
+//! Available with the feature `testing`, which is not part of the API.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -18,7 +18,7 @@ fn text_value(kind: Kind, text: &[u8]) -> OwnedValue {
     owned(kind, &[&length.to_le_bytes()[..], text, &[0]].concat())
 }
 
-/// Integers near the places where encodings change: bytes' and types' limits, 2^53, zero.
+/// Integers near the limits of encodings: bytes, types, 2^53, zero.
 pub fn integer() -> BoxedStrategy<i64> {
     let edges = vec![0, 1 << 7, 1 << 15, 1 << 31, 1 << 53, 1 << 54, 1 << 55, 1 << 62, i64::MAX, i64::MIN];
     let near = (select(edges), -3_i64..=3, any::<bool>()).prop_map(|(edge, by, negative)| {
@@ -28,7 +28,7 @@ pub fn integer() -> BoxedStrategy<i64> {
     prop_oneof![3 => -4_i64..=4, 3 => near, 1 => any::<i64>(), 1 => -70_000_i64..70_000].boxed()
 }
 
-/// Doubles of every class: NaN with payloads, infinities, zeros of both signs, subnormals, neighbours of integers.
+/// Doubles of every class: NaN with payloads, infinities, zeros of both signs, subnormals, values near integers.
 pub fn double() -> BoxedStrategy<f64> {
     #[expect(clippy::cast_precision_loss, reason = "any double will do")]
     let near = (integer(), -2_i64..=2).prop_map(|(int, ulps)| step(int as f64, ulps));
@@ -67,7 +67,7 @@ fn step(double: f64, ulps: i64) -> f64 {
     if double.is_finite() { f64::from_bits(double.to_bits().wrapping_add_signed(ulps)) } else { double }
 }
 
-/// Decimals of every exponent, and of every cohort; neighbours of doubles and of integers; bits at random.
+/// Decimals of every exponent and cohort, near doubles, near integers, and of random bits.
 pub fn decimal_bits() -> BoxedStrategy<[u8; 16]> {
     let sign = select(vec![Sign::Positive, Sign::Negative]);
     let exponents = prop_oneof![
@@ -123,7 +123,7 @@ pub fn number() -> BoxedStrategy<OwnedValue> {
     .boxed()
 }
 
-/// Texts, with NULs and control characters among them.
+/// Texts, some with NULs and control characters.
 pub fn text() -> BoxedStrategy<String> {
     let small = vec(select(vec!['a', 'b', '\0', '\u{1}', '\u{2}', '\u{3}', 'é', '\u{10ffff}']), 0..4)
         .prop_map(|characters| characters.into_iter().collect());
@@ -134,7 +134,7 @@ fn name() -> BoxedStrategy<String> {
     text().prop_map(|text| text.replace('\0', "")).boxed()
 }
 
-/// Values that are neither document nor array (a code's scope apart).
+/// Values other than documents and arrays (except in the scope of a code).
 pub fn scalar() -> BoxedStrategy<OwnedValue> {
     let bytes = vec(select(vec![0_u8, 1, 2, 0x7f, 0xff]), 0..4);
     let binary = (select(vec![0_u8, 2, 4, 0x80]), bytes).prop_map(|(subtype, payload)| {
@@ -169,7 +169,7 @@ pub fn scalar() -> BoxedStrategy<OwnedValue> {
     .boxed()
 }
 
-/// A document of these fields, as BSON.
+/// The document of these fields.
 pub fn document_of(fields: &[(String, OwnedValue)]) -> Vec<u8> {
     let mut writer = Writer::new();
     fields.iter().for_each(|(name, value)| writer.append(name.as_bytes(), value.as_value()));
@@ -189,7 +189,7 @@ fn with_scope(code: &str, scope: &[u8]) -> OwnedValue {
     owned(Kind::CodeWithScope, &bytes)
 }
 
-/// Values of every type and nesting, arrays whose elements are not named by their positions among them.
+/// Values of every type and nesting, including arrays with wrong element names.
 pub fn value() -> BoxedStrategy<OwnedValue> {
     scalar()
         .prop_recursive(4, 24, 4, |inner| {
@@ -205,7 +205,7 @@ pub fn value() -> BoxedStrategy<OwnedValue> {
         .boxed()
 }
 
-/// Documents whose few names make paths such as `a.b.0` meet values, arrays, and nothing.
+/// Documents with few field names, so that paths such as `a.b.0` lead to values, arrays and missing fields.
 pub fn document() -> BoxedStrategy<Vec<u8>> {
     let leaf = prop_oneof![
         3 => (-2_i32..3).prop_map(|int| owned(Kind::Int32, &int.to_le_bytes())),

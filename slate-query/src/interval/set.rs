@@ -1,16 +1,16 @@
 use super::{Interval, Place};
 
-/// A set of keys, as intervals: sorted, disjoint, none empty, none touching the next.
+/// A set of keys as a sorted list of disjoint intervals. None is empty or adjacent to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntervalSet {
     intervals: Intervals,
 }
 
-/// Most sets are of one interval: to make one, or to clone it, allocates nothing.
+/// Most sets are one interval, which is created and cloned without an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Intervals {
     One(Interval),
-    /// Of any other number.
+    /// Any other number.
     Many(Vec<Interval>),
 }
 
@@ -53,7 +53,7 @@ impl IntervalSet {
         Self { intervals: Intervals::One(Interval::all()) }
     }
 
-    /// What lies in any of `intervals`, which may come in any order, overlap and be empty.
+    /// The union of `intervals`, which may be unsorted, overlapping and empty.
     pub fn from(mut intervals: Vec<Interval>) -> Self {
         intervals.retain(|interval| !interval.is_empty());
         intervals.sort_by(|a, b| a.low().cmp(b.low()));
@@ -71,13 +71,13 @@ impl IntervalSet {
         Self { intervals: merged.into() }
     }
 
-    /// What lies in either.
+    /// The union.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self::from(self.iter().chain(other.iter()).cloned().collect())
     }
 
-    /// What lies in both.
+    /// The intersection.
     #[must_use]
     pub fn intersect(&self, other: &Self) -> Self {
         if let (Intervals::One(a), Intervals::One(b)) = (&self.intervals, &other.intervals) {
@@ -99,7 +99,7 @@ impl IntervalSet {
         Self { intervals: intervals.into() }
     }
 
-    /// What lies outside.
+    /// The keys that are not in the set.
     #[must_use]
     pub fn complement(&self) -> Self {
         let mut low = Place::before([]);
@@ -113,7 +113,7 @@ impl IntervalSet {
         Self { intervals: intervals.into() }
     }
 
-    /// The same keys inverted, as a descending field holds them.
+    /// The same keys inverted, as in a descending field.
     #[must_use]
     pub fn inverted(&self) -> Self {
         Self { intervals: self.iter().rev().map(Interval::inverted).collect::<Vec<_>>().into() }
@@ -124,22 +124,22 @@ impl IntervalSet {
         self.intervals.as_slice().iter()
     }
 
-    /// How many intervals there are.
+    /// The number of intervals.
     pub fn len(&self) -> usize {
         self.intervals.as_slice().len()
     }
 
-    /// Whether no key lies in it.
+    /// Whether the set contains no key.
     pub fn is_empty(&self) -> bool {
         self.intervals.as_slice().is_empty()
     }
 
-    /// Whether every key lies in it.
+    /// Whether the set contains every key.
     pub fn is_all(&self) -> bool {
         matches!(self.intervals.as_slice(), [only] if only.is_open_below() && only.is_open_above())
     }
 
-    /// The encoded value, where the set holds exactly the keys of one.
+    /// The encoded value, if the set is a single point.
     pub fn as_point(&self) -> Option<&[u8]> {
         match self.intervals.as_slice() {
             [only] => only.as_point(),
@@ -147,12 +147,12 @@ impl IntervalSet {
         }
     }
 
-    /// Whether every interval is the point of one value.
+    /// Whether every interval is a point.
     pub fn is_points(&self) -> bool {
         self.iter().all(|interval| interval.as_point().is_some())
     }
 
-    /// Whether a key that begins with the encoded value `encoded` lies in it.
+    /// Whether the set contains the keys that begin with the encoded value `encoded`.
     pub fn contains(&self, encoded: &[u8]) -> bool {
         let point = Interval::point(encoded);
         let intervals = self.intervals.as_slice();

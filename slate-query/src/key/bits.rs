@@ -1,38 +1,38 @@
-//! What the key bytes lost, as a list of exceptions.
+//! Type bits: what the encoding of a key loses, as a list of exceptions.
 //!
-//! Every value that key bytes leave open (a number, a string, a null, an array) is a place, counted in the order of the
-//! key. A place where the likeliest reading holds costs nothing; at another stands an exception: how many places it
-//! comes after the last one, and a code.
+//! Every value whose encoding is ambiguous (a number, a string, a null, an array) has a position, counted in the order
+//! of the key. A position with the most likely interpretation needs nothing. At any other position there is an
+//! exception: its distance from the previous exception, and a code.
 
-/// Codes of exceptions; they take a byte's low half. In the high half: the number of places passed since the last
+/// Codes of exceptions, in the low half of a byte. The high half contains the number of positions since the previous
 /// exception, or [`MANY`].
 pub(super) mod code {
     /// Ends the exceptions of an entry's values; those of its `_id` follow.
     pub(crate) const END: u8 = 0;
-    /// Null stands for a missing field.
+    /// The field is missing, not null.
     pub(crate) const MISSING: u8 = 1;
-    /// Symbol, not string.
+    /// A symbol, not a string.
     pub(crate) const SYMBOL: u8 = 2;
-    /// Int64 within the range of int32, or -2^63.
+    /// An int64 within the range of int32, or -2^63.
     pub(crate) const INT64: u8 = 3;
-    /// Double where an integer is likelier.
+    /// A double where an integer is more likely.
     pub(crate) const DOUBLE: u8 = 4;
     /// -0.0.
     pub(crate) const NEGATIVE_ZERO: u8 = 5;
-    /// Decimal128, and a byte: how many zeros end its coefficient.
+    /// A decimal128. A byte follows: the number of zeros at the end of its coefficient.
     pub(crate) const DECIMAL: u8 = 6;
-    /// A decimal128 zero, and two bytes: its sign (the highest bit) and its biased exponent.
+    /// A decimal128 zero. Two bytes follow: its sign (the highest bit) and its biased exponent.
     pub(crate) const DECIMAL_ZERO: u8 = 7;
-    /// The value itself: type byte, length, bytes.
+    /// The value itself follows: type byte, length, bytes.
     pub(crate) const RAW: u8 = 8;
 }
 
-/// In a head's high half: fifteen places or more were passed; how many more, follows as a varint.
+/// In the high half of a head: fifteen positions or more. The excess follows as a varint.
 const MANY: usize = 15;
 
 use crate::raw::Value;
 
-/// What key bytes lost, to be kept beside them. Empty for keys of the commonest types.
+/// The type bits of a key, which are stored beside it. Empty for keys of the most common types.
 #[derive(Clone, Debug, Default)]
 pub struct TypeBits {
     bytes: Vec<u8>,
@@ -40,24 +40,24 @@ pub struct TypeBits {
 }
 
 impl TypeBits {
-    /// For a new key.
+    /// The type bits of a new key.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Starts over, for another key; the buffer is kept.
+    /// Clears the bits for another key and keeps the buffer.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.passed = 0;
     }
 
-    /// What to store.
+    /// The bytes to store.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Whether there is nothing to store.
+    /// Whether there are no exceptions.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -73,15 +73,15 @@ impl TypeBits {
     }
 }
 
-/// Where encoding notes what it loses.
+/// Receives what encoding loses.
 pub(super) trait Losses {
-    /// A place where the likeliest reading holds.
+    /// Records a position with the most likely interpretation.
     fn keep(&mut self);
-    /// A place with an exception, and what follows its head.
+    /// Records an exception and the bytes that follow its head.
     fn except(&mut self, code: u8, payload: &[u8]);
-    /// A place whose value must be kept whole.
+    /// Records a position whose value must be stored as a whole.
     fn raw(&mut self, value: Value<'_>);
-    /// Whether anything is noted at all.
+    /// Whether this implementation records anything.
     const NOTED: bool;
 }
 
@@ -106,7 +106,7 @@ impl Losses for TypeBits {
     }
 }
 
-/// Notes nothing.
+/// Records nothing.
 pub(super) struct Forget;
 
 impl Losses for Forget {
@@ -122,7 +122,7 @@ impl Losses for Forget {
     fn raw(&mut self, _: Value<'_>) {}
 }
 
-/// Appends to `out` the type bits of an entry: those of its values, then those of its `_id`.
+/// Appends the type bits of an index entry to `out`: those of its values, then those of its `_id`.
 pub fn join(values: &[u8], id: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(values);
     if !id.is_empty() {
@@ -131,24 +131,24 @@ pub fn join(values: &[u8], id: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Reads type bits, in step with the decoding of the key they belong to.
+/// Reads type bits while the key that they belong to is decoded.
 #[derive(Clone, Debug)]
 pub struct TypeReader<'a> {
     rest: &'a [u8],
-    /// How many places the next exception is away, and its code; `None` where none is left in this part.
+    /// The distance of the next exception and its code; `None` if none is left in this part.
     next: Option<(usize, u8)>,
 }
 
 impl<'a> TypeReader<'a> {
-    /// A reader of stored type bits.
+    /// Reads stored type bits.
     #[inline]
     pub fn new(mut bits: &'a [u8]) -> Self {
         let next = head(&mut bits);
         Self { rest: bits, next }
     }
 
-    /// Goes on to the next part of joined bits: from an entry's values to its `_id`, whose bits it gives back. Every value
-    /// of the part before must have been decoded; damaged bits are read as none.
+    /// Continues with the next part of joined bits, from an entry's values to its `_id`, and returns the bytes of that
+    /// part. Every value of the previous part must have been decoded. Damaged bits are read as no exceptions.
     pub fn next_part(&mut self) -> &'a [u8] {
         let part = if let [code::END, part @ ..] = self.rest { part } else { &[] };
         self.rest = part;
@@ -156,7 +156,7 @@ impl<'a> TypeReader<'a> {
         part
     }
 
-    /// The exception at the next place, if there is one there. Its payload is the caller's to take.
+    /// The exception at the next position, if there is one. The caller reads its payload.
     #[inline]
     pub(super) fn place(&mut self) -> Option<u8> {
         match self.next {
@@ -172,7 +172,7 @@ impl<'a> TypeReader<'a> {
         }
     }
 
-    /// To be called after an exception's payload was taken.
+    /// Must be called after an exception's payload was read.
     pub(super) fn done(&mut self) {
         self.next = head(&mut self.rest);
     }
@@ -188,7 +188,7 @@ impl<'a> TypeReader<'a> {
     }
 }
 
-/// The next exception's distance and code. An end is left standing.
+/// The distance and the code of the next exception. Does not consume an end.
 #[inline]
 fn head(rest: &mut &[u8]) -> Option<(usize, u8)> {
     let (&first, mut tail) = rest.split_first()?;
@@ -203,7 +203,7 @@ fn head(rest: &mut &[u8]) -> Option<(usize, u8)> {
     Some((passed, first & 0x0f))
 }
 
-/// Seven bits to a byte, the lowest first; the high bit says that more follow.
+/// A varint: seven bits per byte, lowest first. The high bit says that more bytes follow.
 fn varint(mut value: usize, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(u8::try_from(value & 0x7f).unwrap_or_default() | 0x80);

@@ -9,20 +9,8 @@ pub fn bracket_interval(bracket: Bracket) -> Interval {
     let (low, high) = tag::of(bracket);
     match bracket {
         Bracket::MinKey | Bracket::Undefined | Bracket::Null | Bracket::MaxKey => Interval::point([low]),
-        // What follows a bare tag may be 0xff, so the places are named by its neighbours, which are no tags.
-        Bracket::Number
-        | Bracket::String
-        | Bracket::Document
-        | Bracket::Array
-        | Bracket::Binary
-        | Bracket::ObjectId
-        | Bracket::Boolean
-        | Bracket::Date
-        | Bracket::Timestamp
-        | Bracket::Regex
-        | Bracket::DbPointer
-        | Bracket::Code
-        | Bracket::CodeWithScope => Interval::new(Place::after([low - 1]), Place::before([high + 1])),
+        // A bare tag may be followed by 0xff, so the ends are named by the adjacent bytes, which are not tags.
+        _ => Interval::new(Place::after([low - 1]), Place::before([high + 1])),
     }
 }
 
@@ -31,7 +19,7 @@ pub fn nan_interval() -> Interval {
     Interval::point([tag::NAN])
 }
 
-/// Where the numbers that are not NaN begin: below the key of negative infinity, above that of NaN.
+/// The lower bound of the numbers other than NaN: above the key of NaN and below that of negative infinity.
 pub fn above_nan() -> Place {
     Place::after([tag::NAN])
 }

@@ -12,23 +12,23 @@ use crate::raw::{Doc, Kind, OwnedValue, Value, Writer};
 /// A decoded component of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decoded {
-    /// The field's value, as it was stored.
+    /// The field's value.
     Value(OwnedValue),
     /// The field was missing.
     Missing,
 }
 
-/// Whether a decoded component's field was there.
+/// Whether the field of a decoded component existed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It was, and its value was appended.
+    /// It existed, and its value was appended.
     Present,
     /// It was missing, and nothing was appended.
     Missing,
 }
 
-/// Takes one component off the front of `key`, which is in `direction`, and gives back the value that was encoded,
-/// identical to the last byte. `None` where key or bits are damaged.
+/// Decodes the component at the start of `key`, which is in `direction`, and consumes it. The value has exactly the
+/// bytes that were encoded. `None` if the key or the bits are damaged.
 pub fn decode(key: &mut &[u8], direction: Direction, bits: &mut TypeReader<'_>) -> Option<Decoded> {
     let mut writer = Writer::new();
     match decode_into(key, direction, bits, b"", &mut writer)? {
@@ -37,8 +37,8 @@ pub fn decode(key: &mut &[u8], direction: Direction, bits: &mut TypeReader<'_>) 
     }
 }
 
-/// As [`decode`], but appends the value to `writer` as a field named `name`. After `None`, what was written is to be
-/// thrown away.
+/// Like [`decode`], but appends the value to `writer` as a field named `name`. After `None` the output must be
+/// discarded.
 pub fn decode_into(
     key: &mut &[u8],
     direction: Direction,
@@ -52,24 +52,24 @@ pub fn decode_into(
     Some(presence)
 }
 
-/// How values are put in the place of each other, undecoded: those of one type, with the same type bits, of the commonest
-/// types of an `_id`. Far less work than to write a field anew.
+/// Replaces values in place by others of the same type with the same type bits, for the most common types of `_id`.
+/// Much faster than writing the field again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwrite {
-    /// Of 32 bits.
+    /// An int32.
     Int32,
-    /// Of 64 bits, one that 32 would hold.
+    /// An int64 within the range of int32.
     SmallInt64,
-    /// Of 64 bits, one that 32 would not hold.
+    /// An int64 beyond the range of int32.
     LargeInt64,
-    /// A text, not a symbol.
+    /// A string.
     String,
-    /// An object id.
+    /// An ObjectId.
     ObjectId,
 }
 
 impl Overwrite {
-    /// For values of a type, with these type bits; `None` where such are written anew.
+    /// For values of this type with these type bits; `None` if such values must be written as usual.
     pub fn new(kind: Kind, bits: &[u8]) -> Option<Self> {
         let exception = TypeReader::new(bits).place();
         let (way, expected) = match kind {
@@ -78,30 +78,14 @@ impl Overwrite {
             Kind::Int64 => (Self::LargeInt64, None),
             Kind::String => (Self::String, None),
             Kind::ObjectId => (Self::ObjectId, None),
-            Kind::Double
-            | Kind::Document
-            | Kind::Array
-            | Kind::Binary
-            | Kind::Undefined
-            | Kind::Boolean
-            | Kind::DateTime
-            | Kind::Null
-            | Kind::Regex
-            | Kind::DbPointer
-            | Kind::Code
-            | Kind::Symbol
-            | Kind::CodeWithScope
-            | Kind::Timestamp
-            | Kind::Decimal128
-            | Kind::MaxKey
-            | Kind::MinKey => return None,
+            _ => return None,
         };
         (exception == expected).then_some(way)
     }
 
-    /// Puts the value that `key` encodes, ascending and whole, in the place of another.
+    /// Replaces a value by the one that `key` encodes, which must be ascending and complete.
     ///
-    /// `None`, and nothing is changed, where it is of another type or length; or where the key is damaged.
+    /// Returns `None` and changes nothing if the type or the length differs, or the key is damaged.
     #[inline]
     pub fn put(self, key: &[u8], place: &mut [u8]) -> Option<()> {
         let (&tag, body) = key.split_first()?;
@@ -271,7 +255,7 @@ impl Decoder<'_, '_, '_> {
         Some(())
     }
 
-    /// A value that the bits hold whole.
+    /// A value that the bits contain as a whole.
     fn raw(&mut self, name: &[u8]) -> Option<()> {
         let [kind] = *self.bits.take(1)? else { return None };
         let kind = Kind::from_byte(kind)?;
@@ -332,7 +316,7 @@ impl Decoder<'_, '_, '_> {
         Some(())
     }
 
-    /// Appends a value whose bytes `compose` puts together.
+    /// Appends a value whose encoded bytes `compose` writes.
     fn composed(
         &mut self,
         name: &[u8],
@@ -344,7 +328,7 @@ impl Decoder<'_, '_, '_> {
     }
 }
 
-/// A text as BSON lays it out: its length, itself, a NUL.
+/// A text as BSON encodes it: its length, its bytes, a NUL.
 fn text(input: &mut Input<'_>, out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);

@@ -1,4 +1,4 @@
-/// The direction in which a field of an index or of a sort runs.
+/// The direction of a field in an index or a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Lowest first.
@@ -8,7 +8,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Ascending where it was descending, and the other way around.
+    /// The opposite direction.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -17,7 +17,7 @@ impl Direction {
         }
     }
 
-    /// What the bytes of a key are xor-ed with.
+    /// The byte that key bytes are XORed with.
     #[inline]
     pub(super) fn mask(self) -> u8 {
         match self {
@@ -26,7 +26,7 @@ impl Direction {
         }
     }
 
-    /// Brings ascending key bytes into this direction, or back.
+    /// Converts ascending key bytes to this direction, or back.
     #[inline]
     pub fn apply(self, bytes: &mut [u8]) {
         match self {

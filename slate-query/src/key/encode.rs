@@ -8,21 +8,21 @@ use crate::{
     raw::{Doc, Kind, Value, below},
 };
 
-/// Appends the key bytes of `value`, ascending: equal bytes mean equal values, and lower bytes lower ones, as
-/// [`crate::order::compare`] has it. Cost: one pass over the value.
+/// Appends the ascending key of `value`. Keys compare as the values do in [`crate::order::compare`]. Takes one pass
+/// over the value.
 pub fn encode(value: Value<'_>, out: &mut Vec<u8>) {
     Encoder { out, losses: &mut Forget }.value(value);
 }
 
-/// Appends the key bytes of `value` in a direction; a missing value is keyed as null.
+/// Appends the key of `value` in a direction. A missing value has the key of null.
 pub fn encode_directed(value: Option<Value<'_>>, direction: Direction, out: &mut Vec<u8>) {
     let start = out.len();
     encode(value.unwrap_or(Value::NULL), out);
     direction.apply(out.get_mut(start..).unwrap_or_default());
 }
 
-/// Appends the key bytes of `value`, ascending, and to `bits` what they lose. A missing value (`None`) is keyed as null
-/// and told apart in the bits.
+/// Appends the ascending key of `value`, and to `bits` what the key loses. A missing value (`None`) has the key of
+/// null, and the bits distinguish them.
 pub fn encode_typed(value: Option<Value<'_>>, out: &mut Vec<u8>, bits: &mut TypeBits) {
     match value {
         Some(value) => Encoder { out, losses: bits }.value(value),
@@ -116,11 +116,11 @@ impl<L: Losses> Encoder<'_, L> {
     }
 
     fn length(&mut self, length: usize) {
-        // A document's length is an int32, and so is that of what it holds.
+        // The length of a document is an int32, and so are those of its contents.
         self.out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
     }
 
-    /// An element is its class, its name, its value: the order in which documents compare.
+    /// Encodes an element as class, name and value: the order in which documents compare.
     fn document(&mut self, doc: Doc<'_>) {
         for element in doc.elements() {
             let (class, _) = tag::of(bracket(element.value.kind()));
@@ -145,14 +145,14 @@ impl<L: Losses> Encoder<'_, L> {
     }
 }
 
-/// Whether an array's elements are named "0", "1", …, as decoding names them.
+/// Whether an array's elements are named "0", "1", …, the names that decoding gives them.
 fn is_canonical(array: Doc<'_>) -> bool {
     let mut name = super::decode::Position::default();
     array.elements().all(|element| element.name == name.next())
 }
 
-/// Appends a text with its bytes 0, 1 and 2 escaped: 0 and 0xff stay free, also where the bytes are inverted, and 1
-/// to end the text.
+/// Appends a text with its bytes 0, 1 and 2 escaped. The bytes 0 and 0xff never occur, inverted or not, and 1 ends the
+/// text.
 pub(super) fn escape(text: &[u8], out: &mut Vec<u8>) {
     if !has_escaped(text) {
         return out.extend_from_slice(text);
@@ -166,7 +166,7 @@ pub(super) fn escape(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Whether the text holds a byte that must be escaped. Eight at a time: most texts are short, and hold none.
+/// Whether the text contains a byte that must be escaped, tested eight bytes at a time.
 #[inline]
 pub(super) fn has_escaped(text: &[u8]) -> bool {
     let has_low = |word: &[u8; 8]| below(*word, tag::ESCAPE + 1) != 0;

@@ -1,6 +1,6 @@
 use super::{Direction, encode::has_escaped, tag};
 
-/// Key bytes being read, in their direction.
+/// A reader of key bytes in a direction.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'a> {
     rest: &'a [u8],
@@ -28,7 +28,7 @@ impl<'a> Input<'a> {
         Some(byte ^ self.mask)
     }
 
-    /// The next bytes, brought into ascending form.
+    /// Consumes bytes and returns them in ascending form.
     #[inline]
     pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (bytes, rest) = self.rest.split_first_chunk::<N>()?;
@@ -45,7 +45,7 @@ impl<'a> Input<'a> {
         Some(())
     }
 
-    /// Appends the next bytes to `out`, in ascending form.
+    /// Consumes bytes and appends them to `out` in ascending form.
     pub(super) fn copy(&mut self, length: usize, out: &mut Vec<u8>) -> Option<()> {
         let (bytes, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
@@ -53,15 +53,15 @@ impl<'a> Input<'a> {
         Some(())
     }
 
-    /// Passes a text and its end.
+    /// Skips a text and its end.
     pub(super) fn skip_text(&mut self) -> Option<()> {
         let end = tag::END ^ self.mask;
-        // The end's byte is never a part of an escape: those are followed by 2, 3 or 4.
+        // An escape never contains the byte of the end: it is followed by 2, 3 or 4.
         let length = self.rest.iter().position(|&byte| byte == end)?;
         self.skip(length + 1)
     }
 
-    /// Appends a text to `out`, its escapes undone, and passes its end.
+    /// Consumes a text and its end, and appends the unescaped text to `out`.
     pub(super) fn text(&mut self, out: &mut Vec<u8>) -> Option<()> {
         let rest = self.rest;
         self.skip_text()?;
@@ -77,12 +77,12 @@ impl<'a> Input<'a> {
         Some(())
     }
 
-    /// The same bytes with each inverted once more, as a negative number's are.
+    /// A reader of the same bytes, inverted once more, as in a negative number.
     pub(super) fn inverted(self) -> Self {
         Self { rest: self.rest, mask: !self.mask }
     }
 
-    /// Goes on where `other`, read from the same bytes, has come to.
+    /// Continues where `other`, a reader of the same bytes, has stopped.
     pub(super) fn follow(&mut self, other: Self) {
         self.rest = other.rest;
     }

@@ -1,9 +1,9 @@
-//! Key bytes: values as bytes that sort, byte by byte, as the values do. `docs/format.md` describes them.
+//! Keys: values encoded as bytes that sort as the values do. `docs/format.md` describes the encoding.
 //!
-//! An encoded value is self-delimiting and no prefix of another, so that keys of several values are their
-//! concatenation, and inverting a component's bytes turns its order around. What the order does not tell apart (int32 1
-//! and double 1.0, a string and a symbol, null and a missing field) the bytes do not either: [`TypeBits`] keep it
-//! beside them.
+//! An encoded value is self-delimiting and not a prefix of another. So the key of several values is their
+//! concatenation, and inverting the bytes of a component reverses its order. Values that are equal in BSON's order have
+//! the same key (int32 1 and double 1.0, a string and a symbol, null and a missing field). [`TypeBits`] store the
+//! difference beside the key.
 
 mod bits;
 mod bracket;

@@ -1,4 +1,4 @@
-//! Numbers as key bytes: see "Numbers" in `docs/format.md`.
+//! The encoding of numbers in keys; see "Numbers" in `docs/format.md`.
 
 use std::cmp::Ordering;
 
@@ -12,9 +12,9 @@ use crate::{
     raw::{Kind, Value, big_endian},
 };
 
-/// Added to a decimal's adjusted exponent (the power of ten of its first digit), to store it unsigned.
+/// The bias of a decimal's adjusted exponent (the power of ten of its first digit), which makes it unsigned.
 const BIAS: i32 = 7000;
-/// How many bits of a fraction stand in a key before its decimal digits.
+/// The number of fraction bits in a key before its decimal digits.
 const FRACTION: u32 = 55;
 /// 2^55.
 const FRACTION_SCALE: f64 = 36_028_797_018_963_968.0;
@@ -92,14 +92,15 @@ fn decimal_typed<L: Losses>(value: Value<'_>, decimal: Decimal, out: &mut Vec<u8
     }
 }
 
-/// The type that a decoded number has where no exception says otherwise.
+/// The most likely type of a decoded number, without an exception in the type bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Likeliest {
     Decimal,
     Other,
 }
 
-/// Writes a magnitude with its sign: a negative one is the positive one's bytes inverted, its tag mirrored.
+/// Writes a magnitude with its sign. A negative number has the inverted bytes of the positive one, and the mirrored
+/// tag.
 #[inline]
 fn signed(negative: bool, out: &mut Vec<u8>, magnitude: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
@@ -119,19 +120,20 @@ fn whole(int: i64, out: &mut Vec<u8>) {
     });
 }
 
-/// The whole part of a magnitude from 1 to 2^63, exclusively, and in the lowest bit whether a fraction follows.
+/// The integer part of a magnitude between 1 and 2^63 (exclusive), shifted left by one; the lowest bit
+/// says whether a fraction follows.
 #[inline]
 fn whole_part(whole: u64, fraction: u64, out: &mut Vec<u8>) {
     let word = whole << 1 | fraction;
     let zeros = (word.leading_zeros() / u8::BITS).min(7);
     out.push(tag::ZERO + tag::WHOLE + 8 - u8::try_from(zeros).unwrap_or_default());
-    // All eight are written and some taken back, which is less work than to copy as many as are wanted.
+    // Writes all eight bytes and truncates, which is faster than copying a variable number.
     let end = out.len() + 8 - usize::try_from(zeros).unwrap_or_default();
     out.extend_from_slice(&(word << (zeros * u8::BITS)).to_be_bytes());
     out.truncate(end);
 }
 
-/// The fraction behind a whole part: 55 bits, and in the lowest bit whether decimal digits follow.
+/// The 55 bits of a fraction; the lowest bit says whether decimal digits follow.
 fn fraction_part(bits: u64, more: u64, out: &mut Vec<u8>) {
     let bytes = (bits << 1 | more).to_be_bytes();
     out.extend_from_slice(bytes.get(1..).unwrap_or_default());
@@ -159,7 +161,7 @@ fn magnitude_double(double: f64, out: &mut Vec<u8>) {
         small(double.to_bits() << 1, out);
     } else if double < TWO_63 {
         let (whole, fraction) = (double.trunc(), double.fract());
-        // At least one of a double's 53 bits is in the whole part, so that 52 bits hold the fraction.
+        // At least one of the 53 bits of a double is in the integer part, so 52 bits hold the fraction.
         let bits = (fraction * FRACTION_SCALE) as u64;
         whole_part(whole as u64, u64::from(bits != 0), out);
         if bits != 0 {
@@ -205,11 +207,11 @@ fn magnitude_decimal(exact: Exact, out: &mut Vec<u8>) -> Likeliest {
     Likeliest::Decimal
 }
 
-/// Writes rest / 10^places, which is below 1 and above 0.
+/// Writes rest / 10^places, which is between 0 and 1, both exclusive.
 fn fraction(whole: u64, rest: u128, places: u32, out: &mut Vec<u8>) -> Likeliest {
     let scale = 10_u128.pow(places.min(38));
     let (mut bits, mut rest_bits) = (0_u64, rest);
-    // 10^33 takes 110 bits: eleven more fit beside them.
+    // 10^33 has 110 bits, which leaves room for eleven more.
     for _ in 0..FRACTION / 11 {
         let shifted = rest_bits << 11;
         bits = bits << 11 | u64::try_from(shifted / scale).unwrap_or_default();
@@ -223,10 +225,10 @@ fn fraction(whole: u64, rest: u128, places: u32, out: &mut Vec<u8>) -> Likeliest
     if to_double(whole, bits).is_some() { Likeliest::Other } else { Likeliest::Decimal }
 }
 
-/// Writes a number of `length` digits as pairs, the first digits first, without zeros at the end: each pair doubled,
-/// and one more where another follows. It must not be zero.
+/// Writes a nonzero number of `length` digits as pairs, the most significant first, without trailing zeros. Each pair
+/// is doubled, plus one if another follows.
 fn digits(number: u128, length: u32, out: &mut Vec<u8>) {
-    // Aligned to 38 digits, of which the first two are taken first.
+    // Aligned to 38 digits, so that the first two are the most significant pair.
     let mut rest = number * 10_u128.pow(38_u32.saturating_sub(length));
     let top = 10_u128.pow(36);
     while rest != 0 {
@@ -236,21 +238,21 @@ fn digits(number: u128, length: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// A number's value as key bytes tell it, before the type bits.
+/// The value of a number as its key says it, before the type bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Decoded {
     Nan,
     Infinite(Sign),
     Zero,
-    /// A magnitude from 1 to 2^63, exclusively.
+    /// A magnitude from 1 to 2^63, exclusive.
     Whole(Sign, u64),
-    /// A double that is no integer within that range.
+    /// A double within that range that is not an integer.
     Double(f64),
-    /// Neither of them.
+    /// Any other number.
     Decimal(Sign, Exact),
 }
 
-/// Reads what follows a number's tag.
+/// Reads a number after its tag.
 pub(super) fn decode(tag: u8, input: &mut Input<'_>) -> Option<Decoded> {
     let sign = if tag < tag::ZERO { Sign::Negative } else { Sign::Positive };
     let mut body = if sign == Sign::Negative { input.inverted() } else { *input };
@@ -276,8 +278,8 @@ pub(super) fn decode(tag: u8, input: &mut Input<'_>) -> Option<Decoded> {
     Some(decoded)
 }
 
-/// The integer that a whole key encodes, above -2^63; `None` for other numbers, and where the key is damaged. A call would
-/// take as long as the work.
+/// The integer above -2^63 that a complete key encodes; `None` for other numbers and damaged keys. Inlined, because a
+/// call takes as long as the work.
 #[inline(always)]
 pub(super) fn decode_integer(tag: u8, body: &[u8]) -> Option<i64> {
     let length = tag.abs_diff(tag::ZERO);
@@ -287,7 +289,7 @@ pub(super) fn decode_integer(tag: u8, body: &[u8]) -> Option<i64> {
     let sign = if tag < tag::ZERO { Sign::Negative } else { Sign::Positive };
     let word = match sign {
         Sign::Positive => big_endian(body),
-        // Of negative numbers each byte is inverted. There is one at least.
+        // The bytes of a negative number are inverted. There is at least one.
         Sign::Negative => {
             !(big_endian(body) | u64::MAX.checked_shl(u8::BITS * u32::from(length - tag::WHOLE)).unwrap_or(0))
         }
@@ -318,7 +320,7 @@ fn decode_whole(sign: Sign, length: usize, body: &mut Input<'_>) -> Option<Decod
     Some(Decoded::Decimal(sign, Exact::new(coefficient, -i32::try_from(places).ok()?)))
 }
 
-/// Digits in pairs, and how many there are.
+/// Reads digits in pairs, and returns their number.
 fn read_digits(body: &mut Input<'_>) -> Option<(u128, u32)> {
     let (mut number, mut length) = (0_u128, 0);
     loop {
@@ -331,7 +333,7 @@ fn read_digits(body: &mut Input<'_>) -> Option<(u128, u32)> {
     }
 }
 
-/// whole + bits / 2^55, where a double holds it exactly.
+/// whole + bits / 2^55, if a double can represent it exactly.
 #[expect(clippy::cast_precision_loss, reason = "at most 53 bits are left, which a double holds")]
 fn to_double(whole: u64, bits: u64) -> Option<f64> {
     let all = u128::from(whole) << FRACTION | u128::from(bits);
@@ -342,7 +344,7 @@ fn to_double(whole: u64, bits: u64) -> Option<f64> {
     })
 }
 
-/// mantissa / 2^power as a decimal; `None` where no decimal128 holds it.
+/// mantissa / 2^power as a decimal, if a decimal128 can represent it.
 fn binary(mantissa: u128, power: u32) -> Option<Exact> {
     let twos = mantissa.trailing_zeros().min(power);
     let (mantissa, power) = (mantissa >> twos, power - twos);
@@ -350,12 +352,12 @@ fn binary(mantissa: u128, power: u32) -> Option<Exact> {
     Some(Exact::new(coefficient, -i32::try_from(power).ok()?))
 }
 
-/// A positive double as a decimal; `None` where no decimal128 holds it.
+/// A positive double as a decimal, if a decimal128 can represent it.
 fn from_double(double: f64) -> Option<Exact> {
     let (mantissa, power) = crate::number::parts(double);
     let mut mantissa = u128::from(mantissa);
     let Ok(mut twos) = u32::try_from(power) else { return binary(mantissa, power.unsigned_abs()) };
-    // Tens go to the exponent first: what is left of a number of 2^128 and more may be few digits.
+    // Moves factors of ten to the exponent first, because a number above 2^128 may have few significant digits.
     let mut tens = 0;
     while twos > 0 && mantissa.is_multiple_of(5) {
         (mantissa, twos, tens) = (mantissa / 5, twos - 1, tens + 1);
@@ -364,7 +366,7 @@ fn from_double(double: f64) -> Option<Exact> {
 }
 
 impl Decoded {
-    /// The value's type and bytes where no exception stands; at most sixteen bytes.
+    /// The value's type and bytes without an exception; at most sixteen bytes.
     pub(super) fn likeliest(self) -> Option<(Kind, Bytes)> {
         Some(match self {
             Self::Nan => (Kind::Double, Bytes::from(f64::NAN.to_le_bytes())),
@@ -402,7 +404,7 @@ impl Decoded {
         Some((Kind::Double, Bytes::from(double.to_le_bytes())))
     }
 
-    /// As a decimal whose coefficient ends in `zeros` zeros.
+    /// The value as a decimal whose coefficient ends in `zeros` zeros.
     pub(super) fn decimal(self, zeros: u32) -> Option<(Kind, Bytes)> {
         let finite = |sign, exact: Exact| {
             let coefficient = exact.coefficient.checked_mul(10_u128.checked_pow(zeros)?)?;
@@ -429,7 +431,7 @@ fn integer(sign: Sign, whole: u64) -> Option<i64> {
     Some(if sign == Sign::Negative { -whole } else { whole })
 }
 
-/// A number's bytes as BSON lays them out.
+/// The BSON encoding of a number.
 #[derive(Clone, Copy)]
 pub(super) struct Bytes {
     bytes: [u8; 16],
@@ -450,7 +452,7 @@ impl<const N: usize> From<[u8; N]> for Bytes {
     }
 }
 
-/// A decimal zero of the sign and exponent that type bits tell.
+/// A decimal zero with the sign and the exponent that the type bits contain.
 pub(super) fn zero(bits: u16) -> [u8; 16] {
     let sign = if bits & 0x8000 == 0 { Sign::Positive } else { Sign::Negative };
     let exponent = i32::from(bits & 0x7fff) + crate::number::MIN_EXPONENT;

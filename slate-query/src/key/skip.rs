@@ -1,9 +1,9 @@
 use super::{Direction, input::Input, number, tag};
 
-/// How deep encoded values may nest; deeper ones are damage. Above what validation lets in.
+/// The deepest nesting of an encoded value. Above the limit of validation, so deeper values are damaged.
 pub(super) const MAX_NESTING: usize = 256;
 
-/// The length of the encoded value at the front of `bytes`, which are in `direction`; `None` where none stands there.
+/// The length of the encoded value at the start of `bytes`, which are in `direction`; `None` if there is none.
 pub fn skip(bytes: &[u8], direction: Direction) -> Option<usize> {
     let mut input = Input::new(bytes, direction);
     value(&mut input, MAX_NESTING)?;

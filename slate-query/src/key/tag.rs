@@ -1,21 +1,22 @@
-//! The first byte of an encoded value, in the order of the values. All lie within 0x02..=0xfd, as do their inversions.
+//! The first byte of an encoded value, in the order of the values. All tags, and their inversions, are within
+//! 0x02..=0xfd.
 
 use crate::order::Bracket;
 
-/// Ends a text, a document's elements, an array's elements: lower than whatever could stand there instead.
+/// Ends a text, a document's elements or an array's elements. Lower than anything that can be in its place.
 pub(super) const END: u8 = 0x01;
-/// Introduces an escaped byte of a text.
+/// Starts an escaped byte of a text.
 pub(super) const ESCAPE: u8 = 0x02;
 
 pub(super) const MIN_KEY: u8 = 0x08;
 pub(super) const UNDEFINED: u8 = 0x10;
 pub(super) const NULL: u8 = 0x18;
 pub(super) const NAN: u8 = 0x20;
-/// The tags of numbers lie mirrored around zero's: `ZERO + n` and `ZERO - n`.
+/// The tags of numbers are symmetric around zero: `ZERO + n` and `ZERO - n`.
 pub(super) const ZERO: u8 = 0x2c;
 /// Added to or taken from [`ZERO`]: a magnitude below 1.
 pub(super) const SMALL: u8 = 1;
-/// Added to or taken from [`ZERO`], with the number of bytes (1 to 8): a magnitude from 1 to 2^63, exclusively.
+/// Added to or taken from [`ZERO`], with the number of bytes (1 to 8): a magnitude from 1 to 2^63, exclusive.
 pub(super) const WHOLE: u8 = 1;
 /// Added to or taken from [`ZERO`]: a magnitude of 2^63 or above.
 pub(super) const BIG: u8 = 10;
@@ -36,7 +37,7 @@ pub(super) const CODE: u8 = 0x90;
 pub(super) const CODE_WITH_SCOPE: u8 = 0x98;
 pub(super) const MAX_KEY: u8 = 0xa0;
 
-/// The lowest and the highest tag of a class. The lowest also stands for the class in a document's elements.
+/// The lowest and the highest tag of a class. The lowest also represents the class in a document's elements.
 #[inline]
 pub(super) fn of(bracket: Bracket) -> (u8, u8) {
     match bracket {

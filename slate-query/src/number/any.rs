@@ -3,10 +3,10 @@ use std::cmp::Ordering;
 use super::{Decimal, compare};
 use crate::raw::{Kind, Value};
 
-/// A number, decoded, of the type it was stored as.
+/// A decoded number with its stored type.
 ///
-/// Equality and order are mathematical and exact, across types: `Int32(1) == Double(1.0)`, double 0.1 is not decimal
-/// 0.1, -0.0 equals 0, and NaN is the lowest number and equal to itself.
+/// Equality and order are mathematically exact across types: `Int32(1) == Double(1.0)`, double 0.1 is not decimal 0.1,
+/// -0.0 equals 0, and NaN is equal to itself and lower than all other numbers.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "each variant is BSON's own name for the type")]
 pub enum Number {
@@ -17,7 +17,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// The number that a value holds; `None` where it holds none.
+    /// The number in a value; `None` if it is not a number.
     #[inline]
     pub fn of(value: Value<'_>) -> Option<Self> {
         match value.kind() {
@@ -29,7 +29,7 @@ impl Number {
         }
     }
 
-    /// The type it was stored as.
+    /// The stored type.
     pub fn kind(self) -> Kind {
         match self {
             Self::Int32(_) => Kind::Int32,
@@ -39,7 +39,7 @@ impl Number {
         }
     }
 
-    /// Whether it is not a number.
+    /// Whether this is NaN.
     #[inline]
     pub fn is_nan(self) -> bool {
         match self {
@@ -49,7 +49,7 @@ impl Number {
         }
     }
 
-    /// Whether it is an infinity.
+    /// Whether this is an infinity.
     pub fn is_infinite(self) -> bool {
         match self {
             Self::Double(double) => double.is_infinite(),
@@ -58,17 +58,17 @@ impl Number {
         }
     }
 
-    /// Whether it is neither NaN nor an infinity.
+    /// Whether this is neither NaN nor an infinity.
     pub fn is_finite(self) -> bool {
         !self.is_nan() && !self.is_infinite()
     }
 
-    /// How it compares with zero; NaN is below it.
+    /// Compares with zero. NaN is lower.
     pub fn signum(self) -> Ordering {
         self.cmp(&Self::Int32(0))
     }
 
-    /// The integer that it is; `None` where it is none or lies outside the range of int64.
+    /// The number as an integer; `None` if it is not whole or is outside the range of int64.
     #[inline]
     pub fn to_i64(self) -> Option<i64> {
         match self {
@@ -79,7 +79,7 @@ impl Number {
         }
     }
 
-    /// The integer part, truncated toward zero; `None` for NaN, infinities and what lies outside the range of int64.
+    /// The integer part, truncated toward zero; `None` for NaN, infinities and numbers outside the range of int64.
     pub fn to_i64_truncating(self) -> Option<i64> {
         match self {
             Self::Int32(int) => Some(i64::from(int)),
@@ -89,7 +89,7 @@ impl Number {
         }
     }
 
-    /// The nearest double (ties to even); of a decimal beyond a double's range, an infinity.
+    /// The nearest double (ties to even). A decimal beyond the range of doubles becomes an infinity.
     pub fn to_f64(self) -> f64 {
         match self {
             Self::Int32(int) => f64::from(int),
@@ -99,8 +99,8 @@ impl Number {
         }
     }
 
-    /// The number as a decimal: exact for integers; a double is rounded to 15 significant digits, as MongoDB converts
-    /// doubles in arithmetic.
+    /// The number as a decimal. Integers are exact, doubles are rounded to 15 significant digits as in MongoDB's
+    /// arithmetic.
     pub fn to_decimal(self) -> Decimal {
         match self {
             Self::Int32(int) => Decimal::from(i64::from(int)),

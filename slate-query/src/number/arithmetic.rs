@@ -1,30 +1,30 @@
 //! Addition and multiplication across the four numeric types, with MongoDB's promotion.
 //!
-//! Decimals follow IEEE 754-2008: 34 digits, half to even, and its preferred exponents, the lesser one of a sum and the
-//! sum of those of a product. Products need 226 bits and sums keep three digits more than the result has, so plain limbs
-//! do and no big-integer library is needed.
+//! Decimals follow IEEE 754-2008: 34 digits, rounding half to even, and the preferred exponents (the lesser for a sum,
+//! the sum for a product). Products need 226 bits and sums three digits more than the result, so plain limbs are
+//! enough.
 
 use super::{Decimal, Number, Sign};
 
-/// More digits than a decimal has: what is computed with before it is rounded.
+/// The number of working digits before rounding; more than a decimal has.
 const WORKING_DIGITS: u32 = 37;
 
 impl Number {
-    /// The sum, in the wider of the two types: int32 overflows into int64; a double wins over integers, a decimal over
-    /// everything. `None` where int64 overflows.
+    /// The sum in the wider type: int32 overflows into int64, a double is wider than integers, a decimal is the widest.
+    /// `None` if int64 overflows.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         self.combine(other, i64::checked_add, |a, b| a + b, Decimal::add)
     }
 
-    /// The product, in the type that [`Number::checked_add`] would give. `None` where int64 overflows.
+    /// The product, in the same type as the sum. `None` if int64 overflows.
     #[must_use]
     pub fn checked_mul(self, other: Self) -> Option<Self> {
         self.combine(other, i64::checked_mul, |a, b| a * b, Decimal::multiply)
     }
 
-    /// Whether the two are of one type and of equal value; NaN is identical to nothing. The signs of zeros and the
-    /// exponents of decimals do not count.
+    /// Whether both have the same type and value. NaN is not identical to itself. The sign of a zero and the exponent
+    /// of a decimal do not count.
     pub fn is_identical(self, other: Self) -> bool {
         self.kind() == other.kind() && !self.is_nan() && self == other
     }
@@ -46,7 +46,7 @@ impl Number {
             }
             (Self::Double(_), _) | (_, Self::Double(_)) => {
                 let result = doubles(self.to_f64(), other.to_f64());
-                // One NaN, whatever sign and payload the processor gives it.
+                // A canonical NaN, independent of the processor's sign and payload.
                 Self::Double(if result.is_nan() { f64::NAN } else { result })
             }
             (Self::Int64(a), Self::Int64(b)) => Self::Int64(integers(a, b)?),
@@ -115,7 +115,7 @@ fn sum(high: Term, sign: Sign, coefficient: u128, exponent: i32) -> Decimal {
     let lift = apart.min(WORKING_DIGITS - super::decimal::digits(high.coefficient).min(WORKING_DIGITS));
     let (lift, sink) = if high.coefficient == 0 { (apart, 0) } else { (lift, apart - lift) };
     let lifted = if high.coefficient == 0 { 0 } else { high.coefficient * 10_u128.pow(lift) };
-    // What lies below the working digits cannot be told apart by rounding, but for whether it is zero.
+    // Digits below the working digits affect rounding only by being zero or not.
     let (sunk, rest) = match 10_u128.checked_pow(sink) {
         Some(power) => (coefficient / power, !coefficient.is_multiple_of(power)),
         None => (0, coefficient != 0),
@@ -130,7 +130,7 @@ fn sum(high: Term, sign: Sign, coefficient: u128, exponent: i32) -> Decimal {
     Decimal::rounded(zero_or(if a > b { high.sign } else { sign }), a.abs_diff(b), exponent)
 }
 
-/// One digit more, which tells that something not zero follows; and by how much that moves the exponent.
+/// Appends a digit that records a nonzero remainder. Returns how much that changes the exponent.
 fn sticky(coefficient: u128, rest: bool) -> (u128, i32) {
     if rest { (coefficient * 10 + 1, 1) } else { (coefficient, 0) }
 }
@@ -139,7 +139,7 @@ fn product_sign(a: Sign, b: Sign) -> Sign {
     if a == b { Sign::Positive } else { Sign::Negative }
 }
 
-/// The product of two coefficients: four limbs, the least significant first.
+/// The product of two coefficients as four limbs, the least significant first.
 struct Product([u64; 4]);
 
 impl Product {
@@ -148,7 +148,7 @@ impl Product {
         let wide = |x: u64, y: u64| u128::from(x) * u128::from(y);
         let [l0, carry] = halves(wide(a0, b0));
         let [m0, m1] = halves(wide(a0, b1) + u128::from(carry));
-        // A product of limbs and two limbs more is below 2^128.
+        // A product of limbs plus two limbs is below 2^128.
         let [l1, carry] = halves(wide(a1, b0) + u128::from(m0));
         let [l2, l3] = halves(wide(a1, b1) + u128::from(m1) + u128::from(carry));
         Self([l0, l1, l2, l3])
@@ -159,7 +159,7 @@ impl Product {
         (l2 == 0 && l3 == 0).then_some(u128::from(l1) << 64 | u128::from(l0))
     }
 
-    /// Divides by ten and gives the remainder.
+    /// Divides by ten and returns the remainder.
     fn divide_by_ten(&mut self) -> u64 {
         let mut rest = 0;
         for limb in self.0.iter_mut().rev() {

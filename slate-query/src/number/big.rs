@@ -1,8 +1,9 @@
-//! Just enough arithmetic on big integers to compare a decimal with a double exactly.
+//! The big-integer arithmetic needed to compare a decimal with a double exactly.
 
 use std::cmp::Ordering;
 
-/// Limbs of 64 bits. The longest product is a mantissa (53 bits) times 5^358 (832 bits), shifted by up to 1,074 bits.
+/// The number of 64-bit limbs. The longest product is a mantissa (53 bits) times 5^358 (832 bits), shifted by up to
+/// 1,074 bits.
 const LIMBS: usize = 36;
 
 struct Big {
@@ -50,10 +51,11 @@ impl Big {
     }
 }
 
-/// Compares coefficient · 10^exponent with mantissa · 2^power. The two must lie within the range of doubles, or near it.
+/// Compares coefficient · 10^exponent with mantissa · 2^power. Both must be within the range of doubles, or close to
+/// it.
 pub(super) fn compare(coefficient: u128, exponent: i32, mantissa: u64, power: i32) -> Ordering {
     let (mut decimal, mut double) = (Big::new(coefficient), Big::new(u128::from(mantissa)));
-    // 10^exponent = 5^exponent · 2^exponent; negative powers go to the other side.
+    // 10^exponent = 5^exponent · 2^exponent. Negative powers move to the other side.
     let fives = if exponent >= 0 { &mut decimal } else { &mut double };
     fives.multiply_by_five(exponent.unsigned_abs());
     let twos = power - exponent;

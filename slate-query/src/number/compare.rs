@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{Decimal, Number, Sign, any::TWO_63, decimal::digits};
 
-/// Compares two numbers by mathematical value; NaN is lowest and equals NaN.
+/// Compares two numbers by mathematical value. NaN is lowest and equals NaN.
 #[inline]
 pub(super) fn numbers(a: Number, b: Number) -> Ordering {
     match (a, b) {
@@ -56,7 +56,7 @@ pub(super) fn decimals(a: Decimal, b: Decimal) -> Ordering {
     })
 }
 
-/// Orders what needs no digits: NaN, -infinity, negatives, zeros, positives, infinity.
+/// Orders by rank, without looking at digits: NaN, -infinity, negatives, zeros, positives, infinity.
 fn rank(decimal: Decimal) -> u8 {
     match decimal {
         Decimal::Nan => 0,
@@ -79,8 +79,8 @@ fn signed(sign: Sign, order: Ordering) -> Ordering {
 fn magnitudes(a: u128, x: i32, b: u128, y: i32) -> Ordering {
     let adjusted = |coefficient: u128, exponent: i32| i64::from(digits(coefficient)) + i64::from(exponent);
     adjusted(a, x).cmp(&adjusted(b, y)).then_with(|| {
-        // Equal in magnitude, so the exponents differ by less than the coefficients have digits: scaled to the lower
-        // exponent both have at most 39 digits, and no more than the longer coefficient.
+        // The magnitudes are equal, so the exponents differ by less than the number of digits. Scaled to the lower
+        // exponent, both have at most 39 digits.
         let scale = |coefficient: u128, by: i32| coefficient.saturating_mul(10_u128.saturating_pow(by.unsigned_abs()));
         if x >= y { scale(a, x - y).cmp(&b) } else { a.cmp(&scale(b, y - x)) }
     })
@@ -113,7 +113,7 @@ pub(super) fn magnitude_double(coefficient: u128, exponent: i32, double: f64) ->
     if adjusted < -325 {
         return Ordering::Less;
     }
-    // Rounding keeps the order: only where the nearest double is this one must the digits decide.
+    // Rounding preserves the order, so the digits decide only if the nearest double is this one.
     match quick(coefficient, exponent).and_then(|nearest| nearest.partial_cmp(&double)) {
         Some(order @ (Ordering::Less | Ordering::Greater)) => return order,
         Some(Ordering::Equal) | None => {}
@@ -136,8 +136,8 @@ const POWERS: [f64; 23] = [
     1e21, 1e22,
 ];
 
-/// The double nearest to coefficient · 10^exponent, where one operation on exact doubles gives it: W. D. Clinger, "How
-/// to read floating point numbers accurately", 1990.
+/// The double nearest to coefficient · 10^exponent, if one operation on exact doubles computes it (W. D. Clinger, "How
+/// to read floating point numbers accurately", 1990).
 #[expect(clippy::cast_precision_loss, reason = "at most 53 bits")]
 fn quick(coefficient: u128, exponent: i32) -> Option<f64> {
     if coefficient > 1 << 53 {

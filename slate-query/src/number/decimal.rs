@@ -9,12 +9,12 @@ pub const MIN_EXPONENT: i32 = -6176;
 /// The greatest exponent of a decimal128.
 pub const MAX_EXPONENT: i32 = 6111;
 
-/// Added to an exponent to store it.
+/// The bias of a stored exponent.
 const BIAS: i32 = 6176;
-/// Where the exponent begins in the high half, where the two bits under the sign are not both set.
+/// The position of the exponent in the high half, unless the two bits below the sign are both set.
 const COEFFICIENT_BITS: u32 = 113;
 
-/// A sign. Zero has one too.
+/// A sign. Zeros have one too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Sign {
@@ -22,16 +22,16 @@ pub enum Sign {
     Negative,
 }
 
-/// A decimal128, taken apart. Equality and order are those of values: 1.0 equals 1.00; NaN is lowest and equals itself.
+/// A decoded decimal128. Equality and order are those of values: 1.0 equals 1.00; NaN is lowest and equals itself.
 #[derive(Clone, Copy, Debug)]
 pub enum Decimal {
-    /// Not a number, of any payload.
+    /// NaN with any payload.
     Nan,
     /// An infinity.
     Infinite(Sign),
     /// sign · coefficient · 10^exponent.
     Finite {
-        /// The sign, zero's too.
+        /// The sign, also of zero.
         sign: Sign,
         /// At most [`MAX_COEFFICIENT`].
         coefficient: u128,
@@ -44,8 +44,8 @@ impl Decimal {
     /// Zero, with exponent 0.
     pub const ZERO: Self = Self::Finite { sign: Sign::Positive, coefficient: 0, exponent: 0 };
 
-    /// Takes a stored decimal apart (the binary-integer encoding, little-endian). A coefficient beyond 34 digits counts
-    /// as zero, as IEEE 754 has it.
+    /// Decodes a stored decimal (the binary-integer encoding, little-endian). As in IEEE 754, a coefficient of more
+    /// than 34 digits counts as zero.
     #[inline]
     pub fn from_bits(bits: [u8; 16]) -> Self {
         let bits = u128::from_le_bytes(bits);
@@ -54,7 +54,7 @@ impl Decimal {
         match combination {
             0x1f => Self::Nan,
             0x1e => Self::Infinite(sign),
-            // These two bits make the coefficient 2^113 at least, which is beyond 34 digits.
+            // With these two bits the coefficient is at least 2^113, which has more than 34 digits.
             0x18..=0x1d => Self::Finite { sign, coefficient: 0, exponent: exponent(bits >> (COEFFICIENT_BITS - 2)) },
             _ => {
                 let coefficient = bits & ((1 << COEFFICIENT_BITS) - 1);
@@ -64,8 +64,8 @@ impl Decimal {
         }
     }
 
-    /// The sixteen bytes to store. A coefficient or exponent out of range is brought into it: digits beyond 34 are
-    /// rounded half to even, overflow becomes an infinity, underflow zero.
+    /// Encodes the decimal. Digits beyond 34 are rounded half to even, overflow becomes an infinity, underflow becomes
+    /// zero.
     pub fn to_bits(self) -> [u8; 16] {
         let bits = match self {
             Self::Nan => 0x1f << 122,
@@ -120,12 +120,12 @@ impl Decimal {
         matches!(self, Self::Finite { coefficient: 0, .. })
     }
 
-    /// The integer that it is; `None` where it is none or lies outside the range of int64.
+    /// The decimal as an integer; `None` if it is not whole or is outside the range of int64.
     pub fn to_i64(self) -> Option<i64> {
         self.to_integer(Remainder::Refused)
     }
 
-    /// The integer part, truncated toward zero; `None` for NaN, infinities and what lies outside the range of int64.
+    /// The integer part, truncated toward zero; `None` for NaN, infinities and numbers outside the range of int64.
     pub fn to_i64_truncating(self) -> Option<i64> {
         self.to_integer(Remainder::Dropped)
     }
@@ -148,7 +148,7 @@ impl Decimal {
         i64::try_from(if sign == Sign::Negative { -magnitude } else { magnitude }).ok()
     }
 
-    /// The nearest double (ties to even); an infinity beyond a double's range.
+    /// The nearest double (ties to even); an infinity beyond the range of doubles.
     pub fn to_f64(self) -> f64 {
         match self {
             Self::Nan => f64::NAN,
@@ -161,8 +161,7 @@ impl Decimal {
         }
     }
 
-    /// The decimal of exactly 15 digits that is nearest to a double (2.5 is 2.50000000000000): what MongoDB makes of
-    /// doubles that meet decimals in arithmetic.
+    /// The decimal of exactly 15 digits nearest to a double (2.5 becomes 2.50000000000000), as in MongoDB's arithmetic.
     pub fn from_f64(double: f64) -> Self {
         if double.is_nan() {
             return Self::Nan;
@@ -174,12 +173,12 @@ impl Decimal {
         if double == 0.0 {
             return Self::Finite { sign, coefficient: 0, exponent: 0 };
         }
-        // The standard library prints correctly rounded digits: one before the point, fourteen behind it.
+        // The standard library prints correctly rounded digits: one before the point, fourteen after it.
         format!("{double:.14e}").parse().unwrap_or(Self::Nan)
     }
 }
 
-/// What becomes of the digits behind the point.
+/// How the digits after the point are treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Remainder {
     Dropped,
@@ -222,7 +221,7 @@ impl PartialEq for Decimal {
 
 impl Eq for Decimal {}
 
-/// How many digits a coefficient has; none for zero.
+/// The number of digits of a coefficient; zero has none.
 #[inline]
 pub(crate) fn digits(coefficient: u128) -> u32 {
     coefficient.checked_ilog10().map_or(0, |log| log + 1)
@@ -232,7 +231,7 @@ pub(crate) fn digits(coefficient: u128) -> u32 {
 pub(crate) fn divide_half_even(coefficient: u128, power: u32) -> u128 {
     let Some(divisor) = 10_u128.checked_pow(power) else { return 0 };
     let (quotient, rest) = (coefficient / divisor, coefficient % divisor);
-    // divisor is even, being a power of ten above 1.
+    // The divisor is a power of ten above 1, hence even.
     match rest.cmp(&(divisor / 2)) {
         Ordering::Less => quotient,
         Ordering::Greater => quotient + 1,

@@ -1,4 +1,4 @@
-//! Numbers: int32, int64, double and decimal128 on one line, compared by exact mathematical value.
+//! Numbers: int32, int64, double and decimal128, compared by exact mathematical value.
 
 mod any;
 mod arithmetic;

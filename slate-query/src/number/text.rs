@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use super::{Decimal, Sign, decimal::digits};
 
-/// A text that spells no decimal128.
+/// A text that is not a decimal128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no decimal128")]
 pub struct NotDecimal;
@@ -10,7 +10,7 @@ pub struct NotDecimal;
 impl FromStr for Decimal {
     type Err = NotDecimal;
 
-    /// Reads `-12.50E+3`, `Infinity`, `NaN`. Digits beyond 34 are rounded half to even.
+    /// Parses `-12.50E+3`, `Infinity`, `NaN`. Digits beyond 34 are rounded half to even.
     fn from_str(text: &str) -> Result<Self, NotDecimal> {
         let (sign, text) = match text.strip_prefix('-') {
             Some(rest) => (Sign::Negative, rest),
@@ -38,7 +38,7 @@ impl FromStr for Decimal {
                 return Err(NotDecimal);
             }
             let digit = u128::from(byte - b'0');
-            // Beyond 36 digits only "is there anything" matters to the rounding.
+            // Beyond 36 digits, rounding depends only on whether a digit is nonzero.
             if digits(coefficient) < 36 {
                 coefficient = coefficient * 10 + digit;
             } else {
@@ -54,7 +54,7 @@ impl FromStr for Decimal {
     }
 }
 
-/// Prints it as MongoDB does: scientific notation where the exponent is positive or the number small.
+/// Formats as MongoDB does: scientific notation if the exponent is positive or the number is small.
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

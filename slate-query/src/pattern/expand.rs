@@ -1,8 +1,8 @@
-//! Which values a document has at several paths at once, where arrays stand on the way: the keys of a compound index.
+//! The combinations of values that a document has at several paths: the keys of a compound index.
 //!
-//! All paths are followed until an array; it must be the same one for all of them. Then each of its elements is gone
-//! into, by all paths that lead through it together: elements are paired, not multiplied. MongoDB's key generator has
-//! the same meaning, but for [`Positions::AndFields`].
+//! All paths are followed to their first array, which must be the same for all of them. Then the paths that lead
+//! through it continue together into each of its elements: elements are paired, not multiplied. Except for
+//! [`Positions::AndFields`] this is what MongoDB's key generator does.
 
 use super::Direction;
 use crate::{
@@ -14,22 +14,22 @@ use crate::{
 /// The most fields that an index or a sort may have.
 pub(crate) const MAX_FIELDS: usize = 32;
 
-/// What a name that spells an array position stands for, within an array that has this position.
+/// The meaning of a name that is a position of the array that it is applied to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Positions {
-    /// The element at that position. What sorts do.
+    /// The element at that position. Used by sorts.
     Alone,
-    /// That, and also, in each document within the array, the field of that name, which it lacks. Filters see both; an
-    /// index that left one of them out would lose rows.
+    /// The element at that position, and also the field of that name in each document of the array. Filters see both,
+    /// so an index without one of them would lose rows.
     AndFields,
 }
 
-/// A path on its way.
+/// The state of one path.
 #[derive(Clone, Copy)]
 pub(crate) enum Slot<'a> {
-    /// At its end.
+    /// At its end, with this value.
     Value(Value<'a>),
-    /// At its end, which is not there.
+    /// At its end, which is missing.
     Missing,
     /// At the document, before the name of this number.
     Open(usize),
@@ -37,19 +37,19 @@ pub(crate) enum Slot<'a> {
     Array(Value<'a>, usize),
 }
 
-/// Receives what is found.
+/// Receives the results.
 pub(crate) trait Emit<'a> {
-    /// One key: a value, or a missing one, for each field.
+    /// A key: a value, or a missing one, for each field.
     fn key(&mut self, values: &[Option<Value<'a>>]);
     /// The value at the first `names` names of a field's path is an array.
     fn array(&mut self, field: usize, names: usize);
 }
 
-/// Hands each key of `doc` to `emit`, repetitions not left out.
+/// Passes each key of `doc` to `emit`, with repetitions.
 ///
 /// # Errors
-/// `CannotIndexParallelArrays` (171) where two paths lead through different arrays; 16746 where a name spells both an
-/// array's position and a field of a document within that array.
+/// `CannotIndexParallelArrays` (171) if two paths lead through different arrays; 16746 if a name is both a position of
+/// an array and a field of a document in it.
 #[inline]
 pub(crate) fn expand<'a>(
     fields: &[(Path, Direction)],
@@ -57,7 +57,7 @@ pub(crate) fn expand<'a>(
     positions: Positions,
     emit: &mut impl Emit<'a>,
 ) -> Result<()> {
-    // An index of one field is the commonest; the array of slots is copied at every array.
+    // Most indexes have one field. The array of slots is copied at every array.
     match fields.len() {
         1 => Expansion { fields, positions, emit }.go::<1>(doc, [Slot::Open(0); 1]),
         2..=4 => Expansion { fields, positions, emit }.go::<4>(doc, [Slot::Open(0); 4]),
@@ -110,14 +110,14 @@ impl<'p, E> Expansion<'p, '_, E> {
         }
     }
 
-    /// Goes into each element of `array`, which is where some of the slots stand.
+    /// Continues into each element of `array`, where some of the slots are.
     fn elements<'a, const N: usize>(&mut self, array: Value<'a>, slots: [Slot<'a>; N]) -> Result<()>
     where
         E: Emit<'a>,
     {
         let elements = Doc::new(array.bytes());
         let (mut positional, mut through) = (false, false);
-        // Where each path goes on from this array by position; `Open` where it does not.
+        // The continuation of each path by position from this array; `Open` if there is none.
         let chosen = std::array::from_fn::<_, N, _>(|field| match slots.get(field) {
             Some(Slot::Array(_, names)) => {
                 let chosen = self.element_at(field, *names, elements);
@@ -127,7 +127,7 @@ impl<'p, E> Expansion<'p, '_, E> {
             }
             Some(Slot::Value(_) | Slot::Missing | Slot::Open(_)) | None => Slot::Missing,
         });
-        // Where no path goes through the elements, each gives what the first gives.
+        // If no path leads through the elements, all of them give the same keys.
         let (mut chosen_given, mut missing_given) = (false, self.positions == Positions::Alone || !positional);
         for element in elements.values() {
             let document = element.as_document();
@@ -163,8 +163,7 @@ impl<'p, E> Expansion<'p, '_, E> {
         if chosen_given { Ok(()) } else { self.nothing(slots) }
     }
 
-    /// Follows a path from an array by the position that its next name spells; `None` where it spells none, or one that
-    /// the array lacks.
+    /// Follows a path from an array by position; `None` if the next name is not a position of the array.
     fn element_at<'a>(&mut self, field: usize, names: usize, array: Doc<'a>) -> Option<Slot<'a>>
     where
         E: Emit<'a>,
@@ -185,7 +184,7 @@ impl<'p, E> Expansion<'p, '_, E> {
             }
             Some(_) if !ends => Slot::Array(element, names + 1),
             Some(nested) => {
-                // An array that a position names is one value; but an empty one sorts as every empty array does.
+                // An array found by position is one value, but an empty one sorts like every empty array.
                 self.emit.array(field, names + 1);
                 let empty = self.positions == Positions::Alone && nested.is_empty();
                 Slot::Value(if empty { Value::UNDEFINED } else { element })
@@ -193,7 +192,7 @@ impl<'p, E> Expansion<'p, '_, E> {
         })
     }
 
-    /// An empty array: undefined where a path ends in it, nothing where it leads on.
+    /// An empty array: undefined at the end of a path, missing in the middle.
     fn nothing<'a, const N: usize>(&mut self, mut slots: [Slot<'a>; N]) -> Result<()>
     where
         E: Emit<'a>,

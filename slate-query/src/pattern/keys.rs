@@ -11,7 +11,7 @@ use crate::{
     raw::{Doc, Value},
 };
 
-/// The entries of one document in an index, and what they say of it. Its buffers are reused from document to document.
+/// The entries of one document in an index. The buffers are reused for the next document.
 #[derive(Debug, Default)]
 pub struct Keys {
     bytes: Vec<u8>,
@@ -28,7 +28,7 @@ struct Entry {
     presence: Presence,
 }
 
-/// Whether any field of an entry was there.
+/// Whether any field of an entry exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
     Some,
@@ -36,18 +36,18 @@ enum Presence {
 }
 
 impl Keys {
-    /// None yet.
+    /// An empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The entries, in the order of their keys, no two with the same: the key is the concatenation of the values' key
-    /// bytes, each in its field's direction; beside it stand its type bits.
+    /// The keys and type bits of the entries, sorted, without repetitions. A key is the concatenation of the encoded
+    /// values, each in its field's direction.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.entries.iter().map(|entry| (self.key(entry), self.losses.get(entry.bits.clone()).unwrap_or_default()))
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -57,18 +57,18 @@ impl Keys {
         self.entries.is_empty()
     }
 
-    /// Per field: bit i is set where an array stands at the first i + 1 names of its path. Names beyond the 64th share
-    /// the last bit.
+    /// For each field, bit i is set if there is an array at the first i + 1 names of its path. Names beyond the 64th
+    /// share the last bit.
     pub fn multikey(&self) -> &[u64] {
         &self.multikey
     }
 
-    /// Whether the document has any of the fields, in any of the entries: whether a sparse index holds it.
+    /// Whether any field exists in any entry, so that a sparse index contains the document.
     pub fn any_present(&self) -> bool {
         self.entries.iter().any(|entry| entry.presence == Presence::Some)
     }
 
-    /// Leaves out the entries in which every field is missing, as a sparse index does.
+    /// Removes the entries in which every field is missing, as a sparse index does.
     pub fn drop_absent(&mut self) {
         self.entries.retain(|entry| entry.presence == Presence::Some);
     }
@@ -85,7 +85,7 @@ impl Keys {
         self.multikey.resize(fields, 0);
     }
 
-    /// Sorts the entries and leaves out repetitions; of equal keys the first that was found stays.
+    /// Sorts the entries and removes repetitions. Of equal keys the first is retained.
     fn settle(&mut self) {
         if self.entries.len() < 2 {
             return;
@@ -104,14 +104,14 @@ impl Keys {
 }
 
 impl KeyPattern {
-    /// Puts the entries of `doc` into `out`, in place of what it held. Every document has at least one.
+    /// Replaces the content of `out` by the entries of `doc`, of which there is at least one.
     ///
-    /// A missing field is keyed as null and told apart in the type bits, an array by its elements, an empty one as
-    /// undefined; fields that lead through the same array are paired element by element.
+    /// A missing field has the key of null and differs in the type bits. An array has the keys of its elements, an
+    /// empty one that of undefined. Fields that lead through the same array are paired element by element.
     ///
     /// # Errors
-    /// `CannotIndexParallelArrays` (171) where two fields lead through different arrays; 16746 where a name spells both
-    /// an array's position and a field of a document within that array.
+    /// `CannotIndexParallelArrays` (171) if two fields lead through different arrays; 16746 if a name is both a
+    /// position of an array and a field of a document in it.
     pub fn keys(&self, doc: Doc<'_>, out: &mut Keys) -> Result<()> {
         out.clear(self.fields.len());
         expand(&self.fields, doc, Positions::AndFields, &mut Collect { fields: &self.fields, keys: out })?;

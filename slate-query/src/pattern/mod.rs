@@ -1,4 +1,4 @@
-//! The keys that a document has in an index.
+//! Key patterns of indexes, and the keys of a document in an index.
 
 mod expand;
 mod keys;

@@ -6,21 +6,21 @@ use crate::{
     raw::{Doc, Element, Kind, Names, Value},
 };
 
-/// What an index is on: paths, each with a direction.
+/// The key pattern of an index: paths, each with a direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPattern {
     pub(super) fields: Box<[(Path, Direction)]>,
-    /// What the paths begin with.
+    /// The first names of the paths.
     first_names: Names,
 }
 
 impl KeyPattern {
-    /// Reads a key pattern, such as `{ "org": 1, "age": -1 }`: any number but zero is a direction by its sign.
+    /// Parses a key pattern, such as `{ "org": 1, "age": -1 }`. The sign of a nonzero number is the direction.
     ///
     /// # Errors
-    /// As MongoDB refuses `createIndexes`: `CannotCreateIndex` (67) for an empty pattern, ill-formed names and values;
-    /// `BadValue` (2) for a field named twice; 13103 beyond 32 fields; `NotImplemented` for kinds of indexes that
-    /// MongoDB has and Slate has not (text, hashed, geospatial, wildcard), by name.
+    /// As in MongoDB's `createIndexes`: `CannotCreateIndex` (67) for an empty pattern and invalid names or values;
+    /// `BadValue` (2) for a repeated field; 13103 for more than 32 fields; `NotImplemented` (238) for kinds of indexes
+    /// that Slate does not support (text, hashed, geospatial, wildcard), by name.
     pub fn parse(pattern: Doc<'_>) -> Result<Self> {
         let mut fields: Vec<(Path, Direction)> = Vec::new();
         if pattern.is_empty() {
@@ -51,13 +51,13 @@ impl KeyPattern {
         &self.fields
     }
 
-    /// The fields of a document that the paths begin with, in the document's order: which one it is, and what it holds.
+    /// The fields of a document that the paths begin with, in the document's order.
     pub fn first_values<'a>(&self, doc: Doc<'a>) -> impl Iterator<Item = (usize, Value<'a>)> {
         doc.fields_of(&self.first_names).map(|field| (field.number, field.value))
     }
 }
 
-/// The kinds of indexes that MongoDB has beside the ordered ones.
+/// The kinds of indexes in MongoDB other than ordered ones.
 const KINDS: [&str; 8] =
     ["2d", "2dsphere", "2dsphere_bucket", "columnstore", "geoHaystack", "hashed", "queryable_encrypted_range", "text"];
 
@@ -85,7 +85,7 @@ fn field(element: Element<'_>) -> Result<(Path, Direction)> {
         if name.is_empty() {
             return Err(refused("index keys cannot contain an empty field"));
         }
-        // A DBRef's own fields are let through below the top level.
+        // Below the top level the fields of a DBRef are allowed.
         if name.starts_with('$') && (place == 0 || !matches!(name, "$db" | "$id" | "$ref")) {
             return Err(refused("an index key contains an illegal field name: it starts with '$'"));
         }

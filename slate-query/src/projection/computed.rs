@@ -1,4 +1,5 @@
-//! Computed fields: expressions and literals. None is offered yet; what MongoDB refuses itself keeps its code.
+//! Computed fields: expressions and literals. Slate does not support them; what is invalid in MongoDB too has MongoDB's
+//! code.
 
 use super::field_path;
 use crate::{
@@ -7,211 +8,44 @@ use crate::{
     raw::{Kind, Value},
 };
 
-/// The names of MongoDB's aggregation expressions, which a projection takes as computed fields.
-static EXPRESSIONS: &[&str] = &[
-    "$_internalFindAllValuesAtPath",
-    "$_internalFleBetween",
-    "$_internalFleEq",
-    "$_internalIndexKey",
-    "$_internalJsEmit",
-    "$_internalKeyStringValue",
-    "$_internalOwningShard",
-    "$_testApiVersion",
-    "$abs",
-    "$accumulator",
-    "$acos",
-    "$acosh",
-    "$add",
-    "$addToSet",
-    "$allElementsTrue",
-    "$and",
-    "$anyElementTrue",
-    "$arrayElemAt",
-    "$arrayToObject",
-    "$asin",
-    "$asinh",
-    "$atan",
-    "$atan2",
-    "$atanh",
-    "$avg",
-    "$binarySize",
-    "$bitAnd",
-    "$bitNot",
-    "$bitOr",
-    "$bitXor",
-    "$bsonSize",
-    "$ceil",
-    "$cmp",
-    "$concat",
-    "$concatArrays",
-    "$cond",
-    "$const",
-    "$convert",
-    "$cos",
-    "$cosh",
-    "$createObjectId",
-    "$currentDate",
-    "$dateAdd",
-    "$dateDiff",
-    "$dateFromParts",
-    "$dateFromString",
-    "$dateSubtract",
-    "$dateToParts",
-    "$dateToString",
-    "$dateTrunc",
-    "$dayOfMonth",
-    "$dayOfWeek",
-    "$dayOfYear",
-    "$degreesToRadians",
-    "$divide",
-    "$eq",
-    "$exp",
-    "$expr",
-    "$filter",
-    "$first",
-    "$firstN",
-    "$floor",
-    "$function",
-    "$getField",
-    "$gt",
-    "$gte",
-    "$hour",
-    "$ifNull",
-    "$in",
-    "$indexOfArray",
-    "$indexOfBytes",
-    "$indexOfCP",
-    "$isArray",
-    "$isNumber",
-    "$isoDayOfWeek",
-    "$isoWeek",
-    "$isoWeekYear",
-    "$last",
-    "$lastN",
-    "$let",
-    "$literal",
-    "$ln",
-    "$log",
-    "$log10",
-    "$lt",
-    "$lte",
-    "$ltrim",
-    "$map",
-    "$max",
-    "$maxN",
-    "$median",
-    "$mergeObjects",
-    "$meta",
-    "$millisecond",
-    "$min",
-    "$minN",
-    "$minute",
-    "$mod",
-    "$month",
-    "$multiply",
-    "$ne",
-    "$not",
-    "$objectToArray",
-    "$or",
-    "$percentile",
-    "$pow",
-    "$radiansToDegrees",
-    "$rand",
-    "$range",
-    "$reduce",
-    "$regexFind",
-    "$regexFindAll",
-    "$regexMatch",
-    "$replaceAll",
-    "$replaceOne",
-    "$reverseArray",
-    "$round",
-    "$rtrim",
-    "$second",
-    "$setDifference",
-    "$setEquals",
-    "$setField",
-    "$setIntersection",
-    "$setIsSubset",
-    "$setUnion",
-    "$sigmoid",
-    "$sin",
-    "$sinh",
-    "$size",
-    "$slice",
-    "$sortArray",
-    "$split",
-    "$sqrt",
-    "$stdDevPop",
-    "$stdDevSamp",
-    "$strLenBytes",
-    "$strLenCP",
-    "$strcasecmp",
-    "$substr",
-    "$substrBytes",
-    "$substrCP",
-    "$subtract",
-    "$sum",
-    "$switch",
-    "$tan",
-    "$tanh",
-    "$toBool",
-    "$toDate",
-    "$toDecimal",
-    "$toDouble",
-    "$toHashedIndexKey",
-    "$toInt",
-    "$toLong",
-    "$toLower",
-    "$toObjectId",
-    "$toString",
-    "$toUUID",
-    "$toUpper",
-    "$trim",
-    "$trunc",
-    "$tsIncrement",
-    "$tsSecond",
-    "$type",
-    "$unsetField",
-    "$week",
-    "$year",
-    "$zip",
-];
+/// The names of MongoDB's aggregation expressions, which are computed fields in a projection.
+static EXPRESSIONS: &str = "
+    $_internalFindAllValuesAtPath $_internalFleBetween $_internalFleEq $_internalIndexKey $_internalJsEmit
+    $_internalKeyStringValue $_internalOwningShard $_testApiVersion $abs $accumulator $acos $acosh $add $addToSet
+    $allElementsTrue $and $anyElementTrue $arrayElemAt $arrayToObject $asin $asinh $atan $atan2 $atanh $avg
+    $binarySize $bitAnd $bitNot $bitOr $bitXor $bsonSize $ceil $cmp $concat $concatArrays $cond $const $convert
+    $cos $cosh $createObjectId $currentDate $dateAdd $dateDiff $dateFromParts $dateFromString $dateSubtract
+    $dateToParts $dateToString $dateTrunc $dayOfMonth $dayOfWeek $dayOfYear $degreesToRadians $divide $eq $exp
+    $expr $filter $first $firstN $floor $function $getField $gt $gte $hour $ifNull $in $indexOfArray $indexOfBytes
+    $indexOfCP $isArray $isNumber $isoDayOfWeek $isoWeek $isoWeekYear $last $lastN $let $literal $ln $log $log10
+    $lt $lte $ltrim $map $max $maxN $median $mergeObjects $meta $millisecond $min $minN $minute $mod $month
+    $multiply $ne $not $objectToArray $or $percentile $pow $radiansToDegrees $rand $range $reduce $regexFind
+    $regexFindAll $regexMatch $replaceAll $replaceOne $reverseArray $round $rtrim $second $setDifference
+    $setEquals $setField $setIntersection $setIsSubset $setUnion $sigmoid $sin $sinh $size $slice $sortArray
+    $split $sqrt $stdDevPop $stdDevSamp $strLenBytes $strLenCP $strcasecmp $substr $substrBytes $substrCP
+    $subtract $sum $switch $tan $tanh $toBool $toDate $toDecimal $toDouble $toHashedIndexKey $toInt $toLong
+    $toLower $toObjectId $toString $toUUID $toUpper $trim $trunc $tsIncrement $tsSecond $type $unsetField $week
+    $year $zip
+";
 
-/// What `$meta` can be asked for.
-static METADATA: &[&str] = &[
-    "geoNearDistance",
-    "geoNearPoint",
-    "indexKey",
-    "randVal",
-    "recordId",
-    "score",
-    "scoreDetails",
-    "searchHighlights",
-    "searchRootDocumentId",
-    "searchScore",
-    "searchScoreDetails",
-    "searchSequenceToken",
-    "sortKey",
-    "stream",
-    "textScore",
-    "timeseriesBucketMaxTime",
-    "timeseriesBucketMinTime",
-    "vectorSearchDistance",
-    "vectorSearchScore",
-];
+/// The operands of `$meta`.
+static METADATA: &str = "
+    geoNearDistance geoNearPoint indexKey randVal recordId score scoreDetails searchHighlights
+    searchRootDocumentId searchScore searchScoreDetails searchSequenceToken sortKey stream textScore
+    timeseriesBucketMaxTime timeseriesBucketMinTime vectorSearchDistance vectorSearchScore
+";
 
-/// The variables that every expression may name.
+/// The variables that are defined in every expression.
 static VARIABLES: &[&str] = &["CLUSTER_TIME", "CURRENT", "NOW", "REMOVE", "ROOT", "SEARCH_META", "USER_ROLES"];
 
-/// The name for what is refused where it has none of its own.
+/// The code of errors without a code of their own.
 const LITERAL: &str = "computed projections";
 
 pub(super) fn is_expression(name: &str) -> bool {
-    EXPRESSIONS.binary_search(&name).is_ok()
+    EXPRESSIONS.split_ascii_whitespace().any(|expression| expression == name)
 }
 
-/// The refusal of the expression `name` with this argument.
+/// The error for the expression `name` with this argument.
 pub(super) fn expression(name: &str, argument: Value<'_>) -> Error {
     let checked = match name {
         "$meta" => meta(argument),
@@ -221,7 +55,7 @@ pub(super) fn expression(name: &str, argument: Value<'_>) -> Error {
     checked.err().unwrap_or_else(|| Error::unsupported(name))
 }
 
-/// The refusal of a value that stands for itself, or for a field's or variable's value.
+/// The error for a literal, a field path or a variable.
 pub(super) fn literal(value: Value<'_>) -> Error {
     let checked = match value.as_str().and_then(|text| text.strip_prefix('$')) {
         Some(reference) => field(reference),
@@ -242,7 +76,7 @@ fn field(reference: &str) -> Result<()> {
     if name.is_empty() {
         return Err(Error::new(Code(16869), "a variable's name may not be empty"));
     }
-    if VARIABLES.binary_search(&name).is_err() {
+    if !VARIABLES.contains(&name) {
         return Err(Error::new(Code(17276), format!("use of undefined variable: {name}")));
     }
     field_path::names(variable).map(drop)
@@ -254,12 +88,12 @@ fn meta(argument: Value<'_>) -> Result<()> {
         Some("textScore") => {
             Err(Error::new(Code(40218), "the query asks for the text score, and there is no text search in it"))
         }
-        Some(name) if METADATA.binary_search(&name).is_ok() => Ok(()),
+        Some(name) if METADATA.split_ascii_whitespace().any(|metadata| metadata == name) => Ok(()),
         Some(name) => Err(Error::new(Code(17308), format!("unsupported argument to $meta: {name}"))),
     }
 }
 
-/// Checks the arguments of the expression `$slice`, as far as they are constants.
+/// Checks the constant arguments of the expression `$slice`.
 fn slice(argument: Value<'_>) -> Result<()> {
     let arguments: Vec<Value<'_>> = match argument.as_array() {
         Some(array) => array.values().collect(),
@@ -294,7 +128,7 @@ fn is_nullish(value: Value<'_>) -> bool {
     matches!(value.kind(), Kind::Null | Kind::Undefined)
 }
 
-/// Whether an expression is its own value: no field path and no operator in it.
+/// Whether an expression is a constant: it contains no field path and no operator.
 fn is_constant(value: Value<'_>) -> bool {
     if let Some(array) = value.as_array() {
         return array.values().all(is_constant);
@@ -303,14 +137,4 @@ fn is_constant(value: Value<'_>) -> bool {
         return document.elements().all(|element| !element.name.starts_with(b"$") && is_constant(element.value));
     }
     value.as_str().is_none_or(|text| !text.starts_with('$'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_tables_are_sorted() {
-        assert!(EXPRESSIONS.is_sorted() && METADATA.is_sorted() && VARIABLES.is_sorted());
-    }
 }

@@ -5,7 +5,7 @@ use crate::{
     raw::{Doc, Value, Writer},
 };
 
-/// The first element of a field's array that meets a condition.
+/// Shows the first element of an array that matches a condition.
 #[derive(Clone, Debug)]
 pub(super) struct ElemMatch {
     field: Box<str>,
@@ -17,7 +17,7 @@ impl ElemMatch {
         Self { field: field.into(), filter }
     }
 
-    /// Writes the field with that element alone; where there is none, nothing.
+    /// Writes the field with only that element; writes nothing if there is none.
     pub(super) fn write(&self, doc: Doc<'_>, out: &mut Vec<u8>) {
         let Some(Some(position)) = self.filter.positional(doc) else { return };
         let element = doc.get(&self.field).and_then(Value::as_array).and_then(|array| array.values().nth(position));
@@ -27,8 +27,7 @@ impl ElemMatch {
     }
 }
 
-/// The filter that says at which position of the field's array an element meets the condition: a projection's
-/// `{field: {$elemMatch: …}}` read as a filter.
+/// The filter `{field: {$elemMatch: …}}`, which finds the position of the element.
 pub(super) fn filter(field: &str, condition: Doc<'_>) -> Result<Box<Filter>> {
     let mut writer = Writer::new();
     writer.open_document(field.as_bytes());

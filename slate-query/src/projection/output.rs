@@ -1,6 +1,6 @@
 use crate::raw::{Doc, Element, Kind, Value};
 
-/// The elements of a document, each with its bytes as they stand there: type, name and value.
+/// The elements of a document, each with its bytes: type, name and value.
 pub(super) fn fields<'a>(doc: Doc<'a>) -> impl Iterator<Item = (Element<'a>, &'a [u8])> {
     let mut rest = doc.bytes().get(4..).unwrap_or_default();
     doc.elements().map_while(move |element| {
@@ -10,31 +10,31 @@ pub(super) fn fields<'a>(doc: Doc<'a>) -> impl Iterator<Item = (Element<'a>, &'a
     })
 }
 
-/// Begins a document at the end of `out`; the mark is for [`close`].
+/// Starts a document at the end of `out`. Pass the result to [`close`].
 pub(super) fn open(out: &mut Vec<u8>) -> usize {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     start
 }
 
-/// Ends the document begun at `start`.
+/// Ends the document that starts at `start`.
 pub(super) fn close(out: &mut Vec<u8>, start: usize) {
     out.push(0);
-    // A projection's documents are no longer than their originals, whose lengths fit.
+    // A projected document is not longer than its original, whose length fits.
     let length = i32::try_from(out.len() - start).unwrap_or(i32::MAX);
     if let Some(head) = out.get_mut(start..start + 4) {
         head.copy_from_slice(&length.to_le_bytes());
     }
 }
 
-/// Writes an element's type and name; its value is the caller's to write.
+/// Writes an element's type and name. The caller writes the value.
 pub(super) fn head(out: &mut Vec<u8>, kind: Kind, name: &[u8]) {
     out.push(kind.byte());
     out.extend_from_slice(name);
     out.push(0);
 }
 
-/// Writes an array element's type and the name that its position gives it.
+/// Writes the type and the name of an array element.
 pub(super) fn head_at(out: &mut Vec<u8>, kind: Kind, position: usize) {
     head(out, kind, position.to_string().as_bytes());
 }

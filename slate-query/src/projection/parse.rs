@@ -9,14 +9,14 @@ use crate::{
     raw::{Doc, Element, Value},
 };
 
-/// Whether a projection names what is shown or what is not.
+/// Whether a projection includes or excludes the fields that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sense {
     Inclusion,
     Exclusion,
 }
 
-/// A parsed projection document: its sense, and its paths without what goes without saying.
+/// A parsed projection document: its kind and its explicit paths.
 #[derive(Debug)]
 pub(super) struct Parsed {
     pub(super) sense: Sense,
@@ -37,16 +37,16 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<Parsed> {
 #[derive(Debug, Default)]
 struct Parser {
     root: Branch,
-    /// What the fields other than `_id` say; they must agree.
+    /// The kind according to fields other than `_id`, which must agree.
     sense: Option<Sense>,
-    /// What the projection says of the whole `_id`.
+    /// What the projection says about `_id` as a whole.
     id: Option<Sense>,
-    /// Whether it names `_id`, or a path within it.
+    /// Whether it contains `_id` or a path within it.
     id_named: bool,
     positional: bool,
     elem_match: bool,
     slice: bool,
-    /// The refusal of the first computed field: what is wrong with the document's form is told first.
+    /// The error for the first computed field. Errors in the document's form take precedence.
     computed: Option<Error>,
 }
 
@@ -116,7 +116,7 @@ impl Parser {
         self.settle(Sense::Inclusion, Code(31310), name)
     }
 
-    /// A nested document: an operator, or a projection of what is within the field.
+    /// A nested document: an operator, or a projection of the fields within.
     fn nested(&mut self, parents: &[&str], name: &str, nested: Doc<'_>) -> Result<()> {
         if nested.is_empty() {
             return Err(Error::new(Code(51270), "a nested projection may not be empty").at(path(parents, name)));
@@ -134,7 +134,7 @@ impl Parser {
         nested.elements().try_for_each(|element| self.element(&parents, element))
     }
 
-    /// `{field: {$operator: argument}}`. Answers false where the nested document only looks like it.
+    /// `{field: {$operator: argument}}`. Returns false if the nested document is not an operator.
     fn operator(&mut self, parents: &[&str], name: &str, operator: Element<'_>) -> Result<bool> {
         let argument = operator.value;
         match text(operator)? {
@@ -144,7 +144,7 @@ impl Parser {
                     self.add(parents, name, Action::Slice(slice))?;
                     self.slice = true;
                 }
-                // What is no $slice of a find may be the expression of that name.
+                // A `$slice` that is invalid in `find` may be an expression.
                 Err(_) => self.expression(parents, name, "$slice", argument)?,
             },
             expression if computed::is_expression(expression) => {
@@ -196,7 +196,7 @@ impl Parser {
         self.root.add(&names, action).map_err(|error| error.at(path(parents, name)))
     }
 
-    /// Notes what a field says of the projection's sense.
+    /// Records what a field implies for the projection's kind.
     fn settle(&mut self, sense: Sense, conflict: Code, name: &str) -> Result<()> {
         if *self.sense.get_or_insert(sense) == sense {
             return Ok(());
@@ -208,7 +208,7 @@ impl Parser {
         if let Some(error) = self.computed {
             return Err(error);
         }
-        // Without a field that decides: $slice leaves the choice to `_id`, $elemMatch always includes.
+        // Without a decisive field, `$slice` leaves the choice to `_id`, and `$elemMatch` includes.
         let sense = self.sense.unwrap_or(match (self.slice, self.elem_match, self.id) {
             (false, true, _) | (_, _, Some(Sense::Inclusion)) => Sense::Inclusion,
             (_, _, Some(Sense::Exclusion) | None) => Sense::Exclusion,
@@ -220,7 +220,7 @@ impl Parser {
     }
 }
 
-/// What a positional operator does not go with.
+/// What a positional operator cannot be combined with.
 fn refused(code: i32, beside: &str, name: &str) -> Error {
     Error::new(Code(code), format!("the positional operator '$' cannot be used {beside}")).at(name)
 }
@@ -233,7 +233,7 @@ fn text(element: Element<'_>) -> Result<&str> {
     std::str::from_utf8(element.name).map_err(|_| Error::new(Code::INVALID_BSON, "a field's name is not UTF-8"))
 }
 
-/// What a boolean or a number says of a field; a number is true where it is not zero, NaN too.
+/// The truth of a boolean or a number. Numbers other than zero are true, including NaN.
 fn truth(value: Value<'_>) -> Option<bool> {
     value.as_bool().or_else(|| Number::of(value).map(|number| number != Number::Int32(0)))
 }

@@ -4,7 +4,7 @@ use crate::{
     raw::{Doc, Kind},
 };
 
-/// The positional `$`: of the first array on its path, the element that the filter matched at.
+/// The positional `$`: shows only the element that the filter matched, of the first array on its path.
 #[derive(Clone, Debug)]
 pub(super) struct Positional {
     path: Box<[Box<str>]>,
@@ -15,10 +15,10 @@ impl Positional {
         Self { path: path.into() }
     }
 
-    /// Writes `doc` with that array cut down to the element at `position`. A path without an array is left as it is.
+    /// Writes `doc` with that array reduced to the element at `position`. A path without an array changes nothing.
     ///
     /// # Errors
-    /// 51246 where there is an array and no position; 51247 where the array ends before it.
+    /// 51246 if there is an array but no position; 51247 if the array is too short.
     pub(super) fn apply(&self, doc: Doc<'_>, position: Option<usize>, out: &mut Vec<u8>) -> Result<()> {
         along(&self.path, doc, position, out)
     }
@@ -28,7 +28,7 @@ fn along(path: &[Box<str>], doc: Doc<'_>, position: Option<usize>, out: &mut Vec
     let start = output::open(out);
     let mut path = path.split_first();
     for (element, bytes) in output::fields(doc) {
-        // The first field of that name is the one that the path means.
+        // Of repeated fields, the path means the first.
         let Some((_, rest)) = path.take_if(|(name, _)| name.as_bytes() == element.name) else {
             out.extend_from_slice(bytes);
             continue;

@@ -7,19 +7,19 @@ use super::{
 };
 use crate::raw::{Doc, Kind, Names, Value};
 
-/// Which fields of a document are shown.
+/// The set of fields that a projection shows.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     others: Others,
     /// Sorted by name.
     fields: Box<[Field]>,
-    /// Theirs, in the same order.
+    /// The parts of the named fields, in the same order.
     names: Names,
-    /// Fields made anew, written behind all others.
+    /// Computed array fields, written after all others.
     added: Box<[ElemMatch]>,
 }
 
-/// What becomes of the fields that a shape does not name.
+/// What happens to the fields that a shape does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Others {
     Kept,
@@ -34,16 +34,16 @@ struct Field {
 
 #[derive(Clone, Debug)]
 enum Part {
-    /// The whole field: the opposite of what becomes of the others.
+    /// The whole field is treated the opposite way.
     Whole,
-    /// What is within its documents, and within those of its arrays.
+    /// The shape applies to its document, or to the documents in its array.
     Within(Shape),
-    /// One element of its array.
+    /// One element of its array is shown.
     Element(ElemMatch),
 }
 
 impl Shape {
-    /// The shape that shows the included paths of `branch` only.
+    /// The shape that shows only the included paths of `branch`.
     pub(super) fn inclusion(branch: Branch) -> Self {
         let mut fields = Vec::new();
         let mut added = Vec::new();
@@ -86,12 +86,12 @@ impl Shape {
         Self { others, fields: fields.into(), names, added: added.into() }
     }
 
-    /// Whether every document keeps its shape.
+    /// Whether every document is shown unchanged.
     pub(super) fn is_whole(&self) -> bool {
         self.others == Others::Kept && self.fields.is_empty()
     }
 
-    /// Writes what is shown of `doc` to the end of `out`.
+    /// Appends the visible part of `doc` to `out`.
     pub(super) fn apply(&self, doc: Doc<'_>, out: &mut Vec<u8>) {
         let start = output::open(out);
         match self.others {
@@ -115,8 +115,7 @@ impl Shape {
         }
     }
 
-    /// Of fields of the same name the first wins; once all are found, the rest of the document is not read. Fields that
-    /// stand side by side are copied together.
+    /// Of repeated fields the first wins. Stops reading once all fields are found, and copies adjacent fields together.
     fn include(&self, doc: Doc<'_>, out: &mut Vec<u8>) {
         let mut missing = Missing::new(self.fields.len());
         if missing.count == 0 {
@@ -150,7 +149,7 @@ impl Shape {
         self.fields.get(place).map(|field| &field.part)
     }
 
-    /// Writes a field whose documents have this shape; `bytes` are the whole field's.
+    /// Writes a field whose documents have this shape. `bytes` is the whole field.
     fn field(&self, name: &[u8], value: Value<'_>, bytes: &[u8], out: &mut Vec<u8>) {
         match value.as_container() {
             Some(container) => {
@@ -184,7 +183,7 @@ impl Shape {
     }
 }
 
-/// Which of a number of fields have not been found yet; without allocation for up to 64.
+/// The set of fields that were not found yet. Does not allocate for up to 64 fields.
 struct Missing {
     count: usize,
     first: u64,
@@ -196,7 +195,7 @@ impl Missing {
         Self { count, first: u64::MAX, more: vec![u64::MAX; count.div_ceil(64).saturating_sub(1)] }
     }
 
-    /// Whether the field was missing until now.
+    /// Removes a field and returns whether it was in the set.
     fn remove(&mut self, place: usize) -> bool {
         let word = match place / 64 {
             0 => Some(&mut self.first),

@@ -7,20 +7,20 @@ use crate::{
     raw::{Doc, Kind, Value},
 };
 
-/// A projection's `$slice`: a run of an array's elements.
+/// The `$slice` of a projection: a range of an array's elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slice {
-    /// So many elements from the front; of a negative number, from the back.
+    /// The number of elements from the start, or from the end if negative.
     Ends(i32),
-    /// So many elements behind the first few; of a negative `skip`, from so many before the end.
+    /// `limit` elements after the first `skip`. A negative `skip` counts from the end.
     Middle { skip: i32, limit: i32 },
 }
 
 impl Slice {
-    /// Parses what stands under `$slice`: a number, or `[skip, limit]`.
+    /// Parses the operand of `$slice`: a number, or `[skip, limit]`.
     ///
     /// # Errors
-    /// 31272, 31273, 31257, 31258 and 31259 for what is neither; callers may still take it for an expression.
+    /// 31272, 31273, 31257, 31258 and 31259 for anything else. Callers may still take it for an expression.
     pub(super) fn parse(argument: Value<'_>) -> Result<Self> {
         if let Some(number) = Number::of(argument) {
             return Ok(Self::Ends(clamp(number)));
@@ -40,7 +40,7 @@ impl Slice {
         }
     }
 
-    /// The positions shown of an array of `length` elements.
+    /// The range of positions shown of an array of `length` elements.
     fn range(self, length: usize) -> Range<usize> {
         let (start, count) = match self {
             Self::Ends(limit @ 0..) => (0, size(limit)),
@@ -51,13 +51,13 @@ impl Slice {
         start.min(length)..start.saturating_add(count).min(length)
     }
 
-    /// Writes `doc` with the arrays at the end of `path` sliced. Documents within arrays are gone through, arrays within
-    /// arrays are not.
+    /// Writes `doc` with the arrays at the end of `path` sliced. Descends into documents within arrays, not into nested
+    /// arrays.
     pub(super) fn apply(self, path: &[Box<str>], doc: Doc<'_>, out: &mut Vec<u8>) {
         let start = output::open(out);
         let mut path = path.split_first();
         for (element, bytes) in output::fields(doc) {
-            // The first field of that name is the one that the path means.
+            // Of repeated fields, the path means the first.
             let Some((_, rest)) = path.take_if(|(name, _)| name.as_bytes() == element.name) else {
                 out.extend_from_slice(bytes);
                 continue;
@@ -99,7 +99,8 @@ fn size(number: i32) -> usize {
     usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX)
 }
 
-/// The nearest int32 as MongoDB reads it here: doubles are truncated, decimals rounded half to even, NaN is zero.
+/// The nearest int32 by MongoDB's rules for `$slice`: doubles are truncated, decimals rounded half to even, NaN is
+/// zero.
 fn clamp(number: Number) -> i32 {
     if number.is_nan() {
         return 0;
@@ -116,7 +117,7 @@ fn clamp(number: Number) -> i32 {
     i32::try_from(rounded).unwrap_or(if rounded < 0 { i32::MIN } else { i32::MAX })
 }
 
-/// What is to be added to a decimal's integer part to round it half to even.
+/// The difference between a decimal's integer part and its value rounded half to even.
 fn rounding(whole: i64, decimal: Decimal) -> i64 {
     let (sign, away) = match Number::Decimal(decimal).signum() {
         Ordering::Less => (Sign::Negative, -1),

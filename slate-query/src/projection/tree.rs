@@ -1,31 +1,31 @@
 use super::slice::Slice;
 use crate::{Code, Error, Result, filter::Filter};
 
-/// What a projection document says of one path.
+/// The action of a projection on one path.
 #[derive(Clone, Debug)]
 pub(super) enum Action {
     Include,
     Exclude,
     Slice(Slice),
-    /// The filter asks for an element of this field, by `$elemMatch`.
+    /// Shows the element of this field that the filter of an `$elemMatch` matches.
     ElemMatch(Box<Filter>),
     Positional,
-    /// A computed field: it takes its place among the paths, and the projection is refused in the end.
+    /// A computed field. It takes part in conflict checks, and the projection is refused at the end.
     Computed,
     Within(Branch),
 }
 
-/// The paths of a projection document by their names, in the order in which they were written.
+/// The paths of a projection document as a tree, in their original order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Branch {
     pub(super) fields: Vec<(Box<str>, Action)>,
 }
 
 impl Branch {
-    /// Puts an action at a path.
+    /// Adds an action at a path.
     ///
     /// # Errors
-    /// 31250 where the path is there already, or is a prefix of one that is; 31249 where a prefix of it is.
+    /// 31250 if the path, or a longer path, already has an action; 31249 if a prefix of it has.
     pub(super) fn add(&mut self, names: &[&str], action: Action) -> Result<()> {
         let Some((name, rest)) = names.split_first() else { return Ok(()) };
         if !rest.is_empty() {
@@ -38,7 +38,7 @@ impl Branch {
         Ok(())
     }
 
-    /// The branch at a path, which is made where there is none.
+    /// The branch at a path, created if necessary.
     ///
     /// # Errors
     /// 31249 and 31250 as [`Branch::add`].
@@ -54,7 +54,7 @@ impl Branch {
         self.fields.iter().find(|(other, _)| **other == *name).map(|(_, action)| action)
     }
 
-    /// The branch under `name`.
+    /// The branch named `name`.
     fn within(&mut self, name: &str) -> Result<&mut Self> {
         let place = self.fields.iter().position(|(other, _)| **other == *name).unwrap_or_else(|| {
             self.fields.push((name.into(), Action::Within(Self::default())));

@@ -14,7 +14,7 @@ pub struct Projection {
     included: Option<Box<[Path]>>,
 }
 
-/// What makes a document of another one.
+/// The steps of a projection.
 #[derive(Clone, Debug)]
 enum Pass {
     Shape(Shape),
@@ -23,10 +23,10 @@ enum Pass {
 }
 
 impl Projection {
-    /// Parses a projection document; an empty one hands documents out as they are.
+    /// Parses a projection document. An empty one shows documents unchanged.
     ///
     /// # Errors
-    /// MongoDB's codes for what it refuses too; computed fields are refused as unsupported, by name.
+    /// MongoDB's codes for invalid projections; `NotImplemented` (238) for computed fields, by name.
     pub fn parse(spec: Doc<'_>) -> Result<Self> {
         let Parsed { sense, root } = parse(spec)?;
         let included = match sense {
@@ -43,14 +43,12 @@ impl Projection {
         Ok(Self { passes: shape.into_iter().chain(changes).collect(), included })
     }
 
-    /// Writes what the projection leaves of `doc` over `out`, which holds the finished document afterwards. Where fields
-    /// share a name, an inclusion shows the first.
+    /// Replaces the content of `out` by the projected document. An inclusion shows the first of repeated fields.
     ///
-    /// `position` is the array position that the filter matched at, for the positional `$`; see
-    /// [`crate::filter::Filter::positional`].
+    /// `position` is the array position for the positional `$`; see [`crate::filter::Filter::positional`].
     ///
     /// # Errors
-    /// 51246 or 51247 where the positional `$` has no element to show; `out` holds no document then.
+    /// 51246 or 51247 if the positional `$` has no element to show. Then `out` does not contain a document.
     pub fn apply(&self, doc: Doc<'_>, position: Option<usize>, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         let Some((first, rest)) = self.passes.split_first() else {
@@ -65,18 +63,18 @@ impl Projection {
         Ok(())
     }
 
-    /// Whether every document is handed out as it is.
+    /// Whether every document is shown unchanged.
     pub fn is_identity(&self) -> bool {
         self.passes.is_empty()
     }
 
-    /// The paths shown, `_id` among them where it is shown, of a projection that only includes paths whole; for others
+    /// The included paths, with `_id` unless it is excluded, of a projection that only includes whole paths; otherwise
     /// `None`.
     pub fn included(&self) -> Option<&[Path]> {
         self.included.as_deref()
     }
 
-    /// Whether [`Projection::apply`] needs the array position that the filter matched at.
+    /// Whether [`Projection::apply`] needs the position at which the filter matched.
     pub fn needs_position(&self) -> bool {
         self.passes.iter().any(|pass| matches!(pass, Pass::Positional(_)))
     }
@@ -93,7 +91,7 @@ impl Pass {
     }
 }
 
-/// The included paths, where nothing but whole paths is included.
+/// The included paths, if the projection only includes whole paths.
 fn paths(root: &Branch) -> Result<Option<Box<[Path]>>> {
     fn collect(branch: &Branch, prefix: &str, paths: &mut Vec<Path>) -> Result<bool> {
         for (name, action) in &branch.fields {
@@ -114,7 +112,7 @@ fn paths(root: &Branch) -> Result<Option<Box<[Path]>>> {
     Ok(collect(root, "", &mut paths)?.then(|| paths.into()))
 }
 
-/// The changes to single arrays, in the order of the paths in the tree.
+/// The changes to arrays, in the order of their paths.
 fn collect_changes(branch: &Branch, prefix: &mut Vec<Box<str>>, changes: &mut Vec<Pass>) {
     for (name, action) in &branch.fields {
         prefix.push(name.clone());

@@ -1,11 +1,11 @@
-//! Bytes looked at by words, where a call to look at them would cost more than the look.
+//! Operations on short byte strings by machine words, where a call to `memcmp` would cost more than the comparison.
 
-/// Whether two texts are the same. Short ones are compared by two words that may overlap, which takes less than a call to
-/// compare them does; and without a branch on what cannot be foreseen, which is whether they are.
+/// Whether two byte strings are equal. Short ones are compared as two words that may overlap, without a branch that
+/// depends on their contents.
 #[inline]
 pub fn same(a: &[u8], b: &[u8]) -> bool {
     match b.len() {
-        // Values without bytes are common, and a call to compare them is dear where one of the two lies nowhere.
+        // Empty values are common, and comparing them must not cost a call.
         0 => a.is_empty(),
         1..=3 => a.iter().eq(b),
         4..=7 => (a.len() == b.len()) & ends(a, b, u32::from_le_bytes),
@@ -15,7 +15,7 @@ pub fn same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// Whether the first and the last `N` bytes are the same.
+/// Whether the first and the last `N` bytes are equal.
 #[inline]
 fn ends<const N: usize, W: PartialEq>(a: &[u8], b: &[u8], word: impl Fn([u8; N]) -> W) -> bool {
     match (a.first_chunk(), b.first_chunk(), a.last_chunk(), b.last_chunk()) {
@@ -26,13 +26,13 @@ fn ends<const N: usize, W: PartialEq>(a: &[u8], b: &[u8], word: impl Fn([u8; N])
     }
 }
 
-/// The number that at most eight bytes make, the first of them the highest; of more, that of the first eight.
+/// The first eight bytes as a big-endian number; fewer bytes as a shorter number.
 #[inline]
 pub(crate) fn big_endian(bytes: &[u8]) -> u64 {
     if let Some(all) = bytes.first_chunk() {
         return u64::from_be_bytes(*all);
     }
-    // Words that may overlap: what both have comes to lie in the same place.
+    // Two words that may overlap. Both put the shared bytes at the same bits.
     let but = |width: usize| u8::BITS as usize * (bytes.len() - width);
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
         return u64::from(u32::from_be_bytes(*first)) << but(4) | u64::from(u32::from_be_bytes(*last));
@@ -43,16 +43,16 @@ pub(crate) fn big_endian(bytes: &[u8]) -> u64 {
     bytes.first().copied().map_or(0, u64::from)
 }
 
-/// The first eight bytes as a number that sorts as they do; fewer are filled up with zeros.
+/// The first eight bytes, zero-padded, as a number. The numbers sort like the bytes.
 #[inline]
 pub fn leading(bytes: &[u8]) -> u64 {
     let filled_up = size_of::<u64>().saturating_sub(bytes.len());
-    // Of none there is nothing to shift.
+    // The shift of an empty slice would overflow; its value is zero anyway.
     big_endian(bytes) << (u8::BITS as usize * filled_up % u64::BITS as usize)
 }
 
-/// A bit for each byte of the word that is below `limit`, its highest; where there is one, the lowest bit that stands is
-/// right, higher ones may not be. `limit` is at most 0x80 (Warren, Hacker's Delight, 6-1).
+/// Sets the highest bit of each byte of the word that is below `limit`, which is at most 0x80. Only the lowest set bit
+/// is reliable (Warren, Hacker's Delight, 6-1).
 #[inline]
 pub(crate) fn below(word: [u8; 8], limit: u8) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;

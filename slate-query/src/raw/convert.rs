@@ -1,10 +1,11 @@
-use bson::{Bson, DateTime, RawDocument, Timestamp, oid::ObjectId};
+use bson::{Bson, DateTime, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, cstr, oid::ObjectId};
 
 use super::{Doc, Kind, OwnedValue, SmallBytes, Value, Writer};
+use crate::{Code, Error};
 
 impl Value<'_> {
-    /// The value as the `bson` crate's own; `None` on damaged bytes. Cost: what is neither a number nor a string, nor fixed
-    /// in length, is wrapped in a document on the way.
+    /// Converts to the `bson` crate's value; `None` for damaged bytes. Types of variable length other than strings are
+    /// copied once more on the way.
     pub fn to_bson(self) -> Option<Bson> {
         match self.kind() {
             Kind::Null => Some(Bson::Null),
@@ -19,22 +20,48 @@ impl Value<'_> {
             Kind::Undefined => Some(Bson::Undefined),
             Kind::MinKey => Some(Bson::MinKey),
             Kind::MaxKey => Some(Bson::MaxKey),
-            Kind::Document
-            | Kind::Array
-            | Kind::Binary
-            | Kind::Regex
-            | Kind::DbPointer
-            | Kind::Code
-            | Kind::Symbol
-            | Kind::CodeWithScope
-            | Kind::Decimal128 => self.unwrapped(),
+            _ => self.unwrapped(),
         }
     }
 
     fn unwrapped(self) -> Option<Bson> {
+        RawBson::try_from(self).ok()?.try_into().ok()
+    }
+}
+
+/// Copies the value. [`RawBson::as_raw_bson_ref`] borrows from the copy.
+impl TryFrom<Value<'_>> for RawBson {
+    type Error = Error;
+
+    /// # Errors
+    /// `InvalidBSON` (22) for damaged bytes.
+    fn try_from(value: Value<'_>) -> Result<Self, Error> {
         let mut writer = Writer::new();
-        writer.append(b"", self);
-        bson::Document::try_from(RawDocument::from_bytes(&writer.finish()).ok()?).ok()?.remove("")
+        writer.append(b"", value);
+        let document = writer.finish();
+        let document = RawDocument::from_bytes(&document).ok().and_then(|document| document.iter().next()?.ok());
+        document.map(|(_, value)| value.into()).ok_or_else(|| {
+            Error::new(Code::INVALID_BSON, format!("the bytes are not a value of type {}", value.kind().alias()))
+        })
+    }
+}
+
+/// Copies the value.
+impl From<RawBsonRef<'_>> for OwnedValue {
+    fn from(value: RawBsonRef<'_>) -> Self {
+        let mut document = RawDocumentBuf::new();
+        document.append(cstr!(""), value);
+        Doc::from(&document).values().next().unwrap_or(Value::UNDEFINED).to_owned()
+    }
+}
+
+impl<'a> TryFrom<Doc<'a>> for &'a RawDocument {
+    type Error = Error;
+
+    /// # Errors
+    /// `InvalidBSON` (22) for damaged bytes.
+    fn try_from(document: Doc<'a>) -> Result<Self, Error> {
+        RawDocument::from_bytes(document.bytes()).map_err(|error| Error::new(Code::INVALID_BSON, error.to_string()))
     }
 }
 
@@ -44,15 +71,15 @@ fn timestamp(timestamp: u64) -> Option<Bson> {
 }
 
 impl From<&Bson> for OwnedValue {
-    /// The same value as raw bytes. A value that cannot be written (a name with a NUL inside) becomes undefined.
+    /// Encodes the value. A value that cannot be encoded (a name contains a NUL) becomes undefined.
     fn from(value: &Bson) -> Self {
         with_value(value, |value| value.to_owned())
     }
 }
 
-/// Shows the same value as raw bytes, which takes no allocation for most scalars. A value that cannot be written (a name
-/// with a NUL inside) becomes undefined.
-pub fn with_value<R>(value: &Bson, see: impl FnOnce(Value<'_>) -> R) -> R {
+/// Calls `visit` with the encoded value. Most scalars are encoded without an allocation. A value that cannot be encoded (a
+/// name contains a NUL) becomes undefined.
+pub fn with_value<R>(value: &Bson, visit: impl FnOnce(Value<'_>) -> R) -> R {
     let (kind, bytes) = match value {
         Bson::Null => (Kind::Null, &[][..]),
         Bson::Boolean(value) => (Kind::Boolean, &[u8::from(*value)][..]),
@@ -61,22 +88,10 @@ pub fn with_value<R>(value: &Bson, see: impl FnOnce(Value<'_>) -> R) -> R {
         Bson::Double(value) => (Kind::Double, &value.to_le_bytes()[..]),
         Bson::ObjectId(id) => (Kind::ObjectId, &id.bytes()[..]),
         Bson::DateTime(date) => (Kind::DateTime, &date.timestamp_millis().to_le_bytes()[..]),
-        Bson::String(text) => return see(string(text).as_value()),
-        Bson::Array(_)
-        | Bson::Document(_)
-        | Bson::RegularExpression(_)
-        | Bson::JavaScriptCode(_)
-        | Bson::JavaScriptCodeWithScope(_)
-        | Bson::Timestamp(_)
-        | Bson::Binary(_)
-        | Bson::Symbol(_)
-        | Bson::Decimal128(_)
-        | Bson::Undefined
-        | Bson::MaxKey
-        | Bson::MinKey
-        | Bson::DbPointer(_) => return see(wrapped(value).as_value()),
+        Bson::String(text) => return visit(string(text).as_value()),
+        _ => return visit(wrapped(value).as_value()),
     };
-    see(Value::new(kind, bytes))
+    visit(Value::new(kind, bytes))
 }
 
 impl From<Bson> for OwnedValue {
@@ -101,18 +116,24 @@ fn wrapped(value: &Bson) -> OwnedValue {
 mod tests {
     use super::*;
 
-    #[test]
-    fn values_are_the_same_whether_they_are_wrapped_or_not() {
-        let document = bson::doc! {
+    /// One value of every type but DBPointer, which the `bson` crate cannot create.
+    fn every_type() -> bson::Document {
+        bson::doc! {
             "null": null, "true": true, "false": false, "int32": -7, "int64": 1_i64 << 40, "double": 2.5, "empty": "",
             "string": "Tromsø", "oid": ObjectId::from_bytes(*b"twelve bytes"), "date": DateTime::from_millis(-1),
             "timestamp": Timestamp { time: u32::MAX, increment: 3 }, "undefined": Bson::Undefined,
             "min": Bson::MinKey, "max": Bson::MaxKey, "array": [1, "a"], "document": { "a": 1 },
             "symbol": Bson::Symbol("s".into()), "code": Bson::JavaScriptCode("f()".into()),
+            "scope": bson::JavaScriptCodeWithScope { code: "f()".into(), scope: bson::doc! { "a": 1 } },
             "regex": bson::Regex { pattern: bson::cstr!("a").into(), options: bson::cstr!("i").into() },
             "binary": bson::Binary { subtype: bson::spec::BinarySubtype::Generic, bytes: vec![1, 2] },
-        };
-        for (name, value) in &document {
+            "decimal": bson::Decimal128::from_bytes([7; 16]),
+        }
+    }
+
+    #[test]
+    fn values_of_every_type_convert_to_bson_and_back() {
+        for (name, value) in &every_type() {
             let owned = OwnedValue::from(value);
             assert_eq!(owned, wrapped(value), "{name}");
             assert_eq!(owned.as_value().to_bson().as_ref(), Some(value), "{name}");
@@ -121,8 +142,29 @@ mod tests {
     }
 
     #[test]
-    fn damaged_values_are_none() {
-        assert_eq!(Value::new(Kind::Int32, &[1, 2]).to_bson(), None);
+    fn values_of_every_type_convert_to_raw_bson_and_back() {
+        let mut bytes = every_type().to_vec().unwrap();
+        let pointer = Value::new(Kind::DbPointer, b"\x02\0\0\0c\0twelve bytes");
+        let mut writer = Writer::new();
+        writer.extend(Doc::new(&bytes));
+        writer.append(b"pointer", pointer);
+        bytes = writer.finish();
+        let document = <&RawDocument>::try_from(Doc::new(&bytes)).unwrap();
+        let mut kinds = std::collections::HashSet::new();
+        for (element, field) in Doc::new(&bytes).elements().zip(document.iter()) {
+            let (name, raw) = field.unwrap();
+            assert_eq!(OwnedValue::from(raw).as_value(), element.value, "{name}");
+            assert_eq!(RawBson::try_from(element.value).unwrap().as_raw_bson_ref(), raw, "{name}");
+            kinds.insert(element.value.kind());
+        }
+        assert_eq!(kinds.len(), 21);
+    }
+
+    #[test]
+    fn damaged_values_do_not_convert() {
+        let damaged = Value::new(Kind::Int32, &[1, 2]);
+        assert_eq!(damaged.to_bson(), None);
+        assert_eq!(RawBson::try_from(damaged).unwrap_err().code(), Code::INVALID_BSON);
         assert_eq!(Value::new(Kind::String, &[3, 0, 0, 0, 0xff, 0xfe, 0]).to_bson(), None);
     }
 }

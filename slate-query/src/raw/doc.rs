@@ -8,22 +8,22 @@ use super::{
     stored::{FieldTable, Names, mark},
 };
 
-/// A borrowed document or array: its whole bytes, length and terminator included.
+/// A borrowed document or array: all of its bytes, including length and terminator.
 #[derive(Clone, Copy)]
 pub struct Doc<'a> {
     bytes: &'a [u8],
-    /// Where its fields stand; empty where that is not known, and they must be walked over.
+    /// Where its fields start; empty where this is not known and fields are found by scanning.
     table: FieldTable<'a>,
 }
 
 impl<'a> Doc<'a> {
-    /// The document that `bytes` hold. They are not checked: where they are damaged, elements end early.
+    /// Wraps the bytes of a document without checking them. If they are damaged, iteration ends early.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, table: FieldTable::default() }
     }
 
-    /// The document in the form in which [`store`](super::store) laid it out.
+    /// Reads a document in the stored form; see [`store`](super::store).
     #[inline]
     pub fn stored(bytes: &'a [u8]) -> Self {
         let (table, bytes) = FieldTable::split(bytes);
@@ -36,7 +36,7 @@ impl<'a> Doc<'a> {
         self.bytes
     }
 
-    /// Whether a field is found without walking over those before it.
+    /// Whether the document has a field table, so that a field is found without scanning those before it.
     #[inline]
     pub fn has_table(self) -> bool {
         !self.table.is_empty()
@@ -53,17 +53,17 @@ impl<'a> Doc<'a> {
         Elements { rest: self.bytes.get(4..).unwrap_or_default() }
     }
 
-    /// The value of its first field, where that has this name.
+    /// The value of its first field, if that field has this name.
     #[inline]
     pub fn first(self, name: &str) -> Option<Value<'a>> {
         named(self.bytes.get(4..)?, name.as_bytes())
     }
 
-    /// The fields that have one of the names, in the document's order. Fields of one name are all among them.
+    /// The fields that have one of these names, in the document's order, including repeated fields.
     #[inline]
     pub fn fields_of<'n>(self, names: &'n Names) -> impl Iterator<Item = Located<'a>> + use<'a, 'n> {
         let at_places = self.table.places(names).filter_map(move |(mark, place)| self.located(place, mark, names));
-        // Without a table, each field is looked at.
+        // Without a table every field is checked.
         let mut next = if self.has_table() { self.bytes.len() } else { 4 };
         let walked = std::iter::from_fn(move || {
             loop {
@@ -79,8 +79,8 @@ impl<'a> Doc<'a> {
         at_places.chain(walked)
     }
 
-    /// The field at that place, where it has one of the names. What it gives back is too large for registers: a call would store
-    /// it in parts, and a processor waits until it can load them together.
+    /// The field at that offset, if it has one of the names. Always inlined: the result is too large for registers, and
+    /// returning it through memory stalls the processor.
     #[inline(always)]
     fn located(self, place: usize, mark: u8, names: &Names) -> Option<Located<'a>> {
         let rest = self.bytes.get(place..)?;
@@ -91,7 +91,7 @@ impl<'a> Doc<'a> {
         })
     }
 
-    /// Whether the field at that place has that name.
+    /// Whether the field at that offset has this name.
     pub(super) fn is_named(self, place: usize, name: &[u8]) -> bool {
         self.bytes.get(place..).and_then(|rest| named(rest, name)).is_some()
     }
@@ -102,10 +102,10 @@ impl<'a> Doc<'a> {
         self.elements().map(|element| element.value)
     }
 
-    /// As [`get`](Self::get), where other documents were asked for the same field before.
+    /// Like [`get`](Self::get), but remembers the field's position for the next document.
     #[inline]
     pub fn find(self, name: &FieldName) -> Option<Value<'a>> {
-        // No two fields of a table have one name: whichever is found is the first.
+        // The names in a table are unique, so any match is the first.
         let number = name.number();
         if let Some((mark, place)) = self.table.entry(number)
             && mark == name.mark()
@@ -116,8 +116,8 @@ impl<'a> Doc<'a> {
         self.search(name)
     }
 
-    /// Whether the field of that name is, byte for byte, `literal`: a field of the name as documents hold it. `None` where
-    /// that takes a search, or the field is of another type.
+    /// Whether the field of that name consists of exactly the bytes `literal` (type, name and value). `None` if the
+    /// field is not at the remembered position or has another type.
     #[inline]
     pub fn holds_literal(self, name: &FieldName, literal: &[u8]) -> Option<bool> {
         let (mark, place) = self.table.entry(name.number())?;
@@ -143,12 +143,13 @@ impl<'a> Doc<'a> {
         Some(value)
     }
 
-    /// Whether a value in it, however deep, may be of that type: told at a glance, without a look at any field.
+    /// Whether the document can contain a value of that type at any depth. Searches for the type byte without parsing,
+    /// so `true` may be wrong.
     pub fn may_hold(self, kind: Kind) -> bool {
         self.bytes.contains(&kind.byte())
     }
 
-    /// The first field of that name: of duplicates the first wins.
+    /// The first field of that name.
     #[inline]
     pub fn get(self, name: &str) -> Option<Value<'a>> {
         let name = name.as_bytes();
@@ -158,13 +159,13 @@ impl<'a> Doc<'a> {
         self.scan(name)
     }
 
-    /// Looks at every field up to the first of that name.
+    /// Scans the fields for the first of that name.
     #[inline]
     fn scan(self, name: &[u8]) -> Option<Value<'a>> {
         let mut rest = self.bytes.get(4..)?;
         loop {
             let (field, after) = split(rest)?;
-            // Lengths are compared first: most names that are passed over differ in theirs.
+            // Most names differ in length, which is cheaper to compare.
             if field.name.len() == name.len() && field.name == name {
                 return Some(Value::new(Kind::from_byte(field.byte)?, field.value));
             }
@@ -209,7 +210,7 @@ pub struct Element<'a> {
 }
 
 impl Element<'_> {
-    /// How many bytes it takes in its document: its type, its name, its value.
+    /// The field's size in the document in bytes: type, name and value.
     #[inline]
     pub fn size(&self) -> usize {
         2 + self.name.len() + self.value.bytes().len()
@@ -221,14 +222,14 @@ impl Element<'_> {
     }
 }
 
-/// A field that one of several names led to.
+/// A field found by [`Doc::fields_of`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located<'a> {
-    /// Which of the names it is.
+    /// The index of its name among the names searched for.
     pub number: usize,
     /// Its value.
     pub value: Value<'a>,
-    /// Where in the document's bytes it stands: type, name and value.
+    /// The range of the field's bytes in the document: type, name and value.
     pub place: Range<usize>,
 }
 
@@ -249,14 +250,14 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// A field whose type is still a byte.
+/// A field with an undecoded type byte.
 struct RawField<'a> {
     byte: u8,
     name: &'a [u8],
     value: &'a [u8],
 }
 
-/// The field at the front of a document's bytes, and what is behind it.
+/// Splits off the field at the start of `rest`.
 #[inline]
 fn split(rest: &[u8]) -> Option<(RawField<'_>, &[u8])> {
     let (&byte, rest) = rest.split_first()?;
@@ -266,7 +267,7 @@ fn split(rest: &[u8]) -> Option<(RawField<'_>, &[u8])> {
     Some((RawField { byte, name, value }, rest))
 }
 
-/// The value of the field at the front of a document's bytes, where it has that name.
+/// The value of the field at the start of `rest`, if it has this name.
 #[inline]
 fn named<'a>(rest: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
     let (&byte, rest) = rest.split_first()?;
@@ -278,14 +279,14 @@ fn named<'a>(rest: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
     Some(Value::new(Kind::from_byte(byte)?, rest.get(..measure(byte, rest)?)?))
 }
 
-/// The first NUL.
+/// The position of the first NUL.
 pub(super) struct Terminator {
     pub(super) at: usize,
     /// Whether the bytes before it are ASCII.
     pub(super) is_ascii: bool,
 }
 
-/// Where the first NUL stands. Eight bytes at a time: names are short, and a call costs more than that.
+/// Finds the first NUL, eight bytes at a time: names are too short for a call to `memchr` to pay off.
 #[inline(always)]
 pub(super) fn terminator(bytes: &[u8]) -> Option<Terminator> {
     const HIGH: u64 = 0x8080_8080_8080_8080;
@@ -295,7 +296,7 @@ pub(super) fn terminator(bytes: &[u8]) -> Option<Terminator> {
         let zeros = below(*word, 1);
         let word = u64::from_le_bytes(*word);
         if zeros != 0 {
-            // Of this word the bits below the NUL's.
+            // The bits of this word before the NUL.
             before |= word & (zeros & zeros.wrapping_neg()).wrapping_sub(1);
             let at = at * size_of::<u64>() + (zeros.trailing_zeros() / u8::BITS) as usize;
             return Some(Terminator { at, is_ascii: before & HIGH == 0 });

@@ -1,9 +1,9 @@
 use super::value::length;
 
-/// The type of a BSON value; the number is the format's own type byte.
+/// The type of a BSON value. The discriminant is the format's type byte.
 ///
-/// It takes a word: beside a byte, a [`Value`](super::Value) would have seven that mean nothing, and copies of it move those in
-/// pieces which overlap, so that the processor waits for each copy to be written before it reads on.
+/// It is stored as a word: with a byte, a [`Value`](super::Value) would contain padding, and copies of it would be
+/// slower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(usize)]
 #[allow(missing_docs, reason = "each variant is BSON's own name for the type")]
@@ -32,7 +32,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind that a type byte stands for.
+    /// The type with this type byte.
     #[inline]
     pub fn from_byte(byte: u8) -> Option<Self> {
         KINDS.get(usize::from(byte)).copied().flatten()
@@ -78,7 +78,8 @@ impl Kind {
     }
 }
 
-/// The kinds by type byte. Tables, because a walk meets the types in no order that a branch could be predicted by.
+/// The types by type byte. A table instead of a match, because the types of a document's fields are hard to predict for
+/// the processor.
 #[expect(clippy::indexing_slicing, reason = "made by the compiler, where an index out of bounds is an error")]
 static KINDS: [Option<Kind>; 256] = {
     let mut kinds = [None; 256];
@@ -91,7 +92,7 @@ static KINDS: [Option<Kind>; 256] = {
     kinds
 };
 
-/// How many bytes a value takes, by type byte: a size, or [`PREFIXED`] and more, or [`REGEX`], or [`UNKNOWN`].
+/// The encoded size of a value by type byte: a fixed size, [`PREFIXED`] plus a constant, [`REGEX`] or [`UNKNOWN`].
 #[expect(clippy::indexing_slicing, reason = "made by the compiler, where an index out of bounds is an error")]
 static EXTENTS: [u8; 256] = {
     let mut extents = [UNKNOWN; 256];
@@ -104,9 +105,9 @@ static EXTENTS: [u8; 256] = {
     extents
 };
 
-/// So many bytes more than this: as many bytes as the length says that the value begins with, and so many more.
+/// The size is the value's length prefix plus what exceeds this constant.
 const PREFIXED: u8 = 0x80;
-/// Up to the second NUL.
+/// The value ends after its second NUL.
 const REGEX: u8 = 0xFE;
 const UNKNOWN: u8 = 0xFF;
 
@@ -134,7 +135,7 @@ const LAYOUTS: [(Kind, u8); 21] = [
     (Kind::MinKey, 0),
 ];
 
-/// How many of `rest`'s first bytes a value of that type byte takes; `None` where they do not hold one.
+/// The size of the value of that type at the start of `rest`; `None` if `rest` does not contain one.
 #[inline]
 pub(super) fn measure(byte: u8, rest: &[u8]) -> Option<usize> {
     let extent = EXTENTS.get(usize::from(byte)).copied().unwrap_or(UNKNOWN);

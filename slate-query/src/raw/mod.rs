@@ -1,7 +1,13 @@
-//! Raw BSON, walked in place: borrowed values, documents and their elements, validation, and a writer.
+//! Raw BSON, read in place: borrowed values, documents and their elements, validation, and a writer.
 //!
-//! Bytes are validated once, where they enter ([`validate`]); after that the walker is total: on damaged bytes an
-//! iteration ends early, and nothing panics.
+//! Bytes are validated once, where they enter ([`validate`]). Reading never panics: on damaged bytes an iteration ends
+//! early.
+//!
+//! [`Value`] takes the place of bson's [`RawBsonRef`](bson::RawBsonRef), because filters, keys and updates work on the
+//! encoded bytes: a `Value` is a type and a slice, decodes nothing until it is asked for a number or a text, and is
+//! compared and copied as bytes. A `RawBsonRef` decodes and checks each value where a document is iterated, and cannot
+//! represent a value apart from a document, for instance in an index key. Both convert into each other:
+//! [`RawBson`](bson::RawBson) from `Value`, and [`OwnedValue`] from `RawBsonRef`.
 
 mod bytes;
 mod convert;

@@ -1,23 +1,23 @@
 use std::{fmt, ops::Deref, sync::Arc};
 
-/// Bytes that do not change: the few that a usual value takes, or its key, lie in place, so that making and cloning them
-/// allocates nothing.
+/// Immutable bytes. Up to 22 bytes are stored inline, so that creating and cloning most values and keys does not
+/// allocate.
 #[derive(Clone)]
 pub struct SmallBytes(Repr);
 
 #[derive(Clone)]
 enum Repr {
     Inline(u8, [u8; INLINE]),
-    /// Longer ones are shared by their clones.
+    /// Shared by all clones.
     Shared(Arc<[u8]>),
 }
 
-/// The most that lies in place. With its length and the tag that makes as many bytes as a vector takes, and holds an
-/// ObjectId's key, a number's, or that of a text of 20 letters.
+/// The number of inline bytes. With the length and the tag it makes the size of a `Vec`, and it fits the key of an
+/// ObjectId, of a number, or of a string of 20 bytes.
 const INLINE: usize = 22;
 
 impl SmallBytes {
-    /// The parts, one behind the other.
+    /// Concatenates the parts.
     pub fn concat(parts: &[&[u8]]) -> Self {
         let mut inline = [0; INLINE];
         let mut length = 0;
@@ -39,7 +39,7 @@ impl SmallBytes {
 
     #[cold]
     fn concat_shared(parts: &[&[u8]], length: usize) -> Self {
-        // Zeros first, so that the parts are copied once and into their final allocation.
+        // Starts with zeros so that each part is copied once, into its final place.
         let mut shared: Arc<[u8]> = std::iter::repeat_n(0, length).collect();
         let (bytes, mut end) = (Arc::get_mut(&mut shared).unwrap_or_default(), 0);
         for part in parts {

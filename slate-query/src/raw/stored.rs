@@ -1,19 +1,20 @@
-//! The form in which documents are stored: a table of where their fields stand, and the document itself.
+//! The form in which documents are stored: a field table, then the document.
 //!
-//! A walk over raw BSON goes through every field before the one it looks for. The table, a byte of each field's name and
-//! two of its place, takes it there at once. `docs/format.md` has the bytes.
+//! A scan of raw BSON passes every field before the one that it looks for. The table contains a hash byte of each
+//! field's name and the field's offset, which leads to the field at once. `docs/format.md` describes the bytes.
 
 use super::{Doc, Element, validate::validate_each};
 use crate::Result;
 
-/// Where the fields of a document stand, in their order: per field a mark of its name, and its place, little-endian.
+/// The field table of a document: for each field, in order, a hash byte of its name (its mark) and its offset,
+/// little-endian.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FieldTable<'a>(&'a [[u8; 3]]);
 
-/// Names to be looked for together; they are numbered in their order.
+/// Names to look for together. Each is identified by its index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// By their marks.
+    /// Sorted by mark.
     names: Box<[Name]>,
     marks: Marks,
 }
@@ -25,8 +26,8 @@ struct Name {
     text: Box<[u8]>,
 }
 
-/// Writes `document` to the end of `out` as it is stored. Documents of more than 255 fields, of 64 KiB and more, or in which
-/// two fields have one name, get an empty table.
+/// Appends `document` in the stored form to `out`. Documents of more than 255 fields, of 64 KiB and more, or with a
+/// repeated field name get an empty table.
 pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
     reserve(document.bytes(), out);
     let mut table = TableWriter::begin(document, out);
@@ -39,33 +40,33 @@ pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(document.bytes());
 }
 
-/// Makes room for a document and its table, which takes about a tenth of it.
+/// Reserves space for a document and its table, which takes about a tenth of the document's size.
 fn reserve(document: &[u8], out: &mut Vec<u8>) {
     out.reserve(document.len() + document.len() / 4 + 16);
 }
 
-/// Does what [`validate`](super::validate) and [`store`] do, in one walk over the bytes, in which `see` is shown each field of
-/// the outermost document. Where there is an error, `out` stays as it was.
+/// [`validate`](super::validate) and [`store`] in one pass over the bytes. Calls `visit` with each top-level field.
+/// After an error `out` is unchanged.
 ///
 /// # Errors
 /// As [`validate`](super::validate).
-pub fn validate_and_store(bytes: &[u8], out: &mut Vec<u8>, see: impl FnMut(Element<'_>)) -> Result<()> {
+pub fn validate_and_store(bytes: &[u8], out: &mut Vec<u8>, visit: impl FnMut(Element<'_>)) -> Result<()> {
     reserve(bytes, out);
-    validate_and_tabulate(bytes, out, see)?;
+    validate_and_tabulate(bytes, out, visit)?;
     out.extend_from_slice(bytes);
     Ok(())
 }
 
-/// The same but for the document itself: what is written is its table, behind which it is stored.
+/// Like [`validate_and_store`], but appends only the table. The caller stores the document after it.
 ///
 /// # Errors
 /// As [`validate`](super::validate).
-pub fn validate_and_tabulate(bytes: &[u8], out: &mut Vec<u8>, mut see: impl FnMut(Element<'_>)) -> Result<()> {
+pub fn validate_and_tabulate(bytes: &[u8], out: &mut Vec<u8>, mut visit: impl FnMut(Element<'_>)) -> Result<()> {
     let start = out.len();
     let mut table = TableWriter::begin(Doc::new(bytes), out);
     let valid = validate_each(bytes, |place, element| {
         table.add(element.name, place);
-        see(element);
+        visit(element);
     });
     match valid {
         Ok(()) => table.finish(),
@@ -74,14 +75,14 @@ pub fn validate_and_tabulate(bytes: &[u8], out: &mut Vec<u8>, mut see: impl FnMu
     valid
 }
 
-/// The most fields of a table: their number is a byte.
+/// The most fields in a table: their number is stored in a byte.
 const MOST: usize = u8::MAX as usize;
 
 /// Writes a document's table, field by field.
 struct TableWriter<'o, 'd> {
     document: Doc<'d>,
     out: &'o mut Vec<u8>,
-    /// Where in `out` the table begins: with the number of its fields.
+    /// Where the table begins in `out`: at its field count.
     start: usize,
     marks: Marks,
     fields: usize,
@@ -112,7 +113,7 @@ impl<'o, 'd> TableWriter<'o, 'd> {
         self.fields += 1;
     }
 
-    /// Whether one of the fields that the table has so far is of that name.
+    /// Whether the table already contains a field of that name.
     #[cold]
     fn has_twin(&self, mark: u8, name: &[u8]) -> bool {
         let (entries, _) = self.out.get(self.start + 1..).unwrap_or_default().as_chunks();
@@ -137,7 +138,7 @@ impl Marks {
         self.0.get(usize::from(mark / 64)).is_some_and(|word| word & (1 << (mark % 64)) != 0)
     }
 
-    /// Whether it was not there.
+    /// Adds a mark. Returns whether it is new.
     #[inline]
     fn insert(&mut self, mark: u8) -> bool {
         let is_new = !self.has(mark);
@@ -149,7 +150,7 @@ impl Marks {
 }
 
 impl<'a> FieldTable<'a> {
-    /// Splits a stored document into its table and its own bytes. Of damaged bytes both may be empty.
+    /// Splits a stored document into its table and its bytes. Both may be empty if the bytes are damaged.
     #[inline]
     pub(super) fn split(stored: &'a [u8]) -> (Self, &'a [u8]) {
         let Some((&fields, rest)) = stored.split_first() else { return Default::default() };
@@ -163,20 +164,20 @@ impl<'a> FieldTable<'a> {
         self.0.is_empty()
     }
 
-    /// The mark and the place of one field.
+    /// The mark and the offset of a field.
     #[inline]
     pub(super) fn entry(self, number: usize) -> Option<(u8, usize)> {
         self.0.get(number).map(|entry| (entry[0], place(entry)))
     }
 
-    /// The numbers and the places of fields whose names have that mark.
+    /// The indexes and the offsets of the fields whose names have that mark.
     #[inline]
     pub(super) fn places_of(self, wanted: u8) -> impl Iterator<Item = (usize, usize)> + use<'a> {
         let marked = self.0.iter().enumerate().filter(move |(_, [mark, ..])| *mark == wanted);
         marked.map(|(number, entry)| (number, place(entry)))
     }
 
-    /// Where fields stand that may have one of the names, and their marks.
+    /// The marks and the offsets of the fields that may have one of the names.
     #[inline]
     pub(super) fn places(self, names: &Names) -> impl Iterator<Item = (u8, usize)> + use<'a, '_> {
         self.0.iter().filter(|[mark, ..]| names.has_mark(*mark)).map(|entry| (entry[0], place(entry)))
@@ -189,17 +190,17 @@ fn place([_, low, high]: &[u8; 3]) -> usize {
 }
 
 impl Names {
-    /// Whether one of them may have that mark.
+    /// Whether one of the names has that mark.
     #[inline]
     pub(super) fn has_mark(&self, mark: u8) -> bool {
         self.marks.has(mark)
     }
 
-    /// The names of that mark, with their numbers.
+    /// The names with that mark, with their indexes.
     #[inline]
     pub(super) fn of_mark(&self, mark: u8) -> impl Iterator<Item = (usize, &[u8])> {
         let mut names = &*self.names;
-        // Of few names, most often all there are, going through them is the shorter way.
+        // A linear search is faster for few names.
         if names.len() > 8 {
             let from = names.partition_point(|name| name.mark < mark);
             names = names.get(from..).unwrap_or_default();
@@ -223,7 +224,7 @@ impl<'n> FromIterator<&'n [u8]> for Names {
     }
 }
 
-/// One byte that tells most names of a document apart: names often differ in their length, their last byte or their first.
+/// A hash of a name in one byte. Names of a document often differ in their length, their last byte or their first byte.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the lowest byte of the length is what is wanted")]
 pub(super) fn mark(name: &[u8]) -> u8 {
@@ -274,7 +275,7 @@ mod tests {
         }
     }
 
-    /// Each field more would be looked for among all before it.
+    /// Checking each further field for duplicates would take quadratic time.
     #[test]
     fn a_table_is_given_up_at_the_first_field_too_many() {
         let mut wide = bson::RawDocumentBuf::new();

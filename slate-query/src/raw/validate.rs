@@ -6,25 +6,25 @@ use super::{
 };
 use crate::{Code, Error, Result};
 
-/// How deep documents and arrays may nest, the outermost document counted. MongoDB's own limit.
+/// The deepest nesting of documents and arrays, counting the outermost document. MongoDB has the same limit.
 pub const MAX_DEPTH: usize = 180;
 
-/// Checks that `bytes` are one whole document: lengths, terminators, types, UTF-8, booleans, depth, array positions not
-/// included. Cost: one pass over the bytes.
+/// Checks that `bytes` are exactly one document: lengths, terminators, types, UTF-8, booleans and depth. The names of
+/// array elements are not checked. Takes one pass over the bytes.
 ///
 /// # Errors
-/// `InvalidBSON` (22) with the path of the damage; `Overflow` (15) where it nests deeper than [`MAX_DEPTH`].
+/// `InvalidBSON` (22) with the path of the damage; `Overflow` (15) if the document nests deeper than [`MAX_DEPTH`].
 pub fn validate(bytes: &[u8]) -> Result<Doc<'_>> {
     validate_each(bytes, |_, _| {})?;
     Ok(Doc::new(bytes))
 }
 
-/// The same; `see` is shown each field of the outermost document on the way, and where it stands.
-pub(super) fn validate_each<'a>(bytes: &'a [u8], see: impl FnMut(usize, Element<'a>)) -> Result<()> {
-    document(bytes, 1, see).map_err(|error| *error)
+/// The same, and calls `visit` with the offset and the content of each top-level field.
+pub(super) fn validate_each<'a>(bytes: &'a [u8], visit: impl FnMut(usize, Element<'a>)) -> Result<()> {
+    document(bytes, 1, visit).map_err(|error| *error)
 }
 
-/// What checking gives. An error is behind a pointer, so that what comes back from each value fits a register.
+/// The result of a check. The error is boxed so that the result fits a register.
 type Checked = std::result::Result<(), Box<Error>>;
 
 #[cold]
@@ -37,7 +37,7 @@ fn too_deep() -> Box<Error> {
     Box::new(Error::new(Code::OVERFLOW, format!("documents may nest at most {MAX_DEPTH} deep")))
 }
 
-fn document<'a>(bytes: &'a [u8], depth: usize, mut see: impl FnMut(usize, Element<'a>)) -> Checked {
+fn document<'a>(bytes: &'a [u8], depth: usize, mut visit: impl FnMut(usize, Element<'a>)) -> Checked {
     if depth > MAX_DEPTH {
         return Err(too_deep());
     }
@@ -53,7 +53,7 @@ fn document<'a>(bytes: &'a [u8], depth: usize, mut see: impl FnMut(usize, Elemen
             return Err(damaged("a field's name is not UTF-8"));
         }
         value(element.value, depth).map_err(|error| nest(element.name, &error))?;
-        see(bytes.len() - rest.len(), element);
+        visit(bytes.len() - rest.len(), element);
         rest = behind;
     }
     if rest.len() != 1 {
@@ -62,7 +62,7 @@ fn document<'a>(bytes: &'a [u8], depth: usize, mut see: impl FnMut(usize, Elemen
     Ok(())
 }
 
-/// The field at the front of a document's bytes, whether its name is ASCII, and what is behind it.
+/// Splits off the field at the start of `rest`, and returns whether its name is ASCII.
 #[inline(always)]
 fn front(rest: &[u8]) -> Option<(Element<'_>, bool, &[u8])> {
     let (&byte, rest) = rest.split_first()?;
@@ -73,7 +73,7 @@ fn front(rest: &[u8]) -> Option<(Element<'_>, bool, &[u8])> {
     Some((Element { name, value: Value::new(Kind::from_byte(byte)?, bytes) }, is_ascii, behind))
 }
 
-/// Puts the name of the field in front of where the error stands within it.
+/// Prepends the field's name to the path in the error.
 #[cold]
 fn nest(name: &[u8], error: &Error) -> Box<Error> {
     let name = String::from_utf8_lossy(name);
@@ -81,30 +81,20 @@ fn nest(name: &[u8], error: &Error) -> Box<Error> {
     Box::new(Error::new(error.code(), error.message()).at(path))
 }
 
-/// Checks a value in place where that is little work; the other types, rarer, are apart.
+/// Checks a value of a common type; the rare types have their own function.
 #[inline(always)]
 fn value(value: Value<'_>, depth: usize) -> Checked {
     let bytes = value.bytes();
     match value.kind() {
         Kind::String | Kind::Symbol | Kind::Code => text(bytes),
         Kind::Boolean if !matches!(bytes, [0 | 1]) => Err(damaged("a boolean is neither 0 nor 1")),
-        Kind::Double
-        | Kind::Undefined
-        | Kind::ObjectId
-        | Kind::Boolean
-        | Kind::DateTime
-        | Kind::Null
-        | Kind::Int32
-        | Kind::Timestamp
-        | Kind::Int64
-        | Kind::Decimal128
-        | Kind::MaxKey
-        | Kind::MinKey => Ok(()),
         Kind::Document | Kind::Array => document(bytes, depth + 1, |_, _| {}),
         Kind::Regex => regex(bytes),
         Kind::DbPointer => text(bytes.get(..bytes.len().saturating_sub(12)).unwrap_or_default()),
         Kind::Binary => binary(value),
         Kind::CodeWithScope => code_with_scope(bytes, depth),
+        // The values of all other types have a fixed size, which was checked already.
+        _ => Ok(()),
     }
 }
 
@@ -133,7 +123,7 @@ fn code_with_scope(bytes: &[u8], depth: usize) -> Checked {
     document(scope, depth + 1, |_, _| {})
 }
 
-/// Most texts are short and ASCII, which is seen in less time than it takes to begin checking them.
+/// Most texts are short and ASCII, which a plain loop finds faster than a call to `from_utf8`.
 #[inline]
 fn is_utf8(text: &[u8]) -> bool {
     text.is_ascii() || std::str::from_utf8(text).is_ok()

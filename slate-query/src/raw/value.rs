@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::{Doc, Kind, SmallBytes, kind};
 
-/// A borrowed BSON value: its type, and its bytes exactly as the format lays them out. Nothing is decoded until asked.
+/// A borrowed BSON value: its type and its encoded bytes. Nothing is decoded until an accessor is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Value<'a> {
     kind: Kind,
@@ -15,14 +15,14 @@ impl<'a> Value<'a> {
     /// BSON undefined.
     pub const UNDEFINED: Value<'static> = Value { kind: Kind::Undefined, bytes: &[] };
 
-    /// A value of `kind` over `bytes`, which must be the value's bytes as the format lays them out; see
-    /// [`Value::measure`]. Wrong bytes are read as absent values, never as a panic.
+    /// Creates a value of `kind` from its encoded bytes; see [`Value::measure`]. The accessors of a value with invalid
+    /// bytes return `None`.
     #[inline]
     pub fn new(kind: Kind, bytes: &'a [u8]) -> Self {
         Self { kind, bytes }
     }
 
-    /// How many of `rest`'s first bytes a value of `kind` takes; `None` where they do not hold one.
+    /// The size of a value of `kind` at the start of `rest`; `None` if `rest` does not contain one.
     #[inline]
     pub fn measure(kind: Kind, rest: &[u8]) -> Option<usize> {
         kind::measure(kind.byte(), rest)
@@ -34,13 +34,13 @@ impl<'a> Value<'a> {
         self.kind
     }
 
-    /// The value's bytes as the format lays them out, without its type and name.
+    /// The value's encoded bytes, without its type and name.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// A string's, symbol's or code's text as UTF-8 bytes, without length and terminator.
+    /// The text of a string, symbol or code as UTF-8 bytes, without length and terminator.
     #[inline]
     pub fn text(self) -> Option<&'a [u8]> {
         match self.kind {
@@ -49,78 +49,78 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A string's text.
+    /// The text of a string.
     pub fn as_str(self) -> Option<&'a str> {
         (self.kind == Kind::String).then(|| self.text().and_then(|text| std::str::from_utf8(text).ok())).flatten()
     }
 
-    /// An int32.
+    /// The value of an int32.
     #[inline]
     pub fn as_i32(self) -> Option<i32> {
         (self.kind == Kind::Int32).then(|| self.bytes.try_into().ok().map(i32::from_le_bytes)).flatten()
     }
 
-    /// An int64.
+    /// The value of an int64.
     #[inline]
     pub fn as_i64(self) -> Option<i64> {
         (self.kind == Kind::Int64).then(|| self.bytes.try_into().ok().map(i64::from_le_bytes)).flatten()
     }
 
-    /// A double.
+    /// The value of a double.
     #[inline]
     pub fn as_f64(self) -> Option<f64> {
         (self.kind == Kind::Double).then(|| self.bytes.try_into().ok().map(f64::from_le_bytes)).flatten()
     }
 
-    /// A decimal128's sixteen bytes, little-endian, in the binary-integer encoding.
+    /// The sixteen bytes of a decimal128, little-endian, in the binary-integer encoding.
     #[inline]
     pub fn as_decimal(self) -> Option<[u8; 16]> {
         (self.kind == Kind::Decimal128).then(|| self.bytes.try_into().ok()).flatten()
     }
 
-    /// A boolean.
+    /// The value of a boolean.
     #[inline]
     pub fn as_bool(self) -> Option<bool> {
         (self.kind == Kind::Boolean).then(|| self.bytes.first().map(|&byte| byte != 0)).flatten()
     }
 
-    /// A date, in milliseconds since 1970.
+    /// The milliseconds since 1970 of a date.
     #[inline]
     pub fn as_millis(self) -> Option<i64> {
         (self.kind == Kind::DateTime).then(|| self.bytes.try_into().ok().map(i64::from_le_bytes)).flatten()
     }
 
-    /// A timestamp: seconds in the high half, increment in the low.
+    /// The value of a timestamp: seconds in the high half, increment in the low half.
     #[inline]
     pub fn as_timestamp(self) -> Option<u64> {
         (self.kind == Kind::Timestamp).then(|| self.bytes.try_into().ok().map(u64::from_le_bytes)).flatten()
     }
 
-    /// An ObjectId's twelve bytes.
+    /// The twelve bytes of an ObjectId.
     #[inline]
     pub fn as_object_id(self) -> Option<[u8; 12]> {
         (self.kind == Kind::ObjectId).then(|| self.bytes.try_into().ok()).flatten()
     }
 
-    /// A document.
+    /// A document's content.
     #[inline]
     pub fn as_document(self) -> Option<Doc<'a>> {
         (self.kind == Kind::Document).then(|| Doc::new(self.bytes))
     }
 
-    /// An array, as the document of its elements.
+    /// An array's content, as a document.
     #[inline]
     pub fn as_array(self) -> Option<Doc<'a>> {
         (self.kind == Kind::Array).then(|| Doc::new(self.bytes))
     }
 
-    /// A document or an array.
+    /// The content of a document or an array.
     #[inline]
     pub fn as_container(self) -> Option<Doc<'a>> {
         matches!(self.kind, Kind::Document | Kind::Array).then(|| Doc::new(self.bytes))
     }
 
-    /// A binary's subtype and its payload. The obsolete subtype 2's inner length is part of the payload.
+    /// The subtype and the payload of a binary. The payload of the obsolete subtype 2 includes the inner length.
     pub fn as_binary(self) -> Option<(u8, &'a [u8])> {
         match (self.kind, self.bytes) {
             (Kind::Binary, [_, _, _, _, subtype, payload @ ..]) => Some((*subtype, payload)),
@@ -128,7 +128,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A regular expression's pattern and its options, as UTF-8 bytes.
+    /// The pattern and the options of a regular expression, as UTF-8 bytes.
     pub fn as_regex(self) -> Option<(&'a [u8], &'a [u8])> {
         if self.kind != Kind::Regex {
             return None;
@@ -137,7 +137,7 @@ impl<'a> Value<'a> {
         Some((parts.next()?, parts.next()?))
     }
 
-    /// A code's text and its scope, of the type "code with scope".
+    /// The text and the scope of a code with scope.
     pub fn as_code_with_scope(self) -> Option<(&'a [u8], Doc<'a>)> {
         if self.kind != Kind::CodeWithScope {
             return None;
@@ -147,7 +147,7 @@ impl<'a> Value<'a> {
         Some((rest.get(4..end.checked_sub(1)?)?, Doc::new(rest.get(end..)?)))
     }
 
-    /// A DBPointer's namespace and id.
+    /// The namespace and the id of a DBPointer.
     pub fn as_db_pointer(self) -> Option<(&'a [u8], [u8; 12])> {
         if self.kind != Kind::DbPointer {
             return None;
@@ -156,13 +156,13 @@ impl<'a> Value<'a> {
         Some((self.bytes.get(4..end.checked_sub(1)?)?, self.bytes.get(end..)?.try_into().ok()?))
     }
 
-    /// A copy that owns its bytes.
+    /// Copies the value.
     pub fn to_owned(self) -> OwnedValue {
         OwnedValue { kind: self.kind, bytes: self.bytes.into() }
     }
 }
 
-/// Prints the value as relaxed extended JSON would.
+/// Formats the value as relaxed extended JSON.
 impl fmt::Debug for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.to_bson() {
@@ -180,7 +180,7 @@ pub struct OwnedValue {
 }
 
 impl OwnedValue {
-    /// The value, borrowed.
+    /// Borrows the value.
     #[inline]
     pub fn as_value(&self) -> Value<'_> {
         Value { kind: self.kind, bytes: &self.bytes }
@@ -193,7 +193,7 @@ impl fmt::Debug for OwnedValue {
     }
 }
 
-/// A little-endian length prefix.
+/// Reads a little-endian length prefix.
 #[inline]
 pub(super) fn length(bytes: &[u8]) -> Option<usize> {
     let (head, _) = bytes.split_first_chunk::<4>()?;

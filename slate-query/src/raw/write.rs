@@ -1,14 +1,13 @@
 use super::{Doc, Kind, Value};
 
-/// Writes a document's bytes: fields are appended, nested documents and arrays opened and closed.
-///
-/// Built for one pass into one buffer: the length of each open document is filled in when it is closed.
+/// Writes a document in one pass into one buffer: fields are appended, nested documents and arrays opened and closed.
+/// The length of a document is filled in when it is closed.
 #[derive(Debug)]
 pub struct Writer {
     buffer: Vec<u8>,
-    /// Where the document begins.
+    /// Where the document begins in the buffer.
     start: usize,
-    /// Where the nested ones that are open begin. A flat document takes no memory here.
+    /// Where the open nested documents begin. A flat document allocates nothing here.
     open: Vec<usize>,
 }
 
@@ -19,17 +18,17 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// A writer of a new document.
+    /// Starts a document in a new buffer.
     pub fn new() -> Self {
         Self::into_buffer(Vec::new())
     }
 
-    /// The same, with room for a document of so many bytes.
+    /// Starts a document in a new buffer of this capacity in bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         Self::into_buffer(Vec::with_capacity(bytes))
     }
 
-    /// A writer of a new document at the end of `buffer`, which `finish` gives back.
+    /// Starts a document at the end of `buffer`, which `finish` returns.
     #[inline]
     pub fn into_buffer(mut buffer: Vec<u8>) -> Self {
         let start = buffer.len();
@@ -37,14 +36,14 @@ impl Writer {
         Self { buffer, start, open: Vec::new() }
     }
 
-    /// Appends a field; `name` must hold no NUL byte (one inside ends the name there).
+    /// Appends a field. `name` must not contain a NUL byte, which would end the name.
     #[inline]
     pub fn append(&mut self, name: &[u8], value: Value<'_>) {
         self.head(value.kind(), name);
         self.buffer.extend_from_slice(value.bytes());
     }
 
-    /// Appends a field whose value `compose` lays out at the end of what it is given, and hands on what that returns.
+    /// Appends a field whose encoded value `compose` appends to the buffer. Returns what `compose` returns.
     pub(crate) fn append_with<R>(&mut self, name: &[u8], kind: Kind, compose: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         self.head(kind, name);
         compose(&mut self.buffer)
@@ -56,43 +55,43 @@ impl Writer {
         self.buffer.extend_from_slice(bytes.get(4..bytes.len().saturating_sub(1)).unwrap_or_default());
     }
 
-    /// Appends elements that are laid out already: types, names and values, without length and terminator.
+    /// Appends encoded elements: types, names and values, without a document's length and terminator.
     #[inline]
     pub fn append_raw(&mut self, elements: &[u8]) {
         self.buffer.extend_from_slice(elements);
     }
 
-    /// The place reached, to go back to with [`Writer::rollback`].
+    /// The current position, for [`Writer::rollback`].
     #[inline]
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { length: self.buffer.len(), open: self.open.len() }
     }
 
-    /// Forgets what was written since `checkpoint`, documents opened since included.
+    /// Discards everything written since `checkpoint`, including documents opened since.
     pub fn rollback(&mut self, checkpoint: Checkpoint) {
         self.buffer.truncate(checkpoint.length);
         self.open.truncate(checkpoint.open);
     }
 
-    /// Opens a nested document under `name`; what is appended until [`Writer::close`] goes into it.
+    /// Opens a nested document named `name`. The following fields go into it until [`Writer::close`].
     pub fn open_document(&mut self, name: &[u8]) {
         self.open(Kind::Document, name);
     }
 
-    /// Opens a nested array under `name`; its elements' names are the caller's to give ("0", "1", …).
+    /// Opens a nested array named `name`. The caller names its elements "0", "1", ….
     pub fn open_array(&mut self, name: &[u8]) {
         self.open(Kind::Array, name);
     }
 
-    /// Closes what was opened last. The outermost document is closed by `finish` alone.
+    /// Closes the last opened nested document or array. Only `finish` closes the outermost document.
     pub fn close(&mut self) {
         if let Some(start) = self.open.pop() {
             self.seal(start);
         }
     }
 
-    /// Closes everything that is open and gives the buffer back. Always in place: a call would take a copy of the writer, for
-    /// which a processor waits until the writer is stored.
+    /// Closes everything that is open and returns the buffer. Always inlined, because moving the writer into a call is
+    /// slow.
     #[inline(always)]
     pub fn finish(mut self) -> Vec<u8> {
         if !self.open.is_empty() {
@@ -125,7 +124,7 @@ impl Writer {
     #[inline]
     fn seal(&mut self, start: usize) {
         self.buffer.push(0);
-        // A document over 2 GiB is refused where it enters; the length of a larger one is its sign that it is damaged.
+        // Documents over 2 GiB are refused where they enter; this length marks a larger one as damaged.
         let length = i32::try_from(self.buffer.len() - start).unwrap_or(i32::MAX);
         if let Some(head) = self.buffer.get_mut(start..start + 4) {
             head.copy_from_slice(&length.to_le_bytes());
@@ -133,7 +132,7 @@ impl Writer {
     }
 }
 
-/// The document, which has no `_id`, with this one in front. No field of it is looked at.
+/// The document, which must not have an `_id`, with `id` as its first field. The other fields are copied unread.
 pub fn with_id(id: Value<'_>, document: Doc<'_>) -> Vec<u8> {
     let head = b"_id".len() + 2;
     let mut writer = Writer::with_capacity(document.bytes().len() + head + id.bytes().len());
@@ -142,8 +141,8 @@ pub fn with_id(id: Value<'_>, document: Doc<'_>) -> Vec<u8> {
     writer.finish()
 }
 
-/// Leaves in `out`, in place of what was there, a document of one field, whose `name` must hold no NUL byte. A [`Writer`]
-/// would have to be moved for it.
+/// Replaces the content of `out` by a document of one field. `name` must not contain a NUL byte. Faster than a
+/// [`Writer`] for one field.
 pub fn write_one(name: &[u8], value: Value<'_>, out: &mut Vec<u8>) {
     let length = 4 + 1 + name.len() + 1 + value.bytes().len() + 1;
     out.clear();
@@ -156,7 +155,7 @@ pub fn write_one(name: &[u8], value: Value<'_>, out: &mut Vec<u8>) {
     out.push(0);
 }
 
-/// A place in what a [`Writer`] has written.
+/// A position in the output of a [`Writer`].
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint {
     length: usize,

@@ -11,13 +11,13 @@ use crate::{
 };
 
 impl Sort {
-    /// Appends to `out` the bytes by which `doc` sorts: comparing them as bytes is comparing the documents. A missing
-    /// field sorts as null, an array by its least element (its greatest where the field descends), an empty one as
-    /// undefined. Never truncated; no allocation beyond `out`.
+    /// Appends the sort key of `doc` to `out`: bytes that compare as the documents do. A missing field sorts as null,
+    /// an array by its least element (by its greatest if the field descends), an empty array as undefined. The key is
+    /// never truncated, and nothing is allocated beside `out`.
     ///
     /// # Errors
-    /// `BadValue` (2) where two of the fields lead through different arrays; 16746 where a name spells both an array's
-    /// position and a field of a document within that array. `out` then holds what it did.
+    /// `BadValue` (2) if two of the fields lead through different arrays; 16746 if a name is both a position of an
+    /// array and a field of a document in it. Then `out` is unchanged.
     pub fn key(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         if self.plain_key(doc, out) {
@@ -36,8 +36,8 @@ impl Sort {
         })
     }
 
-    /// The document whose key that is, as far as others are compared with it; `None` where no key of this sort is. Documents
-    /// that differ from it in the first `shown` fields are not told to be above it.
+    /// The values of a sort key of this sort, for comparison with documents; `None` if the key is not valid. Documents
+    /// that differ from it in the first `shown` fields are not reported as above it.
     pub fn bound(&self, key: &[u8], shown: usize) -> Option<Bound> {
         let mut rest = key;
         let mut value = |direction| match key::decode(&mut rest, direction, &mut TypeReader::new(&[]))? {
@@ -48,8 +48,8 @@ impl Sort {
         Some(Bound { values, shown })
     }
 
-    /// Whether the document's key is above that of the bound: where it is true that is so, and [`Sort::key`] gives no error;
-    /// where not, it may be so all the same. Far less work than to write the key.
+    /// Whether the document's key is certainly above the bound, in which case [`Sort::key`] does not fail. `false`
+    /// proves nothing. Much faster than writing the key.
     #[inline]
     pub fn is_above(&self, doc: Doc<'_>, bound: &Bound) -> bool {
         for (at, ((path, direction), bounded)) in self.fields.iter().zip(&bound.values).enumerate() {
@@ -63,7 +63,7 @@ impl Sort {
             };
             let value = value.unwrap_or(Value::NULL);
             if value.kind() == Kind::Array {
-                // One of its elements counts.
+                // Only one of its elements counts.
                 return false;
             }
             let order = order::compare(value, bounded.as_value());
@@ -78,7 +78,7 @@ impl Sort {
         false
     }
 
-    /// Writes the key of a document in which no path leads through an array; whether it is one.
+    /// Writes the key of a document in which no path leads through an array; returns false for other documents.
     #[inline]
     fn plain_key(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> bool {
         for (path, direction) in &self.fields {
@@ -91,8 +91,8 @@ impl Sort {
         true
     }
 
-    /// Whether the fields behind that one give a key of any document: one alone has no other to be parallel with, and
-    /// without a position in its path nothing that it could spell besides.
+    /// Whether the fields after this one have a key in any document: a single field has no parallel arrays, and without
+    /// a position in its path it is never ambiguous.
     fn cannot_fail_behind(&self, at: usize) -> bool {
         match self.fields.get(at + 1..) {
             None | Some([]) => true,
@@ -102,17 +102,17 @@ impl Sort {
     }
 }
 
-/// A key's values: see [`Sort::bound`].
+/// The values of a sort key; see [`Sort::bound`].
 #[derive(Clone, Debug)]
 pub struct Bound {
     values: Vec<OwnedValue>,
     shown: usize,
 }
 
-/// Keeps the least of the keys it is given, in place.
+/// Retains the least of the keys that it receives, in place.
 struct Least<'l> {
     fields: &'l [(Path, Direction)],
-    /// Where the least key begins and ends; equal before the first.
+    /// The range of the least key; empty before the first.
     start: usize,
     end: usize,
     out: &'l mut Vec<u8>,

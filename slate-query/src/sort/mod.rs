@@ -1,4 +1,4 @@
-//! Sorts: the order asked for, and the key bytes that bring documents into it.
+//! Sorts, and the keys by which documents are sorted.
 
 mod key;
 mod parse;

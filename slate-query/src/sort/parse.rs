@@ -7,7 +7,7 @@ use crate::{
     raw::{Doc, Element, Kind},
 };
 
-/// The order of an answer: paths, each with a direction.
+/// A sort: paths, each with a direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sort {
     pub(super) fields: Box<[(Path, Direction)]>,
@@ -15,12 +15,12 @@ pub struct Sort {
 }
 
 impl Sort {
-    /// Reads a sort, such as `{ "age": -1, "name": 1 }`; an empty one asks for no order.
+    /// Parses a sort, such as `{ "age": -1, "name": 1 }`. An empty one requires no order.
     ///
     /// # Errors
-    /// MongoDB's: 15974 where a direction is no number, 15975 where it is neither 1 nor -1 once its fraction is cut
-    /// off, 17312 for documents in its place, 13103 beyond 32 fields, 40352, 40353, 15998 and 16410 for ill-formed
-    /// names, `BadValue` (2) for an ill-formed `$natural`; `NotImplemented` for `$meta`.
+    /// MongoDB's codes: 15974 for a direction that is not a number, 15975 for one that is not 1 or -1 after truncation,
+    /// 17312 for documents in its place, 13103 for more than 32 fields, 40352, 40353, 15998 and 16410 for invalid
+    /// names, `BadValue` (2) for an invalid `$natural`; `NotImplemented` (238) for `$meta`.
     pub fn parse(sort: Doc<'_>) -> Result<Self> {
         if let Some(element) = sort.elements().find(|element| element.name == b"$natural") {
             let natural = natural(sort, element)?;
@@ -39,17 +39,17 @@ impl Sort {
         Ok(Self { fields: fields.into(), natural: None })
     }
 
-    /// The paths and their directions, the most significant first; none where no order is asked for.
+    /// The paths and their directions, the most significant first; empty if no order is required.
     pub fn fields(&self) -> &[(Path, Direction)] {
         &self.fields
     }
 
-    /// Whether no order is asked for, by value or `$natural`.
+    /// Whether no order is required, neither by value nor `$natural`.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty() && self.natural.is_none()
     }
 
-    /// The direction of `$natural`, the order in which the records lie, where that is what is asked for.
+    /// The direction of `$natural`, the order of the records, if the sort requires it.
     pub fn natural(&self) -> Option<Direction> {
         self.natural
     }
@@ -97,7 +97,7 @@ fn path(name: &str) -> Result<Path> {
         if part.is_empty() {
             return refused(15998, "a field path cannot have empty names");
         }
-        // A DBRef's own fields may be named.
+        // The fields of a DBRef are allowed.
         if part.starts_with('$') && !matches!(part, "$id" | "$ref" | "$db") {
             return refused(16410, "a field path's names may not start with '$'");
         }

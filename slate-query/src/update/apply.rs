@@ -1,4 +1,4 @@
-//! Applying the tree of operators to the bytes of a document.
+//! Applies the tree of operators to the bytes of a document.
 
 use std::borrow::Cow;
 
@@ -14,18 +14,18 @@ use crate::{
     raw::{Doc, Element, Kind, Value, Writer},
 };
 
-/// What became of a value.
+/// The result of applying operators to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It stays: nothing was written.
+    /// The value is unchanged: nothing was written.
     Unchanged,
-    /// Its successor was written.
+    /// The new value was written.
     Changed,
-    /// It goes: nothing was written.
+    /// The value is removed: nothing was written.
     Removed,
 }
 
-/// What operators are told besides the value they act on.
+/// The context in which operators are applied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {
     pub(super) filters: &'a ArrayFilters,
@@ -34,14 +34,15 @@ pub(super) struct Scope<'a> {
     pub(super) root: Doc<'a>,
 }
 
-/// Whether a document is the outermost one, whose names are checked.
+/// Whether a document is the outermost one, whose field names are checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     Outermost,
     Nested,
 }
 
-/// The operators at one place: one branch of the tree, or several that meet because `$` and `$[…]` lead to one element.
+/// The branches of the tree that apply to one value. There may be several, because `$` and `$[…]` can lead to the same
+/// element.
 pub(super) enum Nodes<'n> {
     One(&'n Node),
     Several(Vec<&'n Node>),
@@ -63,31 +64,31 @@ impl<'n> Nodes<'n> {
     }
 }
 
-/// A named place that waits for its field to come by.
+/// A named branch whose field was not found yet.
 pub(super) struct Pending<'n> {
     pub(super) name: Cow<'n, str>,
     pub(super) nodes: Nodes<'n>,
     pub(super) met: Met,
 }
 
-/// Whether a place's field came by.
+/// Whether a branch's field was found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Met {
     Yes,
     No,
 }
 
-/// What nodes at one place are, taken together.
+/// The kind of several branches that apply to one value.
 pub(super) enum Place<'s, 'n> {
     Leaf(&'n Leaf),
     Named(Vec<&'n Named>),
     Each(&'s [&'n Node]),
 }
 
-/// What kind of place these nodes make.
+/// Determines the kind of these branches.
 ///
 /// # Errors
-/// `ConflictingUpdateOperators` (40) where they do not go together.
+/// `ConflictingUpdateOperators` (40) if they cannot be combined.
 pub(super) fn place<'s, 'n>(nodes: &'s [&'n Node]) -> Result<Place<'s, 'n>> {
     let named = |node: &&'n Node| match node {
         Node::Named(named) => Some(named),
@@ -105,7 +106,7 @@ pub(super) fn place<'s, 'n>(nodes: &'s [&'n Node]) -> Result<Place<'s, 'n>> {
     }
 }
 
-/// The path of some operator below.
+/// The path of an operator below, for messages.
 fn first_path(node: &Node) -> Option<&str> {
     match node {
         Node::Leaf(leaf) => Some(&leaf.path),
@@ -117,7 +118,7 @@ fn first_path(node: &Node) -> Option<&str> {
 }
 
 impl Scope<'_> {
-    /// Writes the successor of a value under `name`, if it has one.
+    /// Writes the new value under `name`, if it changes.
     fn value(&self, nodes: &[&Node], name: &[u8], value: Value<'_>, out: &mut Writer) -> Result<Outcome> {
         match place(nodes)? {
             Place::Leaf(leaf) if !leaf.is_active(self.context) => Ok(Outcome::Unchanged),
@@ -165,7 +166,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Writes the fields of a document, which the caller opened.
+    /// Writes the fields of a document that the caller opened.
     pub(super) fn document(&self, named: &[&Named], doc: Doc<'_>, level: Level, out: &mut Writer) -> Result<Outcome> {
         let mut pending = self.pending(named)?;
         let mut left = pending.len();
@@ -183,7 +184,7 @@ impl Scope<'_> {
                 run.pass(element);
                 continue;
             };
-            // Of duplicate names the first one is meant; the others stay untouched.
+            // Of repeated fields the first is updated; the others are unchanged.
             waiting.met = Met::Yes;
             left -= 1;
             let nodes = waiting.nodes.as_slice();
@@ -205,7 +206,7 @@ impl Scope<'_> {
         Ok(outcome)
     }
 
-    /// Writes the elements of an array, which the caller opened, where named places are positions.
+    /// Writes the elements of an array that the caller opened; branches are array positions.
     fn positions(&self, named: &[&Named], array: Doc<'_>, out: &mut Writer) -> Result<Outcome> {
         let mut pending = Vec::new();
         for place in self.pending(named)? {
@@ -255,7 +256,7 @@ impl Scope<'_> {
         Ok(outcome)
     }
 
-    /// Writes the elements of an array, which the caller opened, where places are selected elements.
+    /// Writes the elements of an array that the caller opened; branches are selected elements.
     fn each(&self, nodes: &[&Node], array: Doc<'_>, out: &mut Writer) -> Result<Outcome> {
         let mut run = Run::new(array);
         for (position, element) in array.elements().enumerate() {
@@ -275,7 +276,7 @@ impl Scope<'_> {
         Ok(run.outcome)
     }
 
-    /// Writes the successor of an array's element. One that goes leaves null in its place.
+    /// Writes the new value of an array element. A removed element becomes null.
     fn element(&self, nodes: &[&Node], position: usize, value: Value<'_>, out: &mut Writer) -> Result<Outcome> {
         let name = digits(position);
         let outcome = self.value(nodes, name.as_bytes(), value, out)?;
@@ -286,7 +287,7 @@ impl Scope<'_> {
         Ok(outcome)
     }
 
-    /// The named places of several branches, `$` resolved, in order.
+    /// The named children of several branches in order, with `$` resolved.
     pub(super) fn pending<'n>(&self, named: &[&'n Named]) -> Result<Vec<Pending<'n>>> {
         let mut pending = Vec::<Pending<'n>>::new();
         let mut add = |name: Cow<'n, str>, node: &'n Node| match pending
@@ -313,20 +314,20 @@ impl Scope<'_> {
     }
 }
 
-/// MongoDB's bound on the nulls that fill an array up to a position beyond its end.
+/// The most nulls that fill an array up to a position beyond its end, as in MongoDB.
 const MAX_PADDING: usize = 1_500_000;
 const CANNOT_BACKFILL_ARRAY: Code = Code(34);
 
-/// The array position that a name spells, leading zeros allowed, as MongoDB reads them here.
+/// The array position that a name is. As in MongoDB, leading zeros are allowed here.
 pub(super) fn position(name: &str) -> Option<usize> {
     let digits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| name.parse::<u32>().ok()).flatten().and_then(|position| usize::try_from(position).ok())
 }
 
-/// Copies the elements that stay, in runs.
+/// Copies unchanged elements in runs.
 struct Run<'a> {
     bytes: &'a [u8],
-    /// Where the elements begin that were passed and not copied yet.
+    /// The start of the run that was not copied yet.
     start: usize,
     end: usize,
     outcome: Outcome,
@@ -337,12 +338,12 @@ impl<'a> Run<'a> {
         Self { bytes: doc.bytes(), start: 4, end: 4, outcome: Outcome::Unchanged }
     }
 
-    /// The element stays.
+    /// Keeps the element.
     fn pass(&mut self, element: Element<'_>) {
         self.end += 2 + element.name.len() + element.value.bytes().len();
     }
 
-    /// The element may be followed by what `write` writes.
+    /// Writes what replaces or follows the element.
     fn replace(
         &mut self,
         element: Element<'_>,
@@ -360,7 +361,7 @@ impl<'a> Run<'a> {
         Ok(outcome)
     }
 
-    /// All that is left stays.
+    /// Keeps all remaining elements.
     fn finish(&mut self, out: &mut Writer) {
         let end = self.bytes.len().saturating_sub(1);
         out.append_raw(self.bytes.get(self.start..end).unwrap_or_default());

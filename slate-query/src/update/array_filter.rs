@@ -1,4 +1,4 @@
-//! Array filters: which elements `$[name]` stands for.
+//! Array filters: the elements that `$[name]` selects.
 
 use crate::{
     Code, Error, Result,
@@ -6,12 +6,12 @@ use crate::{
     raw::{Doc, Value, Writer},
 };
 
-/// Which elements of an array a step stands for. Ordered as MongoDB orders them: by identifier, `$[]` first.
+/// The elements of an array that a step selects. In MongoDB's order: by identifier, `$[]` first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Selector {
-    /// All of them.
+    /// All elements.
     All,
-    /// Those that satisfy the filter at this place of [`ArrayFilters`].
+    /// The elements that match the filter at this position of [`ArrayFilters`].
     Matching(usize),
 }
 
@@ -23,7 +23,7 @@ pub(super) struct ArrayFilters(Vec<ArrayFilter>);
 struct ArrayFilter {
     identifier: Box<str>,
     filter: Filter,
-    /// Whether a path refers to it, which each filter must be.
+    /// Whether a path refers to it. Unused filters are an error.
     used: Use,
 }
 
@@ -34,11 +34,11 @@ enum Use {
 }
 
 impl ArrayFilters {
-    /// Parses the filters, each a filter on one identifier in place of a field.
+    /// Parses the filters. In each, an identifier takes the place of a field.
     ///
     /// # Errors
-    /// `FailedToParse` (9) for none or several identifiers in a filter, and one that occurs twice; `BadValue` (2) for one
-    /// that is not alphanumeric or does not begin with a small letter; those of filters.
+    /// `FailedToParse` (9) for a filter without an identifier or with several, and for repeated identifiers; `BadValue`
+    /// (2) for an identifier that is not alphanumeric or does not begin with a lowercase letter; the errors of filters.
     pub(super) fn parse(documents: &[Doc<'_>]) -> Result<Self> {
         let mut filters = Vec::<ArrayFilter>::new();
         for &document in documents {
@@ -59,7 +59,7 @@ impl ArrayFilters {
         Ok(Self(filters))
     }
 
-    /// The selector of the filter with that identifier, which counts as used from now on.
+    /// The selector for the filter with that identifier, which is marked as used.
     pub(super) fn selector(&mut self, identifier: &str) -> Result<Selector> {
         for (place, filter) in self.0.iter_mut().enumerate() {
             if &*filter.identifier == identifier {
@@ -70,7 +70,7 @@ impl ArrayFilters {
         Err(Error::new(Code::BAD_VALUE, format!("no array filter found for identifier '{identifier}'")))
     }
 
-    /// Refuses filters that no path refers to.
+    /// Fails if a filter is not used by any path.
     pub(super) fn all_used(&self) -> Result<()> {
         match self.0.iter().find(|filter| filter.used == Use::No) {
             None => Ok(()),
@@ -82,12 +82,12 @@ impl ArrayFilters {
         }
     }
 
-    /// Whether the selector stands for this element.
+    /// Whether the selector selects this element.
     pub(super) fn selects(&self, selector: Selector, element: Value<'_>) -> bool {
         match selector {
             Selector::All => true,
             Selector::Matching(place) => self.0.get(place).is_some_and(|ArrayFilter { identifier, filter, .. }| {
-                // The identifier stands for the element as a field would, arrays looked into.
+                // The identifier is a field with the element as its value, so arrays are searched as in any filter.
                 let mut wrapped = Writer::new();
                 wrapped.append(identifier.as_bytes(), element);
                 filter.matches(Doc::new(&wrapped.finish()))
@@ -96,7 +96,7 @@ impl ArrayFilters {
     }
 }
 
-/// Finds the one top-level name that a filter asks about.
+/// Finds the only top-level field name of a filter.
 fn identify(filter: Doc<'_>, found: &mut Option<Box<str>>) -> Result<()> {
     for element in filter.elements() {
         let name = element.display_name();

@@ -1,37 +1,37 @@
-/// What an update is told besides the document: where the filter matched, the time, and what the write is for.
+/// The context of an update: the matched position, the time, and the purpose of the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// The array position that the positional operator `$` stands for, as the filter's match gave it.
+    /// The array position that the positional operator `$` stands for.
     pub position: Option<usize>,
     /// The time for `$currentDate`, in milliseconds since 1970.
     pub now_millis: i64,
-    /// The timestamp of now: seconds in the high half, increment in the low.
+    /// The current timestamp: seconds in the high half, increment in the low half.
     pub timestamp: u64,
-    /// What the write is for.
+    /// The purpose of the write.
     pub phase: Phase,
 }
 
-/// What a write is for: `$setOnInsert` acts in one of them only.
+/// The purpose of a write, which decides whether `$setOnInsert` applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Changing a document that the filter found.
+    /// Updates an existing document.
     Modify,
-    /// Building the document that an upsert inserts.
+    /// Creates the document that an upsert inserts.
     Insert,
 }
 
 impl Context {
-    /// For changing a document found by the filter.
+    /// The context for updating an existing document.
     pub fn modify(now_millis: i64, position: Option<usize>) -> Self {
         Self { position, now_millis, timestamp: first_timestamp(now_millis), phase: Phase::Modify }
     }
 
-    /// For the document that an upsert inserts.
+    /// The context for the document that an upsert inserts.
     pub fn insert(now_millis: i64) -> Self {
         Self { position: None, now_millis, timestamp: first_timestamp(now_millis), phase: Phase::Insert }
     }
 
-    /// With a timestamp whose increment is the caller's: without, it is 1.
+    /// Sets the timestamp. By default its increment is 1.
     #[must_use]
     pub fn with_timestamp(self, timestamp: u64) -> Self {
         Self { timestamp, ..self }

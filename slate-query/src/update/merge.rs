@@ -1,4 +1,4 @@
-//! Writing the fields of one document over another's.
+//! Merges the fields of one document into another.
 
 use super::{
     Context,
@@ -9,20 +9,20 @@ use crate::{
     raw::{Doc, Element, Writer, same},
 };
 
-/// `doc` with the fields of `patch` written over it: top-level names taken literally, whole values; fields that exist
-/// keep their places, new ones are appended in the patch's order. `None` where nothing changes.
+/// `doc` with the fields of `patch`, whose names are taken literally and whose values replace whole fields. Existing
+/// fields keep their order, new fields are appended in the patch's order. `None` if nothing changes.
 ///
 /// # Errors
-/// `ImmutableField` (66) where the patch would change `_id`; 17419 beyond 16 MiB.
+/// `ImmutableField` (66) if the patch would change `_id`; 17419 for a result of more than 16 MiB.
 pub fn merge(doc: Doc<'_>, patch: Doc<'_>) -> Result<Option<Vec<u8>>> {
     let bytes = doc.bytes();
     let mut fields = distinct(patch);
     let mut out = Writer::into_buffer(Vec::with_capacity(bytes.len() + patch.bytes().len()));
-    // What does not change is copied in stretches, each when its end is known.
+    // Unchanged fields are copied in runs.
     let mut unchanged = 4..4;
     for element in doc.elements() {
         let field = fields.iter_mut().find(|(field, written)| {
-            // Of duplicate names the first one counts.
+            // Of repeated fields the first counts.
             *written == Written::No && same(field.name, element.name)
         });
         if let Some((field, written)) = field {
@@ -57,7 +57,7 @@ enum Written {
     No,
 }
 
-/// The fields of a document, of duplicate names the first one.
+/// The fields of a document, without repetitions.
 fn distinct(doc: Doc<'_>) -> Vec<(Element<'_>, Written)> {
     let mut fields: Vec<(Element<'_>, Written)> = Vec::with_capacity(USUAL);
     for element in doc.elements() {
@@ -68,5 +68,5 @@ fn distinct(doc: Doc<'_>) -> Vec<(Element<'_>, Written)> {
     fields
 }
 
-/// Few patches have more fields.
+/// Most patches have at most this number of fields.
 const USUAL: usize = 8;

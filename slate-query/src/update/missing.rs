@@ -1,4 +1,4 @@
-//! What operators do where their path leads nowhere: create it, leave it, or refuse.
+//! Applies operators to a missing path: they create it, ignore it, or fail.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use super::{
 use crate::{Code, Error, Result, raw::Writer};
 
 impl Scope<'_> {
-    /// Writes what operators make of a missing field, parents included; nothing where none of them makes anything.
+    /// Writes what the operators create for a missing field, with its parents; nothing if they create nothing.
     pub(super) fn create(&self, nodes: &[&Node], name: &[u8], out: &mut Writer) -> Result<Outcome> {
         match place(nodes)? {
             Place::Leaf(leaf) if !leaf.is_active(self.context) => Ok(Outcome::Unchanged),
@@ -34,7 +34,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Refuses, or not, for operators below a value that can hold no fields.
+    /// Applies operators below a value that cannot have fields, which is an error for most of them.
     pub(super) fn blocked(&self, nodes: &[&Node]) -> Result<()> {
         match place(nodes)? {
             Place::Leaf(leaf) if !leaf.is_active(self.context) => Ok(()),
@@ -52,18 +52,18 @@ fn no_array(name: &[u8]) -> Error {
     Error::new(Code::BAD_VALUE, message).at(String::from_utf8_lossy(name))
 }
 
-/// An array position as an element's name.
+/// The name of an array element.
 #[derive(Clone, Copy)]
 pub(super) struct Digits {
     text: [u8; 20],
     length: usize,
 }
 
-/// Spells an array position.
+/// The decimal digits of an array position.
 pub(super) fn digits(position: usize) -> Digits {
     let mut text = [0; 20];
     let mut rest = text.as_mut_slice();
-    // Twenty bytes hold the greatest position.
+    // The largest position has twenty digits.
     let written = write!(rest, "{position}").map(|()| 20 - rest.len());
     Digits { text, length: written.unwrap_or_default() }
 }

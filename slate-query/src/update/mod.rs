@@ -1,10 +1,10 @@
-//! Updates: what `update` and `findAndModify` change in a document, by its bytes.
+//! Updates: the changes that `update` and `findAndModify` make to a document.
 //!
-//! Operators are parsed into a tree by the paths they act on, as MongoDB keeps them: that finds conflicts between them,
-//! and orders new fields (by name; array positions by number). Applying it walks the tree and the document side by side
-//! and copies what no operator names as bytes, in runs.
+//! As in MongoDB, operators are parsed into a tree by path. The tree detects conflicts and determines the order of new
+//! fields (by name, array positions by number). Applying an update walks the tree and the document together, and copies
+//! the bytes of everything else in runs.
 //!
-//! A new operator is a file in `operator` and a line in the table there.
+//! A new update operator is a file in `operator` and a line in the table there.
 
 mod apply;
 mod array_filter;

@@ -1,4 +1,4 @@
-//! Parsing an update, and what is asked of a parsed one.
+//! Parses updates.
 
 use super::{
     Context,
@@ -16,7 +16,7 @@ use crate::{
     raw::{Doc, Element, Kind, MAX_DEPTH, Value, Writer},
 };
 
-/// A parsed update: operators, or a document that replaces the whole one.
+/// A parsed update: operators, or a replacement document.
 #[derive(Debug)]
 pub struct Update(pub(super) Form);
 
@@ -26,30 +26,30 @@ pub(super) enum Form {
     Replacement(Replacement),
 }
 
-/// A parsed update of operators.
+/// The operators of an update.
 #[derive(Debug)]
 pub(super) struct Operators {
     root: Named,
     filters: ArrayFilters,
-    /// The paths that operators act on, and whether those create them.
+    /// The operators' paths, and whether they create missing fields.
     pub(super) paths: Vec<(Vec<Step>, Creates)>,
     depth: Depth,
 }
 
-/// Whether an update needs the array position that the filter matched at (the positional operator `$`).
+/// Whether an update needs the array position at which the filter matched, for the positional operator `$`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsesPosition {
-    /// It does: evaluate the whole filter for it.
+    /// Yes: the whole filter must be evaluated.
     Yes,
-    /// It does not.
+    /// No.
     No,
 }
 
 impl Update {
-    /// Parses an update: a document of operators or a replacement, and the array filters its `$[name]` refer to.
+    /// Parses an update, which is a document of operators or a replacement, with the array filters for `$[name]`.
     ///
     /// # Errors
-    /// MongoDB's codes; a pipeline is unsupported by name.
+    /// MongoDB's codes; `NotImplemented` (238) for a pipeline.
     pub fn parse(update: Value<'_>, array_filters: &[Doc<'_>]) -> Result<Self> {
         match update.kind() {
             Kind::Document => {
@@ -69,11 +69,10 @@ impl Update {
         }
     }
 
-    /// The document after the update; `None` where it stays as it is. Cost: one pass over the document, which copies
-    /// what no operator names as bytes.
+    /// The updated document; `None` if it does not change. Takes one pass over the document.
     ///
     /// # Errors
-    /// MongoDB's codes, where this document cannot be updated so.
+    /// MongoDB's codes, if the update cannot be applied to this document.
     pub fn apply(&self, doc: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
         match &self.0 {
             Form::Replacement(replacement) => replacement.apply(doc, context),
@@ -81,12 +80,12 @@ impl Update {
         }
     }
 
-    /// Whether it replaces the whole document, but for its `_id`. MongoDB allows that for one document at a time.
+    /// Whether this is a replacement, which MongoDB allows only for one document at a time.
     pub fn is_replacement(&self) -> bool {
         matches!(self.0, Form::Replacement(_))
     }
 
-    /// Whether the positional operator `$` occurs in it.
+    /// Whether the update contains the positional operator `$`.
     pub fn needs_position(&self) -> UsesPosition {
         match &self.0 {
             Form::Operators(operators)
@@ -100,7 +99,7 @@ impl Update {
 }
 
 impl Operators {
-    /// The update that changes nothing.
+    /// An update that changes nothing.
     fn none() -> Self {
         Self { root: Named::default(), filters: ArrayFilters::default(), paths: Vec::new(), depth: Depth::Bounded }
     }
@@ -149,7 +148,7 @@ impl Parser {
             return Err(failed(format!("{name} takes a document of fields, not a {kind}")).at(name));
         };
         fields.elements().try_for_each(|field| {
-            // Paths come from a document's names: they hold no NUL byte, but may be damaged.
+            // Field names contain no NUL byte, but may not be UTF-8.
             let text = std::str::from_utf8(field.name).map_err(|_| failed("a path is not UTF-8".into()))?;
             let path = Path::parse(text)?;
             self.field(grammar, path, field.value).map_err(|error| error.at(text))
@@ -191,7 +190,7 @@ impl Parser {
     }
 }
 
-/// Stages that MongoDB takes in an update.
+/// The stages that MongoDB allows in an update.
 const STAGES: [&str; 6] = ["$addFields", "$project", "$replaceRoot", "$replaceWith", "$set", "$unset"];
 
 fn parse_pipeline(stages: Doc<'_>, array_filters: &[Doc<'_>]) -> Result<Update> {

@@ -1,4 +1,4 @@
-//! Replacing a document, but for its `_id`.
+//! Replaces a document, except its `_id`.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ use crate::{
     raw::{Doc, Element, Kind, Value, Writer, with_id},
 };
 
-/// A document that replaces another.
+/// A replacement document.
 #[derive(Debug)]
 pub(super) struct Replacement(Box<[u8]>);
 
@@ -20,10 +20,10 @@ impl Replacement {
         Self(document.bytes().into())
     }
 
-    /// The replacement, with the `_id` in front: its own if it has one, which must be equal to the one replaced.
+    /// The new document with `_id` first. If the replacement has an `_id` it must be equal to the existing one.
     pub(super) fn apply(&self, doc: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
         let new = Doc::new(&self.0);
-        // A replacement that leaves `_id` out is never the same bytes, and so counts as a change, as in MongoDB.
+        // As in MongoDB, a replacement without `_id` always counts as a change.
         if new.bytes() == doc.bytes() {
             return Ok(None);
         }
@@ -47,7 +47,7 @@ impl Replacement {
     }
 }
 
-/// The document with this `_id` in front instead of its own, and `now` in place of empty timestamps at the top level.
+/// The document with this `_id` in front, and with `now` in place of empty timestamps at the top level.
 fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>, now: &[u8]) -> Vec<u8> {
     let mut out = Writer::into_buffer(Vec::with_capacity(doc.bytes().len() + 32));
     if let Some(id) = id {
@@ -62,7 +62,7 @@ fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>, now: &[u8]) -> Vec<u8> {
     out.finish()
 }
 
-/// The fields but for `_id`.
+/// The fields except `_id`.
 pub(super) fn without_first_id(doc: Doc<'_>) -> impl Iterator<Item = Element<'_>> {
     let id = doc.elements().position(|element| element.name == b"_id");
     doc.elements().enumerate().filter(move |(place, _)| Some(*place) != id).map(|(_, element)| element)

@@ -1,4 +1,4 @@
-//! The paths of updates: names, the positional operator `$`, and `$[]` and `$[name]`.
+//! The paths of updates, which may contain `$`, `$[]` and `$[name]`.
 
 use super::array_filter::{ArrayFilters, Selector};
 use crate::{Code, Error, Result, path::Path};
@@ -6,18 +6,19 @@ use crate::{Code, Error, Result, path::Path};
 /// One step of an update's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A field's name, or an array position.
+    /// A field name or an array position.
     Name(Box<str>),
     /// `$`: the array position where the filter matched.
     Positional,
-    /// `$[]` or `$[name]`: elements of an array.
+    /// `$[]` or `$[name]`: selected elements of an array.
     Each(Selector),
 }
 
 /// Parses an update's path.
 ///
 /// # Errors
-/// `EmptyFieldName` (56); `BadValue` (2) for dynamic steps that stand first, a second `$`, or a name without a filter.
+/// `EmptyFieldName` (56); `BadValue` (2) for a dynamic step at the start, a second `$`, or an identifier without a
+/// filter.
 pub(super) fn parse(path: &Path, filters: &mut ArrayFilters) -> Result<Vec<Step>> {
     check(path)?;
     let steps = path.parts().iter().map(|part| step(part.name(), filters));
@@ -48,12 +49,12 @@ fn step(name: &str, filters: &mut ArrayFilters) -> Result<Step> {
     })
 }
 
-/// Whether a name stands for positions that only the document tells.
+/// Whether a name selects positions that depend on the document.
 pub(super) fn is_dynamic(name: &str) -> bool {
     name == "$" || identifier(name).is_some()
 }
 
-/// What stands between the brackets of `$[…]`.
+/// The text between the brackets of `$[…]`.
 fn identifier(name: &str) -> Option<&str> {
     name.strip_prefix("$[")?.strip_suffix(']')
 }

@@ -1,4 +1,4 @@
-//! What may be stored: names at the top level, `_id`, sizes and depth.
+//! Checks what may be stored: top-level names, `_id`, size and depth.
 
 use super::{Context, Phase, operator::Creates, tree::Node};
 use crate::{
@@ -6,12 +6,12 @@ use crate::{
     raw::{self, Doc, Kind, Value},
 };
 
-/// The greatest size of a document, in bytes.
+/// The largest document, in bytes.
 const MAX_SIZE: usize = 16 * 1024 * 1024;
 const INVALID_ID_FIELD: Code = Code(53);
 const INVALID_DB_REF: Code = Code(55);
 
-/// Checks that a field at the top level, which was there, may be changed.
+/// Checks that an existing top-level field may be changed.
 pub(super) fn check_changed(name: &str, nodes: &[&Node], context: &Context) -> Result<()> {
     if name == "_id" {
         let message = "performing the update would modify the immutable field '_id'";
@@ -23,8 +23,8 @@ pub(super) fn check_changed(name: &str, nodes: &[&Node], context: &Context) -> R
     }
 }
 
-/// Checks that a field of that name may be written at the top level. An upsert's document is checked as an inserted one
-/// is, where such names are allowed.
+/// Checks that a top-level field of that name may be written. The document of an upsert is checked like an insert,
+/// where such names are allowed.
 pub(super) fn check_created(name: &str, context: &Context) -> Result<()> {
     match context.phase {
         Phase::Modify if matches!(name, "$ref" | "$id" | "$db") => Err(db_ref(name)),
@@ -33,7 +33,7 @@ pub(super) fn check_created(name: &str, context: &Context) -> Result<()> {
     }
 }
 
-/// Checks the names of a replacement: none begins with `$` at the top level, but for those of a DBRef in their order.
+/// Checks the names of a replacement: at the top level only the fields of a DBRef, in their order, may begin with `$`.
 pub(super) fn check_replacement(doc: Doc<'_>) -> Result<()> {
     let mut before: Option<&[u8]> = None;
     let mut elements = doc.elements().peekable();
@@ -70,17 +70,17 @@ pub(super) fn check_id(id: Value<'_>) -> Result<()> {
     }
 }
 
-/// Whether what an update writes may nest deeper than allowed, which then is checked.
+/// Whether an update can exceed the nesting limit, so that the depth must be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Depth {
     Bounded,
     Unknown,
 }
 
-/// Checks the size of a finished document, and its depth where that is in question.
+/// Checks the size of a document, and its depth if necessary.
 pub(super) fn check_whole(bytes: &[u8], depth: Depth, context: &Context) -> Result<()> {
     if bytes.len() > MAX_SIZE {
-        // MongoDB has no name for these two.
+        // MongoDB has no names for these codes.
         let code = match context.phase {
             Phase::Modify => Code(17419),
             Phase::Insert => Code(17420),

@@ -1,4 +1,4 @@
-//! Which paths an update may change: what spares indexes their upkeep.
+//! Determines which paths an update can change, so that other indexes need no maintenance.
 
 use super::{
     apply::position,
@@ -9,15 +9,15 @@ use super::{
 use crate::path::{Part, Path};
 
 impl Update {
-    /// Whether the update may change what an index on `path` holds: `false` only where it cannot. A path is touched by
-    /// updates of itself, of what holds it and of what it holds, array positions on either side disregarded; and by
-    /// those that may append elements to an array on its way, as `$set` of `a.7.b` does to an index on `a.c`.
+    /// Whether the update can change the entries of an index on `path`. An update touches a path if it changes the path
+    /// itself, a prefix of it or a longer path, where array positions are ignored. It also touches the paths through an
+    /// array that it may append to: `$set` of `a.7.b` touches an index on `a.c`.
     pub fn touches(&self, path: &Path) -> bool {
         match &self.0 {
             Form::Replacement(_) => true,
             Form::Operators(operators) => {
                 operators.paths.iter().any(|(steps, creates)| match (steps.split_first(), path.parts().split_first()) {
-                    // No array stands above the first names.
+                    // The first names are never within an array.
                     (Some((Step::Name(name), steps)), Some((part, parts))) => {
                         **name == *part.name() && meet(steps, parts, *creates)
                     }
@@ -28,7 +28,7 @@ impl Update {
     }
 }
 
-/// Whether one path leads through the other's end, where a step that may be an array position may be passed over.
+/// Whether one path is a prefix of the other, where steps that may be array positions are optional.
 fn meet(steps: &[Step], parts: &[Part], creates: Creates) -> bool {
     let (Some((step, later)), Some((part, rest))) = (steps.split_first(), parts.split_first()) else { return true };
     let may_append = match step {

@@ -1,35 +1,35 @@
-//! The operators of an update, by the paths they act on.
+//! The operators of an update as a tree of paths.
 
 use std::cmp::Ordering;
 
 use super::{Context, Phase, array_filter::Selector, operator::Operator, step::Step};
 use crate::{Code, Error, Result};
 
-/// A place that an update names, or that leads to such places.
+/// A node of the tree: a path that an operator changes, or a prefix of one.
 #[derive(Debug)]
 pub(super) enum Node {
-    /// Fields of a document, or positions of an array, by name.
+    /// Fields of a document or positions of an array, by name.
     Named(Named),
     /// Elements of an array, by selector.
     Each(Each),
-    /// The operator that acts here.
+    /// The operator for this path.
     Leaf(Leaf),
 }
 
-/// Named places.
+/// Children by name.
 #[derive(Debug, Default)]
 pub(super) struct Named {
-    /// In [`order`].
+    /// Sorted by [`order`].
     pub(super) children: Vec<(Box<str>, Node)>,
-    /// What stands at `$`.
+    /// The child for `$`.
     pub(super) positional: Option<Box<Node>>,
 }
 
-/// Places by selector, in the selectors' order.
+/// Children by selector, in the selectors' order.
 #[derive(Debug, Default)]
 pub(super) struct Each(pub(super) Vec<(Selector, Node)>);
 
-/// An operator at its place.
+/// An operator with its path.
 #[derive(Debug)]
 pub(super) struct Leaf {
     /// The path as written, for messages.
@@ -38,37 +38,37 @@ pub(super) struct Leaf {
     pub(super) acts: Acts,
 }
 
-/// When an operator acts.
+/// When an operator applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Acts {
     Always,
-    /// Only where the document is being inserted.
+    /// Only if the document is being inserted.
     OnInsert,
 }
 
 impl Leaf {
-    /// Whether the operator acts now.
+    /// Whether the operator applies in this context.
     pub(super) fn is_active(&self, context: &Context) -> bool {
         self.acts == Acts::Always || context.phase == Phase::Insert
     }
 }
 
 impl Node {
-    /// The tree of no operators.
+    /// A tree without operators.
     pub(super) fn root() -> Self {
         Self::Named(Named::default())
     }
 
-    /// Puts a leaf at the end of `steps`.
+    /// Adds a leaf at the end of `steps`.
     ///
     /// # Errors
-    /// `ConflictingUpdateOperators` (40) where another operator acts there, above or below.
+    /// `ConflictingUpdateOperators` (40) if another operator has the same path, a prefix of it, or a longer one.
     pub(super) fn insert(&mut self, steps: &[Step], leaf: Leaf) -> Result<()> {
         let path = leaf.path.clone();
         self.put(steps, leaf).ok_or_else(|| conflict(&path))
     }
 
-    /// `None` on a conflict.
+    /// Returns `None` on a conflict.
     fn put(&mut self, steps: &[Step], leaf: Leaf) -> Option<()> {
         let (step, rest) = steps.split_first()?;
         let child = match (self, step) {
@@ -106,7 +106,7 @@ impl Node {
         child.put(rest, leaf)
     }
 
-    /// A new branch of `steps` that ends in the leaf.
+    /// A new branch along `steps` that ends in the leaf.
     fn fresh(steps: &[Step], leaf: Leaf) -> Option<Self> {
         let mut node = match steps.first() {
             None => return Some(Self::Leaf(leaf)),
@@ -118,13 +118,13 @@ impl Node {
     }
 }
 
-/// Two operators meet at one place.
+/// The error for two operators on one path.
 pub(super) fn conflict(path: &str) -> Error {
     Error::new(Code::CONFLICTING_UPDATE_OPERATORS, "the update's operators conflict here").at(path)
 }
 
-/// The order in which MongoDB applies updates of sibling fields, and so appends new ones: by name, but numbers without
-/// leading zeros by value.
+/// The order in which MongoDB updates sibling fields and appends new ones: by name, but numbers without leading zeros
+/// by value.
 pub(super) fn order(a: &str, b: &str) -> Ordering {
     let number = |name: &str| {
         name.starts_with(|first: char| first.is_ascii_digit()) && (name.len() == 1 || !name.starts_with('0'))

@@ -1,4 +1,4 @@
-//! The document that an upsert inserts.
+//! Creates the document that an upsert inserts.
 
 use super::{
     Context, Phase,
@@ -14,12 +14,11 @@ use crate::{
 };
 
 impl Update {
-    /// The document to insert where `filter` found none: what the filter says with equalities, then the update, then
-    /// `_id` in front. An `_id` that neither names is left to the database. A replacement takes only `_id` from the
-    /// filter.
+    /// The document to insert if `filter` matches nothing: the filter's equalities, changed by the update, with `_id`
+    /// first. Without an `_id` in either, the database adds one. A replacement takes only `_id` from the filter.
     ///
     /// # Errors
-    /// MongoDB's codes: those of [`Update::apply`], of [`Filter::equalities`], and those of an `_id` that cannot be one.
+    /// MongoDB's codes: those of [`Update::apply`] and of [`Filter::equalities`], and those of an invalid `_id`.
     pub fn upsert(&self, filter: &Filter, context: &Context) -> Result<Vec<u8>> {
         let context = Context { phase: Phase::Insert, position: None, ..*context };
         let equalities = filter.equalities()?;
@@ -45,7 +44,7 @@ impl Update {
         Ok(out.finish())
     }
 
-    /// Whether the new document starts from what the filter says of this path.
+    /// Whether the new document starts with the filter's value for this path.
     fn starts_from(&self, path: &Path) -> Result<Wanted> {
         match (&self.0, path.parts()) {
             (Form::Replacement(_), [first, _, ..]) if first.name() == "_id" => {
@@ -66,7 +65,7 @@ enum Wanted {
     No,
 }
 
-/// A document in the making: fields in the order in which they were first named.
+/// A document being built; the fields are in the order of their first mention.
 #[derive(Default)]
 struct Branch<'a>(Vec<(&'a str, Twig<'a>)>);
 
@@ -76,7 +75,7 @@ enum Twig<'a> {
 }
 
 impl<'a> Branch<'a> {
-    /// Puts a value at a path. No path is a part of another: the filter refuses those.
+    /// Sets the value at a path. The filter ensures that no path is a prefix of another.
     fn put(&mut self, parts: &'a [Part], value: &'a OwnedValue) {
         let Some((first, rest)) = parts.split_first() else { return };
         if rest.is_empty() {

@@ -81,20 +81,7 @@ impl Decoded {
             Kind::DateTime => value.as_millis().map(Self::Date),
             Kind::String => Some(Self::String),
             Kind::MinKey | Kind::MaxKey => Some(Self::End),
-            Kind::Document
-            | Kind::Array
-            | Kind::Binary
-            | Kind::Undefined
-            | Kind::ObjectId
-            | Kind::Boolean
-            | Kind::Null
-            | Kind::Regex
-            | Kind::DbPointer
-            | Kind::Code
-            | Kind::Symbol
-            | Kind::CodeWithScope
-            | Kind::Timestamp
-            | Kind::Decimal128 => None,
+            _ => None,
         };
         decoded.unwrap_or(Self::Other)
     }
@@ -170,21 +157,7 @@ impl Operator for Compare {
             }
             // Missing fields have the key of null.
             Bracket::Null => Bounds::loose(intervals),
-            Bracket::MinKey
-            | Bracket::Undefined
-            | Bracket::String
-            | Bracket::Document
-            | Bracket::Array
-            | Bracket::Binary
-            | Bracket::ObjectId
-            | Bracket::Boolean
-            | Bracket::Date
-            | Bracket::Timestamp
-            | Bracket::Regex
-            | Bracket::DbPointer
-            | Bracket::Code
-            | Bracket::CodeWithScope
-            | Bracket::MaxKey => Bounds::exact(intervals),
+            _ => Bounds::exact(intervals),
         }
     }
 

@@ -1,4 +1,4 @@
-//! `$addToSet`.
+//! `$addToSet`: appends values that the array does not contain.
 
 use super::{Operator, depth};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 
 #[derive(Debug)]
 struct AddToSet {
-    /// No two are equal.
+    /// Without repetitions.
     values: Vec<OwnedValue>,
     depth: usize,
 }
@@ -33,7 +33,7 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
     Ok(Box::new(AddToSet { values, depth: deepest }))
 }
 
-/// The values of `{$each: […]}`, where the argument begins with `$each`.
+/// The values of `{$each: […]}`, if the argument begins with `$each`.
 fn each(argument: Value<'_>) -> Result<Option<Doc<'_>>> {
     let mut fields = argument.as_document().into_iter().flat_map(Doc::elements);
     let Some(first) = fields.next().filter(|first| first.name == b"$each") else { return Ok(None) };
@@ -82,5 +82,5 @@ impl Operator for AddToSet {
     }
 }
 
-/// The bytes of an array without elements.
+/// The bytes of an empty array.
 pub(super) const EMPTY: &[u8] = &[5, 0, 0, 0, 0];

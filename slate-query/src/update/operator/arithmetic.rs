@@ -1,4 +1,4 @@
-//! `$inc` and `$mul`.
+//! `$inc` and `$mul`: add to a number, and multiply it.
 
 use super::Operator;
 use crate::{

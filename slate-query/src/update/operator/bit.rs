@@ -1,4 +1,4 @@
-//! `$bit`.
+//! `$bit`: bitwise and, or, xor.
 
 use super::{Operator, arithmetic::append};
 use crate::{
@@ -18,7 +18,7 @@ enum Operation {
     Xor,
 }
 
-/// An integer that remembers its width: of two, the wider one is the result's.
+/// An integer with its width. The result has the wider width of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Integer {
     Int32(i32),

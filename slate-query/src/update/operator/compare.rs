@@ -1,4 +1,4 @@
-//! `$min` and `$max`.
+//! `$min` and `$max`: replace a value by a lower or a higher one.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::{
 struct Bound {
     value: OwnedValue,
     depth: usize,
-    /// How the argument must compare with what is there to replace it.
+    /// How the argument must compare with the current value to replace it.
     replaces: Ordering,
 }
 

@@ -1,4 +1,4 @@
-//! `$currentDate`.
+//! `$currentDate`: sets the current time.
 
 use super::Operator;
 use crate::{
@@ -13,7 +13,7 @@ enum CurrentDate {
     Timestamp,
 }
 
-/// A boolean of either value means a date; else `{$type: "date"}` or `{$type: "timestamp"}`.
+/// Parses `true`, `false`, `{$type: "date"}` (all of which mean a date) or `{$type: "timestamp"}`.
 pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
     let refuse = |message: &str| Err(Error::new(Code::BAD_VALUE, message));
     let options = match argument.kind() {

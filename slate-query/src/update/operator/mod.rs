@@ -1,4 +1,6 @@
-//! Update operators, and the table of them.
+//! The update operators, one file per family, and the table of their names.
+//!
+//! A new operator is a file here, which implements [`Operator`], with its `mod` line and its line in [`OPERATORS`].
 
 mod add_to_set;
 mod arithmetic;
@@ -25,47 +27,47 @@ use crate::{
     raw::{Value, Writer},
 };
 
-/// What an operator does at one place.
+/// An update operator with its argument.
 pub(super) trait Operator: fmt::Debug + Send + Sync {
-    /// Writes the successor of a value under `name`, if it changes; nothing if it stays or goes.
+    /// Writes the new value under `name` if it changes; writes nothing if it is unchanged or removed.
     fn update(&self, name: &[u8], value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome>;
 
-    /// Writes a field that is missing, if the operator makes one.
+    /// Writes a missing field, if the operator creates one.
     fn create(&self, _name: &[u8], _scope: &Scope<'_>, _out: &mut Writer) -> Result<Outcome> {
         Ok(Outcome::Unchanged)
     }
 
-    /// Refuses, or not, a place below a value that can hold no such field.
+    /// Decides whether it is an error that a value in the middle of the path cannot have fields.
     fn blocked(&self, _scope: &Scope<'_>) -> Result<()> {
         Err(Error::new(Code::PATH_NOT_VIABLE, "the path goes through a value that cannot hold such a field"))
     }
 
-    /// Whether it writes fields that are missing.
+    /// Whether the operator creates missing fields.
     fn creates(&self) -> Creates {
         Creates::Fields
     }
 
-    /// By how many levels, at most, what it writes nests: 0 for scalars.
+    /// An upper bound of the nesting depth of what the operator writes: 0 for scalars.
     fn depth(&self) -> usize {
         0
     }
 }
 
-/// What an operator makes of a missing field. Those that make nothing also act where a field could not be written.
+/// Whether an operator creates missing fields. One that does not is also applied where the field could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Creates {
     Fields,
     Nothing,
 }
 
-/// How the argument of an operator's field is understood.
+/// How the argument of an operator is interpreted.
 #[derive(Clone, Copy)]
 pub(super) enum Grammar {
     /// An operator on the field.
     Field(Parse),
-    /// An operator on the field that acts where the document is being inserted.
+    /// An operator on the field that applies only if the document is being inserted.
     FieldOnInsert(Parse),
-    /// Two operators, on the field and on the one that the argument names.
+    /// Two operators: one on the field, one on the field that the argument names.
     Rename,
 }
 
@@ -90,10 +92,10 @@ static OPERATORS: [(&str, Grammar); 15] = [
     ("$unset", Grammar::Field(unset::parse)),
 ];
 
-/// The grammar of an operator.
+/// Finds an operator.
 ///
 /// # Errors
-/// `FailedToParse` (9) for a name that is none.
+/// `FailedToParse` (9) for an unknown name.
 pub(super) fn grammar(name: &str) -> Result<Grammar> {
     match OPERATORS.binary_search_by_key(&name, |(name, _)| name) {
         Ok(place) => OPERATORS.get(place).map(|(_, grammar)| *grammar),
@@ -102,7 +104,7 @@ pub(super) fn grammar(name: &str) -> Result<Grammar> {
     .ok_or_else(|| Error::new(Code::FAILED_TO_PARSE, format!("unknown modifier: {name}")).at(name))
 }
 
-/// How deep a value nests: 0 for a scalar.
+/// The nesting depth of a value: 0 for a scalar.
 fn depth(value: Value<'_>) -> usize {
     let inner = value.as_container().into_iter().flat_map(|container| container.values()).map(depth).max();
     value.as_container().map_or(0, |_| 1 + inner.unwrap_or(0))

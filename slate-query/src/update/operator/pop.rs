@@ -1,4 +1,4 @@
-//! `$pop`.
+//! `$pop`: removes the first or the last element.
 
 use super::{Creates, Operator, integer::integer};
 use crate::{

@@ -1,4 +1,4 @@
-//! `$pullAll`.
+//! `$pullAll`: removes the elements that are equal to one of several values.
 
 use super::{Creates, Operator, pull::remove_elements};
 use crate::{

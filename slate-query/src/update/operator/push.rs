@@ -1,4 +1,4 @@
-//! `$push`, with `$each`, `$position`, `$sort` and `$slice`.
+//! `$push`: appends to an array, with `$each`, `$position`, `$sort` and `$slice`.
 
 use super::{Operator, add_to_set::EMPTY, depth, integer::integer, sort::Sort};
 use crate::{
@@ -14,17 +14,17 @@ use crate::{
 struct Push {
     values: Vec<OwnedValue>,
     depth: usize,
-    /// Where the values go: counted from the end where it is negative. At the end where it is `None`.
+    /// The position of the values, counted from the end if negative. `None` appends.
     position: Option<i64>,
     sort: Option<Sort>,
-    /// How many elements are kept: the last ones where it is negative.
+    /// The number of elements to keep, the last ones if negative.
     slice: Option<i64>,
 }
 
 pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
     let push = match argument.as_document().filter(|clauses| clauses.get("$each").is_some()) {
         Some(clauses) => Push::parse_clauses(clauses)?,
-        // Without $each, the other clauses' names have no meaning either.
+        // Without `$each`, the argument is a value, whatever its fields are called.
         None => Push { values: vec![argument.to_owned()], depth: 1 + depth(argument), ..Push::default() },
     };
     Ok(Box::new(push))
@@ -62,7 +62,7 @@ impl Push {
         Ok(push)
     }
 
-    /// Where the values go in an array of that length.
+    /// The position of the values in an array of that length.
     fn place(&self, length: usize) -> usize {
         match self.position {
             None => length,

@@ -11,22 +11,22 @@ use crate::{
     },
 };
 
-/// Stands at the source: the field goes. Where it is missing the destination stays too; where it cannot go the
-/// destination refuses.
+/// The operator on the source, which removes the field. Does nothing if the field is missing. If the field cannot be
+/// removed, the operator on the destination fails.
 #[derive(Debug)]
 pub(in crate::update) struct Source;
 
-/// Stands at the destination: it takes the source's value.
+/// The operator on the destination, which sets the source's value.
 #[derive(Debug)]
 pub(in crate::update) struct Destination {
     source: Path,
     destination: Path,
 }
 
-/// The destination that the argument of `$rename` names.
+/// The destination path: the argument of `$rename`.
 ///
 /// # Errors
-/// `BadValue` (2) for what is no string; 9867600 for a NUL byte within.
+/// `BadValue` (2) if it is not a string; 9867600 if it contains a NUL byte.
 pub(in crate::update) fn parse(argument: Value<'_>) -> Result<Path> {
     let Some(to) = argument.as_str() else {
         let message = format!("the 'to' field for $rename is a string, not a {}", argument.kind().alias());
@@ -40,7 +40,7 @@ pub(in crate::update) fn parse(argument: Value<'_>) -> Result<Path> {
 
 impl Destination {
     /// # Errors
-    /// `BadValue` (2) where the paths are one, or one lies within the other, or one is dynamic.
+    /// `BadValue` (2) if one path is the other or a prefix of it, or if one is dynamic.
     pub(in crate::update) fn new(source: Path, destination: Path) -> Result<Self> {
         let refuse = |message| Err(Error::new(Code::BAD_VALUE, message));
         if source.parts().iter().zip(destination.parts()).all(|(a, b)| a == b) {
@@ -52,10 +52,10 @@ impl Destination {
         Ok(Self { source, destination })
     }
 
-    /// The value to move. `None` where it is missing.
+    /// The value to move; `None` if it is missing.
     ///
     /// # Errors
-    /// `PathNotViable` (28), `BadValue` (2) where the source or the destination lies within an array.
+    /// `PathNotViable` (28), `BadValue` (2) if the source or the destination is within an array.
     fn value<'a>(&self, root: Doc<'a>) -> Result<Option<Value<'a>>> {
         let Some(found) = find(&self.source, root)? else { return Ok(None) };
         if found.within == Within::Array {
@@ -86,7 +86,7 @@ struct Found<'a> {
     within: Within,
 }
 
-/// What stands at a path, array positions included.
+/// The value at a path that may contain array positions.
 fn find<'a>(path: &Path, root: Doc<'a>) -> Result<Option<Found<'a>>> {
     let mut value = Value::new(Kind::Document, root.bytes());
     let mut within = Within::Documents;

@@ -1,4 +1,4 @@
-//! `$set` and `$setOnInsert`.
+//! `$set` and `$setOnInsert`: set a value.
 
 use super::{Operator, depth};
 use crate::{
@@ -19,7 +19,7 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
 
 impl Operator for Set {
     fn update(&self, name: &[u8], value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
-        // The same bytes, not an equal value: setting a field to its value in another type changes it.
+        // Compares bytes, because a value of another type is a change even if it is equal.
         if value == self.value.as_value() { Ok(Outcome::Unchanged) } else { self.create(name, scope, out) }
     }
 

@@ -1,4 +1,4 @@
-//! The `$sort` of `$push`.
+//! The `$sort` clause of `$push`.
 
 use std::cmp::Ordering;
 
@@ -9,12 +9,12 @@ use crate::{
     raw::{Doc, Value},
 };
 
-/// How elements are ordered.
+/// The order of the elements.
 #[derive(Debug)]
 pub(super) enum Sort {
-    /// As whole values.
+    /// By their values.
     Whole(Direction),
-    /// Documents by these fields; everything else as a document without fields.
+    /// Documents by these fields. Other values sort as documents without fields.
     Fields(Vec<(Path, Direction)>),
 }
 
@@ -25,7 +25,7 @@ pub(super) enum Direction {
 }
 
 impl Sort {
-    /// Parses 1, -1 or a document of such.
+    /// Parses 1, -1 or a document of such numbers.
     ///
     /// # Errors
     /// `BadValue` (2).
@@ -80,13 +80,13 @@ fn direction(value: Value<'_>) -> Result<Direction> {
     }
 }
 
-/// The field that an element is ordered by; null where it is missing.
+/// The value that an element is sorted by; null if it is missing.
 fn field<'a>(path: &Path, element: Value<'a>) -> Value<'a> {
     element.as_document().and_then(|document| descend(path, path.parts(), document)).unwrap_or(Value::NULL)
 }
 
-/// MongoDB's own rule here: a field whose name is the rest of the path, dots and all, comes first, and array positions
-/// are names like others.
+/// MongoDB's rule for this path: a field whose name is the rest of the path, including dots, takes precedence, and
+/// array positions are ordinary names.
 fn descend<'a>(path: &Path, parts: &[Part], doc: Doc<'a>) -> Option<Value<'a>> {
     let (first, rest) = parts.split_first()?;
     if rest.is_empty() {

@@ -1,4 +1,4 @@
-//! `$unset`.
+//! `$unset`: removes a field.
 
 use super::{Creates, Operator};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 #[derive(Debug)]
 struct Unset;
 
-/// The argument is ignored, whatever it is.
+/// The argument is ignored.
 pub(super) fn parse(_argument: Value<'_>) -> Result<Box<dyn Operator>> {
     Ok(Box::new(Unset))
 }
@@ -20,7 +20,7 @@ impl Operator for Unset {
         Ok(Outcome::Removed)
     }
 
-    /// What cannot be there is not there.
+    /// A field that cannot exist needs no removal.
     fn blocked(&self, _scope: &Scope<'_>) -> Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Asking documents whether they match: each operator by itself, and filters that join several.
+//! Matching documents: each operator alone, and filters that combine several.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench fails by panicking")]
 

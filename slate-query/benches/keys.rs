@@ -1,4 +1,4 @@
-//! Values to key bytes and back, and the entries that an index has for a document.
+//! Encoding and decoding of key bytes, and the index entries of a document.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench fails by panicking")]
 
@@ -16,7 +16,7 @@ use slate_query::{
 
 const DIRECTIONS: [Direction; 2] = [Direction::Ascending, Direction::Descending];
 
-/// One value of each type that keys are often made of.
+/// One value of each type that keys often have.
 fn values() -> Vec<(&'static str, OwnedValue)> {
     let values: [(&str, Bson); 11] = [
         ("null", Bson::Null),

@@ -1,4 +1,4 @@
-//! Finding a path's values: at the front and the back of a document, in nested ones, through an array.
+//! Finding a path's values: at the start and end of a document, in nested documents, through an array.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench fails by panicking")]
 
@@ -13,7 +13,7 @@ use slate_query::{
     raw::Doc,
 };
 
-/// The values at the end of the walk.
+/// The values at the end of the path.
 fn walked(path: &Path, doc: Doc<'_>) -> usize {
     let mut found = 0;
     let _ = path.walk(doc, &mut |end| {
@@ -46,7 +46,7 @@ fn paths(criterion: &mut Criterion) {
     }
     group.finish();
 
-    // Of documents as they are stored, and of those that are no records: the caller's, or what stands within others.
+    // Stored documents, and documents without a field table: those of the caller and nested ones.
     for group_name in ["path get", "path get, without a table"] {
         let mut group = criterion.benchmark_group(group_name);
         for (name, documents, path) in cases.into_iter().filter(|(_, _, path)| !path.contains("items")) {

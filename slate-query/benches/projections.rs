@@ -1,4 +1,4 @@
-//! What a find hands out of a document: each kind of projection.
+//! Each kind of projection.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench fails by panicking")]
 
@@ -42,7 +42,7 @@ fn projections(criterion: &mut Criterion) {
         });
     }
 
-    // The positional `$` shows the element that the filter found: finding it is a part of the work.
+    // The positional `$` needs the matching element of the filter, which is part of the measured work.
     let filter = Filter::parse(Doc::from(&common::raw(&doc! { "items.quantity": { "$gte": 1 } }))).unwrap();
     let projection = Projection::parse(Doc::from(&common::raw(&doc! { "items.$": 1 }))).unwrap();
     let stored = common::stored(orders);

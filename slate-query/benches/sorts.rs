@@ -1,4 +1,4 @@
-//! The bytes that documents are sorted by, and sorting by them.
+//! Encoding of sort keys, and sorting by them.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench fails by panicking")]
 
@@ -43,7 +43,7 @@ fn keys(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Comparing values where they lie, which keys spare a sort.
+/// Comparing values in the documents, which sort keys avoid.
 fn comparing(criterion: &mut Criterion) {
     let records = common::records();
     let stored = common::stored(&records);

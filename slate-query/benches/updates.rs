@@ -1,4 +1,4 @@
-//! New documents out of old ones, by bytes: each update operator, merging and replacing.
+//! Updating raw documents: each update operator, merging and replacing.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench fails by panicking")]
 

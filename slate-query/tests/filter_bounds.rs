@@ -1,5 +1,5 @@
-//! What filters say of index keys is true: no document that matches is without a key where the filter puts one, and
-//! where the filter says that a key proves the match, it does.
+//! Index bounds of filters: every matching document has a key within the bounds, and exact bounds contain only keys of
+//! matching documents.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -29,7 +29,7 @@ fn of(value: impl Into<Bson>) -> OwnedValue {
     OwnedValue::from(value.into())
 }
 
-/// Operands near what the documents hold.
+/// Operands that are similar to the values in documents.
 fn operand() -> BoxedStrategy<OwnedValue> {
     prop_oneof![
         6 => (-2_i32..3).prop_map(of),
@@ -108,7 +108,7 @@ fn filter() -> BoxedStrategy<Filter> {
     .boxed()
 }
 
-/// A document's keys in an index on this path alone; `None` where it cannot be indexed so.
+/// A document's keys in an index on this path alone. `None` if it cannot be indexed.
 fn keys(path: &str, document: Doc<'_>) -> Option<Keys> {
     let pattern = doc! { path: 1 }.to_vec().unwrap();
     let mut keys = Keys::new();
@@ -220,7 +220,7 @@ proptest! {
         texts in vec("[abAB\n]{0,4}", 8),
     ) {
         let filter = doc! { "a": { "$regex": tokens.concat(), "$options": options } };
-        // Many are no patterns, which must be said and not be a panic.
+        // Many of these are not valid patterns, which must be an error and not a panic.
         let Ok(filter) = Filter::parse(Doc::new(&filter.to_vec().unwrap())) else { return Ok(()) };
         for text in texts {
             let document = doc! { "a": text }.to_vec().unwrap();

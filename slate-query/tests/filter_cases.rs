@@ -1,4 +1,4 @@
-//! Filters match what MongoDB matches, and are refused where it refuses them.
+//! Filters match what MongoDB matches, and fail where MongoDB fails.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -16,7 +16,7 @@ const AREAS: &[&str] = &[
     "indexes",
 ];
 
-/// The case's filter, where what it expects depends on nothing else.
+/// The case's filter, if its expectation depends on nothing else.
 fn filter_of(case: &Document) -> Option<Vec<u8>> {
     let plain = |option: &str| case.get_document("options").is_ok_and(|options| options.contains_key(option));
     if ["skip", "limit", "collation", "let", "min", "max", "returnKey"].into_iter().any(plain) {
@@ -28,7 +28,7 @@ fn filter_of(case: &Document) -> Option<Vec<u8>> {
     }
 }
 
-/// The case's documents, without those that its collection refuses for their `_id`. Some sources kept these.
+/// The case's documents without those whose `_id` is invalid, which some sources contain.
 fn documents(case: &Document, repeated: Repeated) -> Vec<&Document> {
     let mut ids = Vec::new();
     let documents = case.get_array("docs").unwrap().iter().map(|document| document.as_document().unwrap());
@@ -50,14 +50,14 @@ enum Repeated {
     Refused,
 }
 
-/// Cases that Slate answers otherwise by decree: regular expressions that need PCRE are refused. And one whose source
-/// took `{$regex: …}` within `$all` for a regular expression, where MongoDB refuses the operator.
+/// Cases with a different result in Slate: regular expressions that need PCRE, and one case whose source meant a
+/// regular expression by `{$regex: …}` inside `$all`, where MongoDB rejects the operator.
 fn answered_otherwise(id: &str, error: &Error) -> bool {
     error.code().0 == 51091 && error.message().ends_with("is not supported")
         || id == "pg:bson_index_truncation_index_tests:4234"
 }
 
-/// The documents that match.
+/// The matching documents.
 fn run<'c>(documents: &[&'c Document], filter: &[u8]) -> Result<Vec<&'c Document>, Error> {
     let filter = Filter::parse(Doc::new(filter))?;
     let matched = documents.iter().filter(|document| {
@@ -69,7 +69,7 @@ fn run<'c>(documents: &[&'c Document], filter: &[u8]) -> Result<Vec<&'c Document
     Ok(matched.copied().collect())
 }
 
-/// Whether the documents found are those expected: by number for a count, by `_id` where all have one.
+/// Compares the documents with the expected ones: by number for a count, by `_id` if all have one.
 fn as_expected(case: &Document, found: &[&Document]) -> Option<bool> {
     let expected = case.get_array("expected").ok()?;
     if case.get_str("op").unwrap() == "count" {

@@ -1,4 +1,4 @@
-//! What single operators mean, how they print, what they refuse, and what a filter says beyond yes and no.
+//! Single operators: semantics, printing, errors, and other information that a filter returns.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ fn parse(filter: &Document) -> Filter {
     Filter::parse(Doc::new(&filter.to_vec().unwrap())).unwrap_or_else(|error| panic!("{filter}: {error}"))
 }
 
-/// Checks which of the values match, each as the field `a`; `None` is the missing field.
+/// Checks which of the values match as field `a`. `None` is the missing field.
 #[track_caller]
 fn check(operators: impl Into<Bson>, matching: &[Option<Bson>], failing: &[Option<Bson>]) {
     let document = doc! { "a": operators.into() };

@@ -1,4 +1,4 @@
-//! What a document's index keys hold: nothing that a filter can match is lost, and sorts take the least of them.
+//! A document's index keys contain every value that a filter can match, and sorts use the least of them.
 
 #![expect(clippy::unwrap_used, reason = "in helpers of tests, too, a panic is the failure")]
 
@@ -40,7 +40,7 @@ fn fields(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<(String, D
     })
 }
 
-/// The components of each key, as bytes.
+/// The components of each key as bytes.
 fn components(keys: &Keys, fields: &[(String, Direction)]) -> Vec<Vec<Vec<u8>>> {
     keys.iter()
         .map(|(mut key, _)| {
@@ -58,7 +58,7 @@ fn components(keys: &Keys, fields: &[(String, Direction)]) -> Vec<Vec<Vec<u8>>> 
         .collect()
 }
 
-/// What a filter on the path sees: values, arrays' elements, null for what is missing.
+/// The values that a filter on the path sees: values, array elements, null for missing fields.
 fn seen(path: &str, doc: Doc<'_>) -> Vec<OwnedValue> {
     let mut seen = Vec::new();
     let _ = Path::parse(path).unwrap().walk(doc, &mut |end| {
@@ -149,7 +149,7 @@ proptest! {
         let (mut keys, mut key) = (Keys::new(), b"before".to_vec());
         match (pattern.keys(doc, &mut keys), sort.key(doc, &mut key)) {
             (Ok(()), Ok(())) => {
-                // Where a name spells a position, an index holds more than a sort looks at.
+                // For a path component that is a number, an index contains more than a sort uses.
                 if !fields.iter().any(|(path, _)| Path::parse(path).unwrap().has_position()) {
                     prop_assert_eq!(&key[6..], keys.iter().next().unwrap().0);
                 }

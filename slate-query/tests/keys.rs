@@ -1,4 +1,4 @@
-//! Key bytes: they sort as values do, tell where they end, and give back what was encoded.
+//! Key bytes sort as values do, are self-delimiting, and decode to the encoded value.
 
 use std::cmp::Ordering;
 
@@ -36,7 +36,7 @@ fn owned(value: impl Into<Bson>) -> OwnedValue {
     OwnedValue::from(value.into())
 }
 
-/// Pairs that are often equal, or near.
+/// Pairs of values that are often equal or close.
 fn pair() -> impl Strategy<Value = (OwnedValue, OwnedValue)> {
     prop_oneof![
         2 => (testing::value(), testing::value()),
@@ -46,7 +46,7 @@ fn pair() -> impl Strategy<Value = (OwnedValue, OwnedValue)> {
     ]
 }
 
-/// Those of 2^128 and more have a double's key, and few digits in front of their zeros.
+/// Decimals from 2^128 on that have a double's key, with few digits before their zeros.
 #[test]
 fn large_decimals_that_are_doubles_decode_to_themselves() {
     let of = |mantissa: u128, twos: u32, tens: u32| format!("{}E+{tens}", mantissa << twos);
@@ -126,7 +126,7 @@ proptest! {
         prop_assert_eq!(decode(&mut rest, Direction::Ascending, &mut reader), Some(Decoded::Value(id)));
     }
 
-    /// Put over another value, it is that value or nothing has changed.
+    /// Overwriting another value gives this value or fails without a change.
     #[test]
     fn a_value_put_over_another_takes_its_place_whole_or_not_at_all(
         (old, new) in prop_oneof![
@@ -149,7 +149,7 @@ proptest! {
             Some(()) => prop_assert_eq!(decoded, Some(Decoded::Value(Value::new(kind, &place).to_owned()))),
             None => {
                 prop_assert_eq!(&place, bytes);
-                // The least int64 has a key of its own kind, which is not read so.
+                // The least int64 has another kind of key.
                 let plain = matches!(kind, Kind::Int32 | Kind::Int64 | Kind::ObjectId) && new != owned(i64::MIN);
                 prop_assert!(damage.is_some() || !plain || new.as_value().kind() != kind, "{:?} {:?}", old, new);
             }
@@ -228,7 +228,7 @@ proptest! {
             Direction::Descending => interval.inverted(),
         };
         let mut key = directed(b.as_value(), direction);
-        // Whatever component comes next.
+        // For every possible next component.
         key.push(0xfd);
         let within = *interval.low().to_bytes() <= *key && *key < *interval.high().to_bytes();
         prop_assert_eq!(within, bracket(a.as_value().kind()) == bracket(b.as_value().kind()));
@@ -246,7 +246,7 @@ proptest! {
         for text in [text.clone(), format!("{prefix}{text}"), prefix.clone()] {
             let value = OwnedValue::from(bson::Bson::String(text.clone()));
             let mut key = directed(value.as_value(), direction);
-            // Whatever component comes next.
+            // For every possible next component.
             key.push(0xa0);
             let within = *interval.low().to_bytes() <= *key && *key < *interval.high().to_bytes();
             prop_assert_eq!(within, text.starts_with(&prefix), "{:?} {:?}", prefix, text);
@@ -298,7 +298,7 @@ proptest! {
 
     #[test]
     fn a_double_s_exact_digits_equal_it(double in testing::double()) {
-        // A decimal of 34 digits holds a double exactly where its expansion ends before.
+        // A decimal of 34 digits represents a double exactly only if its expansion is not longer.
         let text = format!("{double:e}");
         if let (Ok(decimal), true) = (text.parse(), double.is_finite()) {
             let nearest = Number::Decimal(decimal).to_f64();
@@ -307,7 +307,7 @@ proptest! {
         if double.is_finite() {
             let exact = format!("{double:.1100}");
             let rounded: slate_query::number::Decimal = exact.parse().unwrap();
-            // Rounded to 34 digits, it lies on the side that its remaining digits say.
+            // After rounding to 34 digits, the remaining digits decide on which side it is.
             let order = Number::Decimal(rounded).cmp(&Number::Double(double));
             let digits: String = exact.chars().filter(char::is_ascii_digit).collect();
             let digits = digits.trim_start_matches('0');
@@ -409,7 +409,7 @@ fn types_are_ordered_as_mongodb_orders_them() {
         Bson::Document(doc! {}),
         Bson::Document(doc! {"a": "x"}),
         Bson::Document(doc! {"b": "x"}),
-        // A document's first value's class counts before its name.
+        // The class of a document's first value sorts before its name.
         Bson::Document(doc! {"a": {}}),
         Bson::Array(vec![]),
         Bson::Array(vec![Bson::Int32(1)]),
@@ -448,7 +448,7 @@ fn the_deepest_documents_are_encoded_and_compared() {
     assert_eq!(skip(&key, Direction::Ascending), Some(key.len()));
     let decoded = decode(&mut &key[..], Direction::Ascending, &mut TypeReader::new(&[]));
     assert_eq!(decoded, Some(Decoded::Value(value.to_owned())));
-    // What nests deeper than any document can is damage, not a reason to run out of stack.
+    // Deeper nesting than any document can have is damage; it must not overflow the stack.
     let endless = vec![0x50; 1 << 20];
     assert_eq!(skip(&endless, Direction::Ascending), None);
     assert_eq!(decode(&mut &endless[..], Direction::Ascending, &mut TypeReader::new(&[])), None);

@@ -1,4 +1,4 @@
-//! Projections give what MongoDB gives, and are refused where it refuses them.
+//! Projections return what MongoDB returns, and fail where MongoDB fails.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ const AREAS: &[&str] = &[
     "collation/command_level/operations",
 ];
 
-/// The case's projection, where it has one and asks for nothing else that matters here.
+/// The case's projection, if it has one and nothing else matters.
 fn projection(case: &Document) -> Option<&Document> {
     let options = case.get_document("options").ok()?;
     let other = ["skip", "limit", "collation", "let"].iter().any(|option| options.contains_key(option));
@@ -47,7 +47,7 @@ fn sorted(documents: impl IntoIterator<Item = Bson>) -> Vec<String> {
     texts
 }
 
-/// Fields made anew may stand elsewhere: the cases do not compare their order.
+/// Computed fields can be at other positions: the cases do not compare their order.
 fn same_but_for_order(found: &[Document], expected: &[Bson]) -> bool {
     let ordered = |document: &Document| {
         let mut fields: Vec<_> = document.clone().into_iter().collect();

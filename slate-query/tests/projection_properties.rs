@@ -1,4 +1,4 @@
-//! What holds of every projection, against a plain one that works on decoded documents.
+//! Properties of projections, compared with a reference on decoded documents.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -27,7 +27,7 @@ fn fields(value: impl Strategy<Value = Bson>) -> impl Strategy<Value = Document>
     vec(("[a-d]", value), 0..4).prop_map(|fields| fields.into_iter().collect())
 }
 
-/// Paths of which none is another's prefix, so that they do not collide.
+/// Paths that do not collide: none is a prefix of another.
 fn paths() -> impl Strategy<Value = Vec<String>> {
     vec("[a-d](\\.[a-d]){0,2}", 1..4).prop_map(|paths| {
         let mut kept: BTreeSet<String> = BTreeSet::new();
@@ -58,7 +58,7 @@ fn project(spec: &Document, document: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What is left of a value below `prefix`: `None` where nothing is.
+/// What remains of a value below `prefix`. `None` if nothing remains.
 fn plain(value: &Bson, prefix: &str, paths: &[String], including: bool) -> Option<Bson> {
     match value {
         Bson::Document(fields) => Some(Bson::Document(

@@ -1,4 +1,4 @@
-//! Sorts against cases from outside: the order of answers, and what is refused.
+//! Sorts in cases of other suites: the order of results, and errors.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "in helpers of tests, too, a panic is the failure")]
 
@@ -16,7 +16,7 @@ fn raw(document: &Document) -> Vec<u8> {
     document.to_vec().unwrap()
 }
 
-/// The sort, where the case asks for nothing but filtering and sorting.
+/// The sort, if the case contains nothing but a filter and a sort.
 fn sort_of(case: &Document) -> Option<Document> {
     if let Ok(pipeline) = case.get_array("pipeline") {
         let [Bson::Document(stage)] = &pipeline[..] else { return None };

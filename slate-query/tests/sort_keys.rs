@@ -1,4 +1,4 @@
-//! What is told of a document and a bound without a key is what the keys tell.
+//! Comparing a document with a bound gives the same order as comparing their keys.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ fn sort(fields: &[(String, bool)]) -> Option<Sort> {
     Sort::parse(Doc::new(&pattern.to_vec().unwrap())).ok()
 }
 
-/// The bytes of a key that are of the first fields.
+/// The bytes of the first fields in a key.
 fn shown<'k>(sort: &Sort, shown: usize, key: &'k [u8]) -> &'k [u8] {
     let mut rest = key;
     for (_, direction) in sort.fields().iter().take(shown) {

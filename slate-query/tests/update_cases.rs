@@ -1,4 +1,4 @@
-//! Updates give what MongoDB gives, and are refused where it refuses them.
+//! Updates return what MongoDB returns, and fail where MongoDB fails.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -14,7 +14,7 @@ use slate_query::{
 
 const NOW: i64 = 1_700_000_000_000;
 
-/// What these tests do not run: options of the database's own.
+/// Options of the database, which these tests do not run.
 const OTHER_OPTIONS: &[&str] = &["collation", "let", "c", "sort", "fields", "remove", "hint"];
 
 fn option<'a>(case: &'a Document, name: &str) -> Option<&'a Bson> {
@@ -25,7 +25,7 @@ fn is_set(case: &Document, name: &str) -> bool {
     matches!(option(case, name), Some(Bson::Boolean(true)))
 }
 
-/// Whether the case is an update that needs nothing but a filter and an update.
+/// Whether the case is an update that needs only a filter and an update.
 fn in_reach(case: &Document) -> bool {
     let write = case.get_str("op").is_ok_and(|op| op == "update" || op == "findAndModify");
     let plain = matches!(case.get("filter"), Some(Bson::Document(_)))
@@ -40,7 +40,7 @@ struct After {
     docs: Vec<Document>,
     matched: i64,
     modified: i64,
-    /// What `findAndModify` gives.
+    /// The result of `findAndModify`.
     value: Option<Document>,
 }
 
@@ -89,7 +89,7 @@ fn run(case: &Document) -> Result<After, Error> {
     Ok(after)
 }
 
-/// A text that is the same for the same document, the order of fields counted or not.
+/// A text that is equal for equal documents, with or without the order of fields.
 fn text(document: &Document, ordered: bool) -> String {
     fn sort(value: &Bson) -> Bson {
         match value {
@@ -107,7 +107,7 @@ fn text(document: &Document, ordered: bool) -> String {
     document.into_canonical_extjson().to_string()
 }
 
-/// What differs from the case's expectation.
+/// The difference from the case's expectation.
 fn difference(case: &Document, after: &After) -> Option<String> {
     let ordered = case.get_str("id").unwrap().starts_with("pg");
     if let Ok(expected) = case.get_array("expected") {
@@ -175,7 +175,7 @@ fn refusals_of_updates_are_mongodbs() {
             Some(Bson::Int64(code)) => i32::try_from(*code).unwrap(),
             other => panic!("a code, not {other:?}"),
         };
-        // Duplicate keys are the database's; `let` and options are the command's.
+        // Duplicate keys are the database's concern; `let` and options are the command's.
         if !in_reach(&case) || matches!(expected, 11000 | 17276 | 40414 | 40415) || is_about_options(&case) {
             continue;
         }
@@ -191,7 +191,7 @@ fn refusals_of_updates_are_mongodbs() {
     assert!(failed.is_empty());
 }
 
-/// Whether the case is about the command's own options, of whatever type they are.
+/// Whether the case is about options of the command, of any type.
 fn is_about_options(case: &Document) -> bool {
     let of_its_type = |(name, value): (&String, &Bson)| match name.as_str() {
         "upsert" | "multi" | "new" => matches!(value, Bson::Boolean(_)),

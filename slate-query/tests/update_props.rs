@@ -1,4 +1,4 @@
-//! An update of a document's bytes gives what a plain one of the decoded document gives.
+//! An update of raw bytes equals a reference update of the decoded document.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -23,7 +23,7 @@ struct Change {
     argument: Bson,
 }
 
-/// The reference refuses.
+/// The reference rejects the update.
 #[derive(Debug)]
 struct Refused;
 
@@ -87,7 +87,7 @@ fn update(changes: &[Change]) -> Document {
     update
 }
 
-/// Numbers by value, everything else by its text.
+/// Formats numbers by value and everything else as text.
 fn name_order(a: &str, b: &str) -> Ordering {
     match (a.parse::<u32>(), b.parse::<u32>()) {
         (Ok(a), Ok(b)) => a.cmp(&b),
@@ -100,11 +100,11 @@ fn path_order(a: &[&str], b: &[&str]) -> Ordering {
     names.unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
-/// Where a walk along a path ends.
+/// The end of a walk along a path.
 enum End<'a> {
-    /// The path's container, and the name or position in it, where something stands.
+    /// The container, and the name or position in it, of an existing value.
     Found(&'a mut Bson),
-    /// Nothing stands there, but could.
+    /// The value does not exist and can be created.
     Missing,
     Blocked,
 }
@@ -178,7 +178,7 @@ fn greater(a: &Bson, b: &Bson) -> bool {
     slate_query::order::compare(OwnedValue::from(a).as_value(), OwnedValue::from(b).as_value()).is_gt()
 }
 
-/// What stands at the path after the change; `None` where it goes.
+/// The value at the path after the change. `None` if it is removed.
 fn changed(operator: &str, before: &Bson, argument: &Bson) -> Result<Option<Bson>, Refused> {
     Ok(Some(match operator {
         "$set" => argument.clone(),
@@ -230,7 +230,7 @@ fn rename(root: &mut Bson, before: &Document, from: &[&str], to: &[&str]) -> Res
     Ok(())
 }
 
-/// The naive update: one change after the other, in the order of their paths.
+/// The reference update: one change after the other, in the order of their paths.
 fn reference(before: &Document, changes: &[Change]) -> Result<Document, Refused> {
     let to = |change: &Change| change.argument.as_str().unwrap_or_default().to_owned();
     let mut paths: Vec<Vec<String>> = Vec::new();
@@ -244,7 +244,7 @@ fn reference(before: &Document, changes: &[Change]) -> Result<Document, Refused>
     if paths.iter().enumerate().any(|(place, path)| paths[..place].iter().any(|other| meet(path, other))) {
         return Err(Refused);
     }
-    // A rename stands at its destination.
+    // A rename is ordered by its destination.
     let destinations: Vec<String> = changes.iter().map(to).collect();
     let mut ordered: Vec<(Vec<&str>, &Change)> = changes
         .iter()
@@ -287,7 +287,7 @@ proptest! {
 
     #[test]
     fn bytes_are_updated_as_decoded_documents_are(before in document(), changes in vec(change(), 1..4)) {
-        // One argument per operator and path: a document cannot hold two.
+        // One argument per operator and path, because a document cannot have two.
         let mut seen = BTreeSet::new();
         let changes: Vec<Change> =
             changes.into_iter().filter(|change| seen.insert((change.operator, change.path.clone()))).collect();
@@ -322,7 +322,7 @@ proptest! {
         let keys = |bytes: &[u8]| {
             let pattern = doc! { &path: 1 }.to_vec().unwrap();
             let mut keys = Keys::default();
-            // Keys may be refused, which is a difference like others.
+            // Keys can fail to encode, which is compared, too.
             KeyPattern::parse(Doc::new(&pattern)).unwrap().keys(Doc::new(bytes), &mut keys)?;
             let entries: Vec<_> = keys.iter().map(|(key, bits)| (key.to_vec(), bits.to_vec())).collect();
             Ok::<_, Error>((entries, keys.multikey().to_vec(), keys.any_present()))

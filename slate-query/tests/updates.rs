@@ -1,4 +1,4 @@
-//! Updates by example: what each operator does where it matters, and what is refused.
+//! Updates by example: the effect of each operator, and errors.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -383,7 +383,7 @@ proptest! {
         let fields = |bytes: &[u8]| -> Vec<(String, OwnedValue)> {
             Doc::new(bytes).elements().map(|field| (field.display_name().into(), field.value.to_owned())).collect()
         };
-        // One field of the document is in the patch, as it stands.
+        // One field of the document is unchanged by the patch.
         let before = fields(&doc);
         let mut given = fields(&patch);
         given.extend((!before.is_empty()).then(|| shared.get(&before).clone()));

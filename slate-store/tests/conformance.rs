@@ -1,4 +1,4 @@
-//! The suite, on every backend of this crate.
+//! The conformance suite on every backend of this crate.
 
 slate_store::conformance!(memory, |_| slate_store::memory::MemoryStore::new());
 
@@ -19,7 +19,7 @@ slate_store::conformance!(rocksdb, |folder| {
     slate_store::rocksdb::RocksStore::open(&folder.join("db"), &slate_store::rocksdb::Options::default()).unwrap()
 });
 
-// Buffers so small that most of what is read lies in files, and files are merged all the time.
+// Small buffers, so that most data is in files and compaction runs constantly.
 #[cfg(feature = "rocksdb")]
 slate_store::conformance!(rocksdb_with_small_buffers, |folder| {
     use slate_store::rocksdb::{Options, RocksStore};

@@ -1,4 +1,4 @@
-//! What only the memory store claims: backups that restore, and memory that is given back.
+//! Properties of the memory store only: restoring backups, and freeing memory.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{fs, path::Path, time::Duration};

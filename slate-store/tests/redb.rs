@@ -1,4 +1,4 @@
-//! What only the redb store claims: opening, locks, formats, and what a failing device leaves behind.
+//! Properties of the redb store only: opening, locks, formats, and device failures.
 #![cfg(feature = "redb")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

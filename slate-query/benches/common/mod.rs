@@ -1,4 +1,4 @@
-//! What the benches share: documents to work on, and how they are measured.
+//! Shared parts of the benches: documents and settings.
 
 #![allow(dead_code, reason = "each bench uses a part")]
 
@@ -8,11 +8,10 @@ use bson::{DateTime, Document, RawDocumentBuf, cstr, doc, rawdoc};
 use criterion::Criterion;
 use slate_query::raw::{Doc, store};
 
-/// How many documents a bench goes through in one iteration: few enough for the nearest cache, too many for a branch
-/// predictor to learn by heart.
+/// Documents per iteration: few enough for the nearest cache, too many for a branch predictor to learn.
 pub(crate) const BATCH: i32 = 64;
 
-/// Runs benches with settings that suit loops of microseconds.
+/// Runs benches with settings for loops of microseconds.
 pub(crate) fn run(benches: &[fn(&mut Criterion)]) {
     let mut criterion = Criterion::default()
         .warm_up_time(Duration::from_millis(300))
@@ -25,7 +24,7 @@ pub(crate) fn run(benches: &[fn(&mut Criterion)]) {
     criterion.final_summary();
 }
 
-/// Flat documents of about 290 bytes, as the database benchmark has them.
+/// Flat documents of about 290 bytes, as in the database benchmark.
 pub(crate) fn records() -> Vec<RawDocumentBuf> {
     let tags = ["renewal_due", "vip", "churn_risk", "new_lead", "onboarding"];
     let record = |n: i32| {
@@ -85,7 +84,7 @@ pub(crate) fn orders() -> Vec<RawDocumentBuf> {
     (0..BATCH).map(order).collect()
 }
 
-/// The documents as they are stored.
+/// The documents in their stored form.
 pub(crate) fn stored(documents: &[RawDocumentBuf]) -> Vec<Vec<u8>> {
     let stored = |document| {
         let mut bytes = Vec::new();
@@ -105,7 +104,7 @@ pub(crate) fn raw(document: &Document) -> RawDocumentBuf {
     RawDocumentBuf::try_from(document).unwrap()
 }
 
-/// A number without a pattern, the same in each run: the finalizer of MurmurHash3.
+/// A pseudo-random number that is the same in each run: the finalizer of MurmurHash3.
 fn mix(n: i32) -> u32 {
     let mut mixed = n.cast_unsigned().wrapping_add(0x9e37_79b9);
     mixed = (mixed ^ (mixed >> 16)).wrapping_mul(0x85eb_ca6b);

@@ -1,10 +1,10 @@
-//! Semantic cases from sources outside this project, where they are at hand.
+//! Semantic cases of other suites, if they are available.
 
 use std::{fs::File, io::Read, path::Path};
 
 use bson::{Bson, Document};
 
-/// The cases of a file whose area begins with one of `areas`; none, and a line that says so, where the file is missing.
+/// The cases of a file whose area starts with one of `areas`. Prints a line and returns none if the file is missing.
 pub(crate) fn cases(file: &str, areas: &[&str]) -> Vec<Document> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/oracle").join(file);
     let Ok(compressed) = File::open(&path) else {
@@ -14,7 +14,7 @@ pub(crate) fn cases(file: &str, areas: &[&str]) -> Vec<Document> {
     let mut text = String::new();
     flate2::read::GzDecoder::new(compressed).read_to_string(&mut text).unwrap();
     let parse = |line: &str| {
-        // `$regex` is the operator in these files; the parser would take it for a BSON regular expression.
+        // `$regex` is the operator in these files; the parser would read a BSON regular expression.
         let json = serde_json::from_str::<serde_json::Value>(&line.replace("\"$regex\"", PROTECTED_KEY)).unwrap();
         match unprotected(Bson::try_from(json).unwrap()) {
             Bson::Document(case) => case,

@@ -1,4 +1,4 @@
-//! What a crash leaves behind: whole commits, from the first on without a hole.
+//! After a crash, the database contains complete commits, without a gap.
 
 use std::{fs, path::Path};
 
@@ -9,7 +9,7 @@ use slate_store::{
 
 use crate::tools::{A, B, LONG, begin, copy, keys, keys_of, made, names, open, open_error, put};
 
-/// A transaction over two keyspaces: every key that begins with `round`.
+/// A transaction over two keyspaces that writes every key that starts with `round`.
 fn write_round(store: &RocksStore, round: u8, durability: Durability) {
     let mut transaction = begin(store);
     for number in 0..5_u8 {
@@ -19,7 +19,7 @@ fn write_round(store: &RocksStore, round: u8, durability: Durability) {
     transaction.commit(durability).unwrap();
 }
 
-/// Checks that the rounds are there whole or not at all, without a hole, and tells how many they are.
+/// Checks that each round is complete or absent, without a gap. Returns the number of rounds.
 fn whole_rounds(store: &RocksStore) -> usize {
     let keys = keys(store);
     assert_eq!(keys.len() % 5, 0, "a round is there by half");
@@ -29,7 +29,7 @@ fn whole_rounds(store: &RocksStore) -> usize {
     rounds.len()
 }
 
-/// The log that is written to.
+/// The current log file.
 fn log(path: &Path) -> std::path::PathBuf {
     path.join(names(path).into_iter().rfind(|name| name.ends_with(".log")).unwrap())
 }
@@ -102,7 +102,7 @@ fn a_dropped_keyspace_stays_dropped_after_a_crash() {
 fn a_crash_while_a_database_is_made_leaves_what_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
     let whole = made(folder.path());
-    // In the order in which they come to be.
+    // In the order of their creation.
     let files = ["SLATE.7-0.part", "SLATE", "LOCK", "LOG", "IDENTITY", "MANIFEST-000001", "000001.dbtmp"];
     for count in 0..=files.len() {
         let path = folder.path().join(format!("{count} files"));

@@ -1,4 +1,4 @@
-//! Each way in which opening fails, by its own error and naming the path; and what a database is made of.
+//! Each failure to open has its own error that names the path; and the files of a database.
 
 use std::{
     fs,
@@ -158,7 +158,7 @@ fn an_open_database_is_locked_in_this_process() {
         let error = open_error(&path, access);
         assert!(matches!(error, Error::Locked(_)) && error.path() == Some(&path), "{error}");
     }
-    // What it opened keeps it open.
+    // Objects of a closed store keep the database open.
     let snapshot = store.snapshot().unwrap();
     drop(store);
     assert!(matches!(open_error(&path, Access::CreateOrOpen), Error::Locked(_)));
@@ -166,7 +166,7 @@ fn an_open_database_is_locked_in_this_process() {
     drop(open(&path));
 }
 
-/// Not a test of its own: the other process of the next one, which runs it by name.
+/// Not a test of its own: the next test runs it by name as another process.
 #[test]
 fn held_open_by_another_process() {
     let Some(path) = std::env::var_os("SLATE_TEST_HOLD_OPEN") else { return };
@@ -192,7 +192,7 @@ fn an_open_database_is_locked_in_another_process() {
         let error = open_error(&path, access);
         assert!(matches!(error, Error::Locked(_)) && error.path() == Some(&path), "{error}");
     }
-    // Killed, not ended: its lock goes with it.
+    // The process is killed, which releases its lock.
     other.kill().unwrap();
     other.wait().unwrap();
     assert_eq!(keys(&open(&path)), [b"a"]);
@@ -203,7 +203,7 @@ fn rocksdbs_own_lock_is_told_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     let store = open(&path);
-    // As a program would find it that knows RocksDB and not Slate's mark.
+    // The directory as seen by a program that knows RocksDB but not Slate's marker file.
     fs::rename(path.join("SLATE"), path.join("aside")).unwrap();
     fs::write(path.join("SLATE"), "slate rocksdb layout 1\n").unwrap();
     let error = open_error(&path, Access::OpenExisting);
@@ -265,7 +265,7 @@ fn a_backup_opens_as_a_database_with_what_was_committed() {
         let count = copied.snapshot().unwrap().estimate(Keyspace(7), Bounds::ALL, u64::MAX);
         assert_eq!(count.unwrap(), Estimate::Exact(3_000));
     }
-    // The two share files, and nothing else.
+    // The two databases share only files.
     let copied = open(&copy);
     put(&copied, b"c", b"in the copy", Durability::Sync).unwrap();
     drop((store, copied));
@@ -325,7 +325,7 @@ fn a_folder_that_may_not_be_written_is_read_only() {
     let mark = path.join("SLATE");
     fs::set_permissions(&mark, fs::Permissions::from_mode(0o444)).unwrap();
     if fs::OpenOptions::new().write(true).open(&mark).is_ok() {
-        return; // Permissions do not bind the superuser.
+        return; // Permissions do not restrict the superuser.
     }
     for access in [Access::CreateOrOpen, Access::OpenExisting] {
         let error = open_error(&path, access);

@@ -21,7 +21,7 @@ pub(crate) fn open_error(path: &Path, access: Access) -> Error {
     RocksStore::open(path, &Options::default().access(access)).err().unwrap()
 }
 
-/// A database with one entry, closed.
+/// A closed database with one entry.
 pub(crate) fn made(folder: &Path) -> PathBuf {
     let path = folder.join("db");
     put(&open(&path), b"a", b"1", Durability::Sync).unwrap();
@@ -59,7 +59,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The folder as it is now, open or not, in another place: what a crash of the process would leave.
+/// A copy of the directory as it is now, open or not: what a crash of the process would leave.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for name in names(from) {

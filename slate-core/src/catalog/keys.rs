@@ -1,4 +1,4 @@
-//! The keys of keyspace 0. The first byte says what a key is about.
+//! The keys of keyspace 0. The first byte is the kind of key.
 
 use slate_query::raw::SmallBytes;
 use slate_store::Keyspace;

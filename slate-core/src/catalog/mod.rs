@@ -1,7 +1,7 @@
-//! What collections and indexes there are, as the database itself records it.
+//! The catalog: the definitions and statistics of collections and indexes.
 //!
-//! It lies in keyspace 0 (see `docs/format.md`), so that it commits with what it describes and a snapshot sees the
-//! catalog of its own commit. The catalog last parsed is kept ([`CatalogCache`]).
+//! It is stored in keyspace 0 (see `docs/format.md`), so that it commits with the data it describes and a snapshot sees the
+//! catalog of its own commit. The last parsed catalog is cached ([`CatalogCache`]).
 
 mod cache;
 mod collection;

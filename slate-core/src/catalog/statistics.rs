@@ -1,8 +1,8 @@
 //! Statistics: how many keys a keyspace holds, and a sample of them, from which the planner estimates how many keys lie
 //! within bounds.
 //!
-//! They are derived from the data and never needed for a result to be right. They lie under a key of their own for each
-//! collection, so that writing them conflicts with no user's transaction.
+//! They are derived from the data and never needed for a result to be right. They are stored under a key of their own for
+//! each collection, so that writing them conflicts with no user's transaction.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -42,8 +42,8 @@ const SAMPLED_BYTES: usize = 48;
 impl CollectionStatistics {
     /// Gathers the statistics of a collection that has grown by `growth` records since its last statistics.
     ///
-    /// Cost: reads at most `max_keys` keys of the records and of each index. The sample of a larger keyspace is the last
-    /// one with what lies behind its end, and its number of keys the last one changed in proportion to the collection.
+    /// Cost: reads at most `max_keys` keys of the records and of each index. A larger keyspace keeps its last
+    /// sample, extended by the keys behind its end, and its number of keys is scaled with the collection's growth.
     pub(crate) fn gather(view: &impl View, collection: &CollectionInfo, growth: i64, max_keys: u64) -> Result<Self> {
         let last = collection.statistics.as_deref();
         let last_records = last.map(|last| &last.records);
@@ -149,7 +149,7 @@ impl KeyStatistics {
     pub(crate) fn estimate(&self, ranges: &[KeyRange]) -> u64 {
         let size = if self.sample.is_empty() { SAMPLE_SIZE } else { self.sample.len() };
         let sampled = ranges.iter().map(|range| self.sampled(range)).sum::<usize>();
-        // A range between two sampled keys holds some part of what lies between them.
+        // A range between two sampled keys is estimated as one stride.
         (sampled.max(1) as u64).saturating_mul(self.keys) / size as u64
     }
 

@@ -1,5 +1,5 @@
-//! Gathers statistics and writes them, in transactions of their own: no user's transaction scans a collection for them,
-//! waits for them or conflicts with them.
+//! Gathers statistics from a snapshot and writes them in a transaction of their own. No user's transaction scans a
+//! collection for them, waits for them or conflicts with them.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::{
     write::StaleCollection,
 };
 
-/// The most keys of a keyspace that are read after a commit made its statistics stale: some ten milliseconds' work. The
-/// statistics of larger keyspaces are extended, see [`CollectionStatistics::gather`].
+/// The most keys of a keyspace that are read after a commit made its statistics stale. It bounds the latency that the
+/// commit's caller sees. The statistics of larger keyspaces are extended, see [`CollectionStatistics::gather`].
 const MAX_KEYS: u64 = 65_536;
 
 /// After a commit that added many records, the most keys that are read for each of them: the work stays in proportion to
@@ -26,7 +26,7 @@ impl<S: Store> Backend<S> {
         for StaleCollection { records, growth } in stale {
             let max_keys = growth.unsigned_abs().saturating_mul(MAX_KEYS_PER_RECORD).max(MAX_KEYS);
             let is_stale = |collection: &CollectionInfo| collection.records == *records;
-            // The commit stands, whatever comes of this.
+            // The commit has succeeded; this may fail.
             let _ = self.renew_statistics(is_stale, max_keys, Duration::ZERO);
         }
     }

@@ -76,7 +76,7 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
         return Ok(if by_id.is_empty() { vec![Access::full_scan()] } else { by_id });
     };
     if !serves(index, &context.query.filter) {
-        let message = format!("the hinted index {} does not hold every document that the query asks for", index.name);
+        let message = format!("the hinted index {} does not contain every document that matches", index.name);
         return Err(Error::invalid(Code::BAD_VALUE, message).at("hint"));
     }
     let of_index =

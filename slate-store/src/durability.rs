@@ -1,10 +1,10 @@
-/// When a commit counts as done.
+/// What a commit waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
-    /// On the device before `commit` returns. Committers that meet share one trip to it.
+    /// Until the device has it. Concurrent commits share one trip to the device.
     #[default]
     Sync,
-    /// In order, and on the device by the next `Sync` commit or [`flush`](crate::Store::flush). A crash, also of the
-    /// process alone, loses at most a suffix of the commits, never one out of their middle.
+    /// Until readers can see it. It is on the device after the next `Sync` commit or [`flush`](crate::Store::flush). A
+    /// crash, even of the process alone, loses at most the most recent commits, never one from the middle.
     Deferred,
 }

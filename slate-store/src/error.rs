@@ -5,59 +5,59 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a store's operation gives back.
+/// The result of a store's operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, by meaning. Each backend maps its own errors here, in one place of its own.
+/// An error, by meaning. Each backend maps its library's errors to this type in one file.
 ///
-/// Two words wide, so that a cursor's `Result<bool>` comes back in registers: all that an error has to tell is boxed.
+/// Two words in size, so that a cursor's `Result<bool>` is returned in registers; the details are boxed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another transaction committed what this one wrote or guarded, or held the turn to write for too long.
-    /// Nothing was applied; run the whole transaction again.
+    /// Another transaction committed a key that this one wrote or guarded, or held the writer queue for too long.
+    /// Nothing was applied; the whole transaction can be retried.
     Conflict(Box<Context>),
-    /// This thread began a write transaction that is still open, and writers take turns: waiting for it would never
-    /// end. Nothing was applied, and trying again helps only after the open transaction ended.
+    /// This thread has an open write transaction on a backend that admits one writer at a time, so waiting would never
+    /// end. Nothing was applied; retrying helps only after that transaction has ended.
     Reentrant(Box<Context>),
-    /// The commit was begun and its end is not known: it may or may not have been applied. Never retried blindly;
-    /// read, after opening the database again where the backend asks for it, to find out.
+    /// A commit was started and its outcome is not known. Never retry blindly. Read to find out, after reopening the
+    /// database if the backend requires it.
     OutcomeUnknown(Box<Context>),
-    /// Another handle, in this process or another, holds the database open.
+    /// Another handle, in this process or another, has the database open.
     Locked(Box<Context>),
-    /// What lies at the path is not a database of this backend, or not one of Slate's.
+    /// The path does not contain a Slate database of this backend.
     WrongFormat(Box<Context>),
-    /// A later version of Slate, or of the backend, wrote the database; this one cannot read it.
+    /// The database was written by a later version of Slate or of the backend, which this version cannot read.
     NewerVersion(Box<Context>),
     /// The stored bytes are damaged.
     Corrupt(Box<Context>),
-    /// The device, or the caller's quota on it, is full. When a commit says so, nothing of it was acknowledged: as after
-    /// [`OutcomeUnknown`](Self::OutcomeUnknown), opening the database again shows all of it or, most likely, nothing.
+    /// The device or its quota is full. If a commit fails with this error it was not acknowledged: as after
+    /// [`OutcomeUnknown`](Self::OutcomeUnknown), reopening the database shows all of it or, most likely, nothing.
     Full(Box<Context>),
-    /// A key or a value is over the backend's stated limit. The transaction stays usable.
+    /// A key or a value exceeds the backend's limit. The transaction stays usable.
     TooLarge(Box<TooLarge>),
-    /// No database is there and none was to be created, or the folder to create it in is missing.
+    /// The database does not exist and should not be created, or the directory for it does not exist.
     Missing(Box<Context>),
-    /// Something lies where a backup was to be written, and was left alone.
+    /// The target of a backup exists already, and was not changed.
     Exists(Box<Context>),
-    /// The database was opened to be read only, or its medium allows no writing.
+    /// The database was opened read-only, or its medium is read-only.
     ReadOnly(Box<Context>),
-    /// The backend does not offer this; its [`Capabilities`](crate::Capabilities) say so too.
+    /// The backend does not support the operation; its [`Capabilities`](crate::Capabilities) say so, too.
     Unsupported(Box<Context>),
-    /// The storage failed in a way that has no meaning of its own here; [`source`](StdError::source) tells more.
+    /// The storage failed in another way; see [`source`](StdError::source).
     Io(Box<Context>),
 }
 
-/// A cause: the error of the backend or the operating system, as it came.
+/// The original error of the backend or the operating system.
 pub type Source = Box<dyn StdError + Send + Sync>;
 
 impl Error {
-    /// Whether running the whole transaction again may succeed, with nothing changed by the caller in between.
+    /// Returns whether running the whole transaction again can succeed.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Conflict(_))
     }
 
-    /// The file or folder at fault, where the operation was on one.
+    /// Returns the file or directory that caused the error, if there is one.
     pub fn path(&self) -> Option<&Path> {
         self.context().and_then(Context::path)
     }
@@ -111,7 +111,7 @@ impl StdError for Error {
     }
 }
 
-/// What an [`Error`] has to tell beyond its meaning: what exactly happened, where, and why.
+/// The details of an [`Error`]: what happened, where, and why.
 #[derive(Debug, Default)]
 pub struct Context {
     detail: Cow<'static, str>,
@@ -120,26 +120,26 @@ pub struct Context {
 }
 
 impl Context {
-    /// A context that says `detail`: a clause in the present tense, without a full stop. May be empty.
+    /// Creates a context with `detail`: a clause in the present tense without a full stop, possibly empty.
     pub fn new(detail: impl Into<Cow<'static, str>>) -> Self {
         Self { detail: detail.into(), path: None, source: None }
     }
 
-    /// The same, naming the file or folder at fault.
+    /// Adds the file or directory that caused the error.
     #[must_use]
     pub fn at(mut self, path: &Path) -> Self {
         self.path = Some(path.to_owned());
         self
     }
 
-    /// The same, with the error that caused this one.
+    /// Adds the original error.
     #[must_use]
     pub fn because(mut self, source: impl Into<Source>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// The same, saying `detail` where nothing was said yet.
+    /// Sets `detail` if it is empty.
     #[cfg(feature = "redb")]
     pub(crate) fn or(mut self, detail: &'static str) -> Self {
         if self.detail.is_empty() {
@@ -148,12 +148,12 @@ impl Context {
         self
     }
 
-    /// What exactly happened; empty where the meaning says all.
+    /// Returns what happened; empty if the kind of error says everything.
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// The file or folder at fault.
+    /// Returns the file or directory.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -165,7 +165,7 @@ impl From<&'static str> for Context {
     }
 }
 
-/// Continues the sentence that names the meaning: `: detail (path)`.
+/// Appends `: detail (path)` to the description of the error's kind.
 impl fmt::Display for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.detail.is_empty() {
@@ -178,14 +178,15 @@ impl fmt::Display for Context {
     }
 }
 
-/// Something too large to be stored, and the limit it broke.
+/// Something that exceeds a size limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
-    /// Which thing: `"key"`, `"value"`, or `"transaction"` where a backend limits the keys that one may write.
+    /// What exceeds the limit: `"key"`, `"value"`, or `"transaction"` if a backend limits the keys that a transaction
+    /// writes.
     pub what: &'static str,
-    /// Its size in bytes; a transaction's, in keys.
+    /// Its size in bytes; in keys for a transaction.
     pub size: usize,
-    /// The most that the backend takes.
+    /// The backend's limit.
     pub limit: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What the backends on disk do to files as such, and the one place that gives the operating system's errors a meaning.
+//! File operations of the backends on disk, and the only place that maps errors of the operating system.
 
 use std::{
     fs::{self, File},
@@ -9,13 +9,13 @@ use std::{
 
 use crate::{Context, Error, Result};
 
-/// An error of the operating system about `path`, by its meaning. `doing` continues "while".
+/// Maps an error of the operating system at `path`. `doing` completes a sentence after "while".
 pub(crate) fn failed(error: io::Error, doing: &'static str, path: &Path) -> Error {
     let kind = error.kind();
     by_kind(kind, Context::new(doing).at(path).because(error))
 }
 
-/// The meaning of a kind of error, with what else there is to tell about it.
+/// Maps the kind of an error, with its context.
 pub(crate) fn by_kind(kind: io::ErrorKind, context: Context) -> Error {
     use io::ErrorKind as Kind;
     let context = Box::new(context);
@@ -29,20 +29,20 @@ pub(crate) fn by_kind(kind: io::ErrorKind, context: Context) -> Error {
     }
 }
 
-/// Whether a kind of error says that there is no room left.
+/// Returns whether a kind of error means that there is no space left.
 pub(crate) fn is_full(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 
-/// A file or a folder in the making, beside the place it is made for. It is removed unless it is published, so that at its place
-/// there is the whole of it or nothing.
+/// A new file or directory under a temporary name next to its target. It is removed unless it is published, so the
+/// target is either complete or absent.
 pub(crate) struct Draft {
     path: PathBuf,
     target: PathBuf,
 }
 
 impl Draft {
-    /// A place for the draft of `target`, where nothing may lie yet. Creates no file.
+    /// Chooses a temporary name for `target`, which must not exist. Creates no file.
     pub(crate) fn of(target: &Path) -> Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         if target.symlink_metadata().is_ok() {
@@ -61,10 +61,11 @@ impl Draft {
         &self.path
     }
 
-    /// Puts it in its place, durably, unless something has come to lie there meanwhile.
+    /// Moves the draft to its target durably, unless the target exists by now.
     pub(crate) fn publish(self) -> Result<()> {
         let putting = "while putting it in its place";
-        // A link, unlike a rename, never replaces. Some file systems have none, and folders have none.
+        // Unlike a rename, a link never replaces a file. Some file systems do not support links, and directories never
+        // do.
         match fs::hard_link(&self.path, &self.target) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -81,14 +82,14 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // Published or failed, the draft's own name goes. After a rename, or before a first write, there is none.
+        // Removes the temporary name after success and failure. After a rename or before the first write there is none.
         if fs::remove_file(&self.path).is_err() {
             let _ = fs::remove_dir_all(&self.path);
         }
     }
 }
 
-/// The folder that `path` lies in.
+/// Returns the directory that contains `path`.
 pub(crate) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -96,7 +97,7 @@ pub(crate) fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Puts the names in a folder on the device. Only Unix has a way to ask for it.
+/// Syncs the names in a directory to the device, which is possible only on Unix.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     if cfg!(unix) {
         let synced = File::open(folder).and_then(|folder| folder.sync_all());

@@ -1,6 +1,6 @@
-/// An ordered map of bytes to bytes, named by number.
+/// An ordered map from bytes to bytes, named by a number.
 ///
-/// A keyspace exists by being written to; one that nobody wrote to reads as empty. Numbers are the caller's to give out,
-/// and a number that was dropped ([`Store::drop_keyspace`](crate::Store::drop_keyspace)) is never given out again.
+/// A keyspace comes into existence by a write; before that it reads as empty. The caller chooses the numbers, and must
+/// not reuse a dropped number ([`Store::drop_keyspace`](crate::Store::drop_keyspace)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Keyspace(pub u32);

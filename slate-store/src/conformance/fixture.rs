@@ -7,7 +7,7 @@ use std::{
 
 use crate::Store;
 
-/// A folder of one test's own, and how to open a store in it. The folder goes when this does.
+/// A directory for one test, and how to open a store in it. The directory is deleted when the fixture is dropped.
 #[derive(Debug)]
 pub struct Fixture<S> {
     folder: PathBuf,
@@ -15,11 +15,11 @@ pub struct Fixture<S> {
 }
 
 impl<S: Store> Fixture<S> {
-    /// Makes the folder.
+    /// Creates the directory.
     ///
     /// # Panics
     ///
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn new(open: fn(&Path) -> S) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let name = format!("slate-conformance-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -28,7 +28,7 @@ impl<S: Store> Fixture<S> {
         Self { folder, open }
     }
 
-    /// The folder.
+    /// Returns the directory.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -41,7 +41,7 @@ impl<S: Store> Fixture<S> {
 
 impl<S> Drop for Fixture<S> {
     fn drop(&mut self) {
-        // What is left of a failed test is of use to somebody who looks; an error here would hide it.
+        // The files of a failed test can help to find the error; a second error here would hide it.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

@@ -2,11 +2,11 @@ use branches::prefetch_read_data;
 
 use crate::{bounds::Heading, prefetch::LINE};
 
-/// Asks for the value that comes next: in a page they lie end to end, so for as much memory behind a value, or before it, as the
-/// value takes. Of short values the processor sees itself what comes next.
+/// Prefetches the next value. Values are end to end in a page, so the memory after a value (or before it) of the same
+/// size is prefetched. Short values are left to the processor's own prefetching.
 #[inline]
 pub(super) fn prefetch_next(value: &[u8], heading: Heading) {
-    /// Of longer values who looks at a field or two reads the beginning.
+    /// Long values: a caller that reads a field or two needs only the beginning.
     const MOST: usize = 8;
     let from = match heading {
         Heading::Forward => value.as_ptr().wrapping_add(value.len()),

@@ -8,11 +8,11 @@ use super::{
 };
 use crate::{Result, files::Draft};
 
-/// The cache of a copy that is written once, from front to back.
+/// Cache size for the copy, which is written once and sequentially.
 const CACHE: usize = 16 << 20;
 
-/// Copies a snapshot into a new file, table by table: redb has no backup of its own, and its file cannot be copied while
-/// it is written to.
+/// Copies a snapshot into a new file, table by table. redb has no backup function, and its file must not be copied
+/// during writes.
 pub(super) fn write(snapshot: &RedbSnapshot, to: &Path) -> Result<()> {
     let draft = Draft::of(to)?;
     let mut builder = Database::builder();
@@ -30,7 +30,7 @@ pub(super) fn write(snapshot: &RedbSnapshot, to: &Path) -> Result<()> {
         copy_entries(&from, &mut transaction.open_table(definition).map_err(error::storage)?)?;
     }
     transaction.commit().map_err(error::committing)?;
-    // Closed first: closing writes what opening it quickly needs.
+    // Closes the copy first, because closing writes what a fast open needs.
     drop(copy);
     draft.publish()
 }

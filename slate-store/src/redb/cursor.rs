@@ -7,7 +7,7 @@ use crate::{
     bounds::{Heading, Landing, OwnedBounds},
 };
 
-/// Where a cursor stands: redb's own points at a gap between entries; this one, at the entry it last crossed.
+/// A cursor on an entry. redb's own cursor is at a gap between entries; this one is on the entry that it last crossed.
 #[derive(Default)]
 struct Place<'t> {
     gap: Option<::redb::Cursor<'t, Bytes, Bytes>>,
@@ -22,7 +22,7 @@ impl<'t> Place<'t> {
         bounds: Bounds<'_>,
         edge: Edge<'_>,
     ) -> Result<bool> {
-        // The old page goes back to the cache before another is asked for; and after an error the cursor stands nowhere.
+        // Releases the old page before getting another one. After an error the cursor has no position.
         (self.gap, self.entry) = (None, None);
         let (gap, heading) = match bounds.confine(edge) {
             Landing::Up(from) => (table.lower_bound(from), Heading::Forward),
@@ -38,7 +38,7 @@ impl<'t> Place<'t> {
             return Ok(false);
         }
         if self.heading != Some(heading) {
-            self.cross(bounds, heading)?; // Back over the entry it stands on.
+            self.cross(bounds, heading)?; // Moves back over the current entry.
         }
         self.cross(bounds, heading)
     }
@@ -52,7 +52,7 @@ impl<'t> Place<'t> {
             Heading::Forward => gap.next(),
             Heading::Back => gap.prev(),
         };
-        // An entry's guards are large, and moving them costs more than the step: it is looked at where it comes to lie.
+        // An entry's guards are large, and moving them would cost more than the step, so the entry is read in place.
         match crossed {
             Ok(entry) => self.entry = entry,
             Err(error) => return Err(error::storage(error)),
@@ -85,14 +85,14 @@ self_cell!(
 /// A cursor of a [`RedbSnapshot`].
 pub struct RedbCursor {
     bounds: OwnedBounds,
-    // redb has no cursor that owns its table, and the guards it hands out do not keep pages alive: the cell does both.
+    // redb has no cursor that owns its table, and the guards do not keep pages alive. The cell does both.
     cell: Cell,
     _snapshot: RedbSnapshot,
 }
 
 impl RedbCursor {
     pub(super) fn open(snapshot: RedbSnapshot, table: ReadTable, bounds: Bounds<'_>) -> Self {
-        // Over impossible bounds there is nothing to walk.
+        // Invalid bounds contain no entries.
         let table = table.filter(|_| !bounds.is_empty());
         let cell = Cell::new(table, |_| Place::default());
         Self { bounds: OwnedBounds::of(bounds), cell, _snapshot: snapshot }
@@ -131,7 +131,7 @@ pub struct RedbTransactionCursor<'t>(Within<'t>);
 
 #[expect(clippy::large_enum_variant, reason = "it lies still where it was opened; boxed, each opening would allocate")]
 enum Within<'t> {
-    /// Over a keyspace that the transaction did not write to.
+    /// On a keyspace that the transaction has not written to.
     Base(RedbCursor),
     Written {
         table: Option<&'t Table<'t, Bytes, Bytes>>,
@@ -146,7 +146,7 @@ impl<'t> RedbTransactionCursor<'t> {
     }
 
     pub(super) fn written(table: &'t Table<'t, Bytes, Bytes>, bounds: Bounds<'_>) -> Self {
-        // Over impossible bounds there is nothing to walk.
+        // Invalid bounds contain no entries.
         let table = Some(table).filter(|_| !bounds.is_empty());
         Self(Within::Written { table, bounds: OwnedBounds::of(bounds), place: Place::default() })
     }

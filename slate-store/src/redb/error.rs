@@ -1,4 +1,4 @@
-//! The one place that gives redb's errors a meaning.
+//! Maps redb's errors; the only place that does so.
 
 use std::{io, path::Path};
 
@@ -6,7 +6,7 @@ use ::redb::{CommitError, CompactionError, DatabaseError, Error as RedbError};
 
 use crate::{Context, Error, files};
 
-/// An error of opening the database at `path`; `None` is storage of the caller's own.
+/// Maps an error of opening the database at `path`; `None` for storage of the caller's own.
 pub(super) fn opening(error: DatabaseError, path: Option<&Path>) -> Error {
     let at = |detail: &'static str| match path {
         Some(path) => Context::new(detail).at(path),
@@ -28,15 +28,15 @@ pub(super) fn opening(error: DatabaseError, path: Option<&Path>) -> Error {
     }
 }
 
-/// An error of anything but opening and committing.
+/// Maps an error of anything except opening and committing.
 pub(super) fn storage(error: impl Into<RedbError>) -> Error {
     by_meaning(error.into(), Context::default())
 }
 
-/// An error of a commit, after which redb refuses to write until the database is opened again.
+/// Maps an error of a commit. redb then rejects writes until the database is reopened.
 pub(super) fn committing(error: CommitError) -> Error {
     match error {
-        // redb rolled it back: an operation failed half-way, and said so then.
+        // redb rolled the transaction back because an earlier operation failed.
         CommitError::TransactionPoisoned => Error::Io(Box::new(
             Context::new("an operation of the transaction failed half-way, and it was rolled back").because(error),
         )),
@@ -50,7 +50,7 @@ pub(super) fn committing(error: CommitError) -> Error {
     }
 }
 
-/// An error of compacting the file.
+/// Maps an error of compacting the file.
 pub(super) fn compacting(error: CompactionError) -> Error {
     match error {
         CompactionError::TransactionInProgress => Error::Conflict(Box::new(
@@ -73,8 +73,8 @@ fn by_meaning(error: RedbError, context: Context) -> Error {
     }
 }
 
-/// An input or output error in the middle of things: what is not found or not allowed now was both before, so that only
-/// a full device has a meaning of its own.
+/// Maps an I/O error during operation. Only a full device has a meaning of its own: missing files or permissions would
+/// have failed when the database was opened.
 fn by_io(error: io::Error, context: Context) -> Error {
     match error.kind() {
         kind if files::is_full(kind) => Error::Full(Box::new(context.because(error))),

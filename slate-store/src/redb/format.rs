@@ -1,4 +1,4 @@
-//! Slate's own mark in a redb file: which version of Slate's layout of keys and values lies in the tables.
+//! The layout version of Slate's keys and values in a redb file.
 
 use std::{io, path::Path};
 
@@ -9,29 +9,29 @@ use ::redb::{
 use super::error;
 use crate::{Context, Error, Result};
 
-/// The layout that this version writes, and the newest that it reads.
+/// The layout version that this version of Slate writes, and the newest that it reads.
 const VERSION: u32 = 1;
 
-/// The mark: this table, and in it the version under the empty key.
+/// The table with the layout version under the empty key.
 const MARK: TableDefinition<'_, (), u32> = TableDefinition::new("slate");
 
-/// redb's magic number, and where its header keeps what tells the version of its file format. From redb's design
-/// document, <https://github.com/cberner/redb/blob/master/docs/design.md>.
+/// redb's magic number and the position of the file format version in its header. From redb's design document,
+/// <https://github.com/cberner/redb/blob/master/docs/design.md>.
 const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
 const SLOT: usize = 64;
 const SLOT_SIZE: usize = 128;
 const GOD_BYTE: usize = MAGIC.len();
 const REDB_VERSION: u8 = 3;
 
-/// What lies in a storage, as its first bytes tell.
+/// The content of a storage, judged by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
     Redb,
 }
 
-/// Looks at the first bytes of a storage, before redb does: it would say `Corrupted` of a file that a later version
-/// wrote, and make a new database of an empty one.
+/// Reads the first bytes of a storage before redb does. redb would return `Corrupted` for a file of a later version,
+/// and would create a new database in an empty file.
 pub(super) fn inspect(path: Option<&Path>, len: u64, read: impl FnOnce(&mut [u8]) -> io::Result<()>) -> Result<Found> {
     let context = |detail: &'static str| Box::new(at(path, Context::new(detail)));
     if len == 0 {
@@ -52,25 +52,25 @@ pub(super) fn inspect(path: Option<&Path>, len: u64, read: impl FnOnce(&mut [u8]
     Ok(Found::Redb)
 }
 
-/// The same of a storage of the caller's own.
+/// The same for storage of the caller's own.
 pub(super) fn inspect_storage(storage: &impl StorageBackend) -> Result<Found> {
     let failed = |error| Error::Io(Box::new(Context::new("while reading the storage's length").because(error)));
     inspect(None, storage.len().map_err(failed)?, |bytes| storage.read(0, bytes))
 }
 
-/// Whether the table of that name is the mark.
+/// Returns whether this is the table with the layout version.
 pub(super) fn is_mark(name: &str) -> bool {
     name == MARK.name()
 }
 
-/// Marks a new database.
+/// Writes the layout version of a new database.
 pub(super) fn write_mark(transaction: &WriteTransaction) -> Result<()> {
     let mut table = transaction.open_table(MARK).map_err(error::storage)?;
     table.insert((), VERSION).map_err(error::storage)?;
     Ok(())
 }
 
-/// Checks the mark of a database that exists.
+/// Checks the layout version of an existing database.
 pub(super) fn check_mark(transaction: &ReadTransaction, path: Option<&Path>) -> Result<()> {
     let foreign = || Error::WrongFormat(Box::new(at(path, Context::new("a redb file, but not one of Slate's"))));
     let table = match transaction.open_table(MARK) {
@@ -89,7 +89,7 @@ pub(super) fn check_mark(transaction: &ReadTransaction, path: Option<&Path>) -> 
     }
 }
 
-/// Whether a database holds no table at all, so that it is nobody's yet.
+/// Returns whether a database has no tables, so that it can be used.
 pub(super) fn is_blank(transaction: &ReadTransaction) -> Result<bool> {
     let tables = transaction.list_tables().map_err(error::storage)?.count();
     let multimaps = transaction.list_multimap_tables().map_err(error::storage)?.count();

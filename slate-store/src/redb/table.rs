@@ -4,7 +4,7 @@ use crate::Keyspace;
 
 pub(super) type Bytes = &'static [u8];
 
-/// The name of a keyspace's table. It is part of the file format.
+/// Returns the name of a keyspace's table, which is part of the file format.
 pub(super) fn name(keyspace: Keyspace) -> String {
     format!("k{:08x}", keyspace.0)
 }

@@ -1,11 +1,11 @@
-//! Whose turn it is to write, and who waits to be put on the device by whom.
+//! The writer queue, and which writer syncs the commits of others (group commit).
 //!
-//! redb's own `begin_write` waits for ever and serves whom it likes. This queue serves first come, first served; its waits
-//! end in a typed error; and it knows who comes next, which decides how a commit reaches the device: see the
-//! [module's page](super).
+//! redb's own `begin_write` waits without limit and in no particular order. This queue is first come, first served;
+//! waiting ends with a typed error; and it knows the next writer, which decides how a commit reaches the device: see
+//! the [module's page](super).
 //!
-//! A committer that gave up its turn to be covered by others stands in the same queue. So it waits for those only that
-//! were there before it, and when its turn comes uncovered, it goes to the device itself.
+//! A writer that waits for another to sync its commit is in the same queue. It therefore waits only for writers that
+//! were before it. If its turn comes and nobody has synced its commit, it syncs itself.
 
 use std::{
     collections::VecDeque,
@@ -26,18 +26,18 @@ struct State {
     holder: Option<Holder>,
     queue: VecDeque<Waiting>,
     tickets: u64,
-    /// The number of the last commit, counted from opening.
+    /// Number of the last commit since opening.
     committed: u64,
-    /// The last of them that is on the device.
+    /// Number of the last commit that is on the device.
     durable: u64,
-    /// How many the last trip to the device covered besides the one who made it.
+    /// Commits of other writers that the last sync included.
     set_free: usize,
 }
 
 struct Holder {
     ticket: u64,
-    /// Who began it. The transaction may have been moved to another thread since; that does not change who would wait
-    /// for himself.
+    /// The thread that began the transaction. The transaction may have been moved to another thread since; a second
+    /// `begin` on this thread would still wait for itself.
     thread: ThreadId,
 }
 
@@ -51,18 +51,18 @@ struct Waiting {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Write,
-    /// To see the commit of this number on the device.
+    /// Waits until this commit is on the device.
     Cover(u64),
 }
 
-/// The turn, held. Dropping it lets in who comes next.
+/// Holds the writer's turn. Dropping it admits the next writer.
 pub(super) struct HeldTurn(Arc<Turn>);
 
-/// How the wait to be covered ended.
+/// How waiting for a sync by another writer ended.
 pub(super) enum Cover {
     /// The commit is on the device.
     Done,
-    /// Nobody did it: the turn has come, and with it the duty.
+    /// The writer's turn has come, and it has to sync itself.
     Yours(HeldTurn),
 }
 
@@ -81,7 +81,7 @@ impl Turn {
             state.holder = Some(Holder { ticket, thread });
             return Ok(HeldTurn(Arc::clone(turn)));
         }
-        // A wait too long to be counted is one without end.
+        // A wait beyond what the clock can represent never ends.
         let deadline = Instant::now().checked_add(wait);
         let (ticket, woken) = state.enqueue(thread, Purpose::Write);
         while !state.is_held_by(ticket) {
@@ -100,19 +100,18 @@ impl Turn {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing under this lock panics halfway through a change.
+        // No code under this lock can panic between two dependent updates.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl HeldTurn {
-    /// Whether the next in the queue wants to write, and so may go to the device for this one too.
+    /// Returns whether the next in the queue wants to write, and can therefore sync this commit, too.
     pub(super) fn is_followed_by_a_writer(&self) -> bool {
         let state = self.0.lock();
         if state.queue.is_empty() && state.set_free > 0 {
-            // Those whom the last trip to the device set free are about to write again, as a rule. A yield of the processor
-            // gives them the moment they need to queue (with 4 committers it saves a third of the trips); where there is
-            // nobody, it costs next to nothing.
+            // The writers whose commits the last sync included are usually about to write again. Yielding the processor
+            // gives them time to enter the queue, which saves syncs; without such writers it costs almost nothing.
             drop(state);
             thread::yield_now();
             return self.0.lock().is_writer_next();
@@ -120,20 +119,20 @@ impl HeldTurn {
         state.is_writer_next()
     }
 
-    /// Whether every commit is on the device.
+    /// Returns whether every commit is on the device.
     pub(super) fn is_all_durable(&self) -> bool {
         let state = self.0.lock();
         state.durable == state.committed
     }
 
-    /// Notes a commit that is not on the device yet, and tells its number.
+    /// Records a commit that is not on the device yet, and returns its number.
     pub(super) fn committed(&self) -> u64 {
         let mut state = self.0.lock();
         state.committed += 1;
         state.committed
     }
 
-    /// Notes a commit that is on the device, and with it all before.
+    /// Records that a commit and all before it are on the device.
     pub(super) fn committed_durably(&self) {
         let mut state = self.0.lock();
         state.committed += 1;
@@ -141,7 +140,7 @@ impl HeldTurn {
         state.set_free = state.queue.iter().filter(|waiting| waiting.purpose != Purpose::Write).count();
     }
 
-    /// Gives up the turn and waits until the commit of that number is on the device.
+    /// Gives up the turn and waits until this commit is on the device.
     pub(super) fn wait_for_cover(self, commit: u64) -> Cover {
         let turn = Arc::clone(&self.0);
         let (ticket, woken) = turn.lock().enqueue(thread::current().id(), Purpose::Cover(commit));
@@ -186,7 +185,7 @@ impl State {
         self.holder.as_ref().is_some_and(|holder| holder.ticket == ticket)
     }
 
-    /// Lets those go whose wait is over, and hands the turn to the first of the others.
+    /// Wakes the waiters whose wait is over, and gives the turn to the first of the others.
     fn release(&mut self) {
         let durable = self.durable;
         self.queue.retain(|waiting| match waiting.purpose {

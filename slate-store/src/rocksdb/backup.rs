@@ -11,14 +11,14 @@ use crate::{
     files::{self, Draft},
 };
 
-/// Copies the database beside its place, marks the copy and puts it there.
+/// Copies the database to a temporary name, adds the layout version and publishes the copy.
 pub(super) fn write(opened: &Opened, to: &Path) -> Result<()> {
     let draft = Draft::of(to)?;
     match opened.access {
         Access::CreateOrOpen | Access::OpenExisting => Checkpoint::new(&opened.db)
             .and_then(|checkpoint| checkpoint.create_checkpoint(draft.path()))
             .map_err(error::storage)?,
-        // Where nobody writes, RocksDB makes no checkpoint and none is needed.
+        // In a read-only database RocksDB cannot create a checkpoint, and none is needed.
         Access::ReadOnly => copy(&opened.path, draft.path())?,
     }
     mark::write(draft.path())?;

@@ -1,5 +1,5 @@
-//! The one place that gives RocksDB's errors a meaning. RocksDB tells its errors apart by codes, which its bindings hand on
-//! as the beginning of a text; what the operating system said stands further on in it.
+//! Maps RocksDB's errors; the only place that does so. RocksDB distinguishes errors by codes, which its bindings return
+//! as the beginning of a text. The operating system's message follows in the text.
 
 use std::path::Path;
 
@@ -7,22 +7,22 @@ use ::rocksdb::{Error as RocksError, ErrorKind};
 
 use crate::{Context, Error};
 
-/// A meaning, and what exactly happened.
+/// The kind of an error and its context.
 type Meaning = (fn(Box<Context>) -> Error, &'static str);
 
-/// An error of opening the database at `path`.
+/// Maps an error of opening the database at `path`.
 pub(super) fn opening(error: RocksError, path: &Path) -> Error {
     let (meaning, detail) = meaning_in_opening(error.kind(), error.as_ref());
     meaning(Box::new(Context::new(detail).at(path).because(error)))
 }
 
-/// An error of anything but opening and committing.
+/// Maps an error of anything except opening and committing.
 pub(super) fn storage(error: RocksError) -> Error {
     let (meaning, detail) = meaning_in_storage(error.kind(), error.as_ref());
     meaning(Box::new(Context::new(detail).because(error)))
 }
 
-/// An error of a commit.
+/// Maps an error of a commit.
 pub(super) fn committing(error: RocksError) -> Error {
     let (meaning, detail) = meaning_in_committing(error.kind(), error.as_ref());
     meaning(Box::new(Context::new(detail).because(error)))
@@ -41,7 +41,7 @@ fn meaning_in_opening(kind: ErrorKind, text: &str) -> Meaning {
         ErrorKind::Corruption if says(text, &["unsupported format_version", "unknown tag"]) => {
             (Error::NewerVersion, newer)
         }
-        // Options that do not fit what is there: another comparator, further column families.
+        // The options do not match the database: another comparator or more column families.
         ErrorKind::InvalidArgument => (Error::WrongFormat, "a RocksDB database, but not one of Slate's"),
         ErrorKind::IOError if says(text, &["Permission denied", "Read-only file system"]) => {
             (Error::ReadOnly, "while opening it")
@@ -62,7 +62,7 @@ fn meaning_in_storage(kind: ErrorKind, text: &str) -> Meaning {
     }
 }
 
-/// After a commit that failed RocksDB writes no more until it was opened again.
+/// After a failed commit RocksDB does not write until it is reopened.
 fn meaning_in_committing(kind: ErrorKind, text: &str) -> Meaning {
     match kind {
         _ if is_full(text) => (Error::Full, "while committing; open the database again to go on"),
@@ -71,7 +71,7 @@ fn meaning_in_committing(kind: ErrorKind, text: &str) -> Meaning {
     }
 }
 
-/// What the operating system and RocksDB say when there is no room left.
+/// Messages of the operating system and of RocksDB for a full device.
 fn is_full(text: &str) -> bool {
     says(text, &["No space left on device", "Space limit reached", "Disk quota exceeded", "File too large"])
 }

@@ -1,4 +1,4 @@
-//! What lies in a folder, as the names of its files tell: looked at before RocksDB is, which would write there.
+//! Determines the content of a directory from its file names, before RocksDB opens it and writes to it.
 
 use std::{
     fs, io,
@@ -8,23 +8,23 @@ use std::{
 use super::mark;
 use crate::{Context, Error, Result, files};
 
-/// RocksDB's pointer to its newest manifest, which it makes last of all when it makes a database.
+/// RocksDB's pointer to its newest manifest, which it creates last when it creates a database.
 const CURRENT: &str = "CURRENT";
 
-/// What lies in a folder.
+/// The content of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contents {
-    /// Nothing, or what is left of making a database.
+    /// Empty, or the remains of creating a database.
     Nothing,
-    /// A database of RocksDB.
+    /// A RocksDB database.
     Database,
-    /// Files with data of RocksDB, without that by which it finds them.
+    /// RocksDB data files without the file that refers to them.
     Wreck,
     /// Something else.
     Foreign,
 }
 
-/// Looks into the folder at `path`.
+/// Determines the content of the directory at `path`.
 pub(super) fn look(path: &Path) -> Result<Contents> {
     let looking = "while opening it";
     let metadata = path.metadata().map_err(|error| match error.kind() {
@@ -51,7 +51,7 @@ pub(super) fn look(path: &Path) -> Result<Contents> {
     Ok(contents)
 }
 
-/// Makes the folder, if there is none.
+/// Creates the directory if it does not exist.
 pub(super) fn make(path: &Path) -> Result<()> {
     match fs::create_dir(path) {
         Ok(()) => files::sync_folder(files::folder(path)),
@@ -63,10 +63,10 @@ pub(super) fn make(path: &Path) -> Result<()> {
     }
 }
 
-/// The paths of the files of a database.
+/// Returns the paths of the database's files.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let failed = |error: io::Error| match error.kind() {
-        // Refused reading is no read-only database.
+        // A directory that cannot be read is not a read-only database.
         io::ErrorKind::PermissionDenied => {
             Error::Io(Box::new(Context::new("while listing its files").at(path).because(error)))
         }
@@ -75,22 +75,23 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     fs::read_dir(path).map_err(failed)?.map(|entry| Ok(entry.map_err(failed)?.path())).collect()
 }
 
-/// The bytes that the files take. One that RocksDB removes meanwhile takes none.
+/// Returns the total size of the files. A file that RocksDB removes in the meantime counts as zero.
 pub(super) fn size(path: &Path) -> Result<u64> {
     Ok(files(path)?.iter().filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum())
 }
 
-/// Whether RocksDB keeps entries in a file of that name.
+/// Returns whether RocksDB stores entries in a file with this name.
 fn holds_data(name: &str) -> bool {
     [".sst", ".log", ".blob", ".ldb"].iter().any(|end| name.ends_with(end))
 }
 
-/// Whether a file of that name belongs into a copy of the database: not the locks, and not what RocksDB noted of its work.
+/// Returns whether a copy of the database needs the file with this name. It does not need locks and RocksDB's
+/// information logs.
 pub(super) fn is_part_of_a_copy(name: &str) -> bool {
     !["LOG", "LOCK"].iter().any(|start| name.starts_with(start)) && !mark::is_mark(name)
 }
 
-/// Whether RocksDB makes a file of that name before a new database has its [`CURRENT`].
+/// Returns whether RocksDB creates a file with this name before a new database has its [`CURRENT`].
 fn is_made_first(name: &str) -> bool {
     ["LOG", "LOCK", "IDENTITY", "MANIFEST-", "OPTIONS-"].iter().any(|start| name.starts_with(start))
         || name.ends_with(".dbtmp")

@@ -1,10 +1,10 @@
-//! How commits get from the operating system's hands to the device, many on one trip.
+//! Group commit: syncs the log to the device once for many commits.
 //!
-//! RocksDB syncs its log once for each who asks, one after the other, also where the first trip has taken all along. Here,
-//! who comes while a trip is under way waits for it to end; then one of those waiting goes for all of them.
+//! RocksDB syncs its log once for each caller, one after the other, even if the first sync has included everything.
+//! Here a caller that arrives during a sync waits for its end; then one of the waiting callers syncs for all of them.
 //!
-//! A trip that failed is the last: what the operating system could not write it may have thrown away, and a second trip
-//! that succeeds would say nothing about it. Until the database is opened again, nothing is acknowledged any more.
+//! After a failed sync no further sync is made. The operating system may have discarded the data that it could not
+//! write, so a later successful sync would prove nothing. No commit is acknowledged until the database is reopened.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -18,9 +18,9 @@ pub(super) struct Log {
 
 #[derive(Default)]
 struct State {
-    /// The number of the last commit, counted from opening.
+    /// Number of the last commit since opening.
     committed: u64,
-    /// The last of them that is on the device.
+    /// Number of the last commit that is on the device.
     durable: u64,
     trip: Trip,
 }
@@ -34,19 +34,19 @@ enum Trip {
 }
 
 impl Log {
-    /// Notes a commit that RocksDB has made, and tells its number.
+    /// Records a commit and returns its number.
     pub(super) fn committed(&self) -> u64 {
         let mut state = self.lock();
         state.committed += 1;
         state.committed
     }
 
-    /// The number of the last commit.
+    /// Returns the number of the last commit.
     pub(super) fn last(&self) -> u64 {
         self.lock().committed
     }
 
-    /// Refuses to go on after a failure.
+    /// Fails after an earlier failure.
     pub(super) fn check(&self) -> Result<()> {
         match self.lock().trip {
             Trip::Failed => {
@@ -57,13 +57,13 @@ impl Log {
         }
     }
 
-    /// Notes that RocksDB failed to write to its log.
+    /// Records that RocksDB failed to write to its log.
     pub(super) fn failed(&self) {
         self.lock().trip = Trip::Failed;
         self.ended.notify_all();
     }
 
-    /// Returns when the commit of that number is on the device; `sync` takes there all that was committed.
+    /// Returns when this commit is on the device. `sync` writes everything that was committed to the device.
     pub(super) fn wait(&self, commit: u64, sync: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut state = self.lock();
         loop {
@@ -84,7 +84,7 @@ impl Log {
         drop(state);
         let synced = sync();
         let mut state = self.lock();
-        // Somebody's write may have failed meanwhile.
+        // Another caller's write may have failed in the meantime.
         if synced.is_err() {
             state.trip = Trip::Failed;
         } else {
@@ -99,7 +99,7 @@ impl Log {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing under this lock panics halfway through a change.
+        // No code under this lock can panic between two dependent updates.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

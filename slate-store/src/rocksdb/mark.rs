@@ -1,6 +1,6 @@
-//! Slate's own mark in a folder: which version of Slate's layout of keys and values lies there. It is a file beside
-//! RocksDB's, not an entry among its own, so that what is not Slate's, or is newer, is left alone: RocksDB writes when it
-//! opens.
+//! The layout version of Slate's keys and values in a directory. It is a file next to RocksDB's files and not an entry
+//! in the database, because RocksDB writes when it opens, and a directory that is not Slate's or is newer must not be
+//! changed.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -14,24 +14,24 @@ use crate::{
     files::{self, Draft},
 };
 
-/// The layout that this version writes, and the newest that it reads.
+/// The layout version that this version of Slate writes, and the newest that it reads.
 const VERSION: u32 = 1;
 
 const NAME: &str = "SLATE";
 const WORDS: &str = "slate rocksdb layout ";
-/// Longer than any mark.
+/// Longer than any content of the file.
 const LONG: u64 = 64;
 
 pub(super) fn path(folder: &Path) -> PathBuf {
     folder.join(NAME)
 }
 
-/// Whether a file of that name is the mark, or one in the making.
+/// Returns whether a file with this name is the version file or a draft of it.
 pub(super) fn is_mark(name: &str) -> bool {
     name.starts_with(NAME)
 }
 
-/// Puts a mark into a folder, whole and durably; where there is one already, that stays.
+/// Writes the version file durably, unless it exists.
 pub(super) fn write(folder: &Path) -> Result<()> {
     let path = path(folder);
     let draft = match Draft::of(&path) {
@@ -48,7 +48,8 @@ pub(super) fn write(folder: &Path) -> Result<()> {
     }
 }
 
-/// Opens the mark, checks it and locks it: for many who read, or for one who writes. `None` where there is none.
+/// Opens the version file, checks it and locks it: shared for readers, exclusive for a writer. `None` if it does not
+/// exist.
 pub(super) fn open(folder: &Path, access: Access) -> Result<Option<File>> {
     let path = path(folder);
     let mut file = match OpenOptions::new().read(true).write(access != Access::ReadOnly).open(&path) {
@@ -71,7 +72,7 @@ pub(super) fn open(folder: &Path, access: Access) -> Result<Option<File>> {
         Err(TryLockError::WouldBlock) => {
             Err(Error::Locked(Box::new(Context::new("by this process or another").at(folder))))
         }
-        // Some file systems know no locks. RocksDB's own still keeps a second writer out.
+        // Some file systems do not support locks. RocksDB's own lock still excludes a second writer.
         Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => Ok(Some(file)),
         Err(TryLockError::Error(error)) => Err(files::failed(error, "while locking it", folder)),
     }

@@ -4,28 +4,28 @@ use super::{
 };
 use crate::{Bounds, Edge, Keyspace, Result};
 
-/// So many steps cost about as much as a lookup.
+/// Most steps to the next key; more cost about as much as a lookup.
 const NEAR: usize = 4;
 
-/// More keys that were deleted, or versions of keys, are not gone past at once: a lookup sees that its own is deleted, a walk goes
-/// on to one that is not.
+/// Most deleted keys or old versions that a walk passes. A lookup notices at once that its key is deleted; a walk
+/// passes all of them.
 const DELETED: u64 = 32;
 
-/// From this size on a value is better read where it lies than copied.
+/// From this size on, a value is read in place instead of copied.
 const LARGE: usize = 4 << 10;
 
-/// Reads keys that lie close together, ascending, by going from one to the next: a step costs a fifth of a lookup, which
-/// begins at the top of each of RocksDB's buffers and files.
+/// Reads ascending keys that are close together by stepping from one to the next. A step costs a fifth of a lookup,
+/// which searches each of RocksDB's buffers and files.
 pub(super) struct Neighbours<'r> {
     limits: Limits,
     iterate: Iterate<'r>,
-    /// The values read last, end to end.
+    /// The values that were read last, end to end.
     bytes: Vec<u8>,
-    /// Of each key where its value begins and ends.
+    /// Start and end of each key's value.
     places: Vec<Option<(usize, usize)>>,
 }
 
-/// Whether the keys that were read lay close together.
+/// Whether the keys that were read are close together.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Distance {
     Near,
@@ -33,7 +33,7 @@ pub(super) enum Distance {
 }
 
 impl<'r> Neighbours<'r> {
-    /// One that may read `keys`, if they lie close together, as the first two tell.
+    /// Creates a reader for `keys` if the first two are close together.
     pub(super) fn of(snapshot: &'r RocksSnapshot, keyspace: Keyspace, keys: &[&[u8]]) -> Result<Option<Self>> {
         let [first, second, ..] = keys else { return Ok(None) };
         let (mut limits, mut options) = Limits::new(keyspace, Bounds::ALL);
@@ -48,8 +48,8 @@ impl<'r> Neighbours<'r> {
         }
     }
 
-    /// Reads keys that ascend; tells how close they lay together. `None` where that was given up and nothing is read, because
-    /// many keys among them were deleted.
+    /// Reads ascending keys, and returns how close together they are. Returns `None` without reading if many keys among
+    /// them are deleted.
     pub(super) fn load(&mut self, keys: &[&[u8]]) -> Result<Option<Distance>> {
         let read = self.read(keys);
         if read.is_err() {
@@ -62,7 +62,7 @@ impl<'r> Neighbours<'r> {
         }
     }
 
-    /// Forgets what was read last.
+    /// Drops the values that were read last.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.places.clear();
@@ -85,13 +85,13 @@ impl<'r> Neighbours<'r> {
         Ok(if is_near { Distance::Near } else { Distance::Far })
     }
 
-    /// The value of the key of that index.
+    /// Returns the value of the key with this index.
     pub(super) fn loaded(&self, index: usize) -> Option<&[u8]> {
         let (start, end) = (*self.places.get(index)?)?;
         self.bytes.get(start..end)
     }
 
-    /// Goes forward to the key, or to where it would be, if that is near.
+    /// Steps forward to the key or the position where it would be, if that is near.
     fn step_to(&mut self, key: &[u8]) -> Result<bool> {
         let is_there = |iterate: &Iterate<'_>| iterate.current().is_none_or(|(found, _)| found >= key);
         for _ in 0..NEAR {

@@ -9,10 +9,10 @@ use crate::{
     bounds::{Heading, Landing, OwnedBounds},
 };
 
-/// A cursor over a keyspace of a snapshot with a transaction's own writes laid over.
+/// A cursor over a keyspace of a snapshot with a transaction's own writes on top.
 ///
-/// Both are walked side by side. Heading forward, each stands at its first key that is not yet passed, and the smaller of
-/// the two is where the cursor stands; heading back it is the greater. At one key the own write counts.
+/// Steps through both in parallel. Going forward, each is at its first key that has not been passed, and the cursor is
+/// at the smaller of the two; going back, at the greater. If both have the same key, the transaction's write counts.
 pub(super) struct Overlay<'t> {
     base: RocksCursor,
     own: Own<'t>,
@@ -20,7 +20,7 @@ pub(super) struct Overlay<'t> {
     place: Place,
 }
 
-/// Which of the two stand at the cursor's key.
+/// Which of the two are at the cursor's key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Nowhere,
@@ -48,14 +48,14 @@ impl<'t> Overlay<'t> {
         match heading {
             Heading::Back => self.seek(Edge::Before(&key)),
             Heading::Forward => {
-                // What is there is the key itself, or nothing below the next.
+                // The key itself exists, or nothing below the next one.
                 self.seek(Edge::AtOrAfter(&key))?;
                 self.step(Heading::Forward)
             }
         }
     }
 
-    /// Moves those that stand at the cursor's key.
+    /// Moves those that are at the cursor's key.
     fn pass(&mut self) -> Result<()> {
         let place = std::mem::replace(&mut self.place, Place::Nowhere);
         if matches!(place, Place::Own | Place::Both) {
@@ -70,7 +70,7 @@ impl<'t> Overlay<'t> {
         Ok(())
     }
 
-    /// Finds the cursor's place where the two stand, or the next that is not deleted.
+    /// Determines the cursor's position from the two, skipping deleted keys.
     fn settle(&mut self) -> Result<bool> {
         loop {
             let base = self.base.current().map(|(key, _)| key);
@@ -120,18 +120,18 @@ impl Cursor for Overlay<'_> {
     }
 }
 
-/// A walk over what a transaction wrote to a keyspace, deletions included.
+/// Walks over the transaction's writes to a keyspace, including deletions.
 struct Own<'t> {
     written: &'t Written,
     bounds: OwnedBounds,
-    /// What lies ahead.
+    /// The remaining writes.
     rest: Range<'t>,
-    /// Where it stands.
+    /// The current write.
     entry: Option<Write<'t>>,
 }
 
 impl Own<'_> {
-    /// Goes there, and tells which way that is.
+    /// Moves to an edge, and returns the direction of the walk.
     fn seek(&mut self, edge: Edge<'_>) -> Heading {
         let (heading, from, to) = match self.bounds.bounds().confine(edge) {
             Landing::Up(from) => (Heading::Forward, from, Unbounded),

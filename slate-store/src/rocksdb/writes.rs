@@ -12,33 +12,33 @@ use super::{
 };
 use crate::Keyspace;
 
-/// What a transaction wrote, until it commits.
+/// The write buffer of a transaction.
 #[derive(Default)]
 pub(super) struct Writes {
     keyspaces: BTreeMap<Keyspace, Noted>,
-    /// About how many bytes RocksDB needs to be told of it.
+    /// Approximate size of RocksDB's write batch in bytes.
     bytes: usize,
 }
 
-/// What was written to one keyspace. It is put in order at once, by its commit or by who reads it first.
+/// The writes to one keyspace. They are sorted at once, by the commit or by the first reader.
 #[derive(Default)]
 struct Noted {
-    /// Locked only while it is put in order.
+    /// Locked only while the writes are sorted.
     unordered: Mutex<Run>,
     ordered: OnceLock<Written>,
 }
 
-/// What RocksDB adds to a key and a value, and a little more.
+/// Approximate bytes that RocksDB adds to a key and a value.
 const OVERHEAD: usize = 16;
 
 impl Writes {
-    /// Puts `value`, or deletes the key where there is none.
+    /// Puts `value`, or deletes the key if there is none.
     pub(super) fn write(&mut self, keyspace: Keyspace, key: &[u8], value: Option<&[u8]>) {
         self.bytes += key.len() + value.map_or(0, <[u8]>::len) + OVERHEAD;
         self.keyspaces.entry(keyspace).or_default().write(key, value);
     }
 
-    /// What was written to a keyspace; `None` where nothing was.
+    /// Returns the writes to a keyspace, if there are any.
     pub(super) fn of(&self, keyspace: Keyspace) -> Option<&Written> {
         self.keyspaces.get(&keyspace).map(Noted::ordered)
     }
@@ -51,8 +51,8 @@ impl Writes {
         self.keyspaces.keys().copied()
     }
 
-    /// Everything as one write of RocksDB's, in the order of keys, which its buffers take in quickest. `note` is told of
-    /// each key.
+    /// Converts everything to one write batch in key order, which RocksDB inserts fastest. `note` is called with each
+    /// key.
     pub(super) fn into_batch(self, mut note: impl FnMut(Keyspace, &[u8])) -> WriteBatch {
         let mut batch = WriteBatch::with_capacity_bytes(self.bytes);
         for (keyspace, noted) in self.keyspaces {
@@ -115,7 +115,7 @@ mod tests {
             [(b, Some(&b"1"[..])), (a, Some(b"1")), (b, None), (c, Some(b"")), (a, Some(b"2")), (a, Some(b"3"))];
         for part in (0..=writes.len()).map(|length| &writes[..length]) {
             let expected = owned(BTreeMap::from_iter(part.iter().copied()).into_iter());
-            // Put in order by a reader before any of them, too, or by none.
+            // Sorted by a reader before some of the writes, or by none.
             for read_at in 0..=part.len() {
                 let mut noted = Noted::default();
                 for (at, (key, value)) in part.iter().enumerate() {

@@ -4,41 +4,41 @@ use std::{
     slice,
 };
 
-/// A key that was written, and its value; none where the key was deleted.
+/// A written key and its value. No value if the key was deleted.
 pub(super) type Write<'w> = (&'w [u8], Option<&'w [u8]>);
 
-/// What a transaction wrote in one keyspace, in the order of keys, each of which is there once.
+/// A transaction's writes to one keyspace in key order, each key once.
 pub(super) enum Written {
-    /// Also of what is written behind the first reader, as long as each key is above all before it.
+    /// Also used for writes after the first read, as long as each key is greater than all before it.
     Run(OrderedRun),
-    /// It costs several times as much for each key.
+    /// Used otherwise; costs several times as much per key.
     Tree(BTreeMap<Box<[u8]>, Option<Box<[u8]>>>),
 }
 
-/// Writes in the order in which they were made: end to end, since most transactions only gather and commit them.
+/// Writes in the order in which they were made, end to end, because most transactions only collect and commit them.
 #[derive(Default)]
 pub(super) struct Run {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
 }
 
-/// Writes in the order of their keys, each of which is there once.
+/// Writes in key order, each key once.
 #[derive(Default)]
 pub(super) struct OrderedRun(Run);
 
-/// Where a key lies, and the value behind it.
+/// Position of a key and of the value after it.
 struct Entry {
     start: usize,
     key: usize,
-    /// `None` where the key was deleted.
+    /// `None` if the key was deleted.
     value: Option<usize>,
 }
 
-/// The writes to a range of keys, from either end.
+/// The writes within a range of keys, from both ends.
 pub(super) struct Range<'w>(Rest<'w>);
 
 enum Rest<'w> {
-    /// Of a run: its bytes, and the entries.
+    /// In a sorted run: its bytes and the entries.
     Run(&'w [u8], slice::Iter<'w, Entry>),
     Tree(btree_map::Range<'w, Box<[u8]>, Option<Box<[u8]>>>),
 }
@@ -57,7 +57,7 @@ impl Written {
         }
     }
 
-    /// What was written to the key, if anything was.
+    /// Returns the write to this key, if there is one.
     pub(super) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         match self {
             Self::Run(run) => run.get(key),
@@ -69,7 +69,7 @@ impl Written {
         self.range((Bound::Unbounded, Bound::Unbounded))
     }
 
-    /// Of the bounds, the lower is not above the upper.
+    /// The lower bound must not be above the upper bound.
     pub(super) fn range(&self, (from, to): (Bound<&[u8]>, Bound<&[u8]>)) -> Range<'_> {
         match self {
             Self::Run(run) => run.range(from, to),
@@ -85,12 +85,12 @@ impl Run {
         self.bytes.extend_from_slice(value.unwrap_or_default());
     }
 
-    /// In the order of keys; of those with one key the last.
+    /// Sorts the writes by key; of writes to the same key the last one remains.
     pub(super) fn put_in_order(mut self) -> OrderedRun {
         let Self { bytes, entries } = &mut self;
         let key = |entry: &Entry| entry.of(bytes).0;
         if !entries.is_sorted_by(|a, b| key(a) < key(b)) {
-            // Stable, and of keys that are alike the last comes first.
+            // The sort is stable, and the last write to a key comes first.
             entries.reverse();
             entries.sort_by(|a, b| key(a).cmp(key(b)));
             entries.dedup_by(|entry, before| key(entry) == key(before));
@@ -109,7 +109,7 @@ impl OrderedRun {
     }
 
     fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
-        // Reads and writes often both ascend: most keys are above all that were written.
+        // Reads and writes are often both ascending: most keys are greater than all written ones.
         self.last().filter(|(last, _)| *last >= key)?;
         let at = self.0.entries.binary_search_by(|entry| entry.of(&self.0.bytes).0.cmp(key)).ok()?;
         self.0.entries.get(at).map(|entry| entry.of(&self.0.bytes).1)

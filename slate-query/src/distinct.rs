@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_at_the_end_gives_its_elements_one_level_deep() {
+    fn an_array_at_the_end_contributes_its_elements_one_level_deep() {
         assert_eq!(seen("a", doc! { "a": [1, [2, 3]] }), [Bson::from(1), Bson::from(vec![2, 3])]);
         assert_eq!(seen("a", doc! { "a": [] }), []);
     }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_gives_nothing_and_null_gives_null() {
+    fn missing_fields_contribute_nothing_and_null_is_a_value() {
         assert_eq!(seen("a.b", doc! { "a": 1 }), []);
         assert_eq!(seen("b", doc! { "a": 1 }), []);
         assert_eq!(seen("a", doc! { "a": null }), [Bson::Null]);

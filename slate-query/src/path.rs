@@ -76,7 +76,9 @@ impl Path {
             nuls += usize::from(byte == 0);
         }
         if nuls > 0 {
-            return Err(Error::new(Code::BAD_VALUE, "a field path holds no NUL byte").at(text.replace('\0', "\\0")));
+            return Err(
+                Error::new(Code::BAD_VALUE, "a field path must not contain a NUL byte").at(text.replace('\0', "\\0"))
+            );
         }
         if dots == 0 {
             return Ok(Self(Parsed::Name([Part::new(text)])));
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_goes_through_arrays_of_documents_and_positions() {
+    fn a_walk_visits_documents_in_arrays_and_positions() {
         use bson::doc;
         for (path, document, expected) in [
             ("a", doc! {"a": [1, 2]}, vec!["[1, 2]"]),

@@ -136,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn keys_lie_where_filters_put_them(filter in filter(), documents in vec(testing::document(), 4)) {
+    fn keys_are_within_the_bounds_of_matching_filters(filter in filter(), documents in vec(testing::document(), 4)) {
         for document in &documents {
             let document = Doc::new(document);
             for conjunct in filter.conjuncts() {
@@ -175,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn one_pass_finds_what_each_condition_finds(filter in filter(), documents in vec(testing::document(), 4)) {
+    fn one_pass_agrees_with_each_condition(filter in filter(), documents in vec(testing::document(), 4)) {
         for document in &documents {
             let document = Doc::new(document);
             let each = filter.conjuncts().iter().all(|conjunct| conjunct.matches(document));
@@ -211,7 +211,7 @@ proptest! {
     }
 
     #[test]
-    fn patterns_find_only_what_begins_as_they_say(
+    fn patterns_match_only_texts_with_their_prefix(
         tokens in vec(select(vec![
             "^", "^", "\\A", "a", "b", "a", ".", "*", "+", "?", "|", "(", ")", "(?:", "(?i)", "(?m)", "[ab]", "[^a]", "{0,1}", "{2}",
             "$", "\\Q", "\\E", "\\n", "\\", "[", "]", " ", "#",

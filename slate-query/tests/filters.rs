@@ -52,7 +52,7 @@ fn null_equals_a_missing_field_and_not_undefined() {
 }
 
 #[test]
-fn null_in_the_middle_of_a_path_is_seen_as_mongodb_sees_it() {
+fn null_in_the_middle_of_a_path_matches_as_in_mongodb() {
     for (path, subject, expected) in [
         ("a.b", doc! {"a": 5}, true),
         ("a.b", doc! {}, true),
@@ -73,7 +73,7 @@ fn null_in_the_middle_of_a_path_is_seen_as_mongodb_sees_it() {
 }
 
 #[test]
-fn ranges_see_values_of_their_operands_class_only() {
+fn ranges_match_only_values_of_the_operands_class() {
     check(
         doc! {"$gt": 5},
         &[some(6), some(5.5), some(6_i64), some(decimal("5.1")), some(f64::INFINITY), some(vec![1, 7])],
@@ -93,7 +93,7 @@ fn ranges_see_values_of_their_operands_class_only() {
 }
 
 #[test]
-fn equality_sees_elements_and_the_whole_array() {
+fn equality_matches_elements_and_the_whole_array() {
     check(1, &[some(1.0), some(decimal("1.00")), some(vec![0, 1])], &[some(true), some(vec![vec![1]])]);
     check(vec![1, 2], &[some(vec![1, 2]), some(vec![vec![1, 2]])], &[some(vec![2, 1]), some(1)]);
     check(doc! {"x": 1, "y": 2}, &[some(doc! {"x": 1.0, "y": 2})], &[some(doc! {"y": 2, "x": 1})]);
@@ -107,7 +107,7 @@ fn equality_sees_elements_and_the_whole_array() {
 }
 
 #[test]
-fn arrays_are_asked_by_size_and_element() {
+fn array_operators_match_by_size_and_element() {
     check(doc! {"$size": 0.0}, &[some(Vec::<Bson>::new())], &[None, some(vec![1])]);
     check(doc! {"$size": 2_i64}, &[some(vec![1, 2])], &[some(vec![1]), some(vec![vec![1, 2]]), some("ab")]);
     check(doc! {"$elemMatch": {"$gt": 1, "$lt": 3}}, &[some(vec![0, 2])], &[some(vec![1, 3]), some(2), None]);
@@ -131,7 +131,7 @@ fn arrays_are_asked_by_size_and_element() {
 }
 
 #[test]
-fn numbers_are_asked_by_remainder_and_bits() {
+fn number_operators_match_by_remainder_and_bits() {
     check(
         doc! {"$mod": [4, 0]},
         &[some(8), some(8.9), some(-4_i64), some(decimal("8.5")), some(vec![1, 4])],
@@ -167,7 +167,7 @@ fn regular_expressions_match_strings_and_themselves() {
 }
 
 #[test]
-fn of_fields_with_one_name_the_first_counts() {
+fn of_repeated_fields_the_first_counts() {
     let element = |name: &str, value: u8| [&[0x10], name.as_bytes(), &[0, value, 0, 0, 0]].concat();
     let body = [element("a", 1), element("a", 2), element("b", 3)].concat();
     let length = u8::try_from(body.len() + 5).unwrap();
@@ -184,7 +184,7 @@ fn of_fields_with_one_name_the_first_counts() {
 }
 
 #[test]
-fn refusals_carry_mongodbs_code() {
+fn errors_have_mongodbs_codes() {
     for (filter, code) in [
         (doc! {"$foo": 1}, 2),
         (doc! {"$not": {"a": 1}}, 2),
@@ -217,7 +217,7 @@ fn refusals_carry_mongodbs_code() {
 }
 
 #[test]
-fn what_slate_does_not_offer_fails_by_name_and_path() {
+fn unsupported_operators_fail_by_name_and_path() {
     for (filter, name, path) in [
         (doc! {"$expr": true}, "$expr", None),
         (doc! {"$where": "1"}, "$where", None),

@@ -111,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn only_a_multikey_index_holds_several_entries(fields in fields(1..4), document in testing::document()) {
+    fn only_a_multikey_index_has_several_entries(fields in fields(1..4), document in testing::document()) {
         let mut keys = Keys::new();
         if pattern(&fields).keys(Doc::new(&document), &mut keys).is_ok() {
             let multikey = keys.multikey().iter().any(|mask| *mask != 0);
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn an_entry_that_is_not_multikey_holds_the_values_at_its_paths(
+    fn an_entry_that_is_not_multikey_contains_the_values_at_its_paths(
         fields in fields(1..4), document in testing::document(),
     ) {
         let doc = Doc::new(&document);
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn a_sort_takes_the_least_key_of_an_index_on_the_same_paths(
+    fn a_sort_uses_the_least_key_of_an_index_on_the_same_paths(
         fields in fields(1..4), document in testing::document(),
     ) {
         let doc = Doc::new(&document);
@@ -186,7 +186,7 @@ fn entries(pattern: Document, document: Document) -> Result<Vec<String>, i32> {
 }
 
 #[test]
-fn documents_have_the_keys_that_mongodb_gives_them() {
+fn documents_have_the_same_keys_as_in_mongodb() {
     for (pattern, document, expected) in [
         (doc! {"a": 1}, doc! {}, Ok(vec!["missing"])),
         (doc! {"a": 1}, doc! {"a": null}, Ok(vec!["null"])),
@@ -216,7 +216,7 @@ fn documents_have_the_keys_that_mongodb_gives_them() {
 }
 
 #[test]
-fn sparse_indexes_tell_documents_with_none_of_the_fields() {
+fn sparse_indexes_omit_documents_without_the_fields() {
     let parsed = KeyPattern::parse(Doc::new(&raw(&doc! {"a.b": 1, "a.c": 1}))).unwrap();
     let mut keys = Keys::new();
     for (document, present, left) in
@@ -230,7 +230,7 @@ fn sparse_indexes_tell_documents_with_none_of_the_fields() {
 }
 
 #[test]
-fn multikey_masks_name_the_array() {
+fn multikey_masks_locate_the_array() {
     let parsed = KeyPattern::parse(Doc::new(&raw(&doc! {"a.b.c": 1, "d": 1}))).unwrap();
     let mut keys = Keys::new();
     parsed.keys(Doc::new(&raw(&doc! {"a": [{"b": {"c": [1]}}], "d": 1})), &mut keys).unwrap();
@@ -238,7 +238,7 @@ fn multikey_masks_name_the_array() {
 }
 
 #[test]
-fn ill_formed_key_patterns_are_refused_as_mongodb_refuses_them() {
+fn invalid_key_patterns_fail_as_in_mongodb() {
     for (pattern, code) in [
         (doc! {}, 67),
         (doc! {"a": 0}, 67),
@@ -269,7 +269,7 @@ fn ill_formed_key_patterns_are_refused_as_mongodb_refuses_them() {
 }
 
 #[test]
-fn ill_formed_sorts_are_refused_as_mongodb_refuses_them() {
+fn invalid_sorts_fail_as_in_mongodb() {
     let many: Document = (0..33).map(|field| (format!("f{field}"), Bson::Int32(1))).collect();
     for (sort, code) in [
         (doc! {"v": "asc"}, 15974),

@@ -51,7 +51,7 @@ proptest! {
     }
 
     #[test]
-    fn sets_are_sorted_disjoint_and_in_one_form(a in set(), b in set()) {
+    fn sets_are_sorted_disjoint_and_canonical(a in set(), b in set()) {
         for set in [a.union(&b), a.intersect(&b), a.complement(), a.inverted()] {
             let intervals: Vec<_> = set.iter().collect();
             prop_assert!(intervals.iter().all(|interval| interval.low() < interval.high()));
@@ -65,7 +65,7 @@ proptest! {
 }
 
 #[test]
-fn a_point_is_known_as_one() {
+fn a_point_is_recognized() {
     let point: IntervalSet = Interval::point(key(5)).into();
     assert_eq!(point.as_point(), Some(&key(5)[..]));
     assert!(point.is_points());

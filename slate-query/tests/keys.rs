@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn components_decode_one_after_the_other_and_the_id_last(
+    fn components_decode_in_order_and_the_id_last(
         values in prop::collection::vec((prop::option::of(testing::value()), direction()), 0..5),
         id in testing::scalar(),
     ) {
@@ -128,7 +128,7 @@ proptest! {
 
     /// Overwriting another value gives this value or fails without a change.
     #[test]
-    fn a_value_put_over_another_takes_its_place_whole_or_not_at_all(
+    fn replacing_a_value_in_place_is_all_or_nothing(
         (old, new) in prop_oneof![
             pair(),
             (any::<i64>(), any::<i64>()).prop_map(|(a, b)| (owned(a), owned(b))),
@@ -163,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn skipping_passes_exactly_one_value(a in testing::value(), b in testing::value(), direction in direction()) {
+    fn skipping_consumes_exactly_one_value(a in testing::value(), b in testing::value(), direction in direction()) {
         let mut key = directed(a.as_value(), direction);
         let length = key.len();
         key.extend(directed(b.as_value(), Direction::Ascending));
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn decoding_garbage_gives_something_or_nothing(
+    fn decoding_garbage_does_not_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..40),
         bits in prop::collection::vec(any::<u8>(), 0..20),
         direction in direction(),
@@ -207,7 +207,7 @@ proptest! {
     }
 
     #[test]
-    fn decoding_damaged_keys_gives_something_or_nothing(
+    fn decoding_damaged_keys_does_not_panic(
         value in testing::value(), place in any::<prop::sample::Index>(), byte in any::<u8>(),
         bits in prop::collection::vec(any::<u8>(), 0..6),
     ) {
@@ -221,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn a_class_s_interval_holds_its_values_and_no_others((a, b) in pair(), direction in direction()) {
+    fn the_interval_of_a_class_contains_exactly_its_values((a, b) in pair(), direction in direction()) {
         let interval = bracket_interval(bracket(a.as_value().kind()));
         let interval = match direction {
             Direction::Ascending => interval,
@@ -235,7 +235,7 @@ proptest! {
     }
 
     #[test]
-    fn a_prefix_s_interval_holds_the_texts_that_begin_with_it(
+    fn the_interval_of_a_prefix_contains_exactly_its_texts(
         prefix in testing::text(), text in testing::text(), direction in direction(),
     ) {
         let interval = prefix_interval(prefix.as_bytes());
@@ -254,7 +254,7 @@ proptest! {
     }
 
     #[test]
-    fn a_point_holds_the_equal_values_and_no_others((a, b) in pair(), direction in direction()) {
+    fn a_point_contains_exactly_the_equal_values((a, b) in pair(), direction in direction()) {
         let interval = Interval::point(directed(a.as_value(), direction));
         let mut key = directed(b.as_value(), direction);
         key.push(0xfd);
@@ -263,7 +263,7 @@ proptest! {
     }
 
     #[test]
-    fn a_point_is_told_from_other_intervals(value in testing::value(), direction in direction()) {
+    fn a_point_is_distinguished_from_other_intervals(value in testing::value(), direction in direction()) {
         let key = directed(value.as_value(), direction);
         let point = Interval::point(key.clone());
         prop_assert_eq!(point.as_point(), Some(&key[..]));
@@ -283,7 +283,7 @@ proptest! {
     }
 
     #[test]
-    fn decimals_are_stored_as_they_were_taken_apart(bits in testing::decimal_bits()) {
+    fn decimals_decode_and_encode_to_the_same_bits(bits in testing::decimal_bits()) {
         use slate_query::number::Decimal;
         let decimal = Decimal::from_bits(bits);
         let again = Decimal::from_bits(decimal.to_bits());
@@ -341,7 +341,7 @@ fn common_values_need_no_type_bits_and_few_bytes() {
 }
 
 #[test]
-fn the_examples_in_the_format_s_description_hold() {
+fn the_examples_in_the_format_description_are_correct() {
     use bson::Bson;
     for (value, key) in [
         (Bson::Int32(5), "2e0a"),

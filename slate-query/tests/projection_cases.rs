@@ -58,7 +58,7 @@ fn same_but_for_order(found: &[Document], expected: &[Bson]) -> bool {
 }
 
 #[test]
-fn documents_are_shaped_as_mongodb_shapes_them() {
+fn projected_documents_equal_mongodbs() {
     let (mut passed, mut unsupported, mut failed) = (0, Vec::new(), Vec::new());
     for case in oracle::cases("query-update.jsonl.gz", AREAS) {
         let Some(projection) = projection(&case) else { continue };
@@ -76,7 +76,7 @@ fn documents_are_shaped_as_mongodb_shapes_them() {
 }
 
 #[test]
-fn what_mongodb_refuses_is_refused_with_its_code() {
+fn invalid_projections_fail_with_mongodbs_codes() {
     let mut failed = Vec::new();
     let mut unsupported = Vec::new();
     for case in oracle::cases("errors-query-update.jsonl.gz", AREAS) {

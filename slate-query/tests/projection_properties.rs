@@ -86,7 +86,7 @@ fn plain(value: &Bson, prefix: &str, paths: &[String], including: bool) -> Optio
 
 proptest! {
     #[test]
-    fn a_projection_over_bytes_is_the_plain_one(document in fields(value()), paths in paths(), including: bool) {
+    fn projecting_bytes_agrees_with_projecting_decoded_documents(document in fields(value()), paths in paths(), including: bool) {
         let out = project(&spec(&paths, i32::from(including)), &document.to_vec().unwrap());
         validate(&out).unwrap();
         let expected = plain(&Bson::Document(document), "", &paths, including).unwrap();
@@ -94,14 +94,14 @@ proptest! {
     }
 
     #[test]
-    fn projecting_twice_changes_nothing_more(document in fields(value()), paths in paths(), including: bool) {
+    fn projections_are_idempotent(document in fields(value()), paths in paths(), including: bool) {
         let spec = spec(&paths, i32::from(including));
         let once = project(&spec, &document.to_vec().unwrap());
         prop_assert_eq!(project(&spec, &once), once);
     }
 
     #[test]
-    fn damaged_bytes_do_no_harm(document in fields(value()), paths in paths(), at: prop::sample::Index, byte: u8) {
+    fn damaged_bytes_do_not_panic(document in fields(value()), paths in paths(), at: prop::sample::Index, byte: u8) {
         let mut bytes = document.to_vec().unwrap();
         let at = at.index(bytes.len());
         *bytes.get_mut(at).unwrap() = byte;

@@ -29,7 +29,7 @@ fn an_inclusion_keeps_the_documents_order_and_shows_the_id() {
 }
 
 #[test]
-fn an_exclusion_keeps_everything_else() {
+fn an_exclusion_shows_everything_else() {
     let document = doc! { "_id": 1, "a": { "b": 1, "c": 2 }, "d": [{ "e": 1, "f": 2 }, 7, [{ "e": 3 }]] };
     assert_eq!(project(&doc! { "a": 0, "d": 0 }, &document), doc! { "_id": 1 });
     assert_eq!(
@@ -80,7 +80,7 @@ fn slices_leave_other_fields_and_the_id_decides_what_they_are() {
 }
 
 #[test]
-fn colliding_paths_are_refused() {
+fn colliding_paths_are_an_error() {
     assert_eq!(refusal(&doc! { "a": 1, "a.b": 1 }), 31249);
     assert_eq!(refusal(&doc! { "a.b": 1, "a": 1 }), 31250);
     assert_eq!(refusal(&doc! { "a": { "b": 1 }, "a.b": 1 }), 31250);
@@ -98,7 +98,7 @@ fn inclusion_and_exclusion_do_not_mix() {
 }
 
 #[test]
-fn malformed_paths_and_operators_are_refused() {
+fn malformed_paths_and_operators_are_an_error() {
     assert_eq!(refusal(&doc! { "": 1 }), 40352);
     assert_eq!(refusal(&doc! { "a.": 1 }), 40353);
     assert_eq!(refusal(&doc! { "a..b": 1 }), 15998);
@@ -113,7 +113,7 @@ fn malformed_paths_and_operators_are_refused() {
 }
 
 #[test]
-fn positional_operators_are_refused_where_they_cannot_stand() {
+fn misplaced_positional_operators_are_an_error() {
     assert_eq!(refusal(&doc! { "a.$.b": 1 }), 31394);
     assert_eq!(refusal(&doc! { "a.$": 0 }), 31395);
     assert_eq!(refusal(&doc! { "a.$": 1, "b.$": 1 }), 31276);
@@ -123,7 +123,7 @@ fn positional_operators_are_refused_where_they_cannot_stand() {
 }
 
 #[test]
-fn computed_fields_are_refused_by_name_and_after_the_form() {
+fn computed_fields_fail_by_name_after_other_errors() {
     let unsupported = |projection: Document| {
         let projection = projection.to_vec().unwrap();
         let error = Projection::parse(Doc::new(&projection)).unwrap_err();
@@ -136,7 +136,7 @@ fn computed_fields_are_refused_by_name_and_after_the_form() {
 }
 
 #[test]
-fn an_inclusion_of_whole_paths_names_them() {
+fn an_inclusion_of_whole_paths_returns_them() {
     let included = |projection: Document| {
         let projection = projection.to_vec().unwrap();
         let projection = Projection::parse(Doc::new(&projection)).unwrap();

@@ -57,7 +57,7 @@ fn answer<'c>(case: &'c Document, sort: &Sort) -> Option<Vec<&'c Document>> {
 }
 
 #[test]
-fn sorted_answers_come_in_mongodb_s_order() {
+fn sorted_results_are_in_mongodb_s_order() {
     let (mut checked, mut wrong) = (0, Vec::new());
     for file in ["query-update.jsonl.gz", "aggregate.jsonl.gz"] {
         for case in oracle::cases(file, &[""]) {
@@ -86,7 +86,7 @@ fn sorted_answers_come_in_mongodb_s_order() {
 }
 
 #[test]
-fn ill_formed_sorts_are_refused_with_mongodb_s_codes() {
+fn invalid_sorts_fail_with_mongodb_s_codes() {
     for case in oracle::cases("errors-aggregate.jsonl.gz", &["operator/stages/sort"]) {
         let Some(sort) = sort_of(&case) else { continue };
         let expected = case

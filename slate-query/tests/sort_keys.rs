@@ -26,7 +26,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 6000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_document_told_to_be_above_a_bound_has_a_key_that_is(
+    fn a_document_reported_above_a_bound_has_a_higher_key(
         fields in vec((testing::path(), any::<bool>()), 1..4),
         document in testing::document(),
         other in testing::document(),
@@ -47,7 +47,7 @@ proptest! {
 }
 
 #[test]
-fn documents_without_arrays_are_told_to_be_above_a_bound_exactly_where_they_are() {
+fn documents_without_arrays_are_reported_above_a_bound_exactly_if_they_are() {
     let values = [bson::Bson::Null, 1.into(), 2_i64.into(), 2.5.into(), "a".into(), "ab".into(), true.into()];
     let pairs = values.iter().flat_map(|a| values.iter().map(move |b| (a, b)));
     let mut documents: Vec<_> = pairs.map(|(a, b)| bson::doc! { "a": a, "n": { "b": b } }).collect();
@@ -66,7 +66,7 @@ fn documents_without_arrays_are_told_to_be_above_a_bound_exactly_where_they_are(
 }
 
 #[test]
-fn a_document_that_cannot_be_sorted_is_refused_though_its_first_field_is_above_the_bound() {
+fn a_document_that_cannot_be_sorted_fails_even_if_its_first_field_is_above_the_bound() {
     for (sort, document, code) in [
         (bson::doc! { "a": 1, "b": 1, "c": 1 }, bson::doc! { "a": 9, "b": [1], "c": [1] }, Code::BAD_VALUE),
         (bson::doc! { "a": 1, "b.0": 1 }, bson::doc! { "a": 9, "b": [{ "0": 1 }] }, Code(16746)),

@@ -43,7 +43,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_stored_document_answers_as_itself(
+    fn a_stored_document_behaves_like_its_original(
         documents in vec((testing::document(), testing::document()).prop_map(joined), 6),
         paths in vec(testing::path(), 1..4),
         values in vec(testing::value(), 3),
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn one_walk_checks_and_stores_as_two_do(
+    fn validating_and_storing_in_one_pass_agrees_with_two_passes(
         document in (testing::document(), testing::document()).prop_map(joined),
         place in any::<proptest::sample::Index>(),
         byte in any::<u8>(),
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_accepted_is_what_a_walk_byte_by_byte_accepts(
+    fn validation_agrees_with_a_naive_validator(
         name in "[a-z\u{e4}\u{4e2d}]{0,20}",
         document in testing::document(),
         place in any::<proptest::sample::Index>(),

@@ -141,7 +141,7 @@ fn difference(case: &Document, after: &After) -> Option<String> {
 }
 
 #[test]
-fn documents_after_updates_are_mongodbs() {
+fn updated_documents_equal_mongodbs() {
     let (mut passed, mut unsupported, mut failed) = (0, Vec::new(), Vec::new());
     for case in oracle::cases("query-update.jsonl.gz", &[""]).iter().filter(|case| in_reach(case)) {
         if case.get_document("post_find").is_ok_and(|find| find.contains_key("projection")) {
@@ -167,7 +167,7 @@ fn documents_after_updates_are_mongodbs() {
 }
 
 #[test]
-fn refusals_of_updates_are_mongodbs() {
+fn errors_of_updates_equal_mongodbs() {
     let (mut passed, mut failed) = (0, Vec::new());
     for case in oracle::cases("errors-query-update.jsonl.gz", &["operator/update", "query_and_write/commands"]) {
         let expected = match case.get("expected_error") {

@@ -286,7 +286,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn bytes_are_updated_as_decoded_documents_are(before in document(), changes in vec(change(), 1..4)) {
+    fn updating_bytes_agrees_with_updating_decoded_documents(before in document(), changes in vec(change(), 1..4)) {
         // One argument per operator and path, because a document cannot have two.
         let mut seen = BTreeSet::new();
         let changes: Vec<Change> =
@@ -308,7 +308,7 @@ proptest! {
     }
 
     #[test]
-    fn an_index_whose_keys_an_update_changes_is_touched(
+    fn an_update_touches_every_index_whose_keys_it_changes(
         before in document(),
         changes in vec(change(), 1..4),
         indexed in path(),
@@ -333,7 +333,7 @@ proptest! {
     }
 
     #[test]
-    fn dynamic_steps_are_the_positions_they_stand_for(
+    fn dynamic_steps_equal_the_positions_that_they_select(
         before in document(),
         parents in path(),
         below in vec(select(NAMES), 0..2),

@@ -71,7 +71,7 @@ fn new_fields_are_appended_by_name_and_positions_by_number() {
 }
 
 #[test]
-fn the_first_of_duplicate_names_is_updated_and_the_others_stay() {
+fn the_first_of_repeated_fields_is_updated() {
     let mut writer = slate_query::raw::Writer::new();
     for int in [1_i32, 2] {
         writer.append(b"a", OwnedValue::from(bson!(int)).as_value());
@@ -105,7 +105,7 @@ fn a_document_counts_as_modified_as_in_mongodb() {
 }
 
 #[test]
-fn conflicts_are_found_when_parsed_or_when_dynamic_steps_meet() {
+fn conflicts_are_detected_when_parsing_or_when_dynamic_steps_meet() {
     refuse(doc! {}, doc! { "$set": { "a": 1 }, "$inc": { "a.b": 1 } }, 40);
     refuse(doc! {}, doc! { "$set": { "a.b": 1, "a": 1 } }, 40);
     refuse(doc! {}, doc! { "$set": { "a.$[]": 1, "a.0": 1 } }, 40);
@@ -125,7 +125,7 @@ fn conflicts_are_found_when_parsed_or_when_dynamic_steps_meet() {
 }
 
 #[test]
-fn the_positional_operator_takes_the_filters_position() {
+fn the_positional_operator_uses_the_filters_position() {
     let before = doc! { "a": [{ "b": [1, 2] }, { "b": [3] }] };
     let after = doc! { "a": [{ "b": [1, 2] }, { "b": [3, 9] }] };
     assert_eq!(apply(&before, doc! { "$push": { "a.$.b": 9 } }, &[], Some(1)).unwrap(), after);
@@ -163,7 +163,7 @@ fn array_filters_are_checked() {
 }
 
 #[test]
-fn paths_that_are_not_viable_are_refused_but_for_unset() {
+fn paths_that_are_not_viable_are_an_error_except_for_unset() {
     refuse(doc! { "a": 1 }, doc! { "$set": { "a.b": 1 } }, 28);
     refuse(doc! { "a": [] }, doc! { "$inc": { "a.b": 1 } }, 28);
     refuse(doc! { "a": 1 }, doc! { "$pull": { "a.b": 1 } }, 28);
@@ -176,7 +176,7 @@ fn paths_that_are_not_viable_are_refused_but_for_unset() {
 }
 
 #[test]
-fn names_at_the_top_and_ids_are_checked() {
+fn top_level_names_and_ids_are_checked() {
     refuse(doc! { "_id": 1 }, doc! { "$set": { "_id": 2 } }, 66);
     refuse(doc! { "_id": 1 }, doc! { "$set": { "_id": 1.0 } }, 66);
     check(doc! { "_id": 1 }, doc! { "$set": { "_id": 1 } }, doc! { "_id": 1 });
@@ -193,7 +193,7 @@ fn names_at_the_top_and_ids_are_checked() {
 }
 
 #[test]
-fn replacements_keep_the_id_in_front() {
+fn replacements_put_the_id_first() {
     check(doc! { "_id": 1, "a": 1 }, doc! { "b": 2 }, doc! { "_id": 1, "b": 2 });
     check(doc! { "_id": 1, "a": 1 }, doc! { "b": 2, "_id": 1 }, doc! { "_id": 1, "b": 2 });
     check(doc! { "_id": 1, "a": 1 }, doc! { "_id": 1_i64 }, doc! { "_id": 1_i64 });
@@ -218,7 +218,7 @@ fn sizes_and_depths_are_bounded() {
 }
 
 #[test]
-fn renames_move_values_and_stay_out_of_arrays() {
+fn renames_move_values_outside_arrays() {
     check(doc! { "a": 1, "b": 2 }, doc! { "$rename": { "a": "c.d" } }, doc! { "b": 2, "c": { "d": 1 } });
     check(doc! { "a": 1, "b": 2 }, doc! { "$rename": { "a": "b" } }, doc! { "b": 1 });
     check(doc! { "a": { "x": [1] } }, doc! { "$rename": { "a.x": "a.y" } }, doc! { "a": { "y": [1] } });
@@ -234,7 +234,7 @@ fn renames_move_values_and_stay_out_of_arrays() {
 }
 
 #[test]
-fn pushes_place_sort_and_slice() {
+fn pushes_insert_sort_and_slice() {
     let push = |clauses: Document| doc! { "$push": { "a": clauses } };
     let a = || doc! { "a": [3, 1, 2] };
     check(a(), push(doc! { "$each": [9, 8], "$position": -1 }), doc! { "a": [3, 1, 9, 8, 2] });
@@ -270,7 +270,7 @@ fn pulls_match_elements_as_filters_match_fields() {
 }
 
 #[test]
-fn arithmetic_promotes_types_and_refuses_overflow() {
+fn arithmetic_promotes_types_and_detects_overflow() {
     check(doc! { "a": i32::MAX }, doc! { "$inc": { "a": 1 } }, doc! { "a": i64::from(i32::MAX) + 1 });
     check(doc! { "a": 2 }, doc! { "$mul": { "a": 1.5 } }, doc! { "a": 3.0 });
     check(doc! {}, doc! { "$mul": { "a": 2_i64 } }, doc! { "a": 0_i64 });
@@ -292,7 +292,7 @@ fn current_dates_come_from_the_context() {
 }
 
 #[test]
-fn pipelines_are_refused_by_name_and_empty_ones_change_nothing() {
+fn pipelines_are_unsupported_and_empty_ones_change_nothing() {
     assert_eq!(parse(bson!([{ "$set": { "a": 1 } }]), &[]).unwrap_err().code(), Code::NOT_IMPLEMENTED);
     assert_eq!(parse(bson!([{ "$lookup": {} }]), &[]).unwrap_err().code(), Code(72));
     assert!(parse(bson!([]), &[]).is_ok());
@@ -324,7 +324,7 @@ fn upserts_start_from_the_filters_equalities() {
 }
 
 #[test]
-fn indexes_are_touched_by_what_lies_above_below_and_within_arrays() {
+fn indexes_are_touched_by_prefixes_longer_paths_and_appended_elements() {
     let touches = |update: Document, path: &str| {
         let filters = if update.to_string().contains("[x]") { vec![doc! { "x": 1 }] } else { Vec::new() };
         parse(update, &filters).unwrap().touches(&Path::parse(path).unwrap())
@@ -347,7 +347,7 @@ fn indexes_are_touched_by_what_lies_above_below_and_within_arrays() {
 }
 
 #[test]
-fn merging_keeps_places_and_takes_names_literally() {
+fn merging_retains_the_order_and_takes_names_literally() {
     let merged = |doc: Document, patch: Document| {
         let (doc, patch) = (doc.to_vec().unwrap(), patch.to_vec().unwrap());
         let bytes = merge(Doc::new(&doc), Doc::new(&patch))?;
@@ -361,7 +361,7 @@ fn merging_keeps_places_and_takes_names_literally() {
 }
 
 #[test]
-fn of_fields_of_one_name_a_merge_writes_over_the_first() {
+fn a_merge_replaces_the_first_of_repeated_fields() {
     let merged = |doc: RawDocumentBuf, patch: RawDocumentBuf| {
         let bytes = merge(Doc::from(&doc), Doc::from(&patch)).unwrap();
         bytes.map(|bytes| RawDocumentBuf::from_bytes(bytes).unwrap())
@@ -375,7 +375,7 @@ fn of_fields_of_one_name_a_merge_writes_over_the_first() {
 
 proptest! {
     #[test]
-    fn a_merge_is_what_going_through_the_fields_one_by_one_gives(
+    fn a_merge_agrees_with_merging_field_by_field(
         doc in testing::document(),
         patch in testing::document(),
         shared in any::<prop::sample::Index>(),

@@ -5,21 +5,21 @@ use crate::raw::{Doc, Value};
 ///
 /// The conditions on paths are called probes. In a document with a field table each probe looks up its own field, the
 /// cheap ones first. In a document without one, a single pass over the fields serves all probes: a cheap probe is
-/// evaluated when its field comes by, and the first that fails ends the pass; expensive probes keep the value and are
-/// evaluated after the pass. Nested logical conditions come last.
+/// evaluated as soon as the pass reaches its field, and the first that fails ends the pass. Expensive probes remember the
+/// value and are evaluated after the pass. Nested logical conditions come last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conjunction {
     nodes: Vec<Node>,
-    /// The places in `nodes` of the probes that are evaluated when their field comes by.
+    /// The places in `nodes` of the probes that are evaluated during the pass.
     cheap: Places,
     /// The places in `nodes` of the probes that are evaluated after the pass; at most [`SLOTS`].
     expensive: Places,
 }
 
-/// How many expensive probes keep their value; further ones are treated as cheap.
+/// The largest number of expensive probes that remember their value; further ones are treated as cheap.
 const SLOTS: u32 = 4;
 
-/// A set of places among the first 64 nodes, as bits. Nodes behind them are not probes.
+/// A set of places among the first 64 nodes, as bits. Later nodes are never probes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Places(u64);
 

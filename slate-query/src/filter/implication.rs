@@ -48,8 +48,8 @@ impl Field {
             return condition.holds_missing() && condition.operator.holds(crate::raw::Value::NULL);
         }
         // A matching document has a key within the bounds, and keys within exact bounds satisfy the condition.
-        let (bounds, asked) = (self.operator.bounds(), condition.operator.bounds());
-        let within = bounds.intervals.intersect(&asked.intervals) == bounds.intervals;
-        asked.exact == Exactness::Always && !self.path.has_position() && within
+        let (bounds, required) = (self.operator.bounds(), condition.operator.bounds());
+        let within = bounds.intervals.intersect(&required.intervals) == bounds.intervals;
+        required.exact == Exactness::Always && !self.path.has_position() && within
     }
 }

@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_index_can_be_limited_by() {
+    fn conditions_that_can_limit_an_index() {
         check(doc! { "a": { "$gt": 0, "$lte": 9 }, "b": null }, true);
         check(
             doc! { "$or": [{ "a": { "$in": [1, 2] } }, { "b": { "$exists": true }, "c": { "$type": "int" } }] },
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_be_limited_by() {
+    fn conditions_that_cannot_limit_an_index() {
         check(doc! { "a": { "$ne": 1 } }, false);
         check(doc! { "a": { "$exists": false } }, false);
         check(doc! { "$nor": [{ "a": 1 }] }, false);

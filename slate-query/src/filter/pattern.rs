@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_pcre_is_refused_by_name() {
+    fn constructs_that_need_pcre_fail_by_name() {
         for (source, construct) in [
             ("a(?=b)", "lookahead"),
             ("a(?!b)", "lookahead"),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_compile_is_refused() {
+    fn invalid_patterns_are_an_error() {
         for source in
             ["[invalid", "(", ")", "*a", "a{3,2}", "\\", "[z-a]", "(?z)", "\\y", "[[:nope:]]", "[:alpha:]", "(?<n"]
         {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prefix_is_what_every_match_begins_with() {
+    fn every_match_begins_with_the_prefix() {
         for (source, options, prefix) in [
             ("^abc", "", Some("abc")),
             ("^abc.*", "", Some("abc")),

@@ -56,11 +56,11 @@ impl Filter {
     /// The filter without the conjuncts at the positions for which `is_dropped` is true; `None` if none is left.
     #[must_use]
     pub fn without(&self, is_dropped: impl Fn(usize) -> bool) -> Option<Self> {
-        let kept = || self.conjuncts().iter().enumerate().filter(|(place, _)| !is_dropped(*place));
-        match kept().count() {
+        let remaining = || self.conjuncts().iter().enumerate().filter(|(place, _)| !is_dropped(*place));
+        match remaining().count() {
             0 => None,
             all if all == self.conjuncts().len() => Some(self.clone()),
-            _ => Some(Self(Node::all(kept().map(|(_, node)| node.clone()).collect()))),
+            _ => Some(Self(Node::all(remaining().map(|(_, node)| node.clone()).collect()))),
         }
     }
 

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_byte_that_must_be_escaped_is_seen_wherever_it_stands() {
+    fn a_byte_that_must_be_escaped_is_found_anywhere() {
         for length in 0..=40 {
             assert!(!has_escaped(&vec![0xff; length]));
             for at in 0..length {

@@ -137,7 +137,7 @@ impl Eq for Number {}
 /// 2^63 as a double.
 pub(crate) const TWO_63: f64 = 9_223_372_036_854_775_808.0;
 
-#[expect(clippy::cast_possible_truncation, reason = "checked to lie within i64, and truncation is what is asked")]
+#[expect(clippy::cast_possible_truncation, reason = "checked to be within i64, and truncation is intended")]
 fn truncate(double: f64) -> Option<i64> {
     (-TWO_63..TWO_63).contains(&double).then_some(double as i64)
 }
@@ -147,7 +147,7 @@ fn int_equals(int: i64, double: f64) -> bool {
     int as f64 == double
 }
 
-#[expect(clippy::cast_precision_loss, reason = "the nearest double is what is asked")]
+#[expect(clippy::cast_precision_loss, reason = "rounds to the nearest double")]
 fn nearest(int: i64) -> f64 {
     int as f64
 }

@@ -172,7 +172,7 @@ impl Product {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the halves are what is asked")]
+#[expect(clippy::cast_possible_truncation, reason = "splits the number into halves")]
 fn halves(value: u128) -> [u64; 2] {
     [value as u64, (value >> 64) as u64]
 }

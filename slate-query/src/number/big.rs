@@ -64,7 +64,7 @@ pub(super) fn compare(coefficient: u128, exponent: i32, mantissa: u64, power: i3
     decimal.cmp(&double)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the halves are what is asked")]
+#[expect(clippy::cast_possible_truncation, reason = "splits the number into halves")]
 fn split(value: u128) -> (u64, u64) {
     (value as u64, (value >> 64) as u64)
 }

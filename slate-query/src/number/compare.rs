@@ -40,7 +40,7 @@ fn int_double(int: i64, double: f64) -> Ordering {
         return Ordering::Less;
     }
     let whole = double.trunc();
-    #[expect(clippy::cast_possible_truncation, reason = "whole, and checked to lie within i64")]
+    #[expect(clippy::cast_possible_truncation, reason = "whole, and checked to be within i64")]
     int.cmp(&(whole as i64)).then_with(|| doubles(whole, double))
 }
 

@@ -85,9 +85,7 @@ fn field(reference: &str) -> Result<()> {
 fn meta(argument: Value<'_>) -> Result<()> {
     match argument.as_str() {
         None => Err(Error::new(Code(17307), "$meta takes a string")),
-        Some("textScore") => {
-            Err(Error::new(Code(40218), "the query asks for the text score, and there is no text search in it"))
-        }
+        Some("textScore") => Err(Error::new(Code(40218), "the query projects the text score without a text search")),
         Some(name) if METADATA.split_ascii_whitespace().any(|metadata| metadata == name) => Ok(()),
         Some(name) => Err(Error::new(Code(17308), format!("unsupported argument to $meta: {name}"))),
     }

@@ -56,7 +56,7 @@ impl Parser {
         let name = text(element)?;
         let positional = name.strip_suffix(".$");
         if name.contains(".$.") {
-            let message = "the positional operator '$' may only stand at the end of a path";
+            let message = "the positional operator '$' is only allowed at the end of a path";
             return Err(Error::new(Code(31394), message).at(name));
         }
         let value = element.value;

@@ -65,7 +65,7 @@ mod tests {
     use super::{below, big_endian, leading, same};
 
     #[test]
-    fn leading_bytes_are_a_number_that_sorts_as_they_do() {
+    fn leading_bytes_are_a_number_with_the_same_order() {
         let bytes: Vec<u8> = (1..=10).collect();
         for length in 0..=bytes.len() {
             let mut filled_up = [0; 8];
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_byte_below_a_limit_is_seen() {
+    fn the_first_byte_below_a_limit_is_found() {
         for limit in [1, 3, 0x80] {
             for at in 0..8 {
                 for byte in [0, 1, 2, 3, 0x7f, 0x80, 0x82, 0xff] {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_every_length_are_told_apart() {
+    fn texts_of_every_length_are_distinguished() {
         let text: Vec<u8> = (0..40).collect();
         for length in 0..=text.len() {
             let a = &text[..length];

@@ -4,7 +4,7 @@
 //! early.
 //!
 //! [`Value`] takes the place of bson's [`RawBsonRef`](bson::RawBsonRef), because filters, keys and updates work on the
-//! encoded bytes: a `Value` is a type and a slice, decodes nothing until it is asked for a number or a text, and is
+//! encoded bytes: a `Value` is a type and a slice, decodes nothing until an accessor is called, and is
 //! compared and copied as bytes. A `RawBsonRef` decodes and checks each value where a document is iterated, and cannot
 //! represent a value apart from a document, for instance in an index key. Both convert into each other:
 //! [`RawBson`](bson::RawBson) from `Value`, and [`OwnedValue`] from `RawBsonRef`.

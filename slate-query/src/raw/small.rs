@@ -114,12 +114,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_take_as_much_as_a_vector() {
+    fn small_bytes_are_as_large_as_a_vec() {
         assert_eq!(size_of::<SmallBytes>(), size_of::<Vec<u8>>());
     }
 
     #[test]
-    fn bytes_are_kept_across_the_inline_limit() {
+    fn small_bytes_equal_their_source_at_every_length() {
         let long: Vec<u8> = (0..40).collect();
         for length in 0..=long.len() {
             let bytes = &long[..length];

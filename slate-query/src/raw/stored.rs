@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_document_gives_what_the_walk_gives() {
+    fn a_field_table_finds_the_same_fields_as_a_scan() {
         let mut wide = bson::RawDocumentBuf::new();
         for field in 0..255 {
             wide.append(bson::raw::CString::try_from(format!("f{field}")).unwrap(), field);
@@ -277,7 +277,7 @@ mod tests {
 
     /// Checking each further field for duplicates would take quadratic time.
     #[test]
-    fn a_table_is_given_up_at_the_first_field_too_many() {
+    fn a_table_ends_at_the_first_excess_field() {
         let mut wide = bson::RawDocumentBuf::new();
         (0..1_000).for_each(|field| wide.append(bson::raw::CString::try_from(format!("f{field}")).unwrap(), field));
         let (document, mut out) = (Doc::from(&wide), Vec::new());
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_bytes_are_walked_without_a_panic() {
+    fn damaged_bytes_do_not_panic() {
         let whole = stored(&bson::rawdoc! { "_id": 1, "name": "x", "tags": ["a"] });
         let names: Names = [b"name".as_slice()].into_iter().collect();
         for end in 0..whole.len() {

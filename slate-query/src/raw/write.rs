@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_of_one_field_is_what_a_writer_makes() {
+    fn write_one_agrees_with_a_writer() {
         let mut out = vec![1, 2, 3];
         for (name, kind, bytes) in
             [("v", Kind::Null, &[][..]), ("", Kind::Int32, &[1, 0, 0, 0]), ("name", Kind::String, b"\x02\0\0\0x\0")]

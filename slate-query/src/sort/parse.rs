@@ -57,7 +57,7 @@ impl Sort {
 
 fn natural(sort: Doc<'_>, element: Element<'_>) -> Result<Direction> {
     if sort.elements().count() > 1 {
-        return Err(Error::new(Code::BAD_VALUE, "'$natural' cannot stand in a compound sort").at("$natural"));
+        return Err(Error::new(Code::BAD_VALUE, "'$natural' cannot be part of a compound sort").at("$natural"));
     }
     match Number::of(element.value).and_then(Number::to_i64) {
         Some(1) => Ok(Direction::Ascending),

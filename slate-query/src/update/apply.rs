@@ -179,18 +179,18 @@ impl Scope<'_> {
                 Ok(name) => tree::order(&pending.name, name),
                 Err(_) => pending.name.as_bytes().cmp(element.name),
             });
-            let waiting = place.ok().and_then(|place| pending.get_mut(place)).filter(|waiting| waiting.met == Met::No);
-            let Some(waiting) = waiting else {
+            let branch = place.ok().and_then(|place| pending.get_mut(place)).filter(|branch| branch.met == Met::No);
+            let Some(branch) = branch else {
                 run.pass(element);
                 continue;
             };
             // Of repeated fields the first is updated; the others are unchanged.
-            waiting.met = Met::Yes;
+            branch.met = Met::Yes;
             left -= 1;
-            let nodes = waiting.nodes.as_slice();
+            let nodes = branch.nodes.as_slice();
             let outcome = run.replace(element, out, |out| self.value(nodes, element.name, element.value, out))?;
             if level == Level::Outermost && outcome != Outcome::Unchanged {
-                storage::check_changed(&waiting.name, nodes, self.context)?;
+                storage::check_changed(&branch.name, nodes, self.context)?;
             }
         }
         run.finish(out);

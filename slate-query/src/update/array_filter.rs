@@ -108,7 +108,7 @@ fn identify(filter: Doc<'_>, found: &mut Option<Box<str>>) -> Result<()> {
             }
             "$comment" => {}
             operator if operator.starts_with('$') => {
-                return Err(failed("an array filter asks about a field of its own").at(operator));
+                return Err(failed("an array filter cannot contain this top-level operator").at(operator));
             }
             path => {
                 let top = path.split('.').next().unwrap_or_default();

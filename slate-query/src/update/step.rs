@@ -29,10 +29,10 @@ fn check(path: &Path) -> Result<()> {
     let names = || path.parts().iter().map(|part| part.name());
     let refuse = |code, message| Err(Error::new(code, message).at(path.as_str()));
     if names().any(str::is_empty) {
-        return refuse(Code::EMPTY_FIELD_NAME, "an update's path holds no empty field name");
+        return refuse(Code::EMPTY_FIELD_NAME, "an update's path must not contain an empty field name");
     }
     if names().filter(|&name| name == "$").count() > 1 {
-        return refuse(Code::BAD_VALUE, "an update's path holds the positional operator '$' at most once");
+        return refuse(Code::BAD_VALUE, "an update's path may contain the positional operator '$' only once");
     }
     if names().next().is_some_and(is_dynamic) {
         return refuse(Code::BAD_VALUE, "an update's path cannot begin with '$', '$[]' or '$[<identifier>]'");

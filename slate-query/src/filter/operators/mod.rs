@@ -4,7 +4,7 @@
 //!
 //! 1. Write its file here: a type that implements [`Operator`](super::operator::Operator), and a `parse` function that
 //!    checks the operand and returns `Node::field(clause.path, …)`. The trait's required methods say which values
-//!    satisfy the operator, where their keys lie in an index (`Bounds::unknown()` is always correct), and how the
+//!    satisfy the operator, which index keys they have (`Bounds::unknown()` is always correct), and how the
 //!    operator is printed. The other methods have defaults that are correct for every operator.
 //! 2. Add its `mod` line and its line in [`OPERATORS`], which is sorted by name.
 //! 3. Describe its behaviour in a script under `slate-core/tests/scripts/`.

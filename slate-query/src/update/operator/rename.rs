@@ -33,7 +33,7 @@ pub(in crate::update) fn parse(argument: Value<'_>) -> Result<Path> {
         return Err(Error::new(Code::BAD_VALUE, message));
     };
     if to.contains('\0') {
-        return Err(Error::new(Code(9_867_600), "the 'to' field for $rename holds no NUL byte"));
+        return Err(Error::new(Code(9_867_600), "the 'to' field for $rename must not contain a NUL byte"));
     }
     Path::parse(to)
 }
@@ -44,7 +44,9 @@ impl Destination {
     pub(in crate::update) fn new(source: Path, destination: Path) -> Result<Self> {
         let refuse = |message| Err(Error::new(Code::BAD_VALUE, message));
         if source.parts().iter().zip(destination.parts()).all(|(a, b)| a == b) {
-            return refuse("the source and the target of $rename must differ and not lie within one another");
+            return refuse(
+                "the source and the target of $rename must differ, and neither may be a prefix of the other",
+            );
         }
         if source.parts().iter().chain(destination.parts()).any(|part| is_dynamic(part.name())) {
             return refuse("the source and the target of $rename may not be dynamic");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bson::{Document, RawDocumentBuf, doc};
 use slate_bench_harness::{About, Result, number::count};
-use slate_core::{Collection, Database, Durability, Explain, Find, Index};
+use slate_core::{Collection, Database, Durability, Explain, ExplainVerbosity, Find, Index};
 
 use crate::{
     Answer, Change, Condition, Consume, Fetched, Field, Query, Subject, Test, Value, Work, workload::Find as FindQuery,
@@ -44,7 +44,7 @@ impl Slate {
         let users = (1..=users).map(|number| database.collection(&format!("user-{number}"))).collect::<Vec<_>>();
         for collection in &users {
             for field in Field::INDEXED {
-                collection.create_index(Index::on(doc! { field.name(): 1 }))?;
+                collection.create_index(Index::on(doc! { field.name(): 1 })).run()?;
             }
         }
         Ok(Self { database, users })
@@ -75,7 +75,7 @@ fn find(collection: &Collection<RawDocumentBuf>, query: &FindQuery) -> Find<RawD
         find = find.sort(keys.collect::<Document>());
     }
     if let Some(fields) = &query.projection {
-        find = find.project(fields.iter().map(|field| (field.name().into(), 1.into())).collect::<Document>());
+        find = find.projection(fields.iter().map(|field| (field.name().into(), 1.into())).collect::<Document>());
     }
     match query.limit {
         Some(limit) => find.limit(limit),
@@ -100,7 +100,7 @@ impl Subject for Slate {
     }
 
     fn insert(&mut self, user: usize, batch: &Vec<RawDocumentBuf>) -> Result<u64> {
-        Ok(count(self.user(user)?.insert_many(batch)?.len()))
+        Ok(count(self.user(user)?.insert_many(batch).run()?.inserted_ids.len()))
     }
 
     fn upsert(&mut self, user: usize, batch: &Vec<RawDocumentBuf>) -> Result<u64> {
@@ -147,8 +147,8 @@ impl Subject for Slate {
                 let documents = find.clone().run()?.collect::<slate_core::Result<Vec<_>>>()?;
                 documents.iter().for_each(|document| answer.see_document(document));
             }
-            (Prepared::Count(find), _) => answer.count = find.clone().count()?,
-            (Prepared::Distinct(find, field), _) => answer.count = count(find.clone().distinct(field)?.len()),
+            (Prepared::Count(find), _) => answer.count = find.clone().count().run()?,
+            (Prepared::Distinct(find, field), _) => answer.count = count(find.clone().distinct(field).run()?.len()),
             (Prepared::Lookups(collection, ids), _) => {
                 for id in ids {
                     if let Some(document) = collection.find_by_id(*id)? {
@@ -166,8 +166,8 @@ impl Subject for Slate {
                 let documents = find.clone().run()?.map(|document| Ok(Document::try_from(&*document?)?));
                 Fetched::Documents(documents.collect::<Result<_>>()?)
             }
-            Prepared::Count(find) => Fetched::Count(find.clone().count()?),
-            Prepared::Distinct(find, field) => Fetched::Values(find.clone().distinct(field)?),
+            Prepared::Count(find) => Fetched::Count(find.clone().count().run()?),
+            Prepared::Distinct(find, field) => Fetched::Values(find.clone().distinct(field).run()?),
             Prepared::Lookups(collection, ids) => {
                 let found = ids.iter().filter_map(|id| collection.find_by_id(*id).transpose());
                 let documents = found.map(|document| Ok(Document::try_from(&*document?)?));
@@ -178,9 +178,9 @@ impl Subject for Slate {
 
     fn work(&mut self, user: usize, query: &Query) -> Result<Option<Work>> {
         let explained = match self.prepare(user, query)? {
-            Prepared::Find(find) => find.explain_analyze()?,
-            Prepared::Count(find) => find.explain_analyze_count()?,
-            Prepared::Distinct(find, field) => find.explain_analyze_distinct(field)?,
+            Prepared::Find(find) => find.explain(ExplainVerbosity::ExecutionStats)?,
+            Prepared::Count(find) => find.count().explain(ExplainVerbosity::ExecutionStats)?,
+            Prepared::Distinct(find, field) => find.distinct(field).explain(ExplainVerbosity::ExecutionStats)?,
             // Each lookup reads one key and one document without a plan.
             Prepared::Lookups(_, ids) => {
                 let each = count(ids.len());
@@ -193,12 +193,12 @@ impl Subject for Slate {
     }
 
     fn verify(&mut self) -> Result<()> {
-        let report = self.database.verify()?.run()?;
-        match report.faults.first() {
+        let report = self.database.verify().run()?;
+        match report.findings.first() {
             None if report.is_sound() => Ok(()),
             fault => {
                 let first = fault.map_or_else(String::new, |fault| format!("; the first: {fault}"));
-                Err(format!("{} faults{first}", report.fault_count).into())
+                Err(format!("{} faults{first}", report.finding_count).into())
             }
         }
     }

@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use bson::{Document, RawDocumentBuf, doc};
 use criterion::Criterion;
-use slate_core::{Collection, Index};
+use slate_core::{Collection, ExplainVerbosity, Index};
 
 type Records = Collection<RawDocumentBuf>;
 
@@ -23,7 +23,7 @@ fn indexed(count: i32) -> Records {
         doc! { "recommendation": 1, "name": 1 },
         doc! { "tags": 1 },
     ] {
-        collection.create_index(Index::on(keys)).unwrap();
+        collection.create_index(Index::on(keys)).run().unwrap();
     }
     collection
 }
@@ -55,7 +55,7 @@ fn finds(criterion: &mut Criterion) {
         for (name, filter, sort) in questions() {
             group.bench_function(name, |bencher| {
                 let find = || collection.find(black_box(&filter)).sort(&sort).limit(50);
-                bencher.iter(|| find().explain().unwrap());
+                bencher.iter(|| find().explain(ExplainVerbosity::QueryPlanner).unwrap());
             });
         }
         group.finish();
@@ -66,10 +66,16 @@ fn counts_and_values(criterion: &mut Criterion) {
     let collection = indexed(2_000);
     let filter = doc! { "contacts_count": { "$gte": 10, "$lt": 20 } };
     criterion.bench_function("plan of a count", |bencher| {
-        bencher.iter(|| collection.find(black_box(&filter)).explain_count().unwrap());
+        bencher.iter(|| collection.find(black_box(&filter)).count().explain(ExplainVerbosity::QueryPlanner).unwrap());
     });
     criterion.bench_function("plan of different values", |bencher| {
-        bencher.iter(|| collection.find(black_box(&filter)).explain_distinct("contacts_count").unwrap());
+        bencher.iter(|| {
+            collection
+                .find(black_box(&filter))
+                .distinct("contacts_count")
+                .explain(ExplainVerbosity::QueryPlanner)
+                .unwrap()
+        });
     });
 }
 

@@ -19,8 +19,8 @@ fn ids() -> impl Iterator<Item = i32> {
 
 fn indexed(count: i32) -> Collection<RawDocumentBuf> {
     let collection = common::collection(count);
-    collection.create_index(Index::on(doc! { "status": 1 })).unwrap();
-    collection.create_index(Index::on(doc! { "contacts_count": 1 })).unwrap();
+    collection.create_index(Index::on(doc! { "status": 1 })).run().unwrap();
+    collection.create_index(Index::on(doc! { "contacts_count": 1 })).run().unwrap();
     collection
 }
 

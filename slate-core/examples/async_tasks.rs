@@ -22,7 +22,7 @@ struct Reading {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let db = Database::open("memory:").await?;
     let readings = db.collection::<Reading>("readings");
-    readings.create_index(Index::on(doc! { "sensor": 1, "second": -1 })).await?;
+    readings.create_index(Index::on(doc! { "sensor": 1, "second": -1 })).run().await?;
 
     // Concurrent tasks. Each batch of readings and the sensor's count are one transaction. Its closure is blocking code
     // on a blocking thread, and runs again after a conflict with another task.
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             tokio::spawn(db.transact(move |tx| {
                 let batch: Vec<Reading> =
                     (0..500).map(|second| Reading { sensor, second, celsius: 20.0 + f64::from(second % 7) }).collect();
-                tx.collection("readings").insert_many(&batch)?;
+                tx.collection("readings").insert_many(&batch).run()?;
                 let sensors = tx.collection::<Document>("sensors");
                 sensors.update_one(doc! { "_id": sensor }, doc! { "$inc": { "readings": 500 } }).upsert().run()
             }))
@@ -67,13 +67,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let old = within.delete_many(doc! { "second": { "$lt": 100 } }).run().await?;
     tokio::time::sleep(Duration::from_millis(1)).await;
     tx.commit().await?;
-    println!("{old} old readings deleted, {} left", readings.count(doc! {}).await?);
+    println!("{old} old readings deleted, {} left", readings.count_documents(doc! {}).run().await?);
 
     // Code without an async form, or loops of many small calls: blocking code in one hop to another thread.
     let warmest = db
         .run_blocking(|db| {
             let mut rows =
-                db.collection::<Reading>("readings").find(doc! {}).project(doc! { "celsius": 1 }).cursor()?;
+                db.collection::<Reading>("readings").find(doc! {}).projection(doc! { "celsius": 1 }).cursor()?;
             let mut warmest = f64::MIN;
             while rows.advance()? {
                 warmest =

@@ -18,8 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let url = |name: &str| format!("redb:{}", folder.path().join(name).display());
     let db = Database::open(&url("shop.slate"))?;
     let orders = db.collection::<Document>("orders");
-    orders.create_index(Index::on(doc! { "total": 1 }))?;
-    orders.insert_many(&(0..20_000).map(|n| doc! { "_id": n, "total": n % 97 }).collect::<Vec<_>>())?;
+    orders.create_index(Index::on(doc! { "total": 1 })).run()?;
+    orders.insert_many(&(0..20_000).map(|n| doc! { "_id": n, "total": n % 97 }).collect::<Vec<_>>()).run()?;
 
     // The copy contains one commit, whatever is written in the meantime.
     let copy = folder.path().join("copy.slate");
@@ -42,11 +42,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // The copy opens with the same URL scheme. Opening it read-only leaves it unchanged.
     let restored = Database::builder(&url("copy.slate")).access(Access::ReadOnly).open()?;
-    for collection in restored.collections()? {
-        let documents = restored.collection::<Document>(&collection.name).count(doc! {})?;
+    for collection in restored.list_collections()? {
+        let documents = restored.collection::<Document>(&collection.name).count_documents(doc! {}).run()?;
         println!("in the copy: {}, {documents} documents, {} indexes", collection.name, collection.indexes.len());
     }
-    let report = restored.verify()?.run()?;
+    let report = restored.verify().run()?;
     println!(
         "verified: {} documents, {} index entries, sound: {}",
         report.documents,

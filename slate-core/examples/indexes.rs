@@ -5,7 +5,7 @@
 //! ```
 
 use bson::{Document, doc};
-use slate_core::{Collection, Database, ErrorKind, Index};
+use slate_core::{Collection, Database, ErrorKind, ExplainVerbosity, Index};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let db = Database::open("memory:")?;
@@ -16,29 +16,29 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             doc! { "_id": n, "customer": n % 200, "state": state, "total": (n * 37) % 1_000, "tags": ["a", if n % 3 == 0 { "b" } else { "c" }] }
         })
         .collect();
-    orders.insert_many(&documents)?;
+    orders.insert_many(&documents).run()?;
 
     println!("Without an index, the whole collection is read:\n");
     ask(&orders)?;
 
     // Equality fields first, then the sort field: the index finds the documents and provides their order.
-    orders.create_index(Index::on(doc! { "customer": 1, "total": -1 }))?;
+    orders.create_index(Index::on(doc! { "customer": 1, "total": -1 })).run()?;
     // Contains only open orders, so it is small. Serves queries for open orders.
-    orders.create_index(Index::on(doc! { "total": 1 }).only(doc! { "state": "open" }).named("open_by_total"))?;
+    orders.create_index(Index::on(doc! { "total": 1 }).only(doc! { "state": "open" }).named("open_by_total")).run()?;
     // Arrays are indexed by each of their elements.
-    orders.create_index(Index::on(doc! { "tags": 1 }))?;
+    orders.create_index(Index::on(doc! { "tags": 1 })).run()?;
 
     println!("\nWith indexes:\n");
     ask(&orders)?;
 
-    orders.create_index(Index::on(doc! { "reference": 1 }).unique().sparse())?;
+    orders.create_index(Index::on(doc! { "reference": 1 }).unique().sparse()).run()?;
     orders.insert_one(&doc! { "_id": "x", "reference": 7 })?;
     let refused = orders.insert_one(&doc! { "_id": "y", "reference": 7 });
     if let Some(error) = refused.err().filter(|error| error.kind() == ErrorKind::DuplicateKey) {
         println!("\nrefused: {error}\n");
     }
 
-    for index in orders.indexes()? {
+    for index in orders.list_indexes()? {
         println!(
             "{}: {}{}",
             index.name,
@@ -52,15 +52,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn ask(orders: &Collection<Document>) -> slate_core::Result<()> {
     let questions = [
         ("of one customer, dearest first", orders.find(doc! { "customer": 17 }).sort(doc! { "total": -1 }).limit(5)),
-        ("the totals alone", orders.find(doc! { "customer": 17 }).project(doc! { "total": 1, "_id": 0 })),
+        ("the totals alone", orders.find(doc! { "customer": 17 }).projection(doc! { "total": 1, "_id": 0 })),
         ("open and cheap", orders.find(doc! { "state": "open", "total": { "$lt": 100 } })),
         ("either of two", orders.find(doc! { "$or": [{ "customer": 3 }, { "tags": "b", "customer": 5 }] })),
     ];
     for (what, question) in questions {
         println!("{what}: {} documents", question.clone().run()?.count());
-        println!("{}\n", question.explain()?);
+        println!("{}\n", question.explain(ExplainVerbosity::QueryPlanner)?);
     }
-    println!("the distinct customers:\n{}\n", orders.find(doc! {}).explain_distinct("customer")?);
-    println!("the number of orders with tag b:\n{}", orders.find(doc! { "tags": "b" }).explain_count()?);
+    println!(
+        "the distinct customers:\n{}\n",
+        orders.find(doc! {}).distinct("customer").explain(ExplainVerbosity::QueryPlanner)?
+    );
+    println!(
+        "the number of orders with tag b:\n{}",
+        orders.find(doc! { "tags": "b" }).count().explain(ExplainVerbosity::QueryPlanner)?
+    );
     Ok(())
 }

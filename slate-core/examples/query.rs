@@ -15,7 +15,7 @@ use std::{
 
 use bson::{Bson, Document, RawDocumentBuf};
 use lexopt::{Arg, Parser, ValueExt};
-use slate_core::{Database, Find, Index};
+use slate_core::{Database, ExplainVerbosity, Find, Index};
 
 use self::extjson::Regexes;
 
@@ -122,7 +122,7 @@ fn ask(arguments: Arguments, out: &mut impl Write) -> Result<(), Box<dyn Error>>
     let database = Database::open(&arguments.url)?;
     let collection = database.collection::<RawDocumentBuf>(&arguments.collection);
     if let Some(keys) = arguments.index {
-        collection.create_index(Index::on(keys))?;
+        collection.create_index(Index::on(keys)).run()?;
     }
     if !collection.exists()? {
         return Err(format!("unknown collection {}", arguments.collection).into());
@@ -132,7 +132,7 @@ fn ask(arguments: Arguments, out: &mut impl Write) -> Result<(), Box<dyn Error>>
         find = find.sort(sort);
     }
     if let Some(project) = arguments.project {
-        find = find.project(project);
+        find = find.projection(project);
     }
     if let Some(limit) = arguments.limit {
         find = find.limit(limit);
@@ -145,9 +145,9 @@ fn ask(arguments: Arguments, out: &mut impl Write) -> Result<(), Box<dyn Error>>
 
 fn explain(find: Find<RawDocumentBuf>, answer: &Answer, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let plan = match answer {
-        Answer::Documents => find.explain()?,
-        Answer::Distinct(path) => find.explain_distinct(path)?,
-        Answer::Count => find.explain_count()?,
+        Answer::Documents => find.explain(ExplainVerbosity::QueryPlanner)?,
+        Answer::Distinct(path) => find.distinct(path).explain(ExplainVerbosity::QueryPlanner)?,
+        Answer::Count => find.count().explain(ExplainVerbosity::QueryPlanner)?,
     };
     Ok(writeln!(out, "{plan}")?)
 }
@@ -163,11 +163,11 @@ fn answer(find: Find<RawDocumentBuf>, answer: &Answer, out: &mut impl Write) -> 
             }
         }
         Answer::Distinct(path) => {
-            for value in find.distinct(path)? {
+            for value in find.distinct(path).run()? {
                 print(value, out)?;
             }
         }
-        Answer::Count => writeln!(out, "{}", find.count()?)?,
+        Answer::Count => writeln!(out, "{}", find.count().run()?)?,
     }
     Ok(())
 }

@@ -69,7 +69,11 @@ fn main() -> Result<()> {
             .into_iter()
             .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })?;
-    println!("in all: {}, transfers: {}", total(&db)?, db.collection::<Document>("ledger").count(doc! {})?);
+    println!(
+        "in all: {}, transfers: {}",
+        total(&db)?,
+        db.collection::<Document>("ledger").count_documents(doc! {}).run()?
+    );
     assert_eq!(total(&db)?, 300);
 
     // An error rolls back the transaction.
@@ -90,11 +94,11 @@ fn main() -> Result<()> {
     let careful = TransactionOptions::new().isolation(Isolation::Serializable).deadline(Duration::from_secs(2));
     db.transact_with(&careful, |tx| {
         let accounts = tx.collection::<Account>("accounts");
-        if accounts.count(doc! {})? > 1 {
+        if accounts.count_documents(doc! {}).run()? > 1 {
             accounts.delete_one(doc! { "_id": "Eve" }).run()?;
         }
         Ok(())
     })?;
-    println!("accounts left: {:?}", accounts.distinct("_id", doc! {})?);
+    println!("accounts left: {:?}", accounts.distinct("_id", doc! {}).run()?);
     Ok(())
 }

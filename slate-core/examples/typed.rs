@@ -59,7 +59,7 @@ fn main() -> slate_core::Result<()> {
     // Updates use MongoDB's update language and return typed documents.
     let publish = doc! { "$set": { "state": "published", "published": DateTime::now() }, "$inc": { "views": 1 } };
     let published =
-        articles.find_one_and_update(doc! { "tags": "rust" }, publish).returning(ReturnDocument::After).run()?;
+        articles.find_one_and_update(doc! { "tags": "rust" }, publish).return_document(ReturnDocument::After).run()?;
     println!("published: {published:?}");
 
     for article in articles.find(doc! { "state": "draft" }).sort(doc! { "title": 1 }).run()? {
@@ -67,7 +67,7 @@ fn main() -> slate_core::Result<()> {
     }
 
     // A lending cursor reads each document in place without copying it, including the title below.
-    let mut rows = articles.find(doc! { "tags": "storage" }).project(doc! { "title": 1, "views": 1 }).cursor()?;
+    let mut rows = articles.find(doc! { "tags": "storage" }).projection(doc! { "title": 1, "views": 1 }).cursor()?;
     while rows.advance()? {
         let headline: Headline<'_> = rows.deserialize_current()?;
         println!("{}: seen {} times", headline.title, headline.views);

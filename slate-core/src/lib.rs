@@ -11,7 +11,7 @@
 //! let db = Database::open("memory:")?;
 //! let users = db.collection::<User>("users");
 //! users.insert_one(&User { name: "Ada".into(), age: 36 })?;
-//! users.create_index(Index::on(doc! { "age": 1 }))?;
+//! users.create_index(Index::on(doc! { "age": 1 })).run()?;
 //! for user in users.find(doc! { "age": { "$gte": 21 } }).sort(doc! { "age": 1 }).run()? {
 //!     println!("{}", user?.name);
 //! }
@@ -21,11 +21,16 @@
 //! The same query returns the same result on every store, with every index and with none. `docs/semantics.md` lists the
 //! differences from MongoDB.
 //!
+//! Methods that have options return a builder, and `run` executes it: `users.insert_many(&documents).ordered(false).run()?`.
+//! Methods without options execute at once: `users.insert_one(&document)?`. In the module `aio` both are awaited, a builder
+//! with or without `run`.
+//!
 //! | feature | adds |
 //! |---|---|
 //! | `redb` (default) | the store `redb:PATH` |
 //! | `rocksdb` | the store `rocksdb:PATH`; builds C++ for several minutes |
 //! | `async` | the module `aio`: the same API for async code on tokio |
+//! | `unstable-testing` | methods that force a plan, for tests; they may change in any release |
 
 #[cfg(feature = "async")]
 pub mod aio;
@@ -48,6 +53,13 @@ mod units;
 mod write;
 
 pub use bson;
+pub use slate_store::{Durability, Isolation, Size as StorageSize};
+
+/// BSON values that are borrowed from a document's bytes and converted on demand. They convert from and to
+/// [`bson`]'s raw values.
+pub mod raw {
+    pub use slate_query::raw::{Kind, OwnedValue, Value};
+}
 
 /// Compiles the README's program.
 #[cfg(doctest)]
@@ -74,22 +86,23 @@ pub use api::collection::{Collection, ReadCollection};
 pub use api::collection_description::CollectionDescription;
 pub use api::config::Config;
 pub use api::cursor::{Cursor, Documents};
-pub use api::database::{Database, DatabaseBuilder, Durability, Isolation, Size};
+pub use api::database::{Database, DatabaseBuilder};
 pub use api::delete::Delete;
 pub use api::document::IntoDocument;
 pub use api::explain::{ExecutionStats, Explain};
-pub use api::find::Find;
-pub use api::find_one_and::{FindOneAndDelete, FindOneAndUpdate, ReturnDocument};
+pub use api::find::{Count, Distinct, Find};
+pub use api::find_one_and::{FindOneAndDelete, FindOneAndUpdate};
 pub use api::index::{CreateIndex, Hint, Index, IndexDescription, IndexState};
 pub use api::insert_many::{InsertMany, InsertManyResult, WriteError};
-pub use api::put_many::PutManyResult;
-pub use api::rename::Existing;
+pub use api::options::{ExplainVerbosity, RenameTarget, ReturnDocument};
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
 pub use api::transaction_options::TransactionOptions;
 pub use api::update::{Update, UpdateResult};
+pub use api::upsert_many::UpsertManyResult;
+pub use api::verify::Verify;
 pub use api::write_operation::WriteOperation;
 pub use engine::Access;
 pub use error::{Error, ErrorKind, Result};
 pub use interrupt::CancelToken;
-pub use maintenance::{CollectionStats, Fault, FaultKind, IndexStats, Verify, VerifyProgress, VerifyReport};
+pub use maintenance::{CollectionStats, IndexStats, VerifyFinding, VerifyFindingKind, VerifyProgress, VerifyReport};

@@ -20,8 +20,8 @@ use common::{Store, on_every_store};
 use futures_core::Stream;
 use serde::{Deserialize, Deserializer, Serialize};
 use slate_core::{
-    CancelToken, Config, Durability, ErrorKind, Existing, Hint, Index, Isolation, ReturnDocument, TransactionOptions,
-    WriteOperation,
+    CancelToken, Config, Durability, ErrorKind, ExplainVerbosity, Hint, Index, Isolation, RenameTarget, ReturnDocument,
+    TransactionOptions, WriteOperation,
     aio::{Collection, Database},
 };
 use tokio::{runtime, time::sleep};
@@ -60,7 +60,7 @@ fn on_two_threads<F: Future<Output = ()>>(blocking_threads: usize, test: impl Fn
 /// Documents `_id: 0..count`, each with `n: 0`.
 async fn fill(documents: &Documents, count: i32) {
     let all: Vec<RawDocumentBuf> = (0..count).map(|id| rawdoc! { "_id": id, "n": 0 }).collect();
-    documents.insert_many(&all).await.unwrap();
+    documents.insert_many(&all).run().await.unwrap();
 }
 
 /// Polls once, so that it is begun.
@@ -80,11 +80,11 @@ fn every_call_does_what_the_blocking_one_does() {
         let users = db.collection::<User>("users");
         assert!(!users.exists().await.unwrap());
         assert_eq!(users.insert_one(&ada).await.unwrap(), bson::Bson::Int32(1));
-        assert_eq!(users.insert_many([&bob]).await.unwrap().len(), 1);
+        assert_eq!(users.insert_many([&bob]).await.unwrap().inserted_ids.len(), 1);
         assert_eq!(users.insert_one(&ada).await.unwrap_err().kind(), ErrorKind::DuplicateKey);
-        assert_eq!(users.insert_batch([&ada, &bob]).unordered().run().await.unwrap().errors.len(), 2);
+        assert_eq!(users.insert_many([&ada, &bob]).ordered(false).run().await.unwrap().errors.len(), 2);
 
-        assert_eq!(users.create_index(Index::on(doc! { "age": 1 })).await.unwrap(), "age_1");
+        assert_eq!(users.create_index(Index::on(doc! { "age": 1 })).run().await.unwrap(), "age_1");
         let seen = Arc::new(AtomicUsize::new(0));
         let progress = {
             let seen = Arc::clone(&seen);
@@ -92,25 +92,27 @@ fn every_call_does_what_the_blocking_one_does() {
                 seen.fetch_add(1, Ordering::Relaxed);
             }
         };
-        let by_name = users.build_index(Index::on(doc! { "name": 1 }).unique()).progress(progress);
+        let by_name = users.create_index(Index::on(doc! { "name": 1 }).unique()).progress(progress);
         by_name.deadline(Duration::from_secs(60)).run().await.unwrap();
-        assert_eq!(users.indexes().await.unwrap().len(), 2);
+        assert_eq!(users.list_indexes().await.unwrap().len(), 2);
         assert!(users.drop_index("name_1").await.unwrap());
 
         assert_eq!(users.find_by_id(1).await.unwrap(), Some(ada.clone()));
         assert_eq!(users.find_one(doc! { "name": "Bob" }).await.unwrap(), Some(bob.clone()));
         let young = users.find(doc! { "age": { "$lt": 18 } }).hint(Hint::Name("age_1".into()));
-        assert!(young.clone().explain().await.unwrap().uses_index());
-        assert!(young.clone().explain_count().await.unwrap().uses_index());
-        assert!(users.find(doc! {}).explain_distinct("age").await.unwrap().uses_index());
-        let stats = young.clone().explain_analyze().await.unwrap().execution_stats().unwrap();
+        assert!(young.clone().explain(ExplainVerbosity::QueryPlanner).await.unwrap().uses_index());
+        assert!(young.clone().count().explain(ExplainVerbosity::QueryPlanner).await.unwrap().uses_index());
+        assert!(
+            users.find(doc! {}).distinct("age").explain(ExplainVerbosity::QueryPlanner).await.unwrap().uses_index()
+        );
+        let stats = young.clone().explain(ExplainVerbosity::ExecutionStats).await.unwrap().execution_stats().unwrap();
         assert_eq!((stats.rows, stats.documents_examined), (1, 1));
         assert_eq!(young.collect().await.unwrap().first(), Some(&bob));
         let oldest = users.find(doc! {}).sort(doc! { "age": -1 });
         assert_eq!(oldest.clone().first().await.unwrap(), Some(ada.clone()));
         assert_eq!(oldest.skip(1).limit(5).collect().await.unwrap(), [bob]);
-        assert_eq!(users.count(doc! {}).await.unwrap(), 2);
-        assert_eq!(users.distinct("age", doc! {}).await.unwrap(), [17.into(), 36.into()]);
+        assert_eq!(users.count_documents(doc! {}).run().await.unwrap(), 2);
+        assert_eq!(users.distinct("age", doc! {}).run().await.unwrap(), [17.into(), 36.into()]);
 
         let grown = users.update_one(doc! { "_id": 2 }, doc! { "$inc": { "age": 1 } }).run().await.unwrap();
         assert_eq!((grown.matched, grown.modified), (1, 1));
@@ -120,29 +122,30 @@ fn every_call_does_what_the_blocking_one_does() {
         let eve = User { id: 3, name: "Eve".into(), age: 50 };
         users.replace_one(doc! { "_id": 3 }, &eve).upsert().run().await.unwrap();
         let older = users.find_one_and_update(doc! { "_id": 3 }, doc! { "$inc": { "age": 1 } });
-        assert_eq!(older.returning(ReturnDocument::After).run().await.unwrap().unwrap().age, 51);
+        assert_eq!(older.return_document(ReturnDocument::After).run().await.unwrap().unwrap().age, 51);
         assert_eq!(users.find_one_and_replace(doc! { "_id": 3 }, &eve).run().await.unwrap().unwrap().age, 51);
         assert_eq!(users.find_one_and_delete(doc! {}).sort(doc! { "age": -1 }).run().await.unwrap(), Some(eve));
         assert_eq!(users.upsert_many([&ada]).await.unwrap().matched, 1);
         assert_eq!(users.merge_many([doc! { "_id": 1, "age": 37 }]).await.unwrap().modified, 1);
 
         let operations = || [WriteOperation::insert_one(doc! { "_id": 1 }), WriteOperation::delete_many(doc! {})];
-        let bulk = db.bulk_write(operations().map(|operation| ("users", operation))).unordered().run().await.unwrap();
+        let bulk =
+            db.bulk_write(operations().map(|operation| ("users", operation))).ordered(false).run().await.unwrap();
         assert_eq!((bulk.deleted, bulk.errors.len()), (2, 1));
         assert_eq!(users.bulk_write(operations()).run().await.unwrap().deleted, 1);
 
         assert_eq!(users.stats().await.unwrap().documents, 0);
-        let moved = users.rename("moved", Existing::Keep).await.unwrap();
-        assert_eq!(moved.rename("users", Existing::Drop).await.unwrap().name(), "users");
+        let moved = users.rename("moved", RenameTarget::MustNotExist).await.unwrap();
+        assert_eq!(moved.rename("users", RenameTarget::DropExisting).await.unwrap().name(), "users");
         assert!(users.verify().deadline(Duration::from_secs(60)).run().await.unwrap().is_sound());
         assert!(db.verify().progress(|_| {}).run().await.unwrap().is_sound());
-        assert_eq!(db.collections().await.unwrap().len(), 1);
+        assert_eq!(db.list_collections().await.unwrap().len(), 1);
 
         db.collection::<User>("others").create().await.unwrap();
-        assert_eq!(db.collection_names().await.unwrap(), ["others", "users"]);
+        assert_eq!(db.list_collection_names().await.unwrap(), ["others", "users"]);
         assert!(db.collection::<User>("others").drop().await.unwrap());
         assert!(db.command(&rawdoc! { "ping": 1 }).await.is_ok());
-        assert_eq!(db.run_blocking(|db| db.collection_names()).await.unwrap(), ["users"]);
+        assert_eq!(db.run_blocking(|db| db.list_collection_names()).await.unwrap(), ["users"]);
         db.flush().await.unwrap();
         db.size().await.unwrap();
         assert_eq!(db.store(), db.as_blocking().store());
@@ -152,9 +155,9 @@ fn every_call_does_what_the_blocking_one_does() {
         let copy = folder.path().join("copy");
         db.backup(&copy).await.unwrap();
         let restored = Database::open(&format!("{}:{}", db.store(), copy.display())).await.unwrap();
-        assert_eq!(restored.collection_names().await.unwrap(), ["users"]);
+        assert_eq!(restored.list_collection_names().await.unwrap(), ["users"]);
         db.clone().close().await.unwrap();
-        assert_eq!(users.count(doc! {}).await.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(users.count_documents(doc! {}).run().await.unwrap_err().kind(), ErrorKind::Closed);
     });
 }
 
@@ -206,6 +209,21 @@ fn a_stream_hands_out_every_document_of_one_commit() {
 }
 
 #[test]
+fn a_cursor_lends_each_document_of_a_query() {
+    on_one_thread(|db, _| async move {
+        let documents: Documents = db.collection("documents");
+        fill(&documents, 100).await;
+        let mut cursor = documents.find(doc! {}).sort(doc! { "_id": -1 }).cursor().await.unwrap();
+        let mut next = 100;
+        while cursor.advance().await.unwrap() {
+            next -= 1;
+            assert_eq!(cursor.current().unwrap().get_i32("_id").unwrap(), next);
+        }
+        assert_eq!((next, cursor.current()), (0, None));
+    });
+}
+
+#[test]
 fn a_stream_reads_at_most_two_batches_ahead_and_nothing_once_it_is_dropped() {
     static READ: AtomicUsize = AtomicUsize::new(0);
     struct Counted;
@@ -233,7 +251,7 @@ fn a_document_that_is_no_t_is_told_in_its_place_and_a_question_that_is_not_valid
     on_one_thread(|db, _| async move {
         let documents: Documents = db.collection("documents");
         let ada = rawdoc! { "_id": 1, "name": "Ada", "age": 36 };
-        documents.insert_many(&[ada.clone(), rawdoc! { "_id": 2 }]).await.unwrap();
+        documents.insert_many(&[ada.clone(), rawdoc! { "_id": 2 }]).run().await.unwrap();
         documents
             .update_one(doc! { "_id": 3 }, doc! { "$set": { "name": "Eve", "age": 50 } })
             .upsert()
@@ -260,8 +278,8 @@ fn a_dropped_write_is_done_wholly_or_not_at_all() {
             let write = documents.update_many(doc! {}, doc! { "$inc": { "n": 1 } }).run();
             let _ = tokio::time::timeout(Duration::from_micros(microseconds), write).await;
             let snapshot = db.snapshot().await.unwrap().collection::<RawDocumentBuf>("documents");
-            assert_eq!(snapshot.distinct("n", doc! {}).await.unwrap().len(), 1, "after {microseconds} µs");
-            assert_eq!(snapshot.count(doc! {}).await.unwrap(), 2_000);
+            assert_eq!(snapshot.distinct("n", doc! {}).run().await.unwrap().len(), 1, "after {microseconds} µs");
+            assert_eq!(snapshot.count_documents(doc! {}).run().await.unwrap(), 2_000);
         }
     });
 }
@@ -298,7 +316,7 @@ fn a_transaction_reads_its_own_writes_and_is_committed_or_rolled_back() {
         let tx = db.begin().await.unwrap();
         let within = tx.collection("documents");
         fill(&within, 3_000).await;
-        assert_eq!(documents.count(doc! {}).await.unwrap(), 0);
+        assert_eq!(documents.count_documents(doc! {}).run().await.unwrap(), 0);
         let mut rows = within.find(doc! {}).sort(doc! { "_id": 1 }).run().await.unwrap();
         let mut read = 0;
         while let Some(row) = rows.next().await {
@@ -310,8 +328,8 @@ fn a_transaction_reads_its_own_writes_and_is_committed_or_rolled_back() {
         }
         assert_eq!(read, 3_000);
         tx.commit().await.unwrap();
-        assert_eq!(within.count(doc! {}).await.unwrap_err().kind(), ErrorKind::TransactionOver);
-        assert_eq!(documents.count(doc! { "n": 1 }).await.unwrap(), 10);
+        assert_eq!(within.count_documents(doc! {}).run().await.unwrap_err().kind(), ErrorKind::TransactionOver);
+        assert_eq!(documents.count_documents(doc! { "n": 1 }).run().await.unwrap(), 10);
 
         let tx = db.begin().await.unwrap();
         tx.collection::<RawDocumentBuf>("documents").delete_many(doc! {}).run().await.unwrap();
@@ -322,7 +340,7 @@ fn a_transaction_reads_its_own_writes_and_is_committed_or_rolled_back() {
         drop(tx);
         assert_eq!(within.delete_many(doc! {}).run().await.unwrap_err().kind(), ErrorKind::TransactionOver);
         documents.insert_one(&rawdoc! { "_id": -1 }).await.unwrap();
-        assert_eq!(documents.count(doc! {}).await.unwrap(), 3_001);
+        assert_eq!(documents.count_documents(doc! {}).run().await.unwrap(), 3_001);
     });
 }
 
@@ -354,7 +372,7 @@ fn a_dropped_transaction_ends_what_it_does_and_lets_the_next_in() {
         drop(write);
         drop(tx);
         documents.insert_one(&rawdoc! { "_id": -1 }).await.unwrap();
-        assert_eq!(documents.count(doc! { "n": 1 }).await.unwrap(), 0);
+        assert_eq!(documents.count_documents(doc! { "n": 1 }).run().await.unwrap(), 0);
     });
 }
 
@@ -367,13 +385,13 @@ fn a_dropped_call_within_a_transaction_is_carried_out_in_its_place() {
         let mut write = Box::pin(within.update_many(doc! {}, doc! { "$set": { "n": 1 } }).run());
         let _ = begin(write.as_mut()).await;
         drop(write);
-        assert_eq!(within.count(doc! { "n": 1 }).await.unwrap(), 2_000);
+        assert_eq!(within.count_documents(doc! { "n": 1 }).run().await.unwrap(), 2_000);
         let mut commit = Box::pin(tx.commit());
         let _ = begin(commit.as_mut()).await;
         drop(commit);
         let documents: Documents = db.collection("documents");
         let deadline = Instant::now() + Duration::from_secs(30);
-        while documents.count(doc! { "n": 1 }).await.unwrap() != 2_000 {
+        while documents.count_documents(doc! { "n": 1 }).run().await.unwrap() != 2_000 {
             assert!(Instant::now() < deadline, "a commit that was polled is carried out");
             sleep(Duration::from_millis(1)).await;
         }
@@ -395,7 +413,7 @@ fn transactions_of_many_tasks_are_never_taken_for_one_another() {
                         let within = tx.collection::<RawDocumentBuf>("documents");
                         let counted = async {
                             within.update_one(doc! { "_id": 0 }, doc! { "$inc": { "n": 1 } }).run().await?;
-                            documents.count(doc! {}).await
+                            documents.count_documents(doc! {}).run().await
                         };
                         let outcome = match counted.await {
                             Ok(_) => tx.commit().await,
@@ -414,7 +432,7 @@ fn transactions_of_many_tasks_are_never_taken_for_one_another() {
             task.await.unwrap().unwrap();
         }
         assert_eq!(documents.find_by_id(0).await.unwrap().unwrap().get_i32("n").unwrap(), 16);
-        assert_eq!(documents.count(doc! {}).await.unwrap(), 17);
+        assert_eq!(documents.count_documents(doc! {}).run().await.unwrap(), 17);
     });
 }
 
@@ -439,7 +457,7 @@ fn a_crowd_of_writers_does_not_keep_the_one_whose_turn_it_is_from_reading() {
         for insertion in crowd {
             insertion.await.unwrap().unwrap();
         }
-        assert_eq!(documents.count(doc! {}).await.unwrap(), 611);
+        assert_eq!(documents.count_documents(doc! {}).run().await.unwrap(), 611);
     });
 }
 
@@ -464,14 +482,16 @@ fn transact_tries_again_on_a_conflict_and_rolls_back_an_error() {
             .transact(|tx| {
                 let documents = tx.collection::<RawDocumentBuf>("documents");
                 documents.delete_many(doc! {}).run()?;
-                documents.find(doc! { "$no": 1 }).count()
+                documents.find(doc! { "$no": 1 }).count().run()
             })
             .await;
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
         assert_eq!(documents.find_by_id(0).await.unwrap().unwrap().get_i32("n").unwrap(), 20);
 
         let serializable = TransactionOptions::new().isolation(Isolation::Serializable);
-        let count = db.transact_with(&serializable, |tx| tx.collection::<RawDocumentBuf>("documents").count(doc! {}));
+        let count = db.transact_with(&serializable, |tx| {
+            tx.collection::<RawDocumentBuf>("documents").count_documents(doc! {}).run()
+        });
         assert_eq!(count.await.unwrap(), 1);
     });
 }
@@ -499,7 +519,7 @@ fn deadlines_and_tokens_end_calls_streams_and_transactions_with_nothing_changed(
         interrupted(documents.delete_many(doc! {}).cancel(token.clone()).run().await.unwrap_err());
         interrupted(documents.find(doc! { "n": 1 }).deadline(Duration::ZERO).collect().await.unwrap_err());
         interrupted(documents.find(doc! { "n": 1 }).cancel(token.clone()).count().await.unwrap_err());
-        interrupted(documents.build_index(Index::on(doc! { "n": 1 })).cancel(token.clone()).run().await.unwrap_err());
+        interrupted(documents.create_index(Index::on(doc! { "n": 1 })).cancel(token.clone()).run().await.unwrap_err());
 
         let ended = TransactionOptions::new().cancel(token.clone());
         interrupted(
@@ -510,8 +530,8 @@ fn deadlines_and_tokens_end_calls_streams_and_transactions_with_nothing_changed(
         tx.collection("documents").insert_one(&rawdoc! { "_id": -1 }).await.unwrap();
         token.cancel();
         interrupted(tx.commit().await.unwrap_err());
-        assert_eq!(documents.count(doc! { "n": 0 }).await.unwrap(), 5_000);
-        assert_eq!(documents.count(doc! {}).await.unwrap(), 5_000);
+        assert_eq!(documents.count_documents(doc! { "n": 0 }).run().await.unwrap(), 5_000);
+        assert_eq!(documents.count_documents(doc! {}).run().await.unwrap(), 5_000);
     });
 }
 
@@ -542,7 +562,7 @@ fn a_panic_of_the_callers_code_continues_in_its_task_and_leaves_nothing_open() {
         });
         assert!(task.await.unwrap_err().is_panic());
         let documents: Documents = db.collection("documents");
-        assert_eq!(documents.count(doc! {}).await.unwrap(), 0);
+        assert_eq!(documents.count_documents(doc! {}).run().await.unwrap(), 0);
         documents.insert_one(&rawdoc! { "_id": 1 }).await.unwrap();
     });
 }
@@ -572,7 +592,7 @@ fn handles_are_shared_and_futures_and_streams_are_sent() {
 #[test]
 fn outside_of_a_runtime_a_call_fails_and_says_why() {
     let db = Database::from(slate_core::Database::open("memory:").unwrap());
-    let mut call = pin!(db.collection::<RawDocumentBuf>("documents").count(doc! {}));
+    let mut call = pin!(db.collection::<RawDocumentBuf>("documents").count_documents(doc! {}).run());
     let Poll::Ready(Err(error)) = call.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("it must not wait for a runtime that is not there");
     };

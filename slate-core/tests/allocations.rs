@@ -96,15 +96,15 @@ const QUESTIONS: &[(&str, Question, u64)] = &[
     // Which records were handed out already is held.
     ("multikey index", |c| c.find(doc! { "pairs": { "$gte": 0 } }).hint(by("pairs_1")), BATCHES + GROWTH),
     ("either of two indexes", |c| c.find(doc! { "$or": [{ "ten": 3 }, { "pair": { "$lt": 50 } }] }), BATCHES + GROWTH),
-    ("covered", |c| c.find(doc! { "number": { "$gte": 0 } }).project(doc! { "number": 1, "_id": 0 }), 0),
-    ("covered, with _id", |c| c.find(doc! { "number": { "$gte": 0 } }).project(doc! { "number": 1 }), 0),
+    ("covered", |c| c.find(doc! { "number": { "$gte": 0 } }).projection(doc! { "number": 1, "_id": 0 }), 0),
+    ("covered, with _id", |c| c.find(doc! { "number": { "$gte": 0 } }).projection(doc! { "number": 1 }), 0),
     (
         "covered, of two fields",
-        |c| c.find(doc! { "status": "active" }).project(doc! { "contacts_count": 1, "status": 1 }),
+        |c| c.find(doc! { "status": "active" }).projection(doc! { "contacts_count": 1, "status": 1 }),
         0,
     ),
-    ("projection", |c| c.find(doc! {}).project(doc! { "name": 1, "status": 1 }), 0),
-    ("projection that leaves out", |c| c.find(doc! {}).project(doc! { "tags": 0 }), 0),
+    ("projection", |c| c.find(doc! {}).projection(doc! { "name": 1, "status": 1 }), 0),
+    ("projection that leaves out", |c| c.find(doc! {}).projection(doc! { "tags": 0 }), 0),
     // What is sorted is held.
     ("sort", |c| c.find(doc! {}).sort(doc! { "name": 1 }), GROWTH),
     ("sort by two fields", |c| c.find(doc! {}).sort(doc! { "status": -1, "name": 1 }), GROWTH),
@@ -176,7 +176,7 @@ fn a_row_that_is_counted_takes_no_allocation() {
         ("all", |c| c.find(doc! {}), 0),
     ];
     for (name, question, allowed) in questions {
-        let counted = sizes.of_more_rows(|collection| question(collection).count().unwrap());
+        let counted = sizes.of_more_rows(|collection| question(collection).count().run().unwrap());
         assert!(counted.rows >= 800 && counted.allocations <= allowed, "{name}: {counted:?}");
     }
 }
@@ -185,7 +185,7 @@ fn a_row_that_is_counted_takes_no_allocation() {
 fn different_values_take_allocations_by_their_number_and_not_by_that_of_the_rows() {
     let sizes = Sizes::fill();
     let values = |question: Question, path: &str| {
-        sizes.of_more_rows(|collection| question(collection).distinct(path).unwrap().len() as u64)
+        sizes.of_more_rows(|collection| question(collection).distinct(path).run().unwrap().len() as u64)
     };
     assert_eq!(values(|c| c.find(doc! {}).hint(Hint::Forward), "ten"), Answer { rows: 0, allocations: 0 });
     assert_eq!(values(|c| c.find(doc! {}), "ten"), Answer { rows: 0, allocations: 0 });
@@ -217,7 +217,7 @@ fn a_document_by_one_value_of_an_index_takes_few_allocations_whatever_the_collec
     let filter = rawdoc! { "name": "a name of its own" };
     let lookups = |database: &TestDatabase| {
         let collection: Documents = database.collection("c");
-        collection.create_index(Index::on(doc! { "name": 1 })).unwrap();
+        collection.create_index(Index::on(doc! { "name": 1 })).run().unwrap();
         collection.insert_one(&filter).unwrap();
         let find = || assert_eq!(lent(collection.find(&filter)), 1);
         find();

@@ -28,8 +28,8 @@ fn by_index(collection: &Documents, field: &str) -> Vec<Bson> {
 fn upsert_many_replaces_whole_and_inserts_the_rest() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
-        c.insert_many(&[rawdoc! { "_id": 1, "a": 1, "b": 1 }, rawdoc! { "_id": 2, "a": 2 }]).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+        c.insert_many(&[rawdoc! { "_id": 1, "a": 1, "b": 1 }, rawdoc! { "_id": 2, "a": 2 }]).run().unwrap();
         let put = c
             .upsert_many(&[
                 rawdoc! { "_id": 1, "a": 9 },
@@ -51,7 +51,7 @@ fn upsert_many_replaces_whole_and_inserts_the_rest() {
 fn merge_many_takes_literal_names_and_whole_values_and_keeps_positions() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         c.insert_one(&rawdoc! { "_id": 1, "a": { "x": 1, "y": 2 }, "b": [1, 2], "c": 3 }).unwrap();
         let merged = c
             .merge_many([
@@ -75,7 +75,7 @@ fn merge_many_takes_literal_names_and_whole_values_and_keeps_positions() {
 fn of_two_documents_with_one_id_the_second_meets_the_first() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 }).unique()).run().unwrap();
         let put = c.upsert_many(&[rawdoc! { "_id": 1, "a": 1 }, rawdoc! { "_id": 1, "a": 2 }]).unwrap();
         assert_eq!((put.matched, put.modified, put.inserted), (1, 1, 1));
         let merged = c.merge_many([doc! { "_id": 2, "a": 3 }, doc! { "_id": 2, "b": 1 }]).unwrap();
@@ -91,9 +91,9 @@ fn puts_are_unique_at_the_end_of_the_call() {
     on_every_store(|test| {
         for count in [10, 2_500, 6_000] {
             let c = test.collection(&format!("c{count}"));
-            c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
+            c.create_index(Index::on(doc! { "a": 1 }).unique()).run().unwrap();
             let documents = |shift: i32| (0..count).map(move |n| rawdoc! { "_id": n, "a": (n + shift) % count });
-            c.insert_many(&documents(0).collect::<Vec<_>>()).unwrap();
+            c.insert_many(&documents(0).collect::<Vec<_>>()).run().unwrap();
             c.upsert_many(&documents(1).collect::<Vec<_>>()).unwrap();
             let merged = c.merge_many(documents(2)).unwrap();
             assert_eq!(merged.modified, u64::try_from(count).unwrap());
@@ -115,8 +115,8 @@ fn puts_are_unique_at_the_end_of_the_call() {
 fn puts_of_several_rounds_settle_each_document() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
-        c.insert_many(&(0..1_000).map(|n| rawdoc! { "_id": n, "a": n }).collect::<Vec<_>>()).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+        c.insert_many(&(0..1_000).map(|n| rawdoc! { "_id": n, "a": n }).collect::<Vec<_>>()).run().unwrap();
         let puts = (0..1_500).map(|n| match n % 3 {
             0 => rawdoc! { "a": -n },
             1 => rawdoc! { "_id": n, "a": n },
@@ -126,8 +126,8 @@ fn puts_of_several_rounds_settle_each_document() {
         assert_eq!((put.matched, put.modified, put.inserted), (666, 333, 834));
         assert_eq!(put.ids.len(), 1_500);
         assert!(put.ids.iter().enumerate().all(|(n, id)| (n % 3 == 0) == id.as_object_id().is_some()));
-        assert_eq!(c.count(doc! {}).unwrap(), 1_834);
-        assert_eq!(c.count(doc! { "a": { "$gte": 10_000 } }).unwrap(), 500);
+        assert_eq!(c.count_documents(doc! {}).run().unwrap(), 1_834);
+        assert_eq!(c.count_documents(doc! { "a": { "$gte": 10_000 } }).run().unwrap(), 500);
         assert_eq!(by_index(&c, "a").len(), 1_834);
         assert!(c.verify().run().unwrap().is_sound());
     });
@@ -143,11 +143,11 @@ fn a_put_that_is_refused_leaves_its_transaction_usable() {
             test.db
                 .transact(|tx| {
                     let c = tx.collection::<RawDocumentBuf>(&name);
-                    c.create_index(Index::on(doc! { "a": 1 }).unique())?;
+                    c.create_index(Index::on(doc! { "a": 1 }).unique()).run()?;
                     c.insert_one(&rawdoc! { "_id": -1, "a": count - 1 })?;
                     assert_eq!(c.upsert_many(&documents).unwrap_err().code(), 11000);
                     assert_eq!(c.merge_many([doc! { "_id": { "$a": 1 } }]).unwrap_err().path(), Some("_id"));
-                    assert_eq!(c.count(doc! {})?, 1);
+                    assert_eq!(c.count_documents(doc! {}).run()?, 1);
                     c.upsert_many(documents.split_last().map_or(&[][..], |(_, free)| free))
                 })
                 .unwrap();
@@ -160,11 +160,11 @@ fn a_put_that_is_refused_leaves_its_transaction_usable() {
 fn puts_by_an_id_that_is_equal_and_of_another_type_meet_the_record() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1, "_id": 1 })).unwrap();
+        c.create_index(Index::on(doc! { "a": 1, "_id": 1 })).run().unwrap();
         c.insert_one(&rawdoc! { "_id": 1, "a": 1 }).unwrap();
         c.upsert_many(&[rawdoc! { "_id": 1.0, "a": 1 }]).unwrap();
         assert_eq!(all(&c), [rawdoc! { "_id": 1.0, "a": 1 }]);
-        let found = c.find(doc! { "a": 1 }).project(doc! { "_id": 1 }).first().unwrap();
+        let found = c.find(doc! { "a": 1 }).projection(doc! { "_id": 1 }).first().unwrap();
         assert_eq!(found, Some(rawdoc! { "_id": 1.0 }));
     });
 }
@@ -184,7 +184,7 @@ fn typed_documents_are_put_like_raw_ones() {
         users.upsert_many(&[user(1, "Ada"), user(2, "Bob")]).unwrap();
         users.upsert_many(&[user(2, "Bea")]).unwrap();
         users.merge_many([doc! { "_id": 1, "name": "Ann" }]).unwrap();
-        let inserted = users.insert_batch(&[user(2, "again"), user(3, "Cy")]).unordered().run().unwrap();
+        let inserted = users.insert_many(&[user(2, "again"), user(3, "Cy")]).ordered(false).run().unwrap();
         assert_eq!(inserted.inserted_ids.into_iter().collect::<Vec<_>>(), [(1, Bson::Int32(3))]);
         let found: Vec<User> = users.find(doc! {}).run().unwrap().map(Result::unwrap).collect();
         assert_eq!(found, [user(1, "Ann"), user(2, "Bea"), user(3, "Cy")]);
@@ -205,7 +205,7 @@ fn insertions() -> Vec<RawDocumentBuf> {
 fn an_ordered_insertion_ends_at_the_first_refused_document() {
     on_every_store(|test| {
         let c = test.collection("c");
-        let outcome = c.insert_batch(&insertions()).run().unwrap();
+        let outcome = c.insert_many(&insertions()).ordered(true).run().unwrap();
         assert_eq!(outcome.inserted_ids.into_iter().collect::<Vec<_>>(), [(0, Bson::Int32(1))]);
         assert_eq!(outcome.errors.len(), 1);
         assert_eq!((outcome.errors[0].index, outcome.errors[0].error.code()), (1, 11000));
@@ -217,8 +217,8 @@ fn an_ordered_insertion_ends_at_the_first_refused_document() {
 fn an_unordered_insertion_tells_each_refused_document() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
-        let outcome = c.insert_batch(&insertions()).unordered().run().unwrap();
+        c.create_index(Index::on(doc! { "a": 1 }).unique()).run().unwrap();
+        let outcome = c.insert_many(&insertions()).ordered(false).run().unwrap();
         let errors: Vec<_> = outcome.errors.iter().map(|error| (error.index, error.error.code())).collect();
         assert_eq!(errors, [(1, 11000), (2, 11000), (3, 53)]);
         assert_eq!(outcome.inserted_ids.keys().collect::<Vec<_>>(), [&0, &4]);
@@ -235,7 +235,7 @@ fn a_refused_insertion_leaves_no_entry_in_any_index() {
         for index in
             [Index::on(doc! { "tags": 1 }), Index::on(doc! { "u": 1 }).unique(), Index::on(doc! { "a": 1, "b": 1 })]
         {
-            c.create_index(index).unwrap();
+            c.create_index(index).run().unwrap();
         }
         c.insert_one(&rawdoc! { "_id": -1, "tags": ["there"], "u": -1 }).unwrap();
         let document = |n: i32| match n % 4 {
@@ -248,17 +248,17 @@ fn a_refused_insertion_leaves_no_entry_in_any_index() {
         // In calls of one batch and of several.
         for (from, count) in [(0, 40), (40, 8_400)] {
             let documents: Vec<_> = (from..from + count).map(document).collect();
-            let outcome = c.insert_batch(&documents).unordered().run().unwrap();
+            let outcome = c.insert_many(&documents).ordered(false).run().unwrap();
             let counted = usize::try_from(count).unwrap();
             assert_eq!((outcome.inserted_ids.len(), outcome.errors.len()), (counted / 4, counted / 4 * 3));
         }
-        let ordered = c.insert_batch(&(8_440..8_450).map(document).collect::<Vec<_>>()).run().unwrap();
+        let ordered = c.insert_many(&(8_440..8_450).map(document).collect::<Vec<_>>()).ordered(true).run().unwrap();
         assert_eq!((ordered.inserted_ids.len(), ordered.errors.len()), (1, 1));
         let report = c.verify().run().unwrap();
-        assert!(report.is_sound(), "{:?}", report.faults);
-        let tagged = |tag: &str| c.count(doc! { "tags": tag }).unwrap();
+        assert!(report.is_sound(), "{:?}", report.findings);
+        let tagged = |tag: &str| c.count_documents(doc! { "tags": tag }).run().unwrap();
         assert_eq!((tagged("taken"), tagged("refused"), tagged("there")), (2_111, 0, 1));
-        assert_eq!(c.find(doc! {}).distinct("tags").unwrap().len(), 2_111 + 2);
+        assert_eq!(c.find(doc! {}).distinct("tags").run().unwrap().len(), 2_111 + 2);
         // What was refused may be had by another.
         c.insert_one(&rawdoc! { "_id": "later", "u": 3 }).unwrap();
     });
@@ -270,9 +270,9 @@ fn a_plain_insertion_is_all_or_none_however_large() {
         let c = test.collection("c");
         let mut documents: Vec<RawDocumentBuf> = (0..9_000).map(|n| rawdoc! { "_id": n }).collect();
         documents.push(rawdoc! { "_id": 7 });
-        assert_eq!(c.insert_many(&documents).unwrap_err().code(), 11000);
-        assert_eq!(c.count(doc! {}).unwrap(), 0);
-        let unordered = c.insert_batch(&documents).unordered().run().unwrap();
+        assert_eq!(c.insert_many(&documents).run().unwrap_err().code(), 11000);
+        assert_eq!(c.count_documents(doc! {}).run().unwrap(), 0);
+        let unordered = c.insert_many(&documents).ordered(false).run().unwrap();
         assert_eq!((unordered.inserted_ids.len(), unordered.errors.len()), (9_000, 1));
         assert_eq!(unordered.errors[0].index, 9_000);
     });
@@ -284,10 +284,10 @@ fn an_ordered_insertion_ends_at_the_document_refused_however_far_it_came() {
         let c = test.collection("c");
         let mut documents: Vec<RawDocumentBuf> = (0..9_000).map(|n| rawdoc! { "_id": n }).collect();
         documents[8_500] = rawdoc! { "_id": 7 };
-        let outcome = c.insert_batch(&documents).ordered().run().unwrap();
+        let outcome = c.insert_many(&documents).ordered(true).run().unwrap();
         assert_eq!((outcome.inserted_ids.len(), outcome.errors.len()), (8_500, 1));
         assert_eq!(outcome.errors[0].index, 8_500);
-        assert_eq!(c.count(doc! {}).unwrap(), 8_500);
+        assert_eq!(c.count_documents(doc! {}).run().unwrap(), 8_500);
         assert_eq!(c.find(doc! {}).sort(doc! { "_id": -1 }).first().unwrap(), Some(rawdoc! { "_id": 8_499 }));
     });
 }
@@ -299,11 +299,11 @@ fn a_cancelled_or_late_write_leaves_nothing() {
         let token = CancelToken::new();
         token.cancel();
         let documents = [rawdoc! { "_id": 1 }];
-        assert_eq!(c.insert_batch(&documents).cancel(token).run().unwrap_err().code(), 11601);
-        assert_eq!(c.insert_batch(&documents).deadline(Duration::ZERO).run().unwrap_err().code(), 50);
+        assert_eq!(c.insert_many(&documents).ordered(true).cancel(token).run().unwrap_err().code(), 11601);
+        assert_eq!(c.insert_many(&documents).ordered(true).deadline(Duration::ZERO).run().unwrap_err().code(), 50);
         let late = c.bulk_write([WriteOperation::insert_one(doc! {})]).deadline(Duration::ZERO).run();
         assert_eq!(late.unwrap_err().kind(), ErrorKind::Interrupted);
-        assert_eq!(c.count(doc! {}).unwrap(), 0);
+        assert_eq!(c.count_documents(doc! {}).run().unwrap(), 0);
     });
 }
 
@@ -325,8 +325,8 @@ fn operations() -> Vec<WriteOperation> {
 fn an_unordered_bulk_write_does_all_but_the_refused_operations() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
-        let outcome = c.bulk_write(operations()).unordered().run().unwrap();
+        c.create_index(Index::on(doc! { "a": 1 }).unique()).run().unwrap();
+        let outcome = c.bulk_write(operations()).ordered(false).run().unwrap();
         let errors: Vec<_> = outcome.errors.iter().map(|error| (error.index, error.error.code())).collect();
         assert_eq!(errors, [(3, 11000), (5, 9), (8, 72)]);
         assert_eq!(outcome.inserted_ids.into_iter().collect::<Vec<_>>(), [(0, 1.into()), (1, 2.into())]);
@@ -352,15 +352,15 @@ fn an_ordered_bulk_write_ends_at_the_first_refused_operation() {
 fn a_large_update_that_is_refused_leaves_the_bulk_write_going() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
-        c.insert_many(&(0..1_000).map(|n| rawdoc! { "_id": n, "a": n }).collect::<Vec<_>>()).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 }).unique()).run().unwrap();
+        c.insert_many(&(0..1_000).map(|n| rawdoc! { "_id": n, "a": n }).collect::<Vec<_>>()).run().unwrap();
         let outcome = c
             .bulk_write([
                 WriteOperation::update_one(doc! { "_id": 0 }, doc! { "$set": { "b": 1 } }),
                 WriteOperation::update_many(doc! {}, doc! { "$set": { "a": 5 } }),
                 WriteOperation::update_many(doc! {}, doc! { "$inc": { "a": 1 } }),
             ])
-            .unordered()
+            .ordered(false)
             .run()
             .unwrap();
         assert_eq!((outcome.errors.len(), outcome.errors[0].index, outcome.errors[0].error.code()), (1, 1, 11000));
@@ -380,12 +380,12 @@ fn a_bulk_write_over_several_collections_is_one_commit() {
                 ("no$name", WriteOperation::insert_one(doc! { "_id": 2 })),
                 ("orders", WriteOperation::update_one(doc! {}, doc! { "$set": { "user": 1 } })),
             ])
-            .unordered()
+            .ordered(false)
             .run()
             .unwrap();
         let errors: Vec<_> = outcome.errors.iter().map(|error| (error.index, error.error.code())).collect();
         assert_eq!(errors, [(2, 73), (3, 73)]);
-        assert_eq!(db.collection_names().unwrap(), ["orders", "users"]);
+        assert_eq!(db.list_collection_names().unwrap(), ["orders", "users"]);
         assert_eq!(outcome.modified, 1);
     });
 }
@@ -398,7 +398,7 @@ fn all_or_nothing_is_a_transaction_around_a_bulk_write() {
             c.bulk_write(operations()).run()?.into_result()
         });
         assert_eq!(tried.unwrap_err().code(), 11000);
-        assert_eq!(test.collection("c").count(doc! {}).unwrap(), 0);
+        assert_eq!(test.collection("c").count_documents(doc! {}).run().unwrap(), 0);
     });
 }
 
@@ -409,9 +409,9 @@ fn update_one_with_a_sort_takes_the_first_in_its_order_and_by_id_among_equals() 
             let c = test.collection(&format!("c{indexed}"));
             let documents = [("a", 1, 1), ("b", 2, 3), ("c", 3, 3), ("d", 4, 2)]
                 .map(|(id, n, rank)| rawdoc! { "_id": id, "n": n, "rank": rank });
-            c.insert_many(&documents).unwrap();
+            c.insert_many(&documents).run().unwrap();
             if indexed {
-                c.create_index(Index::on(doc! { "rank": -1, "n": 1 })).unwrap();
+                c.create_index(Index::on(doc! { "rank": -1, "n": 1 })).run().unwrap();
             }
             let take = |sort| {
                 c.update_one(doc! { "done": { "$exists": false } }, doc! { "$set": { "done": true } }).sort(sort).run()
@@ -431,14 +431,14 @@ fn update_one_with_a_sort_takes_the_first_in_its_order_and_by_id_among_equals() 
 fn each_document_that_current_date_stamps_has_a_timestamp_of_its_own() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.insert_many(&(0..600).map(|n| rawdoc! { "_id": n }).collect::<Vec<_>>()).unwrap();
+        c.insert_many(&(0..600).map(|n| rawdoc! { "_id": n }).collect::<Vec<_>>()).run().unwrap();
         let stamp = doc! { "$currentDate": { "at": { "$type": "timestamp" }, "on": true } };
         assert_eq!(c.update_many(doc! {}, stamp.clone()).run().unwrap().modified, 600);
         c.update_one(doc! { "_id": "new" }, stamp).upsert().run().unwrap();
-        assert_eq!(c.distinct("at", doc! {}).unwrap().len(), 601);
-        assert_eq!(c.distinct("on", doc! { "_id": { "$lt": 600 } }).unwrap().len(), 1, "one update has one date");
+        assert_eq!(c.distinct("at", doc! {}).run().unwrap().len(), 601);
+        assert_eq!(c.distinct("on", doc! { "_id": { "$lt": 600 } }).run().unwrap().len(), 1, "one update has one date");
         let recent = DateTime::from_millis(DateTime::now().timestamp_millis() - 60_000);
-        assert_eq!(c.count(doc! { "on": { "$gt": recent } }).unwrap(), 601);
+        assert_eq!(c.count_documents(doc! { "on": { "$gt": recent } }).run().unwrap(), 601);
     });
 }
 

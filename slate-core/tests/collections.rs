@@ -8,7 +8,9 @@ use std::{path::Path, time::Duration};
 
 use bson::{RawDocumentBuf, doc, rawdoc};
 use common::{TestDatabase, on_every_store};
-use slate_core::{CancelToken, Database, Durability, ErrorKind, Existing, FaultKind, Index, IndexState};
+use slate_core::{
+    CancelToken, Database, Durability, ErrorKind, ExplainVerbosity, Index, IndexState, RenameTarget, VerifyFindingKind,
+};
 use slate_query::raw::{self, Doc};
 use slate_store::{Bounds, Cursor, Edge, Isolation, Keyspace, Snapshot, Store, Transaction, memory::MemoryStore};
 
@@ -18,10 +20,10 @@ fn documents(count: i32) -> Vec<RawDocumentBuf> {
 
 fn filled(test: &TestDatabase, count: i32) {
     let c = test.collection("c");
-    c.create_index(Index::on(doc! { "a": 1 })).unwrap();
-    c.create_index(Index::on(doc! { "b": -1 })).unwrap();
-    c.create_index(Index::on(doc! { "c": 1 }).unique()).unwrap();
-    c.insert_many(&documents(count)).unwrap();
+    c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+    c.create_index(Index::on(doc! { "b": -1 })).run().unwrap();
+    c.create_index(Index::on(doc! { "c": 1 }).unique()).run().unwrap();
+    c.insert_many(&documents(count)).run().unwrap();
 }
 
 #[test]
@@ -29,18 +31,18 @@ fn a_renamed_collection_has_its_documents_and_indexes_under_the_new_name_alone()
     on_every_store(|test| {
         filled(&test, 100);
         let old = test.collection("c");
-        let before = old.indexes().unwrap();
-        let renamed = old.rename("d", Existing::Keep).unwrap();
-        assert_eq!((renamed.name(), renamed.count(doc! { "a": 3 }).unwrap()), ("d", 14));
-        assert_eq!(renamed.indexes().unwrap(), before);
+        let before = old.list_indexes().unwrap();
+        let renamed = old.rename("d", RenameTarget::MustNotExist).unwrap();
+        assert_eq!((renamed.name(), renamed.count_documents(doc! { "a": 3 }).run().unwrap()), ("d", 14));
+        assert_eq!(renamed.list_indexes().unwrap(), before);
         assert!(!old.exists().unwrap());
-        assert_eq!(old.count(doc! {}).unwrap(), 0);
+        assert_eq!(old.count_documents(doc! {}).run().unwrap(), 0);
         assert_eq!(renamed.insert_one(&rawdoc! { "c": "c5" }).unwrap_err().code(), 11000);
-        assert!(renamed.find(doc! { "a": 3 }).explain().unwrap().uses_index());
+        assert!(renamed.find(doc! { "a": 3 }).explain(ExplainVerbosity::QueryPlanner).unwrap().uses_index());
         drop((old, renamed));
         let test = test.reopen();
-        assert_eq!(test.db.collection_names().unwrap(), ["d"]);
-        assert!(test.db.verify().unwrap().run().unwrap().is_sound());
+        assert_eq!(test.db.list_collection_names().unwrap(), ["d"]);
+        assert!(test.db.verify().run().unwrap().is_sound());
     });
 }
 
@@ -51,17 +53,17 @@ fn a_collection_is_renamed_over_another_only_where_that_is_said() {
         let b = test.collection("b");
         b.insert_one(&rawdoc! { "_id": "b" }).unwrap();
         let refused = |to: &str, existing| test.collection("a").rename(to, existing).unwrap_err();
-        let there = refused("b", Existing::Keep);
+        let there = refused("b", RenameTarget::MustNotExist);
         assert_eq!((there.kind(), there.code()), (ErrorKind::Exists, 48));
-        assert_eq!(refused("a", Existing::Drop).code(), 20);
-        assert_eq!(refused("no$", Existing::Drop).code(), 73);
-        let missing = test.collection("none").rename("x", Existing::Drop).unwrap_err();
+        assert_eq!(refused("a", RenameTarget::DropExisting).code(), 20);
+        assert_eq!(refused("no$", RenameTarget::DropExisting).code(), 73);
+        let missing = test.collection("none").rename("x", RenameTarget::DropExisting).unwrap_err();
         assert_eq!((missing.kind(), missing.code()), (ErrorKind::NotFound, 26));
         assert!(b.find_by_id("b").unwrap().is_some(), "a refused write leaves the collection as it was");
 
         let snapshot = test.db.snapshot().unwrap();
-        test.collection("a").rename("b", Existing::Drop).unwrap();
-        assert_eq!(test.db.collection_names().unwrap(), ["b"]);
+        test.collection("a").rename("b", RenameTarget::DropExisting).unwrap();
+        assert_eq!(test.db.list_collection_names().unwrap(), ["b"]);
         assert!(b.find_by_id("a").unwrap().is_some() && b.find_by_id("b").unwrap().is_none());
         assert!(snapshot.collection::<RawDocumentBuf>("b").find_by_id("b").unwrap().is_some());
     });
@@ -72,17 +74,17 @@ fn a_rename_belongs_to_its_transaction() {
     on_every_store(|test| {
         test.collection("a").insert_one(&rawdoc! { "_id": 1 }).unwrap();
         let swap = |tx: &slate_core::Transaction| {
-            tx.collection::<RawDocumentBuf>("a").rename("tmp", Existing::Keep)?;
+            tx.collection::<RawDocumentBuf>("a").rename("tmp", RenameTarget::MustNotExist)?;
             tx.collection("a").insert_one(&rawdoc! { "_id": 2 })?;
-            tx.collection::<RawDocumentBuf>("a").rename("b", Existing::Keep)?;
-            tx.collection::<RawDocumentBuf>("tmp").rename("a", Existing::Keep).map(drop)
+            tx.collection::<RawDocumentBuf>("a").rename("b", RenameTarget::MustNotExist)?;
+            tx.collection::<RawDocumentBuf>("tmp").rename("a", RenameTarget::MustNotExist).map(drop)
         };
         let tx = test.db.begin().unwrap();
         swap(&tx).unwrap();
         tx.rollback();
-        assert_eq!(test.db.collection_names().unwrap(), ["a"]);
+        assert_eq!(test.db.list_collection_names().unwrap(), ["a"]);
         test.db.transact(swap).unwrap();
-        assert_eq!(test.db.collection_names().unwrap(), ["a", "b"]);
+        assert_eq!(test.db.list_collection_names().unwrap(), ["a", "b"]);
         assert!(test.collection("a").find_by_id(1).unwrap().is_some());
         assert!(test.collection("b").find_by_id(2).unwrap().is_some());
     });
@@ -97,9 +99,9 @@ fn a_writer_that_began_before_a_rename_conflicts_and_comes_again() {
         test.collection("a").insert_one(&rawdoc! { "_id": 1 }).unwrap();
         let tx = test.db.begin().unwrap();
         tx.collection("a").insert_one(&rawdoc! { "_id": 2 }).unwrap();
-        test.collection("a").rename("b", Existing::Keep).unwrap();
+        test.collection("a").rename("b", RenameTarget::MustNotExist).unwrap();
         assert!(tx.commit().unwrap_err().is_retryable());
-        assert_eq!(test.collection("b").count(doc! {}).unwrap(), 1);
+        assert_eq!(test.collection("b").count_documents(doc! {}).run().unwrap(), 1);
     });
 }
 
@@ -108,7 +110,7 @@ fn collections_are_listed_with_their_indexes_and_measured() {
     on_every_store(|test| {
         filled(&test, 10);
         test.collection("empty").create().unwrap();
-        let listed = test.db.collections().unwrap();
+        let listed = test.db.list_collections().unwrap();
         assert_eq!(listed.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["c", "empty"]);
         let names: Vec<_> = listed[0].indexes.iter().map(|index| (index.name.as_str(), index.state)).collect();
         assert_eq!(names, [("a_1", IndexState::Ready), ("b_-1", IndexState::Ready), ("c_1", IndexState::Ready)]);
@@ -137,14 +139,14 @@ fn a_sound_collection_is_found_sound_with_progress_and_can_be_cancelled() {
         test.collection("c").update_many(doc! { "a": 4 }, doc! { "$push": { "b": 4 } }).run().unwrap();
         let mut told = Vec::new();
         let report = test.collection("c").verify().progress(|progress| told.push(progress.documents)).run().unwrap();
-        assert!(report.is_sound(), "{:?}", report.faults);
-        assert_eq!(report.documents, test.collection("c").count(doc! {}).unwrap());
+        assert!(report.is_sound(), "{:?}", report.findings);
+        assert_eq!(report.documents, test.collection("c").count_documents(doc! {}).run().unwrap());
         let entries: u64 = test.collection("c").stats().unwrap().indexes.iter().map(|index| index.entries).sum();
         assert_eq!((report.entries, told), (entries, vec![1_024, 2_048]));
         let token = CancelToken::new();
         token.cancel();
         assert_eq!(test.collection("c").verify().cancel(token).run().unwrap_err().code(), 11601);
-        let late = test.db.verify().unwrap().deadline(Duration::ZERO).run();
+        let late = test.db.verify().deadline(Duration::ZERO).run();
         assert_eq!(late.unwrap_err().kind(), ErrorKind::Interrupted);
     });
 }
@@ -177,8 +179,10 @@ fn try_damaged(
     let at = |name: &str| folder.path().join(name);
     let db = Database::open("memory:").unwrap();
     let c = db.collection::<RawDocumentBuf>("c");
-    c.create_index(index).unwrap();
-    c.insert_many(&[rawdoc! { "_id": 1, "a": 1 }, rawdoc! { "_id": 2, "a": 2 }, rawdoc! { "_id": 3, "a": 3 }]).unwrap();
+    c.create_index(index).run().unwrap();
+    c.insert_many(&[rawdoc! { "_id": 1, "a": 1 }, rawdoc! { "_id": 2, "a": 2 }, rawdoc! { "_id": 3, "a": 3 }])
+        .run()
+        .unwrap();
     db.backup(at("whole")).unwrap();
     let store = MemoryStore::restore(&at("whole")).unwrap();
     let mut transaction = store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
@@ -201,11 +205,11 @@ fn a_database_of_another_format_is_refused() {
 const RECORDS: Keyspace = Keyspace(1);
 const ENTRIES: Keyspace = Keyspace(2);
 
-fn faults(db: &Database) -> Vec<FaultKind> {
-    let report = db.verify().unwrap().run().unwrap();
-    assert_eq!(u64::try_from(report.faults.len()).unwrap(), report.fault_count);
-    assert!(report.faults.iter().all(|fault| fault.collection == "c" && !fault.to_string().is_empty()));
-    let mut kinds: Vec<FaultKind> = report.faults.iter().map(|fault| fault.kind).collect();
+fn faults(db: &Database) -> Vec<VerifyFindingKind> {
+    let report = db.verify().run().unwrap();
+    assert_eq!(u64::try_from(report.findings.len()).unwrap(), report.finding_count);
+    assert!(report.findings.iter().all(|fault| fault.collection == "c" && !fault.to_string().is_empty()));
+    let mut kinds: Vec<VerifyFindingKind> = report.findings.iter().map(|fault| fault.kind).collect();
     kinds.sort_by_key(|kind| *kind as u8);
     kinds
 }
@@ -217,45 +221,45 @@ fn each_kind_of_damage_is_found() {
         let untouched = damaged(index(), |_, _| {});
         assert_eq!(faults(&untouched), []);
         let missing = damaged(index(), |store, tx| tx.delete(ENTRIES, &entries(store, ENTRIES)[1].0).unwrap());
-        assert_eq!(faults(&missing), [FaultKind::MissingEntry]);
+        assert_eq!(faults(&missing), [VerifyFindingKind::MissingEntry]);
         let orphan = damaged(index(), |store, tx| tx.delete(RECORDS, &entries(store, RECORDS)[1].0).unwrap());
-        assert_eq!(faults(&orphan), [FaultKind::StrayEntry]);
+        assert_eq!(faults(&orphan), [VerifyFindingKind::StrayEntry]);
         let stray = damaged(index(), |store, tx| {
             let (mut key, value) = entries(store, ENTRIES)[1].clone();
             key[1] += 50;
             tx.put(ENTRIES, &key, &value).unwrap();
         });
-        assert_eq!(faults(&stray), [FaultKind::StrayEntry]);
+        assert_eq!(faults(&stray), [VerifyFindingKind::StrayEntry]);
         let wrong = damaged(index(), |store, tx| {
             let (key, mut value) = entries(store, ENTRIES)[1].clone();
             value.push(0x03);
             tx.put(ENTRIES, &key, &value).unwrap();
         });
-        assert_eq!(faults(&wrong), [FaultKind::WrongEntry]);
+        assert_eq!(faults(&wrong), [VerifyFindingKind::WrongEntry]);
         let invalid = damaged(index(), |store, tx| {
             let (key, value) = entries(store, RECORDS)[1].clone();
             tx.put(RECORDS, &key, &value[..value.len() - 1]).unwrap();
         });
-        assert_eq!(faults(&invalid), [FaultKind::InvalidDocument]);
+        assert_eq!(faults(&invalid), [VerifyFindingKind::InvalidDocument]);
         let wrong_table = damaged(index(), |store, tx| {
             // The table begins with the number of fields; then follow a mark and a place for each.
             let (key, mut value) = entries(store, RECORDS)[1].clone();
             value[5] += 1;
             tx.put(RECORDS, &key, &value).unwrap();
         });
-        assert_eq!(faults(&wrong_table), [FaultKind::InvalidDocument]);
+        assert_eq!(faults(&wrong_table), [VerifyFindingKind::InvalidDocument]);
         let misplaced = damaged(index(), |store, tx| {
             let records = entries(store, RECORDS);
             tx.put(RECORDS, &records[1].0, &records[0].1).unwrap();
         });
-        assert!(faults(&misplaced).contains(&FaultKind::MisplacedDocument));
+        assert!(faults(&misplaced).contains(&VerifyFindingKind::MisplacedDocument));
         let not_noted = damaged(index(), |store, tx| {
             let (key, _) = entries(store, RECORDS)[1].clone();
             let mut stored = Vec::new();
             raw::store(Doc::from(&rawdoc! { "_id": 2, "a": [2] }), &mut stored);
             tx.put(RECORDS, &key, &stored).unwrap();
         });
-        assert!(faults(&not_noted).contains(&FaultKind::WrongCatalog));
+        assert!(faults(&not_noted).contains(&VerifyFindingKind::WrongCatalog));
     }
 }
 
@@ -270,7 +274,7 @@ fn a_copy_is_made_while_writers_run_and_opens_by_the_same_scheme() {
             scope.spawn(|| {
                 let c = test.collection("c");
                 for n in 0.. {
-                    c.insert_many(&[rawdoc! { "c": format!("x{n}") }, rawdoc! { "c": format!("y{n}") }]).unwrap();
+                    c.insert_many(&[rawdoc! { "c": format!("x{n}") }, rawdoc! { "c": format!("y{n}") }]).run().unwrap();
                     if done.load(std::sync::atomic::Ordering::Relaxed) {
                         break;
                     }
@@ -284,9 +288,9 @@ fn a_copy_is_made_while_writers_run_and_opens_by_the_same_scheme() {
 
         let restored = Database::open(&format!("{}:{}", test.db.store(), copy.display())).unwrap();
         let c = restored.collection::<RawDocumentBuf>("c");
-        assert!(restored.verify().unwrap().run().unwrap().is_sound());
-        assert_eq!(c.count(doc! { "_id": { "$type": "int" } }).unwrap(), 500);
-        assert_eq!(c.count(doc! { "c": /* of one commit */ bson::Regex { pattern: "^x".try_into().unwrap(), options: "".try_into().unwrap() } }).unwrap() * 2 + 500, c.count(doc! {}).unwrap());
+        assert!(restored.verify().run().unwrap().is_sound());
+        assert_eq!(c.count_documents(doc! { "_id": { "$type": "int" } }).run().unwrap(), 500);
+        assert_eq!(c.count_documents(doc! { "c": /* of one commit */ bson::Regex { pattern: "^x".try_into().unwrap(), options: "".try_into().unwrap() } }).run().unwrap() * 2 + 500, c.count_documents(doc! {}).run().unwrap());
         c.insert_one(&rawdoc! { "_id": "new" }).unwrap();
         assert!(test.collection("c").find_by_id("new").unwrap().is_none());
     });
@@ -299,6 +303,7 @@ fn compacting_gives_room_back_and_keeps_everything() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.insert_many(&(0..2_000).map(|n| rawdoc! { "_id": n, "text": "x".repeat(2_000) }).collect::<Vec<_>>())
+            .run()
             .unwrap();
         c.delete_many(doc! { "_id": { "$gte": 100 } }).run().unwrap();
         let before = test.db.size().unwrap().on_disk;
@@ -311,10 +316,10 @@ fn compacting_gives_room_back_and_keeps_everything() {
         if let (Some(before), Some(after)) = (before, test.db.size().unwrap().on_disk) {
             assert!(test.db.store() != "redb" || after < before, "{after} of {before}");
         }
-        assert_eq!(c.count(doc! {}).unwrap(), 100);
+        assert_eq!(c.count_documents(doc! {}).run().unwrap(), 100);
         c.insert_one(&rawdoc! {}).unwrap();
         drop(c);
-        assert!(test.reopen().db.verify().unwrap().run().unwrap().is_sound());
+        assert!(test.reopen().db.verify().run().unwrap().is_sound());
     });
 }
 
@@ -329,14 +334,18 @@ fn a_closed_database_is_closed_for_every_handle_and_can_be_opened_again() {
         test.db.clone().close().unwrap();
         other.close().unwrap();
         assert_eq!(c.insert_one(&rawdoc! {}).unwrap_err().kind(), ErrorKind::Closed);
-        assert_eq!(c.count(doc! {}).unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(c.count_documents(doc! {}).run().unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(test.db.begin().unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(test.db.store(), Database::open(&url).map_or(test.db.store(), |db| db.store()));
-        assert_eq!(snapshot.collection::<RawDocumentBuf>("c").count(doc! {}).unwrap(), 1, "what is open goes on");
+        assert_eq!(
+            snapshot.collection::<RawDocumentBuf>("c").count_documents(doc! {}).run().unwrap(),
+            1,
+            "what is open goes on"
+        );
         drop(snapshot);
         if Path::new(url.split_once(':').unwrap().1).exists() {
             let again = Database::open(&url).unwrap();
-            assert_eq!(again.collection::<RawDocumentBuf>("c").count(doc! {}).unwrap(), 1);
+            assert_eq!(again.collection::<RawDocumentBuf>("c").count_documents(doc! {}).run().unwrap(), 1);
         }
     });
 }
@@ -349,7 +358,7 @@ fn a_transaction_open_at_the_close_can_still_be_committed() {
         if test.db.store() == "redb" {
             assert_eq!(test.db.clone().close().unwrap_err().kind(), ErrorKind::Reentrant);
             tx.commit().unwrap();
-            assert_eq!(test.collection("c").count(doc! {}).unwrap(), 1, "it stayed open");
+            assert_eq!(test.collection("c").count_documents(doc! {}).run().unwrap(), 1, "it stayed open");
         } else {
             test.db.clone().close().unwrap();
             tx.commit().unwrap();

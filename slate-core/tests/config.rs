@@ -90,7 +90,7 @@ fn a_database_is_opened_as_the_settings_say() {
 
     config.access = Some(Access::ReadOnly);
     let db = Database::open_config(&config).unwrap();
-    assert_eq!(db.collection::<bson::Document>("users").count(doc! {}).unwrap(), 1);
+    assert_eq!(db.collection::<bson::Document>("users").count_documents(doc! {}).run().unwrap(), 1);
     let refused = db.collection("users").insert_one(&rawdoc! { "_id": 2 }).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ReadOnly);
 

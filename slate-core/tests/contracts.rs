@@ -7,7 +7,7 @@ mod common;
 
 use bson::{RawDocumentBuf, doc, rawdoc};
 use common::on_every_store;
-use slate_core::{ErrorKind, Index};
+use slate_core::{ErrorKind, ExplainVerbosity, Index};
 
 /// A document of one field whose type no BSON knows.
 fn damaged() -> RawDocumentBuf {
@@ -18,11 +18,11 @@ fn damaged() -> RawDocumentBuf {
 fn one_id_given_twice_leaves_unique_entries_of_the_last_document_alone() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.create_index(Index::on(doc! { "u": 1 }).unique()).unwrap();
+        c.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
         let mut documents: Vec<RawDocumentBuf> = (1..2_500).map(|n| rawdoc! { "_id": n, "u": n }).collect();
         documents.push(rawdoc! { "_id": 1, "u": 10_000 });
         c.upsert_many(&documents).unwrap();
-        assert_eq!(c.count(doc! { "u": 1 }).unwrap(), 0, "the value was given up");
+        assert_eq!(c.count_documents(doc! { "u": 1 }).run().unwrap(), 0, "the value was given up");
         assert_eq!(c.find_one(doc! { "u": 10_000 }).unwrap().unwrap().get_i32("_id").unwrap(), 1);
         c.insert_one(&rawdoc! { "_id": 0, "u": 1 }).unwrap();
     });
@@ -37,7 +37,7 @@ fn a_fault_of_an_argument_is_told_each_time_the_call_is_run() {
         for _ in 0..2 {
             assert_eq!(deletion.clone().run().unwrap_err().kind(), ErrorKind::Conversion);
         }
-        assert_eq!(c.count(doc! {}).unwrap(), 1);
+        assert_eq!(c.count_documents(doc! {}).run().unwrap(), 1);
     });
 }
 
@@ -52,13 +52,13 @@ fn raw_bytes_are_checked_wherever_they_enter() {
         assert_eq!(c.update_many(doc! {}, damaged()).run().unwrap_err().code(), 22);
         assert_eq!(c.replace_one(doc! {}, &damaged()).run().unwrap_err().code(), 22);
         assert_eq!(c.insert_one(&damaged()).unwrap_err().code(), 22);
-        assert_eq!(c.create_index(Index::on(damaged())).unwrap_err().code(), 22);
+        assert_eq!(c.create_index(Index::on(damaged())).run().unwrap_err().code(), 22);
         let mut deep = rawdoc! {};
         for _ in 0..500 {
             deep = rawdoc! { "a": deep };
         }
         assert_eq!(c.find(rawdoc! { "a": deep }).run().unwrap_err().code(), 15);
-        assert_eq!(c.count(doc! {}).unwrap(), 1);
+        assert_eq!(c.count_documents(doc! {}).run().unwrap(), 1);
     });
 }
 
@@ -70,9 +70,9 @@ fn a_document_that_cannot_be_shown_is_not_changed_in_a_transaction_either() {
         let transaction = test.db.begin().unwrap();
         let inside = transaction.collection::<RawDocumentBuf>("c");
         let update = inside.find_one_and_update(doc! { "_id": 1 }, doc! { "$set": { "x": 1 } });
-        update.project(doc! { "a.$": 1 }).run().unwrap_err();
+        update.projection(doc! { "a.$": 1 }).run().unwrap_err();
         assert_eq!(transaction.commit().unwrap_err().kind(), ErrorKind::TransactionOver);
-        assert_eq!(c.count(doc! { "x": 1 }).unwrap(), 0);
+        assert_eq!(c.count_documents(doc! { "x": 1 }).run().unwrap(), 0);
     });
 }
 
@@ -80,7 +80,7 @@ fn a_document_that_cannot_be_shown_is_not_changed_in_a_transaction_either() {
 fn a_write_to_one_document_goes_by_natural_order_where_it_is_asked_for() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.insert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }, rawdoc! { "_id": 3 }]).unwrap();
+        c.insert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }, rawdoc! { "_id": 3 }]).run().unwrap();
         let taken = c.find_one_and_delete(doc! {}).sort(doc! { "$natural": -1 }).run().unwrap().unwrap();
         assert_eq!(taken.get_i32("_id").unwrap(), 3);
         let updated = c.update_one(doc! {}, doc! { "$set": { "x": 1 } }).sort(doc! { "$natural": -1 });
@@ -93,7 +93,7 @@ fn a_write_to_one_document_goes_by_natural_order_where_it_is_asked_for() {
 fn a_cursor_stands_nowhere_after_the_last_document_of_a_limit() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.insert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }]).unwrap();
+        c.insert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }]).run().unwrap();
         let mut cursor = c.find(doc! {}).limit(1).cursor().unwrap();
         assert!(cursor.current().is_none());
         assert!(cursor.advance().unwrap() && cursor.current().is_some());
@@ -104,11 +104,14 @@ fn a_cursor_stands_nowhere_after_the_last_document_of_a_limit() {
 #[test]
 fn a_call_within_a_call_of_one_transaction_fails_at_once() {
     on_every_store(|test| {
-        test.collection("c").insert_many(&[rawdoc! { "_id": 1 }]).unwrap();
+        test.collection("c").insert_many(&[rawdoc! { "_id": 1 }]).run().unwrap();
         let transaction = test.db.begin().unwrap();
         let c = transaction.collection::<RawDocumentBuf>("c");
         let mut met = None;
-        c.build_index(Index::on(doc! { "a": 1 })).progress(|_| met = c.count(doc! {}).err()).run().unwrap();
+        c.create_index(Index::on(doc! { "a": 1 }))
+            .progress(|_| met = c.count_documents(doc! {}).run().err())
+            .run()
+            .unwrap();
         assert_eq!(met.unwrap().kind(), ErrorKind::Reentrant);
     });
 }
@@ -127,9 +130,9 @@ fn an_update_whose_outcome_is_too_large_says_so_by_kind() {
 fn a_hint_by_keys_takes_the_index_that_serves() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.insert_many(&[rawdoc! { "_id": 1, "a": 1 }, rawdoc! { "_id": 2, "a": 2 }]).unwrap();
-        c.create_index(Index::on(doc! { "a": 1 }).only(doc! { "a": { "$gt": 1 } }).named("partial")).unwrap();
-        c.create_index(Index::on(doc! { "a": 1 }).named("full")).unwrap();
+        c.insert_many(&[rawdoc! { "_id": 1, "a": 1 }, rawdoc! { "_id": 2, "a": 2 }]).run().unwrap();
+        c.create_index(Index::on(doc! { "a": 1 }).only(doc! { "a": { "$gt": 1 } }).named("partial")).run().unwrap();
+        c.create_index(Index::on(doc! { "a": 1 }).named("full")).run().unwrap();
         let hint = slate_core::Hint::Keys(common::raw(&doc! { "a": 1 }));
         assert_eq!(c.find(doc! {}).hint(hint).run().unwrap().count(), 2);
     });
@@ -139,14 +142,22 @@ fn a_hint_by_keys_takes_the_index_that_serves() {
 fn a_count_of_keys_ends_when_it_is_cancelled() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.insert_many(&(0..500).map(|n| rawdoc! { "_id": n, "a": n }).collect::<Vec<_>>()).unwrap();
-        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        c.insert_many(&(0..500).map(|n| rawdoc! { "_id": n, "a": n }).collect::<Vec<_>>()).run().unwrap();
+        c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         let token = slate_core::CancelToken::new();
         token.cancel();
         for filter in [doc! {}, doc! { "_id": { "$gte": 0 } }, doc! { "a": { "$gte": 0 } }] {
             let count = c.find(filter).cancel(token.clone());
-            assert!(count.clone().explain_count().unwrap().to_string().starts_with("COUNT KEYS"));
-            assert_eq!(count.count().unwrap_err().kind(), ErrorKind::Interrupted);
+            assert!(
+                count
+                    .clone()
+                    .count()
+                    .explain(ExplainVerbosity::QueryPlanner)
+                    .unwrap()
+                    .to_string()
+                    .starts_with("COUNT KEYS")
+            );
+            assert_eq!(count.count().run().unwrap_err().kind(), ErrorKind::Interrupted);
         }
     });
 }
@@ -155,7 +166,7 @@ fn a_count_of_keys_ends_when_it_is_cancelled() {
 fn documents_that_are_refused_as_they_are_laid_out_leave_nothing_among_the_others() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         let documents = [
             rawdoc! { "a": 1 },
             damaged(),
@@ -165,10 +176,10 @@ fn documents_that_are_refused_as_they_are_laid_out_leave_nothing_among_the_other
             rawdoc! { "_id": 2, "a": 5 },
             rawdoc! { "a": 6 },
         ];
-        let inserted = c.insert_batch(&documents).unordered().run().unwrap();
+        let inserted = c.insert_many(&documents).ordered(false).run().unwrap();
         assert_eq!(inserted.errors.iter().map(|error| error.index).collect::<Vec<_>>(), [1, 3, 4, 5]);
         for (a, found) in [(1, 1), (2, 1), (3, 0), (4, 0), (5, 0), (6, 1)] {
-            assert_eq!(c.count(doc! { "a": a }).unwrap(), found, "{a}");
+            assert_eq!(c.count_documents(doc! { "a": a }).run().unwrap(), found, "{a}");
             assert_eq!(c.find(doc! { "a": a }).run().unwrap().map(Result::unwrap).count() as u64, found, "{a}");
         }
         assert_eq!(c.find(doc! {}).run().unwrap().map(Result::unwrap).count(), 3);

@@ -29,8 +29,8 @@ fn different_values_over_an_index_are_those_of_a_scan() {
     for direction in [1, -1] {
         on_every_store(|test| {
             let c = test.collection("c");
-            c.create_index(Index::on(doc! { "a": direction })).unwrap();
-            c.insert_many(&documents()).unwrap();
+            c.create_index(Index::on(doc! { "a": direction })).run().unwrap();
+            c.insert_many(&documents()).run().unwrap();
             let filters = [
                 doc! {},
                 doc! { "a": { "$gte": 4, "$lt": 8 } },
@@ -65,5 +65,5 @@ fn distinct(
     if let Some(limit) = limit {
         find = find.limit(limit);
     }
-    find.distinct("a").unwrap()
+    find.distinct("a").run().unwrap()
 }

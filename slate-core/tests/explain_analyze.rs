@@ -11,7 +11,7 @@ use common::{
     raw, rows, runner,
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
-use slate_core::{Collection, ExecutionStats, Explain, Find, Hint, Index};
+use slate_core::{Collection, ExecutionStats, Explain, ExplainVerbosity, Find, Hint, Index};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -21,9 +21,9 @@ fn thousand(collection: &Documents) {
         let tags = [n % 5, 5 + n % 3];
         rawdoc! { "_id": n, "a": n % 10, "b": n % 7, "tags": [tags[0], tags[1]], "text": format!("text {}", n % 100) }
     };
-    collection.insert_many(&(0..1_000).map(document).collect::<Vec<_>>()).unwrap();
+    collection.insert_many(&(0..1_000).map(document).collect::<Vec<_>>()).run().unwrap();
     for keys in [doc! { "a": 1 }, doc! { "b": 1, "a": 1 }, doc! { "tags": 1 }] {
-        collection.create_index(Index::on(keys)).unwrap();
+        collection.create_index(Index::on(keys)).run().unwrap();
     }
 }
 
@@ -63,7 +63,7 @@ fn told(explained: &Explain, stage: &str, field: &str) -> i64 {
 #[test]
 fn a_scan_reads_every_document_and_no_key() {
     on_a_thousand(|collection| {
-        let explained = collection.find(doc! { "text": "text 7" }).explain_analyze().unwrap();
+        let explained = collection.find(doc! { "text": "text 7" }).explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (0, 1_000, 10), "{explained}");
         assert_eq!(told(&explained, "COLLSCAN", "nReturned"), 1_000);
         assert_eq!(told(&explained, "FILTER", "nReturned"), 10);
@@ -76,7 +76,8 @@ fn a_scan_reads_every_document_and_no_key() {
 #[test]
 fn a_scan_that_has_its_rows_reads_no_further() {
     on_a_thousand(|collection| {
-        let explained = collection.find(doc! { "text": "text 7" }).limit(2).explain_analyze().unwrap();
+        let explained =
+            collection.find(doc! { "text": "text 7" }).limit(2).explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (0, 108, 2), "{explained}");
     });
 }
@@ -84,8 +85,11 @@ fn a_scan_that_has_its_rows_reads_no_further() {
 #[test]
 fn an_index_scan_reads_the_entries_within_its_bounds_and_their_documents() {
     on_a_thousand(|collection| {
-        let explained =
-            collection.find(doc! { "a": { "$gte": 3, "$lt": 5 } }).hint(by("a_1")).explain_analyze().unwrap();
+        let explained = collection
+            .find(doc! { "a": { "$gte": 3, "$lt": 5 } })
+            .hint(by("a_1"))
+            .explain(ExplainVerbosity::ExecutionStats)
+            .unwrap();
         assert_eq!(work(&explained), (200, 200, 200), "{explained}");
         assert_eq!(told(&explained, "IXSCAN", "keysExamined"), 200);
         assert_eq!(told(&explained, "FETCH", "docsExamined"), 200);
@@ -96,7 +100,7 @@ fn an_index_scan_reads_the_entries_within_its_bounds_and_their_documents() {
 fn a_record_with_several_entries_is_fetched_once() {
     on_a_thousand(|collection| {
         let all = collection.find(doc! { "tags": { "$gte": 0 } }).hint(by("tags_1"));
-        let explained = all.explain_analyze().unwrap();
+        let explained = all.explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (2_000, 1_000, 1_000), "{explained}");
         assert_eq!(told(&explained, "IXSCAN", "nReturned"), 1_000);
     });
@@ -106,7 +110,7 @@ fn a_record_with_several_entries_is_fetched_once() {
 fn a_limit_on_an_order_that_an_index_gives_reads_no_more_than_it_hands_out() {
     on_a_thousand(|collection| {
         let first = collection.find(doc! {}).sort(doc! { "a": -1 }).hint(by("a_1")).skip(2).limit(5);
-        let explained = first.explain_analyze().unwrap();
+        let explained = first.explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (7, 7, 5), "{explained}");
     });
 }
@@ -115,7 +119,7 @@ fn a_limit_on_an_order_that_an_index_gives_reads_no_more_than_it_hands_out() {
 fn ids_that_are_asked_for_cost_a_key_each_and_those_that_are_there_a_document() {
     on_a_thousand(|collection| {
         let asked = collection.find(doc! { "_id": { "$in": [1, 2, 5_000] } });
-        let explained = asked.explain_analyze().unwrap();
+        let explained = asked.explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (3, 2, 2), "{explained}");
         assert_eq!(told(&explained, "IDHACK", "keysExamined"), 3);
     });
@@ -124,8 +128,8 @@ fn ids_that_are_asked_for_cost_a_key_each_and_those_that_are_there_a_document() 
 #[test]
 fn a_covered_answer_reads_no_document() {
     on_a_thousand(|collection| {
-        let covered = collection.find(doc! { "a": 3 }).project(doc! { "a": 1, "_id": 0 }).hint(by("a_1"));
-        let explained = covered.explain_analyze().unwrap();
+        let covered = collection.find(doc! { "a": 3 }).projection(doc! { "a": 1, "_id": 0 }).hint(by("a_1"));
+        let explained = covered.explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (100, 0, 100), "{explained}");
         assert_eq!(told(&explained, "IXSCAN", "nReturned"), 100);
     });
@@ -134,10 +138,12 @@ fn a_covered_answer_reads_no_document() {
 #[test]
 fn counting_an_indexs_keys_reads_no_document() {
     on_a_thousand(|collection| {
-        let explained = collection.find(doc! { "a": 3 }).hint(by("a_1")).explain_analyze_count().unwrap();
+        let explained =
+            collection.find(doc! { "a": 3 }).hint(by("a_1")).count().explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (100, 0, 1), "{explained}");
         assert_eq!(told(&explained, "IXSCAN", "nReturned"), 100);
-        let explained = collection.find(doc! { "text": "text 7" }).explain_analyze_count().unwrap();
+        let explained =
+            collection.find(doc! { "text": "text 7" }).count().explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (0, 1_000, 1), "{explained}");
         assert_eq!(told(&explained, "FILTER", "nReturned"), 10);
     });
@@ -146,14 +152,20 @@ fn counting_an_indexs_keys_reads_no_document() {
 #[test]
 fn different_values_of_an_index_are_found_by_skipping_from_one_to_the_next() {
     on_a_thousand(|collection| {
-        let explained = collection.find(doc! {}).explain_analyze_distinct("a").unwrap();
+        let explained = collection.find(doc! {}).distinct("a").explain(ExplainVerbosity::ExecutionStats).unwrap();
         let (keys, documents, values) = work(&explained);
         assert_eq!((documents, values), (0, 10), "{explained}");
         assert!(keys < 60, "{explained}");
-        let first = collection.find(doc! {}).skip(1).limit(2).explain_analyze_distinct("a").unwrap();
+        let first =
+            collection.find(doc! {}).skip(1).limit(2).distinct("a").explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(told(&first, "IXSCAN", "nReturned"), 3, "{first}");
         assert!(work(&first).0 < 20, "{first}");
-        let explained = collection.find(doc! {}).hint(Hint::Forward).explain_analyze_distinct("text").unwrap();
+        let explained = collection
+            .find(doc! {})
+            .hint(Hint::Forward)
+            .distinct("text")
+            .explain(ExplainVerbosity::ExecutionStats)
+            .unwrap();
         assert_eq!(work(&explained), (0, 1_000, 100), "{explained}");
     });
 }
@@ -162,8 +174,8 @@ fn different_values_of_an_index_are_found_by_skipping_from_one_to_the_next() {
 fn each_input_of_a_merge_tells_its_own_work() {
     on_a_thousand(|collection| {
         let either = || collection.find(doc! { "$or": [{ "a": 3 }, { "b": 2, "a": 4 }] });
-        let merged = (0..either().explain().unwrap().candidates())
-            .map(|plan| either().force(plan).explain_analyze().unwrap())
+        let merged = (0..either().explain(ExplainVerbosity::QueryPlanner).unwrap().candidates())
+            .map(|plan| either().force(plan).explain(ExplainVerbosity::ExecutionStats).unwrap())
             .find(|explained| explained.to_document().to_string().contains("OR"));
         let explained = merged.expect("a merge is among the plans");
         let b2_a4 = 14;
@@ -177,27 +189,34 @@ fn each_input_of_a_merge_tells_its_own_work() {
 fn what_outgrows_memory_is_told_by_the_node_that_held_it() {
     on_a_thousand(|collection| {
         let sorted = collection.find(doc! {}).sort(doc! { "text": 1 }).memory_limit(20_000);
-        let explained = sorted.clone().explain_analyze().unwrap();
+        let explained = sorted.clone().explain(ExplainVerbosity::ExecutionStats).unwrap();
         let stats = explained.execution_stats().unwrap();
         assert!(stats.spills > 1 && stats.spilled_bytes > 50_000, "{explained}");
         assert_eq!(told(&explained, "SORT", "spills"), i64::try_from(stats.spills).unwrap());
         assert!(explained.to_string().contains("spilled"), "{explained}");
-        let explained = sorted.memory_limit(10 << 20).explain_analyze().unwrap();
+        let explained = sorted.memory_limit(10 << 20).explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(told(&explained, "SORT", "spills"), 0);
         assert!(!explained.to_string().contains("spilled"), "{explained}");
 
         let multikey = collection.find(doc! { "tags": { "$gte": 0 } }).hint(by("tags_1")).memory_limit(5_000);
-        assert!(told(&multikey.explain_analyze().unwrap(), "IXSCAN", "spills") > 0);
+        assert!(told(&multikey.explain(ExplainVerbosity::ExecutionStats).unwrap(), "IXSCAN", "spills") > 0);
         let values = collection.find(doc! {}).memory_limit(1_000).hint(Hint::Forward);
-        assert!(told(&values.explain_analyze_distinct("text").unwrap(), "DISTINCT", "spills") > 0);
+        assert!(
+            told(&values.distinct("text").explain(ExplainVerbosity::ExecutionStats).unwrap(), "DISTINCT", "spills") > 0
+        );
     });
 }
 
 #[test]
 fn few_rows_of_many_are_sorted_without_temporary_files() {
     on_a_thousand(|collection| {
-        let explained =
-            collection.find(doc! {}).sort(doc! { "text": 1 }).limit(10).memory_limit(20_000).explain_analyze().unwrap();
+        let explained = collection
+            .find(doc! {})
+            .sort(doc! { "text": 1 })
+            .limit(10)
+            .memory_limit(20_000)
+            .explain(ExplainVerbosity::ExecutionStats)
+            .unwrap();
         assert_eq!(told(&explained, "SORT", "spills"), 0, "{explained}");
     });
 }
@@ -206,7 +225,7 @@ fn few_rows_of_many_are_sorted_without_temporary_files() {
 fn the_plan_is_drawn_behind_columns_of_what_was_done() {
     on_a_thousand(|collection| {
         let find = collection.find(doc! { "a": 3 }).hint(by("a_1")).limit(2);
-        let explained = find.explain_analyze().unwrap();
+        let explained = find.explain(ExplainVerbosity::ExecutionStats).unwrap();
         let drawn = explained.to_string();
         let lines: Vec<&str> = drawn.lines().collect();
         let names: Vec<&str> = lines.first().unwrap().split_whitespace().collect();
@@ -215,7 +234,7 @@ fn the_plan_is_drawn_behind_columns_of_what_was_done() {
         assert!(nodes.iter().skip(1).all(|line| line.trim_start().starts_with('2')), "\n{drawn}");
         assert_eq!(*rules, "rules: select_access, limit_pushdown", "\n{drawn}");
         assert!(lines.get(1).unwrap().ends_with("LIMIT 2"), "\n{drawn}");
-        assert!(collection.find(doc! {}).explain().unwrap().execution_stats().is_none());
+        assert!(collection.find(doc! {}).explain(ExplainVerbosity::QueryPlanner).unwrap().execution_stats().is_none());
     });
 }
 
@@ -226,7 +245,8 @@ fn a_transaction_tells_what_reading_its_own_writes_took() {
         let transaction = database.db.begin().unwrap();
         let inside = transaction.collection::<RawDocumentBuf>("c");
         inside.delete_many(doc! { "a": 3 }).run().unwrap();
-        let explained = inside.find(doc! { "b": 1 }).hint(Hint::Forward).explain_analyze().unwrap();
+        let explained =
+            inside.find(doc! { "b": 1 }).hint(Hint::Forward).explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained).1, 900, "{explained}");
         transaction.rollback();
     });
@@ -235,7 +255,8 @@ fn a_transaction_tells_what_reading_its_own_writes_took() {
 #[test]
 fn of_a_collection_that_is_not_there_nothing_is_read() {
     on_every_store(|database| {
-        let explained = database.collection("none").find(doc! { "a": 1 }).explain_analyze().unwrap();
+        let explained =
+            database.collection("none").find(doc! { "a": 1 }).explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (0, 0, 0), "{explained}");
     });
 }
@@ -292,7 +313,7 @@ fn find(collection: &Documents, query: &RandomQuery, plan: usize) -> Find<RawDoc
         find = find.sort(sort);
     }
     if let Some(projection) = &query.projection {
-        find = find.project(projection);
+        find = find.projection(projection);
     }
     match query.limit {
         Some(limit) => find.limit(limit),
@@ -327,20 +348,27 @@ fn every_node_of_every_plan_tells_its_work_and_tells_the_same_on_every_store() {
         number.set(number.get() + 1);
         let collections = stores.each_ref().map(|store| store.collection(&format!("c{}", number.get())));
         for collection in &collections {
-            let _ = collection.insert_many(&documents.iter().map(raw).collect::<Vec<_>>());
+            let _ = collection.insert_many(&documents.iter().map(raw).collect::<Vec<_>>()).run();
             for index in &indexes {
-                let _ = collection.create_index(index.spec());
+                let _ = collection.create_index(index.spec()).run();
             }
         }
         for query in &queries {
-            let plans = collections[0].find(&query.filter).explain().map_or(0, |explained| explained.candidates());
+            let plans = collections[0]
+                .find(&query.filter)
+                .explain(ExplainVerbosity::QueryPlanner)
+                .map_or(0, |explained| explained.candidates());
             for plan in 0..plans {
                 let each = collections.each_ref().map(|collection| {
                     let find = find(collection, query, plan);
-                    let counted = find.clone().explain_analyze_count();
-                    let distinct = collection.find(&query.filter).force(plan).explain_analyze_distinct(&query.distinct);
+                    let counted = find.clone().count().explain(ExplainVerbosity::ExecutionStats);
+                    let distinct = collection
+                        .find(&query.filter)
+                        .force(plan)
+                        .distinct(&query.distinct)
+                        .explain(ExplainVerbosity::ExecutionStats);
                     let found = rows(find.clone()).ok().map(|rows| rows.len());
-                    (find.explain_analyze().ok(), counted.ok(), distinct.ok(), found)
+                    (find.explain(ExplainVerbosity::ExecutionStats).ok(), counted.ok(), distinct.ok(), found)
                 });
                 let told = each.each_ref().map(|(find, count, distinct, found)| {
                     format!("{:?} {found:?}", [find, count, distinct].map(|explained| explained.as_ref().map(timeless)))
@@ -365,4 +393,23 @@ fn every_node_of_every_plan_tells_its_work_and_tells_the_same_on_every_store() {
     if let Err(error) = tested {
         panic!("{error}");
     }
+}
+
+#[test]
+fn explaining_a_write_shows_its_targets_and_never_writes() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        let documents: Vec<_> = (0..10).map(|n| rawdoc! { "_id": n, "a": n % 2 }).collect();
+        c.insert_many(&documents).run().unwrap();
+        c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+        let update = c.update_many(doc! { "a": 1 }, doc! { "$set": { "a": 5 } }).upsert();
+        assert!(update.clone().explain(ExplainVerbosity::QueryPlanner).unwrap().uses_index());
+        let stats = update.explain(ExplainVerbosity::ExecutionStats).unwrap().execution_stats().unwrap();
+        assert_eq!(stats.rows, 5);
+        let deletion = c.delete_one(doc! { "a": 1 });
+        let stats = deletion.explain(ExplainVerbosity::ExecutionStats).unwrap().execution_stats().unwrap();
+        assert_eq!(stats.rows, 1);
+        assert_eq!(c.count_documents(doc! { "a": 1 }).run().unwrap(), 5);
+        assert_eq!(c.estimated_document_count().unwrap(), 10);
+    });
 }

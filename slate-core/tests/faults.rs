@@ -21,15 +21,15 @@ type Documents = Collection<RawDocumentBuf>;
 
 fn insert(collection: &Documents, documents: impl IntoIterator<Item = bson::Document>) {
     let documents: Vec<RawDocumentBuf> = documents.into_iter().map(|document| raw(&document)).collect();
-    collection.insert_many(&documents).unwrap();
+    collection.insert_many(&documents).run().unwrap();
 }
 
 #[test]
 fn a_prefix_of_an_indexed_string_does_not_match_it() {
     on_every_store(|database| {
         let names = database.collection("names");
-        names.create_index(Index::on(doc! { "name": 1 })).unwrap();
-        names.create_index(Index::on(doc! { "name": -1, "n": 1 })).unwrap();
+        names.create_index(Index::on(doc! { "name": 1 })).run().unwrap();
+        names.create_index(Index::on(doc! { "name": -1, "n": 1 })).run().unwrap();
         let texts = ["", "a", "ab", "abc", "a\0", "a\0b", "a\u{1}", "a\u{ff}", "b"];
         insert(&names, texts.iter().enumerate().map(|(n, text)| doc! { "_id": n as i32, "name": *text, "n": 1 }));
         for (n, text) in texts.iter().enumerate() {
@@ -46,8 +46,8 @@ fn a_prefix_of_an_indexed_string_does_not_match_it() {
 fn int32_int64_double_and_decimal_agree_between_index_and_scan() {
     on_every_store(|database| {
         let numbers = database.collection("numbers");
-        numbers.create_index(Index::on(doc! { "n": 1 })).unwrap();
-        numbers.create_index(Index::on(doc! { "n": -1, "m": 1 })).unwrap();
+        numbers.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
+        numbers.create_index(Index::on(doc! { "n": -1, "m": 1 })).run().unwrap();
         let ones: [Bson; 4] = [1_i32.into(), 1_i64.into(), 1.0.into(), Bson::Decimal128("1.00".parse().unwrap())];
         insert(&numbers, ones.iter().enumerate().map(|(n, one)| doc! { "_id": n as i32, "n": one.clone() }));
         let large = (1_i64 << 53) + 1;
@@ -79,8 +79,8 @@ fn int32_int64_double_and_decimal_agree_between_index_and_scan() {
 fn an_id_is_read_whole_from_the_end_of_an_index_key() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "v": 1 })).unwrap();
-        records.create_index(Index::on(doc! { "v": -1, "w": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "v": 1 })).run().unwrap();
+        records.create_index(Index::on(doc! { "v": -1, "w": 1 })).run().unwrap();
         let mut every_id = random::ids();
         every_id.extend([125, 126, 127, 128, 253, 254, 255, 256, 1_900].map(|length| Bson::from("i".repeat(length))));
         // The length of the values is told at the key's end: in one byte up to 254, in more beyond.
@@ -95,7 +95,7 @@ fn an_id_is_read_whole_from_the_end_of_an_index_key() {
             }
             assert_eq!(records.delete_many(doc! { "v": value }).run().unwrap(), every_id.len() as u64);
         }
-        assert_eq!(records.count(doc! {}).unwrap(), 0);
+        assert_eq!(records.count_documents(doc! {}).run().unwrap(), 0);
     });
 }
 
@@ -103,8 +103,8 @@ fn an_id_is_read_whole_from_the_end_of_an_index_key() {
 fn a_sort_by_several_indexed_fields_with_a_limit_keeps_whole_groups() {
     on_every_store(|database| {
         let people = database.collection("people");
-        people.create_index(Index::on(doc! { "age": 1 })).unwrap();
-        people.create_index(Index::on(doc! { "age": 1, "name": 1 })).unwrap();
+        people.create_index(Index::on(doc! { "age": 1 })).run().unwrap();
+        people.create_index(Index::on(doc! { "age": 1, "name": 1 })).run().unwrap();
         // In each group the order of `_id`, which an index on the age alone gives, runs against that of the names.
         let document = |n: i32| doc! { "_id": n, "age": n / 10, "name": format!("{:02}", 99 - n), "k": n % 2 };
         insert(&people, (0..100).map(document));
@@ -123,15 +123,15 @@ fn a_sort_by_several_indexed_fields_with_a_limit_keeps_whole_groups() {
 fn records_are_told_apart_by_their_ids_and_not_by_a_hash() {
     on_every_store(|database| {
         let tagged = database.collection("tagged");
-        tagged.create_index(Index::on(doc! { "tags": 1 })).unwrap();
+        tagged.create_index(Index::on(doc! { "tags": 1 })).run().unwrap();
         let document = |n: i32| rawdoc! { "_id": n, "tags": [n, n + 1, n + 2] };
-        tagged.insert_many(&(0..20_000).map(document).collect::<Vec<_>>()).unwrap();
+        tagged.insert_many(&(0..20_000).map(document).collect::<Vec<_>>()).run().unwrap();
         for (drawn, found) in each_plan(&tagged.find(doc! { "tags": { "$gte": 0 } })) {
             let mut found: Vec<i32> = found.iter().map(|row| row.get_i32("_id").unwrap()).collect();
             found.sort_unstable();
             assert!(found.iter().copied().eq(0..20_000), "{drawn}: {} rows", found.len());
         }
-        assert_eq!(tagged.count(doc! { "tags": { "$gte": 10_000 } }).unwrap(), 10_002);
+        assert_eq!(tagged.count_documents(doc! { "tags": { "$gte": 10_000 } }).run().unwrap(), 10_002);
     });
 }
 
@@ -139,8 +139,8 @@ fn records_are_told_apart_by_their_ids_and_not_by_a_hash() {
 fn nan_does_not_break_the_order() {
     on_every_store(|database| {
         let numbers = database.collection("numbers");
-        numbers.create_index(Index::on(doc! { "n": 1 })).unwrap();
-        numbers.create_index(Index::on(doc! { "n": -1 })).unwrap();
+        numbers.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
+        numbers.create_index(Index::on(doc! { "n": -1 })).run().unwrap();
         let nan = f64::NAN;
         let decimal_nan = Bson::Decimal128("NaN".parse().unwrap());
         insert(

@@ -7,7 +7,7 @@ mod common;
 
 use bson::{Document, RawDocumentBuf, doc, rawdoc};
 use common::on_every_store;
-use slate_core::{CancelToken, Collection, ErrorKind, Find, Hint, Index};
+use slate_core::{CancelToken, Collection, ErrorKind, ExplainVerbosity, Find, Hint, Index};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -41,7 +41,7 @@ fn check(c: &Documents, filter: &Document) {
     }
     let first = c.find(filter).first().unwrap();
     assert!(first.as_ref().map_or(all.is_empty(), |first| all.contains(first)), "{filter}");
-    assert_eq!(c.find(filter).count().unwrap(), all.len() as u64, "{filter}");
+    assert_eq!(c.find(filter).count().run().unwrap(), all.len() as u64, "{filter}");
     let by_b = |find: Find<RawDocumentBuf>| -> Vec<_> {
         find.sort(doc! { "b": 1, "_id": 1 }).run().unwrap().map(Result::unwrap).collect()
     };
@@ -53,8 +53,8 @@ fn a_value_has_the_same_documents_by_its_entries_as_by_a_scan() {
     for keys in [doc! { "a": 1 }, doc! { "a": -1 }, doc! { "a": 1, "b": -1 }, doc! { "a": -1, "b": 1, "c": 1 }] {
         on_every_store(|test| {
             let c: Documents = test.collection("c");
-            c.create_index(Index::on(&keys)).unwrap();
-            c.insert_many(&documents()).unwrap();
+            c.create_index(Index::on(&keys)).run().unwrap();
+            c.insert_many(&documents()).run().unwrap();
             let values = (0..21).map(|value| doc! { "a": value });
             let others = [
                 doc! { "a": "many" },
@@ -80,7 +80,7 @@ fn a_value_has_the_same_documents_by_its_entries_as_by_a_scan() {
             }
             // And a value that is cut no longer tells.
             let [long, longer] = [2_500, 2_501].map(|length| "x".repeat(length));
-            c.insert_many(&[rawdoc! { "a": long.as_str() }, rawdoc! { "a": longer.as_str() }]).unwrap();
+            c.insert_many(&[rawdoc! { "a": long.as_str() }, rawdoc! { "a": longer.as_str() }]).run().unwrap();
             for filter in [doc! { "a": long.as_str() }, doc! { "a": longer.as_str() }, doc! { "a": 5 }] {
                 check(&c, &filter);
             }
@@ -92,10 +92,10 @@ fn a_value_has_the_same_documents_by_its_entries_as_by_a_scan() {
 fn a_value_of_a_unique_index_has_one_document_at_most() {
     on_every_store(|test| {
         let c: Documents = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
-        c.insert_many(&(0..50).map(|value| rawdoc! { "a": value }).collect::<Vec<_>>()).unwrap();
-        c.create_index(Index::on(doc! { "b": -1, "a": 1 }).unique()).unwrap();
-        c.insert_many(&(50..90).map(|value| rawdoc! { "a": value, "b": value % 5 }).collect::<Vec<_>>()).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 }).unique()).run().unwrap();
+        c.insert_many(&(0..50).map(|value| rawdoc! { "a": value }).collect::<Vec<_>>()).run().unwrap();
+        c.create_index(Index::on(doc! { "b": -1, "a": 1 }).unique()).run().unwrap();
+        c.insert_many(&(50..90).map(|value| rawdoc! { "a": value, "b": value % 5 }).collect::<Vec<_>>()).run().unwrap();
         for filter in [doc! { "a": 7 }, doc! { "a": 95 }, doc! { "a": "7" }, doc! { "b": 3 }, doc! { "b": 9 }] {
             check(&c, &filter);
         }
@@ -103,8 +103,8 @@ fn a_value_of_a_unique_index_has_one_document_at_most() {
 }
 
 fn fill_with_two(c: &Documents) {
-    c.create_index(Index::on(doc! { "a": 1 })).unwrap();
-    c.insert_many(&[rawdoc! { "_id": 1, "a": 5 }, rawdoc! { "_id": 2, "a": 5 }]).unwrap();
+    c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+    c.insert_many(&[rawdoc! { "_id": 1, "a": 5 }, rawdoc! { "_id": 2, "a": 5 }]).run().unwrap();
 }
 
 #[test]
@@ -143,10 +143,10 @@ fn a_cursor_over_few_entries_sees_one_commit_stays_behind_its_end_and_ends_where
 fn few_entries_are_read_and_explained_so_in_a_collection_that_a_scan_would_read_for_less() {
     on_every_store(|test| {
         let c: Documents = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         for size in [1, 8] {
-            c.insert_many(&(0..size).map(|_| rawdoc! { "a": size }).collect::<Vec<_>>()).unwrap();
-            let explained = c.find(doc! { "a": size }).explain_analyze().unwrap();
+            c.insert_many(&(0..size).map(|_| rawdoc! { "a": size }).collect::<Vec<_>>()).run().unwrap();
+            let explained = c.find(doc! { "a": size }).explain(ExplainVerbosity::ExecutionStats).unwrap();
             let stats = explained.execution_stats().unwrap();
             let counted = (stats.rows, stats.keys_examined, stats.documents_examined);
             let size = u64::try_from(size).unwrap();

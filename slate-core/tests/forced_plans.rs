@@ -16,7 +16,7 @@ use common::{
     raw, refusal, rows, runner,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
-use slate_core::{Collection, Find, ReturnDocument};
+use slate_core::{Collection, ExplainVerbosity, Find, ReturnDocument};
 use slate_query::{raw::Doc, sort::Sort};
 
 type Documents = Collection<RawDocumentBuf>;
@@ -96,7 +96,7 @@ impl Pair {
         let create = |collection: &Documents, before: bool| {
             for index in case.indexes.iter().filter(|index| index.before_documents == before) {
                 // One that the documents do not allow (or that is there already) is left out.
-                let _ = collection.create_index(index.spec());
+                let _ = collection.create_index(index.spec()).run();
             }
         };
         create(&indexed, true);
@@ -105,7 +105,7 @@ impl Pair {
             // A document that an index refuses is left out of both.
             let accepted = |document: &&Document| indexed.insert_one(&raw(document)).is_ok();
             let kept: Vec<RawDocumentBuf> = case.documents.iter().filter(accepted).map(raw).collect();
-            tx.collection::<RawDocumentBuf>(&name("plain")).insert_many(&kept)?;
+            tx.collection::<RawDocumentBuf>(&name("plain")).insert_many(&kept).run()?;
             Ok(kept)
         });
         create(&indexed, false);
@@ -214,7 +214,10 @@ fn check_query(database: &TestDatabase, pair: &Pair, query: &RandomQuery) -> Res
         Err(refused) => return check_refused(pair, query, &refused),
     };
     let answer = Answer { rows: right, query: query.clone() };
-    let candidates = find(&pair.indexed, query).explain().map_err(|error| fail(error.to_string()))?.candidates();
+    let candidates = find(&pair.indexed, query)
+        .explain(ExplainVerbosity::QueryPlanner)
+        .map_err(|error| fail(error.to_string()))?
+        .candidates();
     let planned = |find: Find<RawDocumentBuf>, plan: Option<usize>| match plan {
         Some(plan) => find.force(plan),
         None => find,
@@ -222,19 +225,21 @@ fn check_query(database: &TestDatabase, pair: &Pair, query: &RandomQuery) -> Res
     for plan in std::iter::once(None).chain((0..candidates).map(Some)) {
         let find = || planned(find(&pair.indexed, query), plan);
         let drawn = |what: &str, why: String| {
-            let explained = find().explain().map_or_else(|error| error.to_string(), |plan| plan.to_string());
+            let explained = find()
+                .explain(ExplainVerbosity::QueryPlanner)
+                .map_or_else(|error| error.to_string(), |plan| plan.to_string());
             fail(format!("{what} with plan {plan:?}\n{explained}\n: {why}"))
         };
         let whole = rows(find()).map_err(|error| drawn("find", format!("{error:?}")))?;
         answer.check_whole(&whole).map_err(|why| drawn("find", why))?;
         let part = rows(sliced(find(), query)).map_err(|error| drawn("find sliced", format!("{error:?}")))?;
         answer.check_sliced(&part).map_err(|why| drawn("find sliced", why))?;
-        let counted = sliced(find(), query).count().map_err(|error| drawn("count", error.to_string()))?;
+        let counted = sliced(find(), query).count().run().map_err(|error| drawn("count", error.to_string()))?;
         if counted != u64::try_from(part.len()).unwrap() {
             return Err(drawn("count", format!("{counted} instead of {}", part.len())));
         }
         if let Some(projection) = &query.projection {
-            check_projection(pair, query, projection, &whole, || find().project(projection))
+            check_projection(pair, query, projection, &whole, || find().projection(projection))
                 .map_err(|why| drawn("project", why))?;
         }
     }
@@ -245,7 +250,7 @@ fn check_query(database: &TestDatabase, pair: &Pair, query: &RandomQuery) -> Res
 /// Each plan refuses what the scan refuses. Only a plan that need not look at every row under a limit may miss a row
 /// that cannot be sorted: which rows it looks at is its own affair.
 fn check_refused(pair: &Pair, query: &RandomQuery, refused: &Refusal) -> Result<(), TestCaseError> {
-    let explained = find(&pair.indexed, query).explain();
+    let explained = find(&pair.indexed, query).explain(ExplainVerbosity::QueryPlanner);
     let candidates = match explained {
         Ok(explained) => explained.candidates(),
         Err(error) if refusal(&error) == *refused => return Ok(()),
@@ -269,7 +274,7 @@ fn check_projection(
     projected: impl Fn() -> Find<RawDocumentBuf>,
 ) -> Result<(), String> {
     let plain = rows(find(&pair.plain, query)).map_err(|error| format!("{error:?}"))?;
-    let right = match rows(find(&pair.plain, query).project(projection)) {
+    let right = match rows(find(&pair.plain, query).projection(projection)) {
         Ok(shaped) => shaped,
         Err(refused) => {
             return match rows(projected()) {
@@ -285,14 +290,15 @@ fn check_projection(
 }
 
 fn check_distinct(pair: &Pair, query: &RandomQuery) -> Result<(), TestCaseError> {
-    let right = pair.plain.find(&query.filter).distinct(&query.distinct).map_err(|error| refusal(&error));
-    let explained = match pair.indexed.find(&query.filter).explain_distinct(&query.distinct) {
-        Ok(explained) => explained,
-        Err(error) if right.as_ref().err() == Some(&refusal(&error)) => return Ok(()),
-        Err(error) => return Err(fail(format!("distinct is refused with {error}, and should give {right:?}"))),
-    };
+    let right = pair.plain.find(&query.filter).distinct(&query.distinct).run().map_err(|error| refusal(&error));
+    let explained =
+        match pair.indexed.find(&query.filter).distinct(&query.distinct).explain(ExplainVerbosity::QueryPlanner) {
+            Ok(explained) => explained,
+            Err(error) if right.as_ref().err() == Some(&refusal(&error)) => return Ok(()),
+            Err(error) => return Err(fail(format!("distinct is refused with {error}, and should give {right:?}"))),
+        };
     for plan in 0..explained.candidates() {
-        let got = pair.indexed.find(&query.filter).force(plan).distinct(&query.distinct);
+        let got = pair.indexed.find(&query.filter).force(plan).distinct(&query.distinct).run();
         let got = got.map_err(|error| refusal(&error));
         // Compared as text: NaN is not equal to itself.
         if format!("{got:?}") != format!("{right:?}") {
@@ -330,7 +336,11 @@ fn check_targets(
         };
         let unsorted_plan = |candidates: usize| plan.map(|(_, plan)| plan).filter(|plan| *plan < candidates);
         // Without the sort there may be fewer plans.
-        let unsorted = pair.indexed.find(&query.filter).explain().map_or(0, |explained| explained.candidates());
+        let unsorted = pair
+            .indexed
+            .find(&query.filter)
+            .explain(ExplainVerbosity::QueryPlanner)
+            .map_or(0, |explained| explained.candidates());
         let outcomes = [
             attempt(&|collection| {
                 let mut update = collection.update_one(&query.filter, &mark);
@@ -367,7 +377,7 @@ fn check_targets(
                 if let Some((_, plan)) = plan {
                     update = update.force(plan);
                 }
-                Ok(format!("{:?}", update.returning(ReturnDocument::Before).run()?))
+                Ok(format!("{:?}", update.return_document(ReturnDocument::Before).run()?))
             }),
         ];
         match &right {

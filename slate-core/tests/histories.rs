@@ -14,7 +14,7 @@ use common::{
     raw, refusal, rows, runner,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select, test_runner::TestCaseError};
-use slate_core::{Collection, Hint, ReadCollection, ReturnDocument, Snapshot, Transaction};
+use slate_core::{Collection, ExplainVerbosity, Hint, ReadCollection, ReturnDocument, Snapshot, Transaction};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -157,7 +157,7 @@ fn run(collection: &Documents, call: &Call) -> Result<String, (i32, String)> {
     let outcome = match call {
         Call::Insert(documents) => {
             let documents: Vec<RawDocumentBuf> = documents.iter().map(raw).collect();
-            collection.insert_many(&documents).map(|ids| tell(&ids))
+            collection.insert_many(&documents).run().map(|ids| tell(&ids))
         }
         Call::Update { filter, update, many, upsert } => {
             let update =
@@ -177,15 +177,15 @@ fn run(collection: &Documents, call: &Call) -> Result<String, (i32, String)> {
         Call::FindOneAndUpdate { filter, update, sort } => collection
             .find_one_and_update(filter, update)
             .sort(sort)
-            .returning(ReturnDocument::After)
+            .return_document(ReturnDocument::After)
             .run()
             .map(|found| tell(&found)),
         Call::FindOneAndDelete { filter, sort } => {
             collection.find_one_and_delete(filter).sort(sort).run().map(|found| tell(&found))
         }
-        Call::CreateIndex(index) => collection.create_index(index.spec()).map(|name| tell(&name)),
+        Call::CreateIndex(index) => collection.create_index(index.spec()).run().map(|name| tell(&name)),
         Call::DropIndex(place) => {
-            let indexes = collection.indexes().map_err(|error| refusal(&error))?;
+            let indexes = collection.list_indexes().map_err(|error| refusal(&error))?;
             let name = indexes.get(*place).map_or("none", |index| &index.name);
             collection.drop_index(name).map(|dropped| tell(&dropped))
         }
@@ -197,13 +197,13 @@ fn run(collection: &Documents, call: &Call) -> Result<String, (i32, String)> {
 /// Every document in the order of `_id`, and every index.
 fn contents(collection: &ReadCollection<RawDocumentBuf>) -> String {
     let documents = rows(collection.find(doc! {}).hint(Hint::Forward));
-    format!("{documents:?} {:?}", collection.indexes().map_err(|error| refusal(&error)))
+    format!("{documents:?} {:?}", collection.list_indexes().map_err(|error| refusal(&error)))
 }
 
 /// Each index says of the documents what they say of themselves: asked for each value that is about, every plan gives
 /// what the scan gives.
 fn check_indexes(collection: &ReadCollection<RawDocumentBuf>, pool: &Pool) -> Result<(), String> {
-    for index in collection.indexes().map_err(|error| error.to_string())? {
+    for index in collection.list_indexes().map_err(|error| error.to_string())? {
         let condition = index.only.as_ref().map_or_else(Document::new, |only| only.try_into().unwrap());
         let mut filters = vec![condition.clone()];
         for path in index.keys.iter().map(|field| field.unwrap().0.to_string()) {
@@ -215,10 +215,11 @@ fn check_indexes(collection: &ReadCollection<RawDocumentBuf>, pool: &Pool) -> Re
         }
         for filter in filters {
             let right = rows(collection.find(&filter).force(0)).map_err(|error| format!("{error:?}"))?;
-            let explained = collection.find(&filter).explain().map_err(|error| error.to_string())?;
+            let explained =
+                collection.find(&filter).explain(ExplainVerbosity::QueryPlanner).map_err(|error| error.to_string())?;
             for plan in 1..explained.candidates() {
                 let find = collection.find(&filter).force(plan);
-                let drawn = find.clone().explain().map_err(|error| error.to_string())?;
+                let drawn = find.clone().explain(ExplainVerbosity::QueryPlanner).map_err(|error| error.to_string())?;
                 let got = rows(find).map_err(|error| format!("{filter}\n{drawn}\n{error:?}"))?;
                 if multiset(&got) != multiset(&right) {
                     return Err(format!("{filter}\n{drawn}\ngives {got:?}, and should give {right:?}"));
@@ -278,10 +279,10 @@ impl Life {
             check_indexes(&collection, pool)?;
             let report = collection.verify().run().map_err(|error| error.to_string())?;
             if !report.is_sound() {
-                return Err(format!("{name}: {:?}", report.faults));
+                return Err(format!("{name}: {:?}", report.findings));
             }
         }
-        life.snapshots.retain(|(snapshot, _)| !snapshot.collection_names().is_empty());
+        life.snapshots.retain(|(snapshot, _)| !snapshot.list_collection_names().is_empty());
         for (snapshot, shown) in &life.snapshots {
             if snapshot_contents(snapshot) != *shown {
                 return Err(format!("a snapshot showed {shown}, and shows {}", snapshot_contents(snapshot)));

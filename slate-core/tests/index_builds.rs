@@ -12,7 +12,7 @@ use std::{
 
 use bson::{RawDocumentBuf, doc, rawdoc};
 use common::{TestDatabase, on_every_store};
-use slate_core::{CancelToken, Collection, Database, ErrorKind, Existing, Index, IndexState};
+use slate_core::{CancelToken, Collection, Database, ErrorKind, ExplainVerbosity, Index, IndexState, RenameTarget};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -20,23 +20,25 @@ const COUNT: i32 = 5_000;
 
 fn filled(test: &TestDatabase) -> Documents {
     let c = test.collection("c");
-    c.insert_many(&(0..COUNT).map(|n| rawdoc! { "_id": n, "a": n, "b": [n % 10, -n] }).collect::<Vec<_>>()).unwrap();
+    c.insert_many(&(0..COUNT).map(|n| rawdoc! { "_id": n, "a": n, "b": [n % 10, -n] }).collect::<Vec<_>>())
+        .run()
+        .unwrap();
     c
 }
 
 fn states(collection: &Documents) -> Vec<(String, IndexState)> {
-    collection.indexes().unwrap().into_iter().map(|index| (index.name, index.state)).collect()
+    collection.list_indexes().unwrap().into_iter().map(|index| (index.name, index.state)).collect()
 }
 
 fn verify(db: &Database) {
-    let report = db.verify().unwrap().run().unwrap();
-    assert!(report.is_sound(), "{:?}", report.faults);
+    let report = db.verify().run().unwrap();
+    assert!(report.is_sound(), "{:?}", report.findings);
 }
 
 /// Whether the index answers as the collection does without it.
 fn agrees(collection: &Documents, filter: bson::Document, index: &str) {
-    let by_index = collection.find(&filter).hint(slate_core::Hint::Name(index.into())).count().unwrap();
-    let by_scan = collection.find(&filter).hint(slate_core::Hint::Forward).count().unwrap();
+    let by_index = collection.find(&filter).hint(slate_core::Hint::Name(index.into())).count().run().unwrap();
+    let by_scan = collection.find(&filter).hint(slate_core::Hint::Forward).count().run().unwrap();
     assert_eq!(by_index, by_scan, "{filter}");
 }
 
@@ -44,7 +46,7 @@ fn agrees(collection: &Documents, filter: bson::Document, index: &str) {
 fn broken_off(c: &Documents, index: Index, rounds: u32) {
     let mut left = rounds;
     let stopped = catch_unwind(AssertUnwindSafe(|| {
-        c.build_index(index)
+        c.create_index(index)
             .progress(|_| {
                 left -= 1;
                 assert!(left > 0, "the process is gone");
@@ -82,12 +84,12 @@ fn writers_between_the_rounds_of_a_build_are_not_lost() {
         ] {
             let c = filled(&test);
             let mut rounds = 0;
-            c.build_index(index)
+            c.create_index(index)
                 .progress(|_| {
                     rounds += 1;
                     if rounds <= 4 {
                         assert_eq!(states(&c), [(name.to_owned(), IndexState::Building)]);
-                        assert!(!c.find(doc! { "a": 3 }).explain().unwrap().uses_index());
+                        assert!(!c.find(doc! { "a": 3 }).explain(ExplainVerbosity::QueryPlanner).unwrap().uses_index());
                         meddle(&c, rounds);
                     }
                 })
@@ -125,8 +127,8 @@ fn writers_beside_a_build_are_not_lost() {
                     }
                 });
             }
-            let unique = c.create_index(Index::on(doc! { "a": 1 }).unique());
-            let plain = c.create_index(Index::on(doc! { "b": 1, "a": -1 }));
+            let unique = c.create_index(Index::on(doc! { "a": 1 }).unique()).run();
+            let plain = c.create_index(Index::on(doc! { "b": 1, "a": -1 })).run();
             done.store(true, Ordering::Relaxed);
             unique.unwrap();
             plain.unwrap();
@@ -147,11 +149,15 @@ fn a_build_that_was_broken_off_is_finished_by_creating_the_index_again() {
         let test = test.reopen();
         let c = test.collection("c");
         assert_eq!(states(&c), [("a_1".to_owned(), IndexState::Building)]);
-        assert!(!c.find(doc! { "a": 3 }).explain().unwrap().uses_index());
+        assert!(!c.find(doc! { "a": 3 }).explain(ExplainVerbosity::QueryPlanner).unwrap().uses_index());
         meddle(&c, 1);
-        assert_eq!(c.create_index(Index::on(doc! { "a": 1 })).unwrap_err().code(), 86, "it is there under that name");
+        assert_eq!(
+            c.create_index(Index::on(doc! { "a": 1 })).run().unwrap_err().code(),
+            86,
+            "it is there under that name"
+        );
         let mut told = Vec::new();
-        c.build_index(Index::on(doc! { "a": 1 }).unique()).progress(|read| told.push(read)).run().unwrap();
+        c.create_index(Index::on(doc! { "a": 1 }).unique()).progress(|read| told.push(read)).run().unwrap();
         assert!(told[0] > 3_000, "it went on where it had stopped: {told:?}");
         assert_eq!(states(&c), [("a_1".to_owned(), IndexState::Ready)]);
         verify(&test.db);
@@ -168,9 +174,11 @@ fn broken_off_builds_can_be_resumed_dropped_renamed_and_made_in_a_transaction() 
         broken_off(&c, Index::on(doc! { "b": 1 }), 2);
         broken_off(&c, Index::on(doc! { "a": -1 }), 2);
         assert!(c.drop_index("a_1").unwrap() && !c.drop_index("a_1").unwrap());
-        test.db.transact(|tx| tx.collection::<RawDocumentBuf>("c").create_index(Index::on(doc! { "a": -1 }))).unwrap();
+        test.db
+            .transact(|tx| tx.collection::<RawDocumentBuf>("c").create_index(Index::on(doc! { "a": -1 })).run())
+            .unwrap();
         assert_eq!(states(&c), [("a_-1".to_owned(), IndexState::Ready), ("b_1".to_owned(), IndexState::Building)]);
-        let d = c.rename("d", Existing::Keep).unwrap();
+        let d = c.rename("d", RenameTarget::MustNotExist).unwrap();
         meddle(&d, 1);
         assert_eq!(test.db.resume_index_builds().unwrap(), 1);
         assert_eq!(states(&d), [("a_-1".to_owned(), IndexState::Ready), ("b_1".to_owned(), IndexState::Ready)]);
@@ -217,7 +225,7 @@ fn duplicates_found_at_any_time_fail_the_build_and_leave_nothing() {
                 rounds += 1;
                 spoil(&c, rounds);
             };
-            let failed = c.build_index(Index::on(doc! { "a": 1 }).unique()).progress(progress).run().unwrap_err();
+            let failed = c.create_index(Index::on(doc! { "a": 1 }).unique()).progress(progress).run().unwrap_err();
             assert_eq!((failed.kind(), failed.code()), (ErrorKind::DuplicateKey, 11000));
             assert_eq!(states(&c), []);
             verify(&test.db);
@@ -248,10 +256,10 @@ fn a_cancelled_build_leaves_nothing() {
     on_every_store(|test| {
         let c = filled(&test);
         let token = CancelToken::new();
-        let build = c.build_index(Index::on(doc! { "a": 1 })).cancel(token.clone());
+        let build = c.create_index(Index::on(doc! { "a": 1 })).cancel(token.clone());
         assert_eq!(build.progress(|_| token.cancel()).run().unwrap_err().kind(), ErrorKind::Interrupted);
         assert_eq!(states(&c), []);
-        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         verify(&test.db);
     });
 }
@@ -261,7 +269,7 @@ fn two_who_build_the_same_index_both_end_with_it() {
     on_every_store(|test| {
         let c = filled(&test);
         thread::scope(|scope| {
-            let builders = [(); 2].map(|()| scope.spawn(|| c.create_index(Index::on(doc! { "b": 1 })).unwrap()));
+            let builders = [(); 2].map(|()| scope.spawn(|| c.create_index(Index::on(doc! { "b": 1 })).run().unwrap()));
             builders.into_iter().for_each(|builder| assert_eq!(builder.join().unwrap(), "b_1"));
         });
         assert_eq!(states(&c), [("b_1".to_owned(), IndexState::Ready)]);
@@ -277,7 +285,7 @@ fn who_builds_an_index_that_is_dropped_meanwhile_is_told() {
             let c = filled(&test);
             let mut dropped = false;
             let progress = |_| dropped = dropped || drop(&c);
-            let error = c.build_index(Index::on(doc! { "a": 1 })).progress(progress).run().unwrap_err();
+            let error = c.create_index(Index::on(doc! { "a": 1 })).progress(progress).run().unwrap_err();
             assert_eq!((error.kind(), error.code()), (ErrorKind::Conflict, 276));
             c.drop().unwrap();
         }

@@ -64,7 +64,7 @@ fn must_conflict(test: &TestDatabase, outcome: Result<()>) {
 }
 
 fn on_call(db: &Database) -> u64 {
-    db.collection::<RawDocumentBuf>("c").count(doc! { "on": true }).unwrap()
+    db.collection::<RawDocumentBuf>("c").count_documents(doc! { "on": true }).run().unwrap()
 }
 
 /// Two doctors, of whom one must stay on call; each leaves if the other stays.
@@ -106,7 +106,7 @@ fn write_skew_by_key_is_prevented_where_asked_for() {
 #[test]
 fn write_skew_by_a_count_is_prevented() {
     on_every_store(|test| {
-        assert_eq!(skew(&test, &serializable(), |c, _| c.count(doc! { "on": true }).unwrap() > 1), 1);
+        assert_eq!(skew(&test, &serializable(), |c, _| c.count_documents(doc! { "on": true }).run().unwrap() > 1), 1);
         assert_eq!(skew(&test, &serializable(), |c, _| c.find(doc! { "on": true }).run().unwrap().count() > 1), 1);
         let by_filter = |c: &Documents, other: &str| c.find_one(doc! { "_id": other, "on": true }).unwrap().is_some();
         assert_eq!(skew(&test, &serializable(), by_filter), 1);
@@ -117,8 +117,8 @@ fn write_skew_by_a_count_is_prevented() {
 fn a_phantom_conflicts() {
     let reads: [fn(&Documents) -> Result<()>; 6] = [
         |c| c.find(doc! { "a": { "$gt": 5 } }).run().map(|rows| assert_eq!(rows.count(), 0)),
-        |c| c.count(doc! { "a": 9 }).map(drop),
-        |c| c.distinct("a", doc! {}).map(drop),
+        |c| c.count_documents(doc! { "a": 9 }).run().map(drop),
+        |c| c.distinct("a", doc! {}).run().map(drop),
         |c| c.find_by_id(9).map(|found| assert!(found.is_none())),
         |c| c.find_one(doc! { "_id": 9 }).map(drop),
         |c| c.update_many(doc! { "a": { "$gt": 5 } }, doc! { "$set": { "b": 1 } }).run().map(drop),
@@ -129,7 +129,7 @@ fn a_phantom_conflicts() {
                 let c = test.collection("c");
                 c.insert_one(&rawdoc! { "_id": 1, "a": 1 }).unwrap();
                 if indexed {
-                    c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+                    c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
                 }
                 let first = |tx: &Transaction| {
                     read(&documents(tx))?;
@@ -138,7 +138,7 @@ fn a_phantom_conflicts() {
                 let outcome =
                     overtaken(&test, &serializable(), first, |c| c.insert_one(&rawdoc! { "_id": 9, "a": 9 }).map(drop));
                 must_conflict(&test, outcome);
-                let log = test.collection("log").count(doc! {}).unwrap();
+                let log = test.collection("log").count_documents(doc! {}).run().unwrap();
                 assert_eq!(log, u64::from(!has_concurrent_writers(&test.db)), "of the loser there is nothing");
             });
         }
@@ -162,7 +162,7 @@ fn what_a_refused_write_saw_is_guarded() {
     for write in refused {
         on_every_store(|test| {
             let c = test.collection("c");
-            c.create_index(Index::on(doc! { "a": 1 }).unique()).unwrap();
+            c.create_index(Index::on(doc! { "a": 1 }).unique()).run().unwrap();
             c.insert_one(&rawdoc! { "_id": 1, "a": 1 }).unwrap();
             let first = |tx: &Transaction| {
                 write(&documents(tx));
@@ -180,7 +180,7 @@ fn that_a_collection_is_not_there_is_guarded_too() {
     on_every_store(|test| {
         let first = |tx: &Transaction| {
             assert!(!documents(tx).exists()?);
-            assert_eq!(documents(tx).count(doc! {})?, 0);
+            assert_eq!(documents(tx).count_documents(doc! {}).run()?, 0);
             tx.collection("log").insert_one(&rawdoc! {}).map(drop)
         };
         must_conflict(&test, overtaken(&test, &serializable(), first, Collection::create));
@@ -190,16 +190,16 @@ fn that_a_collection_is_not_there_is_guarded_too() {
 #[test]
 fn what_was_not_read_does_not_conflict() {
     on_every_store(|test| {
-        test.collection("c").insert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }]).unwrap();
+        test.collection("c").insert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }]).run().unwrap();
         test.collection("other").insert_one(&rawdoc! { "_id": 1 }).unwrap();
         let first = |tx: &Transaction| {
             documents(tx).find_by_id(1)?;
-            tx.collection::<RawDocumentBuf>("other").count(doc! {})?;
+            tx.collection::<RawDocumentBuf>("other").count_documents(doc! {}).run()?;
             tx.collection("log").insert_one(&rawdoc! {}).map(drop)
         };
         let second = |c: &Documents| c.update_one(doc! { "_id": 2 }, doc! { "$set": { "a": 1 } }).run().map(drop);
         overtaken(&test, &serializable(), first, second).unwrap();
-        let reads_only = |tx: &Transaction| documents(tx).count(doc! {}).map(drop);
+        let reads_only = |tx: &Transaction| documents(tx).count_documents(doc! {}).run().map(drop);
         let second = |c: &Documents| c.insert_one(&rawdoc! {}).map(drop);
         overtaken(&test, &serializable(), reads_only, second).unwrap();
     });
@@ -213,7 +213,7 @@ fn plain_writers_do_not_conflict_with_each_other_beside_a_serializable_one() {
         }
         test.collection("c").insert_one(&rawdoc! { "_id": 0 }).unwrap();
         let watching = test.db.begin_with(&serializable()).unwrap();
-        documents(&watching).count(doc! {}).unwrap();
+        documents(&watching).count_documents(doc! {}).run().unwrap();
         let (first, second) = (test.db.begin().unwrap(), test.db.begin().unwrap());
         documents(&first).insert_one(&rawdoc! { "_id": 1 }).unwrap();
         documents(&second).insert_one(&rawdoc! { "_id": 2 }).unwrap();
@@ -221,7 +221,7 @@ fn plain_writers_do_not_conflict_with_each_other_beside_a_serializable_one() {
         second.commit().unwrap();
         documents(&watching).insert_one(&rawdoc! { "_id": 3 }).unwrap();
         assert!(watching.commit().unwrap_err().is_retryable());
-        assert_eq!(test.collection("c").count(doc! {}).unwrap(), 3);
+        assert_eq!(test.collection("c").count_documents(doc! {}).run().unwrap(), 3);
     });
 }
 
@@ -235,7 +235,7 @@ fn many_serializable_transactions_are_as_if_one_came_after_the_other() {
                     for _ in 0..15 {
                         let options = serializable().lock_timeout(Duration::from_secs(60));
                         let added = test.db.transact_with(&options, |tx| {
-                            let seen = i64::try_from(documents(tx).count(doc! {})?).unwrap();
+                            let seen = i64::try_from(documents(tx).count_documents(doc! {}).run()?).unwrap();
                             documents(tx).insert_one(&rawdoc! { "seen": seen })
                         });
                         added.unwrap();
@@ -244,7 +244,7 @@ fn many_serializable_transactions_are_as_if_one_came_after_the_other() {
             }
         });
         let c = test.collection("c");
-        assert_eq!(c.distinct("seen", doc! {}).unwrap().len(), 60);
+        assert_eq!(c.distinct("seen", doc! {}).run().unwrap().len(), 60);
     });
 }
 
@@ -304,7 +304,7 @@ fn a_transaction_past_its_deadline_is_not_committed() {
         assert_eq!((late.unwrap_err().kind(), tries), (ErrorKind::Interrupted, 1));
         let late = test.db.transact_with(&options, |tx| {
             thread::sleep(Duration::from_millis(30));
-            documents(tx).count(doc! {})
+            documents(tx).count_documents(doc! {}).run()
         });
         assert_eq!(late.unwrap_err().code(), 50);
         let token = CancelToken::new();
@@ -314,7 +314,7 @@ fn a_transaction_past_its_deadline_is_not_committed() {
             Ok(())
         });
         assert_eq!(cancelled.unwrap_err().code(), 11601);
-        assert_eq!(test.collection("c").count(doc! {}).unwrap(), 0);
+        assert_eq!(test.collection("c").count_documents(doc! {}).run().unwrap(), 0);
     });
 }
 
@@ -347,6 +347,6 @@ fn a_commit_may_have_a_durability_of_its_own() {
             let options = TransactionOptions::new().durability(durability);
             test.db.transact_with(&options, |tx| documents(tx).insert_one(&rawdoc! {})).unwrap();
         }
-        assert_eq!(test.collection("c").count(doc! {}).unwrap(), 2);
+        assert_eq!(test.collection("c").count_documents(doc! {}).run().unwrap(), 2);
     });
 }

@@ -31,10 +31,10 @@ fn long(id: i32, bytes: usize) -> RawDocumentBuf {
 fn documents_with_a_table_and_without_answer_alike() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.create_index(Index::on(doc! { "last": 1 })).unwrap();
+        c.create_index(Index::on(doc! { "last": 1 })).run().unwrap();
         let documents =
             [wide(1, 255), wide(2, 256), wide(3, 300), long(4, 65_535), long(5, 65_536), long(6, 70_000), wide(7, 2)];
-        c.insert_many(&documents).unwrap();
+        c.insert_many(&documents).run().unwrap();
         for (at, document) in documents.iter().enumerate() {
             let last = (i32::try_from(at).unwrap() + 1) * 10;
             assert_eq!(c.find_by_id(last / 10).unwrap().as_ref(), Some(document));
@@ -44,8 +44,11 @@ fn documents_with_a_table_and_without_answer_alike() {
             }
         }
         let lasts = |sign: i32| {
-            let rows =
-                c.find(doc! {}).sort(doc! { "last": sign }).hint(Hint::Forward).project(doc! { "last": 1, "_id": 0 });
+            let rows = c
+                .find(doc! {})
+                .sort(doc! { "last": sign })
+                .hint(Hint::Forward)
+                .projection(doc! { "last": 1, "_id": 0 });
             let rows = rows.run().unwrap().map(|row| row.unwrap().get_i32("last").unwrap());
             rows.collect::<Vec<_>>()
         };
@@ -56,10 +59,10 @@ fn documents_with_a_table_and_without_answer_alike() {
         c.update_one(doc! { "_id": 2 }, doc! { "$unset": { "f2": 1 } }).run().unwrap();
         c.update_one(doc! { "_id": 4 }, doc! { "$set": { "one_more": 1 } }).run().unwrap();
         c.update_one(doc! { "_id": 5 }, doc! { "$unset": { "text": 1 } }).run().unwrap();
-        assert_eq!(c.count(doc! { "one_more": 1 }).unwrap(), 2);
-        assert_eq!(c.count(doc! { "f3": 3 }).unwrap(), 3);
-        assert_eq!(c.count(doc! { "text": { "$exists": true } }).unwrap(), 2);
-        let report = test.db.verify().unwrap().run().unwrap();
+        assert_eq!(c.count_documents(doc! { "one_more": 1 }).run().unwrap(), 2);
+        assert_eq!(c.count_documents(doc! { "f3": 3 }).run().unwrap(), 3);
+        assert_eq!(c.count_documents(doc! { "text": { "$exists": true } }).run().unwrap(), 2);
+        let report = test.db.verify().run().unwrap();
         assert!(report.is_sound(), "{report:?}");
     });
 }
@@ -71,16 +74,16 @@ fn an_insertion_of_many_mebibytes_is_whole_or_not_at_all() {
         let c = test.collection("c");
         let six = 6 << 20;
         let documents = [1, 2, 3, 4].map(|id| long(id, six));
-        c.insert_many(&documents).unwrap();
-        assert_eq!(c.count(doc! {}).unwrap(), 4);
+        c.insert_many(&documents).run().unwrap();
+        assert_eq!(c.count_documents(doc! {}).run().unwrap(), 4);
         let with_a_twin = [5, 6, 7, 1].map(|id| long(id, six));
-        assert_eq!(c.insert_many(&with_a_twin).unwrap_err().kind(), ErrorKind::DuplicateKey);
-        assert_eq!(c.count(doc! {}).unwrap(), 4);
+        assert_eq!(c.insert_many(&with_a_twin).run().unwrap_err().kind(), ErrorKind::DuplicateKey);
+        assert_eq!(c.count_documents(doc! {}).run().unwrap(), 4);
         let transaction = test.db.begin().unwrap();
         let inside = transaction.collection::<RawDocumentBuf>("c");
-        inside.insert_many(&with_a_twin).unwrap_err();
+        inside.insert_many(&with_a_twin).run().unwrap_err();
         assert_eq!(transaction.commit().unwrap_err().kind(), ErrorKind::TransactionOver);
-        assert_eq!(c.count(doc! {}).unwrap(), 4);
+        assert_eq!(c.count_documents(doc! {}).run().unwrap(), 4);
         assert_eq!(c.find_by_id(3).unwrap().as_ref(), documents.get(2));
     });
 }
@@ -90,7 +93,7 @@ fn an_insertion_of_many_mebibytes_is_whole_or_not_at_all() {
 fn a_put_of_many_mebibytes_is_whole_or_not_at_all() {
     on_every_store(|test| {
         let c = test.collection("c");
-        c.create_index(Index::on(doc! { "last": 1 }).unique()).unwrap();
+        c.create_index(Index::on(doc! { "last": 1 }).unique()).run().unwrap();
         let six = 6 << 20;
         let documents = [1, 2, 3, 4, 5, 6, 7].map(|id| long(id, six));
         assert_eq!(c.upsert_many(&documents).unwrap().inserted, 7);
@@ -102,11 +105,11 @@ fn a_put_of_many_mebibytes_is_whole_or_not_at_all() {
         for document in &shorter {
             let id = document.get_i32("_id").unwrap();
             assert_eq!(c.find_by_id(id).unwrap().as_ref(), Some(document));
-            assert_eq!(c.count(doc! { "last": id * 10 }).unwrap(), 1);
+            assert_eq!(c.count_documents(doc! { "last": id * 10 }).run().unwrap(), 1);
         }
         // Records of many bytes and patches of few.
         let merged = c.merge_many((1..=7).map(|id| doc! { "_id": id, "more": id })).unwrap();
         assert_eq!(merged.modified, 7);
-        assert_eq!(c.count(doc! { "more": { "$gte": 1 } }).unwrap(), 7);
+        assert_eq!(c.count_documents(doc! { "more": { "$gte": 1 } }).run().unwrap(), 7);
     });
 }

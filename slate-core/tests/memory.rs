@@ -8,7 +8,7 @@ mod common;
 use allocation_counter::{AllocationInfo, measure};
 use bson::{RawDocumentBuf, doc};
 use common::{Store, records::record};
-use slate_core::{Collection, Database, Durability, Find, Hint, Index};
+use slate_core::{Collection, Database, Durability, ExplainVerbosity, Find, Hint, Index};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -25,7 +25,7 @@ fn load(collection: &Documents, count: i32) -> (u64, AllocationInfo) {
     let bytes: usize = documents.iter().map(|document| document.as_bytes().len()).sum();
     let taken = measure(|| {
         for batch in documents.chunks(BATCH) {
-            collection.insert_many(batch).unwrap();
+            collection.insert_many(batch).run().unwrap();
         }
     });
     (bytes as u64, taken)
@@ -45,7 +45,7 @@ fn read(find: Find<RawDocumentBuf>) -> usize {
 fn a_collection_in_memory_with_two_indexes_takes_at_most_twice_its_bytes() {
     let collection = in_memory();
     for keys in [doc! { "status": 1 }, doc! { "contacts_count": 1 }] {
-        collection.create_index(Index::on(keys)).unwrap();
+        collection.create_index(Index::on(keys)).run().unwrap();
     }
     let (bytes, taken) = load(&collection, 50_000);
     let held = taken.bytes_current.unsigned_abs();
@@ -65,7 +65,7 @@ fn streaming_a_collection_from_disk_takes_the_same_memory_whatever_its_size() {
         let db = open();
         let collection = db.collection::<RawDocumentBuf>("c");
         load(&collection, count);
-        collection.create_index(Index::on(doc! { "number": 1 })).unwrap();
+        collection.create_index(Index::on(doc! { "number": 1 })).run().unwrap();
         drop((collection, db));
         // Nothing is cached yet.
         let db = open();
@@ -99,5 +99,7 @@ fn a_sort_holds_no_more_than_its_limit_and_spills_the_rest() {
     });
     // While a run is written, or runs are merged, buffers are held beside it.
     assert!(taken.bytes_max <= 3 * limit as u64 && taken.bytes_max < bytes, "{bytes} bytes were sorted, {taken:?}");
-    assert!(sort().explain_analyze().unwrap().execution_stats().unwrap().spilled_bytes > bytes / 2);
+    assert!(
+        sort().explain(ExplainVerbosity::ExecutionStats).unwrap().execution_stats().unwrap().spilled_bytes > bytes / 2
+    );
 }

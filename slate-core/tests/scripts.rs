@@ -27,7 +27,7 @@ use std::{fmt::Write as _, fs, path::Path};
 
 use bson::{Bson, Document, RawDocumentBuf};
 use common::{STORES, TestDatabase, raw};
-use slate_core::{Collection, Error, Explain, Find, Hint, Index, ReturnDocument, Transaction};
+use slate_core::{Collection, Error, Explain, ExplainVerbosity, Find, Hint, Index, ReturnDocument, Transaction};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -224,7 +224,7 @@ impl Session {
                 self.database = self.database.take().map(TestDatabase::reopen);
                 String::new()
             }
-            "collections" => self.database.as_ref().unwrap().db.collection_names()?.join("\n"),
+            "collections" => self.database.as_ref().unwrap().db.list_collection_names()?.join("\n"),
             "create" => self.collection(words.next()).create().map(|()| String::new())?,
             "insert" => self.insert(&mut words)?,
             "fill" => self.fill(&mut words)?,
@@ -244,10 +244,10 @@ impl Session {
                 .map(|row| row.map(|row| show(&row)))
                 .collect::<Result<Vec<_>, _>>()?
                 .join("\n"),
-            "count" => self.find(&mut words).count()?.to_string(),
+            "count" => self.find(&mut words).count().run()?.to_string(),
             "distinct" => {
                 let (find, path) = self.distinct(&mut words);
-                find.distinct(&path)?.into_iter().map(show_value).collect::<Vec<_>>().join("\n")
+                find.distinct(&path).run()?.into_iter().map(show_value).collect::<Vec<_>>().join("\n")
             }
             "explain" => self.explain(&mut words)?.to_string(),
             "update" => self.update(&mut words)?,
@@ -266,7 +266,7 @@ impl Session {
         while words.is_document() {
             documents.push(raw(&words.document()));
         }
-        Ok(format!("inserted {}", collection.insert_many(&documents)?.len()))
+        Ok(format!("inserted {}", collection.insert_many(&documents).run()?.inserted_ids.len()))
     }
 
     fn fill(&self, words: &mut Words<'_>) -> Result<String, Error> {
@@ -277,7 +277,7 @@ impl Session {
             raw(filled.as_document().unwrap())
         });
         let documents: Vec<RawDocumentBuf> = documents.collect();
-        Ok(format!("inserted {}", collection.insert_many(&documents)?.len()))
+        Ok(format!("inserted {}", collection.insert_many(&documents).run()?.inserted_ids.len()))
     }
 
     fn index(&self, words: &mut Words<'_>) -> Result<String, Error> {
@@ -296,14 +296,14 @@ impl Session {
                     index = index.only(words.document());
                     continue;
                 }
-                _ => return collection.create_index(index),
+                _ => return collection.create_index(index).run(),
             };
             words.next();
         }
     }
 
     fn indexes(&self, words: &mut Words<'_>) -> Result<String, Error> {
-        let told = self.collection(words.next()).indexes()?.into_iter().map(|index| {
+        let told = self.collection(words.next()).list_indexes()?.into_iter().map(|index| {
             let mut line = format!("{} {}", index.name, show(&index.keys));
             for (flag, name) in [(index.unique, "unique"), (index.sparse, "sparse"), (index.multikey, "multikey")] {
                 if flag {
@@ -323,7 +323,7 @@ impl Session {
             find = match words.peek() {
                 "sort" | "project" | "skip" | "limit" | "hint" => match words.next() {
                     "sort" => find.sort(words.document()),
-                    "project" => find.project(words.document()),
+                    "project" => find.projection(words.document()),
                     "skip" => find.skip(words.number()),
                     "limit" => find.limit(words.number()),
                     _ => find.hint(words.hint()),
@@ -342,11 +342,11 @@ impl Session {
 
     fn explain(&self, words: &mut Words<'_>) -> Result<Explain, Error> {
         match words.next() {
-            "find" => self.find(words).explain(),
-            "count" => self.find(words).explain_count(),
+            "find" => self.find(words).explain(ExplainVerbosity::QueryPlanner),
+            "count" => self.find(words).count().explain(ExplainVerbosity::QueryPlanner),
             "distinct" => {
                 let (find, path) = self.distinct(words);
-                find.explain_distinct(&path)
+                find.distinct(&path).explain(ExplainVerbosity::QueryPlanner)
             }
             other => panic!("{other:?} cannot be explained"),
         }
@@ -389,7 +389,7 @@ impl Session {
                 delete = match words.peek() {
                     "sort" | "project" => match words.next() {
                         "sort" => delete.sort(words.document()),
-                        _ => delete.project(words.document()),
+                        _ => delete.projection(words.document()),
                     },
                     _ => break delete.run()?,
                 };
@@ -400,8 +400,8 @@ impl Session {
                 update = match words.peek() {
                     "sort" | "project" | "after" | "upsert" => match words.next() {
                         "sort" => update.sort(words.document()),
-                        "project" => update.project(words.document()),
-                        "after" => update.returning(ReturnDocument::After),
+                        "project" => update.projection(words.document()),
+                        "after" => update.return_document(ReturnDocument::After),
                         _ => update.upsert(),
                     },
                     _ => break update.run()?,

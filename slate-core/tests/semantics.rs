@@ -29,7 +29,7 @@ pub(crate) type Documents = Collection<RawDocumentBuf>;
 
 pub(crate) fn insert(collection: &Documents, documents: impl IntoIterator<Item = Document>) {
     let documents: Vec<RawDocumentBuf> = documents.into_iter().map(|document| common::raw(&document)).collect();
-    collection.insert_many(&documents).unwrap();
+    collection.insert_many(&documents).run().unwrap();
 }
 
 #[track_caller]

@@ -13,7 +13,7 @@ use common::{
     raw, refusal, rows, runner,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
-use slate_core::{Collection, Database, Durability, ErrorKind, Find, Hint, Index};
+use slate_core::{Collection, Database, Durability, ErrorKind, ExplainVerbosity, Find, Hint, Index};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -77,7 +77,7 @@ fn equal<T: fmt::Debug>(what: &str, limited: &T, unlimited: &T) -> Result<(), Te
 
 /// Compares each way to ask with and without a limit of memory, on each plan.
 fn check(db: &Database, collection: &Documents, query: &RandomQuery, memory: usize) -> Result<(), TestCaseError> {
-    let Ok(explained) = find(collection, query).explain() else { return Ok(()) };
+    let Ok(explained) = find(collection, query).explain(ExplainVerbosity::QueryPlanner) else { return Ok(()) };
     for plan in 0..explained.candidates() {
         let found = || find(collection, query).force(plan);
         equal("find", &rows(found().memory_limit(memory)), &rows(found()))?;
@@ -87,11 +87,15 @@ fn check(db: &Database, collection: &Documents, query: &RandomQuery, memory: usi
         transaction.rollback();
     }
     let distinct = || collection.find(&query.filter);
-    for plan in 0..distinct().explain_distinct(&query.distinct).map_or(0, |explained| explained.candidates()) {
-        let values = |find: Find<RawDocumentBuf>| find.distinct(&query.distinct).map_err(|error| refusal(&error));
+    for plan in 0..distinct()
+        .distinct(&query.distinct)
+        .explain(ExplainVerbosity::QueryPlanner)
+        .map_or(0, |explained| explained.candidates())
+    {
+        let values = |find: Find<RawDocumentBuf>| find.distinct(&query.distinct).run().map_err(|error| refusal(&error));
         equal("distinct", &values(distinct().force(plan).memory_limit(memory)), &values(distinct().force(plan)))?;
     }
-    for plan in 0..distinct().explain().map_or(0, |explained| explained.candidates()) {
+    for plan in 0..distinct().explain(ExplainVerbosity::QueryPlanner).map_or(0, |explained| explained.candidates()) {
         check_writes(db, collection, query, plan, memory)?;
     }
     Ok(())
@@ -148,13 +152,13 @@ fn answers_do_not_depend_on_memory(store: Store, cases: u32) {
         number.set(number.get() + 1);
         let collection = db.collection::<RawDocumentBuf>(&format!("c{}", number.get()));
         let documents: Vec<RawDocumentBuf> = case.documents.iter().map(raw).collect();
-        collection.insert_many(&documents).map_err(|error| TestCaseError::reject(error.to_string()))?;
+        collection.insert_many(&documents).run().map_err(|error| TestCaseError::reject(error.to_string()))?;
         for index in &case.indexes {
             // One that the documents do not allow is left out.
-            let _ = collection.create_index(index.spec());
+            let _ = collection.create_index(index.spec()).run();
         }
         // Found by its many entries a record, which no random index is sure to have.
-        collection.create_index(Index::on(doc! { "n": 1 })).unwrap();
+        collection.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
         let numbers = RandomQuery {
             filter: doc! { "n": { "$gte": 0 } },
             sort: None,
@@ -195,7 +199,7 @@ fn answers_do_not_depend_on_memory_on_rocksdb() {
 fn numbered(collection: &Documents, count: i32) {
     let document =
         |n: i32| rawdoc! { "_id": n, "a": n * 7_919 % 1_009, "b": [n % 10, n % 7, n], "text": "x".repeat(100) };
-    collection.insert_many(&(0..count).map(document).collect::<Vec<_>>()).unwrap();
+    collection.insert_many(&(0..count).map(document).collect::<Vec<_>>()).run().unwrap();
 }
 
 #[test]
@@ -257,7 +261,7 @@ fn a_folder_that_is_gone_fails_the_question_and_not_the_database() {
     let db = open(Store::Memory, folder.path());
     let collection = db.collection::<RawDocumentBuf>("c");
     numbered(&collection, 1_000);
-    collection.create_index(Index::on(doc! { "b": 1 })).unwrap();
+    collection.create_index(Index::on(doc! { "b": 1 })).run().unwrap();
     std::fs::remove_dir(folder.path().join("spills")).unwrap();
     let io = |error: slate_core::Error| {
         assert_eq!(error.kind(), ErrorKind::Io, "{error}");
@@ -266,12 +270,12 @@ fn a_folder_that_is_gone_fails_the_question_and_not_the_database() {
     };
     let all = || collection.find(doc! {}).memory_limit(1_000);
     io(all().sort(doc! { "a": 1 }).run().and_then(Iterator::collect::<slate_core::Result<Vec<_>>>).unwrap_err());
-    io(all().distinct("a").unwrap_err());
+    io(all().distinct("a").run().unwrap_err());
     let by_index = collection.find(doc! { "b": { "$gte": 0 } }).hint(Hint::Name("b_1".into()));
-    io(by_index.memory_limit(1_000).count().unwrap_err());
+    io(by_index.memory_limit(1_000).count().run().unwrap_err());
     io(collection.update_many(doc! {}, doc! { "$set": { "c": 1 } }).memory_limit(1_000).run().unwrap_err());
     io(collection.delete_many(doc! {}).memory_limit(1_000).run().unwrap_err());
-    assert_eq!(collection.count(doc! { "c": 1 }).unwrap(), 0);
+    assert_eq!(collection.count_documents(doc! { "c": 1 }).run().unwrap(), 0);
     assert_eq!(all().sort(doc! { "a": 1 }).memory_limit(1 << 20).run().unwrap().count(), 1_000);
 }
 

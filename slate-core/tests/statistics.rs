@@ -6,7 +6,7 @@ mod common;
 
 use bson::{RawDocumentBuf, doc, rawdoc};
 use common::on_every_store;
-use slate_core::{Collection, Database, ErrorKind, Index};
+use slate_core::{Collection, Database, ErrorKind, ExplainVerbosity, Index};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -18,15 +18,15 @@ fn documents(count: i32) -> Vec<RawDocumentBuf> {
 
 /// The plan for a value that probes alone find in at least as many documents as they count.
 fn plan(collection: &Documents, a: &str) -> String {
-    collection.find(doc! { "a": a, "b": 3 }).explain().unwrap().to_string()
+    collection.find(doc! { "a": a, "b": 3 }).explain(ExplainVerbosity::QueryPlanner).unwrap().to_string()
 }
 
 #[test]
 fn a_collection_that_has_grown_by_half_is_sampled_after_the_commit() {
     on_every_store(|test| {
         let c: Documents = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
-        c.insert_many(&documents(20_000)).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+        c.insert_many(&documents(20_000)).run().unwrap();
         assert!(plan(&c, "common").contains("SCAN c forward"), "{}", plan(&c, "common"));
         assert!(plan(&c, "rare").contains("INDEX SCAN a_1"), "{}", plan(&c, "rare"));
     });
@@ -36,8 +36,8 @@ fn a_collection_that_has_grown_by_half_is_sampled_after_the_commit() {
 fn analyze_notices_what_growth_does_not_tell() {
     on_every_store(|test| {
         let c: Documents = test.collection("c");
-        c.create_index(Index::on(doc! { "a": 1 })).unwrap();
-        c.insert_many(&documents(20_000)).unwrap();
+        c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+        c.insert_many(&documents(20_000)).run().unwrap();
         c.update_many(doc! {}, doc! { "$set": { "a": "common" } }).run().unwrap();
         c.update_many(doc! { "_id": { "$lt": 1_500 } }, doc! { "$set": { "a": "few" } }).run().unwrap();
         c.analyze().unwrap();
@@ -51,19 +51,19 @@ fn analyze_notices_what_growth_does_not_tell() {
 fn statistics_conflict_with_no_transaction() {
     let db = Database::open("memory:").unwrap();
     let c: Documents = db.collection("c");
-    c.insert_many(&documents(2_000)).unwrap();
-    c.create_index(Index::on(doc! { "a": 1 })).unwrap();
+    c.insert_many(&documents(2_000)).run().unwrap();
+    c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
     let transaction = db.begin().unwrap();
     let within: Documents = transaction.collection("c");
     // The first array in an index changes the catalog.
     within.insert_one(&rawdoc! { "_id": -1, "a": ["x", "y"] }).unwrap();
-    within.find(doc! { "b": 3 }).count().unwrap();
+    within.find(doc! { "b": 3 }).count().run().unwrap();
     c.analyze().unwrap();
     assert_eq!(within.analyze().unwrap_err().kind(), ErrorKind::ReadOnly);
     transaction.commit().unwrap();
-    assert_eq!(c.find(doc! { "a": "y" }).count().unwrap(), 1);
+    assert_eq!(c.find(doc! { "a": "y" }).count().run().unwrap(), 1);
     // And a definition that changed since is not described by statistics from before.
     c.drop().unwrap();
     c.insert_one(&rawdoc! { "a": 1 }).unwrap();
-    assert_eq!(c.find(doc! { "a": 1 }).count().unwrap(), 1);
+    assert_eq!(c.find(doc! { "a": 1 }).count().run().unwrap(), 1);
 }

@@ -7,7 +7,7 @@ mod common;
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use common::{STORES, records};
-use slate_core::{Collection, Explain, Find, Hint};
+use slate_core::{Collection, Explain, ExplainVerbosity, Find, Hint};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -133,7 +133,7 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "covered",
-        question: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 } }).project(doc! { "number": 1 }),
+        question: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 } }).projection(doc! { "number": 1 }),
         ask: Ask::Find,
         stages: &["IXSCAN", "PROJECTION_COVERED"],
         reads: |_| (100, 0),
@@ -197,9 +197,9 @@ impl Case {
     fn run(&self, collection: &Documents) -> Explain {
         let find = (self.question)(collection);
         let explained = match self.ask {
-            Ask::Find => find.explain_analyze(),
-            Ask::Count => find.explain_analyze_count(),
-            Ask::Distinct(path) => find.explain_analyze_distinct(path),
+            Ask::Find => find.explain(ExplainVerbosity::ExecutionStats),
+            Ask::Count => find.count().explain(ExplainVerbosity::ExecutionStats),
+            Ask::Distinct(path) => find.distinct(path).explain(ExplainVerbosity::ExecutionStats),
         };
         explained.unwrap()
     }

@@ -28,6 +28,6 @@ pub(crate) fn run(benches: &[fn(&mut Criterion)]) {
 pub(crate) fn collection(count: i32) -> Collection<RawDocumentBuf> {
     let collection = Database::open("memory:").unwrap().collection("records");
     collection.create().unwrap();
-    collection.insert_many(&(0..count).map(record).collect::<Vec<_>>()).unwrap();
+    collection.insert_many(&(0..count).map(record).collect::<Vec<_>>()).run().unwrap();
     collection
 }

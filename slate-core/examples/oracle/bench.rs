@@ -66,7 +66,7 @@ impl Bench {
 
     /// Drops every collection.
     pub(crate) fn empty(&self) -> Result<(), Refused> {
-        for name in self.database.collection_names().map_err(Refused::from)? {
+        for name in self.database.list_collection_names().map_err(Refused::from)? {
             self.command(&doc! { "drop": name })?;
         }
         Ok(())

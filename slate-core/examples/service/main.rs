@@ -36,7 +36,7 @@ impl Orders {
     fn open(db: &Database) -> slate_core::Result<Self> {
         let orders = db.collection("orders");
         // Does nothing if the index exists.
-        orders.create_index(Index::on(doc! { "customer": 1, "placed": -1 }))?;
+        orders.create_index(Index::on(doc! { "customer": 1, "placed": -1 })).run()?;
         Ok(Self { orders })
     }
 

@@ -49,7 +49,7 @@ fn tour(url: &str, count: usize) -> Result<(), Box<dyn Error>> {
     load(&db, count, &show)?;
     for keys in [doc! { "status": 1 }, doc! { "contacts_count": 1 }] {
         let started = Instant::now();
-        let name = records.create_index(Index::on(keys))?;
+        let name = records.create_index(Index::on(keys)).run()?;
         show.fact(&format!("index {name} built"), started.elapsed());
     }
 
@@ -74,7 +74,7 @@ fn load(db: &Database, count: usize, show: &Show) -> Result<(), Box<dyn Error>> 
     for start in (0..count).step_by(10_000) {
         let batch: Vec<RawDocumentBuf> =
             (start..count.min(start + 10_000)).map(|id| made.raw(id)).collect::<Result<_, _>>()?;
-        records.insert_many(&batch)?;
+        records.insert_many(&batch).run()?;
         bar.inc(u64::try_from(batch.len())?);
     }
     bar.finish_and_clear();
@@ -97,7 +97,7 @@ fn transaction(db: &Database, show: &Show) -> Result<(), Box<dyn Error>> {
     let dropped = db.begin()?;
     dropped.collection::<Record>("records").delete_many(doc! {}).run()?;
     drop(dropped);
-    let left = grouped(usize::try_from(db.collection::<Record>("records").count(doc! {})?)?);
+    let left = grouped(usize::try_from(db.collection::<Record>("records").count_documents(doc! {}).run()?)?);
     show.note(&format!("rolled back a transaction that deleted everything: {left} records remain"));
     Ok(())
 }
@@ -107,7 +107,8 @@ fn reopen(url: &str, show: &Show) -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     let db = Database::open(url)?;
     let records = db.collection::<Record>("records");
-    let (count, indexes) = (grouped(usize::try_from(records.count(doc! {})?)?), records.indexes()?.len());
+    let (count, indexes) =
+        (grouped(usize::try_from(records.count_documents(doc! {}).run()?)?), records.list_indexes()?.len());
     show.fact(&format!("reopened: {count} records, {indexes} indexes"), started.elapsed());
     if let Some(bytes) = db.size()?.on_disk {
         show.note(&format!("the file takes {} MB", bytes / 1_000_000));

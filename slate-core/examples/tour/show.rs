@@ -5,7 +5,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
-use slate_core::{Collection, Find};
+use slate_core::{Collection, ExplainVerbosity, Find};
 
 use crate::{
     queries::{Output, SampleQuery},
@@ -56,14 +56,14 @@ impl Show {
                 let unit = if rows == 1 { "row" } else { "rows" };
                 format!("{} {unit}", grouped(rows))
             }
-            Output::Count => format!("count {}", grouped(usize::try_from(find().count()?)?)),
-            Output::Distinct(path) => format!("{} values", grouped(find().distinct(path)?.len())),
+            Output::Count => format!("count {}", grouped(usize::try_from(find().count().run()?)?)),
+            Output::Distinct(path) => format!("{} values", grouped(find().distinct(path).run()?.len())),
         };
         let took = started.elapsed();
         let plan = match query.output {
-            Output::Documents => find().explain()?,
-            Output::Count => find().explain_count()?,
-            Output::Distinct(path) => find().explain_distinct(path)?,
+            Output::Documents => find().explain(ExplainVerbosity::QueryPlanner)?,
+            Output::Count => find().count().explain(ExplainVerbosity::QueryPlanner)?,
+            Output::Distinct(path) => find().distinct(path).explain(ExplainVerbosity::QueryPlanner)?,
         };
         println!("\n{}", self.paint("1", query.about));
         println!("  {}", self.paint("33", &code(query)));
@@ -85,7 +85,7 @@ fn find(records: &Collection<Record>, query: &SampleQuery) -> Find<Record> {
         find = find.sort(&query.sort);
     }
     if !query.projection.is_empty() {
-        find = find.project(&query.projection);
+        find = find.projection(&query.projection);
     }
     match query.limit {
         Some(limit) => find.limit(limit),

@@ -3,11 +3,12 @@ use std::{fmt, path::Path};
 use bson::{RawDocument, RawDocumentBuf};
 
 use super::{
-    BulkWrite, Collection, Operation, Snapshot, Transaction, Verify,
+    Call, Collection, Operation, ReadCollection, Transaction,
     runner::{Pool, Runner},
 };
 use crate::{
-    CancelToken, CollectionDescription, Config, DatabaseBuilder, Result, Size, TransactionOptions, WriteOperation,
+    CancelToken, CollectionDescription, Config, DatabaseBuilder, Result, StorageSize, TransactionOptions,
+    WriteOperation,
 };
 
 /// An open database, for async code; see the [module's page](super).
@@ -85,7 +86,7 @@ impl Database {
     /// # #[tokio::main]
     /// # async fn main() -> slate_core::Result<()> {
     /// # let db = Database::open("memory:").await?;
-    /// db.collection("users").insert_many(&[rawdoc! { "age": 36 }, rawdoc! { "age": 41 }]).await?;
+    /// db.collection("users").insert_many(&[rawdoc! { "age": 36 }, rawdoc! { "age": 41 }]).run().await?;
     /// let total = db
     ///     .run_blocking(|db| {
     ///         let mut rows = db.collection::<RawDocumentBuf>("users").find(doc! {}).cursor()?;
@@ -122,7 +123,7 @@ impl Database {
     /// Where the storage fails.
     pub fn snapshot(&self) -> Operation<Snapshot> {
         let runner = self.runner();
-        self.run_blocking(|database| Ok(Snapshot::new(database.snapshot()?, runner)))
+        self.run_blocking(|database| Ok(Snapshot { snapshot: database.snapshot()?, runner }))
     }
 
     /// Begins a transaction of snapshot isolation, on a thread of its own. Dropping it rolls it back. Prefer
@@ -141,7 +142,7 @@ impl Database {
     /// let tx = db.begin().await?;
     /// let users = tx.collection("users");
     /// users.insert_one(&rawdoc! { "_id": 1 }).await?;
-    /// assert_eq!(users.count(doc! {}).await?, 1);
+    /// assert_eq!(users.count_documents(doc! {}).run().await?, 1);
     /// tx.commit().await?;
     /// # Ok(())
     /// # }
@@ -200,25 +201,28 @@ impl Database {
     }
 
     /// Runs many writes, over any number of collections, as one: each operation with the name of its collection. See
-    /// [`BulkWrite`].
-    pub fn bulk_write<'n>(&self, operations: impl IntoIterator<Item = (&'n str, WriteOperation)>) -> BulkWrite {
-        BulkWrite::new(self.database.bulk_write(operations), self.runner())
+    /// [`slate_core::BulkWrite`](crate::BulkWrite).
+    pub fn bulk_write<'n>(
+        &self,
+        operations: impl IntoIterator<Item = (&'n str, WriteOperation)>,
+    ) -> Call<crate::BulkWrite> {
+        Call::new(self.database.bulk_write(operations), self.runner())
     }
 
     /// The names of the collections, in order.
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn collection_names(&self) -> Operation<Vec<String>> {
-        self.run_blocking(crate::Database::collection_names)
+    pub fn list_collection_names(&self) -> Operation<Vec<String>> {
+        self.run_blocking(crate::Database::list_collection_names)
     }
 
     /// The collections, in the order of their names, with their indexes.
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn collections(&self) -> Operation<Vec<CollectionDescription>> {
-        self.run_blocking(crate::Database::collections)
+    pub fn list_collections(&self) -> Operation<Vec<CollectionDescription>> {
+        self.run_blocking(crate::Database::list_collections)
     }
 
     /// Runs one of MongoDB's commands and gives its reply; see
@@ -261,10 +265,19 @@ impl Database {
         self.runner().write(&CancelToken::new(), move |_| database.compact())
     }
 
-    /// Looks through every collection for damage, as of one commit.
-    pub fn verify(&self) -> Verify {
+    /// Verifies every collection, as of one commit; see [`slate_core::Database::verify`](crate::Database::verify).
+    pub fn verify(&self) -> Call<crate::Verify<'static>> {
+        Call::new(self.database.verify(), self.runner())
+    }
+
+    /// Finishes interrupted index builds; see
+    /// [`slate_core::Database::resume_index_builds`](crate::Database::resume_index_builds).
+    ///
+    /// # Errors
+    /// As the blocking method.
+    pub fn resume_index_builds(&self) -> Operation<u64> {
         let database = self.database.clone();
-        Verify::new(move || database.verify(), self.runner())
+        self.runner().write(&CancelToken::new(), move |_| database.resume_index_builds())
     }
 
     /// Closes the database for all its handles, blocking ones too: puts every commit on the device, and tells where that
@@ -281,7 +294,7 @@ impl Database {
     ///
     /// # Errors
     /// Where the storage fails.
-    pub fn size(&self) -> Operation<Size> {
+    pub fn size(&self) -> Operation<StorageSize> {
         self.run_blocking(crate::Database::size)
     }
 
@@ -298,5 +311,29 @@ impl Database {
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Database").field("store", &self.store()).finish_non_exhaustive()
+    }
+}
+
+/// One commit of a database, across all its collections; see [`Database::snapshot`].
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    snapshot: crate::Snapshot,
+    runner: Runner,
+}
+
+impl Snapshot {
+    /// A collection as of this commit.
+    pub fn collection<T>(&self, name: &str) -> ReadCollection<T> {
+        ReadCollection::new(self.snapshot.collection(name), self.runner.clone())
+    }
+
+    /// The names of the collections, sorted.
+    pub fn list_collection_names(&self) -> Vec<String> {
+        self.snapshot.list_collection_names()
+    }
+
+    /// The snapshot for blocking code.
+    pub fn as_blocking(&self) -> &crate::Snapshot {
+        &self.snapshot
     }
 }

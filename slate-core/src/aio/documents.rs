@@ -7,15 +7,16 @@ use std::{
     vec,
 };
 
+use bson::{RawDocument, RawDocumentBuf};
 use futures_core::Stream;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use tokio::task::JoinHandle;
 
 use super::{
     operation::CancelOnDrop,
     runner::{joined, on_pool},
 };
-use crate::{CancelToken, Cursor, Result, api::document::from_raw};
+use crate::{CancelToken, Result, api::cursor::deserialize_current, api::document::from_raw};
 
 /// Hands out the documents of a question as `T`: a [`Stream`], and [`Documents::next`] for those who need no more.
 ///
@@ -43,12 +44,12 @@ pub(super) struct Batch<T> {
 
 /// What has not been read yet.
 struct Rest {
-    cursor: Cursor,
+    cursor: crate::Cursor,
     rows_at_once: usize,
 }
 
 impl<T: DeserializeOwned + Any> Batch<T> {
-    pub(super) fn first(cursor: Cursor) -> Self {
+    pub(super) fn first(cursor: crate::Cursor) -> Self {
         Self::read(Rest { cursor, rows_at_once: FIRST_BATCH_ROWS })
     }
 
@@ -122,6 +123,46 @@ impl<T: DeserializeOwned + Send + Any> Stream for Documents<T> {
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }
         }
+    }
+}
+
+/// Lends the documents of a query, one at a time. They are read in batches, as those of [`Documents`].
+pub struct Cursor {
+    documents: Documents<RawDocumentBuf>,
+    current: Option<RawDocumentBuf>,
+}
+
+impl Cursor {
+    pub(super) fn new(documents: Documents<RawDocumentBuf>) -> Self {
+        Self { documents, current: None }
+    }
+
+    /// Moves to the next document; returns `false` after the last.
+    ///
+    /// # Errors
+    /// Fails if the storage fails; with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
+    pub async fn advance(&mut self) -> Result<bool> {
+        self.current = self.documents.next().await.transpose()?;
+        Ok(self.current.is_some())
+    }
+
+    /// The current document; `None` before the first and after the last.
+    pub fn current(&self) -> Option<&RawDocument> {
+        self.current.as_deref()
+    }
+
+    /// Deserializes the current document into a type that may borrow from it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if the document is not a `T`, or there is none.
+    pub fn deserialize_current<'c, T: Deserialize<'c>>(&'c self) -> Result<T> {
+        deserialize_current(self.current.as_ref().map(|document| document.as_bytes()))
+    }
+}
+
+impl fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cursor").field("current", &self.current).finish_non_exhaustive()
     }
 }
 

@@ -13,7 +13,7 @@
 //! let db = Database::open("memory:").await?;
 //! let users = db.collection::<User>("users");
 //! users.insert_one(&User { name: "Ada".into(), age: 36 }).await?;
-//! users.create_index(Index::on(doc! { "age": 1 })).await?;
+//! users.create_index(Index::on(doc! { "age": 1 })).run().await?;
 //!
 //! let mut found = users.find(doc! { "age": { "$gte": 21 } }).sort(doc! { "age": 1 }).run().await?;
 //! while let Some(user) = found.next().await {
@@ -54,48 +54,18 @@
 //!
 //! A write is done wholly or not at all, whenever its future is dropped; see [`Operation`].
 
-mod bulk_write;
+mod call;
 mod collection;
-mod create_index;
 mod database;
-mod delete;
 mod documents;
-mod find;
-mod find_one_and;
-mod insert_many;
 mod operation;
 mod runner;
-mod snapshot;
 mod thread;
 mod transaction;
-mod update;
-mod verify;
 
-pub use bulk_write::BulkWrite;
+pub use call::{Builder, Call};
 pub use collection::{Collection, ReadCollection};
-pub use create_index::CreateIndex;
-pub use database::Database;
-pub use delete::Delete;
-pub use documents::Documents;
-pub use find::Find;
-pub use find_one_and::{FindOneAndDelete, FindOneAndUpdate};
-pub use insert_many::InsertMany;
+pub use database::{Database, Snapshot};
+pub use documents::{Cursor, Documents};
 pub use operation::Operation;
-pub use snapshot::Snapshot;
 pub use transaction::Transaction;
-pub use update::Update;
-pub use verify::Verify;
-
-/// Setters of a builder that hand their argument to the same setter of the blocking one.
-macro_rules! setters {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*);)*) => {
-        $(
-            $(#[$doc])*
-            pub fn $name(mut self, $($argument: $type),*) -> Self {
-                self.call = self.call.$name($($argument),*);
-                self
-            }
-        )*
-    };
-}
-use setters;

@@ -6,17 +6,16 @@ use slate_query::raw::OwnedValue;
 use crate::{
     CancelToken, Error, Result, WriteError, WriteOperation,
     interrupt::Interrupt,
-    operation::scope::Scope,
+    operation::{scope::Scope, write_op::WriteOp},
     write::{BulkOperation, BulkOutcome, InsertMode},
 };
 
-/// Many writes as one; see [`Collection::bulk_write`](crate::Collection::bulk_write) and
+/// Many writes in one transaction; see [`Collection::bulk_write`](crate::Collection::bulk_write) and
 /// [`Database::bulk_write`](crate::Database::bulk_write).
 ///
-/// Each operation is done whole or refused whole, and sees what those before it did. What is accepted is committed in one
-/// transaction: a crash leaves all of it or nothing. For all operations or none, run it in
-/// [`Database::transact`](crate::Database::transact) and end with [`BulkWriteResult::into_result`]. An update of many
-/// documents is held in memory until it is done.
+/// Each operation is applied or refused as a whole, and sees the operations before it. The accepted operations are committed in
+/// one transaction: a crash leaves all of them or none. To apply all operations or none, run it in
+/// [`Database::transact`](crate::Database::transact) and call [`BulkWriteResult::into_result`].
 #[must_use = "nothing is written until `run`"]
 pub struct BulkWrite {
     scope: Scope,
@@ -25,30 +24,30 @@ pub struct BulkWrite {
     interrupt: Interrupt,
 }
 
-/// What came of a [`BulkWrite`].
+/// The result of a [`BulkWrite`].
 #[derive(Debug, Default)]
 #[non_exhaustive]
 #[must_use = "operations may have been refused"]
 pub struct BulkWriteResult {
-    /// The `_id`s of the documents that insertions inserted, by the places of the operations.
+    /// The `_id`s of the documents that insertions inserted, by the operations' positions.
     pub inserted_ids: BTreeMap<usize, Bson>,
-    /// The `_id`s of the documents that upserts inserted, by the places of the operations.
+    /// The `_id`s of the documents that upserts inserted, by the operations' positions.
     pub upserted_ids: BTreeMap<usize, Bson>,
-    /// How many documents updates and replacements matched.
+    /// Number of documents that updates and replacements matched.
     pub matched: u64,
-    /// How many of them changed.
+    /// Number of matched documents that changed.
     pub modified: u64,
-    /// How many documents were deleted.
+    /// Number of deleted documents.
     pub deleted: u64,
-    /// The operations that were refused, in their order.
+    /// The refused operations, in order.
     pub errors: Vec<WriteError>,
 }
 
 impl BulkWriteResult {
-    /// The result if nothing was refused, else the first error. What was done stays.
+    /// Returns the result if no operation was refused, else the first error. What was applied stays.
     ///
     /// # Errors
-    /// The first operation's that was refused.
+    /// The error of the first refused operation.
     pub fn into_result(mut self) -> Result<Self> {
         if self.errors.is_empty() { Ok(self) } else { Err(self.errors.swap_remove(0).error) }
     }
@@ -59,34 +58,29 @@ impl BulkWrite {
         Self { scope, operations, mode: InsertMode::Ordered, interrupt: Interrupt::default() }
     }
 
-    /// The operations before the first refused one are done, those after it are not tried. So it is if not said.
-    pub fn ordered(mut self) -> Self {
-        self.mode = InsertMode::Ordered;
+    /// With `true`, the default, the first refused operation ends the call, and those before it are done; with `false`
+    /// every operation that is not refused is done, in order.
+    pub fn ordered(mut self, ordered: bool) -> Self {
+        self.mode = if ordered { InsertMode::Ordered } else { InsertMode::Unordered };
         self
     }
 
-    /// Every operation that is not refused is done, in their order.
-    pub fn unordered(mut self) -> Self {
-        self.mode = InsertMode::Unordered;
-        self
-    }
-
-    /// Ends, with nothing written, when it is not done within this time from now.
+    /// Fails, with nothing written, if it does not end within this time from now.
     pub fn deadline(mut self, within: Duration) -> Self {
         self.interrupt.within(within);
         self
     }
 
-    /// Ends, with nothing written, when the token is cancelled.
+    /// Fails, with nothing written, when the token is cancelled.
     pub fn cancel(mut self, token: CancelToken) -> Self {
         self.interrupt.by(token);
         self
     }
 
-    /// Runs the operations. A refused one is told in the result, which is no error of the call.
+    /// Runs the operations. A refused operation is reported in the result; it is not an error of the call.
     ///
     /// # Errors
-    /// Where nothing was written: the storage failed, or the time was up.
+    /// Fails, with nothing written, if the storage fails or the time is up.
     pub fn run(self) -> Result<BulkWriteResult> {
         let mut faults = BTreeMap::new();
         let mut operations = Vec::with_capacity(self.operations.len());
@@ -97,7 +91,10 @@ impl BulkWrite {
             });
             operations.push((collection.as_str(), parsed));
         }
-        let outcome = self.scope.write(|writer| writer.bulk(&operations, self.mode, &self.interrupt))?;
+        let outcome = self.scope.write(|writer| {
+            let (mode, interrupt) = (self.mode, &self.interrupt);
+            writer.run(WriteOp::Bulk { operations: &operations, mode, interrupt })
+        })?;
         Ok(result(outcome, faults))
     }
 }

@@ -5,18 +5,19 @@ use serde::{Serialize, de::DeserializeOwned};
 use slate_query::raw::with_value;
 
 use crate::{
-    BulkWrite, CollectionStats, CreateIndex, Delete, Error, Existing, Find, FindOneAndDelete, FindOneAndUpdate, Index,
-    IndexDescription, InsertMany, IntoDocument, PutManyResult, Result, Update, Verify, WriteOperation,
+    BulkWrite, CollectionStats, Count, CreateIndex, Delete, Distinct, Error, Find, FindOneAndDelete, FindOneAndUpdate,
+    Index, IndexDescription, InsertMany, IntoDocument, RenameTarget, Result, Update, UpsertManyResult, Verify,
+    WriteOperation,
     api::database::As,
     api::document::{borrowed, from_raw, to_raw},
     entry::record_key,
     exec::Target,
     interrupt::Interrupt,
-    operation::scope::Scope,
+    operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
     write::{InsertMode, InsertOutcome, PutKind, UpdateKind},
 };
 
-/// A collection's reading half: what a [`Snapshot`](crate::Snapshot) gives, and what every [`Collection`] has too.
+/// The reading half of a collection: what a [`Snapshot`](crate::Snapshot) returns, and part of every [`Collection`].
 pub struct ReadCollection<T> {
     pub(crate) scope: Scope,
     pub(crate) name: Arc<str>,
@@ -25,8 +26,8 @@ pub struct ReadCollection<T> {
 
 /// A collection of documents that are read and written as `T`.
 ///
-/// A handle: cheap to clone, to share and to send. Through a [`Transaction`](crate::Transaction) its calls belong to the
-/// transaction; otherwise each read sees the last commit and each write is a transaction of its own.
+/// A handle: cheap to clone, share and send. Through a [`Transaction`](crate::Transaction) its calls belong to the
+/// transaction; otherwise each read sees the latest commit and each write is its own transaction.
 pub struct Collection<T> {
     read: ReadCollection<T>,
 }
@@ -41,8 +42,8 @@ impl<T> ReadCollection<T> {
         &self.name
     }
 
-    /// The documents that match `filter`, in MongoDB's query language. Nothing is read until the builder's
-    /// [`run`](Find::run), [`cursor`](Find::cursor), [`count`](Find::count) or the like.
+    /// Finds the documents that match `filter`, in MongoDB's query language. Nothing is read until [`Find::run`],
+    /// [`Find::cursor`], [`Find::first`] or another method that executes the query.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -58,67 +59,74 @@ impl<T> ReadCollection<T> {
         Find::new(self.scope.clone(), &self.name, filter)
     }
 
-    /// How many documents match.
-    ///
-    /// # Errors
-    /// As [`Find::run`].
-    pub fn count(&self, filter: impl IntoDocument) -> Result<u64> {
+    /// Counts the documents that match `filter`. For the number of all documents without reading them, see
+    /// [`ReadCollection::estimated_document_count`].
+    pub fn count_documents(&self, filter: impl IntoDocument) -> Count {
         self.find(filter).count()
     }
 
-    /// The different values at `path` of the documents that match, in BSON's order; elements of arrays count one by one.
+    /// Returns the number of documents in the collection. It is exact.
+    ///
+    /// Cost: none that grows with the collection in memory; otherwise a scan of the collection's keys.
     ///
     /// # Errors
-    /// As [`Find::run`].
-    pub fn distinct(&self, path: &str, filter: impl IntoDocument) -> Result<Vec<Bson>> {
+    /// Fails if the storage fails.
+    pub fn estimated_document_count(&self) -> Result<u64> {
+        self.count_documents(RawDocumentBuf::new()).run()
+    }
+
+    /// Returns the distinct values at `path` of the documents that match `filter`, in BSON's order. The elements of an
+    /// array count one by one.
+    pub fn distinct(&self, path: &str, filter: impl IntoDocument) -> Distinct {
         self.find(filter).distinct(path)
     }
 
-    /// The collection's indexes, in the order they were declared; the one on `_id` is always there and not listed. Those
-    /// that are being built come last.
+    /// Returns the collection's indexes in the order of their creation, without the one on `_id`, which always exists.
+    /// Indexes that are being built come last.
     ///
     /// # Errors
-    /// Where the storage fails.
-    pub fn indexes(&self) -> Result<Vec<IndexDescription>> {
+    /// Fails if the storage fails.
+    pub fn list_indexes(&self) -> Result<Vec<IndexDescription>> {
         let collection = self.scope.definition(&self.name)?;
         Ok(collection.map_or_else(Vec::new, |collection| IndexDescription::all(&collection)))
     }
 
-    /// How much the collection holds: documents, index entries, their bytes. One that is not there holds nothing.
+    /// Counts the collection's documents, index entries and their bytes. A collection that does not exist has none.
     ///
-    /// Cost: none that grows with the collection in memory; elsewhere a walk over all records and entries.
+    /// Cost: constant in memory; on disk, a scan of all records and entries.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// Fails if the storage fails.
     pub fn stats(&self) -> Result<CollectionStats> {
-        self.scope.stats(&self.name)
+        self.scope.read(&self.name, ReadOp::Stats)
     }
 
-    /// Looks through the collection for damage: whether every record is a valid document with the right table of its fields
-    /// under the key of its `_id`, every index holds every entry that the documents ask for, and no other.
+    /// Verifies the collection: every record is a valid document with a correct field table under the key of its `_id`, and
+    /// every index has exactly the entries that the documents require.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
     /// # let users = db.collection::<bson::RawDocumentBuf>("users");
     /// let report = users.verify().run()?;
-    /// assert!(report.is_sound(), "{:?}", report.faults);
+    /// assert!(report.is_sound(), "{:?}", report.findings);
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn verify(&self) -> Verify<'static> {
-        Verify::new(self.scope.clone(), vec![self.name.to_string()])
+        Verify::new(self.scope.clone(), Some(Arc::clone(&self.name)))
     }
 
-    /// Whether the collection is there: created, or written to.
+    /// Returns whether the collection exists: it was created, or written to.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// Fails if the storage fails.
     pub fn exists(&self) -> Result<bool> {
         Ok(self.scope.definition(&self.name)?.is_some())
     }
 }
 
 impl<T: DeserializeOwned + Any> ReadCollection<T> {
-    /// A document that matches: the first that the plan comes to. For a certain one, sort.
+    /// Returns one document that matches `filter`: the first that the plan finds, so which one is not specified. To choose,
+    /// use [`Find::sort`] and [`Find::first`].
     ///
     /// # Errors
     /// As [`Find::run`].
@@ -126,17 +134,18 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
         self.find(filter).first()
     }
 
-    /// The document of that `_id`. Cost: one key.
+    /// Returns the document with this `_id`. Cost: one key lookup.
     ///
     /// # Errors
-    /// An `_id` of a type that none can have; as [`Find::run`].
+    /// Fails if no `_id` can have the value's type; as [`Find::run`].
     pub fn find_by_id(&self, id: impl Into<Bson>) -> Result<Option<T>> {
         let key = with_value(&id.into(), record_key)?;
         let mut found = None;
-        self.scope.get(&self.name, &key, &mut |bytes| {
+        let visitor = &mut |bytes: &[u8]| {
             found = Some(from_raw(bytes)?);
             Ok(())
-        })?;
+        };
+        self.scope.read::<()>(&self.name, ReadOp::Get { key: &key, visitor })?;
         Ok(found)
     }
 }
@@ -146,7 +155,7 @@ impl<T> Collection<T> {
         Self { read: ReadCollection::new(scope, name) }
     }
 
-    /// The same collection, its documents read and written as another type.
+    /// The same collection with documents of another type.
     pub fn with_type<U>(&self) -> Collection<U> {
         Collection::new(self.scope.clone(), Arc::clone(&self.name))
     }
@@ -171,9 +180,9 @@ impl<T> Collection<T> {
         Delete::new(self.scope.clone(), &self.name, filter, Target::All)
     }
 
-    /// Writes fields over documents: each document given names one by its `_id`, whose top-level fields of the same names
-    /// take the new values, whole and in their places; other fields stay, new ones are appended. Names are literal: a dot
-    /// or a `$` is part of them. Where the `_id` is not there, the document is inserted as it is. All of them, or none.
+    /// Sets top-level fields of stored documents. Each given document selects the stored one with its `_id`: fields of the
+    /// same name are replaced in place, new fields are appended, other fields stay. Field names are literal: a dot or a `$`
+    /// is part of the name. A document whose `_id` does not exist is inserted. All documents are written, or none.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -187,19 +196,21 @@ impl<T> Collection<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Collection::insert_one`](Collection::insert_one); what must be unique must be so at the end of the call.
-    pub fn merge_many<D: IntoDocument>(&self, documents: impl IntoIterator<Item = D>) -> Result<PutManyResult> {
+    /// As [`Collection::insert_one`](Collection::insert_one). Uniqueness is checked at the end of the call.
+    pub fn merge_many<D: IntoDocument>(&self, documents: impl IntoIterator<Item = D>) -> Result<UpsertManyResult> {
         let documents: Vec<RawDocumentBuf> =
             documents.into_iter().map(IntoDocument::into_document).collect::<Result<_>>()?;
         self.put_raw(&borrowed(&documents), PutKind::Merge)
     }
 
-    fn put_raw(&self, documents: &[&RawDocument], kind: PutKind) -> Result<PutManyResult> {
-        let outcome = self.scope.write(|writer| writer.put(&self.name, documents, kind, &Interrupt::default()))?;
-        Ok(PutManyResult::of(outcome))
+    fn put_raw(&self, documents: &[&RawDocument], kind: PutKind) -> Result<UpsertManyResult> {
+        let outcome = self.scope.write(|writer| {
+            writer.run(WriteOp::Put { collection: &self.name, documents, kind, interrupt: &Interrupt::default() })
+        })?;
+        Ok(UpsertManyResult::of(outcome))
     }
 
-    /// Runs many writes as one; see [`BulkWrite`].
+    /// Runs many writes in one transaction; see [`BulkWrite`].
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -223,32 +234,23 @@ impl<T> Collection<T> {
         BulkWrite::new(self.scope.clone(), operations)
     }
 
-    /// Creates an index and fills it from what is there. One that is there already and does not differ is left alone.
-    /// Gives back its name.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) with code 85 or 86 where one of the same keys or name differs;
-    /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) where documents break a unique one.
-    pub fn create_index(&self, index: Index) -> Result<String> {
-        self.build_index(index).run()
-    }
-
-    /// Creates an index, with progress, deadline and cancellation.
-    pub fn build_index(&self, index: Index) -> CreateIndex<'static> {
+    /// Creates an index and fills it from the collection's documents; see [`CreateIndex`]. If the same index exists,
+    /// nothing changes. Returns the index's name.
+    pub fn create_index(&self, index: Index) -> CreateIndex<'static> {
         CreateIndex::new(self.scope.clone(), &self.name, index)
     }
 
-    /// Drops an index by name; whether it was there.
+    /// Drops an index by name; returns whether it existed.
     ///
     /// # Errors
-    /// The index on `_id` cannot be dropped; where the storage fails.
+    /// Fails for the index on `_id`; if the storage fails.
     pub fn drop_index(&self, index: &str) -> Result<bool> {
-        self.scope.write(|writer| writer.drop_index(&self.name, index))
+        self.scope.write(|writer| writer.run(WriteOp::DropIndex { collection: &self.name, index }))
     }
 
-    /// Gathers the statistics from which the planner estimates how many documents a condition leaves, from every key of the
-    /// collection and its indexes. They are kept up to date as the collection grows or shrinks; call this after values
-    /// have changed much in number or distribution otherwise, or where `explain` shows a poor choice.
+    /// Gathers the statistics from which the planner estimates selectivity, from every key of the collection and its indexes.
+    /// They are refreshed as the collection grows or shrinks; call this after the distribution of values has changed, or if
+    /// `explain` shows a poor plan.
     ///
     /// Cost: reads every key, outside any transaction; a short transaction then writes the result.
     ///
@@ -258,110 +260,93 @@ impl<T> Collection<T> {
         self.scope.analyze(&self.name)
     }
 
-    /// Creates the collection, empty. There is seldom a need to: the first document does too.
+    /// Creates the collection, empty. This is rarely needed: the first document creates it too.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists); a name that no collection can have (code 73).
+    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) if it exists; code 73 if the name is not valid.
     pub fn create(&self) -> Result<()> {
         self.scope.write(|writer| {
-            if writer.create_collection(&self.name)? {
+            if writer.run(WriteOp::CreateCollection(&self.name))? {
                 return Ok(());
             }
             Err(Error::new(
                 crate::ErrorKind::Exists,
                 slate_query::Code::NAMESPACE_EXISTS,
-                format!("a collection of the name {} exists already", self.name),
+                format!("the collection {} already exists", self.name),
             ))
         })
     }
 
-    /// Renames the collection, with its documents and indexes, at once: no commit lies between the two names. Gives back
-    /// the collection under its new name; other handles go on naming the old one. Cost: a few keys, whatever its size.
+    /// Renames the collection with its documents and indexes, in one commit. Returns a handle to the new name; other handles
+    /// keep the old one. Cost: a few keys, whatever the collection's size.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), code 26, where it is not there;
-    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists), code 48, where the other is and [`Existing::Keep`] was said; a name
-    /// that no collection can have (code 73), or that it has already (20).
-    pub fn rename(&self, to: &str, existing: Existing) -> Result<Self> {
-        self.scope.write(|writer| writer.rename_collection(&self.name, to, existing))?;
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 26 if the collection does not exist;
+    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) with code 48 if `to` exists and `target` is
+    /// [`RenameTarget::MustNotExist`]; code 73 if `to` is not a valid name; code 20 if it is the collection's own.
+    pub fn rename(&self, to: &str, target: RenameTarget) -> Result<Self> {
+        self.scope.write(|writer| writer.run::<()>(WriteOp::RenameCollection { from: &self.name, to, target }))?;
         Ok(Self::new(self.scope.clone(), to))
     }
 
-    /// Drops the collection with its documents and indexes; whether it was there.
+    /// Drops the collection with its documents and indexes; returns whether it existed.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// Fails if the storage fails.
     pub fn drop(&self) -> Result<bool> {
-        self.scope.write(|writer| writer.drop_collection(&self.name))
+        self.scope.write(|writer| writer.run(WriteOp::DropCollection(&self.name)))
     }
 }
 
 impl<T: Serialize + Any> Collection<T> {
-    /// Inserts a document. One without `_id` is given an ObjectId. Gives back the `_id`.
+    /// Inserts a document and returns its `_id`. A document without `_id` gets an ObjectId.
     ///
     /// # Errors
-    /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) where its `_id`, or what a unique index is over, is
-    /// there already; [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) over 16 MiB.
+    /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if its `_id`, or its values of a unique index, exist;
+    /// [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) if it exceeds 16 MiB.
     pub fn insert_one(&self, document: &T) -> Result<Bson> {
-        let inserted = self.insert_raw(&[&to_raw(document)?])?;
-        inserted.ids().next().ok_or_else(|| Error::corrupt("an insertion gave back no _id"))
+        let (document, interrupt) = (to_raw(document)?, &Interrupt::default());
+        let inserted = self.scope.write(|writer| {
+            let (collection, documents) = (&*self.name, &[&*document][..]);
+            let mode = InsertMode::AllOrNone;
+            let mut outcome: InsertOutcome = writer.run(WriteOp::Insert { collection, documents, mode, interrupt })?;
+            outcome.refused.pop().map_or(Ok(outcome), |(_, error)| Err(error))
+        })?;
+        inserted.ids().next().ok_or_else(|| Error::corrupt("an insertion returned no _id"))
     }
 
-    /// Inserts documents: all of them, or none. Gives back their `_id`s, in order.
-    ///
-    /// # Errors
-    /// As [`Collection::insert_one`].
-    pub fn insert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Result<Vec<Bson>> {
-        let documents: Vec<_> = documents.into_iter().map(to_raw).collect::<Result<_>>()?;
-        let inserted = self.insert_raw(&borrowed(&documents))?;
-        // A value of its own each, and large: they are not moved as the list grows.
-        let mut ids = Vec::with_capacity(documents.len());
-        ids.extend(inserted.ids());
-        Ok(ids)
-    }
-
-    /// Inserts documents with a say in what a refused one means for the others; see [`InsertMany`].
+    /// Inserts documents: all of them or none, unless [`InsertMany::ordered`] says otherwise. A document without `_id` gets
+    /// an ObjectId.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
     /// use bson::{RawDocumentBuf, rawdoc};
     ///
     /// let users = db.collection::<RawDocumentBuf>("users");
-    /// let inserted = users.insert_batch(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }]).unordered().run()?;
+    /// let ids = [rawdoc! { "_id": 1 }, rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }];
+    /// assert!(users.insert_many(&ids).run().is_err());
+    /// let inserted = users.insert_many(&ids).ordered(false).run()?;
     /// assert_eq!((inserted.inserted_ids.len(), inserted.errors[0].index), (2, 1));
     /// # Ok::<(), slate_core::Error>(())
     /// ```
-    pub fn insert_batch<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> InsertMany {
-        InsertMany::new(
-            self.scope.clone(),
-            &self.name,
-            documents.into_iter().map(|document| to_raw(document).map(Cow::into_owned)).collect(),
-        )
+    pub fn insert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> InsertMany<'d> {
+        InsertMany::new(self.scope.clone(), &self.name, documents.into_iter().map(to_raw).collect())
     }
 
-    /// Puts documents by their `_id`s: one whose `_id` is there replaces that document whole, any other is inserted. All
-    /// of them, or none. One without `_id` is given an ObjectId; of two with one `_id` the later stays.
+    /// Replaces or inserts documents by their `_id`s: a document whose `_id` exists replaces the stored one; others are
+    /// inserted. All documents are written, or none. A document without `_id` gets an ObjectId; of two documents with the
+    /// same `_id` the later one is stored.
     ///
     /// # Errors
-    /// As [`Collection::insert_one`]; what must be unique must be so at the end of the call.
-    pub fn upsert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Result<PutManyResult> {
+    /// As [`Collection::insert_one`]. Uniqueness is checked at the end of the call.
+    pub fn upsert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Result<UpsertManyResult> {
         let documents: Vec<_> = documents.into_iter().map(to_raw).collect::<Result<_>>()?;
         self.put_raw(&borrowed(&documents), PutKind::Replace)
     }
 
-    fn insert_raw(&self, documents: &[&RawDocument]) -> Result<InsertOutcome> {
-        self.scope.write(|writer| {
-            let mut outcome = writer.insert(&self.name, documents, InsertMode::AllOrNone, &Interrupt::default())?;
-            match outcome.refused.pop() {
-                Some((_, error)) => Err(error),
-                None => Ok(outcome),
-            }
-        })
-    }
-
     /// Replaces the first document that matches, in the order of `_id`. Its `_id` stays.
     ///
-    /// The builder's [`run`](Update::run) tells where `replacement` cannot be made a document.
+    /// [`Update::run`] fails if `replacement` cannot be serialized as a document.
     pub fn replace_one(&self, filter: impl IntoDocument, replacement: &T) -> Update {
         let replacement = Replacement(to_raw(replacement).map(Cow::into_owned));
         Update::new(self.scope.clone(), &self.name, filter, replacement, Target::One, UpdateKind::Replacement)
@@ -369,26 +354,26 @@ impl<T: Serialize + Any> Collection<T> {
 }
 
 impl<T: DeserializeOwned + Any> Collection<T> {
-    /// Updates the first document that matches and gives it back, as it was or as it is now.
+    /// Updates the first document that matches and returns it, as it was before the update or after it.
     pub fn find_one_and_update(&self, filter: impl IntoDocument, update: impl IntoDocument) -> FindOneAndUpdate<T> {
         FindOneAndUpdate::new(self.scope.clone(), &self.name, filter, update, UpdateKind::Operators)
     }
 
-    /// Deletes the first document that matches and gives it back.
+    /// Deletes the first document that matches and returns it.
     pub fn find_one_and_delete(&self, filter: impl IntoDocument) -> FindOneAndDelete<T> {
         FindOneAndDelete::new(self.scope.clone(), &self.name, filter)
     }
 }
 
 impl<T: Serialize + DeserializeOwned + Any> Collection<T> {
-    /// Replaces the first document that matches and gives it back, as it was or as it is now. Its `_id` stays.
+    /// Replaces the first document that matches and returns it, as it was before or after. Its `_id` stays.
     pub fn find_one_and_replace(&self, filter: impl IntoDocument, replacement: &T) -> FindOneAndUpdate<T> {
         let replacement = Replacement(to_raw(replacement).map(Cow::into_owned));
         FindOneAndUpdate::new(self.scope.clone(), &self.name, filter, replacement, UpdateKind::Replacement)
     }
 }
 
-/// A replacement that may have failed to become a document: the builder tells when it is run.
+/// A replacement that may not have been serializable; the builder returns the error when it is run.
 struct Replacement(Result<RawDocumentBuf>);
 
 impl IntoDocument for Replacement {

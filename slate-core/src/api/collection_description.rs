@@ -1,13 +1,12 @@
 use crate::{IndexDescription, catalog::CollectionInfo};
 
-/// A collection that is there; see [`Database::collections`](crate::Database::collections).
+/// The description of an existing collection; see [`Database::list_collections`](crate::Database::list_collections).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CollectionDescription {
     /// Its name.
     pub name: String,
-    /// Its indexes, in the order they were declared; the one on `_id` is always there and not listed. Those that are being
-    /// built come last.
+    /// Its indexes in the order of their creation, without the one on `_id`. Indexes that are being built come last.
     pub indexes: Vec<IndexDescription>,
 }
 

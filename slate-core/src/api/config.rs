@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Access, Database, DatabaseBuilder, Durability, Result, units};
 
-/// Where a database is and how it is opened, as part of a service's own settings.
+/// The location and the settings of a database, as part of a service's configuration.
 ///
-/// Of its keys only `url` must be given. A key that is not known is refused by name, and so is a value that is none.
+/// Only `url` is required. An unknown key is refused by name, and so is an invalid value.
 ///
-/// | key | values | default | as |
+/// | key | values | default | see |
 /// |---|---|---|---|
 /// | `url` | `"memory:"`, `"redb:PATH"`, … | | [`Database::open`] |
 /// | `access` | `"create_or_open"`, `"open"`, `"read_only"` | `"create_or_open"` | [`DatabaseBuilder::access`] |
@@ -53,25 +53,25 @@ pub struct Config {
     /// Whether the database may be created, or written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Access>,
-    /// When a commit counts as done.
+    /// When a commit returns.
     #[serde(default, with = "durability", skip_serializing_if = "Option::is_none")]
     pub durability: Option<Durability>,
-    /// The bytes of memory in which a store on disk may keep what it has read.
+    /// The size in bytes of the page cache of a store on disk.
     #[serde(default, with = "units::bytes", skip_serializing_if = "Option::is_none")]
     pub cache: Option<usize>,
-    /// How long a writer waits for its turn, and how long a transaction that conflicts is tried again.
+    /// How long a writer waits in the writer queue, and how long a transaction is retried after conflicts.
     #[serde(default, with = "units::duration", skip_serializing_if = "Option::is_none")]
     pub lock_timeout: Option<Duration>,
-    /// The bytes of memory that one question may hold rows in.
+    /// The bytes of memory in which one query may hold rows.
     #[serde(default, with = "units::bytes", skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<usize>,
-    /// Where temporary files are put.
+    /// The folder for temporary files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temp_directory: Option<PathBuf>,
 }
 
 impl Config {
-    /// The database at this URL, everything else as it is if not said.
+    /// The database at this URL, with default settings.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -85,10 +85,10 @@ impl Config {
     }
 }
 
-/// What the settings leave open can be said on the builder, and what they say can be overruled.
+/// The builder can add to these settings and override them.
 impl From<&Config> for DatabaseBuilder {
     fn from(config: &Config) -> Self {
-        // Named one by one: a key that is added and not used does not compile.
+        // Destructured, so that a new field that is not used does not compile.
         let Config { url, access, durability, cache, lock_timeout, memory_limit, temp_directory } = config;
         let mut builder = Database::builder(url);
         if let Some(access) = access {
@@ -114,7 +114,7 @@ impl From<&Config> for DatabaseBuilder {
 }
 
 impl Database {
-    /// Opens a database as a service's settings say. To add to them in code: `DatabaseBuilder::from(&config)`.
+    /// Opens a database with these settings. To change them in code: `DatabaseBuilder::from(&config)`.
     ///
     /// # Errors
     /// As [`DatabaseBuilder::open`].
@@ -123,7 +123,7 @@ impl Database {
     }
 }
 
-/// The store's own type knows nothing of serde.
+/// Serde support for `Durability`, whose crate does not depend on serde.
 mod durability {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -10,14 +10,14 @@ use crate::{
     exec::Rows,
 };
 
-/// Lends the documents of a question, one at a time, where they lie.
+/// Lends the documents of a query one at a time, without copying them.
 ///
 /// ```
 /// # let db = slate_core::Database::open("memory:")?;
 /// use bson::{RawDocumentBuf, doc};
 ///
 /// let users = db.collection::<RawDocumentBuf>("users");
-/// let mut rows = users.find(doc! { "tags": "rust" }).project(doc! { "name": 1 }).cursor()?;
+/// let mut rows = users.find(doc! { "tags": "rust" }).projection(doc! { "name": 1 }).cursor()?;
 /// while rows.advance()? {
 ///     println!("{:?}", rows.current());
 /// }
@@ -32,26 +32,25 @@ impl Cursor {
         Self { rows }
     }
 
-    /// Moves to the next document; `false` after the last.
+    /// Moves to the next document; returns `false` after the last.
     ///
     /// # Errors
-    /// Where the storage fails; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
+    /// Fails if the storage fails; with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     pub fn advance(&mut self) -> Result<bool> {
         self.rows.advance()
     }
 
-    /// The document last moved to, lent until the next move; `None` before the first and after the last.
+    /// The current document, lent until the next move; `None` before the first and after the last.
     pub fn current(&self) -> Option<&RawDocument> {
         self.rows.current().and_then(|bytes| as_raw(bytes).ok())
     }
 
-    /// The document last moved to, as a type that may borrow from it.
+    /// Deserializes the current document into a type that may borrow from it.
     ///
     /// # Errors
-    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) where the document is no such value, or there is none.
+    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if the document is not such a value, or there is none.
     pub fn deserialize_current<'c, R: Deserialize<'c>>(&'c self) -> Result<R> {
-        let bytes = self.rows.current().ok_or_else(|| Error::conversion(NoDocument))?;
-        bson::deserialize_from_slice(bytes).map_err(Error::conversion)
+        deserialize_current(self.rows.current())
     }
 
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
@@ -65,11 +64,17 @@ impl fmt::Debug for Cursor {
     }
 }
 
+/// Deserializes a cursor's document.
+pub(crate) fn deserialize_current<'c, R: Deserialize<'c>>(current: Option<&'c [u8]>) -> Result<R> {
+    let bytes = current.ok_or_else(|| Error::conversion(NoDocument))?;
+    bson::deserialize_from_slice(bytes).map_err(Error::conversion)
+}
+
 #[derive(Debug, thiserror::Error)]
-#[error("the cursor stands on no document")]
+#[error("the cursor has no current document")]
 struct NoDocument;
 
-/// Hands out the documents of a question as `T`; ends after the first error.
+/// Iterates over the documents of a query as `T`; ends after the first error.
 pub struct Documents<T> {
     cursor: Option<Cursor>,
     documents: As<T>,

@@ -8,11 +8,10 @@ use std::{
 
 use bson::{RawDocument, RawDocumentBuf};
 use slate_query::Code;
-pub use slate_store::{Durability, Isolation, Size};
 
 use crate::{
-    BulkWrite, Collection, CollectionDescription, Error, ErrorKind, Result, Snapshot, Transaction, TransactionOptions,
-    Verify, WriteOperation,
+    BulkWrite, Collection, CollectionDescription, Durability, Error, ErrorKind, Result, Snapshot, StorageSize,
+    Transaction, TransactionOptions, Verify, WriteOperation,
     api::index_build,
     api::transaction_options::Started,
     catalog::Catalog,
@@ -24,36 +23,36 @@ use crate::{
 
 /// An open database.
 ///
-/// A handle: cheap to clone, to share and to send. What was opened through it keeps the database open.
+/// A handle: cheap to clone, share and send. Collections, snapshots and transactions keep the database open.
 #[derive(Clone)]
 pub struct Database {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    /// None once it was closed.
+    /// `None` after [`Database::close`].
     engine: RwLock<Option<Arc<dyn Engine>>>,
     store: &'static str,
     durability: Durability,
     lock_timeout: Duration,
 }
 
-/// How long a writer waits for its turn, on a store where writers take turns, unless the builder says otherwise.
+/// The default of [`DatabaseBuilder::lock_timeout`].
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Database {
-    /// Opens a database by URL, creating it where there is none:
+    /// Opens a database by URL and creates it if it does not exist:
     ///
     /// | URL | store |
     /// |---|---|
-    /// | `memory:` | in this process's memory, gone when the last handle is |
-    /// | `memory:PATH` | the same, beginning with the copy that [`Database::backup`] wrote there; the file is only read |
+    /// | `memory:` | this process's memory; dropped with the last handle |
+    /// | `memory:PATH` | the same, loaded from a copy that [`Database::backup`] wrote; the file is only read |
     /// | `redb:PATH` | one file, in pure Rust |
-    /// | `rocksdb:PATH` | a folder, by RocksDB, in a build with the feature `rocksdb` |
+    /// | `rocksdb:PATH` | a folder, written by RocksDB; needs the feature `rocksdb` |
     ///
     /// # Errors
-    /// Each with an [`ErrorKind`](crate::ErrorKind) of its own: no such store, a missing folder, a file that is no
-    /// database of Slate's or of a newer version, a database that another handle holds open.
+    /// Fails, each time with its own [`ErrorKind`](crate::ErrorKind), if the store is unknown, the folder is missing, the
+    /// file is not a Slate database or was written by a newer version, or another handle has the database open.
     ///
     /// ```
     /// let db = slate_core::Database::open("memory:")?;
@@ -73,33 +72,33 @@ impl Database {
         }
     }
 
-    /// A collection of documents that are read and written as `T`: a type of serde's, or
-    /// [`RawDocumentBuf`](bson::RawDocumentBuf) for the documents' own bytes. It need not exist: it is created by the
-    /// first document or index, and read as empty until then.
+    /// Returns a collection of documents that are read and written as `T`: a serde type, or
+    /// [`RawDocumentBuf`](bson::RawDocumentBuf) for the bytes themselves. The collection need not exist: the first document
+    /// or index creates it, and until then it is empty.
     pub fn collection<T>(&self, name: &str) -> Collection<T> {
         Collection::new(Scope::Database(self.clone()), name)
     }
 
-    /// The database as of its last commit, for as long as the snapshot is held: what is read through it belongs
-    /// together, across collections. It blocks nobody, and waits for no transaction.
+    /// Takes a snapshot of the latest commit: all reads through it, of all collections, see that commit. It blocks no
+    /// writer and waits for none.
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// Fails if the storage fails.
     pub fn snapshot(&self) -> Result<Snapshot> {
         Ok(Snapshot::new(self.engine()?.snapshot()?))
     }
 
-    /// Begins a transaction of snapshot isolation. Dropping it rolls it back. Prefer [`Database::transact`], which tries
-    /// again on a conflict.
+    /// Begins a transaction with snapshot isolation. Dropping it rolls it back. Prefer [`Database::transact`], which retries
+    /// after a conflict.
     ///
     /// # Errors
-    /// On a store where writers take turns: [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) when the wait is over,
-    /// [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), at once, when this thread has a transaction open.
+    /// On a store with one writer at a time: [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout;
+    /// [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), at once, if this thread has a transaction open.
     pub fn begin(&self) -> Result<Transaction> {
         self.begin_with(&TransactionOptions::default())
     }
 
-    /// Begins a transaction that is isolated, committed and limited as the options say. Its retries are the caller's.
+    /// Begins a transaction with options. It is not retried: that is up to the caller.
     ///
     /// # Errors
     /// As [`Database::begin`].
@@ -113,14 +112,14 @@ impl Database {
         Ok(Transaction::new(self.clone(), writer, started.durability.unwrap_or(self.inner.durability)))
     }
 
-    /// Runs `work` in a transaction and commits it; an error of `work` rolls it back. On a conflict it is rolled back and
-    /// run again, with growing pauses, until the lock timeout has passed since the first try.
+    /// Runs `work` in a transaction and commits it; an error of `work` rolls it back. After a conflict it is rolled back and
+    /// run again, with growing pauses, until the lock timeout has passed since the first attempt.
     ///
-    /// Inside, use `tx.collection(…)`: a plain write through the database would wait for this very transaction on a
-    /// store where writers take turns, and fails at once there.
+    /// Inside, use `tx.collection(…)`: on a store with one writer at a time, a write through the database would wait for
+    /// this transaction, and therefore fails at once.
     ///
     /// # Errors
-    /// Those of `work`; the conflict that was left when time was up.
+    /// The errors of `work`; the last conflict when time is up.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -137,8 +136,7 @@ impl Database {
         self.transact_with(&TransactionOptions::default(), work)
     }
 
-    /// Runs `work` in a transaction, as [`Database::transact`] does, that is isolated, committed, limited and tried again
-    /// as the options say.
+    /// Runs `work` in a transaction with options, as [`Database::transact`] does.
     ///
     /// # Errors
     /// As [`Database::transact`]; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) past the deadline.
@@ -151,7 +149,7 @@ impl Database {
     /// let serializable = TransactionOptions::new().isolation(Isolation::Serializable);
     /// db.transact_with(&serializable, |tx| {
     ///     let doctors = tx.collection::<RawDocumentBuf>("doctors");
-    ///     if doctors.count(doc! { "on_call": true })? > 1 {
+    ///     if doctors.count_documents(doc! { "on_call": true }).run()? > 1 {
     ///         doctors.update_one(doc! { "_id": "Ada" }, doc! { "$set": { "on_call": false } }).run()?;
     ///     }
     ///     Ok(())
@@ -172,54 +170,54 @@ impl Database {
         })
     }
 
-    /// Runs many writes, over any number of collections, as one: each operation with the name of its collection. See
-    /// [`BulkWrite`].
+    /// Runs many writes to any number of collections in one transaction. Each operation comes with the name of its
+    /// collection. See [`BulkWrite`].
     pub fn bulk_write<'n>(&self, operations: impl IntoIterator<Item = (&'n str, WriteOperation)>) -> BulkWrite {
         let operations = operations.into_iter().map(|(collection, operation)| (collection.into(), operation));
         BulkWrite::new(Scope::Database(self.clone()), operations.collect())
     }
 
-    /// The names of the collections, in order.
+    /// Returns the names of the collections, sorted.
     ///
     /// # Errors
-    /// Where the storage fails.
-    pub fn collection_names(&self) -> Result<Vec<String>> {
+    /// Fails if the storage fails.
+    pub fn list_collection_names(&self) -> Result<Vec<String>> {
         Ok(self.catalog()?.collections().map(|collection| collection.name.to_string()).collect())
     }
 
-    /// The collections, in the order of their names, with their indexes.
+    /// Returns the collections with their indexes, sorted by name.
     ///
     /// # Errors
-    /// Where the storage fails.
-    pub fn collections(&self) -> Result<Vec<CollectionDescription>> {
+    /// Fails if the storage fails.
+    pub fn list_collections(&self) -> Result<Vec<CollectionDescription>> {
         Ok(self.catalog()?.collections().map(|collection| CollectionDescription::of(collection)).collect())
     }
 
-    /// What there is, as of the last commit.
+    /// The catalog as of the latest commit.
     pub(crate) fn catalog(&self) -> Result<Arc<Catalog>> {
         Ok(Arc::clone(self.engine()?.snapshot()?.catalog()))
     }
 
-    /// Runs one of MongoDB's commands and gives its reply, for tests, tools and protocols that speak commands. It is a
-    /// face over the same calls as the typed API, and as strict as MongoDB's own parser: what is not valid fails with
-    /// its code, what Slate does not offer by name ([`Error::unsupported`](crate::Error::unsupported)).
+    /// Runs one of MongoDB's commands and returns its reply, for tests, tools and wire protocols. Commands execute the same
+    /// operations as the typed API and are parsed as strictly as by MongoDB: an invalid command fails with MongoDB's code, an
+    /// unsupported option with its name ([`Error::unsupported`](crate::Error::unsupported)).
     ///
-    /// | command | what of it |
+    /// | command | support |
     /// |---|---|
-    /// | `find` | everything in the first batch: the cursor's `id` is 0 |
-    /// | `count`, `distinct` | whole |
-    /// | `insert`, `update`, `delete` | each statement is a transaction of its own, an `insert` is one |
-    /// | `findAndModify` | whole |
+    /// | `find` | all documents in the first batch: the cursor's `id` is 0 |
+    /// | `count`, `distinct` | full |
+    /// | `insert`, `update`, `delete` | an `insert` is one transaction; otherwise each statement is one |
+    /// | `findAndModify` | full |
     /// | `create`, `drop`, `listCollections` | plain collections |
     /// | `createIndexes`, `dropIndexes`, `listIndexes` | ordered indexes: `unique`, `sparse`, `partialFilterExpression` |
     /// | `explain` | of `find`, `count`, `distinct`: verbosity `queryPlanner`, and `executionStats`, which runs the plan |
     /// | `ping` | |
     ///
-    /// Arguments that only concern servers, sessions and logs (`lsid`, `comment`, `$readPreference`, …) are checked and
-    /// change nothing. A statement that is refused is told in `writeErrors`, in a reply whose `ok` is 1.
+    /// Arguments that concern only servers, sessions and logs (`lsid`, `comment`, `$readPreference`, …) are checked and have
+    /// no effect. A refused statement is reported in `writeErrors`, in a reply whose `ok` is 1.
     ///
     /// # Errors
-    /// A command that is not known (code 59), not offered, or not valid; where the storage fails.
+    /// Fails if the command is unknown (code 59), unsupported or not valid; if the storage fails.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -234,16 +232,16 @@ impl Database {
         command::run(self, command)
     }
 
-    /// Puts every commit that has returned on the device: what [`Durability::Deferred`] put off.
+    /// Syncs every commit that has returned to the device, including those with [`Durability::Deferred`].
     ///
     /// # Errors
-    /// Where the device fails.
+    /// Fails if the device fails.
     pub fn flush(&self) -> Result<()> {
         self.engine()?.flush()
     }
 
-    /// Writes a copy of the database, as of one commit, while others go on writing. It is on the device when this returns,
-    /// and opens by the same scheme: `redb:COPY`. A copy of a database in memory opens as `memory:COPY`, into memory again.
+    /// Writes a copy of the database, as of one commit, while writers continue. The copy is synced when this returns, and is
+    /// opened with the same scheme: `redb:COPY`. The copy of a database in memory is loaded by `memory:COPY`.
     ///
     /// Cost: a read and a write of the whole database.
     ///
@@ -262,57 +260,47 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) where something lies at `to`, which is left alone;
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) where its folder does not exist. A copy that failed half-way is
-    /// removed.
+    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) if `to` exists, which is left unchanged;
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if its folder does not exist. An incomplete copy is removed.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<()> {
         self.engine()?.backup(to.as_ref())
     }
 
-    /// Finishes the indexes whose building a crash broke off, one after the other; gives back how many. Until then writers
-    /// keep their entries, and no question is answered by them. Creating an index again that is being built does the same
-    /// for that one, so that a service which creates its indexes when it starts has no need of this.
+    /// Finishes the index builds that a crash interrupted, one after the other; returns how many. Until then writers maintain
+    /// these indexes, and queries do not use them. Creating such an index again finishes it too, so a service that creates
+    /// its indexes at startup does not need this.
     ///
     /// # Errors
-    /// As [`Collection::create_index`]; the index that documents break is given up.
+    /// As [`CreateIndex::run`](crate::CreateIndex::run); a unique index that documents violate is dropped.
     pub fn resume_index_builds(&self) -> Result<u64> {
         index_build::resume_all(self)
     }
 
-    /// Gives back to the file system what deleted documents and dropped collections left behind, as far as the store can.
-    /// In memory there is nothing to do. On redb nothing else goes on meanwhile, and no snapshot, cursor or transaction
-    /// may be open.
+    /// Returns the space of deleted documents and dropped collections to the file system, as far as the store can. Has no
+    /// effect in memory. On redb it blocks all other operations, and no snapshot, cursor or transaction may be open.
     ///
     /// Cost: up to a read and a write of the whole database.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where something is open that it cannot be done beside; as a
-    /// write's.
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if something is open that prevents it; as a write.
     pub fn compact(&self) -> Result<()> {
         self.engine()?.compact(self.inner.lock_timeout)
     }
 
-    /// Looks through every collection for damage, as [`ReadCollection::verify`](crate::ReadCollection::verify) does, as of
-    /// one commit.
-    ///
-    /// # Errors
-    /// Where the storage fails.
-    pub fn verify(&self) -> Result<Verify<'static>> {
-        let reader = self.engine()?.snapshot()?;
-        let names = reader.catalog().collections().map(|collection| collection.name.to_string()).collect();
-        Ok(Verify::new(Scope::Snapshot(reader), names))
+    /// Verifies every collection, as of one commit; see [`ReadCollection::verify`](crate::ReadCollection::verify).
+    pub fn verify(&self) -> Verify<'static> {
+        Verify::new(Scope::Database(self.clone()), None)
     }
 
-    /// Closes the database for all its handles: puts every commit on the device, and tells where that fails, which dropping
-    /// the last handle cannot. Every later call through any handle, of collections too, fails with
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed). Calls, transactions, snapshots and cursors that are open go on;
-    /// the store, and its lock on the files, is given up when the last of them ends. What transactions among them commit
-    /// [`Deferred`](Durability::Deferred) is not waited for. Closing it a second time does nothing.
+    /// Closes the database for all its handles: syncs every commit to the device and reports a failure, which dropping the
+    /// last handle cannot. Later calls through any handle fail with [`ErrorKind::Closed`](crate::ErrorKind::Closed). Open
+    /// transactions, snapshots and cursors continue; the store and its file lock are released when the last of them ends.
+    /// Their [`Deferred`](Durability::Deferred) commits are not synced. Closing again has no effect.
     ///
     /// # Errors
-    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) where the device fails: the database is closed all
-    /// the same. [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant) where writers take turns and this thread has a
-    /// transaction open: the database then stays open.
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the device fails; the database is closed
+    /// nevertheless. [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant) if this thread has a transaction open on a store
+    /// with one writer at a time; the database then stays open.
     pub fn close(self) -> Result<()> {
         let Ok(engine) = self.engine() else { return Ok(()) };
         let flushed = engine.flush();
@@ -320,15 +308,15 @@ impl Database {
             return flushed;
         }
         drop(self.inner.engine.write().unwrap_or_else(PoisonError::into_inner).take());
-        // Once more: a commit may have come between. Where none did, it costs nothing.
+        // A commit may have happened since the first flush. If none did, this costs nothing.
         flushed.and_then(|()| engine.flush())
     }
 
-    /// How much room the database takes, in bytes, as far as the store can tell.
+    /// Returns the space that the database takes, in bytes, as far as the store knows.
     ///
     /// # Errors
-    /// Where the storage fails.
-    pub fn size(&self) -> Result<Size> {
+    /// Fails if the storage fails.
+    pub fn size(&self) -> Result<StorageSize> {
         self.engine()?.size()
     }
 
@@ -344,7 +332,7 @@ impl Database {
         })
     }
 
-    /// Runs a write of one call in a transaction of its own, again where another came first.
+    /// Runs one write in its own transaction and retries it after a conflict.
     pub(crate) fn write<R>(&self, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         let started = TransactionOptions::default().start(self.inner.lock_timeout);
         retry::on_conflict(&started.retry, || {
@@ -355,13 +343,13 @@ impl Database {
         })
     }
 
-    /// Gathers a collection's statistics, again where another write of statistics came first.
+    /// Gathers a collection's statistics and retries after a conflict.
     pub(crate) fn analyze(&self, collection: &str) -> Result<()> {
         let started = TransactionOptions::default().start(self.inner.lock_timeout);
         retry::on_conflict(&started.retry, || self.engine()?.analyze(collection, self.inner.lock_timeout))
     }
 
-    /// Begins a plain transaction; a conflict is the caller's to handle.
+    /// Begins a transaction without retries.
     pub(crate) fn begin_write(&self) -> Result<Box<dyn Writer>> {
         let started = TransactionOptions::default().start(self.inner.lock_timeout);
         self.engine()?.begin(&started.begin_options())
@@ -375,7 +363,7 @@ impl Database {
         self.inner.lock_timeout
     }
 
-    /// Commits, then drops what the transaction has unlinked and renews statistics that it made stale.
+    /// Commits, then drops unlinked keyspaces and refreshes statistics that the commit made stale.
     pub(crate) fn finish(&self, writer: Box<dyn Writer>, durability: Durability) -> Result<()> {
         let work = writer.commit(durability)?;
         if !work.is_empty()
@@ -393,7 +381,7 @@ impl fmt::Debug for Database {
     }
 }
 
-/// Settings of a database to be opened; see [`Database::builder`].
+/// Settings for opening a database; see [`Database::builder`].
 #[derive(Clone, Debug)]
 #[must_use = "nothing is opened until `open`"]
 pub struct DatabaseBuilder {
@@ -404,47 +392,44 @@ pub struct DatabaseBuilder {
 }
 
 impl DatabaseBuilder {
-    /// When a commit counts as done, unless it says otherwise itself. The default is [`Durability::Sync`]: on the device
-    /// before the call returns.
+    /// Sets when a commit returns, unless the transaction has its own setting. The default is [`Durability::Sync`]: after it
+    /// is synced to the device.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// The bytes of memory in which a store on disk may keep what it has read. The default is the store's own.
+    /// Sets the size in bytes of the page cache of a store on disk. The default is the store's own.
     pub fn cache(mut self, bytes: usize) -> Self {
         self.options.cache_bytes = Some(bytes);
         self
     }
 
-    /// Whether the database may be created, or written to.
+    /// Sets whether the database may be created, or written to.
     pub fn access(mut self, access: Access) -> Self {
         self.options.access = access;
         self
     }
 
-    /// How long a writer waits for its turn, on stores where writers take turns, and how long a transaction that
-    /// conflicts is tried again. The default is 5 seconds.
+    /// Sets how long a writer waits in the writer queue, on stores with one writer at a time, and how long a transaction is
+    /// retried after conflicts. The default is 5 seconds.
     pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
         self.lock_timeout = lock_timeout;
         self
     }
 
-    /// The bytes of memory that one question, or one write, may hold rows in: to sort them, to tell the values or the
-    /// records apart that it has seen, to remember what it will change. Its nodes share them equally; what exceeds them
-    /// is put into temporary files, and the answer stays the same. The default is 64 MiB.
+    /// Sets the bytes of memory in which one query or one write may hold rows: to sort, to deduplicate, to collect what it
+    /// will change. The nodes of its plan share them equally; rows beyond the limit are spilled to temporary files, with the
+    /// same result. The default is 64 MiB for each query that runs.
     ///
-    /// Not counted is what comes in one piece however little memory there is: a few rows being merged, and buffers of
-    /// some 100 KiB. With many questions at once, each has so much.
+    /// A few rows during a merge and buffers of about 100 KiB are not counted.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.options.memory = self.options.memory.limited(Some(bytes));
         self
     }
 
-    /// Where temporary files are put; the default is the operating system's folder for them. They have no names there,
-    /// and are gone with the question that needed them, however it ends.
-    ///
-    /// Where the operating system keeps that folder in memory (`tmpfs`), name one on a device.
+    /// Sets the folder for temporary files; the default is the operating system's. The files have no names and disappear
+    /// with the query that needed them, however it ends. If the default folder is in memory (`tmpfs`), choose one on disk.
     pub fn temp_directory(mut self, directory: impl AsRef<Path>) -> Self {
         self.options.memory = self.options.memory.in_directory(directory.as_ref());
         self
@@ -453,8 +438,8 @@ impl DatabaseBuilder {
     /// Opens the database.
     ///
     /// # Errors
-    /// As [`Database::open`]; [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) where the folder for temporary files is
-    /// none.
+    /// As [`Database::open`]; [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the folder for temporary files does not
+    /// exist.
     pub fn open(self) -> Result<Database> {
         self.options.memory.check()?;
         let engine = engine::open(&self.url, &self.options)?;
@@ -465,5 +450,5 @@ impl DatabaseBuilder {
     }
 }
 
-/// Keeps a type parameter that only says what documents are read as.
+/// Marks the type that documents are read as, without owning one.
 pub(crate) type As<T> = PhantomData<fn() -> T>;

@@ -1,12 +1,13 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    CancelToken, Hint, IntoDocument, Result,
+    CancelToken, Explain, ExplainVerbosity, Hint, IntoDocument, Result,
+    api::update::target_query,
     exec::Target,
     operation::request::{Request, setters},
-    operation::scope::Scope,
+    operation::{scope::Scope, write_op::WriteOp},
     plan::{Output, Ties},
-    write::{DeleteRequest, Shows},
+    write::{DeleteOutcome, DeleteRequest, Shows},
 };
 
 /// A deletion of one or many documents; see [`Collection::delete_many`](crate::Collection::delete_many).
@@ -25,27 +26,40 @@ impl Delete {
     }
 
     setters! {
-        /// Takes this index instead of what the planner would choose.
+        /// Uses this index, whatever the planner would choose.
         hint(hint: Hint);
-        /// Ends, with nothing deleted, when it is not done within this time from now.
+        /// Fails, with nothing deleted, if it does not end within this time from now.
         deadline(within: Duration);
-        /// Ends, with nothing deleted, when the token is cancelled.
+        /// Fails, with nothing deleted, when the token is cancelled.
         cancel(token: CancelToken);
-        /// Holds rows in at most so many bytes of memory; the rest goes to temporary files. The default is the database's, see
+        /// Holds rows in at most this many bytes of memory and the rest in temporary files. The default is the database's, see
         /// [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
         memory_limit(bytes: usize);
-        /// Takes the candidate plan of this number: for tests that compare them all.
-        #[doc(hidden)]
+        /// Uses the candidate access path with this number, counted from 0; see [`Explain::candidates`](crate::Explain::candidates).
+        #[cfg(feature = "unstable-testing")]
         force(candidate: usize);
     }
 
-    /// Runs the deletion, all of it or nothing; gives back how many documents it deleted.
+    /// Returns the plan of the query for the deletion's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
+    /// deleted, whatever the verbosity.
     ///
     /// # Errors
-    /// A filter that is not valid; where the storage fails.
+    /// As [`Delete::run`] for a filter that is not valid; if executing the query fails.
+    pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
+        let query = target_query(delete_request(&self.request, self.target)?.query, self.target);
+        self.scope.explain(&self.collection, &query, verbosity, &self.request.interrupt)
+    }
+
+    /// Runs the deletion, all of it or nothing; returns the number of deleted documents.
+    ///
+    /// # Errors
+    /// Fails if the filter is not valid or the storage fails.
     pub fn run(self) -> Result<u64> {
         let request = delete_request(&self.request, self.target)?;
-        let outcome = self.scope.write(|writer| writer.delete(&self.collection, &request, &self.request.interrupt))?;
+        let outcome = self.scope.write(|writer| {
+            let (collection, interrupt) = (&*self.collection, &self.request.interrupt);
+            writer.run::<DeleteOutcome>(WriteOp::Delete { collection, request: &request, interrupt })
+        })?;
         Ok(outcome.deleted)
     }
 }

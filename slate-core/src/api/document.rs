@@ -5,12 +5,12 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Error, Result};
 
-/// Something that can stand for a document in a call: `doc! {…}`, a [`RawDocumentBuf`], or a borrowed [`RawDocument`].
+/// An argument that is a document: `doc! {…}`, a [`RawDocumentBuf`], or a borrowed [`RawDocument`].
 pub trait IntoDocument {
-    /// Its raw form.
+    /// Converts it to a raw document.
     ///
     /// # Errors
-    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) where it has none: a field's name holds a NUL byte.
+    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if a field's name contains a NUL byte.
     fn into_document(self) -> Result<RawDocumentBuf>;
 }
 
@@ -44,7 +44,7 @@ impl IntoDocument for &Document {
     }
 }
 
-/// A caller's value as a raw document. Raw documents pass as they are.
+/// Serializes a caller's value. Raw documents are borrowed.
 pub(crate) fn to_raw<T: Serialize + Any>(value: &T) -> Result<Cow<'_, RawDocument>> {
     match (value as &dyn Any).downcast_ref::<RawDocumentBuf>() {
         Some(raw) => Ok(Cow::Borrowed(raw)),
@@ -52,7 +52,7 @@ pub(crate) fn to_raw<T: Serialize + Any>(value: &T) -> Result<Cow<'_, RawDocumen
     }
 }
 
-/// What a small document takes as bytes. A buffer that grows from nothing is moved four times until it has room for as many.
+/// The initial capacity in bytes when a document is serialized: enough for most documents without growing the buffer.
 const USUAL: usize = 128;
 
 fn serialized(value: &impl Serialize) -> Result<RawDocumentBuf> {
@@ -61,12 +61,12 @@ fn serialized(value: &impl Serialize) -> Result<RawDocumentBuf> {
     RawDocumentBuf::from_bytes(bytes).map_err(Error::conversion)
 }
 
-/// Documents, borrowed.
+/// Borrows each document.
 pub(crate) fn borrowed(documents: &[impl AsRef<RawDocument>]) -> Vec<&RawDocument> {
     documents.iter().map(AsRef::as_ref).collect()
 }
 
-/// A stored document as the caller's type. Raw documents pass without a round through serde.
+/// Deserializes a stored document. Raw documents are copied without serde.
 pub(crate) fn from_raw<T: DeserializeOwned + Any>(bytes: &[u8]) -> Result<T> {
     let mut same = None::<T>;
     if let Some(raw) = (&mut same as &mut dyn Any).downcast_mut::<Option<RawDocumentBuf>>() {
@@ -78,7 +78,7 @@ pub(crate) fn from_raw<T: DeserializeOwned + Any>(bytes: &[u8]) -> Result<T> {
     }
 }
 
-/// The bytes of a stored or built document as `bson`'s borrowed type.
+/// Borrows the bytes of a stored or built document as `bson`'s type.
 pub(crate) fn as_raw(bytes: &[u8]) -> Result<&RawDocument> {
-    RawDocument::from_bytes(bytes).map_err(|error| Error::corrupt(format!("a record is no document: {error}")))
+    RawDocument::from_bytes(bytes).map_err(|error| Error::corrupt(format!("a record is not a document: {error}")))
 }

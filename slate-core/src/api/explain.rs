@@ -1,13 +1,13 @@
 use std::{fmt, time::Duration};
 
-use bson::{Document, doc};
+use bson::Document;
 
 use crate::{
-    engine::Explained,
+    operation::read_op::Explained,
     plan::{Drawing, Measures, Stage},
 };
 
-/// The plan of a question: [`Display`](fmt::Display) draws it as a tree, [`Explain::to_document`] gives it as BSON.
+/// The plan of a query: [`Display`](fmt::Display) draws it as a tree, [`Explain::to_document`] returns it as BSON.
 ///
 /// ```text
 /// PROJECT { name: 1 }
@@ -17,9 +17,9 @@ use crate::{
 ///          └─ INDEX SCAN age_1 forward: age [21, ∞)
 /// ```
 ///
-/// Of a question that was run, too ([`Find::explain_analyze`](crate::Find::explain_analyze)), it tells what each node
-/// did: the rows it handed on, the keys and documents it looked at and their bytes, what it put into temporary files and
-/// in how many runs, and the time until it was done, its inputs' included.
+/// With [`ExplainVerbosity::ExecutionStats`](crate::ExplainVerbosity::ExecutionStats) also what each node did: the rows it
+/// returned, the keys and documents it read and their bytes, the bytes and runs it wrote to temporary files, and the time
+/// until it was done, including its inputs.
 ///
 /// ```text
 ///   rows    keys  documents     read     time
@@ -37,47 +37,38 @@ pub struct Explain {
     candidates: usize,
 }
 
-/// What running the plan did: each node and all of them.
+/// The result of executing the plan: the plan with each node's measurements, and their totals.
 #[derive(Clone, Debug, Default)]
 struct Executed {
     document: Document,
     stats: ExecutionStats,
 }
 
-/// What is told of a question, in the terms of MongoDB's `explain`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verbosity {
-    /// Its plan.
-    QueryPlanner,
-    /// Its plan and, having run it, what its nodes did.
-    ExecutionStats,
-}
-
-/// What running a question took, all its nodes together.
+/// The totals of executing a query, over all nodes of its plan.
 ///
-/// Keys, documents and bytes depend on the plan and the data alone: they are the same on every store.
+/// Keys, documents and bytes depend only on the plan and the data: they are the same on every store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExecutionStats {
-    /// Rows handed out. A count hands out one, different values one each.
+    /// Rows returned. A count returns one row; distinct values are one row each.
     pub rows: u64,
-    /// Keys looked at: entries of indexes, `_id`s that were asked for, and keys that were only counted.
+    /// Keys read: index entries, `_id`s that were looked up, and keys that were only counted.
     pub keys_examined: u64,
     /// Documents read.
     pub documents_examined: u64,
     /// The bytes of these documents, and of the entries' keys and values.
     pub bytes_read: u64,
-    /// How often memory was full, and what it held was put into a temporary file.
+    /// How often memory was full and its rows were written to a temporary file.
     pub spills: u64,
     /// Bytes written to temporary files.
     pub spilled_bytes: u64,
-    /// From opening the plan to its last row.
+    /// Time from opening the plan to its last row.
     pub time: Duration,
 }
 
 impl Explain {
-    pub(crate) fn new(collection: &str, explained: Explained) -> Self {
-        let Explained { plan, rules, candidates, analysis } = explained;
+    pub(crate) fn new(collection: &str, explained: Box<Explained>) -> Self {
+        let Explained { plan, rules, candidates, analysis } = *explained;
         let drawing = Drawing::new(&plan, rules, collection);
         let plan = drawing.describe();
         let Some(analysis) = analysis else {
@@ -89,30 +80,29 @@ impl Explain {
         Self { drawn: drawing.draw(), plan, executed, candidates }
     }
 
-    /// The plan as a document: each node with its `stage`, what it does, and its `input` or `inputs`. Where it was run,
-    /// each has `nReturned`, `executionTimeMicros`, `keysExamined`, `docsExamined`, `bytesRead`, `spills` and
+    /// Returns the plan as a document: each node with its `stage`, its parameters, and its `input` or `inputs`. If the plan
+    /// was executed, each also has `nReturned`, `executionTimeMicros`, `keysExamined`, `docsExamined`, `bytesRead`, `spills` and
     /// `spilledBytes` of its own.
     pub fn to_document(&self) -> Document {
         self.executed.as_ref().map_or(&self.plan, |executed| &executed.document).clone()
     }
 
-    /// The plan as a document, without what running it did.
+    /// Returns the plan as a document without measurements.
     pub(crate) fn plan(&self) -> &Document {
         &self.plan
     }
 
-    /// What running the question took; `None` where it was not run.
+    /// Returns the totals of the execution; `None` if the plan was not executed.
     pub fn execution_stats(&self) -> Option<ExecutionStats> {
         self.executed.as_ref().map(|executed| executed.stats)
     }
 
-    /// Whether the plan reads an index other than the one on `_id`.
+    /// Returns whether the plan reads an index other than the one on `_id`.
     pub fn uses_index(&self) -> bool {
         reads_index(&self.plan)
     }
 
-    /// How many plans could serve the question: what `force` may take, counted from 0.
-    #[doc(hidden)]
+    /// The number of candidate access paths that the planner compared.
     pub fn candidates(&self) -> usize {
         self.candidates
     }

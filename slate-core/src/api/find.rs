@@ -1,120 +1,119 @@
-use std::{any::Any, sync::Arc, time::Duration};
+use std::{any::Any, fmt, marker::PhantomData, sync::Arc, time::Duration};
 
 use bson::Bson;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    CancelToken, Cursor, Documents, Explain, Hint, IntoDocument, Result,
-    api::database::As,
-    api::document::from_raw,
-    api::explain::Verbosity,
-    operation::request::{Request, setters},
-    operation::scope::Scope,
-    plan::Query,
+    CancelToken, Cursor, Documents, Explain, ExplainVerbosity, Hint, IntoDocument, Result,
+    api::{database::As, document::from_raw},
+    operation::{
+        request::{Request, setters},
+        scope::Scope,
+    },
 };
 
-/// A question to a collection; see [`ReadCollection::find`](crate::ReadCollection::find).
-#[derive(Clone)]
-#[must_use = "nothing is read until `run`, `cursor`, `count`, `distinct`, `first` or `explain`"]
+/// A query of one collection; see [`ReadCollection::find`](crate::ReadCollection::find).
+#[must_use = "nothing is read until `run`, `cursor`, `first`, `explain`, `count().run` or `distinct(…).run`"]
 pub struct Find<T> {
+    target: Target,
+    documents: As<T>,
+}
+
+/// Counts the documents that a query matches; see
+/// [`ReadCollection::count_documents`](crate::ReadCollection::count_documents) and [`Find::count`].
+#[derive(Clone)]
+#[must_use = "nothing is counted until `run`"]
+pub struct Count {
+    target: Target,
+}
+
+/// Collects the distinct values of a field; see [`ReadCollection::distinct`](crate::ReadCollection::distinct) and
+/// [`Find::distinct`].
+#[derive(Clone)]
+#[must_use = "nothing is read until `run`"]
+pub struct Distinct {
+    target: Target,
+    path: String,
+}
+
+/// The collection and the parameters of its query.
+#[derive(Clone)]
+struct Target {
     scope: Scope,
     collection: Arc<str>,
     request: Request,
-    documents: As<T>,
 }
 
 impl<T> Find<T> {
     pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument) -> Self {
         let request = Request::new(filter);
-        Self { scope, collection: Arc::clone(collection), request, documents: std::marker::PhantomData }
+        Self { target: Target { scope, collection: Arc::clone(collection), request }, documents: PhantomData }
     }
 
     setters! {
-        /// Orders the documents by fields, each 1 (lowest first) or -1; `{ $natural: 1 }` is the order of `_id`.
+        target.request:
+        /// Orders the documents by fields, each 1 (ascending) or -1; `{ $natural: 1 }` is the order of `_id`.
         sort(sort: impl IntoDocument);
-        /// Hands out only some fields of each document.
-        project(projection: impl IntoDocument);
-        /// Leaves out the first documents.
+        /// Returns only some fields of each document, as a MongoDB projection says.
+        projection(projection: impl IntoDocument);
+        /// Skips this many documents.
         skip(documents: u64);
-        /// Hands out at most so many documents.
+        /// Returns at most this many documents.
         limit(documents: u64);
-        /// Takes this index, or the order of `_id`, instead of what the planner would choose.
+        /// Uses this index, or the order of `_id`, whatever the planner would choose.
         hint(hint: Hint);
-        /// Ends with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when it is not done within this time from now.
+        /// Fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if it does not end within this time from
+        /// now.
         deadline(within: Duration);
-        /// Ends with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when the token is cancelled.
+        /// Fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when the token is cancelled.
         cancel(token: CancelToken);
-        /// Holds rows in at most so many bytes of memory; the rest goes to temporary files. The default is the database's, see
-        /// [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
+        /// Holds rows in at most this many bytes of memory and the rest in temporary files. The default is the database's,
+        /// see [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
         memory_limit(bytes: usize);
-        /// Takes the candidate plan of this number: for tests that compare them all.
-        #[doc(hidden)]
+        /// Uses the candidate access path with this number, counted from 0; see [`Explain::candidates`].
+        #[cfg(feature = "unstable-testing")]
         force(candidate: usize);
     }
 
-    /// Opens a cursor that lends each document where it lies: nothing is copied.
+    #[cfg(feature = "async")]
+    pub(crate) fn with_raw_documents(self) -> Find<bson::RawDocumentBuf> {
+        Find { target: self.target, documents: PhantomData }
+    }
+
+    /// Opens a cursor that lends each document without copying it.
     ///
     /// # Errors
-    /// A question that is not valid, with MongoDB's code and the path at fault; where the storage fails.
+    /// Fails if the query is not valid, with MongoDB's code and the path at fault, or if the storage fails.
     pub fn cursor(self) -> Result<Cursor> {
-        Ok(Cursor::new(self.request.find(&self.scope, &self.collection)?))
+        let Target { scope, collection, request } = &self.target;
+        Ok(Cursor::new(request.find(scope, collection)?))
     }
 
-    /// How many documents there are, after skip and limit.
-    ///
-    /// # Errors
-    /// As [`Find::cursor`].
-    pub fn count(self) -> Result<u64> {
-        self.request.count(&self.scope, &self.collection)
+    /// Counts the documents instead of returning them, after skip and limit. The projection is ignored.
+    pub fn count(self) -> Count {
+        Count { target: self.target }
     }
 
-    /// The different values at `path` of the documents, in BSON's order; elements of arrays count one by one. Of values
-    /// that compare equal (1 and 1.0), the one in the document first in the order of `_id` stands for all.
+    /// Returns the distinct values at `path` instead of the documents, in BSON's order. The elements of an array count one
+    /// by one. Of values that compare equal (1 and 1.0), returns the one of the document with the lowest `_id`.
     ///
-    /// Sort, skip and limit are about the values here: a sort by `path` itself, 1 or -1, and which of the values.
-    ///
-    /// # Errors
-    /// As [`Find::cursor`].
-    pub fn distinct(self, path: &str) -> Result<Vec<Bson>> {
-        let mut values = Vec::new();
-        self.request.distinct(&self.scope, &self.collection, path, |value| values.extend(value.to_bson()))?;
-        Ok(values)
+    /// Sort, skip and limit then apply to the values: the sort is by `path` itself, 1 or -1. The projection is ignored.
+    pub fn distinct(self, path: &str) -> Distinct {
+        Distinct { target: self.target, path: path.into() }
     }
 
-    /// The plan that would be run, without running it.
-    ///
-    /// # Errors
-    /// As [`Find::cursor`].
-    pub fn explain(self) -> Result<Explain> {
-        self.explained(&self.request.parse_find()?, Verbosity::QueryPlanner)
-    }
-
-    /// The plan of [`Find::count`], without running it.
-    ///
-    /// # Errors
-    /// As [`Find::cursor`].
-    pub fn explain_count(self) -> Result<Explain> {
-        self.explained(&self.request.parse_count()?, Verbosity::QueryPlanner)
-    }
-
-    /// The plan of [`Find::distinct`], without running it.
-    ///
-    /// # Errors
-    /// As [`Find::cursor`].
-    pub fn explain_distinct(self, path: &str) -> Result<Explain> {
-        self.explained(&self.request.parse_distinct(path)?, Verbosity::QueryPlanner)
-    }
-
-    /// Runs the question to its end, and tells what each node of its plan did: rows, keys, documents, bytes, temporary
-    /// files, time. The documents are read and dropped. Looking at the clock for each row costs a part of the time told.
+    /// Returns the query's plan; with [`ExplainVerbosity::ExecutionStats`] also executes it, drops the documents, and
+    /// returns what each node did: rows, keys, documents, bytes, temporary files, time.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
     /// use bson::{doc, rawdoc};
+    /// use slate_core::ExplainVerbosity;
     ///
     /// let users = db.collection("users");
-    /// users.insert_many(&[rawdoc! { "age": 36 }, rawdoc! { "age": 17 }])?;
-    /// let explained = users.find(doc! { "age": { "$gte": 21 } }).sort(doc! { "age": 1 }).explain_analyze()?;
+    /// users.insert_many(&[rawdoc! { "age": 36 }, rawdoc! { "age": 17 }]).run()?;
+    /// let adults = users.find(doc! { "age": { "$gte": 21 } }).sort(doc! { "age": 1 });
+    /// let explained = adults.explain(ExplainVerbosity::ExecutionStats)?;
     /// println!("{explained}");
     /// let stats = explained.execution_stats().unwrap_or_default();
     /// assert_eq!((stats.rows, stats.documents_examined), (1, 2));
@@ -122,35 +121,15 @@ impl<T> Find<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Find::cursor`]; where running fails.
-    pub fn explain_analyze(self) -> Result<Explain> {
-        self.explained(&self.request.parse_find()?, Verbosity::ExecutionStats)
-    }
-
-    /// As [`Find::explain_analyze`], of [`Find::count`]. Its plan is run even where [`Find::count`] knows the answer
-    /// without one: of a whole collection.
-    ///
-    /// # Errors
-    /// As [`Find::explain_analyze`].
-    pub fn explain_analyze_count(self) -> Result<Explain> {
-        self.explained(&self.request.parse_count()?, Verbosity::ExecutionStats)
-    }
-
-    /// As [`Find::explain_analyze`], of [`Find::distinct`].
-    ///
-    /// # Errors
-    /// As [`Find::explain_analyze`].
-    pub fn explain_analyze_distinct(self, path: &str) -> Result<Explain> {
-        self.explained(&self.request.parse_distinct(path)?, Verbosity::ExecutionStats)
-    }
-
-    fn explained(&self, query: &Query, verbosity: Verbosity) -> Result<Explain> {
-        self.scope.explain(&self.collection, query, verbosity, &self.request.interrupt)
+    /// As [`Find::cursor`]; if executing fails.
+    pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
+        let Target { scope, collection, request } = &self.target;
+        scope.explain(collection, &request.parse_find()?, verbosity, &request.interrupt)
     }
 }
 
 impl<T: DeserializeOwned + Any> Find<T> {
-    /// Runs the question; the iterator hands out each document as `T`.
+    /// Runs the query; the iterator returns each document as `T`.
     ///
     /// # Errors
     /// As [`Find::cursor`].
@@ -158,7 +137,7 @@ impl<T: DeserializeOwned + Any> Find<T> {
         Ok(Documents::new(self.cursor()?))
     }
 
-    /// The first document, if there is one.
+    /// Returns the first document, `None` if there is none.
     ///
     /// # Errors
     /// As [`Find::cursor`].
@@ -168,8 +147,110 @@ impl<T: DeserializeOwned + Any> Find<T> {
     }
 }
 
-impl<T> std::fmt::Debug for Find<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// The options that [`Count`] and [`Distinct`] share.
+macro_rules! options {
+    () => {
+        setters! {
+            target.request:
+            /// Skips this many.
+            skip(count: u64);
+            /// Stops after this many.
+            limit(count: u64);
+            /// Uses this index, or the order of `_id`, whatever the planner would choose.
+            hint(hint: Hint);
+            /// Fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if it does not end within this time
+            /// from now.
+            deadline(within: Duration);
+            /// Fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when the token is cancelled.
+            cancel(token: CancelToken);
+            /// Holds rows in at most this many bytes of memory and the rest in temporary files.
+            memory_limit(bytes: usize);
+            /// Uses the candidate access path with this number, counted from 0; see [`Explain::candidates`].
+            #[cfg(feature = "unstable-testing")]
+            force(candidate: usize);
+        }
+    };
+}
+
+impl Count {
+    options!();
+
+    /// Counts.
+    ///
+    /// # Errors
+    /// As [`Find::cursor`].
+    pub fn run(self) -> Result<u64> {
+        let Target { scope, collection, request } = &self.target;
+        request.count(scope, collection)
+    }
+
+    /// Returns the count's plan, as [`Find::explain`] does.
+    ///
+    /// # Errors
+    /// As [`Find::explain`].
+    pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
+        let Target { scope, collection, request } = &self.target;
+        scope.explain(collection, &request.parse_count()?, verbosity, &request.interrupt)
+    }
+}
+
+impl Distinct {
+    options!();
+
+    setters! {
+        target.request:
+        /// Orders the values: a sort by the path itself, 1 (the default) or -1.
+        sort(sort: impl IntoDocument);
+    }
+
+    /// Collects the values.
+    ///
+    /// # Errors
+    /// As [`Find::cursor`].
+    pub fn run(self) -> Result<Vec<Bson>> {
+        let Target { scope, collection, request } = &self.target;
+        let mut values = Vec::new();
+        request.distinct(scope, collection, &self.path, |value| values.extend(value.to_bson()))?;
+        Ok(values)
+    }
+
+    /// Returns the plan, as [`Find::explain`] does.
+    ///
+    /// # Errors
+    /// As [`Find::explain`].
+    pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
+        let Target { scope, collection, request } = &self.target;
+        scope.explain(collection, &request.parse_distinct(&self.path)?, verbosity, &request.interrupt)
+    }
+}
+
+impl<T> Clone for Find<T> {
+    fn clone(&self) -> Self {
+        Self { target: self.target.clone(), documents: PhantomData }
+    }
+}
+
+impl<T> fmt::Debug for Find<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.target.fmt(f)
+    }
+}
+
+impl fmt::Debug for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.target.fmt(f)
+    }
+}
+
+impl fmt::Debug for Distinct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "distinct {} of ", self.path)?;
+        self.target.fmt(f)
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Find").field("collection", &self.collection).field("request", &self.request).finish()
     }
 }

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use slate_query::{Code, filter::Filter, projection::Projection, raw::Doc};
 
 use crate::{
-    CancelToken, Error, Hint, IntoDocument, Result,
+    CancelToken, Error, Hint, IntoDocument, Result, ReturnDocument,
     api::database::As,
     api::delete::delete_request,
     api::document::from_raw,
@@ -12,21 +12,11 @@ use crate::{
     engine::Writer,
     exec::Target,
     operation::request::{Request, setters},
-    operation::scope::Scope,
-    write::{DeleteRequest, IfNone, Shows, UpdateKind, UpdateOutcome, UpdateRequest},
+    operation::{scope::Scope, write_op::WriteOp},
+    write::{DeleteOutcome, DeleteRequest, IfNone, Shows, UpdateKind, UpdateOutcome, UpdateRequest},
 };
 
-/// Which form of the document a [`FindOneAndUpdate`] gives back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReturnDocument {
-    /// As it was; none where it was inserted.
-    #[default]
-    Before,
-    /// As it is now.
-    After,
-}
-
-/// An update of one document that gives it back; see
+/// An update of one document that returns it; see
 /// [`Collection::find_one_and_update`](crate::Collection::find_one_and_update).
 #[must_use = "nothing is updated until `run`"]
 pub struct FindOneAndUpdate<T> {
@@ -38,7 +28,7 @@ pub struct FindOneAndUpdate<T> {
     documents: As<T>,
 }
 
-/// A deletion of one document that gives it back; see
+/// A deletion of one document that returns it; see
 /// [`Collection::find_one_and_delete`](crate::Collection::find_one_and_delete).
 #[must_use = "nothing is deleted until `run`"]
 pub struct FindOneAndDelete<T> {
@@ -48,25 +38,25 @@ pub struct FindOneAndDelete<T> {
     documents: As<T>,
 }
 
-/// What both have.
+/// The options of both builders.
 macro_rules! common {
     () => {
         setters! {
-            /// The first in this order instead of that of `_id`.
+            /// Chooses the first document in this order instead of by `_id`.
             sort(sort: impl IntoDocument);
-            /// Gives back only some fields of the document.
-            project(projection: impl IntoDocument);
-            /// Takes this index instead of what the planner would choose.
+            /// Returns only some fields of the document.
+            projection(projection: impl IntoDocument);
+            /// Uses this index, whatever the planner would choose.
             hint(hint: Hint);
-            /// Ends, with nothing changed, when it is not done within this time from now.
+            /// Fails, with nothing changed, if it does not end within this time from now.
             deadline(within: Duration);
-            /// Ends, with nothing changed, when the token is cancelled.
+            /// Fails, with nothing changed, when the token is cancelled.
             cancel(token: CancelToken);
-            /// Holds rows in at most so many bytes of memory; the rest goes to temporary files. The default is the
+            /// Holds rows in at most this many bytes of memory and the rest in temporary files. The default is the
             /// database's, see [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
             memory_limit(bytes: usize);
-            /// Takes the candidate plan of this number: for tests that compare them all.
-            #[doc(hidden)]
+            /// Uses the candidate access path with this number, counted from 0; see [`Explain::candidates`](crate::Explain::candidates).
+            #[cfg(feature = "unstable-testing")]
             force(candidate: usize);
         }
     };
@@ -88,25 +78,25 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
 
     common!();
 
-    /// Where no document matches, inserts one made of the filter's equalities and the update.
+    /// If no document matches, inserts one made of the filter's equalities and the update.
     pub fn upsert(mut self) -> Self {
         self.change.if_none = IfNone::Upsert;
         self
     }
 
-    /// Conditions on array elements, for `$[name]` in the update's paths.
+    /// Sets the conditions on array elements for `$[name]` in the update's paths.
     pub fn array_filters<F: IntoDocument>(mut self, filters: impl IntoIterator<Item = F>) -> Self {
         self.change.array_filters(&mut self.request, filters);
         self
     }
 
-    /// Whether to give back the document as it was (the default) or as it is now.
-    pub fn returning(mut self, returns: ReturnDocument) -> Self {
+    /// Chooses whether to return the document before the change (the default) or after it.
+    pub fn return_document(mut self, returns: ReturnDocument) -> Self {
         self.returns = returns;
         self
     }
 
-    /// Runs the update and gives the document back; none where none matched.
+    /// Runs the update and returns the document; `None` if none matched.
     ///
     /// # Errors
     /// As [`Update::run`](crate::Update::run).
@@ -123,7 +113,7 @@ impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
 
     common!();
 
-    /// Runs the deletion and gives the document back; none where none matched.
+    /// Runs the deletion and returns the document; `None` if none matched.
     ///
     /// # Errors
     /// As [`Delete::run`](crate::Delete::run).
@@ -133,7 +123,7 @@ impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
     }
 }
 
-/// Updates the first document that matches; what came of it, and the document that the caller wants, projected.
+/// Updates the first document that matches; returns the outcome and the projected document, before or after the change.
 pub(crate) fn update_one(
     scope: &Scope,
     collection: &str,
@@ -141,40 +131,48 @@ pub(crate) fn update_one(
     change: &Change,
     returns: ReturnDocument,
 ) -> Result<(UpdateOutcome, Option<Vec<u8>>)> {
-    let projection = request.projection()?;
+    let projection = request.parse_projection()?;
     if returns == ReturnDocument::After && projection.as_ref().is_some_and(Projection::needs_position) {
         let message = "the positional projection '$' has no meaning for the document after its update";
         return Err(Error::invalid(Code::BAD_VALUE, message));
     }
     let update = UpdateRequest { shows: Some(returns), ..change.parse(request, Target::One)? };
     scope.write(|writer| {
-        let mut outcome = writer.update(collection, &update, &request.interrupt)?;
+        let mut outcome = writer.run::<UpdateOutcome>(WriteOp::Update {
+            collection,
+            request: &update,
+            interrupt: &request.interrupt,
+        })?;
         let shown =
             outcome.shown.take().map(|document| shape(document, projection.as_ref(), &update.query.filter)).transpose();
         Ok((outcome, shown_or_undone(writer, shown)?))
     })
 }
 
-/// Deletes the first document that matches; the document, projected.
+/// Deletes the first document that matches; returns it, projected.
 pub(crate) fn delete_one(scope: &Scope, collection: &str, request: &Request) -> Result<Option<Vec<u8>>> {
-    let projection = request.projection()?;
+    let projection = request.parse_projection()?;
     let deletion = DeleteRequest { shows: Shows::Deleted, ..delete_request(request, Target::One)? };
     scope.write(|writer| {
-        let outcome = writer.delete(collection, &deletion, &request.interrupt)?;
+        let outcome = writer.run::<DeleteOutcome>(WriteOp::Delete {
+            collection,
+            request: &deletion,
+            interrupt: &request.interrupt,
+        })?;
         let shown = outcome.shown.map(|document| shape(document, projection.as_ref(), &deletion.query.filter));
         shown_or_undone(writer, shown.transpose())
     })
 }
 
-/// A document that cannot be shown as it is asked for stays as it was: the transaction, which has changed it, ends.
+/// Ends the transaction if the projection fails: the document is already changed in it.
 fn shown_or_undone<D>(writer: &mut dyn Writer, shown: Result<D>) -> Result<D> {
     if let Err(error) = &shown {
-        writer.end(&format!("a document that it changed could not be shown: {error}"));
+        writer.end(&format!("a document that it changed could not be projected: {error}"));
     }
     shown
 }
 
-/// A document as the projection leaves it.
+/// Applies the projection to a document.
 fn shape(document: Vec<u8>, projection: Option<&Projection>, filter: &Filter) -> Result<Vec<u8>> {
     let Some(projection) = projection else { return Ok(document) };
     let document = Doc::new(&document);

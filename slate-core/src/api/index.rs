@@ -8,12 +8,12 @@ use crate::{
     catalog::{CollectionInfo, IndexInfo},
     interrupt::Interrupt,
     operation::request::Request,
-    operation::scope::Scope,
+    operation::{scope::Scope, write_op::WriteOp},
     plan,
     write::IndexSpec,
 };
 
-/// An index to be created.
+/// The definition of an index to create.
 ///
 /// ```
 /// use bson::doc;
@@ -35,46 +35,46 @@ pub struct Index {
 }
 
 impl Index {
-    /// Over these fields, each 1 (lowest first) or -1. Arrays are indexed by each of their elements.
+    /// An index on these fields, each 1 (ascending) or -1. An array is indexed by each of its elements.
     pub fn on(keys: impl IntoDocument) -> Self {
         let mut request = Request::default();
         let keys = request.take(keys).unwrap_or_default();
         Self { request, keys, name: None, unique: false, sparse: false, partial: None }
     }
 
-    /// No two documents may have the same values; a missing field counts as null.
+    /// Rejects two documents with the same values; a missing field counts as null.
     pub fn unique(mut self) -> Self {
         self.unique = true;
         self
     }
 
-    /// Leaves out documents that have none of the fields. It then serves only questions that ask for one of them.
+    /// Leaves out documents that have none of the fields. The index then serves only queries that require one of them.
     pub fn sparse(mut self) -> Self {
         self.sparse = true;
         self
     }
 
-    /// Holds only documents that match `filter`. It then serves only questions whose filter implies this one.
+    /// Contains only documents that match `filter`. The index then serves only queries whose filter implies this one.
     pub fn only(mut self, filter: impl IntoDocument) -> Self {
         self.partial = self.request.take(filter);
         self
     }
 
-    /// Names the index; otherwise it is named after its keys, `org_1_age_-1`.
+    /// Sets the name; the default is made from the keys: `org_1_age_-1`.
     pub fn named(mut self, name: &str) -> Self {
         self.name = Some(name.into());
         self
     }
 }
 
-/// The creation of an index; see [`Collection::build_index`](crate::Collection::build_index).
+/// The creation of an index; see [`Collection::create_index`](crate::Collection::create_index).
 #[must_use = "nothing is created until `run`"]
 pub struct CreateIndex<'p> {
     scope: Scope,
     collection: String,
     index: Index,
     interrupt: Interrupt,
-    progress: Box<dyn FnMut(u64) + 'p>,
+    progress: Box<dyn FnMut(u64) + Send + 'p>,
 }
 
 impl<'p> CreateIndex<'p> {
@@ -88,8 +88,8 @@ impl<'p> CreateIndex<'p> {
         }
     }
 
-    /// Tells, every thousand or so documents, how many have been read.
-    pub fn progress<'q>(self, progress: impl FnMut(u64) + 'q) -> CreateIndex<'q> {
+    /// Calls `progress` about every thousand documents with the number of documents read.
+    pub fn progress<'q>(self, progress: impl FnMut(u64) + Send + 'q) -> CreateIndex<'q> {
         CreateIndex {
             scope: self.scope,
             collection: self.collection,
@@ -99,33 +99,34 @@ impl<'p> CreateIndex<'p> {
         }
     }
 
-    /// Ends, with no index created, when it is not done within this time from now.
+    /// Fails, with no index created, if it does not end within this time from now.
     pub fn deadline(mut self, within: Duration) -> Self {
         self.interrupt.within(within);
         self
     }
 
-    /// Ends, with no index created, when the token is cancelled.
+    /// Fails, with no index created, when the token is cancelled.
     pub fn cancel(mut self, token: CancelToken) -> Self {
         self.interrupt.by(token);
         self
     }
 
-    /// Creates the index and gives back its name.
+    /// Creates the index and returns its name.
     ///
-    /// Writers of the collection go on meanwhile, and from its beginning keep the index's entries for what they write (so
-    /// that one who breaks a unique index is refused before it is ready). Larger collections are read in transactions of
-    /// a thousand documents, a commit that does not wait for the device each. What the documents break leaves nothing
-    /// behind; a crash leaves an index of [`IndexState::Building`], which this call finishes from where it stopped. Within a
-    /// transaction the index is made in that transaction, and conflicts with every writer of the collection.
+    /// Writers of the collection continue, and maintain the index from the start of the build: a write that violates a unique
+    /// index is rejected before the index is ready. A large collection is read in several transactions that are not synced
+    /// to the device. If the documents violate the index, nothing is left of it. A crash leaves an index in the state
+    /// [`IndexState::Building`]; this call then continues the build. Within a transaction the index is created in that
+    /// transaction and conflicts with every writer of the collection.
     ///
     /// # Errors
-    /// As [`Collection::create_index`](crate::Collection::create_index).
+    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) with code 85 or 86 if an index with the same keys or name has other
+    /// options; [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if documents violate a unique index.
     pub fn run(self) -> Result<String> {
         Ok(self.run_and_tell()?.0)
     }
 
-    /// Creates the index; its name, and whether it had not been there.
+    /// Creates the index; returns its name and whether it is new.
     pub(crate) fn run_and_tell(self) -> Result<(String, bool)> {
         self.index.request.check()?;
         let spec = IndexSpec {
@@ -138,9 +139,10 @@ impl<'p> CreateIndex<'p> {
         let Self { scope, collection, interrupt, mut progress, .. } = self;
         match &scope {
             Scope::Database(database) => index_build::create(database, &collection, &spec, &interrupt, &mut *progress),
-            Scope::Snapshot(_) | Scope::Transaction(_) => {
-                scope.write(|writer| writer.create_index(&collection, &spec, &interrupt, &mut *progress))
-            }
+            Scope::Snapshot(_) | Scope::Transaction(_) => scope.write(|writer| {
+                let (collection, spec, interrupt) = (&collection, &spec, &interrupt);
+                writer.run(WriteOp::CreateIndex { collection, spec, interrupt, progress: &mut *progress })
+            }),
         }
     }
 }
@@ -151,7 +153,7 @@ impl fmt::Debug for CreateIndex<'_> {
     }
 }
 
-/// An index that is there.
+/// The description of an existing index.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct IndexDescription {
@@ -159,26 +161,25 @@ pub struct IndexDescription {
     pub name: String,
     /// Its fields and their directions.
     pub keys: RawDocumentBuf,
-    /// Whether no two documents may have the same values.
+    /// Whether two documents with the same values are rejected.
     pub unique: bool,
     /// Whether documents without any of the fields are left out.
     pub sparse: bool,
-    /// The condition for a document to be in it.
+    /// The filter of a partial index.
     pub only: Option<RawDocumentBuf>,
-    /// Whether any of its fields has met an array.
+    /// Whether any of its fields has contained an array.
     pub multikey: bool,
-    /// Whether questions are answered by it yet.
+    /// Whether queries can use it.
     pub state: IndexState,
 }
 
 /// Whether an index can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {
-    /// It holds every entry it should.
+    /// It is complete, and queries use it.
     Ready,
-    /// It is being built, or its building was broken off by a crash: writers keep its entries, no question is answered by
-    /// it. Creating the same index again finishes it, as does
-    /// [`Database::resume_index_builds`](crate::Database::resume_index_builds); dropping it gives it up.
+    /// It is being built, or a crash interrupted the build: writers maintain it, queries do not use it. Creating the same
+    /// index again finishes it, as does [`Database::resume_index_builds`](crate::Database::resume_index_builds).
     Building,
 }
 
@@ -203,16 +204,16 @@ impl IndexDescription {
     }
 }
 
-/// The way to the documents that a caller wants taken.
+/// The access path that a query must use.
 #[derive(Clone, Debug)]
 pub enum Hint {
-    /// The records in the order of `_id`.
+    /// A scan in the order of `_id`.
     Forward,
-    /// The records against the order of `_id`.
+    /// A scan in descending order of `_id`.
     Backward,
     /// The index of this name; `_id_` is the one on `_id`.
     Name(String),
-    /// The index over exactly these keys.
+    /// The index on exactly these keys.
     Keys(RawDocumentBuf),
 }
 

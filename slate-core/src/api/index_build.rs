@@ -8,7 +8,10 @@ use slate_store::Keyspace;
 use crate::{
     Database, Durability, Error, ErrorKind, Result,
     interrupt::Interrupt,
-    operation::retry::{FIRST_PAUSE, LONGEST_PAUSE},
+    operation::{
+        retry::{FIRST_PAUSE, LONGEST_PAUSE},
+        write_op::WriteOp,
+    },
     write::{BUILD_ROUND, BuildProgress, BuildRound, BuildStart, IndexSpec},
 };
 
@@ -24,9 +27,10 @@ pub(crate) fn create(
     progress: BuildProgress<'_>,
 ) -> Result<(String, bool)> {
     interrupt.check()?;
-    match database.write(|writer| writer.begin_build(collection, spec))? {
+    match database.write(|writer| writer.run(WriteOp::BeginBuild { collection, spec }))? {
         BuildStart::There(name) => Ok((name, false)),
-        BuildStart::Small => database.write(|writer| writer.create_index(collection, spec, interrupt, &mut *progress)),
+        BuildStart::Small => database
+            .write(|writer| writer.run(WriteOp::CreateIndex { collection, spec, interrupt, progress: &mut *progress })),
         BuildStart::Declared { name, keyspace } => {
             finish(database, keyspace, interrupt, progress)?;
             // Without statistics of it the index is used all the same.
@@ -52,7 +56,7 @@ fn finish(database: &Database, keyspace: Keyspace, interrupt: &Interrupt, progre
     let filled = fill(database, keyspace, interrupt, progress);
     if filled.as_ref().is_err_and(|error| error.is_refusal() || error.kind() == ErrorKind::Interrupted) {
         // Where that fails too, the index stays as being built, and can be dropped or finished later.
-        let _ = database.write(|writer| writer.abandon_build(keyspace));
+        let _ = database.write(|writer| writer.run::<()>(WriteOp::AbandonBuild(keyspace)));
     }
     filled
 }
@@ -90,7 +94,7 @@ fn fill(database: &Database, keyspace: Keyspace, interrupt: &Interrupt, progress
 
 fn round(database: &Database, keyspace: Keyspace, limit: usize) -> Result<BuildRound> {
     let mut writer = database.begin_write()?;
-    let round = writer.build_round(keyspace, limit)?;
+    let round = writer.run(WriteOp::BuildRound { keyspace, limit })?;
     let durability = match round {
         // What a crash takes back of these is done again.
         BuildRound::More(_) => Durability::Deferred,

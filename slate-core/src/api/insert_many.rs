@@ -1,41 +1,41 @@
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
-use bson::{Bson, RawDocumentBuf};
+use bson::{Bson, RawDocument};
 
 use crate::{
-    CancelToken, Error, Result, api::document::borrowed, interrupt::Interrupt, operation::scope::Scope,
-    write::InsertMode,
+    CancelToken, Error, Result,
+    api::document::borrowed,
+    interrupt::Interrupt,
+    operation::{scope::Scope, write_op::WriteOp},
+    write::{InsertMode, InsertOutcome},
 };
 
-/// An insertion of documents of which some may be refused; see
-/// [`Collection::insert_batch`](crate::Collection::insert_batch).
-///
-/// What is accepted is inserted in one transaction: a crash leaves all of it or nothing.
+/// An insertion of documents, in one transaction: a crash leaves all accepted documents or none. See
+/// [`Collection::insert_many`](crate::Collection::insert_many).
 #[must_use = "nothing is inserted until `run`"]
-pub struct InsertMany {
+pub struct InsertMany<'d> {
     scope: Scope,
-    collection: String,
-    documents: Vec<Result<RawDocumentBuf>>,
+    collection: Arc<str>,
+    documents: Vec<Result<Cow<'d, RawDocument>>>,
     mode: InsertMode,
     interrupt: Interrupt,
 }
 
-/// What came of an [`InsertMany`].
+/// The result of an [`InsertMany`].
 #[derive(Debug, Default)]
 #[non_exhaustive]
-#[must_use = "documents may have been refused"]
 pub struct InsertManyResult {
-    /// The `_id`s of the documents that were inserted, by the places of the documents.
+    /// The `_id`s of the inserted documents, by the documents' positions.
     pub inserted_ids: BTreeMap<usize, Bson>,
-    /// The documents that were refused, in their order.
+    /// The refused documents, in order. Always empty unless [`InsertMany::ordered`] was called.
     pub errors: Vec<WriteError>,
 }
 
-/// One document, or one operation, that was refused.
+/// A refused document or operation.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct WriteError {
-    /// Its place among those given, counted from 0.
+    /// Its position in the caller's list, counted from 0.
     pub index: usize,
     /// Why it was refused.
     pub error: Error,
@@ -54,84 +54,112 @@ impl std::error::Error for WriteError {
 }
 
 impl InsertManyResult {
-    /// The result if nothing was refused, else the first error. What was inserted stays.
+    /// Returns the result if no document was refused, else the first error. What was inserted stays.
     ///
     /// # Errors
-    /// The first document's that was refused.
+    /// The error of the first refused document.
     pub fn into_result(mut self) -> Result<Self> {
         if self.errors.is_empty() { Ok(self) } else { Err(self.errors.swap_remove(0).error) }
     }
 }
 
-impl InsertMany {
-    pub(crate) fn new(scope: Scope, collection: &str, documents: Vec<Result<RawDocumentBuf>>) -> Self {
-        let interrupt = Interrupt::default();
-        Self { scope, collection: collection.into(), documents, mode: InsertMode::Ordered, interrupt }
+impl<'d> InsertMany<'d> {
+    pub(crate) fn new(scope: Scope, collection: &Arc<str>, documents: Vec<Result<Cow<'d, RawDocument>>>) -> Self {
+        let (collection, interrupt) = (Arc::clone(collection), Interrupt::default());
+        Self { scope, collection, documents, mode: InsertMode::AllOrNone, interrupt }
     }
 
-    /// The documents before the first refused one are inserted, those after it are not tried. So it is if not said.
-    pub fn ordered(mut self) -> Self {
-        self.mode = InsertMode::Ordered;
+    /// Inserts what can be inserted instead of all or nothing, and returns the refused documents in
+    /// [`InsertManyResult::errors`]. With `true` the first refused document ends the insertion, and those before it are
+    /// inserted; with `false` every document that is not refused is inserted.
+    pub fn ordered(mut self, ordered: bool) -> Self {
+        self.mode = if ordered { InsertMode::Ordered } else { InsertMode::Unordered };
         self
     }
 
-    /// Every document that is not refused is inserted.
-    pub fn unordered(mut self) -> Self {
-        self.mode = InsertMode::Unordered;
+    /// Inserts all documents or none: if one is refused, [`InsertMany::run`] fails with its error. This is the default.
+    pub fn all_or_nothing(mut self) -> Self {
+        self.mode = InsertMode::AllOrNone;
         self
     }
 
-    /// Ends, with nothing inserted, when it is not done within this time from now.
+    /// Fails, with nothing inserted, if it does not end within this time from now.
     pub fn deadline(mut self, within: Duration) -> Self {
         self.interrupt.within(within);
         self
     }
 
-    /// Ends, with nothing inserted, when the token is cancelled.
+    /// Fails, with nothing inserted, when the token is cancelled.
     pub fn cancel(mut self, token: CancelToken) -> Self {
         self.interrupt.by(token);
         self
     }
 
-    /// Inserts the documents. A refused one is told in the result, which is no error of the call.
+    /// Copies the documents, so that the builder borrows nothing.
+    #[cfg(feature = "async")]
+    pub(crate) fn into_owned(self) -> InsertMany<'static> {
+        let documents = self.documents.into_iter().map(|document| Ok(Cow::Owned(document?.into_owned()))).collect();
+        InsertMany {
+            documents,
+            scope: self.scope,
+            collection: self.collection,
+            mode: self.mode,
+            interrupt: self.interrupt,
+        }
+    }
+
+    /// Inserts the documents.
     ///
     /// # Errors
-    /// Where nothing was inserted: the storage failed, the time was up, no collection can have the name.
+    /// Nothing was inserted, because the storage failed, the time was up, or the collection's name is not valid; unless
+    /// [`InsertMany::ordered`] was called, also because a document was refused: with
+    /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if its `_id` or a value of a unique index exists, with
+    /// [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) if it exceeds 16 MiB.
     pub fn run(self) -> Result<InsertManyResult> {
         let mut documents = Vec::with_capacity(self.documents.len());
-        // By their places among those that are documents.
-        let mut places = Vec::with_capacity(self.documents.len());
+        // The position in the caller's list of each element of `documents`.
+        let mut positions = Vec::with_capacity(self.documents.len());
         let mut errors = Vec::new();
         for (index, document) in self.documents.into_iter().enumerate() {
-            match document {
-                Ok(document) => {
+            match (document, self.mode) {
+                (Ok(document), _) => {
                     documents.push(document);
-                    places.push(index);
+                    positions.push(index);
                 }
-                Err(error) => {
+                (Err(error), InsertMode::AllOrNone) => return Err(error),
+                (Err(error), InsertMode::Ordered) => {
                     errors.push(WriteError { index, error });
-                    if self.mode == InsertMode::Ordered {
-                        break;
-                    }
+                    break;
                 }
+                (Err(error), InsertMode::Unordered) => errors.push(WriteError { index, error }),
             }
         }
-        let outcome = self
-            .scope
-            .write(|writer| writer.insert(&self.collection, &borrowed(&documents), self.mode, &self.interrupt))?;
-        let place = |at: usize| places.get(at).copied().unwrap_or(at);
+        let documents = borrowed(&documents);
+        let outcome = self.scope.write(|writer| {
+            let (collection, mode, interrupt) = (&*self.collection, self.mode, &self.interrupt);
+            let mut outcome: InsertOutcome =
+                writer.run(WriteOp::Insert { collection, documents: &documents, mode, interrupt })?;
+            match (mode, outcome.refused.pop()) {
+                (InsertMode::AllOrNone, Some((_, error))) => Err(error),
+                (_, refused) => {
+                    outcome.refused.extend(refused);
+                    Ok(outcome)
+                }
+            }
+        })?;
+        let position = |at: usize| positions.get(at).copied().unwrap_or(at);
         if self.mode == InsertMode::Ordered && !outcome.refused.is_empty() {
-            // It comes before the one that is no document, which so is not tried.
+            // The refused document comes before the one that could not be serialized, which is therefore not tried.
             errors.clear();
         }
-        errors.extend(outcome.refused.into_iter().map(|(at, error)| WriteError { index: place(at), error }));
+        errors.extend(outcome.refused.into_iter().map(|(at, error)| WriteError { index: position(at), error }));
         errors.sort_by_key(|error| error.index);
-        let ids = outcome.ids.iter().filter_map(|(at, id)| Some((place(*at), id.as_value().to_bson()?)));
+        let ids = outcome.ids.iter().filter_map(|(at, id)| Some((position(*at), id.as_value().to_bson()?)));
         Ok(InsertManyResult { inserted_ids: ids.collect(), errors })
     }
 }
 
-impl fmt::Debug for InsertMany {
+impl fmt::Debug for InsertMany<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InsertMany").field("collection", &self.collection).field("mode", &self.mode).finish()
     }

@@ -18,8 +18,8 @@ impl Snapshot {
         ReadCollection::new(Scope::Snapshot(Arc::clone(&self.reader)), name)
     }
 
-    /// The names of the collections, in order.
-    pub fn collection_names(&self) -> Vec<String> {
+    /// Returns the names of the collections, sorted.
+    pub fn list_collection_names(&self) -> Vec<String> {
         self.reader.catalog().collections().map(|collection| collection.name.to_string()).collect()
     }
 }

@@ -6,11 +6,11 @@ use crate::{
     operation::scope::{OpenTransaction, Scope},
 };
 
-/// An open transaction over any number of collections. It reads one commit and its own writes over it; whether it may
-/// be overtaken in what it only read is its [isolation](crate::TransactionOptions::isolation).
+/// An open transaction over any number of collections. It reads one commit and its own writes; whether it conflicts with
+/// changes to what it only read depends on its [isolation](crate::TransactionOptions::isolation).
 ///
-/// Dropping it rolls it back. A write that fails half-way (an update of many documents that breaks a unique index, say)
-/// ends it: every later call says so, and nothing of it is kept.
+/// Dropping it rolls it back. A write that fails after it was partly applied (a large update that violates a unique index,
+/// for example) ends it: later calls fail and nothing is committed.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction {
     database: Database,
@@ -23,35 +23,32 @@ impl Transaction {
         Self { database, open: OpenTransaction::new(writer), durability }
     }
 
-    /// A collection whose reads and writes belong to this transaction. Once the transaction has ended, its calls fail
-    /// with [`ErrorKind::TransactionOver`](crate::ErrorKind::TransactionOver).
+    /// Returns a collection whose reads and writes belong to this transaction. After the transaction has ended, its calls
+    /// fail with [`ErrorKind::TransactionOver`](crate::ErrorKind::TransactionOver).
     ///
-    /// A read gathers its rows when it begins: it sees what was written before, and writing while going through the
-    /// rows is fine.
+    /// A query reads all its rows when it starts: it sees earlier writes, and the caller may write while it iterates.
     pub fn collection<T>(&self, name: &str) -> Collection<T> {
         Collection::new(Scope::Transaction(self.open.clone()), name)
     }
 
-    /// What the calls of its collections go through.
+    /// The scope of its collections.
     #[cfg(feature = "async")]
     pub(crate) fn scope(&self) -> Scope {
         Scope::Transaction(self.open.clone())
     }
 
-    /// Commits: all of it at once, or none and an error. Waits for the device as its options say, else as the database
-    /// was told to.
+    /// Commits everything, or fails and commits nothing. Its durability is that of its options, by default the database's.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where another transaction committed first what this one wrote,
-    /// or, if this one is serializable, what it read;
-    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) past its deadline;
-    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) where the device failed.
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if another transaction has committed a change to what this one
+    /// wrote or, if it is serializable, read; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) after its deadline;
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the device failed.
     pub fn commit(self) -> Result<()> {
         let durability = self.durability;
         self.commit_with(durability)
     }
 
-    /// Commits with a durability of its own.
+    /// Commits with this durability.
     ///
     /// # Errors
     /// As [`Transaction::commit`].
@@ -60,7 +57,7 @@ impl Transaction {
         self.database.finish(writer, durability)
     }
 
-    /// Rolls back: as if it had never begun.
+    /// Rolls back all its changes.
     pub fn rollback(self) {
         self.open.end();
     }
@@ -68,7 +65,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        // Collections opened through it may outlive it; the store's transaction must not.
+        // Its collections may outlive it; the store's transaction must not.
         self.open.end();
     }
 }

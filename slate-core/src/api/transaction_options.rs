@@ -2,9 +2,9 @@ use std::time::{Duration, Instant};
 
 use crate::{
     CancelToken, Durability, Isolation,
-    engine::BeginOptions,
     interrupt::Interrupt,
     operation::retry::{FIRST_PAUSE, LONGEST_PAUSE, Retry},
+    write::BeginOptions,
 };
 
 /// How a transaction is isolated, committed, limited and tried again; see

@@ -4,12 +4,12 @@ use bson::{Bson, RawDocumentBuf};
 use slate_query::raw::{Kind, OwnedValue, Value};
 
 use crate::{
-    CancelToken, Hint, IntoDocument, Result,
+    CancelToken, Explain, ExplainVerbosity, Hint, IntoDocument, Result,
     exec::Target,
     operation::request::{Request, setters},
-    operation::scope::Scope,
-    plan::{Output, Ties},
-    write::{IfNone, UpdateKind, UpdateRequest},
+    operation::{scope::Scope, write_op::WriteOp},
+    plan::{Output, Query, Ties},
+    write::{IfNone, UpdateKind, UpdateOutcome, UpdateRequest},
 };
 
 /// An update of one or many documents; see [`Collection::update_many`](crate::Collection::update_many).
@@ -23,7 +23,7 @@ pub struct Update {
     target: Target,
 }
 
-/// What an update does to a document, as the caller gave it.
+/// The change that an update makes, before parsing.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) update: OwnedValue,
@@ -47,7 +47,7 @@ impl Change {
         self.array_filters = filters.into_iter().filter_map(|filter| request.take(filter)).collect();
     }
 
-    /// Parses the update of a question.
+    /// Parses the update and the query for its targets.
     pub(crate) fn parse(&self, request: &Request, target: Target) -> Result<UpdateRequest> {
         request.check()?;
         let mut query = request.parse(Output::Whole, Ties::ById)?;
@@ -58,15 +58,15 @@ impl Change {
     }
 }
 
-/// What an update did.
+/// The result of an [`Update`].
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct UpdateResult {
-    /// How many documents matched.
+    /// Number of documents that matched.
     pub matched: u64,
-    /// How many of them changed.
+    /// Number of matched documents that changed.
     pub modified: u64,
-    /// The `_id` of the document that was inserted because none matched.
+    /// The `_id` of the document that an upsert inserted.
     pub upserted_id: Option<Bson>,
 }
 
@@ -84,49 +84,70 @@ impl Update {
         Self { scope, collection: Arc::clone(collection), request, change, target }
     }
 
-    /// Where no document matches, inserts one made of the filter's equalities and the update.
+    /// If no document matches, inserts one made of the filter's equalities and the update.
     pub fn upsert(mut self) -> Self {
         self.change.if_none = IfNone::Upsert;
         self
     }
 
-    /// Conditions on array elements, for `$[name]` in the update's paths.
+    /// Sets the conditions on array elements for `$[name]` in the update's paths.
     pub fn array_filters<F: IntoDocument>(mut self, filters: impl IntoIterator<Item = F>) -> Self {
         self.change.array_filters(&mut self.request, filters);
         self
     }
 
     setters! {
-        /// Of one document: the first in this order instead of that of `_id`.
+        /// Chooses the document of `update_one` by this order instead of by `_id`.
         sort(sort: impl IntoDocument);
-        /// Takes this index instead of what the planner would choose.
+        /// Uses this index, whatever the planner would choose.
         hint(hint: Hint);
-        /// Ends, with nothing changed, when it is not done within this time from now.
+        /// Fails, with nothing changed, if it does not end within this time from now.
         deadline(within: Duration);
-        /// Ends, with nothing changed, when the token is cancelled.
+        /// Fails, with nothing changed, when the token is cancelled.
         cancel(token: CancelToken);
-        /// Holds rows in at most so many bytes of memory; the rest goes to temporary files. The default is the database's, see
+        /// Holds rows in at most this many bytes of memory and the rest in temporary files. The default is the database's, see
         /// [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
         memory_limit(bytes: usize);
-        /// Takes the candidate plan of this number: for tests that compare them all.
-        #[doc(hidden)]
+        /// Uses the candidate access path with this number, counted from 0; see [`Explain::candidates`](crate::Explain::candidates).
+        #[cfg(feature = "unstable-testing")]
         force(candidate: usize);
+    }
+
+    /// Returns the plan of the query for the update's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
+    /// updated, whatever the verbosity.
+    ///
+    /// # Errors
+    /// As [`Update::run`] for an update that is not valid; if executing the query fails.
+    pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
+        let query = self.change.parse(&self.request, self.target)?.query;
+        self.scope.explain(&self.collection, &target_query(query, self.target), verbosity, &self.request.interrupt)
     }
 
     /// Runs the update: all of it or nothing.
     ///
     /// # Errors
-    /// An update that is not valid, with MongoDB's code and the path at fault;
-    /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) where it breaks a unique index.
+    /// Fails with MongoDB's code and the path at fault if the update is not valid; with
+    /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if it violates a unique index.
     pub fn run(self) -> Result<UpdateResult> {
         let update = self.change.parse(&self.request, self.target)?;
-        let outcome = self.scope.write(|writer| writer.update(&self.collection, &update, &self.request.interrupt))?;
+        let outcome = self.scope.write(|writer| {
+            let (collection, interrupt) = (&*self.collection, &self.request.interrupt);
+            writer.run::<UpdateOutcome>(WriteOp::Update { collection, request: &update, interrupt })
+        })?;
         Ok(UpdateResult {
             matched: outcome.matched,
             modified: outcome.modified,
             upserted_id: outcome.upserted.and_then(|id| id.as_value().to_bson()),
         })
     }
+}
+
+/// The query as it finds the targets: at most one for a write to one document.
+pub(crate) fn target_query(mut query: Query, target: Target) -> Query {
+    if target == Target::One {
+        query.limit = Some(1);
+    }
+    query
 }
 
 impl std::fmt::Debug for Update {

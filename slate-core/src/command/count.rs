@@ -2,9 +2,7 @@ use bson::RawDocumentBuf;
 use slate_query::{Code, number::Number, raw::Value};
 
 use super::{call::Call, collation, common::Common, concern::Concerns, fields::owned, hint, number, reply::Reply};
-use crate::{
-    Database, Error, Explain, Result, api::explain::Verbosity, operation::request::Request, operation::scope::Scope,
-};
+use crate::{Database, Error, Explain, ExplainVerbosity, Result, operation::request::Request, operation::scope::Scope};
 
 /// A parsed `count`.
 struct Count<'c> {
@@ -23,7 +21,7 @@ pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf>
 }
 
 /// The plan of a `count`.
-pub(super) fn explain(database: &Database, call: Call<'_>, verbosity: Verbosity) -> Result<(Common, Explain)> {
+pub(super) fn explain(database: &Database, call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
     let count = parse(call)?;
     let query = count.request.parse_count()?;
     let (scope, interrupt) = (Scope::Database(database.clone()), &count.request.interrupt);

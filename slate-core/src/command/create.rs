@@ -1,7 +1,10 @@
 use bson::RawDocumentBuf;
 
 use super::{call::Call, collation, common::Common, concern::Concerns, reply::Reply};
-use crate::{Database, Result, operation::scope::Scope};
+use crate::{
+    Database, Result,
+    operation::{scope::Scope, write_op::WriteOp},
+};
 
 /// What MongoDB's collections may be and Slate's are not.
 const REFUSED: [&str; 12] = [
@@ -35,6 +38,6 @@ pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocument
     Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     collation::check(collated)?;
-    Scope::Database(database.clone()).write(|writer| writer.create_collection(collection))?;
+    Scope::Database(database.clone()).write(|writer| writer.run::<bool>(WriteOp::CreateCollection(collection)))?;
     Reply::default().finish()
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
@@ -13,7 +15,13 @@ use super::{
     fields::{Fields, missing, owned},
     reply::Reply,
 };
-use crate::{Database, Error, Result, operation::scope::Scope, write::IndexSpec};
+use crate::{
+    Database, Error, Result,
+    catalog::CollectionInfo,
+    engine::Writer,
+    operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
+    write::IndexSpec,
+};
 
 /// Options of kinds of indexes that are not offered, and those that change what an index does.
 const REFUSED: [&str; 15] = [
@@ -51,13 +59,18 @@ pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocument
     let unknown = if ignore_unknown { Unknown::Ignored } else { Unknown::Refused };
     let specs: Vec<IndexSpec> = indexes.into_iter().map(|index| parse(index, unknown)).collect::<Result<_>>()?;
 
+    // The one on _id is counted.
+    let indexes = |writer: &mut dyn Writer| {
+        let there = Option::<Arc<CollectionInfo>>::try_from(writer.read(collection, ReadOp::Definition)?)?;
+        Ok::<_, Error>(there.map(|there| there.indexes.len() + 1))
+    };
     let made = Scope::Database(database.clone()).write(|writer| {
-        // The one on _id is counted.
-        let before = writer.catalog().collection(collection).map(|there| there.indexes.len() + 1);
+        let before = indexes(writer)?;
         for spec in &specs {
-            writer.create_index(collection, spec, &common.interrupt, &mut |_| {})?;
+            let (interrupt, progress) = (&common.interrupt, &mut |_| {});
+            writer.run::<(String, bool)>(WriteOp::CreateIndex { collection, spec, interrupt, progress })?;
         }
-        let after = writer.catalog().collection(collection).map_or(0, |there| there.indexes.len() + 1);
+        let after = indexes(writer)?.unwrap_or_default();
         Ok((before, after))
     })?;
     let (before, after) = made;

@@ -16,8 +16,13 @@ use super::{
     statements::{self, Order, WriteErrors},
 };
 use crate::{
-    Database, Error, Result, api::delete::delete_request, exec::Target, interrupt::Interrupt,
-    operation::request::Request, operation::scope::Scope, plan::Hint,
+    Database, Error, Result,
+    api::delete::delete_request,
+    exec::Target,
+    interrupt::Interrupt,
+    operation::{request::Request, scope::Scope, write_op::WriteOp},
+    plan::Hint,
+    write::DeleteOutcome,
 };
 
 /// One of the statements of a `delete`.
@@ -79,7 +84,9 @@ impl<'c> Statement<'c> {
         request.hint = self.hint.clone();
         request.interrupt = interrupt.clone();
         let deletion = delete_request(&request, self.target)?;
-        Ok(scope.write(|writer| writer.delete(collection, &deletion, interrupt))?.deleted)
+        let outcome: DeleteOutcome =
+            scope.write(|writer| writer.run(WriteOp::Delete { collection, request: &deletion, interrupt }))?;
+        Ok(outcome.deleted)
     }
 }
 

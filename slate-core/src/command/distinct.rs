@@ -9,7 +9,7 @@ use super::{
     hint,
     reply::Reply,
 };
-use crate::{Database, Explain, Result, api::explain::Verbosity, operation::request::Request, operation::scope::Scope};
+use crate::{Database, Explain, ExplainVerbosity, Result, operation::request::Request, operation::scope::Scope};
 
 /// A parsed `distinct`.
 struct Distinct<'c> {
@@ -35,7 +35,7 @@ pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf>
 }
 
 /// The plan of a `distinct`.
-pub(super) fn explain(database: &Database, call: Call<'_>, verbosity: Verbosity) -> Result<(Common, Explain)> {
+pub(super) fn explain(database: &Database, call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
     let distinct = parse(call)?;
     let query = distinct.request.parse_distinct(distinct.key)?;
     let (scope, interrupt) = (Scope::Database(database.clone()), &distinct.request.interrupt);

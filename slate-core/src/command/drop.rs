@@ -1,7 +1,13 @@
+use std::sync::Arc;
+
 use bson::RawDocumentBuf;
 
 use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
-use crate::{Database, Result, operation::scope::Scope};
+use crate::{
+    Database, Result,
+    catalog::CollectionInfo,
+    operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
+};
 
 /// `{drop: collection}`. One that is not there is no error.
 pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -10,9 +16,9 @@ pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocument
     call.fields.refuse(&["collectionUUID"])?;
     call.fields.finish()?;
     let dropped = Scope::Database(database.clone()).write(|writer| {
-        let indexes = writer.catalog().collection(collection).map(|there| there.indexes.len());
-        writer.drop_collection(collection)?;
-        Ok(indexes)
+        let there = Option::<Arc<CollectionInfo>>::try_from(writer.read(collection, ReadOp::Definition)?)?;
+        writer.run::<bool>(WriteOp::DropCollection(collection))?;
+        Ok(there.map(|there| there.indexes.len()))
     })?;
     let mut reply = Reply::default();
     if let Some(indexes) = dropped {

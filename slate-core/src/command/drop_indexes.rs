@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
@@ -7,7 +9,11 @@ use slate_query::{
 use super::{
     call::Call, common::Common, concern::Concerns, fields::missing, list_indexes::no_collection, reply::Reply,
 };
-use crate::{Database, Error, ErrorKind, Result, catalog::CollectionInfo, operation::scope::Scope};
+use crate::{
+    Database, Error, ErrorKind, Result,
+    catalog::CollectionInfo,
+    operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
+};
 
 /// `{dropIndexes: collection, index: "*" | name | [name, …] | keys}`: all of them or none.
 pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -19,10 +25,10 @@ pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocument
     let wanted = wanted.ok_or_else(|| missing("dropIndexes", "index"))?;
 
     let were = Scope::Database(database.clone()).write(|writer| {
-        let there = writer.catalog().collection(collection).cloned();
+        let there = Option::<Arc<CollectionInfo>>::try_from(writer.read(collection, ReadOp::Definition)?)?;
         let there = there.ok_or_else(|| no_collection(&common.namespace(collection)))?;
         for name in names(&there, wanted)? {
-            writer.drop_index(collection, &name)?;
+            writer.run::<bool>(WriteOp::DropIndex { collection, index: &name })?;
         }
         Ok(there.indexes.len() + 1)
     })?;

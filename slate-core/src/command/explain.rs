@@ -2,7 +2,7 @@ use bson::RawDocumentBuf;
 use slate_query::{Code, raw::OwnedValue};
 
 use super::{call::Call, common::Common, concern::Concerns, count, distinct, find, reply::Reply};
-use crate::{Database, Error, Result, api::explain::Verbosity};
+use crate::{Database, Error, ExplainVerbosity, Result};
 
 /// `{explain: {find | count | distinct: …}, verbosity: "queryPlanner" | "executionStats"}`: the plan, and what its nodes
 /// did when it was run.
@@ -14,8 +14,8 @@ pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocument
     Common::take(&mut call.fields, Concerns::Neither)?;
     call.fields.finish()?;
     let verbosity = match verbosity {
-        None | Some("queryPlanner") => Verbosity::QueryPlanner,
-        Some("executionStats") => Verbosity::ExecutionStats,
+        None | Some("queryPlanner") => ExplainVerbosity::QueryPlanner,
+        Some("executionStats") => ExplainVerbosity::ExecutionStats,
         Some(verbosity @ "allPlansExecution") => {
             return Err(Error::unsupported_by_name(verbosity).at("verbosity"));
         }

@@ -10,9 +10,7 @@ use super::{
     hint,
     reply::Reply,
 };
-use crate::{
-    Database, Error, Explain, Result, api::explain::Verbosity, operation::request::Request, operation::scope::Scope,
-};
+use crate::{Database, Error, Explain, ExplainVerbosity, Result, operation::request::Request, operation::scope::Scope};
 
 /// How many documents MongoDB puts into a first batch whose size is not given.
 const FIRST_BATCH: u64 = 101;
@@ -40,7 +38,7 @@ pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf>
 }
 
 /// The plan of a `find`.
-pub(super) fn explain(database: &Database, call: Call<'_>, verbosity: Verbosity) -> Result<(Common, Explain)> {
+pub(super) fn explain(database: &Database, call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
     let find = parse(call)?;
     let query = find.request.parse_find()?;
     let (scope, interrupt) = (Scope::Database(database.clone()), &find.request.interrupt);
@@ -78,7 +76,7 @@ fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
         request.sort(owned(sort)?);
     }
     if let Some(projection) = projection.filter(|projection| !projection.is_empty()) {
-        request.project(owned(projection)?);
+        request.projection(owned(projection)?);
     }
     request.hint = hint;
     request.skip = skip.unwrap_or_default();

@@ -55,7 +55,7 @@ pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocument
         request.sort(owned(sort)?);
     }
     if let Some(projection) = projection.filter(|projection| !projection.is_empty()) {
-        request.project(owned(projection)?);
+        request.projection(owned(projection)?);
     }
     request.hint = hint;
     request.interrupt = common.interrupt;

@@ -9,7 +9,12 @@ use super::{
     reply::Reply,
     statements::{self, Order, WriteErrors},
 };
-use crate::{Database, Result, api::document::borrowed, operation::scope::Scope, write::InsertMode};
+use crate::{
+    Database, Result,
+    api::document::borrowed,
+    operation::{scope::Scope, write_op::WriteOp},
+    write::{InsertMode, InsertOutcome},
+};
 
 /// `{insert: collection, documents: […], ordered}`: one transaction.
 pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -28,8 +33,10 @@ pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocument
         Order::Ordered => InsertMode::Ordered,
         Order::Unordered => InsertMode::Unordered,
     };
-    let outcome = Scope::Database(database.clone())
-        .write(|writer| writer.insert(collection, &borrowed(&documents), mode, &common.interrupt))?;
+    let outcome = Scope::Database(database.clone()).write(|writer| {
+        let (documents, interrupt) = (&borrowed(&documents), &common.interrupt);
+        writer.run::<InsertOutcome>(WriteOp::Insert { collection, documents, mode, interrupt })
+    })?;
     let mut errors = WriteErrors::default();
     for (place, error) in outcome.refused {
         errors.note(place, error);

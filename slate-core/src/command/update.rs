@@ -19,8 +19,7 @@ use crate::{
     api::update::Change,
     exec::Target,
     interrupt::Interrupt,
-    operation::request::Request,
-    operation::scope::Scope,
+    operation::{request::Request, scope::Scope, write_op::WriteOp},
     plan::Hint,
     write::{IfNone, UpdateKind, UpdateOutcome},
 };
@@ -139,7 +138,7 @@ impl<'c> Statement<'c> {
             kind: UpdateKind::Either,
         };
         let update = change.parse(&request, self.target)?;
-        scope.write(|writer| writer.update(collection, &update, interrupt))
+        scope.write(|writer| writer.run(WriteOp::Update { collection, request: &update, interrupt }))
     }
 }
 

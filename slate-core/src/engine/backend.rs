@@ -1,23 +1,13 @@
-use std::{borrow::Cow, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
-use bson::RawDocument;
-use slate_query::raw::Doc;
-use slate_store::{Durability, Isolation, Keyspace, Size, Snapshot, Store, Transaction, View};
+use slate_store::{Durability, Isolation, Keyspace, Size, Store, Transaction};
 
-use super::{BeginOptions, Engine, Explained, Reader, Writer};
+use super::{Engine, Reader, Writer, read::SnapshotReader};
 use crate::{
-    CollectionStats, Existing, Result,
-    catalog::{self, Catalog, CatalogCache, CollectionInfo, StatisticsStaleness},
-    exec::{self, Resources, Rows},
-    interrupt::Interrupt,
-    maintenance::{self, VerifyRun},
-    plan::{self, FiredRules, Plan, Planned, Query},
+    Result,
+    catalog::{self, Catalog, CatalogCache, StatisticsStaleness},
     spill::Memory,
-    write::{
-        AfterCommit, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, Created, DeleteOutcome,
-        DeleteRequest, Gate, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, Reads, Session, Shared,
-        UpdateOutcome, UpdateRequest,
-    },
+    write::{AfterCommit, BeginOptions, Gate, Session, Shared},
 };
 
 /// Any store, as an engine.
@@ -34,7 +24,7 @@ impl<S: Store> Backend<S> {
         let backend = Self { store, shared: Arc::new(shared), gate: Arc::default() };
         let doomed = {
             let reader = backend.reader()?;
-            catalog::doomed(&reader.view)?
+            catalog::doomed(reader.view())?
         };
         if !doomed.is_empty() {
             // A database that is read only keeps them for now.
@@ -57,7 +47,7 @@ impl<S: Store> Backend<S> {
 
     fn reader(&self) -> Result<SnapshotReader<S::Snapshot>> {
         let (view, catalog) = self.last()?;
-        Ok(SnapshotReader { view, catalog, memory: self.shared.memory.clone() })
+        Ok(SnapshotReader::new(view, catalog, self.shared.memory.clone()))
     }
 
     /// The last commit, and its catalog.
@@ -99,6 +89,7 @@ impl<S: Store> Engine for Backend<S> {
     fn analyze(&self, collection: &str, wait: Duration) -> Result<()> {
         self.gather_statistics(collection, wait)
     }
+
     fn flush(&self) -> Result<()> {
         Ok(self.store.flush()?)
     }
@@ -114,220 +105,4 @@ impl<S: Store> Engine for Backend<S> {
     fn size(&self) -> Result<Size> {
         Ok(self.store.size()?)
     }
-}
-
-struct SnapshotReader<V> {
-    view: V,
-    catalog: Arc<Catalog>,
-    memory: Memory,
-}
-
-impl<V: Snapshot> Reader for SnapshotReader<V> {
-    fn catalog(&self) -> &Arc<Catalog> {
-        &self.catalog
-    }
-
-    fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
-        exec::find(query, &self.view, &resolve(&self.catalog, collection), &self.memory, interrupt)
-    }
-
-    fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        get(&self.view, records(&self.catalog, collection), key, see)
-    }
-
-    fn plan(&self, collection: &str, query: &Query) -> Result<Explained> {
-        explained(&self.view, &self.catalog, collection, query)
-    }
-
-    fn analyze(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Explained> {
-        let resources = Resources::new(interrupt, self.memory.limited(query.memory_limit));
-        analyzed(&self.view, &self.catalog, collection, query, &resources)
-    }
-
-    fn stats(&self, collection: &str) -> Result<CollectionStats> {
-        maintenance::stats(&self.view, &resolve(&self.catalog, collection))
-    }
-
-    fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
-        maintenance::verify(&self.view, &resolve(&self.catalog, collection), run)
-    }
-}
-
-impl<T: Transaction> Writer for Session<T> {
-    fn catalog(&self) -> &Arc<Catalog> {
-        Session::catalog(self)
-    }
-
-    fn reads_definition(&mut self, collection: &str) -> Result<()> {
-        self.check_open()?;
-        Session::reads(self, collection, Reads::Nothing)
-    }
-
-    fn find(&mut self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
-        self.check_open()?;
-        Session::reads(self, collection, Reads::Matches(&query.filter))?;
-        let interrupt = &self.limited(interrupt);
-        let collection = resolve(Session::catalog(self), collection);
-        let view = self.view();
-        let plan = exec::plan(query, &view, &collection)?.plan;
-        Ok(Box::new(exec::gather(plan, &view, &collection, &self.resources(query, interrupt))?))
-    }
-
-    fn get(&mut self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.check_open()?;
-        Session::reads(self, collection, Reads::Key(key))?;
-        get(&self.view(), records(Session::catalog(self), collection), key, see)
-    }
-
-    fn plan(&self, collection: &str, query: &Query) -> Result<Explained> {
-        self.check_open()?;
-        explained(&self.view(), Session::catalog(self), collection, query)
-    }
-
-    fn analyze(&mut self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Explained> {
-        self.check_open()?;
-        // The counts tell of what is there.
-        Session::reads(self, collection, Reads::Matches(&query.filter))?;
-        let resources = self.resources(query, &self.limited(interrupt));
-        analyzed(&self.view(), Session::catalog(self), collection, query, &resources)
-    }
-
-    fn stats(&mut self, collection: &str) -> Result<CollectionStats> {
-        self.check_open()?;
-        Session::reads(self, collection, Reads::All)?;
-        maintenance::stats(&self.view(), &resolve(Session::catalog(self), collection))
-    }
-
-    fn verify(&mut self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
-        self.check_open()?;
-        Session::reads(self, collection, Reads::All)?;
-        maintenance::verify(&self.view(), &resolve(Session::catalog(self), collection), run)
-    }
-
-    fn insert(
-        &mut self,
-        collection: &str,
-        documents: &[&RawDocument],
-        mode: InsertMode,
-        interrupt: &Interrupt,
-    ) -> Result<InsertOutcome> {
-        Session::insert(self, collection, documents, mode, interrupt)
-    }
-
-    fn update(&mut self, collection: &str, request: &UpdateRequest, interrupt: &Interrupt) -> Result<UpdateOutcome> {
-        Session::update(self, collection, request, interrupt)
-    }
-
-    fn delete(&mut self, collection: &str, request: &DeleteRequest, interrupt: &Interrupt) -> Result<DeleteOutcome> {
-        Session::delete(self, collection, request, interrupt)
-    }
-
-    fn put(
-        &mut self,
-        collection: &str,
-        documents: &[&RawDocument],
-        kind: PutKind,
-        interrupt: &Interrupt,
-    ) -> Result<PutOutcome> {
-        Session::put(self, collection, documents, kind, interrupt)
-    }
-
-    fn bulk(
-        &mut self,
-        operations: &[(&str, BulkOperation)],
-        mode: InsertMode,
-        interrupt: &Interrupt,
-    ) -> Result<BulkOutcome> {
-        Session::bulk(self, operations, mode, interrupt)
-    }
-
-    fn create_collection(&mut self, collection: &str) -> Result<bool> {
-        Ok(Session::create_collection(self, collection)? == Created::New)
-    }
-
-    fn rename_collection(&mut self, from: &str, to: &str, existing: Existing) -> Result<()> {
-        Session::rename_collection(self, from, to, existing)
-    }
-
-    fn drop_collection(&mut self, collection: &str) -> Result<bool> {
-        Session::drop_collection(self, collection)
-    }
-
-    fn create_index(
-        &mut self,
-        collection: &str,
-        spec: &IndexSpec,
-        interrupt: &Interrupt,
-        progress: BuildProgress<'_>,
-    ) -> Result<(String, bool)> {
-        let (name, created) = Session::create_index(self, collection, spec, interrupt, progress)?;
-        Ok((name, created == Created::New))
-    }
-
-    fn begin_build(&mut self, collection: &str, spec: &IndexSpec) -> Result<BuildStart> {
-        Session::begin_build(self, collection, spec)
-    }
-
-    fn build_round(&mut self, keyspace: Keyspace, limit: usize) -> Result<BuildRound> {
-        Session::build_round(self, keyspace, limit)
-    }
-
-    fn abandon_build(&mut self, keyspace: Keyspace) -> Result<()> {
-        Session::abandon_build(self, keyspace)
-    }
-
-    fn drop_index(&mut self, collection: &str, index: &str) -> Result<bool> {
-        Session::drop_index(self, collection, index)
-    }
-
-    fn end(&mut self, why: &str) {
-        Session::end(self, why);
-    }
-
-    fn commit(self: Box<Self>, durability: Durability) -> Result<AfterCommit> {
-        Session::commit(*self, durability)
-    }
-}
-
-/// The collection; one that is not there is read as empty.
-fn resolve<'c>(catalog: &'c Catalog, name: &str) -> Cow<'c, CollectionInfo> {
-    // No keyspace is ever numbered so high, and an unknown keyspace is empty.
-    let absent = || Cow::Owned(CollectionInfo::new(name, Keyspace(u32::MAX)));
-    catalog.collection(name).map_or_else(absent, |collection| Cow::Borrowed(&**collection))
-}
-
-fn explained<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> Result<Explained> {
-    let Some(collection) = catalog.collection(name) else {
-        let plan = Plan::eof("the collection does not exist");
-        return Ok(Explained { plan, rules: FiredRules::default(), candidates: 0, analysis: None });
-    };
-    let Planned { plan, rules } = exec::plan(query, view, collection)?;
-    Ok(Explained { plan, rules, candidates: plan::candidate_count(collection, query), analysis: None })
-}
-
-fn analyzed<V: View>(
-    view: &V,
-    catalog: &Catalog,
-    name: &str,
-    query: &Query,
-    resources: &Resources,
-) -> Result<Explained> {
-    let explained = explained(view, catalog, name, query)?;
-    let analysis = exec::analyze(explained.plan.clone(), view, &resolve(catalog, name), resources)?;
-    Ok(Explained { analysis: Some(analysis), ..explained })
-}
-
-/// Where the records of a collection lie.
-fn records(catalog: &Catalog, collection: &str) -> Option<Keyspace> {
-    catalog.collection(collection).map(|collection| collection.records)
-}
-
-fn get<V: View>(
-    view: &V,
-    records: Option<Keyspace>,
-    key: &[u8],
-    see: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
-    let Some(records) = records else { return Ok(()) };
-    view.get(records, key, |stored| see(Doc::stored(stored).bytes()))?.unwrap_or(Ok(()))
 }

@@ -5,5 +5,5 @@ mod verify;
 
 pub(crate) use stats::stats;
 pub use stats::{CollectionStats, IndexStats};
-pub use verify::{Fault, FaultKind, Verify, VerifyProgress, VerifyReport};
+pub use verify::{VerifyFinding, VerifyFindingKind, VerifyProgress, VerifyReport};
 pub(crate) use verify::{VerifyRun, verify};

@@ -1,28 +1,17 @@
-use std::{fmt, time::Duration};
+use std::fmt;
 
 use slate_query::raw::{Doc, store, validate};
 use slate_store::{Bounds, Cursor, Edge, Estimate, Points, View};
 
 use crate::{
-    CancelToken, Result,
+    Result,
     catalog::{CollectionInfo, IndexInfo},
     entry::{Entry, record_key},
     interrupt::Interrupt,
-    operation::scope::Scope,
     write::{Entries, EntryMaker},
 };
 
-/// Checks collections for damage; see [`ReadCollection::verify`](crate::ReadCollection::verify) and
-/// [`Database::verify`](crate::Database::verify).
-#[must_use = "verification starts with `run`"]
-pub struct Verify<'p> {
-    scope: Scope,
-    collections: Vec<String>,
-    interrupt: Interrupt,
-    progress: Box<dyn FnMut(&VerifyProgress<'_>) + 'p>,
-}
-
-/// The progress of a [`Verify`].
+/// The progress of a [`Verify`](crate::Verify).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VerifyProgress<'r> {
@@ -31,10 +20,10 @@ pub struct VerifyProgress<'r> {
     /// Number of its documents checked so far.
     pub documents: u64,
     /// Number of faults found so far, in all collections.
-    pub faults: u64,
+    pub findings: u64,
 }
 
-/// The result of a [`Verify`].
+/// The result of a [`Verify`](crate::Verify).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[must_use = "the report may contain faults"]
@@ -44,24 +33,24 @@ pub struct VerifyReport {
     /// Number of index entries that belong to a document.
     pub entries: u64,
     /// The first 10,000 faults.
-    pub faults: Vec<Fault>,
+    pub findings: Vec<VerifyFinding>,
     /// Number of all faults.
-    pub fault_count: u64,
+    pub finding_count: u64,
 }
 
 impl VerifyReport {
     /// Returns whether there are no faults.
     pub fn is_sound(&self) -> bool {
-        self.fault_count == 0
+        self.finding_count == 0
     }
 }
 
-/// One inconsistency found by a [`Verify`].
+/// One inconsistency found by a [`Verify`](crate::Verify).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Fault {
+pub struct VerifyFinding {
     /// The kind of inconsistency.
-    pub kind: FaultKind,
+    pub kind: VerifyFindingKind,
     /// The collection that contains it.
     pub collection: String,
     /// The affected index, if any.
@@ -70,10 +59,10 @@ pub struct Fault {
     pub message: String,
 }
 
-/// The kinds of [`Fault`].
+/// The kinds of [`VerifyFinding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum FaultKind {
+pub enum VerifyFindingKind {
     /// A record is not a valid document, or its field table does not match the document.
     InvalidDocument,
     /// A document is not stored under the key of its `_id`.
@@ -90,7 +79,7 @@ pub enum FaultKind {
     WrongCatalog,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for VerifyFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} in {}", self.kind, self.collection)?;
         if let Some(index) = &self.index {
@@ -106,71 +95,32 @@ const MAX_REPORTED: usize = 10_000;
 /// Number of documents between two calls of the progress callback.
 const PROGRESS_INTERVAL: u64 = 1_024;
 
-impl<'p> Verify<'p> {
-    pub(crate) fn new(scope: Scope, collections: Vec<String>) -> Self {
-        Self { scope, collections, interrupt: Interrupt::default(), progress: Box::new(|_| {}) }
-    }
-
-    /// Sets a callback that is called about every thousand documents.
-    pub fn progress<'q>(self, progress: impl FnMut(&VerifyProgress<'_>) + 'q) -> Verify<'q> {
-        let Self { scope, collections, interrupt, .. } = self;
-        Verify { scope, collections, interrupt, progress: Box::new(progress) }
-    }
-
-    /// Makes the check fail if it does not end within this time from now.
-    pub fn deadline(mut self, within: Duration) -> Self {
-        self.interrupt.within(within);
-        self
-    }
-
-    /// Makes the check fail when the token is cancelled.
-    pub fn cancel(mut self, token: CancelToken) -> Self {
-        self.interrupt.by(token);
-        self
-    }
-
-    /// Checks one commit, while writers continue. Faults are returned in the report; they are not errors of the call.
-    ///
-    /// Cost: reads every document once and looks up each of its index entries. An index with surplus entries is scanned.
-    ///
-    /// # Errors
-    /// Fails if the store fails or detects damage in its own structures, and if the check is interrupted.
-    pub fn run(mut self) -> Result<VerifyReport> {
-        let mut run =
-            VerifyRun { interrupt: self.interrupt, progress: &mut *self.progress, report: VerifyReport::default() };
-        for collection in &self.collections {
-            self.scope.verify(collection, &mut run)?;
-        }
-        Ok(run.report)
-    }
-}
-
-impl fmt::Debug for Verify<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Verify").field("collections", &self.collections).finish_non_exhaustive()
-    }
-}
-
 /// A running verification and its report.
 pub(crate) struct VerifyRun<'p> {
-    interrupt: Interrupt,
-    progress: &'p mut dyn FnMut(&VerifyProgress<'_>),
-    report: VerifyReport,
+    pub(crate) interrupt: Interrupt,
+    pub(crate) progress: &'p mut dyn FnMut(&VerifyProgress<'_>),
+    pub(crate) report: VerifyReport,
 }
 
 impl VerifyRun<'_> {
-    fn fault(&mut self, kind: FaultKind, collection: &CollectionInfo, index: Option<&IndexInfo>, message: String) {
-        self.report.fault_count += 1;
-        if self.report.faults.len() < MAX_REPORTED {
+    fn fault(
+        &mut self,
+        kind: VerifyFindingKind,
+        collection: &CollectionInfo,
+        index: Option<&IndexInfo>,
+        message: String,
+    ) {
+        self.report.finding_count += 1;
+        if self.report.findings.len() < MAX_REPORTED {
             let index = index.map(|index| index.name.to_string());
-            self.report.faults.push(Fault { kind, collection: collection.name.to_string(), index, message });
+            self.report.findings.push(VerifyFinding { kind, collection: collection.name.to_string(), index, message });
         }
     }
 
     fn report_progress(&mut self, collection: &CollectionInfo, documents: u64) {
         if documents.is_multiple_of(PROGRESS_INTERVAL) {
-            let faults = self.report.fault_count;
-            (self.progress)(&VerifyProgress { collection: &collection.name, documents, faults });
+            let findings = self.report.finding_count;
+            (self.progress)(&VerifyProgress { collection: &collection.name, documents, findings });
         }
     }
 }
@@ -204,7 +154,7 @@ pub(crate) fn verify<V: View>(view: &V, collection: &CollectionInfo, run: &mut V
     for (at, _) in maker.take_notes() {
         let index = collection.indexes.get(at).map(|index| &**index);
         let message = "its entries contain arrays or truncated values, but the catalog lacks the flag".into();
-        run.fault(FaultKind::WrongCatalog, collection, index, message);
+        run.fault(VerifyFindingKind::WrongCatalog, collection, index, message);
     }
     for (index, (_, found)) in collection.indexes.iter().zip(indexes) {
         run.report.entries += found;
@@ -231,7 +181,7 @@ fn check_record<'r>(
         Ok(document) => document,
         Err(error) => {
             let message = format!("the record under the key {} is not a valid document: {error}", hex(key));
-            run.fault(FaultKind::InvalidDocument, collection, None, message);
+            run.fault(VerifyFindingKind::InvalidDocument, collection, None, message);
             return None;
         }
     };
@@ -239,7 +189,7 @@ fn check_record<'r>(
     store(document, expected);
     if expected != stored {
         let message = format!("the record under the key {} has a wrong field table", hex(key));
-        run.fault(FaultKind::InvalidDocument, collection, None, message);
+        run.fault(VerifyFindingKind::InvalidDocument, collection, None, message);
     }
     let own = document.get("_id").and_then(|id| record_key(id).ok());
     if own.as_deref() == Some(key) {
@@ -249,7 +199,7 @@ fn check_record<'r>(
         Some(id) => format!("the document with _id {id:?} is stored under the key {}", hex(key)),
         None => format!("the document under the key {} has no _id", hex(key)),
     };
-    run.fault(FaultKind::MisplacedDocument, collection, None, message);
+    run.fault(VerifyFindingKind::MisplacedDocument, collection, None, message);
     None
 }
 
@@ -267,7 +217,7 @@ fn check_entries(
     let mut wanted = Entries::default();
     if let Err(error) = maker.document(key, document).of_index(collection, at, &mut wanted) {
         let message = format!("the document with {}: {error}", id(document));
-        run.fault(FaultKind::NotIndexable, collection, Some(index), message);
+        run.fault(VerifyFindingKind::NotIndexable, collection, Some(index), message);
         return Ok(0);
     }
     let mut found = 0;
@@ -280,11 +230,11 @@ fn check_entries(
                 found += u64::from(owner != Some(false));
                 let message =
                     format!("the entry {} of the document with {} has a wrong value", hex(entry), id(document));
-                run.fault(FaultKind::WrongEntry, collection, Some(index), message);
+                run.fault(VerifyFindingKind::WrongEntry, collection, Some(index), message);
             }
             None => {
                 let message = format!("the entry {} of the document with {} is missing", hex(entry), id(document));
-                run.fault(FaultKind::MissingEntry, collection, Some(index), message);
+                run.fault(VerifyFindingKind::MissingEntry, collection, Some(index), message);
             }
         }
     }
@@ -320,7 +270,12 @@ fn find_stray_entries<V: View>(
                 },
             };
             if let Some(reason) = stray {
-                run.fault(FaultKind::StrayEntry, collection, Some(index), format!("the entry {}: {reason}", hex(key)));
+                run.fault(
+                    VerifyFindingKind::StrayEntry,
+                    collection,
+                    Some(index),
+                    format!("the entry {}: {reason}", hex(key)),
+                );
             }
         }
         more = cursor.step_forward()?;

@@ -1,5 +1,8 @@
-//! An operation as its builder describes it, and where it runs: on the database, a snapshot or an open transaction.
+//! Operations: [`read_op`] and [`write_op`] list them, [`request`] parses a builder's arguments, [`scope`] dispatches to
+//! the database, a snapshot or an open transaction, [`retry`] repeats after conflicts.
 
+pub(crate) mod read_op;
 pub(crate) mod request;
 pub(crate) mod retry;
 pub(crate) mod scope;
+pub(crate) mod write_op;

@@ -75,7 +75,7 @@ impl Request {
         self.sort = self.take(sort);
     }
 
-    pub(crate) fn project(&mut self, projection: impl IntoDocument) {
+    pub(crate) fn projection(&mut self, projection: impl IntoDocument) {
         self.projection = self.take(projection);
     }
 
@@ -95,6 +95,7 @@ impl Request {
         self.memory_limit = Some(bytes);
     }
 
+    #[cfg(feature = "unstable-testing")]
     pub(crate) fn force(&mut self, candidate: usize) {
         self.force = Force::Candidate(candidate);
     }
@@ -112,7 +113,7 @@ impl Request {
         self.fault.as_ref().map_or(Ok(()), |fault| Err(fault.0.again()))
     }
 
-    pub(crate) fn projection(&self) -> Result<Option<Projection>> {
+    pub(crate) fn parse_projection(&self) -> Result<Option<Projection>> {
         Ok(self.projection.as_ref().map(|document| Projection::parse(Doc::from(document))).transpose()?)
     }
 
@@ -147,7 +148,7 @@ impl Request {
     /// Parses a question whose rows are handed out.
     pub(crate) fn parse_find(&self) -> Result<Query> {
         self.check()?;
-        let output = match (self.projection()?, &self.projection) {
+        let output = match (self.parse_projection()?, &self.projection) {
             (Some(projection), Some(document)) => Output::Project { projection, document: document.clone() },
             _ => Output::Whole,
         };
@@ -205,16 +206,23 @@ impl Request {
     }
 }
 
-/// What a builder's caller may say of its request, each with what it means there.
+/// Declares builder methods that hand their argument to the method of the same name of a field, `request` by default.
 macro_rules! setters {
-    ($($(#[$doc:meta])* $name:ident($argument:ident: $type:ty);)*) => {
-        $(
-            $(#[$doc])*
-            pub fn $name(mut self, $argument: $type) -> Self {
-                self.request.$name($argument);
-                self
-            }
-        )*
+    ($field:tt $(. $rest:tt)*: $($methods:tt)*) => {
+        setters!(@ [$field $(. $rest)*] $($methods)*);
+    };
+    (@ $path:tt $($(#[$doc:meta])* $name:ident($argument:ident: $type:ty);)*) => {
+        $(setters!(@one $path $(#[$doc])* $name($argument: $type));)*
+    };
+    (@one [$($field:tt)*] $(#[$doc:meta])* $name:ident($argument:ident: $type:ty)) => {
+        $(#[$doc])*
+        pub fn $name(mut self, $argument: $type) -> Self {
+            self.$($field)*.$name($argument);
+            self
+        }
+    };
+    ($($methods:tt)*) => {
+        setters!(@ [request] $($methods)*);
     };
 }
 pub(crate) use setters;
@@ -239,7 +247,7 @@ mod tests {
         let broken = || bson::RawDocumentBuf::from_bytes(vec![9, 0, 0, 0, 16, b'a', 0, 1, 0]).unwrap();
         let (mut sorted, mut projected) = (Request::new(doc! { "a": 5 }), Request::new(doc! { "a": 5 }));
         sorted.sort(broken());
-        projected.project(broken());
+        projected.projection(broken());
         let undefined = Request::new(rawdoc! { "a": bson::RawBson::Undefined });
         for request in [Request::new(broken()), sorted, projected, undefined] {
             assert!(request.parse_find().is_err(), "{request:?}");

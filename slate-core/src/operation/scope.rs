@@ -6,22 +6,21 @@ use std::{
 use slate_query::Code;
 
 use crate::{
-    CollectionStats, Database, Error, ErrorKind, Explain, Result,
-    api::explain::Verbosity,
+    Database, Error, ErrorKind, Explain, ExplainVerbosity, Result,
     catalog::CollectionInfo,
     engine::{Reader, Writer},
     exec::Rows,
     interrupt::Interrupt,
-    maintenance::VerifyRun,
+    operation::read_op::{ReadOp, ReadOutput},
     plan::Query,
 };
 
-/// What a collection's calls go through.
+/// Where a collection's operations are executed.
 #[derive(Clone)]
 pub(crate) enum Scope {
-    /// Each read sees the last commit, each write is a transaction of its own.
+    /// Each read sees the latest commit; each write is its own transaction.
     Database(Database),
-    /// Reads see one commit.
+    /// Reads see one commit; writes fail.
     Snapshot(Arc<dyn Reader>),
     /// Reads and writes belong to one transaction.
     Transaction(OpenTransaction),
@@ -33,8 +32,8 @@ pub(crate) struct OpenTransaction(Arc<Shared>);
 
 struct Shared {
     writer: Mutex<Option<Box<dyn Writer>>>,
-    /// The thread whose call is under way: what the caller's own code is given to do within one (a progress callback, a
-    /// `Deserialize`) may not call again.
+    /// The thread whose operation is running: the caller's own code that runs within it (a progress callback, a
+    /// `Deserialize`) must not start another operation of the same transaction.
     caller: Mutex<Option<ThreadId>>,
 }
 
@@ -43,12 +42,12 @@ impl OpenTransaction {
         Self(Arc::new(Shared { writer: Mutex::new(Some(writer)), caller: Mutex::new(None) }))
     }
 
-    /// The writer, for good.
+    /// Takes the writer out: later operations fail.
     pub(crate) fn take(&self) -> Result<Box<dyn Writer>> {
         self.lock()?.take().ok_or_else(ended)
     }
 
-    /// Rolls back what was not committed.
+    /// Rolls the transaction back if it has not been committed.
     pub(crate) fn end(&self) {
         if let Ok(mut writer) = self.lock() {
             drop(writer.take());
@@ -61,14 +60,14 @@ impl OpenTransaction {
         work(&mut **writer.as_mut().ok_or_else(ended)?)
     }
 
-    /// Waits for another thread's call; this thread's own would never end.
+    /// Waits for an operation of another thread. Fails for a nested operation of this thread, which would deadlock.
     fn lock(&self) -> Result<MutexGuard<'_, Option<Box<dyn Writer>>>> {
         if *unpoisoned(&self.0.caller) == Some(std::thread::current().id()) {
             let message = "a call within a call of the same transaction would wait for itself";
             return Err(Error::new(ErrorKind::Reentrant, Code::ILLEGAL_OPERATION, message));
         }
         Ok(self.0.writer.lock().unwrap_or_else(|poisoned| {
-            // A panic within a call: what the call had applied of itself is unknown, so nothing of the transaction is kept.
+            // An operation panicked: how much of it was applied is unknown, so the transaction is rolled back.
             let mut writer = poisoned.into_inner();
             *writer = None;
             writer
@@ -76,7 +75,7 @@ impl OpenTransaction {
     }
 }
 
-/// Notes, for as long as it lives, that this thread's call is under way.
+/// Marks this thread's operation as running until it is dropped.
 struct Calling<'c>(&'c Mutex<Option<ThreadId>>);
 
 impl<'c> Calling<'c> {
@@ -92,7 +91,7 @@ impl Drop for Calling<'_> {
     }
 }
 
-/// A thread's id is whole whenever it is there.
+/// Ignores poisoning: an `Option<ThreadId>` is valid after a panic.
 fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -102,62 +101,39 @@ fn ended() -> Error {
 }
 
 impl Scope {
+    /// Executes `op` and converts its output into the type that belongs to it.
+    pub(crate) fn read<R>(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<R>
+    where
+        ReadOutput: TryInto<R, Error = Error>,
+    {
+        match self {
+            Self::Database(database) => database.engine()?.snapshot()?.read(collection, op)?,
+            Self::Snapshot(reader) => reader.read(collection, op)?,
+            Self::Transaction(transaction) => transaction.with(|writer| writer.read(collection, op))?,
+        }
+        .try_into()
+    }
+
     pub(crate) fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
-        match self {
-            Self::Database(database) => database.engine()?.snapshot()?.find(collection, query, interrupt),
-            Self::Snapshot(reader) => reader.find(collection, query, interrupt),
-            Self::Transaction(transaction) => transaction.with(|writer| writer.find(collection, query, interrupt)),
-        }
+        self.read(collection, ReadOp::Find { query, interrupt })
     }
 
-    pub(crate) fn get(&self, collection: &str, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        match self {
-            Self::Database(database) => database.engine()?.snapshot()?.get(collection, key, see),
-            Self::Snapshot(reader) => reader.get(collection, key, see),
-            Self::Transaction(transaction) => transaction.with(|writer| writer.get(collection, key, see)),
-        }
-    }
-
-    /// The plan of a query, and what it did where it is to be run.
     pub(crate) fn explain(
         &self,
         collection: &str,
         query: &Query,
-        verbosity: Verbosity,
+        verbosity: ExplainVerbosity,
         interrupt: &Interrupt,
     ) -> Result<Explain> {
-        let of_reader = |reader: &dyn Reader| match verbosity {
-            Verbosity::QueryPlanner => reader.plan(collection, query),
-            Verbosity::ExecutionStats => reader.analyze(collection, query, interrupt),
-        };
-        let explained = match self {
-            Self::Database(database) => of_reader(&*database.engine()?.snapshot()?),
-            Self::Snapshot(reader) => of_reader(&**reader),
-            Self::Transaction(transaction) => transaction.with(|writer| match verbosity {
-                Verbosity::QueryPlanner => writer.plan(collection, query),
-                Verbosity::ExecutionStats => writer.analyze(collection, query, interrupt),
-            }),
-        };
-        Ok(Explain::new(collection, explained?))
+        Ok(Explain::new(collection, self.read(collection, ReadOp::Explain { query, verbosity, interrupt })?))
     }
 
-    pub(crate) fn stats(&self, collection: &str) -> Result<CollectionStats> {
-        match self {
-            Self::Database(database) => database.engine()?.snapshot()?.stats(collection),
-            Self::Snapshot(reader) => reader.stats(collection),
-            Self::Transaction(transaction) => transaction.with(|writer| writer.stats(collection)),
-        }
+    /// The collection's definition; `None` if it does not exist.
+    pub(crate) fn definition(&self, collection: &str) -> Result<Option<Arc<CollectionInfo>>> {
+        self.read(collection, ReadOp::Definition)
     }
 
-    pub(crate) fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
-        match self {
-            Self::Database(database) => database.engine()?.snapshot()?.verify(collection, run),
-            Self::Snapshot(reader) => reader.verify(collection, run),
-            Self::Transaction(transaction) => transaction.with(|writer| writer.verify(collection, run)),
-        }
-    }
-
-    /// Gathers a collection's statistics; they are no transaction's own.
+    /// Gathers a collection's statistics, which belong to no transaction.
     pub(crate) fn analyze(&self, collection: &str) -> Result<()> {
         match self {
             Self::Database(database) => database.analyze(collection),
@@ -168,23 +144,12 @@ impl Scope {
         }
     }
 
-    /// What the catalog says of a collection, seen as reads of this scope see it.
-    pub(crate) fn definition(&self, collection: &str) -> Result<Option<Arc<CollectionInfo>>> {
-        match self {
-            Self::Database(database) => Ok(database.engine()?.snapshot()?.catalog().collection(collection).cloned()),
-            Self::Snapshot(reader) => Ok(reader.catalog().collection(collection).cloned()),
-            Self::Transaction(transaction) => transaction.with(|writer| {
-                writer.reads_definition(collection)?;
-                Ok(writer.catalog().collection(collection).cloned())
-            }),
-        }
-    }
-
+    /// Runs `work` in the open transaction, or else in a transaction of its own that is retried after a conflict.
     pub(crate) fn write<R>(&self, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         match self {
             Self::Database(database) => database.write(work),
             Self::Snapshot(_) => {
-                Err(Error::new(ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION, "a snapshot is for reading only"))
+                Err(Error::new(ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION, "a snapshot cannot be written to"))
             }
             Self::Transaction(transaction) => transaction.with(|writer| work(writer)),
         }

@@ -49,6 +49,7 @@ pub(crate) enum Force {
     #[default]
     No,
     /// The candidate at this position of the list; beyond its end, an error.
+    #[cfg_attr(not(feature = "unstable-testing"), expect(dead_code, reason = "only tests force a candidate"))]
     Candidate(usize),
 }
 

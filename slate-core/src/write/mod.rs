@@ -25,5 +25,5 @@ pub(crate) use entries::{Entries, EntryMaker};
 pub(crate) use gate::Gate;
 pub(crate) use insert::{InsertMode, InsertOutcome};
 pub(crate) use put::{PutKind, PutOutcome};
-pub(crate) use session::{Created, Reads, Session, Shared};
+pub(crate) use session::{BeginOptions, Created, Reads, Session, Shared};
 pub(crate) use update::{IfNone, IfRefused, UpdateKind, UpdateOutcome, UpdateRequest};

@@ -1,12 +1,12 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use slate_query::{Code, filter::Filter};
 use slate_store::{Durability, Isolation, Keyspace, Transaction};
 
 use crate::{
-    Error, ErrorKind, Existing, Result,
+    Error, ErrorKind, Result,
+    api::options::RenameTarget,
     catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, IndexInfo, StatisticsStaleness},
-    engine::BeginOptions,
     entry::record_key,
     exec::Resources,
     interrupt::Interrupt,
@@ -36,6 +36,16 @@ pub(crate) struct Session<T> {
     limits: Interrupt,
     over: Option<String>,
     shared: Arc<Shared>,
+}
+
+/// How a transaction begins.
+#[derive(Clone, Debug)]
+pub(crate) struct BeginOptions {
+    /// The longest time in the writer queue, on stores with one writer at a time.
+    pub(crate) wait: Duration,
+    pub(crate) isolation: Isolation,
+    /// The deadline and cancellation token of the whole transaction.
+    pub(crate) limits: Interrupt,
 }
 
 /// State that the transactions of a database share.
@@ -75,6 +85,11 @@ impl<T: Transaction> Session<T> {
     /// Returns the transaction's view: the last commit when it began, and its own writes.
     pub(crate) fn view(&self) -> T::View<'_> {
         self.transaction.view()
+    }
+
+    /// The database's memory limit and folder for temporary files.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.shared.memory
     }
 
     /// Returns what the nodes of a query share.
@@ -212,7 +227,7 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Renames a collection.
-    pub(crate) fn rename_collection(&mut self, from: &str, to: &str, existing: Existing) -> Result<()> {
+    pub(crate) fn rename_collection(&mut self, from: &str, to: &str, target: RenameTarget) -> Result<()> {
         self.check_open()?;
         namespace::check(to)?;
         let Some(collection) = self.catalog.collection(from).cloned() else {
@@ -223,7 +238,7 @@ impl<T: Transaction> Session<T> {
             return Err(Error::invalid(Code::ILLEGAL_OPERATION, "a collection cannot be renamed to its own name"));
         }
         if self.catalog.collection(to).is_some() {
-            if existing == Existing::Keep {
+            if target == RenameTarget::MustNotExist {
                 let message = format!("a collection of the name {to} exists already");
                 return Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message));
             }

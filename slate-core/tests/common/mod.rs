@@ -16,7 +16,7 @@ pub mod records;
 use std::path::Path;
 
 use bson::{Bson, Document, RawDocumentBuf};
-use slate_core::{Collection, Database, Durability, Error, Find};
+use slate_core::{Collection, Database, Durability, Error, ExplainVerbosity, Find};
 
 /// The stores that every behaviour is tested on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,10 +128,10 @@ pub fn ids(rows: &[RawDocumentBuf]) -> Vec<Bson> {
 
 /// The rows of each plan that could serve the question, with the plan as it is drawn.
 pub fn each_plan(find: &Find<RawDocumentBuf>) -> Vec<(String, Vec<RawDocumentBuf>)> {
-    let candidates = find.clone().explain().unwrap().candidates();
+    let candidates = find.clone().explain(ExplainVerbosity::QueryPlanner).unwrap().candidates();
     let forced = |plan| {
         let find = find.clone().force(plan);
-        let drawn = find.clone().explain().unwrap().to_string();
+        let drawn = find.clone().explain(ExplainVerbosity::QueryPlanner).unwrap().to_string();
         let found = rows(find).unwrap_or_else(|refused| panic!("{drawn}: {refused:?}"));
         (drawn, found)
     };

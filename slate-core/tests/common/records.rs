@@ -28,7 +28,7 @@ pub fn record(n: i32) -> RawDocumentBuf {
 
 /// Fills a collection with records numbered from 0, and indexes those fields.
 pub fn fill(collection: &Collection<RawDocumentBuf>, count: i32) {
-    collection.insert_many(&(0..count).map(record).collect::<Vec<_>>()).unwrap();
+    collection.insert_many(&(0..count).map(record).collect::<Vec<_>>()).run().unwrap();
     for keys in [
         doc! { "number": 1 },
         doc! { "pair": 1 },
@@ -36,6 +36,6 @@ pub fn fill(collection: &Collection<RawDocumentBuf>, count: i32) {
         doc! { "pairs": 1 },
         doc! { "status": 1, "contacts_count": 1 },
     ] {
-        collection.create_index(Index::on(keys)).unwrap();
+        collection.create_index(Index::on(keys)).run().unwrap();
     }
 }

@@ -29,7 +29,7 @@ fn where_writers_take_turns(test: impl Fn(TestDatabase)) {
 fn of_two_concurrent_inserts_of_one_unique_value_one_is_refused() {
     on_every_store(|database| {
         let users = database.collection("users");
-        users.create_index(Index::on(doc! { "mail": 1 }).unique()).unwrap();
+        users.create_index(Index::on(doc! { "mail": 1 }).unique()).run().unwrap();
         for round in 0..30 {
             let (barrier, inserted) = (Barrier::new(4), AtomicI32::new(0));
             std::thread::scope(|scope| {
@@ -45,7 +45,7 @@ fn of_two_concurrent_inserts_of_one_unique_value_one_is_refused() {
                 }
             });
             assert_eq!(inserted.into_inner(), 1);
-            assert_eq!(users.count(doc! { "mail": round }).unwrap(), 1);
+            assert_eq!(users.count_documents(doc! { "mail": round }).run().unwrap(), 1);
         }
     });
 }
@@ -54,7 +54,7 @@ fn of_two_concurrent_inserts_of_one_unique_value_one_is_refused() {
 fn of_two_open_transactions_with_one_unique_value_the_second_conflicts() {
     where_writers_are_concurrent(|database| {
         let users = database.collection("users");
-        users.create_index(Index::on(doc! { "mail": 1 }).unique()).unwrap();
+        users.create_index(Index::on(doc! { "mail": 1 }).unique()).run().unwrap();
         let (first, second) = (database.db.begin().unwrap(), database.db.begin().unwrap());
         first.collection("users").insert_one(&rawdoc! { "_id": 1, "mail": "a" }).unwrap();
         second.collection("users").insert_one(&rawdoc! { "_id": 2, "mail": "a" }).unwrap();
@@ -70,7 +70,7 @@ fn concurrent_increments_are_all_counted() {
     on_every_store(|database| {
         let db = &database.db;
         let counters = database.collection("counters");
-        counters.create_index(Index::on(doc! { "n": 1 })).unwrap();
+        counters.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
         insert(&counters, [doc! { "_id": 0, "n": 0 }, doc! { "_id": 1, "n": 0 }]);
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -104,16 +104,16 @@ fn creating_an_index_conflicts_with_open_writers_of_its_collection() {
         // The writer commits first: the index would lack what it wrote.
         let (writer, creator) = (db.begin().unwrap(), db.begin().unwrap());
         writer.collection("users").insert_one(&rawdoc! { "_id": 1, "a": 1 }).unwrap();
-        creator.collection::<RawDocumentBuf>("users").create_index(Index::on(doc! { "a": 1 })).unwrap();
+        creator.collection::<RawDocumentBuf>("users").create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         writer.commit().unwrap();
         assert!(creator.commit().is_err_and(|error| error.is_retryable()), "an index without the writer's document");
-        assert!(users.indexes().unwrap().is_empty());
+        assert!(users.list_indexes().unwrap().is_empty());
         // The index is committed first: the writer would leave it without an entry.
         let (writer, creator) = (db.begin().unwrap(), db.begin().unwrap());
         writer.collection("users").insert_one(&rawdoc! { "_id": 2, "a": 2 }).unwrap();
         let elsewhere = db.begin().unwrap();
         elsewhere.collection("others").insert_one(&rawdoc! { "_id": 1, "a": 1 }).unwrap();
-        creator.collection::<RawDocumentBuf>("users").create_index(Index::on(doc! { "a": 1 })).unwrap();
+        creator.collection::<RawDocumentBuf>("users").create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         creator.commit().unwrap();
         assert!(writer.commit().is_err_and(|error| error.is_retryable()), "a document without its entry");
         elsewhere.commit().unwrap();
@@ -153,12 +153,12 @@ fn indexes_created_among_writers_miss_nothing() {
                 });
             }
             while !done.load(Ordering::Acquire) {
-                users.create_index(Index::on(doc! { "a": 1 })).unwrap();
-                users.create_index(Index::on(doc! { "b": -1, "a": 1 })).unwrap();
+                users.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+                users.create_index(Index::on(doc! { "b": -1, "a": 1 })).run().unwrap();
                 users.drop_index("b_-1_a_1").unwrap();
             }
         });
-        users.create_index(Index::on(doc! { "b": -1, "a": 1 })).unwrap();
+        users.create_index(Index::on(doc! { "b": -1, "a": 1 })).run().unwrap();
         let every: Vec<i32> = (0..60).chain(1_000..1_060).collect();
         finds(&users.find(doc! { "a": { "$gte": 0 } }), every.clone());
         finds(&users.find(doc! { "b": { "$gte": 0 } }), every);
@@ -184,7 +184,7 @@ fn a_write_outside_of_this_threads_own_transaction_fails_at_once() {
         finds(&database.collection("users").find(doc! {}), [1]);
         // Reading is no writing.
         let transaction = db.begin().unwrap();
-        assert_eq!(db.collection::<RawDocumentBuf>("users").count(doc! {}).unwrap(), 1);
+        assert_eq!(db.collection::<RawDocumentBuf>("users").count_documents(doc! {}).run().unwrap(), 1);
         transaction.rollback();
     });
 }
@@ -207,7 +207,7 @@ fn a_second_writer_waits_for_the_lock_timeout_and_then_fails_retryably() {
             let error = db.collection("users").insert_one(&rawdoc! { "_id": 2 }).unwrap_err();
             assert!(error.is_retryable(), "{error}");
             // Who reads waits for nobody.
-            assert_eq!(db.collection::<RawDocumentBuf>("users").count(doc! {}).unwrap(), 1);
+            assert_eq!(db.collection::<RawDocumentBuf>("users").count_documents(doc! {}).run().unwrap(), 1);
         });
     });
     transaction.commit().unwrap();
@@ -241,7 +241,7 @@ fn readers_see_whole_commits_while_writers_write() {
     on_every_store(|database| {
         let db = &database.db;
         let users = database.collection("users");
-        users.create_index(Index::on(doc! { "round": 1 })).unwrap();
+        users.create_index(Index::on(doc! { "round": 1 })).run().unwrap();
         insert(&users, (0..20).map(|n| doc! { "_id": n, "round": 0 }));
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -268,7 +268,7 @@ fn readers_see_whole_commits_while_writers_write() {
 fn a_cursor_reads_on_in_its_own_commit() {
     on_every_store(|database| {
         let users = database.collection("users");
-        users.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        users.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         insert(&users, (0..1_000).map(|n| doc! { "_id": n, "a": n }));
         for plan in 0..3 {
             let mut cursor = users.find(doc! { "a": { "$gte": 0 } }).force(plan).cursor().unwrap();
@@ -297,7 +297,7 @@ fn an_ended_transaction_refuses_calls_and_a_dropped_one_is_rolled_back() {
         drop(transaction);
         let error = refused(inside.insert_one(&rawdoc! { "_id": 1 }), 251);
         assert_eq!(error.kind(), ErrorKind::TransactionOver);
-        refused(inside.count(doc! {}), 251);
+        refused(inside.count_documents(doc! {}).run(), 251);
         finds(&database.collection("users").find(doc! {}), Vec::<i32>::new());
         // The turn to write is given back.
         insert(&database.collection("users"), [doc! { "_id": 2 }]);
@@ -309,15 +309,15 @@ fn what_was_committed_is_there_after_reopening() {
     for store in STORES.into_iter().filter(|store| store.is_persistent()) {
         let database = store.open();
         let users = database.collection("users");
-        users.create_index(Index::on(doc! { "a": 1 }).named("by_a")).unwrap();
-        users.create_index(Index::on(doc! { "t": 1 }).unique().sparse()).unwrap();
-        users.create_index(Index::on(doc! { "b": -1 }).only(doc! { "a": { "$gt": 0 } })).unwrap();
+        users.create_index(Index::on(doc! { "a": 1 }).named("by_a")).run().unwrap();
+        users.create_index(Index::on(doc! { "t": 1 }).unique().sparse()).run().unwrap();
+        users.create_index(Index::on(doc! { "b": -1 }).only(doc! { "a": { "$gt": 0 } })).run().unwrap();
         insert(&users, [doc! { "_id": 0, "a": [1, 5], "b": 1 }, doc! { "_id": 1, "a": 3, "t": "x".repeat(3_000) }]);
-        let (before, indexes) = (contents(&users), users.indexes().unwrap());
+        let (before, indexes) = (contents(&users), users.list_indexes().unwrap());
         drop(users);
         let database = database.reopen();
         let users = database.collection("users");
-        assert_eq!((contents(&users), users.indexes().unwrap()), (before, indexes));
+        assert_eq!((contents(&users), users.list_indexes().unwrap()), (before, indexes));
         finds(&users.find(doc! { "a": { "$gt": 1, "$lt": 5 } }), [0, 1]);
         refused(users.insert_one(&raw(&doc! { "t": "x".repeat(3_000) })), 11000);
     }

@@ -1,7 +1,7 @@
 //! Indexes.
 
 use bson::{Bson, doc};
-use slate_core::{ErrorKind, Hint, Index};
+use slate_core::{ErrorKind, ExplainVerbosity, Hint, Index};
 
 use crate::{
     Documents,
@@ -10,7 +10,7 @@ use crate::{
 };
 
 fn indexed(collection: &Documents, name: &str) -> bool {
-    let description = collection.indexes().unwrap().into_iter().find(|index| index.name == name);
+    let description = collection.list_indexes().unwrap().into_iter().find(|index| index.name == name);
     description.unwrap().multikey
 }
 
@@ -18,8 +18,8 @@ fn indexed(collection: &Documents, name: &str) -> bool {
 fn missing_is_keyed_as_null_and_told_from_it() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1 })).unwrap();
-        records.create_index(Index::on(doc! { "a.b": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+        records.create_index(Index::on(doc! { "a.b": 1 })).run().unwrap();
         insert(
             &records,
             [
@@ -54,7 +54,7 @@ fn missing_is_keyed_as_null_and_told_from_it() {
 fn the_multikey_flag_commits_with_the_entries_that_cause_it() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         insert(&records, [doc! { "_id": 1, "a": 1 }]);
         let before = database.db.snapshot().unwrap();
         let transaction = database.db.begin().unwrap();
@@ -68,7 +68,7 @@ fn the_multikey_flag_commits_with_the_entries_that_cause_it() {
 
         insert(&records, [doc! { "_id": 2, "a": [0, 5] }]);
         assert!(indexed(&records, "a_1"));
-        assert!(!before.collection::<bson::RawDocumentBuf>("records").indexes().unwrap()[0].multikey);
+        assert!(!before.collection::<bson::RawDocumentBuf>("records").list_indexes().unwrap()[0].multikey);
         finds(&records.find(doc! { "a": { "$gt": 1, "$lt": 5 } }), [2]);
     });
 }
@@ -77,8 +77,8 @@ fn the_multikey_flag_commits_with_the_entries_that_cause_it() {
 fn two_predicates_on_a_multikey_path_may_be_met_by_two_elements() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1 })).unwrap();
-        records.create_index(Index::on(doc! { "d.x": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+        records.create_index(Index::on(doc! { "d.x": 1 })).run().unwrap();
         insert(
             &records,
             [
@@ -102,7 +102,7 @@ fn two_predicates_on_a_multikey_path_may_be_met_by_two_elements() {
 fn predicates_under_a_shared_array_do_not_compound() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "d.x": 1, "d.y": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "d.x": 1, "d.y": 1 })).run().unwrap();
         insert(
             &records,
             [
@@ -122,15 +122,15 @@ fn predicates_under_a_shared_array_do_not_compound() {
 fn parallel_arrays_are_refused() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1, "b": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": 1, "b": 1 })).run().unwrap();
         insert(&records, [doc! { "_id": 0, "a": [1], "b": 1 }, doc! { "_id": 1, "a": 1, "b": [1] }]);
         refused(records.insert_one(&raw(&doc! { "_id": 2, "a": [1], "b": [1] })), 171);
         refused(records.update_one(doc! { "_id": 0 }, doc! { "$set": { "b": [] } }).run(), 171);
         assert_eq!(contents(&records).len(), 2);
         let others = database.collection("others");
         insert(&others, [doc! { "a": [1], "b": [1] }]);
-        refused(others.create_index(Index::on(doc! { "a": 1, "b": 1 })), 171);
-        assert!(others.indexes().unwrap().is_empty());
+        refused(others.create_index(Index::on(doc! { "a": 1, "b": 1 })).run(), 171);
+        assert!(others.list_indexes().unwrap().is_empty());
     });
 }
 
@@ -138,7 +138,7 @@ fn parallel_arrays_are_refused() {
 fn multikey_results_are_deduplicated_before_limits_count() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         insert(&records, (0..10).map(|n| doc! { "_id": n, "a": [n, n + 1, n + 2, n] }));
         for limit in 1..10 {
             for (drawn, found) in each_plan(&records.find(doc! { "a": { "$gte": 0 } }).limit(limit)) {
@@ -150,7 +150,7 @@ fn multikey_results_are_deduplicated_before_limits_count() {
                 (0..9).rev().take(limit as usize),
             );
         }
-        assert_eq!(records.count(doc! { "a": { "$gte": 5 } }).unwrap(), 7);
+        assert_eq!(records.count_documents(doc! { "a": { "$gte": 5 } }).run().unwrap(), 7);
     });
 }
 
@@ -158,7 +158,7 @@ fn multikey_results_are_deduplicated_before_limits_count() {
 fn a_multikey_sort_goes_by_the_whole_array_whatever_the_bounds() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         // Of the first, the least element lies outside the bounds.
         insert(&records, [doc! { "_id": 0, "a": [0, 9] }, doc! { "_id": 1, "a": [5] }, doc! { "_id": 2, "a": 7 }]);
         finds_in_order(&records.find(doc! { "a": { "$gt": 4 } }).sort(doc! { "a": 1 }), [0, 1, 2]);
@@ -170,9 +170,9 @@ fn a_multikey_sort_goes_by_the_whole_array_whatever_the_bounds() {
 fn an_inclusion_keeps_the_documents_order() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1, "b": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": 1, "b": 1 })).run().unwrap();
         records.insert_one(&raw(&doc! { "_id": 0, "b": 1, "c": 2, "a": 3 })).unwrap();
-        for (drawn, found) in each_plan(&records.find(doc! { "a": 3 }).project(doc! { "_id": 0, "a": 1, "b": 1 })) {
+        for (drawn, found) in each_plan(&records.find(doc! { "a": 3 }).projection(doc! { "_id": 0, "a": 1, "b": 1 })) {
             assert_eq!(found, [raw(&doc! { "b": 1, "a": 3 })], "{drawn}");
         }
     });
@@ -182,16 +182,16 @@ fn an_inclusion_keeps_the_documents_order() {
 fn distinct_and_count_by_a_multikey_index_see_every_element() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         insert(&records, [doc! { "_id": 0, "a": [1, 10] }, doc! { "_id": 1, "a": 3 }]);
         let question = || records.find(doc! { "a": { "$gt": 5 } });
-        for plan in 0..question().explain_distinct("a").unwrap().candidates() {
-            assert_eq!(question().force(plan).distinct("a").unwrap(), [Bson::Int32(1), Bson::Int32(10)]);
+        for plan in 0..question().distinct("a").explain(ExplainVerbosity::QueryPlanner).unwrap().candidates() {
+            assert_eq!(question().force(plan).distinct("a").run().unwrap(), [Bson::Int32(1), Bson::Int32(10)]);
         }
-        for plan in 0..question().explain_count().unwrap().candidates() {
-            assert_eq!(question().force(plan).count().unwrap(), 1);
+        for plan in 0..question().count().explain(ExplainVerbosity::QueryPlanner).unwrap().candidates() {
+            assert_eq!(question().force(plan).count().run().unwrap(), 1);
         }
-        assert_eq!(records.count(doc! { "a": { "$lt": 11 } }).unwrap(), 2);
+        assert_eq!(records.count_documents(doc! { "a": { "$lt": 11 } }).run().unwrap(), 2);
     });
 }
 
@@ -199,17 +199,18 @@ fn distinct_and_count_by_a_multikey_index_see_every_element() {
 fn of_equal_values_distinct_gives_the_one_first_in_the_order_of_id() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         insert(
             &records,
             [doc! { "_id": 2, "a": 1 }, doc! { "_id": 1, "a": 1.0 }, doc! { "_id": 3, "a": [1_i64, null] }],
         );
-        for plan in 0..records.find(doc! {}).explain_distinct("a").unwrap().candidates() {
-            assert_eq!(records.find(doc! {}).force(plan).distinct("a").unwrap(), [Bson::Null, Bson::Double(1.0)]);
+        for plan in 0..records.find(doc! {}).distinct("a").explain(ExplainVerbosity::QueryPlanner).unwrap().candidates()
+        {
+            assert_eq!(records.find(doc! {}).force(plan).distinct("a").run().unwrap(), [Bson::Null, Bson::Double(1.0)]);
         }
         // What is missing is no value.
         insert(&records, [doc! { "_id": 4 }]);
-        assert_eq!(records.distinct("b", doc! {}).unwrap(), Vec::<Bson>::new());
+        assert_eq!(records.distinct("b", doc! {}).run().unwrap(), Vec::<Bson>::new());
     });
 }
 
@@ -217,7 +218,7 @@ fn of_equal_values_distinct_gives_the_one_first_in_the_order_of_id() {
 fn limits_count_records_that_survive_the_residual_filter() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         insert(&records, (0..100).map(|n| doc! { "_id": n, "a": n, "b": n % 10 }));
         let question = records.find(doc! { "a": { "$gte": 10 }, "b": 3 }).sort(doc! { "a": 1 }).skip(1).limit(3);
         finds_in_order(&question, [23, 33, 43]);
@@ -228,8 +229,8 @@ fn limits_count_records_that_survive_the_residual_filter() {
 fn a_sort_by_an_index_keeps_documents_that_lack_the_field() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1 })).unwrap();
-        records.create_index(Index::on(doc! { "b": 1 }).sparse()).unwrap();
+        records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+        records.create_index(Index::on(doc! { "b": 1 }).sparse()).run().unwrap();
         insert(&records, [doc! { "_id": 0, "a": 1, "b": 1 }, doc! { "_id": 1 }, doc! { "_id": 2, "a": -1, "b": -1 }]);
         for path in ["a", "b"] {
             finds_in_order(&records.find(doc! {}).sort(doc! { path: 1 }), [1, 2, 0]);
@@ -242,8 +243,11 @@ fn a_sort_by_an_index_keeps_documents_that_lack_the_field() {
 fn sparse_and_partial_indexes_serve_only_what_implies_their_condition() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1 }).sparse().named("sparse")).unwrap();
-        records.create_index(Index::on(doc! { "b": 1 }).only(doc! { "b": { "$gt": 5 } }).named("partial")).unwrap();
+        records.create_index(Index::on(doc! { "a": 1 }).sparse().named("sparse")).run().unwrap();
+        records
+            .create_index(Index::on(doc! { "b": 1 }).only(doc! { "b": { "$gt": 5 } }).named("partial"))
+            .run()
+            .unwrap();
         insert(&records, (0..20).map(|n| doc! { "_id": n, "b": n }));
         insert(&records, [doc! { "_id": 20, "a": null }, doc! { "_id": 21, "a": 1, "b": "text" }]);
         let serves = |filter: bson::Document, index: &str| {
@@ -289,8 +293,8 @@ fn sparse_and_partial_indexes_serve_only_what_implies_their_condition() {
 fn a_sparse_index_leaves_out_elements_and_with_them_neither_records_nor_order() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a.x": 1 }).sparse()).unwrap();
-        records.create_index(Index::on(doc! { "a.x": 1, "a.y": 1 }).sparse()).unwrap();
+        records.create_index(Index::on(doc! { "a.x": 1 }).sparse()).run().unwrap();
+        records.create_index(Index::on(doc! { "a.x": 1, "a.y": 1 }).sparse()).run().unwrap();
         insert(
             &records,
             [
@@ -313,7 +317,7 @@ fn a_sparse_index_leaves_out_elements_and_with_them_neither_records_nor_order() 
 fn a_partial_index_follows_its_condition() {
     on_every_store(|database| {
         let orders = database.collection("orders");
-        orders.create_index(Index::on(doc! { "due": 1 }).only(doc! { "open": true }).unique()).unwrap();
+        orders.create_index(Index::on(doc! { "due": 1 }).only(doc! { "open": true }).unique()).run().unwrap();
         insert(&orders, [doc! { "_id": 0, "due": 1, "open": true }, doc! { "_id": 1, "due": 1, "open": false }]);
         refused(orders.update_one(doc! { "_id": 1 }, doc! { "$set": { "open": true } }).run(), 11000);
         orders.update_one(doc! { "_id": 0 }, doc! { "$set": { "open": false } }).run().unwrap();
@@ -327,8 +331,8 @@ fn a_partial_index_follows_its_condition() {
 fn in_a_unique_index_missing_counts_as_null() {
     on_every_store(|database| {
         let users = database.collection("users");
-        users.create_index(Index::on(doc! { "mail": 1 }).unique()).unwrap();
-        users.create_index(Index::on(doc! { "phone": 1 }).unique().sparse()).unwrap();
+        users.create_index(Index::on(doc! { "mail": 1 }).unique()).run().unwrap();
+        users.create_index(Index::on(doc! { "phone": 1 }).unique().sparse()).run().unwrap();
         insert(&users, [doc! { "_id": 0, "phone": null }]);
         refused(users.insert_one(&raw(&doc! { "_id": 1, "mail": null })), 11000);
         refused(users.insert_one(&raw(&doc! { "_id": 1 })), 11000);
@@ -347,10 +351,10 @@ fn a_unique_index_is_not_created_over_documents_that_break_it() {
         let users = database.collection("users");
         // Further apart than what a build holds at a time.
         insert(&users, (0..3_000).map(|n| doc! { "_id": n, "n": n % 2_999 }));
-        refused(users.create_index(Index::on(doc! { "n": 1 }).unique()), 11000);
-        assert!(users.indexes().unwrap().is_empty());
+        refused(users.create_index(Index::on(doc! { "n": 1 }).unique()).run(), 11000);
+        assert!(users.list_indexes().unwrap().is_empty());
         users.delete_one(doc! { "_id": 2_999 }).run().unwrap();
-        users.create_index(Index::on(doc! { "n": 1 }).unique()).unwrap();
+        users.create_index(Index::on(doc! { "n": 1 }).unique()).run().unwrap();
         refused(users.insert_one(&raw(&doc! { "n": 7.0 })), 11000);
     });
 }
@@ -360,18 +364,18 @@ fn creating_an_index_twice_is_one_creation_and_differing_ones_are_refused() {
     on_every_store(|database| {
         let users = database.collection("users");
         let by_age = || Index::on(doc! { "age": 1 });
-        assert_eq!(users.create_index(by_age()).unwrap(), "age_1");
-        assert_eq!(users.create_index(by_age()).unwrap(), "age_1");
-        assert_eq!(users.create_index(Index::on(doc! { "age": 1.0 })).unwrap(), "age_1");
-        assert_eq!(users.indexes().unwrap().len(), 1);
-        refused(users.create_index(by_age().named("other")), 85);
-        refused(users.create_index(by_age().unique()), 86);
-        refused(users.create_index(Index::on(doc! { "name": 1 }).named("age_1")), 86);
-        assert_eq!(users.indexes().unwrap().len(), 1);
-        assert_eq!(users.create_index(Index::on(doc! { "age": -1 })).unwrap(), "age_-1");
+        assert_eq!(users.create_index(by_age()).run().unwrap(), "age_1");
+        assert_eq!(users.create_index(by_age()).run().unwrap(), "age_1");
+        assert_eq!(users.create_index(Index::on(doc! { "age": 1.0 })).run().unwrap(), "age_1");
+        assert_eq!(users.list_indexes().unwrap().len(), 1);
+        refused(users.create_index(by_age().named("other")).run(), 85);
+        refused(users.create_index(by_age().unique()).run(), 86);
+        refused(users.create_index(Index::on(doc! { "name": 1 }).named("age_1")).run(), 86);
+        assert_eq!(users.list_indexes().unwrap().len(), 1);
+        assert_eq!(users.create_index(Index::on(doc! { "age": -1 })).run().unwrap(), "age_-1");
         assert!(users.drop_index("age_1").unwrap());
         assert!(!users.drop_index("age_1").unwrap());
-        users.create_index(by_age().unique()).unwrap();
+        users.create_index(by_age().unique()).run().unwrap();
     });
 }
 
@@ -381,7 +385,7 @@ fn a_plan_is_the_same_on_every_store() {
         let database = store.open();
         let users = database.collection("users");
         for keys in [doc! { "age": 1 }, doc! { "city": 1, "age": 1 }, doc! { "tags": 1 }] {
-            users.create_index(Index::on(keys)).unwrap();
+            users.create_index(Index::on(keys)).run().unwrap();
         }
         let document =
             |n: i32| doc! { "_id": n, "age": n % 90, "city": format!("c{}", n % 20), "tags": [n % 7, n % 5] };
@@ -394,7 +398,15 @@ fn a_plan_is_the_same_on_every_store() {
             doc! { "tags": { "$in": [1, 2] }, "city": { "$in": ["c1", "c2"] } },
             doc! { "_id": { "$lt": 50 }, "age": 7 },
         ];
-        questions.map(|filter| users.find(filter).sort(doc! { "age": 1 }).limit(10).explain().unwrap().to_string())
+        questions.map(|filter| {
+            users
+                .find(filter)
+                .sort(doc! { "age": 1 })
+                .limit(10)
+                .explain(ExplainVerbosity::QueryPlanner)
+                .unwrap()
+                .to_string()
+        })
     });
     for other in &plans[1..] {
         assert_eq!(other, &plans[0]);

@@ -16,7 +16,7 @@ fn decimal(text: &str) -> Bson {
 fn keys_are_equal_exactly_when_values_are() {
     on_every_store(|database| {
         let values = database.collection("values");
-        values.create_index(Index::on(doc! { "v": 1 }).unique()).unwrap();
+        values.create_index(Index::on(doc! { "v": 1 }).unique()).run().unwrap();
         let different: Vec<Bson> = vec![
             Bson::Null,
             0.into(),
@@ -67,10 +67,10 @@ fn keys_are_equal_exactly_when_values_are() {
 fn values_come_back_from_documents_with_their_own_types() {
     on_every_store(|database| {
         let values = database.collection("values");
-        values.create_index(Index::on(doc! { "v": 1 })).unwrap();
+        values.create_index(Index::on(doc! { "v": 1 })).run().unwrap();
         let equal: [Bson; 4] = [1_i32.into(), 1_i64.into(), 1.0.into(), decimal("1.0")];
         insert(&values, equal.iter().enumerate().map(|(n, value)| doc! { "_id": n as i32, "v": value.clone() }));
-        for (drawn, found) in each_plan(&values.find(doc! { "v": 1 }).project(doc! { "_id": 0, "v": 1 })) {
+        for (drawn, found) in each_plan(&values.find(doc! { "v": 1 }).projection(doc! { "_id": 0, "v": 1 })) {
             let found: Vec<Document> = found.iter().map(|row| row.try_into().unwrap()).collect();
             assert_eq!(found, equal.clone().map(|value| doc! { "v": value }), "{drawn}");
         }
@@ -81,7 +81,7 @@ fn values_come_back_from_documents_with_their_own_types() {
 fn numbers_compare_by_their_exact_values() {
     on_every_store(|database| {
         let numbers = database.collection("numbers");
-        numbers.create_index(Index::on(doc! { "n": 1 })).unwrap();
+        numbers.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
         let ascending: [Bson; 12] = [
             f64::NAN.into(),
             f64::NEG_INFINITY.into(),
@@ -135,12 +135,12 @@ fn the_order_has_a_place_for_every_type() {
     ];
     on_every_store(|database| {
         let values = database.collection("values");
-        values.create_index(Index::on(doc! { "v": 1 })).unwrap();
+        values.create_index(Index::on(doc! { "v": 1 })).run().unwrap();
         let reversed = ascending.iter().enumerate().rev();
         insert(&values, reversed.map(|(n, value)| doc! { "_id": n as i32, "v": value.clone() }));
         finds_in_order(&values.find(doc! {}).sort(doc! { "v": 1 }), 0..ascending.len() as i32);
         finds_in_order(&values.find(doc! {}).sort(doc! { "v": -1 }), (0..ascending.len() as i32).rev());
-        let distinct = values.distinct("v", doc! {}).unwrap();
+        let distinct = values.distinct("v", doc! {}).run().unwrap();
         assert_eq!(distinct, ascending);
         // As `_id`s they have the same order; a regular expression cannot be one.
         let records = database.collection("records");
@@ -156,8 +156,8 @@ fn the_order_has_a_place_for_every_type() {
 fn ids_of_equal_bytes_and_of_equal_keys_keep_their_types_in_covered_answers() {
     on_every_store(|database| {
         let things = database.collection("things");
-        things.create_index(Index::on(doc! { "a": 1 })).unwrap();
-        things.create_index(Index::on(doc! { "b": 1 })).unwrap();
+        things.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+        things.create_index(Index::on(doc! { "b": 1 })).run().unwrap();
         let of = |id: Bson, a: i32| doc! { "_id": id, "a": a, "b": a };
         let date = Bson::DateTime(bson::DateTime::from_millis(5));
         // Neighbours of one type's bytes, and of one type's key.
@@ -166,7 +166,7 @@ fn ids_of_equal_bytes_and_of_equal_keys_keep_their_types_in_covered_answers() {
         for field in ["a", "b"] {
             let covered = things
                 .find(doc! { field: { "$gte": 0 } })
-                .project(doc! { field: 1 })
+                .projection(doc! { field: 1 })
                 .hint(Hint::Name(format!("{field}_1")));
             let whole = things.find(doc! { field: { "$gte": 0 } }).sort(doc! { field: 1 }).hint(Hint::Forward);
             let shown = |find: slate_core::Find<RawDocumentBuf>| -> Vec<Bson> {
@@ -182,14 +182,14 @@ fn ids_of_equal_bytes_and_of_equal_keys_keep_their_types_in_covered_answers() {
 fn a_filter_of_more_conditions_than_are_told_apart_answers_as_the_scan_does() {
     on_every_store(|database| {
         let numbers = database.collection("numbers");
-        numbers.create_index(Index::on(doc! { "n": 1 })).unwrap();
+        numbers.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
         insert(&numbers, (0..200).map(|n| doc! { "_id": n, "n": n }));
         for count in [63, 64, 65, 70] {
             // Each leaves out one more; the last ones lie beyond the 64th.
             let conditions: Vec<Document> = (0..count).map(|n| doc! { "n": { "$gt": n } }).collect();
             let filter = doc! { "$and": conditions };
             finds(&numbers.find(&filter), count..200);
-            assert_eq!(numbers.count(&filter).unwrap(), 200 - u64::try_from(count).unwrap());
+            assert_eq!(numbers.count_documents(&filter).run().unwrap(), 200 - u64::try_from(count).unwrap());
             for (drawn, found) in each_plan(&numbers.find(&filter)) {
                 assert_eq!(found.len(), 200 - usize::try_from(count).unwrap(), "{}", crate::common::brief(&drawn));
             }
@@ -201,8 +201,8 @@ fn a_filter_of_more_conditions_than_are_told_apart_answers_as_the_scan_does() {
 fn values_longer_than_an_entry_keeps_are_still_told_apart() {
     on_every_store(|database| {
         let texts = database.collection("texts");
-        texts.create_index(Index::on(doc! { "t": 1 })).unwrap();
-        texts.create_index(Index::on(doc! { "t": -1, "n": 1 })).unwrap();
+        texts.create_index(Index::on(doc! { "t": 1 })).run().unwrap();
+        texts.create_index(Index::on(doc! { "t": -1, "n": 1 })).run().unwrap();
         let lengths = [1_960, 1_966, 1_967, 1_968, 1_996, 1_997, 1_998, 1_999, 2_000, 2_001, 4_000, 100_000];
         let long: Vec<String> =
             lengths.iter().flat_map(|length| ["a", "b"].map(|end| "x".repeat(*length) + end)).collect();
@@ -234,14 +234,14 @@ fn values_longer_than_an_entry_keeps_are_still_told_apart() {
 fn long_values_are_unique_by_all_of_their_bytes() {
     on_every_store(|database| {
         let texts = database.collection("texts");
-        texts.create_index(Index::on(doc! { "t": 1 }).unique()).unwrap();
+        texts.create_index(Index::on(doc! { "t": 1 }).unique()).run().unwrap();
         for length in [1_960, 1_990, 1_999, 2_000, 2_001, 3_000] {
             for end in ["a", "b"] {
                 let document = raw(&doc! { "t": "x".repeat(length) + end });
                 texts.insert_one(&document).unwrap();
                 refused(texts.insert_one(&document), 11000);
                 finds(
-                    &texts.find(doc! { "t": "x".repeat(length) + end }).project(doc! { "_id": 1 }),
+                    &texts.find(doc! { "t": "x".repeat(length) + end }).projection(doc! { "_id": 1 }),
                     [texts
                         .find_one(doc! { "t": "x".repeat(length) + end })
                         .unwrap()
@@ -287,8 +287,8 @@ fn the_record_of_one_id_is_found_as_any_other_is() {
         finds(&records.find(doc! { "_id": 5, "a": 0 }), [0; 0]);
         finds(&database.collection("none").find(doc! { "_id": 5 }), [0; 0]);
         finds(&find().limit(0), [0; 0]);
-        assert_eq!((find().count().unwrap(), find().distinct("b").unwrap().len()), (1, 2));
-        let projected = find().project(doc! { "a": 1 }).first().unwrap().unwrap();
+        assert_eq!((find().count().run().unwrap(), find().distinct("b").run().unwrap().len()), (1, 2));
+        let projected = find().projection(doc! { "a": 1 }).first().unwrap().unwrap();
         assert_eq!(projected, raw(&doc! { "_id": 5, "a": 1 }));
         let mut cursor = find().cursor().unwrap();
         assert!(cursor.current().is_none() && cursor.advance().unwrap());
@@ -303,7 +303,7 @@ fn the_record_of_one_id_is_found_as_any_other_is() {
         let token = CancelToken::new();
         token.cancel();
         let find = || records.find(doc! { "_id": 6 }).cancel(token.clone());
-        for find in [find(), find().sort(doc! { "a": 1 }), find().project(doc! { "a": 1 })] {
+        for find in [find(), find().sort(doc! { "a": 1 }), find().projection(doc! { "a": 1 })] {
             assert_eq!(find.cursor().err().unwrap().kind(), ErrorKind::Interrupted);
         }
     });
@@ -384,7 +384,7 @@ fn an_id_that_cannot_be_one_is_refused() {
 fn of_fields_of_one_name_the_first_wins_and_updates_leave_the_others() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         let mut twice = RawDocumentBuf::new();
         for (name, value) in [("_id", 1), ("a", 1), ("b", 5), ("a", 2)] {
             twice.append(bson::raw::CString::try_from(name).unwrap(), value);
@@ -392,7 +392,7 @@ fn of_fields_of_one_name_the_first_wins_and_updates_leave_the_others() {
         records.insert_one(&twice).unwrap();
         finds(&records.find(doc! { "a": 1 }), [1]);
         finds(&records.find(doc! { "a": 2 }), Vec::<i32>::new());
-        assert_eq!(records.distinct("a", doc! {}).unwrap(), [Bson::Int32(1)]);
+        assert_eq!(records.distinct("a", doc! {}).run().unwrap(), [Bson::Int32(1)]);
         records.update_one(doc! { "a": 1 }, doc! { "$set": { "a": 3 } }).run().unwrap();
         let stored = records.find_by_id(1).unwrap().unwrap();
         let fields: Vec<(String, i32)> = stored

@@ -1,7 +1,7 @@
 //! Refused by name until it is built: nothing is silently ignored.
 
 use bson::{Bson, Document, doc};
-use slate_core::{Error, ErrorKind, Index};
+use slate_core::{Error, ErrorKind, ExplainVerbosity, Index};
 
 use crate::common::{on_every_store, raw};
 
@@ -26,12 +26,12 @@ fn operators_of_filters_that_are_not_built_are_refused_by_name() {
             (doc! { "a": { "$geoIntersects": {} } }, "$geoIntersects"),
         ] {
             by_name(records.find(&filter).run(), name);
-            by_name(records.find(&filter).explain(), name);
-            by_name(records.count(&filter), name);
-            by_name(records.distinct("a", &filter), name);
+            by_name(records.find(&filter).explain(ExplainVerbosity::QueryPlanner), name);
+            by_name(records.count_documents(&filter).run(), name);
+            by_name(records.distinct("a", &filter).run(), name);
             by_name(records.update_many(&filter, doc! { "$set": { "a": 1 } }).run(), name);
             by_name(records.delete_many(&filter).run(), name);
-            by_name(records.create_index(Index::on(doc! { "a": 1 }).only(&filter)), name);
+            by_name(records.create_index(Index::on(doc! { "a": 1 }).only(&filter)).run(), name);
         }
     });
 }
@@ -65,7 +65,7 @@ fn regular_expressions_that_need_pcre_are_refused() {
 fn kinds_of_indexes_that_are_not_built_are_refused_by_name() {
     on_every_store(|database| {
         let records = database.collection("records");
-        let create = |keys: Document| records.create_index(Index::on(keys));
+        let create = |keys: Document| records.create_index(Index::on(keys)).run();
         for (kind, name) in [("text", "text"), ("hashed", "hashed"), ("2d", "2d"), ("2dsphere", "2dsphere")] {
             by_name(create(doc! { "a": Bson::from(kind) }), name);
         }
@@ -83,7 +83,7 @@ fn computed_projections_that_are_not_built_are_refused() {
         let records = database.collection("records");
         records.insert_one(&raw(&doc! { "_id": 0, "a": 1, "b": 2 })).unwrap();
         for projection in [doc! { "c": { "$add": ["$a", "$b"] } }, doc! { "c": { "$cond": [true, 1, 2] } }] {
-            let error = records.find(doc! {}).project(projection).run().unwrap_err();
+            let error = records.find(doc! {}).projection(projection).run().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         }
     });

@@ -1,7 +1,7 @@
 //! Writes.
 
 use bson::{Bson, RawDocumentBuf, doc};
-use slate_core::{ErrorKind, Index, ReturnDocument};
+use slate_core::{ErrorKind, ExplainVerbosity, Index, ReturnDocument};
 
 use crate::{
     Documents,
@@ -14,11 +14,11 @@ fn a_write_to_one_document_takes_the_first_by_id_whatever_the_plan() {
     on_every_store(|database| {
         let records = database.collection("records");
         // Both indexes meet the documents in another order than that of `_id`.
-        records.create_index(Index::on(doc! { "a": -1 })).unwrap();
-        records.create_index(Index::on(doc! { "tags": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": -1 })).run().unwrap();
+        records.create_index(Index::on(doc! { "tags": 1 })).run().unwrap();
         insert(&records, (0..20).map(|n| doc! { "_id": n, "a": n, "tags": [20 - n, 40 - n], "k": n / 10 }));
         let filter = doc! { "a": { "$gte": 5 }, "tags": { "$gte": 0 } };
-        for plan in 0..records.find(&filter).explain().unwrap().candidates() {
+        for plan in 0..records.find(&filter).explain(ExplainVerbosity::QueryPlanner).unwrap().candidates() {
             let transaction = database.db.begin().unwrap();
             let inside: Documents = transaction.collection("records");
             let updated = inside.find_one_and_update(&filter, doc! { "$set": { "hit": 1 } }).force(plan).run().unwrap();
@@ -41,15 +41,15 @@ fn a_write_to_one_document_takes_the_first_by_id_whatever_the_plan() {
 fn an_update_does_not_meet_what_it_has_moved() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "n": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
         for count in [10, 1_000] {
             insert(&records, (0..count).map(|n| doc! { "_id": n, "n": n }));
             let filter = doc! { "n": { "$gte": 0 } };
-            for plan in 0..records.find(&filter).explain().unwrap().candidates() {
+            for plan in 0..records.find(&filter).explain(ExplainVerbosity::QueryPlanner).unwrap().candidates() {
                 let result = records.update_many(&filter, doc! { "$inc": { "n": 5 } }).force(plan).run().unwrap();
                 assert_eq!((result.matched, result.modified), (count as u64, count as u64));
             }
-            let plans = records.find(&filter).explain().unwrap().candidates() as i32;
+            let plans = records.find(&filter).explain(ExplainVerbosity::QueryPlanner).unwrap().candidates() as i32;
             finds_in_order(&records.find(doc! { "n": { "$gte": 5 * plans } }).sort(doc! { "n": 1 }), 0..count);
             assert_eq!(records.delete_many(&filter).run().unwrap(), count as u64);
         }
@@ -61,13 +61,13 @@ fn uniqueness_holds_at_the_end_of_a_call() {
     on_every_store(|database| {
         for count in [2, 5, 256, 257, 1_000] {
             let records = database.collection(&format!("records{count}"));
-            records.create_index(Index::on(doc! { "n": 1 }).unique()).unwrap();
-            records.create_index(Index::on(doc! { "n": -1, "m": 1 }).unique()).unwrap();
+            records.create_index(Index::on(doc! { "n": 1 }).unique()).run().unwrap();
+            records.create_index(Index::on(doc! { "n": -1, "m": 1 }).unique()).run().unwrap();
             insert(&records, (0..count).map(|n| doc! { "_id": n, "n": n, "m": 0 }));
             // Each document takes the value that another one had, upwards and downwards, whatever comes first.
             for by in [1, -1] {
                 let filter = doc! { "n": { "$gte": -5 } };
-                for plan in 0..records.find(&filter).explain().unwrap().candidates() {
+                for plan in 0..records.find(&filter).explain(ExplainVerbosity::QueryPlanner).unwrap().candidates() {
                     let moved = records.update_many(&filter, doc! { "$inc": { "n": by } }).force(plan).run().unwrap();
                     assert_eq!(moved.modified, count as u64);
                 }
@@ -88,10 +88,10 @@ fn the_position_comes_from_the_whole_filter() {
     on_every_store(|database| {
         let records = database.collection("records");
         let whole = || [doc! { "_id": 0, "a": [1, 2, 3], "b": 1 }, doc! { "_id": 1, "a": [3, 2, 1], "b": 1 }];
-        records.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         insert(&records, whole());
         let filter = doc! { "a": { "$gte": 2 }, "b": 1 };
-        for plan in 0..records.find(&filter).explain().unwrap().candidates() {
+        for plan in 0..records.find(&filter).explain(ExplainVerbosity::QueryPlanner).unwrap().candidates() {
             records.update_many(&filter, doc! { "$set": { "a.$": "x" } }).force(plan).run().unwrap();
             assert_eq!(
                 contents(&records),
@@ -99,7 +99,7 @@ fn the_position_comes_from_the_whole_filter() {
             );
             records.delete_many(doc! {}).run().unwrap();
             insert(&records, whole());
-            let projected = records.find(&filter).project(doc! { "a.$": 1 }).force(plan).run().unwrap();
+            let projected = records.find(&filter).projection(doc! { "a.$": 1 }).force(plan).run().unwrap();
             let mut projected: Vec<RawDocumentBuf> = projected.collect::<Result<_, _>>().unwrap();
             projected.sort_by_key(|row| row.get_i32("_id").unwrap());
             assert_eq!(projected, [raw(&doc! { "_id": 0, "a": [2] }), raw(&doc! { "_id": 1, "a": [3] })]);
@@ -111,8 +111,8 @@ fn the_position_comes_from_the_whole_filter() {
 fn a_refused_write_leaves_the_collection_as_it_was() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "u": 1 }).unique()).unwrap();
-        records.create_index(Index::on(doc! { "a": 1, "b": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
+        records.create_index(Index::on(doc! { "a": 1, "b": 1 })).run().unwrap();
         insert(&records, (0..600).map(|n| doc! { "_id": n, "u": n, "a": n }));
         let before = contents(&records);
         let unchanged = || {
@@ -133,7 +133,7 @@ fn a_refused_write_leaves_the_collection_as_it_was() {
                 (doc! { "_id": [1], "u": -1 }, 53),
             ] {
                 documents.push(raw(&last));
-                refused(records.insert_many(&documents), code);
+                refused(records.insert_many(&documents).run(), code);
                 documents.pop();
                 unchanged();
             }
@@ -173,7 +173,7 @@ fn a_refused_write_inside_a_transaction_leaves_it_usable() {
 fn a_transaction_that_a_write_broke_half_way_is_over() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "u": 1 }).unique()).unwrap();
+        records.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
         insert(&records, (0..600).map(|n| doc! { "_id": n, "u": n }));
         let transaction = database.db.begin().unwrap();
         let inside: Documents = transaction.collection("records");
@@ -189,7 +189,7 @@ fn a_transaction_that_a_write_broke_half_way_is_over() {
 fn a_transaction_reads_its_own_writes_and_nobody_else_does() {
     on_every_store(|database| {
         let records = database.collection("records");
-        records.create_index(Index::on(doc! { "a": 1 })).unwrap();
+        records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         insert(&records, (0..10).map(|n| doc! { "_id": n, "a": n }));
         let transaction = database.db.begin().unwrap();
         let inside: Documents = transaction.collection("records");
@@ -198,7 +198,7 @@ fn a_transaction_reads_its_own_writes_and_nobody_else_does() {
         insert(&inside, [doc! { "_id": 10, "a": [5, 50] }]);
         finds(&inside.find(doc! { "a": { "$gt": 2, "$lt": 100 } }), [3, 5, 6, 7, 8, 9, 10]);
         finds_in_order(&inside.find(doc! {}).sort(doc! { "a": -1 }).limit(3), [10, 3, 9]);
-        assert_eq!(inside.count(doc! {}).unwrap(), 10);
+        assert_eq!(inside.count_documents(doc! {}).run().unwrap(), 10);
         finds(&records.find(doc! { "a": { "$gt": 2 } }), 3..10);
         transaction.commit().unwrap();
         finds(&records.find(doc! { "a": { "$gt": 2, "$lt": 100 } }), [3, 5, 6, 7, 8, 9, 10]);
@@ -213,15 +213,16 @@ fn find_one_and_update_gives_the_document_as_it_was_or_is() {
         assert_eq!(update().run().unwrap(), None);
         assert_eq!(update().upsert().run().unwrap(), None);
         assert_eq!(update().run().unwrap().unwrap(), raw(&doc! { "_id": 0, "n": 1 }));
-        let after = update().returning(ReturnDocument::After).project(doc! { "_id": 0 }).run().unwrap();
+        let after = update().return_document(ReturnDocument::After).projection(doc! { "_id": 0 }).run().unwrap();
         assert_eq!(after.unwrap(), raw(&doc! { "n": 3 }));
-        assert_eq!(records.distinct("n", doc! {}).unwrap(), [Bson::Int32(3)]);
+        assert_eq!(records.distinct("n", doc! {}).run().unwrap(), [Bson::Int32(3)]);
         for form in [ReturnDocument::Before, ReturnDocument::After] {
-            let same = records.find_one_and_update(doc! { "_id": 0 }, doc! { "$set": { "n": 3 } }).returning(form);
+            let same =
+                records.find_one_and_update(doc! { "_id": 0 }, doc! { "$set": { "n": 3 } }).return_document(form);
             assert_eq!(same.run().unwrap().unwrap(), raw(&doc! { "_id": 0, "n": 3 }), "an update that changes nothing");
         }
         let absent = records.find_one_and_update(doc! { "_id": 1 }, doc! { "$set": { "n": 9 } });
-        let inserted = absent.upsert().returning(ReturnDocument::After).run().unwrap();
+        let inserted = absent.upsert().return_document(ReturnDocument::After).run().unwrap();
         assert_eq!(inserted.unwrap(), raw(&doc! { "_id": 1, "n": 9 }));
     });
 }

@@ -51,7 +51,7 @@ impl<B: Backend> Documents for SlateDocuments<B> {
             .iter()
             .map(|payload| rawdoc! { "payload": Binary { subtype: BinarySubtype::Generic, bytes: payload.to_vec() } })
             .collect();
-        self.documents.insert_many(&documents)?.iter().map(given).collect()
+        self.documents.insert_many(&documents).run()?.inserted_ids.values().map(given).collect()
     }
 
     fn get(&mut self, id: &ObjectId) -> Result<i64> {
@@ -72,7 +72,7 @@ impl<B: Backend> Documents for SlateDocuments<B> {
     }
 
     fn create_index(&mut self, field: &str) -> Result<()> {
-        self.documents.create_index(Index::on(doc! { field: 1 }))?;
+        self.documents.create_index(Index::on(doc! { field: 1 })).run()?;
         Ok(())
     }
 

@@ -2,22 +2,22 @@ use bson::Bson;
 
 use crate::write::PutOutcome;
 
-/// What [`Collection::upsert_many`](crate::Collection::upsert_many) or
-/// [`Collection::merge_many`](crate::Collection::merge_many) did.
+/// The result of [`Collection::upsert_many`](crate::Collection::upsert_many) or
+/// [`Collection::merge_many`](crate::Collection::merge_many).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct PutManyResult {
-    /// How many documents met one that was there already.
+pub struct UpsertManyResult {
+    /// Number of documents whose `_id` existed.
     pub matched: u64,
-    /// How many of them changed it.
+    /// Number of those that changed the stored document.
     pub modified: u64,
-    /// How many were inserted.
+    /// Number of inserted documents.
     pub inserted: u64,
-    /// The `_id` of each document, in their order, as it is stored.
+    /// The `_id` of each document, in the caller's order, as stored.
     pub ids: Vec<Bson>,
 }
 
-impl PutManyResult {
+impl UpsertManyResult {
     pub(crate) fn of(outcome: PutOutcome) -> Self {
         let PutOutcome { matched, modified, inserted, ids } = outcome;
         Self { matched, modified, inserted, ids: ids.iter().filter_map(|id| id.as_value().to_bson()).collect() }

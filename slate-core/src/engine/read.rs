@@ -1,0 +1,102 @@
+use std::{borrow::Cow, sync::Arc};
+
+use slate_query::raw::Doc;
+use slate_store::{Keyspace, Snapshot, View};
+
+use super::Reader;
+use crate::{
+    Result,
+    api::options::ExplainVerbosity,
+    catalog::{Catalog, CollectionInfo},
+    exec::{self, Resources},
+    maintenance,
+    operation::read_op::{Explained, ReadOp, ReadOutput},
+    plan::{self, FiredRules, Plan, Planned, Query},
+    spill::Memory,
+};
+
+/// A store's snapshot and its catalog.
+pub(super) struct SnapshotReader<V> {
+    view: V,
+    catalog: Arc<Catalog>,
+    memory: Memory,
+}
+
+impl<V: Snapshot> SnapshotReader<V> {
+    pub(super) fn new(view: V, catalog: Arc<Catalog>, memory: Memory) -> Self {
+        Self { view, catalog, memory }
+    }
+
+    pub(super) fn view(&self) -> &V {
+        &self.view
+    }
+}
+
+impl<V: Snapshot> Reader for SnapshotReader<V> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
+        match op {
+            // The rows of a snapshot are read as they are consumed.
+            ReadOp::Find { query, interrupt } => {
+                let collection = resolve(&self.catalog, collection);
+                Ok(exec::find(query, &self.view, &collection, &self.memory, interrupt)?.into())
+            }
+            op => read(&self.view, &self.catalog, &self.memory, collection, op),
+        }
+    }
+}
+
+/// Executes a read over any view.
+pub(super) fn read<V: View>(
+    view: &V,
+    catalog: &Catalog,
+    memory: &Memory,
+    collection: &str,
+    op: ReadOp<'_, '_>,
+) -> Result<ReadOutput> {
+    Ok(match op {
+        ReadOp::Definition => catalog.collection(collection).cloned().into(),
+        ReadOp::Find { query, interrupt } => {
+            let (collection, resources) =
+                (resolve(catalog, collection), Resources::new(interrupt, memory.limited(query.memory_limit)));
+            let plan = exec::plan(query, view, &collection)?.plan;
+            ReadOutput::Rows(Box::new(exec::gather(plan, view, &collection, &resources)?))
+        }
+        ReadOp::Get { key, visitor } => {
+            if let Some(collection) = catalog.collection(collection) {
+                view.get(collection.records, key, |stored| visitor(Doc::stored(stored).bytes()))?.unwrap_or(Ok(()))?;
+            }
+            ().into()
+        }
+        ReadOp::Explain { query, verbosity, interrupt } => {
+            let mut explained = explain(view, catalog, collection, query)?;
+            if verbosity == ExplainVerbosity::ExecutionStats {
+                let resources = Resources::new(interrupt, memory.limited(query.memory_limit));
+                let (plan, collection) = (explained.plan.clone(), resolve(catalog, collection));
+                explained.analysis = Some(exec::analyze(plan, view, &collection, &resources)?);
+            }
+            Box::new(explained).into()
+        }
+        ReadOp::Stats => maintenance::stats(view, &resolve(catalog, collection))?.into(),
+        ReadOp::Verify(run) => maintenance::verify(view, &resolve(catalog, collection), run)?.into(),
+    })
+}
+
+/// The collection; an empty one if it does not exist.
+fn resolve<'c>(catalog: &'c Catalog, name: &str) -> Cow<'c, CollectionInfo> {
+    // No keyspace has this number, and a keyspace that does not exist is empty.
+    let absent = || Cow::Owned(CollectionInfo::new(name, Keyspace(u32::MAX)));
+    catalog.collection(name).map_or_else(absent, |collection| Cow::Borrowed(&**collection))
+}
+
+fn explain<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> Result<Explained> {
+    let Some(collection) = catalog.collection(name) else {
+        let plan = Plan::eof("the collection does not exist");
+        return Ok(Explained { plan, rules: FiredRules::default(), candidates: 0, analysis: None });
+    };
+    let Planned { plan, rules } = exec::plan(query, view, collection)?;
+    Ok(Explained { plan, rules, candidates: plan::candidate_count(collection, query), analysis: None })
+}

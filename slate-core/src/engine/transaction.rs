@@ -1,0 +1,76 @@
+use slate_store::{Durability, Transaction};
+
+use super::{Writer, read::read};
+use crate::{
+    Result,
+    api::options::ExplainVerbosity,
+    operation::{
+        read_op::{ReadOp, ReadOutput},
+        write_op::{WriteOp, WriteOutput},
+    },
+    write::{AfterCommit, Created, Reads, Session},
+};
+
+impl<T: Transaction> Writer for Session<T> {
+    fn read(&mut self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
+        self.check_open()?;
+        match op {
+            ReadOp::Find { query, interrupt } => {
+                self.reads(collection, Reads::Matches(&query.filter))?;
+                let interrupt = &self.limited(interrupt);
+                read(&self.view(), self.catalog(), self.memory(), collection, ReadOp::Find { query, interrupt })
+            }
+            ReadOp::Explain { query, verbosity, interrupt } => {
+                // What a plan counts depends on the documents; the plan alone does not.
+                if verbosity == ExplainVerbosity::ExecutionStats {
+                    self.reads(collection, Reads::Matches(&query.filter))?;
+                }
+                let interrupt = &self.limited(interrupt);
+                let op = ReadOp::Explain { query, verbosity, interrupt };
+                read(&self.view(), self.catalog(), self.memory(), collection, op)
+            }
+            op => {
+                let reads = match &op {
+                    ReadOp::Definition => Reads::Nothing,
+                    ReadOp::Get { key, .. } => Reads::Key(key),
+                    _ => Reads::All,
+                };
+                self.reads(collection, reads)?;
+                read(&self.view(), self.catalog(), self.memory(), collection, op)
+            }
+        }
+    }
+
+    fn write(&mut self, op: WriteOp<'_>) -> Result<WriteOutput> {
+        Ok(match op {
+            WriteOp::Insert { collection, documents, mode, interrupt } => {
+                self.insert(collection, documents, mode, interrupt)?.into()
+            }
+            WriteOp::Update { collection, request, interrupt } => self.update(collection, request, interrupt)?.into(),
+            WriteOp::Delete { collection, request, interrupt } => self.delete(collection, request, interrupt)?.into(),
+            WriteOp::Put { collection, documents, kind, interrupt } => {
+                self.put(collection, documents, kind, interrupt)?.into()
+            }
+            WriteOp::Bulk { operations, mode, interrupt } => self.bulk(operations, mode, interrupt)?.into(),
+            WriteOp::CreateCollection(collection) => (self.create_collection(collection)? == Created::New).into(),
+            WriteOp::RenameCollection { from, to, target } => self.rename_collection(from, to, target)?.into(),
+            WriteOp::DropCollection(collection) => self.drop_collection(collection)?.into(),
+            WriteOp::CreateIndex { collection, spec, interrupt, progress } => {
+                let (name, created) = self.create_index(collection, spec, interrupt, progress)?;
+                (name, created == Created::New).into()
+            }
+            WriteOp::DropIndex { collection, index } => self.drop_index(collection, index)?.into(),
+            WriteOp::BeginBuild { collection, spec } => self.begin_build(collection, spec)?.into(),
+            WriteOp::BuildRound { keyspace, limit } => self.build_round(keyspace, limit)?.into(),
+            WriteOp::AbandonBuild(keyspace) => self.abandon_build(keyspace)?.into(),
+        })
+    }
+
+    fn end(&mut self, reason: &str) {
+        Session::end(self, reason);
+    }
+
+    fn commit(self: Box<Self>, durability: Durability) -> Result<AfterCommit> {
+        Session::commit(*self, durability)
+    }
+}

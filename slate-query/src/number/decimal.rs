@@ -115,11 +115,6 @@ impl Decimal {
         matches!(self, Self::Nan)
     }
 
-    /// Whether it is a zero of either sign.
-    pub fn is_zero(self) -> bool {
-        matches!(self, Self::Finite { coefficient: 0, .. })
-    }
-
     /// The decimal as an integer; `None` if it is not whole or is outside the range of int64.
     pub fn to_i64(self) -> Option<i64> {
         self.to_integer(Remainder::Refused)

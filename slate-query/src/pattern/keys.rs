@@ -63,11 +63,6 @@ impl Keys {
         &self.multikey
     }
 
-    /// Whether any field exists in any entry, so that a sparse index contains the document.
-    pub fn any_present(&self) -> bool {
-        self.entries.iter().any(|entry| entry.presence == Presence::Some)
-    }
-
     /// Removes the entries in which every field is missing, as a sparse index does.
     pub fn drop_absent(&mut self) {
         self.entries.retain(|entry| entry.presence == Presence::Some);

@@ -98,7 +98,9 @@ static OPERATORS: &[(&str, Position)] = &[
 const INTERNAL: &str = "$_internal";
 
 fn find(name: &str) -> Option<Position> {
-    let found = OPERATORS.iter().find(|(operator, _)| same(operator.as_bytes(), name.as_bytes()));
+    let found = OPERATORS
+        .iter()
+        .find(|(operator, _)| operator.len() == name.len() && same(operator.as_bytes(), name.as_bytes()));
     let internal = || {
         name.starts_with(INTERNAL).then_some(Position::Both { field: unsupported::parse, document: unsupported::parse })
     };

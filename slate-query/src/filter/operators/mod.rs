@@ -8,7 +8,7 @@
 //!    operator is printed. The other methods have defaults that are correct for every operator.
 //! 2. Add its `mod` line and its line in [`OPERATORS`], which is sorted by name.
 //! 3. Describe its behaviour in a script under `slate-core/tests/scripts/`.
-//! 4. Add it to the list of operators in `docs/`.
+//! 4. Add its line to `docs/operators.md`.
 //!
 //! Operators that MongoDB knows and Slate does not support have a line in the table too: they are refused by name.
 

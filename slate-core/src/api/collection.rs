@@ -8,7 +8,7 @@ use crate::{
     BulkWrite, CollectionStats, Count, CreateIndex, Delete, Distinct, Error, Find, FindOneAndDelete, FindOneAndUpdate,
     Index, IndexDescription, InsertMany, IntoDocument, RenameTarget, Result, Update, UpsertManyResult, Verify,
     WriteOperation,
-    api::database::As,
+    api::document::As,
     api::document::{borrowed, from_raw, to_raw},
     entry::record_key,
     exec::Target,

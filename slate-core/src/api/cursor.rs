@@ -5,7 +5,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     Error, Result,
-    api::database::As,
+    api::document::As,
     api::document::{as_raw, from_raw},
     exec::Rows,
 };

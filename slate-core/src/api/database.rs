@@ -1,24 +1,16 @@
-use std::{
-    fmt,
-    marker::PhantomData,
-    path::Path,
-    sync::{Arc, PoisonError, RwLock},
-    time::Duration,
-};
+use std::{fmt, path::Path, time::Duration};
 
 use bson::{RawDocument, RawDocumentBuf};
-use slate_query::Code;
 
 use crate::{
-    BulkWrite, Collection, CollectionDescription, Durability, Error, ErrorKind, Result, Snapshot, StorageSize,
-    Transaction, TransactionOptions, Verify, WriteOperation,
+    BulkWrite, Collection, CollectionDescription, Durability, ErrorKind, Result, Snapshot, StorageSize, Transaction,
+    TransactionOptions, Verify, WriteOperation,
     api::index_build,
     api::transaction_options::Started,
-    catalog::Catalog,
     command,
-    engine::{self, Access, Engine, OpenOptions, Writer},
+    engine::{self, Access, OpenOptions},
     operation::retry,
-    operation::scope::Scope,
+    operation::{handle::DatabaseHandle, scope::Scope},
 };
 
 /// An open database.
@@ -26,15 +18,7 @@ use crate::{
 /// A handle: cheap to clone, share and send. Collections, snapshots and transactions keep the database open.
 #[derive(Clone)]
 pub struct Database {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    /// `None` after [`Database::close`].
-    engine: RwLock<Option<Arc<dyn Engine>>>,
-    store: &'static str,
-    durability: Durability,
-    lock_timeout: Duration,
+    handle: DatabaseHandle,
 }
 
 /// The default of [`DatabaseBuilder::lock_timeout`].
@@ -76,7 +60,7 @@ impl Database {
     /// [`RawDocumentBuf`](bson::RawDocumentBuf) for the bytes themselves. The collection need not exist: the first document
     /// or index creates it, and until then it is empty.
     pub fn collection<T>(&self, name: &str) -> Collection<T> {
-        Collection::new(Scope::Database(self.clone()), name)
+        Collection::new(Scope::Database(self.handle.clone()), name)
     }
 
     /// Takes a snapshot of the latest commit: all reads through it, of all collections, see that commit. It blocks no
@@ -85,7 +69,7 @@ impl Database {
     /// # Errors
     /// Fails if the storage fails.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot::new(self.engine()?.snapshot()?))
+        Ok(Snapshot::new(self.handle.engine()?.snapshot()?))
     }
 
     /// Begins a transaction with snapshot isolation. Dropping it rolls it back. Prefer [`Database::transact`], which retries
@@ -103,13 +87,13 @@ impl Database {
     /// # Errors
     /// As [`Database::begin`].
     pub fn begin_with(&self, options: &TransactionOptions) -> Result<Transaction> {
-        let started = options.start(self.inner.lock_timeout);
+        let started = options.start(self.handle.lock_timeout());
         self.begin_started(&started)
     }
 
     fn begin_started(&self, started: &Started) -> Result<Transaction> {
-        let writer = self.engine()?.begin(&started.begin_options())?;
-        Ok(Transaction::new(self.clone(), writer, started.durability.unwrap_or(self.inner.durability)))
+        let writer = self.handle.engine()?.begin(&started.begin_options())?;
+        Ok(Transaction::new(self.handle.clone(), writer, started.durability.unwrap_or(self.handle.durability())))
     }
 
     /// Runs `work` in a transaction and commits it; an error of `work` rolls it back. After a conflict it is rolled back and
@@ -161,7 +145,7 @@ impl Database {
         options: &TransactionOptions,
         mut work: impl FnMut(&Transaction) -> Result<R>,
     ) -> Result<R> {
-        let started = options.start(self.inner.lock_timeout);
+        let started = options.start(self.handle.lock_timeout());
         retry::on_conflict(&started.retry, || {
             let transaction = self.begin_started(&started)?;
             let result = work(&transaction)?;
@@ -174,7 +158,7 @@ impl Database {
     /// collection. See [`BulkWrite`].
     pub fn bulk_write<'n>(&self, operations: impl IntoIterator<Item = (&'n str, WriteOperation)>) -> BulkWrite {
         let operations = operations.into_iter().map(|(collection, operation)| (collection.into(), operation));
-        BulkWrite::new(Scope::Database(self.clone()), operations.collect())
+        BulkWrite::new(Scope::Database(self.handle.clone()), operations.collect())
     }
 
     /// Returns the names of the collections, sorted.
@@ -182,7 +166,7 @@ impl Database {
     /// # Errors
     /// Fails if the storage fails.
     pub fn list_collection_names(&self) -> Result<Vec<String>> {
-        Ok(self.catalog()?.collections().map(|collection| collection.name.to_string()).collect())
+        Ok(self.handle.catalog()?.collections().map(|collection| collection.name.to_string()).collect())
     }
 
     /// Returns the collections with their indexes, sorted by name.
@@ -190,12 +174,7 @@ impl Database {
     /// # Errors
     /// Fails if the storage fails.
     pub fn list_collections(&self) -> Result<Vec<CollectionDescription>> {
-        Ok(self.catalog()?.collections().map(|collection| CollectionDescription::of(collection)).collect())
-    }
-
-    /// The catalog as of the latest commit.
-    pub(crate) fn catalog(&self) -> Result<Arc<Catalog>> {
-        Ok(Arc::clone(self.engine()?.snapshot()?.catalog()))
+        Ok(self.handle.catalog()?.collections().map(|collection| CollectionDescription::of(collection)).collect())
     }
 
     /// Runs one of MongoDB's commands and returns its reply, for tests, tools and wire protocols. Commands execute the same
@@ -229,7 +208,7 @@ impl Database {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn command(&self, command: &RawDocument) -> Result<RawDocumentBuf> {
-        command::run(self, command)
+        command::run(&self.handle, command)
     }
 
     /// Syncs every commit that has returned to the device, including those with [`Durability::Deferred`].
@@ -237,7 +216,7 @@ impl Database {
     /// # Errors
     /// Fails if the device fails.
     pub fn flush(&self) -> Result<()> {
-        self.engine()?.flush()
+        self.handle.engine()?.flush()
     }
 
     /// Writes a copy of the database, as of one commit, while writers continue. The copy is synced when this returns, and is
@@ -263,7 +242,7 @@ impl Database {
     /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) if `to` exists, which is left unchanged;
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if its folder does not exist. An incomplete copy is removed.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<()> {
-        self.engine()?.backup(to.as_ref())
+        self.handle.engine()?.backup(to.as_ref())
     }
 
     /// Finishes the index builds that a crash interrupted, one after the other; returns how many. Until then writers maintain
@@ -273,7 +252,7 @@ impl Database {
     /// # Errors
     /// As [`CreateIndex::run`](crate::CreateIndex::run); a unique index that documents violate is dropped.
     pub fn resume_index_builds(&self) -> Result<u64> {
-        index_build::resume_all(self)
+        index_build::resume_all(&self.handle)
     }
 
     /// Returns the space of deleted documents and dropped collections to the file system, as far as the store can. Has no
@@ -284,12 +263,12 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if something is open that prevents it; as a write.
     pub fn compact(&self) -> Result<()> {
-        self.engine()?.compact(self.inner.lock_timeout)
+        self.handle.engine()?.compact(self.handle.lock_timeout())
     }
 
     /// Verifies every collection, as of one commit; see [`ReadCollection::verify`](crate::ReadCollection::verify).
     pub fn verify(&self) -> Verify<'static> {
-        Verify::new(Scope::Database(self.clone()), None)
+        Verify::new(Scope::Database(self.handle.clone()), None)
     }
 
     /// Closes the database for all its handles: syncs every commit to the device and reports a failure, which dropping the
@@ -302,12 +281,12 @@ impl Database {
     /// nevertheless. [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant) if this thread has a transaction open on a store
     /// with one writer at a time; the database then stays open.
     pub fn close(self) -> Result<()> {
-        let Ok(engine) = self.engine() else { return Ok(()) };
+        let Ok(engine) = self.handle.engine() else { return Ok(()) };
         let flushed = engine.flush();
         if flushed.as_ref().is_err_and(|error| error.kind() == ErrorKind::Reentrant) {
             return flushed;
         }
-        drop(self.inner.engine.write().unwrap_or_else(PoisonError::into_inner).take());
+        self.handle.close();
         // A commit may have happened since the first flush. If none did, this costs nothing.
         flushed.and_then(|()| engine.flush())
     }
@@ -317,61 +296,12 @@ impl Database {
     /// # Errors
     /// Fails if the storage fails.
     pub fn size(&self) -> Result<StorageSize> {
-        self.engine()?.size()
+        self.handle.engine()?.size()
     }
 
     /// The store's name: `"memory"`, `"redb"`, `"rocksdb"`.
     pub fn store(&self) -> &'static str {
-        self.inner.store
-    }
-
-    pub(crate) fn engine(&self) -> Result<Arc<dyn Engine>> {
-        let engine = self.inner.engine.read().unwrap_or_else(PoisonError::into_inner);
-        engine.clone().ok_or_else(|| {
-            Error::new(ErrorKind::Closed, Code::ILLEGAL_OPERATION, "the database was closed through one of its handles")
-        })
-    }
-
-    /// Runs one write in its own transaction and retries it after a conflict.
-    pub(crate) fn write<R>(&self, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
-        let started = TransactionOptions::default().start(self.inner.lock_timeout);
-        retry::on_conflict(&started.retry, || {
-            let mut writer = self.engine()?.begin(&started.begin_options())?;
-            let result = work(&mut *writer)?;
-            self.finish(writer, self.inner.durability)?;
-            Ok(result)
-        })
-    }
-
-    /// Gathers a collection's statistics and retries after a conflict.
-    pub(crate) fn analyze(&self, collection: &str) -> Result<()> {
-        let started = TransactionOptions::default().start(self.inner.lock_timeout);
-        retry::on_conflict(&started.retry, || self.engine()?.analyze(collection, self.inner.lock_timeout))
-    }
-
-    /// Begins a transaction without retries.
-    pub(crate) fn begin_write(&self) -> Result<Box<dyn Writer>> {
-        let started = TransactionOptions::default().start(self.inner.lock_timeout);
-        self.engine()?.begin(&started.begin_options())
-    }
-
-    pub(crate) fn durability(&self) -> Durability {
-        self.inner.durability
-    }
-
-    pub(crate) fn lock_timeout(&self) -> Duration {
-        self.inner.lock_timeout
-    }
-
-    /// Commits, then drops unlinked keyspaces and refreshes statistics that the commit made stale.
-    pub(crate) fn finish(&self, writer: Box<dyn Writer>, durability: Durability) -> Result<()> {
-        let work = writer.commit(durability)?;
-        if !work.is_empty()
-            && let Ok(engine) = self.engine()
-        {
-            engine.after_commit(&work, self.inner.lock_timeout);
-        }
-        Ok(())
+        self.handle.store()
     }
 }
 
@@ -443,12 +373,6 @@ impl DatabaseBuilder {
     pub fn open(self) -> Result<Database> {
         self.options.memory.check()?;
         let engine = engine::open(&self.url, &self.options)?;
-        let store = engine.name();
-        let engine = RwLock::new(Some(engine));
-        let inner = Inner { engine, store, durability: self.durability, lock_timeout: self.lock_timeout };
-        Ok(Database { inner: Arc::new(inner) })
+        Ok(Database { handle: DatabaseHandle::new(engine, self.durability, self.lock_timeout) })
     }
 }
-
-/// Marks the type that documents are read as, without owning one.
-pub(crate) type As<T> = PhantomData<fn() -> T>;

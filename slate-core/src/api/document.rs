@@ -1,4 +1,4 @@
-use std::{any::Any, borrow::Cow};
+use std::{any::Any, borrow::Cow, marker::PhantomData};
 
 use bson::{Document, RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
@@ -82,3 +82,6 @@ pub(crate) fn from_raw<T: DeserializeOwned + Any>(bytes: &[u8]) -> Result<T> {
 pub(crate) fn as_raw(bytes: &[u8]) -> Result<&RawDocument> {
     RawDocument::from_bytes(bytes).map_err(|error| Error::corrupt(format!("a record is not a document: {error}")))
 }
+
+/// Marks the type that documents are read as, without owning one.
+pub(crate) type As<T> = PhantomData<fn() -> T>;

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     CancelToken, Cursor, Documents, Explain, ExplainVerbosity, Hint, IntoDocument, Result,
-    api::{database::As, document::from_raw},
+    api::document::{As, from_raw},
     operation::{
         request::{Request, setters},
         scope::Scope,

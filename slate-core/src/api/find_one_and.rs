@@ -5,8 +5,8 @@ use slate_query::{Code, filter::Filter, projection::Projection, raw::Doc};
 
 use crate::{
     CancelToken, Error, Hint, IntoDocument, Result, ReturnDocument,
-    api::database::As,
     api::delete::delete_request,
+    api::document::As,
     api::document::from_raw,
     api::update::Change,
     engine::Writer,

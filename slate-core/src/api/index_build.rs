@@ -6,9 +6,10 @@ use slate_query::Code;
 use slate_store::Keyspace;
 
 use crate::{
-    Database, Durability, Error, ErrorKind, Result,
+    Durability, Error, ErrorKind, Result,
     interrupt::Interrupt,
     operation::{
+        handle::DatabaseHandle,
         retry::{FIRST_PAUSE, LONGEST_PAUSE},
         write_op::WriteOp,
     },
@@ -20,7 +21,7 @@ use crate::{
 /// What the documents break (a unique index, say), a deadline and a cancellation leave nothing behind. A crash, or a
 /// storage that fails, leaves the index as being built; the next call for the same index goes on where that one ended.
 pub(crate) fn create(
-    database: &Database,
+    database: &DatabaseHandle,
     collection: &str,
     spec: &IndexSpec,
     interrupt: &Interrupt,
@@ -41,7 +42,7 @@ pub(crate) fn create(
 }
 
 /// Finishes the indexes whose building was broken off; how many.
-pub(crate) fn resume_all(database: &Database) -> Result<u64> {
+pub(crate) fn resume_all(database: &DatabaseHandle) -> Result<u64> {
     let mut finished = 0;
     for collection in database.catalog()?.collections() {
         for index in &collection.building {
@@ -52,7 +53,12 @@ pub(crate) fn resume_all(database: &Database) -> Result<u64> {
     Ok(finished)
 }
 
-fn finish(database: &Database, keyspace: Keyspace, interrupt: &Interrupt, progress: BuildProgress<'_>) -> Result<()> {
+fn finish(
+    database: &DatabaseHandle,
+    keyspace: Keyspace,
+    interrupt: &Interrupt,
+    progress: BuildProgress<'_>,
+) -> Result<()> {
     let filled = fill(database, keyspace, interrupt, progress);
     if filled.as_ref().is_err_and(|error| error.is_refusal() || error.kind() == ErrorKind::Interrupted) {
         // Where that fails too, the index stays as being built, and can be dropped or finished later.
@@ -61,7 +67,12 @@ fn finish(database: &Database, keyspace: Keyspace, interrupt: &Interrupt, progre
     filled
 }
 
-fn fill(database: &Database, keyspace: Keyspace, interrupt: &Interrupt, progress: BuildProgress<'_>) -> Result<()> {
+fn fill(
+    database: &DatabaseHandle,
+    keyspace: Keyspace,
+    interrupt: &Interrupt,
+    progress: BuildProgress<'_>,
+) -> Result<()> {
     let mut limit = BUILD_ROUND;
     let mut pause = FIRST_PAUSE;
     let mut last_success = Instant::now();
@@ -92,7 +103,7 @@ fn fill(database: &Database, keyspace: Keyspace, interrupt: &Interrupt, progress
     }
 }
 
-fn round(database: &Database, keyspace: Keyspace, limit: usize) -> Result<BuildRound> {
+fn round(database: &DatabaseHandle, keyspace: Keyspace, limit: usize) -> Result<BuildRound> {
     let mut writer = database.begin_write()?;
     let round = writer.run(WriteOp::BuildRound { keyspace, limit })?;
     let durability = match round {

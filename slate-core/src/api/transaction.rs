@@ -1,9 +1,12 @@
 use std::fmt;
 
 use crate::{
-    Collection, Database, Durability, Result,
+    Collection, Durability, Result,
     engine::Writer,
-    operation::scope::{OpenTransaction, Scope},
+    operation::{
+        handle::DatabaseHandle,
+        scope::{OpenTransaction, Scope},
+    },
 };
 
 /// An open transaction over any number of collections. It reads one commit and its own writes; whether it conflicts with
@@ -13,13 +16,13 @@ use crate::{
 /// for example) ends it: later calls fail and nothing is committed.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction {
-    database: Database,
+    database: DatabaseHandle,
     open: OpenTransaction,
     durability: Durability,
 }
 
 impl Transaction {
-    pub(crate) fn new(database: Database, writer: Box<dyn Writer>, durability: Durability) -> Self {
+    pub(crate) fn new(database: DatabaseHandle, writer: Box<dyn Writer>, durability: Durability) -> Self {
         Self { database, open: OpenTransaction::new(writer), durability }
     }
 
@@ -72,6 +75,6 @@ impl Drop for Transaction {
 
 impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transaction").field("database", &self.database).finish_non_exhaustive()
+        f.debug_struct("Transaction").field("store", &self.database.store()).finish_non_exhaustive()
     }
 }

@@ -2,7 +2,10 @@ use bson::RawDocumentBuf;
 use slate_query::{Code, number::Number, raw::Value};
 
 use super::{call::Call, collation, common::Common, concern::Concerns, fields::owned, hint, number, reply::Reply};
-use crate::{Database, Error, Explain, ExplainVerbosity, Result, operation::request::Request, operation::scope::Scope};
+use crate::{
+    Error, Explain, ExplainVerbosity, Result, operation::handle::DatabaseHandle, operation::request::Request,
+    operation::scope::Scope,
+};
 
 /// A parsed `count`.
 struct Count<'c> {
@@ -12,7 +15,7 @@ struct Count<'c> {
 }
 
 /// `{count: collection, query, limit, skip, hint}`.
-pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocumentBuf> {
     let count = parse(call)?;
     let counted = count.request.count(&Scope::Database(database.clone()), count.collection)?;
     let mut reply = Reply::default();
@@ -21,7 +24,11 @@ pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf>
 }
 
 /// The plan of a `count`.
-pub(super) fn explain(database: &Database, call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
+pub(super) fn explain(
+    database: &DatabaseHandle,
+    call: Call<'_>,
+    verbosity: ExplainVerbosity,
+) -> Result<(Common, Explain)> {
     let count = parse(call)?;
     let query = count.request.parse_count()?;
     let (scope, interrupt) = (Scope::Database(database.clone()), &count.request.interrupt);

@@ -2,7 +2,8 @@ use bson::RawDocumentBuf;
 
 use super::{call::Call, collation, common::Common, concern::Concerns, reply::Reply};
 use crate::{
-    Database, Result,
+    Result,
+    operation::handle::DatabaseHandle,
     operation::{scope::Scope, write_op::WriteOp},
 };
 
@@ -23,7 +24,7 @@ const REFUSED: [&str; 12] = [
 ];
 
 /// `{create: collection}`. One that is there already stays as it is.
-pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let collated = fields.object("collation")?;

@@ -16,9 +16,10 @@ use super::{
     reply::Reply,
 };
 use crate::{
-    Database, Error, Result,
+    Error, Result,
     catalog::CollectionInfo,
     engine::Writer,
+    operation::handle::DatabaseHandle,
     operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
     write::IndexSpec,
 };
@@ -43,7 +44,7 @@ const REFUSED: [&str; 15] = [
 ];
 
 /// `{createIndexes: collection, indexes: [{key, name, unique, sparse, partialFilterExpression}, …]}`: all or none.
-pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let indexes = fields.objects("indexes")?;

@@ -16,10 +16,11 @@ use super::{
     statements::{self, Order, WriteErrors},
 };
 use crate::{
-    Database, Error, Result,
+    Error, Result,
     api::delete::delete_request,
     exec::Target,
     interrupt::Interrupt,
+    operation::handle::DatabaseHandle,
     operation::{request::Request, scope::Scope, write_op::WriteOp},
     plan::Hint,
     write::DeleteOutcome,
@@ -34,7 +35,7 @@ struct Statement<'c> {
 }
 
 /// `{delete: collection, deletes: [{q, limit, hint}, …], ordered}`: each statement is a transaction of its own.
-pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let deletes = match fields.objects("deletes")? {

@@ -9,7 +9,10 @@ use super::{
     hint,
     reply::Reply,
 };
-use crate::{Database, Explain, ExplainVerbosity, Result, operation::request::Request, operation::scope::Scope};
+use crate::{
+    Explain, ExplainVerbosity, Result, operation::handle::DatabaseHandle, operation::request::Request,
+    operation::scope::Scope,
+};
 
 /// A parsed `distinct`.
 struct Distinct<'c> {
@@ -20,7 +23,7 @@ struct Distinct<'c> {
 }
 
 /// `{distinct: collection, key, query, hint}`.
-pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocumentBuf> {
     let distinct = parse(call)?;
     let scope = Scope::Database(database.clone());
     let mut reply = Reply::default();
@@ -35,7 +38,11 @@ pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf>
 }
 
 /// The plan of a `distinct`.
-pub(super) fn explain(database: &Database, call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
+pub(super) fn explain(
+    database: &DatabaseHandle,
+    call: Call<'_>,
+    verbosity: ExplainVerbosity,
+) -> Result<(Common, Explain)> {
     let distinct = parse(call)?;
     let query = distinct.request.parse_distinct(distinct.key)?;
     let (scope, interrupt) = (Scope::Database(database.clone()), &distinct.request.interrupt);

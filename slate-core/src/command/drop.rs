@@ -4,13 +4,14 @@ use bson::RawDocumentBuf;
 
 use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
 use crate::{
-    Database, Result,
+    Result,
     catalog::CollectionInfo,
+    operation::handle::DatabaseHandle,
     operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
 };
 
 /// `{drop: collection}`. One that is not there is no error.
-pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let common = Common::take(&mut call.fields, Concerns::Write)?;
     call.fields.refuse(&["collectionUUID"])?;

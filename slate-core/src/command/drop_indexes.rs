@@ -10,13 +10,14 @@ use super::{
     call::Call, common::Common, concern::Concerns, fields::missing, list_indexes::no_collection, reply::Reply,
 };
 use crate::{
-    Database, Error, ErrorKind, Result,
+    Error, ErrorKind, Result,
     catalog::CollectionInfo,
+    operation::handle::DatabaseHandle,
     operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
 };
 
 /// `{dropIndexes: collection, index: "*" | name | [name, …] | keys}`: all of them or none.
-pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let wanted = call.fields.value("index");
     let common = Common::take(&mut call.fields, Concerns::Write)?;

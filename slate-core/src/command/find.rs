@@ -10,7 +10,10 @@ use super::{
     hint,
     reply::Reply,
 };
-use crate::{Database, Error, Explain, ExplainVerbosity, Result, operation::request::Request, operation::scope::Scope};
+use crate::{
+    Error, Explain, ExplainVerbosity, Result, operation::handle::DatabaseHandle, operation::request::Request,
+    operation::scope::Scope,
+};
 
 /// How many documents MongoDB puts into a first batch whose size is not given.
 const FIRST_BATCH: u64 = 101;
@@ -23,7 +26,7 @@ struct Find<'c> {
 }
 
 /// `{find: collection, filter, projection, sort, hint, skip, limit, …}`.
-pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocumentBuf> {
     let find = parse(call)?;
     let mut rows = find.request.find(&Scope::Database(database.clone()), find.collection)?;
     let mut reply = Reply::default();
@@ -38,7 +41,11 @@ pub(super) fn run(database: &Database, call: Call<'_>) -> Result<RawDocumentBuf>
 }
 
 /// The plan of a `find`.
-pub(super) fn explain(database: &Database, call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
+pub(super) fn explain(
+    database: &DatabaseHandle,
+    call: Call<'_>,
+    verbosity: ExplainVerbosity,
+) -> Result<(Common, Explain)> {
     let find = parse(call)?;
     let query = find.request.parse_find()?;
     let (scope, interrupt) = (Scope::Database(database.clone()), &find.request.interrupt);

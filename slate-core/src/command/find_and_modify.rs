@@ -16,9 +16,10 @@ use super::{
     update::modification,
 };
 use crate::{
-    Database, Error, Result, ReturnDocument,
+    Error, Result, ReturnDocument,
     api::find_one_and::{delete_one, update_one},
     api::update::Change,
+    operation::handle::DatabaseHandle,
     operation::request::Request,
     operation::scope::Scope,
     write::{IfNone, UpdateKind},
@@ -31,7 +32,7 @@ enum Modification {
 }
 
 /// `{findAndModify: collection, query, sort, fields, remove | update, new, upsert, arrayFilters, hint}`.
-pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let filter = fields.object("query")?;

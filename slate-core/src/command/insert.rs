@@ -10,14 +10,15 @@ use super::{
     statements::{self, Order, WriteErrors},
 };
 use crate::{
-    Database, Result,
+    Result,
     api::document::borrowed,
+    operation::handle::DatabaseHandle,
     operation::{scope::Scope, write_op::WriteOp},
     write::{InsertMode, InsertOutcome},
 };
 
 /// `{insert: collection, documents: […], ordered}`: one transaction.
-pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let documents = fields.objects("documents")?;

@@ -2,10 +2,10 @@ use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{filter::Filter, raw::Doc};
 
 use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
-use crate::{Database, Result};
+use crate::{Result, operation::handle::DatabaseHandle};
 
 /// `{listCollections: 1, filter, nameOnly}`.
-pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let fields = &mut call.fields;
     let filter = fields.object("filter")?;
     let name_only = fields.truth("nameOnly")?.unwrap_or_default();

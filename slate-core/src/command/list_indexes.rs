@@ -2,10 +2,10 @@ use bson::{RawDocumentBuf, cstr, rawdoc};
 use slate_query::{Code, raw::Doc};
 
 use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
-use crate::{Database, Error, ErrorKind, Result, catalog::IndexInfo, operation::scope::Scope};
+use crate::{Error, ErrorKind, Result, catalog::IndexInfo, operation::handle::DatabaseHandle, operation::scope::Scope};
 
 /// `{listIndexes: collection}`: returns the index on `_id` first, then the others in the order of their declaration.
-pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     call.fields.object("cursor")?;
     let common = Common::take(&mut call.fields, Concerns::Neither)?;

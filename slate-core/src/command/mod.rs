@@ -33,12 +33,12 @@ use bson::{RawDocument, RawDocumentBuf};
 use slate_query::{Code, raw::Doc};
 
 use self::call::Call;
-use crate::{Database, Error, Result};
+use crate::{Error, Result, operation::handle::DatabaseHandle};
 
 /// An implementation of a command.
 #[derive(Clone, Copy)]
 enum Command {
-    Offered(fn(&Database, Call<'_>) -> Result<RawDocumentBuf>),
+    Offered(fn(&DatabaseHandle, Call<'_>) -> Result<RawDocumentBuf>),
     /// Fails with the command's name.
     Unsupported,
 }
@@ -114,7 +114,7 @@ static COMMANDS: [(&str, Command); 61] = [
 ///
 /// # Errors
 /// Fails like [`Database::command`].
-pub(crate) fn run(database: &Database, command: &RawDocument) -> Result<RawDocumentBuf> {
+pub(crate) fn run(database: &DatabaseHandle, command: &RawDocument) -> Result<RawDocumentBuf> {
     let call = Call::read(Doc::from(command))?;
     match known(call.name) {
         Some(Offered(run)) => run(database, call),

@@ -1,10 +1,10 @@
 use bson::RawDocumentBuf;
 
 use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
-use crate::{Database, Result};
+use crate::{Result, operation::handle::DatabaseHandle};
 
 /// `{ping: 1}`: returns a reply without fields of its own.
-pub(super) fn run(_: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(_: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     Common::take(&mut call.fields, Concerns::Neither)?;
     call.fields.finish()?;
     Reply::default().finish()

@@ -15,10 +15,11 @@ use super::{
     statements::{self, Order, WriteErrors},
 };
 use crate::{
-    Database, Error, Result,
+    Error, Result,
     api::update::Change,
     exec::Target,
     interrupt::Interrupt,
+    operation::handle::DatabaseHandle,
     operation::{request::Request, scope::Scope, write_op::WriteOp},
     plan::Hint,
     write::{IfNone, UpdateKind, UpdateOutcome},
@@ -39,7 +40,7 @@ struct Statement<'c> {
 
 /// `{update: collection, updates: [{q, u, multi, upsert, arrayFilters, hint, sort}, …], ordered}`: each statement is a
 /// transaction of its own.
-pub(super) fn run(database: &Database, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let updates = match fields.objects("updates")? {

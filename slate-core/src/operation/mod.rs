@@ -1,6 +1,7 @@
-//! Operations: [`read_op`] and [`write_op`] list them, [`request`] parses a builder's arguments, [`scope`] dispatches to
+//! Operations: [`read_op`] and [`write_op`] list them, [`request`] parses a builder's arguments, [`handle`] is an open database, [`scope`] dispatches to
 //! the database, a snapshot or an open transaction, [`retry`] repeats after conflicts.
 
+pub(crate) mod handle;
 pub(crate) mod read_op;
 pub(crate) mod request;
 pub(crate) mod retry;

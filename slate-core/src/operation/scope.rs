@@ -6,11 +6,12 @@ use std::{
 use slate_query::Code;
 
 use crate::{
-    Database, Error, ErrorKind, Explain, ExplainVerbosity, Result,
+    Error, ErrorKind, Explain, ExplainVerbosity, Result,
     catalog::CollectionInfo,
     engine::{Reader, Writer},
     exec::Rows,
     interrupt::Interrupt,
+    operation::handle::DatabaseHandle,
     operation::read_op::{ReadOp, ReadOutput},
     plan::Query,
 };
@@ -19,7 +20,7 @@ use crate::{
 #[derive(Clone)]
 pub(crate) enum Scope {
     /// Each read sees the latest commit; each write is its own transaction.
-    Database(Database),
+    Database(DatabaseHandle),
     /// Reads see one commit; writes fail.
     Snapshot(Arc<dyn Reader>),
     /// Reads and writes belong to one transaction.

@@ -91,7 +91,7 @@ pub(super) fn read(from: &Path) -> Result<Root> {
         file.read_exact(&mut key).map_err(failed)?;
         file.read_exact(&mut value).map_err(failed)?;
         let tree = root.keyspaces.entry(Keyspace(keyspace)).or_default();
-        tree.write(Key::new(&key), Some(Value::new(&value, 0)));
+        tree.write(Key::new(&key), Some(Value::new(&value)));
     }
     let expected = file.sum;
     let mut sum = [0; 8];

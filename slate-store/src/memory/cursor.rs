@@ -3,23 +3,22 @@ use std::{
     sync::Arc,
 };
 
-use branches::prefetch_read_data;
 use self_cell::self_cell;
 
 use super::{
+    key::Probe,
     leaf::{Entry, Leaf},
-    leaves::Leaves,
     root::Held,
-    tree::Tree,
+    separator::Separator,
+    tree::{Leaves, Tree, found},
 };
 use crate::{
     Bounds, Cursor, Edge, Result,
     bounds::{Heading, Landing, OwnedBounds},
-    prefetch,
 };
 
 self_cell!(
-    /// A cursor that holds the commit it walks through.
+    /// A cursor that owns the commit it reads.
     pub struct MemoryCursor {
         owner: Held,
         #[covariant]
@@ -68,26 +67,26 @@ impl Cursor for MemoryCursor {
 pub struct BorrowedCursor<'t> {
     tree: Option<&'t Tree>,
     bounds: OwnedBounds,
-    way: Way<'t>,
+    walk: Walk<'t>,
     current: Option<&'t Entry>,
 }
 
 impl<'t> BorrowedCursor<'t> {
     pub(super) fn new(tree: Option<&'t Tree>, bounds: Bounds<'_>) -> Self {
-        // Over impossible bounds there is nothing to walk.
+        // A range that is empty whatever the tree holds may have its bounds in the wrong order.
         let tree = tree.filter(|_| !bounds.is_empty());
-        Self { tree, bounds: OwnedBounds::of(bounds), way: Way::default(), current: None }
+        Self { tree, bounds: OwnedBounds::of(bounds), walk: Walk::default(), current: None }
     }
 
     #[inline]
     fn advance(&mut self) -> bool {
-        self.current = self.way.next(self.bounds.bounds());
+        self.current = self.walk.next(self.bounds.bounds());
         self.current.is_some()
     }
 
     #[cold]
     fn turn(&mut self, landing: Landing<'_>) -> bool {
-        self.way = Way::from(self.tree, self.bounds.bounds(), landing);
+        self.walk = Walk::from(self.tree, self.bounds.bounds(), landing);
         self.advance()
     }
 }
@@ -95,13 +94,13 @@ impl<'t> BorrowedCursor<'t> {
 impl Cursor for BorrowedCursor<'_> {
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
         let bounds = self.bounds.bounds();
-        self.way = Way::from(self.tree, bounds, bounds.confine(edge));
+        self.walk = Walk::from(self.tree, bounds, bounds.confine(edge));
         Ok(self.advance())
     }
 
     #[inline]
     fn step_forward(&mut self) -> Result<bool> {
-        match (self.current, self.way.heading) {
+        match (self.current, self.walk.heading) {
             (None, _) => Ok(false),
             (Some(_), Heading::Forward) => Ok(self.advance()),
             (Some((key, _)), Heading::Back) => Ok(self.turn(Landing::Up(Bound::Excluded(key.as_slice())))),
@@ -110,7 +109,7 @@ impl Cursor for BorrowedCursor<'_> {
 
     #[inline]
     fn step_back(&mut self) -> Result<bool> {
-        match (self.current, self.way.heading) {
+        match (self.current, self.walk.heading) {
             (None, _) => Ok(false),
             (Some(_), Heading::Back) => Ok(self.advance()),
             (Some((key, _)), Heading::Forward) => Ok(self.turn(Landing::Down(Bound::Excluded(key.as_slice())))),
@@ -132,75 +131,71 @@ impl Cursor for BorrowedCursor<'_> {
     }
 }
 
-/// Hands over the entries within bounds, in order, until `see` breaks. Nothing is copied, and nothing allocated.
+/// Calls `visit` with the entries within bounds in ascending order until it breaks. Copies and allocates nothing.
 pub(super) fn each<B>(
     tree: Option<&Tree>,
     bounds: Bounds<'_>,
-    mut see: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
 ) -> Option<B> {
-    let mut way = Way::from(tree.filter(|_| !bounds.is_empty()), bounds, bounds.confine(Edge::First));
-    while let Some((key, value)) = way.next(bounds) {
-        if let ControlFlow::Break(broken) = see(key.as_slice(), value) {
+    let mut walk = Walk::from(tree.filter(|_| !bounds.is_empty()), bounds, bounds.confine(Edge::First));
+    while let Some((key, value)) = walk.next(bounds) {
+        if let ControlFlow::Break(broken) = visit(key.as_slice(), value) {
             return Some(broken);
         }
     }
     None
 }
 
-/// What lies ahead of a cursor: it runs along the entries of a leaf, then along those of the next. Only a turn descends
-/// again.
-struct Way<'t> {
+/// The entries ahead of a cursor in one direction, leaf by leaf. Only a change of direction searches the tree again.
+struct Walk<'t> {
     heading: Heading,
-    /// What is left of a leaf, within the bounds.
+    /// The remaining entries of the current leaf, within the bounds.
     rest: &'t [Entry],
-    /// What comes after it, as far as the bounds may reach.
-    leaves: Leaves<'t>,
-    pace: Pace,
+    /// The leaf after the current one, where it is known already.
+    next: Option<&'t Leaf>,
+    /// The tree, and the separator of the last leaf that was found: of `next` or else the current one. `None` where the walk
+    /// ends there.
+    last: Option<(&'t Tree, &'t Separator)>,
+    /// The leaves before `last`, once a backward walk needs them.
+    before: Option<Leaves<'t>>,
 }
 
-/// How many entries were taken: none, one, or more. Values are asked for ahead from the second on, so that who looks at one
-/// entry only does not pay for those behind it.
-#[derive(Clone, Copy)]
-enum Pace {
-    Stands,
-    Steps,
-    Runs,
-}
+/// Prefetch distance: a value is prefetched this many entries before it is read.
+const PREFETCH_DISTANCE: usize = 8;
 
-/// How far ahead of its reader a value is asked for.
-const AHEAD: usize = 8;
-
-/// With so many entries left of a leaf, the first ones of the next leaf are asked for: so that they are there when their values
-/// are asked for.
-const NEAR_END: usize = 2 * AHEAD;
-
-impl Default for Way<'_> {
+impl Default for Walk<'_> {
     fn default() -> Self {
-        Self { heading: Heading::Forward, rest: &[], leaves: Leaves::default(), pace: Pace::Stands }
+        Self { heading: Heading::Forward, rest: &[], next: None, last: None, before: None }
     }
 }
 
-impl<'t> Way<'t> {
+impl<'t> Walk<'t> {
     fn from(tree: Option<&'t Tree>, bounds: Bounds<'_>, landing: Landing<'_>) -> Self {
         let Some(tree) = tree else { return Self::default() };
-        let (heading, mut leaves) = match landing {
-            Landing::Up(from) => (Heading::Forward, tree.leaves_from(from)),
-            Landing::Down(from) => (Heading::Back, tree.leaves_to(from)),
+        let (heading, from) = match landing {
+            Landing::Up(from) => (Heading::Forward, from),
+            Landing::Down(from) => (Heading::Back, from),
         };
-        let entries = match landing {
-            Landing::Up(from) => leaves.next().map(|leaf| leaf.above(from)),
-            Landing::Down(from) => leaves.next_back().map(|leaf| leaf.below(from)),
+        let leaf = match (from, heading) {
+            (Bound::Included(key) | Bound::Excluded(key), _) => tree.leaf(&Probe::new(key)),
+            (Bound::Unbounded, Heading::Forward) => tree.first(),
+            (Bound::Unbounded, Heading::Back) => tree.last(),
         };
-        let mut way = Self { heading, leaves, ..Self::default() };
-        way.enter(entries.unwrap_or_default(), bounds);
-        way
+        let Some((separator, leaf)) = leaf else { return Self::default() };
+        let mut walk = Self { heading, last: Some((tree, separator)), ..Self::default() };
+        let entries = match heading {
+            Heading::Forward => leaf.above(from),
+            Heading::Back => leaf.below(from),
+        };
+        walk.enter(entries, bounds);
+        walk
     }
 
-    /// Goes among entries ahead, as far as the bound ahead leaves them.
+    /// Makes these entries the current ones, as far as the bound ahead allows.
     fn enter(&mut self, entries: &'t [Entry], bounds: Bounds<'_>) {
         self.rest = within(entries, self.heading, bounds);
         if self.rest.len() < entries.len() {
-            self.leaves = Leaves::default();
+            (self.next, self.last) = (None, None);
         }
     }
 
@@ -212,121 +207,68 @@ impl<'t> Way<'t> {
         };
         let Some((entry, rest)) = next else { return self.enter_next(bounds) };
         self.rest = rest;
-        if rest.len() == NEAR_END {
-            self.prefetch_entries();
-        }
-        // Beside values in place lie others in place.
+        // The values of an index are inline.
         if entry.1.is_shared() {
-            self.prefetch_ahead();
+            self.prefetch();
         }
         Some(entry)
     }
 
-    /// Asks for the entries that the next leaf begins with. Those behind them the processor asks for, once it sees that they
-    /// are gone through.
-    fn prefetch_entries(&self) {
-        let Some(next) = self.peek() else { return };
-        for entry in (0..AHEAD).filter_map(|ahead| self.ahead(next.entries(), ahead)) {
-            prefetch_read_data::<Entry, 0>(entry);
+    /// Prefetches the value that is read [`PREFETCH_DISTANCE`] entries later.
+    #[inline]
+    fn prefetch(&self) {
+        let of_next = |leaf: &'t Leaf| self.at(leaf.entries(), PREFETCH_DISTANCE - 1 - self.rest.len());
+        let entry = self.at(self.rest, PREFETCH_DISTANCE - 1).or_else(|| self.next.and_then(of_next));
+        if let Some((_, value)) = entry {
+            value.prefetch();
         }
     }
 
-    /// Asks for values that will be come to soon.
+    /// The entry that is reached after passing `distance` others.
     #[inline]
-    fn prefetch_ahead(&mut self) {
-        match self.pace {
-            Pace::Runs => self.prefetch(AHEAD - 1),
-            Pace::Steps => {
-                self.pace = Pace::Runs;
-                (0..AHEAD).for_each(|ahead| self.prefetch(ahead));
-            }
-            Pace::Stands => self.pace = Pace::Steps,
-        }
-    }
-
-    /// Asks for the value that comes after so many others.
-    #[inline]
-    fn prefetch(&self, ahead: usize) {
-        let beyond = |leaf: &'t Leaf| self.ahead(leaf.entries(), ahead.saturating_sub(self.rest.len()));
-        if let Some((_, value)) = self.ahead(self.rest, ahead).or_else(|| self.peek().and_then(beyond)) {
-            prefetch(value);
-        }
-    }
-
-    /// The entry that comes after so many others of these.
-    #[inline]
-    fn ahead<'e>(&self, entries: &'e [Entry], ahead: usize) -> Option<&'e Entry> {
+    fn at<'e>(&self, entries: &'e [Entry], distance: usize) -> Option<&'e Entry> {
         match self.heading {
-            Heading::Forward => entries.get(ahead),
-            Heading::Back => entries.len().checked_sub(ahead + 1).and_then(|at| entries.get(at)),
-        }
-    }
-
-    /// The leaf that comes next, if it is of the branch at hand.
-    #[inline]
-    fn peek(&self) -> Option<&'t Leaf> {
-        match self.heading {
-            Heading::Forward => self.leaves.peek(),
-            Heading::Back => self.leaves.peek_back(),
+            Heading::Forward => entries.get(distance),
+            Heading::Back => entries.len().checked_sub(distance + 1).and_then(|at| entries.get(at)),
         }
     }
 
     fn enter_next(&mut self, bounds: Bounds<'_>) -> Option<&'t Entry> {
-        let leaf = match self.heading {
-            Heading::Forward => self.leaves.next()?,
-            Heading::Back => self.leaves.next_back()?,
+        let leaf = match self.next.take() {
+            Some(leaf) => leaf,
+            None => self.find_next()?,
         };
-        if let Some(after) = self.peek() {
-            after.prefetch();
-        }
+        self.next = self.find_next();
         self.enter(leaf.entries(), bounds);
-        // No leaf is empty, but its part within the bounds may be.
+        // No leaf is empty, but all its entries may be out of bounds.
         if self.rest.is_empty() { None } else { self.next(bounds) }
+    }
+
+    fn find_next(&mut self) -> Option<&'t Leaf> {
+        let (tree, separator) = self.last?;
+        let next = match self.heading {
+            Heading::Forward => tree.next(separator),
+            Heading::Back => self.before.get_or_insert_with(|| tree.before(separator)).next_back().map(found),
+        };
+        self.last = next.map(|(separator, _)| (tree, separator));
+        next.map(|(_, leaf)| {
+            leaf.prefetch();
+            leaf
+        })
     }
 }
 
-/// Those of a leaf's entries ahead that the bound ahead leaves. The bound behind is behind.
+/// The entries of a leaf that the bound ahead allows. The bound behind is not checked.
 fn within<'t>(entries: &'t [Entry], heading: Heading, bounds: Bounds<'_>) -> &'t [Entry] {
     match heading {
         Heading::Forward if entries.last().is_some_and(|(last, _)| !bounds.below_end(last.as_slice())) => {
-            entries.get(..leading(entries, |(key, _)| bounds.below_end(key.as_slice()))).unwrap_or_default()
+            let end = entries.partition_point(|(key, _)| bounds.below_end(key.as_slice()));
+            entries.get(..end).unwrap_or_default()
         }
         Heading::Back if entries.first().is_some_and(|(first, _)| !bounds.above_start(first.as_slice())) => {
             let start = entries.partition_point(|(key, _)| !bounds.above_start(key.as_slice()));
             entries.get(start..).unwrap_or_default()
         }
         Heading::Forward | Heading::Back => entries,
-    }
-}
-
-/// How many entries come before the first that is not as asked: most ranges that end in a leaf are short, so that it is looked
-/// for near the front.
-fn leading(entries: &[Entry], is_so: impl Fn(&Entry) -> bool) -> usize {
-    let mut near = 1;
-    while entries.get(near - 1).is_some_and(&is_so) {
-        near *= 2;
-    }
-    // Half as many are known to be so.
-    let known = near / 2;
-    let rest = entries.get(known..near.min(entries.len())).unwrap_or_default();
-    known + rest.partition_point(is_so)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{
-        super::{key::Key, value::Value},
-        *,
-    };
-
-    #[test]
-    fn leading_entries_are_counted_wherever_they_end() {
-        let entries = |many: u8| (0..many).map(|key| (Key::new(&[key]), Value::new(&[], 0))).collect::<Vec<Entry>>();
-        for many in 0..40 {
-            let entries = entries(many);
-            for end in 0..=many + 1 {
-                assert_eq!(leading(&entries, |(key, _)| key.as_slice() < &[end][..]), usize::from(end.min(many)));
-            }
-        }
     }
 }

@@ -1,15 +1,13 @@
 use std::{cmp::Ordering, sync::Arc};
 
-use equivalent::{Comparable, Equivalent};
-
-/// The longest key that lies in the tree's node itself. With its length and the tag that makes 32 bytes, and an index key
-/// of one value (9 bytes) with an ObjectId behind it (13) has room to spare.
+/// The longest key that is stored inline. With its length and the tag that makes 32 bytes, which is enough for an index key of
+/// one number (9 bytes) and an `ObjectId` (13 bytes).
 const INLINE: usize = 30;
 
-/// A key in 32 bytes: short ones in place, so that a search touches the node and nothing else; longer ones behind a
-/// counted pointer.
+/// A key in 32 bytes. A short key is stored inline, so that a search touches no other memory; a longer one is shared.
 #[derive(Clone, Debug)]
 pub(super) enum Key {
+    /// The length and the bytes, padded with zeros.
     Inline(u8, [u8; INLINE]),
     Shared(Arc<[u8]>),
 }
@@ -35,42 +33,24 @@ impl Key {
     }
 }
 
-impl Ord for Key {
-    /// As their bytes compare. Keys in place are compared by words, which is several times as quick as by calling out to
-    /// compare slices: behind its last byte a key is filled up with zeros, so only where two keys differ in zeros at
-    /// their ends do their lengths decide.
-    #[inline]
-    fn cmp(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Inline(len, bytes), Self::Inline(other_len, other)) => {
-                let order = word::<0>(bytes).cmp(&word::<0>(other));
-                let order = order.then_with(|| word::<1>(bytes).cmp(&word::<1>(other)));
-                let order = order.then_with(|| word::<2>(bytes).cmp(&word::<2>(other)));
-                let order = order.then_with(|| word::<3>(bytes).cmp(&word::<3>(other)));
-                order.then_with(|| len.cmp(other_len))
-            }
-            _ => self.as_slice().cmp(other.as_slice()),
-        }
-    }
-}
-
-/// Where the words of a key in place begin; the last two overlap.
+/// The offsets of the four words of an inline key; the last two overlap.
 const WORDS: [usize; 4] = [0, 8, 16, INLINE - 8];
 
-/// The word of that number. The number is a constant so that nothing is left of the bounds' checks.
+/// A word of an inline key. Its number is a constant so that the compiler removes the bounds checks.
 #[inline]
 fn word<const NUMBER: usize>(bytes: &[u8; INLINE]) -> u64 {
     let rest = WORDS.get(NUMBER).and_then(|at| bytes.get(*at..));
     rest.and_then(|rest| rest.first_chunk()).map_or(0, |word| u64::from_be_bytes(*word))
 }
 
-/// A key to be looked for: its words in registers, and no copy of it.
-pub(super) struct Sought<'k> {
+/// A key to search for: borrowed, with its first bytes loaded as four words, so that comparing it with an inline key compares
+/// words instead of calling `memcmp`.
+pub(super) struct Probe<'k> {
     words: [u64; WORDS.len()],
     bytes: &'k [u8],
 }
 
-impl<'k> From<&'k Key> for Sought<'k> {
+impl<'k> From<&'k Key> for Probe<'k> {
     #[inline]
     fn from(key: &'k Key) -> Self {
         match key {
@@ -83,24 +63,20 @@ impl<'k> From<&'k Key> for Sought<'k> {
     }
 }
 
-impl<'k> Sought<'k> {
+impl<'k> Probe<'k> {
     #[inline]
     pub(super) fn new(bytes: &'k [u8]) -> Self {
-        let [first, second, third, fourth] = WORDS;
-        let words = [
-            padded_word(bytes, first),
-            padded_word(bytes, second),
-            padded_word(bytes, third),
-            padded_word(bytes, fourth),
-        ];
-        Self { words, bytes }
+        Self { words: WORDS.map(|at| padded_word(bytes, at)), bytes }
     }
-}
 
-impl Comparable<Key> for Sought<'_> {
-    /// As their bytes compare: see [`Key::cmp`]. A longer key than those in place is above any that its first bytes are.
+    pub(super) fn as_slice(&self) -> &'k [u8] {
+        self.bytes
+    }
+
+    /// Compares the keys' bytes. Inline keys are padded with zeros, so their lengths decide where all words are equal: one key
+    /// is the other followed by zeros. A longer key compares the same way: it is above any inline key that it begins with.
     #[inline]
-    fn compare(&self, key: &Key) -> Ordering {
+    pub(super) fn compare(&self, key: &Key) -> Ordering {
         match key {
             Key::Inline(len, bytes) => {
                 let [first, second, third, fourth] = &self.words;
@@ -110,34 +86,34 @@ impl Comparable<Key> for Sought<'_> {
                 let order = order.then_with(|| fourth.cmp(&word::<3>(bytes)));
                 order.then_with(|| self.bytes.len().cmp(&usize::from(*len)))
             }
-            Key::Shared(bytes) => compare_long(self.bytes, bytes),
+            Key::Shared(bytes) => compare_shared(self.bytes, bytes),
         }
     }
 }
 
-impl Equivalent<Key> for Sought<'_> {
-    #[inline]
-    fn equivalent(&self, key: &Key) -> bool {
-        self.compare(key) == Ordering::Equal
-    }
-}
-
-/// Apart, so that what is done for keys in place stays small enough to be inlined.
+/// Separate, so that comparing inline keys stays small enough to be inlined.
 #[cold]
-fn compare_long(bytes: &[u8], other: &[u8]) -> Ordering {
+fn compare_shared(bytes: &[u8], other: &[u8]) -> Ordering {
     bytes.cmp(other)
 }
 
-/// The eight bytes from `at` on, filled up with zeros.
+/// The eight bytes from `at` on, padded with zeros.
 #[inline]
 fn padded_word(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();
     match (rest.first_chunk(), bytes.last_chunk()) {
         (Some(word), _) => u64::from_be_bytes(*word),
-        // The last eight bytes, without those that lie before `at`.
+        // The last eight bytes, without those before `at`.
         (None, Some(last)) if !rest.is_empty() => u64::from_be_bytes(*last) << (8 * (8 - rest.len())),
         (None, Some(_)) => 0,
         (None, None) => rest.iter().zip([56, 48, 40, 32, 24, 16, 8, 0]).map(|(byte, by)| u64::from(*byte) << by).sum(),
+    }
+}
+
+impl Ord for Key {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        Probe::from(self).compare(other)
     }
 }
 
@@ -186,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_sought_compares_as_its_bytes_do() {
+    fn a_probe_compares_as_its_bytes_do() {
         let mut all: Vec<Vec<u8>> = Vec::new();
         for len in [0, 1, 2, 6, 7, 8, 9, 15, 16, 17, 21, 22, 23, 24, 25, 29, 30, 31, 32, 40] {
             for (fill, last) in [(0, 0), (0, 1), (7, 7), (7, 0), (7, 255), (255, 255)] {
@@ -199,7 +175,7 @@ mod tests {
         }
         for sought in &all {
             for key in &all {
-                let found = Sought::new(sought).compare(&Key::new(key));
+                let found = Probe::new(sought).compare(&Key::new(key));
                 assert_eq!(found, sought.cmp(key), "{sought:?} and {key:?}");
             }
         }

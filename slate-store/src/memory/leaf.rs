@@ -1,34 +1,29 @@
-use std::{iter, mem, ops::Bound};
+use std::{cmp::Ordering, mem, ops::Bound};
 
 use super::{
-    block::{self, Fill, SPARE},
-    key::{Key, Sought},
+    key::{Key, Probe},
     value::Value,
 };
 
-/// The most entries of a leaf whose values lie in place, as those of an index.
-pub(super) const MOST: usize = if cfg!(test) { 8 } else { 64 };
+/// The most entries of a leaf whose values are stored inline, as those of an index are.
+pub(super) const MAX_INLINE: usize = if cfg!(test) { 8 } else { 64 };
 
-/// The most entries of a leaf of values that lie elsewhere. To copy it counts each of them as shared once more, and the
-/// counts lie all over memory.
-const MOST_VALUES: usize = MOST / 2;
+/// The most entries of a leaf whose values are shared. Smaller, because copying such a leaf increments the reference count of
+/// every value, each in a cache line of its own.
+const MAX_SHARED: usize = MAX_INLINE / 2;
 
-/// The longest run of writes that are made one by one. Longer ones are merged with the entries in one pass.
-const SINGLE: usize = 4;
+/// The longest run of writes that is made write by write. A longer run is merged with the entries in one pass.
+const MAX_SINGLE: usize = 4;
 
-/// A key and its value.
+/// Unused capacity that a leaf is given, in entries: few leaves grow, and all of them take memory.
+const SPARE: usize = 4;
+
 pub(super) type Entry = (Key, Value);
 
-/// What is put under a key; `None` deletes it.
+/// A value to put under a key; `None` deletes the key.
 pub(super) type Write = (Key, Option<Value>);
 
-/// Entries that lie beside each other, in the order of their keys.
-#[derive(Default)]
-pub(super) struct Leaf {
-    entries: Vec<Entry>,
-}
-
-/// How many entries there are, and the bytes of their keys and values.
+/// The number of entries of a keyspace, and the bytes of their keys and values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) entries: u64,
@@ -38,24 +33,44 @@ pub(super) struct Extent {
 impl Extent {
     fn add(&mut self, key: &Key, value: &Value) {
         self.entries += 1;
-        self.bytes = self.bytes.saturating_add(size(key.as_slice().len())).saturating_add(size(value.len()));
+        self.bytes += bytes(key, value);
     }
 
-    fn take(&mut self, key: &Key, value: &Value) {
+    fn remove(&mut self, key: &Key, value: &Value) {
         self.entries = self.entries.saturating_sub(1);
-        self.bytes = self.bytes.saturating_sub(size(key.as_slice().len())).saturating_sub(size(value.len()));
+        self.bytes = self.bytes.saturating_sub(bytes(key, value));
     }
 }
 
-/// A length in memory always fits.
+fn bytes(key: &Key, value: &Value) -> u64 {
+    size(key.as_slice().len()) + size(value.len())
+}
+
+/// A length in memory as a `u64`, which holds all of them.
 pub(super) fn size(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
-/// A copy is about to be written to: it has room for that.
+/// How a leaf that has become too large is split.
+#[derive(Clone, Copy)]
+pub(super) enum Split {
+    /// All leaves but the last are full: for keys that arrive in ascending order.
+    Full,
+    /// All leaves have the same size.
+    Even,
+}
+
+/// Adjacent entries in the order of their keys.
+#[derive(Default)]
+pub(super) struct Leaf {
+    entries: Vec<Entry>,
+}
+
+/// The copy has spare capacity, because a leaf is copied to be written to.
 impl Clone for Leaf {
     fn clone(&self) -> Self {
-        self.entries.iter().for_each(|(_, value)| value.prefetch_count());
+        // Each reference count is incremented atomically, which would otherwise wait for one cache miss after another.
+        self.entries.iter().for_each(|(_, value)| value.prefetch());
         let mut entries = Vec::with_capacity(self.entries.len() + SPARE);
         entries.extend_from_slice(&self.entries);
         Self { entries }
@@ -68,110 +83,122 @@ impl Leaf {
         &self.entries
     }
 
-    #[inline]
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// The most entries it may have.
-    pub(super) fn most(&self) -> usize {
-        match self.entries.last() {
-            Some((_, value)) if value.is_shared() => MOST_VALUES,
-            _ => MOST,
-        }
-    }
-
-    /// Whether it is to be joined with one beside it, if the two of them have no more than [`joined`](Self::joined).
-    pub(super) fn is_small(&self) -> bool {
-        self.entries.len() <= self.most() / 4
-    }
-
-    /// The most entries that two leaves are joined to: not so many that the next puts part them again.
-    pub(super) fn joined(&self) -> usize {
-        self.most() / 4 * 3
-    }
-
-    /// Where the key stands, or would.
-    #[inline]
-    pub(super) fn find(&self, key: &Sought<'_>) -> Result<usize, usize> {
-        block::find(&self.entries, key)
-    }
-
-    #[inline]
-    pub(super) fn get(&self, key: &Sought<'_>) -> Option<&Value> {
-        self.find(key).ok().and_then(|at| self.entries.get(at)).map(|(_, value)| value)
-    }
-
-    /// The entries above the bound.
-    pub(super) fn above(&self, bound: Bound<&[u8]>) -> &[Entry] {
-        let start = match bound {
-            Bound::Included(key) => self.find(&Sought::new(key)).unwrap_or_else(|at| at),
-            Bound::Excluded(key) => self.find(&Sought::new(key)).map_or_else(|at| at, |at| at + 1),
-            Bound::Unbounded => 0,
-        };
-        self.entries.get(start..).unwrap_or_default()
-    }
-
-    /// The entries below the bound.
-    pub(super) fn below(&self, bound: Bound<&[u8]>) -> &[Entry] {
-        let end = match bound {
-            Bound::Included(key) => self.find(&Sought::new(key)).map_or_else(|at| at, |at| at + 1),
-            Bound::Excluded(key) => self.find(&Sought::new(key)).unwrap_or_else(|at| at),
-            Bound::Unbounded => self.entries.len(),
-        };
-        self.entries.get(..end).unwrap_or_default()
-    }
-
-    /// Asks for the leaf itself: it will be read soon.
+    /// Prefetches the position and number of the entries, which are needed to find any of them.
     #[inline]
     pub(super) fn prefetch(&self) {
         branches::prefetch_read_data::<Self, 0>(self);
     }
 
-    /// Makes a write and more, each to a key above the one before. It may have more entries then than it may have.
-    pub(super) fn write(&mut self, first: Write, more: impl ExactSizeIterator<Item = Write>, extent: &mut Extent) {
-        let count = 1 + more.len();
-        let writes = iter::once(first).chain(more);
-        if count <= SINGLE {
-            for (key, value) in writes {
-                self.write_at(self.find(&Sought::from(&key)), key, value, extent);
-            }
-        } else {
-            self.merge(writes, count, extent);
+    /// The most entries that the leaf may have.
+    fn max(&self) -> usize {
+        match self.entries.last() {
+            Some((_, value)) if value.is_shared() => MAX_SHARED,
+            _ => MAX_INLINE,
         }
     }
 
-    /// Makes a write to a key which was [found](Self::find) at that place.
-    pub(super) fn write_at(&mut self, at: Result<usize, usize>, key: Key, value: Option<Value>, extent: &mut Extent) {
-        match (at, value) {
-            (Ok(at), Some(value)) => {
-                if let Some((key, old)) = self.entries.get_mut(at) {
-                    extent.take(key, old);
-                    extent.add(key, &value);
-                    *old = value;
+    pub(super) fn is_overfull(&self) -> bool {
+        self.entries.len() > self.max()
+    }
+
+    /// Whether the leaf should be merged with an adjacent one if they [fit](Self::fits).
+    pub(super) fn is_underfull(&self) -> bool {
+        self.entries.len() <= self.max() / 4
+    }
+
+    /// Whether one leaf can hold the entries of both and a quarter more, so that the next writes do not split it again.
+    pub(super) fn fits(&self, other: &Self) -> bool {
+        self.entries.is_empty() || self.entries.len() + other.entries.len() <= self.max() / 4 * 3
+    }
+
+    /// The position of the key, or the position at which it would be inserted.
+    #[inline]
+    pub(super) fn find(&self, key: &Probe<'_>) -> Result<usize, usize> {
+        // Inlines the comparison and stops where the key is found, neither of which `binary_search_by` does.
+        let (mut start, mut end) = (0, self.entries.len());
+        while start < end {
+            let middle = start.midpoint(end);
+            let Some((other, _)) = self.entries.get(middle) else { break };
+            match key.compare(other) {
+                Ordering::Less => end = middle,
+                Ordering::Equal => return Ok(middle),
+                Ordering::Greater => start = middle + 1,
+            }
+        }
+        Err(start)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, key: &Probe<'_>) -> Option<&Value> {
+        self.find(key).ok().and_then(|at| self.entries.get(at)).map(|(_, value)| value)
+    }
+
+    /// The number of entries with keys below `key`.
+    pub(super) fn rank(&self, key: &Probe<'_>) -> usize {
+        self.find(key).unwrap_or_else(|at| at)
+    }
+
+    /// The entries after the bound.
+    pub(super) fn above(&self, bound: Bound<&[u8]>) -> &[Entry] {
+        let start = match bound {
+            Bound::Included(key) => self.rank(&Probe::new(key)),
+            Bound::Excluded(key) => self.find(&Probe::new(key)).map_or_else(|at| at, |at| at + 1),
+            Bound::Unbounded => 0,
+        };
+        self.entries.get(start..).unwrap_or_default()
+    }
+
+    /// The entries before the bound.
+    pub(super) fn below(&self, bound: Bound<&[u8]>) -> &[Entry] {
+        let end = match bound {
+            Bound::Included(key) => self.find(&Probe::new(key)).map_or_else(|at| at, |at| at + 1),
+            Bound::Excluded(key) => self.rank(&Probe::new(key)),
+            Bound::Unbounded => self.entries.len(),
+        };
+        self.entries.get(..end).unwrap_or_default()
+    }
+
+    /// Makes writes in ascending order of keys and leaves `writes` empty. Afterwards the leaf may be overfull, underfull or empty.
+    pub(super) fn write(&mut self, writes: &mut Vec<Write>, extent: &mut Extent) {
+        if writes.len() > MAX_SINGLE {
+            return self.merge(writes, extent);
+        }
+        for (key, value) in writes.drain(..) {
+            let found = self.find(&Probe::from(&key));
+            if let Some(value) = &value {
+                extent.add(&key, value);
+            }
+            match (found, value) {
+                (Ok(at), Some(value)) => {
+                    if let Some((key, old)) = self.entries.get_mut(at) {
+                        extent.remove(key, old);
+                        *old = value;
+                    }
                 }
+                (Err(at), Some(value)) => {
+                    if self.entries.len() == self.entries.capacity() {
+                        self.entries.reserve_exact(SPARE);
+                    }
+                    self.entries.insert(at, (key, value));
+                }
+                (Ok(at), None) => {
+                    let (key, old) = self.entries.remove(at);
+                    extent.remove(&key, &old);
+                }
+                (Err(_), None) => {}
             }
-            (Err(at), Some(value)) => {
-                extent.add(&key, &value);
-                block::insert(&mut self.entries, at, (key, value));
-            }
-            (Ok(at), None) => {
-                let (key, old) = self.entries.remove(at);
-                extent.take(&key, &old);
-            }
-            (Err(_), None) => {}
         }
     }
 
-    fn merge(&mut self, writes: impl Iterator<Item = Write>, count: usize, extent: &mut Extent) {
+    fn merge(&mut self, writes: &mut Vec<Write>, extent: &mut Extent) {
         let mut old = mem::take(&mut self.entries).into_iter().peekable();
-        let mut merged = Vec::with_capacity(old.len() + count);
-        for (key, value) in writes {
-            while let Some(entry) = old.next_if(|(stands, _)| *stands < key) {
+        let mut merged = Vec::with_capacity(old.len() + writes.len());
+        for (key, value) in writes.drain(..) {
+            while let Some(entry) = old.next_if(|(other, _)| *other < key) {
                 merged.push(entry);
             }
-            if let Some((key, old)) = old.next_if(|(stands, _)| *stands == key) {
-                extent.take(&key, &old);
+            if let Some((key, old)) = old.next_if(|(other, _)| *other == key) {
+                extent.remove(&key, &old);
             }
             if let Some(value) = value {
                 extent.add(&key, &value);
@@ -179,19 +206,35 @@ impl Leaf {
             }
         }
         merged.extend(old);
-        // Where much was overwritten, or deleted, there is far too much room.
         merged.shrink_to(merged.len() + SPARE);
         self.entries = merged;
     }
 
-    /// Gives up what is more than a leaf may have: leaves to come after this one, each with its first key.
-    pub(super) fn share_out(&mut self, fill: Fill) -> impl Iterator<Item = (Key, Self)> + use<> {
-        let most = self.most();
-        block::share_out(&mut self.entries, most, fill).into_iter().map(|(first, entries)| (first, Self { entries }))
+    /// Splits an overfull leaf: this one keeps the first entries. Returns the others in order, each with its first key.
+    pub(super) fn split(&mut self, split: Split) -> Vec<(Key, Self)> {
+        let len = self.entries.len();
+        let each = match split {
+            Split::Full => self.max(),
+            Split::Even => len.div_ceil(len.div_ceil(self.max())),
+        };
+        let spare = match split {
+            Split::Full => 0,
+            Split::Even => SPARE,
+        };
+        let mut leaves = Vec::with_capacity(len / each);
+        while self.entries.len() > each {
+            let tail = self.entries.drain((self.entries.len() - 1) / each * each..);
+            let mut entries = Vec::with_capacity(tail.len() + spare);
+            entries.extend(tail);
+            leaves.extend(entries.first().map(|(low, _)| low.clone()).map(|low| (low, Self { entries })));
+        }
+        leaves.reverse();
+        self.entries.shrink_to(each + SPARE);
+        leaves
     }
 
-    /// Takes over the entries of the leaf that comes next.
-    pub(super) fn join(&mut self, next: Self) {
+    /// Appends the entries of the next leaf.
+    pub(super) fn append(&mut self, next: Self) {
         self.entries.reserve_exact(next.entries.len());
         self.entries.extend(next.entries);
     }

@@ -1,30 +1,41 @@
-//! Keyspaces under one root, each a persistent map of branches, which are rows of leaves, which are rows of entries. A snapshot
-//! is one pointer to the root, taken under a lock that is held for as long as it takes to copy or to swap a pointer; or, where
-//! nobody holds the last root, to change up to some thousand keys of it in place. All other commits copy what they change beside
-//! it, and swap.
+//! A store in main memory. Every commit is a persistent tree, so that readers never wait for writers.
 //!
-//! Writers are concurrent: each works on a copy that shares all it has not changed, and commits in turn, first committer
-//! wins. Nothing is on a device: every durability is the same, and [`backup`](crate::Store::backup) and
-//! [`MemoryStore::restore`] are how a database outlives its process.
+//! ```text
+//! MemoryStore ─ Shared ─┬─ log: CommitLog       which keys the recent commits accessed (commit_log.rs)
+//!                       └─ root: Arc<Root>      the last commit: its version and its keyspaces (root.rs)
+//!                                 │ OrdMap
+//!                               Tree            one keyspace (tree.rs)
+//!                                 │ OrdMap      by Separator: the key range of a leaf (separator.rs)
+//!                             Arc<Leaf>         up to 32 or 64 sorted entries (leaf.rs)
+//!                                 │ Vec
+//!                            (Key, Value)       short ones inline, long ones shared (key.rs, value.rs)
+//! ```
+//!
+//! A snapshot is a copy of the pointer to the root. A transaction holds the root that it reads and a
+//! write set per keyspace (write_set.rs). Point reads search sorted writes and then the tree; other reads build a tree with
+//! the writes applied.
+//!
+//! A commit checks the log for conflicts, then applies its write sets to the last commit: in place where nobody holds that,
+//! otherwise to a copy, which shares all unchanged leaves, and replaces the pointer. The invariants of commits are stated at
+//! `Shared` (store.rs) and `CommitLog`, those of trees at `Tree`.
+//!
+//! Nothing is written to a device: all durabilities mean the same. [`backup`](crate::Store::backup) writes a file that
+//! [`MemoryStore::restore`] reads.
 
 mod backup;
-mod block;
-mod branch;
-mod conflict;
+mod commit_log;
 mod cursor;
-mod fence;
 mod key;
 mod leaf;
-mod leaves;
-mod noted;
 mod points;
 mod root;
+mod separator;
 mod snapshot;
 mod store;
-mod touched;
 mod transaction;
 mod tree;
 mod value;
+mod write_set;
 
 pub use cursor::{BorrowedCursor, MemoryCursor};
 pub use points::{BorrowedPoints, MemoryPoints};

@@ -1,16 +1,15 @@
 use std::sync::Arc;
 
-use equivalent::Comparable;
 use self_cell::self_cell;
 
 use super::{
-    block,
-    key::Sought,
-    leaf::{Entry, Leaf, Write},
-    noted,
+    key::Probe,
+    leaf::{Leaf, Write},
     root::Held,
+    separator::Separator,
     tree::Tree,
     value::Value,
+    write_set,
 };
 use crate::{Points, Result};
 
@@ -24,7 +23,7 @@ self_cell!(
     }
 );
 
-/// A reader of single keys that holds the commit it reads.
+/// A point reader that owns the commit it reads.
 pub struct MemoryPoints(Cell);
 
 impl MemoryPoints {
@@ -51,38 +50,40 @@ impl Points for MemoryPoints {
     }
 }
 
-/// A reader of single keys of a borrowed tree, and of writes in order that lie over it.
+/// A point reader of a borrowed tree and of sorted uncommitted writes to it.
 pub struct BorrowedPoints<'t> {
     tree: Option<&'t Tree>,
-    noted: &'t [Write],
+    writes: &'t [Write],
     loaded: Loaded<'t>,
 }
 
 impl<'t> BorrowedPoints<'t> {
-    pub(super) fn new(tree: Option<&'t Tree>, noted: &'t [Write]) -> Self {
-        Self { tree, noted, loaded: Vec::new() }
+    pub(super) fn new(tree: Option<&'t Tree>, writes: &'t [Write]) -> Self {
+        Self { tree, writes, loaded: Vec::new() }
     }
 }
 
 impl Points for BorrowedPoints<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
-        let found = noted::find(self.noted, key).unwrap_or_else(|| self.tree.and_then(|tree| tree.get(key)));
+        let written = write_set::find(self.writes, key);
+        let found = written.unwrap_or_else(|| self.tree.and_then(|tree| tree.get(key)));
         Ok(found.map(|value| &**value))
     }
 
     fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
-        match self.tree {
-            Some(tree) => load(tree, keys, &mut self.loaded),
-            None => {
-                self.loaded.clear();
-                self.loaded.resize(keys.len(), None);
+        // Keys that come in order are often in the same leaf.
+        let mut last: Option<(&Separator, &Leaf)> = None;
+        self.loaded.clear();
+        self.loaded.extend(keys.iter().map(|key| {
+            if let Some(written) = write_set::find(self.writes, key) {
+                return written;
             }
-        }
-        if !self.noted.is_empty() {
-            for (loaded, key) in self.loaded.iter_mut().zip(keys) {
-                *loaded = noted::find(self.noted, key).unwrap_or(*loaded);
+            let key = Probe::new(key);
+            if !last.is_some_and(|(separator, _)| separator.contains(&key)) {
+                last = self.tree.and_then(|tree| tree.leaf(&key));
             }
-        }
+            last.and_then(|(_, leaf)| leaf.get(&key))
+        }));
         Ok(())
     }
 
@@ -93,30 +94,4 @@ impl Points for BorrowedPoints<'_> {
     fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
         self.loaded.get(index).copied().flatten().map(Value::shared)
     }
-}
-
-fn load<'t>(tree: &'t Tree, keys: &[&[u8]], loaded: &mut Loaded<'t>) {
-    loaded.clear();
-    // One needs no order.
-    if let [only] = keys {
-        return loaded.push(tree.get(only));
-    }
-    // Keys that are new are often above all others.
-    let greatest = tree.greatest();
-    // The entries from the one last found to the end of its leaf: a key that comes next in order is mostly among the first.
-    let mut rest: &[Entry] = &[];
-    loaded.extend(keys.iter().map(|key| {
-        let key = Sought::new(key);
-        if greatest.is_some_and(|greatest| key.compare(greatest).is_gt()) {
-            return None;
-        }
-        if !rest.last().is_some_and(|(last, _)| key.compare(last).is_le())
-            || rest.first().is_some_and(|(first, _)| key.compare(first).is_lt())
-        {
-            rest = tree.leaf(&key).map_or(&[], Leaf::entries);
-        }
-        let at = block::find_near(rest, &key);
-        rest = rest.get(at.unwrap_or_else(|at| at)..).unwrap_or_default();
-        rest.first().filter(|_| at.is_ok()).map(|(_, value)| value)
-    }));
 }

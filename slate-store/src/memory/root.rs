@@ -5,21 +5,14 @@ use im::OrdMap;
 use super::tree::Tree;
 use crate::Keyspace;
 
-/// One commit: every keyspace, and the commit's place in the order of all.
+/// One commit: its version and the trees of all keyspaces. The first commit has version 1, an empty store version 0.
 #[derive(Clone, Default)]
 pub(super) struct Root {
     pub(super) keyspaces: OrdMap<Keyspace, Tree>,
-    pub(super) sequence: u64,
-    /// Held by every root that there is: the last one, and older ones that somebody reads.
-    all: Arc<()>,
+    pub(super) version: u64,
 }
 
 impl Root {
-    /// Whether there is no other, so that nobody shares what it holds.
-    pub(super) fn is_only_one(&self) -> bool {
-        Arc::strong_count(&self.all) == 1
-    }
-
     pub(super) fn tree(&self, keyspace: Keyspace) -> Option<&Tree> {
         self.keyspaces.get(&keyspace)
     }
@@ -29,7 +22,7 @@ impl Root {
     }
 }
 
-/// A keyspace of a commit. That is held as a whole, so that it can be told whether anybody reads it.
+/// A keyspace of a commit. Holds the whole commit, so that its reference count shows whether anybody reads it.
 pub(super) struct Held {
     root: Arc<Root>,
     keyspace: Keyspace,

@@ -3,7 +3,7 @@ use std::{ops::ControlFlow, sync::Arc};
 use super::{
     MemoryCursor, MemoryPoints, cursor,
     root::{Held, Root},
-    tree::{Tree, estimate},
+    tree::estimate,
 };
 use crate::{Bounds, Estimate, Keyspace, Result, View};
 
@@ -57,6 +57,6 @@ impl View for MemorySnapshot {
     }
 
     fn bytes(&self, keyspace: Keyspace) -> Result<u64> {
-        Ok(self.root.tree(keyspace).map_or(0, Tree::bytes))
+        Ok(self.root.tree(keyspace).map_or(0, |tree| tree.extent().bytes))
     }
 }

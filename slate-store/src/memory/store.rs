@@ -1,122 +1,68 @@
 use std::{
-    hint,
+    mem,
     path::Path,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::Duration,
 };
 
-use super::{MemorySnapshot, MemoryTransaction, backup, conflict::OpenTransactions, noted, root::Root, tree::Tree};
+use super::{MemorySnapshot, MemoryTransaction, backup, commit_log::CommitLog, root::Root};
 use crate::{Capabilities, Isolation, Keyspace, Result, Size, Store};
 
-/// What a tree takes for one entry beyond the key's and the value's own bytes: what its slot is longer than most keys, its share
-/// of a leaf and a branch, and the value's counts.
-const ENTRY: u64 = 56;
+/// The memory that a tree takes per entry beyond the bytes of the key and the value: what the key's 32 bytes exceed most keys
+/// by, the value's pointer and reference counts, and a share of the leaf's unused capacity.
+const ENTRY_OVERHEAD: u64 = 56;
 
-/// A database in memory. Clones share it; it ends with the last of them and of what they opened.
+/// A database in memory. Clones share it; it ends when the last of them and of their snapshots and transactions is dropped.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
 }
 
-/// How often a reader looks whether the root is free before it sleeps until it is.
-const SPINS: u32 = 200;
-
-/// How many commits are not made in place after a reader had to wait for one, so that readers wait for two in a hundred at most.
-const SPARED: u32 = 64;
-
-/// How many writes a commit makes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum CommitSize {
-    /// So few that they are left to the commit, even where they cannot be made in place.
-    Small,
-    /// They are made in place if no reader has to be spared that.
-    Large,
-    /// So many, or applied in part already, that they are made beside the last commit.
-    Huge,
-}
-
-impl CommitSize {
-    /// Of so many writes; `None` where some are applied already.
-    pub(super) fn of(writes: Option<usize>) -> Self {
-        const SMALL: usize = 64;
-        /// Of all keyspaces together: those of a record and its entries are several.
-        const LARGE: usize = 2 * noted::MOST;
-        match writes {
-            Some(..=SMALL) => Self::Small,
-            Some(..=LARGE) => Self::Large,
-            _ => Self::Huge,
-        }
-    }
-}
-
+/// The last commit, and what is needed to make the next one.
+///
+/// Invariants:
+/// - `root` is replaced, or changed in place, only under the lock of `log`. Its version grows by one each time.
+/// - It is changed in place only while `root` is locked for writing and nobody else holds the `Arc`. A commit that somebody
+///   holds never changes.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// Held while a pointer is copied, or while a commit of moderate size is made in place.
+    /// Locked while the pointer is copied or replaced, or while a commit is made in place.
     root: RwLock<Arc<Root>>,
-    /// How many commits are yet to [spare readers](Self::spares_readers).
-    spared: AtomicU32,
-    /// Held while a commit is checked and made, and while a transaction begins. Readers never take it.
-    open: Mutex<OpenTransactions>,
+    /// Locked while a transaction begins and while a commit is checked and made. Snapshots never lock it.
+    log: Mutex<CommitLog>,
 }
 
 impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, OpenTransactions> {
-        // What is done under the lock does not panic. If it did, there would at worst be a note too many.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Takes the commit lock.
+    pub(super) fn lock(&self) -> MutexGuard<'_, CommitLog> {
+        // Nothing that is done under this lock panics between two changes that belong together.
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The last commit.
     pub(super) fn root(&self) -> Arc<Root> {
-        if let Ok(root) = self.root.try_read() {
-            return Arc::clone(&root);
-        }
-        self.spared.store(SPARED, Ordering::Relaxed);
-        // A small commit in place is over sooner than a thread falls asleep and is woken.
-        for _ in 0..SPINS {
-            hint::spin_loop();
-            if let Ok(root) = self.root.try_read() {
-                return Arc::clone(&root);
-            }
-        }
         Arc::clone(&self.root.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether readers are to be spared a commit in place of more than a few writes: where somebody reads the last commit, or
-    /// one before it with which it shares most of its leaves, so that they would have to be copied anyway; or where somebody
-    /// had to wait a short while ago. `base` is what the transaction began with. Readers come and go, so the answer is true at
-    /// best at this moment.
-    pub(super) fn spares_readers(&self, base: &Arc<Root>) -> bool {
-        let latest = self.root();
-        // Held here, by the store, and by the transaction where it is what that began with.
-        let is_held = Arc::strong_count(&latest) > 2 + usize::from(Arc::ptr_eq(&latest, base));
-        let is_read = is_held || !latest.is_only_one();
-        let one_less = |spared: u32| spared.checked_sub(1);
-        is_read || self.spared.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
-    }
-
-    /// Makes the next commit, to be called under the [`lock`](Self::lock). Gives back the last one, to be dropped without it.
-    pub(super) fn replace(&self, root: Root) -> Arc<Root> {
-        let next = Arc::new(root);
-        std::mem::replace(&mut *self.root.write().unwrap_or_else(PoisonError::into_inner), next)
-    }
-
-    /// The same by changing the last commit: in place where nobody looks at it, so that nothing on the way to what changes
-    /// is copied, and if it is not small, nobody looks at what it shares with older ones. Readers that come meanwhile wait.
-    pub(super) fn change(&self, size: CommitSize, change: impl FnOnce(&mut Root)) -> Option<Arc<Root>> {
+    /// Makes the next commit, under the [commit lock](Self::lock): in place where nobody else holds the last commit, so that
+    /// nothing is copied; otherwise as [`replace`](Self::replace). Readers wait meanwhile.
+    pub(super) fn change(&self, change: impl FnOnce(&mut Root)) -> Option<Arc<Root>> {
         let mut latest = self.root.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(root) = Arc::get_mut(&mut latest)
-            && (size == CommitSize::Small || root.is_only_one())
-        {
+        if let Some(root) = Arc::get_mut(&mut latest) {
             change(root);
             return None;
         }
-        let mut root = Root::clone(&latest);
         drop(latest);
+        Some(self.replace(change))
+    }
+
+    /// Makes the next commit, under the [commit lock](Self::lock), in a copy that shares all unchanged leaves with the last one.
+    /// Returns the replaced commit, to be dropped after the lock is released.
+    pub(super) fn replace(&self, change: impl FnOnce(&mut Root)) -> Arc<Root> {
+        let mut root = Root::clone(&self.root());
         change(&mut root);
-        Some(self.replace(root))
+        let next = Arc::new(root);
+        mem::replace(&mut *self.root.write().unwrap_or_else(PoisonError::into_inner), next)
     }
 }
 
@@ -161,19 +107,18 @@ impl Store for MemoryStore {
     }
 
     fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<()> {
-        let mut open = self.shared.lock();
+        let mut log = self.shared.lock();
         let latest = self.shared.root();
+        let version = latest.version + 1;
         if latest.tree(keyspace).is_some() {
-            let mut root = Root::clone(&latest);
-            root.keyspaces.remove(&keyspace);
-            root.sequence += 1;
-            if !open.is_empty() {
-                open.dropped(root.sequence, keyspace);
-            }
-            self.shared.replace(root);
+            log.record_drop(version, keyspace);
+            self.shared.replace(|root| {
+                root.version = version;
+                root.keyspaces.remove(&keyspace);
+            });
         }
-        // In this order: taking a large keyspace apart, if nobody else reads it, must not hold up writers.
-        drop(open);
+        // After the lock is released, because freeing a large keyspace takes long.
+        drop(log);
         drop(latest);
         Ok(())
     }
@@ -186,13 +131,13 @@ impl Store for MemoryStore {
         backup::write(&self.snapshot()?, to)
     }
 
-    /// `in_memory` is reckoned from the number of entries; what old snapshots alone keep alive is not in it.
+    /// `in_memory` is estimated from the number of entries. It leaves out what only old snapshots hold.
     fn size(&self) -> Result<Size> {
         let root = self.shared.root();
-        let data: u64 = root.keyspaces.values().map(Tree::bytes).sum();
-        let entries: u64 = root.keyspaces.values().map(Tree::len).sum();
+        let data: u64 = root.keyspaces.values().map(|tree| tree.extent().bytes).sum();
+        let entries: u64 = root.keyspaces.values().map(|tree| tree.extent().entries).sum();
         Ok(Size {
-            in_memory: Some(data.saturating_add(entries.saturating_mul(ENTRY))),
+            in_memory: Some(data.saturating_add(entries.saturating_mul(ENTRY_OVERHEAD))),
             data: Some(data),
             on_disk: None,
         })

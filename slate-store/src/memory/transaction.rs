@@ -1,86 +1,62 @@
-use std::sync::Arc;
+use std::{collections::BTreeMap, mem, ops::ControlFlow, sync::Arc};
 
 use super::{
     BorrowedCursor, BorrowedPoints,
+    commit_log::Access,
+    cursor,
     key::Key,
     leaf::Write,
     root::Root,
-    store::{CommitSize, Shared},
-    touched::{Room, Touched},
+    store::Shared,
     tree::{Tree, estimate},
-    value::{Stamp, Value},
+    value::Value,
+    write_set::WriteSet,
 };
-use crate::{
-    Bounds, Context, Cursor, Durability, Edge, Error, Estimate, Isolation, Keyspace, Result, Transaction, View, limits,
-};
+use crate::{Bounds, Context, Durability, Error, Estimate, Isolation, Keyspace, Result, Transaction, View, limits};
 
-/// An open write transaction of a [`MemoryStore`](super::MemoryStore).
+/// The most writes of a commit that are made while the root is locked, in place where nobody reads it. Bounds the time that a
+/// reader waits for the lock to a few milliseconds.
+const MAX_IN_PLACE: usize = 8192;
+
+/// An open write transaction of a [`MemoryStore`](super::MemoryStore): a commit to read and the writes to make.
 ///
-/// Many may be open at once, also on one thread. Its writes are noted, and applied when it commits: in place where nobody
-/// looks at the last commit. Once it has many, or goes through what it wrote, they are applied before, to trees of its own that
-/// share with its snapshot all that it did not change: a commit that nobody came before costs no more then than swapping them
-/// in.
+/// Any number of transactions may be open at once, also on one thread.
 pub struct MemoryTransaction {
     shared: Arc<Shared>,
     isolation: Isolation,
-    /// `None` once it is over.
+    /// The commit that the transaction reads. `None` once the transaction is closed.
     base: Option<Arc<Root>>,
-    stamp: Stamp,
-    /// In the order of the keyspaces.
-    touched: Vec<(Keyspace, Touched)>,
+    write_sets: BTreeMap<Keyspace, WriteSet>,
 }
 
 impl MemoryTransaction {
     pub(super) fn begin(shared: &Arc<Shared>, isolation: Isolation) -> Self {
-        // Under the lock, so that no commit comes between the root and the note of who reads it.
-        let mut open = shared.lock();
+        let mut log = shared.lock();
         let base = shared.root();
-        let stamp = open.opened(base.sequence);
-        drop(open);
-        Self { shared: Arc::clone(shared), isolation, base: Some(base), stamp, touched: Vec::new() }
+        log.open(base.version);
+        drop(log);
+        Self { shared: Arc::clone(shared), isolation, base: Some(base), write_sets: BTreeMap::new() }
     }
 
-    fn touch(&mut self, keyspace: Keyspace) -> &mut Touched {
-        let place = self.touched.binary_search_by_key(&keyspace, |(touched, _)| *touched);
-        let place = place.unwrap_or_else(|place| {
-            self.touched.insert(place, (keyspace, Touched::default()));
-            place
-        });
-        #[expect(clippy::indexing_slicing, reason = "it was found there, or put there")]
-        let (_, touched) = &mut self.touched[place];
-        touched
+    fn base(&self, keyspace: Keyspace) -> Option<&Tree> {
+        self.base.as_ref().and_then(|base| base.tree(keyspace))
     }
 
-    /// What the transaction sees of a keyspace, its own writes applied.
+    /// A keyspace with the transaction's own writes applied.
     fn tree(&self, keyspace: Keyspace) -> Option<&Tree> {
-        let base = self.base.as_ref().and_then(|base| base.tree(keyspace));
-        self.touched(keyspace).map_or(base, |touched| touched.seen(base))
+        let base = self.base(keyspace);
+        self.write_sets.get(&keyspace).map_or(base, |writes| writes.merged(base))
     }
 
-    fn touched(&self, keyspace: Keyspace) -> Option<&Touched> {
-        let place = self.touched.binary_search_by_key(&keyspace, |(touched, _)| *touched).ok()?;
-        self.touched.get(place).map(|(_, touched)| touched)
-    }
-
-    fn write(&mut self, keyspace: Keyspace, key: Key, value: Option<Value>) {
-        if self.touch(keyspace).write(key, value) == Room::Filled {
-            // Many are applied now, when nobody waits for it, and not by the commit.
-            let base = self.base.clone();
-            self.touch(keyspace).apply_now(base.as_ref().and_then(|base| base.tree(keyspace)));
-        }
-    }
-
-    /// Makes writes, each to a key above the one before.
-    fn write_sorted(&mut self, keyspace: Keyspace, writes: Vec<Write>) {
-        let base = self.base.clone();
-        self.touch(keyspace).write_sorted(writes, base.as_ref().and_then(|base| base.tree(keyspace)));
+    fn write_set(&mut self, keyspace: Keyspace) -> &mut WriteSet {
+        self.write_sets.entry(keyspace).or_default()
     }
 }
 
 impl Drop for MemoryTransaction {
     fn drop(&mut self) {
         if let Some(base) = self.base.take() {
-            self.shared.lock().closed(base.sequence);
+            self.shared.lock().close(base.version);
         }
     }
 }
@@ -94,110 +70,98 @@ impl Transaction for MemoryTransaction {
 
     fn put(&mut self, keyspace: Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check(key, value)?;
-        self.write(keyspace, Key::new(key), Some(Value::new(value, self.stamp)));
+        self.write_set(keyspace).write(Key::new(key), Some(Value::new(value)));
         Ok(())
     }
 
     fn put_many(&mut self, keyspace: Keyspace, entries: &[(&[u8], &[u8])]) -> Result<()> {
         entries.iter().try_for_each(|(key, value)| limits::check(key, value))?;
-        // Values that are read one after another lie one after another.
-        let made: Vec<Write> =
-            entries.iter().map(|(key, value)| (Key::new(key), Some(Value::new(value, self.stamp)))).collect();
-        if made.is_sorted_by(|(a, _), (b, _)| a < b) {
-            self.write_sorted(keyspace, made);
+        // Values that are read one after another are allocated one after another.
+        let writes: Vec<Write> = entries.iter().map(|(key, value)| (Key::new(key), Some(Value::new(value)))).collect();
+        let set = self.write_set(keyspace);
+        if writes.is_sorted_by(|(a, _), (b, _)| a < b) {
+            set.write_sorted(writes);
         } else {
-            made.into_iter().for_each(|(key, value)| self.write(keyspace, key, value));
+            writes.into_iter().for_each(|(key, value)| set.write(key, value));
         }
         Ok(())
     }
 
     fn delete(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<()> {
-        self.write(keyspace, Key::new(key), None);
+        self.write_set(keyspace).write(Key::new(key), None);
         Ok(())
     }
 
     fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<()> {
-        if bounds.is_empty() {
-            return Ok(());
+        let mut deletes = Vec::new();
+        cursor::each(self.tree(keyspace), bounds, |key, _| -> ControlFlow<()> {
+            deletes.push((Key::new(key), None));
+            ControlFlow::Continue(())
+        });
+        if !deletes.is_empty() {
+            self.write_set(keyspace).write_sorted(deletes);
         }
-        let Some(tree) = self.tree(keyspace) else { return Ok(()) };
-        let (mut cursor, mut doomed) = (BorrowedCursor::new(Some(tree), bounds), Vec::new());
-        let mut more = cursor.seek(Edge::First)?;
-        while more {
-            doomed.extend(cursor.current().map(|(key, _)| (Key::new(key), None)));
-            more = cursor.step_forward()?;
-        }
-        self.write_sorted(keyspace, doomed);
         Ok(())
     }
 
     fn guard(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<()> {
         if self.isolation == Isolation::Serializable {
-            self.touch(keyspace).guard(Key::new(key));
+            self.write_set(keyspace).guard(Key::new(key), Access::Shared);
         }
         Ok(())
     }
 
     fn commit(mut self, _: Durability) -> Result<()> {
-        let mut touched = std::mem::take(&mut self.touched);
-        if touched.is_empty() {
-            return Ok(());
+        let mut write_sets = mem::take(&mut self.write_sets);
+        write_sets.values_mut().for_each(WriteSet::sort);
+        let writes: usize = write_sets.values().map(WriteSet::len).sum();
+        let Some(base) = self.base.as_ref().map(Arc::clone).filter(|_| !write_sets.is_empty()) else { return Ok(()) };
+        if writes > MAX_IN_PLACE {
+            // Done now, so that others wait for this only if a commit comes first that writes to the same keyspace.
+            for (keyspace, writes) in &write_sets {
+                writes.merged(base.tree(*keyspace));
+            }
         }
-        let Some(base) = self.base.take() else { return Ok(()) };
-        touched.iter_mut().for_each(|(_, touched)| touched.put_in_order());
-        let noted: Option<usize> = touched.iter().map(|(_, touched)| touched.noted()).sum();
-        let size = CommitSize::of(noted);
-        if size == CommitSize::Huge || (size == CommitSize::Large && self.shared.spares_readers(&base)) {
-            // Too many to be made while others wait.
-            touched.iter_mut().for_each(|(keyspace, touched)| touched.apply_now(base.tree(*keyspace)));
-        }
-        let mut open = self.shared.lock();
+        let mut log = self.shared.lock();
         let latest = self.shared.root();
         let is_first = Arc::ptr_eq(&base, &latest);
-        let conflict = |(keyspace, touched): &(_, Touched)| touched.conflicts(&base, &latest, *keyspace, &open);
-        let conflicts = !is_first && touched.iter().any(conflict);
-        open.closed(base.sequence);
-        if conflicts {
-            drop(open);
-            let detail = "another one committed a change to the same keys first";
+        let conflict = |(keyspace, set): (&Keyspace, &WriteSet)| log.conflicts(base.version, *keyspace, set.accesses());
+        let is_refused = !is_first && write_sets.iter().any(conflict);
+        self.base = None;
+        log.close(base.version);
+        if is_refused {
+            drop(log);
+            let detail = "another transaction committed a change to the same keys first";
             return Err(Error::Conflict(Box::new(Context::new(detail))));
         }
-        touched.retain(|(_, touched)| !touched.writes_nothing());
-        if touched.is_empty() {
+        if writes == 0 {
             return Ok(());
         }
-        let sequence = latest.sequence + 1;
-        if !open.is_empty() {
-            for (keyspace, touched) in &touched {
-                touched.deleted().for_each(|key| open.deleted(sequence, *keyspace, key));
+        let version = latest.version + 1;
+        write_sets.iter().for_each(|(keyspace, set)| log.record(version, *keyspace, set.accesses()));
+        let apply = |root: &mut Root, base: Option<&Root>| {
+            root.version = version;
+            for (keyspace, set) in write_sets {
+                let base = base.map(|base| base.tree(keyspace).cloned().unwrap_or_default());
+                set.apply(base.as_ref(), root.tree_mut(keyspace));
             }
-        }
-        let old = if touched.iter().all(|(_, touched)| touched.noted().is_some()) {
-            // In place if nobody looks at the last commit, this transaction included.
-            drop(latest);
-            let base = (!is_first).then_some(base);
-            let old = self.shared.change(size, |root| {
-                root.sequence = sequence;
-                touched.into_iter().for_each(|(keyspace, touched)| touched.merge(None, root.tree_mut(keyspace)));
-            });
-            (base, old)
-        } else {
-            let mut root = Root::clone(&latest);
-            root.sequence = sequence;
-            for (keyspace, touched) in touched {
-                touched.merge(base.tree(keyspace), root.tree_mut(keyspace));
-            }
-            drop(latest);
-            (Some(base), Some(self.shared.replace(root)))
         };
-        // In this order: taking old trees apart must not hold up the next writer.
-        drop(open);
-        drop(old);
+        let (replaced, base) = if writes > MAX_IN_PLACE {
+            (Some(self.shared.replace(|root| apply(root, Some(&base)))), Some(base))
+        } else {
+            // A commit that this transaction still held would not be changed in place.
+            drop(latest);
+            let older = Some(base).filter(|_| !is_first);
+            (self.shared.change(|root| apply(root, None)), older)
+        };
+        // After the lock is released, because freeing what only old commits contain may take long.
+        drop(log);
+        drop((replaced, base));
         Ok(())
     }
 }
 
-/// What a [`MemoryTransaction`] sees: its snapshot with its own writes laid over.
+/// What a [`MemoryTransaction`] reads: its commit with its own writes applied.
 #[derive(Clone, Copy)]
 pub struct MemoryView<'t>(&'t MemoryTransaction);
 
@@ -210,9 +174,9 @@ impl<'t> View for MemoryView<'t> {
     }
 
     fn points(&self, keyspace: Keyspace) -> Result<BorrowedPoints<'t>> {
-        let base = self.0.base.as_ref().and_then(|base| base.tree(keyspace));
-        let (tree, noted) = self.0.touched(keyspace).map_or((base, &[][..]), |touched| touched.seen_and_noted(base));
-        Ok(BorrowedPoints::new(tree, noted))
+        let base = self.0.base(keyspace);
+        let (tree, writes) = self.0.write_sets.get(&keyspace).map_or((base, &[][..]), |set| set.overlay(base));
+        Ok(BorrowedPoints::new(tree, writes))
     }
 
     fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
@@ -224,6 +188,6 @@ impl<'t> View for MemoryView<'t> {
     }
 
     fn bytes(&self, keyspace: Keyspace) -> Result<u64> {
-        Ok(self.0.tree(keyspace).map_or(0, Tree::bytes))
+        Ok(self.0.tree(keyspace).map_or(0, |tree| tree.extent().bytes))
     }
 }

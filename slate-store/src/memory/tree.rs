@@ -1,262 +1,227 @@
-use std::{mem, ops::Bound, sync::Arc, vec};
+use std::{iter, mem, ops::Bound, sync::Arc};
 
-use im::OrdMap;
+use im::{OrdMap, ordmap::RangedIter, shared_ptr::DefaultSharedPtr};
 
 use super::{
-    block::Fill,
-    branch::Branch,
-    fence::{Around, Begins, Fence},
-    key::{Key, Sought},
-    leaf::{Entry, Extent, Leaf, Write, size},
-    leaves::{Branches, Leaves},
+    key::{Key, Probe},
+    leaf::{Entry, Extent, Leaf, Split, Write, size},
+    separator::{Around, Separator},
     value::Value,
 };
 use crate::{Bounds, Estimate};
 
-/// One keyspace: a persistent map of branches by their fences. Versions share the branches, and the branches' leaves, that
-/// did not change between them. No branch is empty.
+/// A persistent sorted map from keys to values: the entries of one keyspace, in leaves of up to some dozen entries. Versions
+/// of a tree share the leaves that are the same in both.
+///
+/// Invariants:
+/// - The separators partition all keys, or there are none. Every entry's key is within the separator of its leaf.
+/// - No leaf is empty or has more than [`MAX_INLINE`](super::leaf::MAX_INLINE) entries.
+/// - `extent` is the sum over all entries.
+///
+/// Searching by [`Around`] may miss: `OrdMap` guides a search by copies of separators, made when one of its nodes was split.
+/// The range of a separator changes when its leaf is split or merged, and a copy of it does not. A search that was guided to the
+/// wrong node finds nothing there, because ranges do not overlap, and [`Tree::floor`] finds the leaf: it compares only the lower
+/// bounds, which never change.
 #[derive(Clone, Default)]
 pub(super) struct Tree {
-    branches: OrdMap<Fence, Arc<Branch>>,
+    leaves: OrdMap<Separator, Arc<Leaf>>,
     extent: Extent,
 }
 
+pub(super) type Leaves<'t> = RangedIter<'t, Separator, Arc<Leaf>, DefaultSharedPtr>;
+
+/// A leaf as the map has it, without its reference count.
+#[inline]
+pub(super) fn found<'t>((separator, leaf): (&'t Separator, &'t Arc<Leaf>)) -> (&'t Separator, &'t Leaf) {
+    (separator, leaf)
+}
+
 impl Tree {
-    /// Puts `value`, or deletes the key where there is none.
-    pub(super) fn write(&mut self, key: Key, value: Option<Value>) {
-        self.write_next((key, value), &mut Vec::new().into_iter());
+    /// The number of entries, and the bytes of their keys and values.
+    pub(super) fn extent(&self) -> Extent {
+        self.extent
     }
 
-    /// Makes writes, each to a key above the one before.
-    pub(super) fn write_sorted(&mut self, writes: Vec<Write>) {
-        debug_assert!(writes.is_sorted_by(|(a, _), (b, _)| a < b), "each key is above the one before");
-        let mut writes = writes.into_iter();
-        while let Some(first) = writes.next() {
-            self.write_next(first, &mut writes);
-        }
-    }
-
-    /// Makes a write, and those of the `rest` that are to the same branch.
-    fn write_next(&mut self, first: Write, rest: &mut vec::IntoIter<Write>) {
-        let key = Sought::from(&first.0);
-        let written = if let Some((fence, branch)) = self.branches.get_key_value_mut(&Around(&key)) {
-            write_branch(fence, branch, &mut self.extent, first, rest)
-        } else if let Some(low) = self.led_astray(&key).map(|(fence, _)| fence.low.clone())
-            && let Some((fence, branch)) = self.branches.get_key_value_mut(&Begins(&Sought::from(&low)))
-        {
-            write_branch(fence, branch, &mut self.extent, first, rest)
-        } else {
-            let (fence, mut branch) = (Fence::all(), Arc::default());
-            let written = write_branch(&fence, &mut branch, &mut self.extent, first, rest);
-            if branch.len() > 0 {
-                self.branches.insert(fence, branch);
-            }
-            written
-        };
-        match written {
-            Written::Within => {}
-            Written::Over(fence, branch, fill) => self.share_out(fence, branch, fill),
-            Written::Under(fence) => self.join_neighbour(&fence),
-        }
-    }
-
-    /// Puts a branch into its place, in as many parts as its leaves need.
-    fn share_out(&mut self, fence: Fence, branch: Arc<Branch>, fill: Fill) {
-        let mut branch = Arc::unwrap_or_clone(branch);
-        // From the first on, each with the end that it will have: what the map copies in between is true then.
-        let Fence { mut low, end } = fence;
-        for (next, after) in branch.share_out(fill) {
-            let fence = Fence { low: mem::replace(&mut low, next.clone()), end: Some(next) };
-            self.branches.insert(fence, Arc::new(mem::replace(&mut branch, after)));
-        }
-        self.branches.insert(Fence { low, end }, Arc::new(branch));
-    }
-
-    /// Joins a branch that has few leaves left with one beside it, if they fit. One that has none goes in any case.
-    fn join_neighbour(&mut self, fence: &Fence) {
-        let key = Sought::from(&fence.low);
-        let Some(branch) = self.branches.get(&Begins(&key)) else { return };
-        let after = fence.end.as_ref().and_then(|end| self.branches.get_key_value(&Begins(&Sought::from(end))));
-        if let Some((after, _)) = after.filter(|(_, after)| branch.fits(after)) {
-            let after = after.clone();
-            self.join(fence.low.clone(), after);
-            return;
-        }
-        let before =
-            self.branches.range::<_, Begins<'_>>((Bound::Unbounded, Bound::Excluded(&Begins(&key)))).next_back();
-        match before {
-            Some((before, other)) if branch.fits(other) => {
-                let before = before.low.clone();
-                self.join(before, fence.clone());
-            }
-            None if branch.len() == 0 => self.branches = OrdMap::new(),
-            _ => {}
-        }
-    }
-
-    /// Joins the branch that begins with `low` with the next one.
-    fn join(&mut self, low: Key, next: Fence) {
-        let Some(after) = self.branches.remove(&Begins(&Sought::from(&next.low))) else { return };
-        let Some(before) = self.branches.remove(&Begins(&Sought::from(&low))) else { return };
-        let joined = if before.len() == 0 {
-            after
-        } else if after.len() == 0 {
-            before
-        } else {
-            let mut joined = Arc::unwrap_or_clone(before);
-            joined.join(next.low, Arc::unwrap_or_clone(after));
-            Arc::new(joined)
-        };
-        self.branches.insert(Fence { low, end: next.end }, joined);
-    }
-
-    /// The branch around the key; `None` where there are none.
-    #[inline]
-    fn around(&self, key: &Sought<'_>) -> Option<(&Fence, &Branch)> {
-        let found = self.branches.get_key_value(&Around(key)).or_else(|| self.led_astray(key));
-        found.map(|(fence, branch)| (fence, &**branch))
-    }
-
-    /// The same where the map does not find it. The map leads by copies of fences, some of which it keeps when the branch is
-    /// long parted: such a one is around keys that now lie further on. To ask for a range costs an allocation, and compares
-    /// nothing but where fences begin, which never changes.
-    #[cold]
-    fn led_astray(&self, key: &Sought<'_>) -> Option<(&Fence, &Arc<Branch>)> {
-        self.branches.range::<_, Begins<'_>>((Bound::Unbounded, Bound::Included(&Begins(key)))).next_back()
+    /// Whether nothing was written to either of two versions of a tree since one became the other. May be false for equal trees.
+    pub(super) fn is_same_version(&self, other: &Self) -> bool {
+        self.leaves.ptr_eq(&other.leaves)
     }
 
     #[inline]
     pub(super) fn get(&self, key: &[u8]) -> Option<&Value> {
-        let key = Sought::new(key);
-        self.leaf(&key).and_then(|leaf| leaf.get(&key))
+        let key = Probe::new(key);
+        self.leaf(&key).and_then(|(_, leaf)| leaf.get(&key))
     }
 
-    /// The greatest key.
-    pub(super) fn greatest(&self) -> Option<&Key> {
-        let (_, branch) = self.branches.get_max()?;
-        branch.leaves().last().and_then(|(_, leaf)| leaf.entries().last()).map(|(key, _)| key)
-    }
-
-    /// The leaf that has the key if it is there; `None` where there are no leaves.
+    /// The leaf that has the key if any has, and its separator. `None` where the tree is empty.
     #[inline]
-    pub(super) fn leaf(&self, key: &Sought<'_>) -> Option<&Leaf> {
-        self.around(key).and_then(|(_, branch)| branch.leaf(key))
+    pub(super) fn leaf(&self, key: &Probe<'_>) -> Option<(&Separator, &Leaf)> {
+        self.leaves.get_key_value(&Around(key)).or_else(|| self.floor(key)).map(found)
     }
 
-    /// The leaves in which a walk up from the bound begins, and all after it.
-    pub(super) fn leaves_from(&self, from: Bound<&[u8]>) -> Leaves<'_> {
-        let (found, at) = match from {
-            Bound::Included(key) | Bound::Excluded(key) => {
-                let key = Sought::new(key);
-                let found = self.around(&key);
-                (found, found.map_or(0, |(_, branch)| branch.find(&key)))
-            }
-            Bound::Unbounded => (self.branches.get_min().map(|(fence, branch)| (fence, &**branch)), 0),
-        };
-        found.map_or_else(Leaves::default, |(fence, branch)| {
-            Leaves::up(self, branch.leaves().get(at..).unwrap_or_default(), fence)
-        })
+    /// The same without [`Around`]. Slower, as opening a range of the map allocates.
+    #[cold]
+    fn floor(&self, key: &Probe<'_>) -> Option<(&Separator, &Arc<Leaf>)> {
+        self.leaves.get_prev(&Separator::from(Key::new(key.as_slice())))
     }
 
-    /// The leaves in which a walk down from the bound begins, and all before it, to be gone through backwards.
-    pub(super) fn leaves_to(&self, from: Bound<&[u8]>) -> Leaves<'_> {
-        let from = from.map(Sought::new);
-        let low = from.as_ref().map(Begins);
-        let mut branches = self.branches.range::<_, Begins<'_>>((Bound::Unbounded, low.as_ref()));
-        let Some((_, branch)) = branches.next_back() else { return Leaves::default() };
-        let row = match &from {
-            Bound::Included(key) | Bound::Excluded(key) => branch.leaves().get(..=branch.find(key)),
-            Bound::Unbounded => Some(branch.leaves()),
-        };
-        Leaves::down(row.unwrap_or_default(), branches)
+    /// The first leaf.
+    pub(super) fn first(&self) -> Option<(&Separator, &Leaf)> {
+        self.leaves.get_min().map(|(separator, leaf)| (separator, &**leaf))
     }
 
-    /// The branches from the one on that begins with this key.
-    pub(super) fn branches_from(&self, low: &Key) -> Branches<'_> {
-        let low = Sought::from(low);
-        self.branches.range::<_, Begins<'_>>((Bound::Included(&Begins(&low)), Bound::Unbounded))
+    /// The last leaf.
+    pub(super) fn last(&self) -> Option<(&Separator, &Leaf)> {
+        self.leaves.get_max().map(|(separator, leaf)| (separator, &**leaf))
     }
 
-    /// All entries.
+    /// The leaf after the one with this separator.
+    pub(super) fn next(&self, separator: &Separator) -> Option<(&Separator, &Leaf)> {
+        separator.end.as_ref().and_then(|end| self.leaf(&Probe::from(end)))
+    }
+
+    /// The leaves before the one with this separator, to be iterated backwards.
+    pub(super) fn before(&self, separator: &Separator) -> Leaves<'_> {
+        self.leaves.range::<_, Separator>((Bound::Unbounded, Bound::Excluded(separator)))
+    }
+
+    /// All entries in ascending order.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.branches.values().flat_map(|branch| branch.leaves()).flat_map(|(_, leaf)| leaf.entries())
+        self.leaves.values().flat_map(|leaf| leaf.entries())
     }
 
-    /// How many keys lie within bounds; more than `cap` may be told as any number above it. Costs a step for each branch.
+    /// The number of keys within bounds; where that is above `cap`, any number above `cap`. Costs a step per leaf.
     pub(super) fn count(&self, bounds: Bounds<'_>, cap: u64) -> u64 {
         if bounds == Bounds::ALL {
-            return self.len();
+            return self.extent.entries;
         }
-        if bounds.is_empty() {
-            return 0;
+        let (start, end) = (Probe::new(bounds.start.unwrap_or_default()), bounds.end.map(Probe::new));
+        let Some((first, leaf)) = self.leaf(&start).filter(|_| !bounds.is_empty()) else { return 0 };
+        let rank_of_end = |separator: &Separator, leaf: &Leaf| {
+            end.as_ref().filter(|end| separator.is_above(end)).map(|end| size(leaf.rank(end)))
+        };
+        let below_start = size(leaf.rank(&start));
+        if let Some(rank) = rank_of_end(first, leaf) {
+            return rank - below_start;
         }
-        let (start, end) = (Sought::new(bounds.start.unwrap_or_default()), bounds.end.map(Sought::new));
-        let Some((mut fence, mut branch)) = self.around(&start) else { return 0 };
-        let mut skipped = branch.rank(&start);
-        let mut counted = 0_u64;
-        let mut branches = None;
-        loop {
-            if let Some(end) = end.as_ref().filter(|end| fence.is_above(end)) {
-                return counted + size(branch.rank(end).saturating_sub(skipped));
+        let mut counted = size(leaf.entries().len()) - below_start;
+        let mut rest = self.leaves.range::<_, Separator>((Bound::Excluded(first), Bound::Unbounded));
+        while counted <= cap
+            && let Some((separator, leaf)) = rest.next()
+        {
+            if let Some(rank) = rank_of_end(separator, leaf) {
+                return counted + rank;
             }
-            counted += size(branch.len().saturating_sub(mem::take(&mut skipped)));
-            let Some(low) = fence.end.as_ref().filter(|_| counted <= cap) else { return counted };
-            let Some(next) = branches.get_or_insert_with(|| self.branches_from(low)).next() else { return counted };
-            (fence, branch) = (next.0, &**next.1);
+            counted += size(leaf.entries().len());
+        }
+        counted
+    }
+
+    /// Puts `value`, or deletes the key where it is `None`.
+    pub(super) fn write(&mut self, key: Key, value: Option<Value>) {
+        self.write_sorted(iter::once((key, value)));
+    }
+
+    /// Makes writes in strictly ascending order of keys.
+    pub(super) fn write_sorted(&mut self, writes: impl IntoIterator<Item = Write>) {
+        let mut writes = writes.into_iter().peekable();
+        // The writes to one leaf.
+        let mut run = Vec::new();
+        while let Some(first) = writes.next() {
+            if self.leaves.is_empty() {
+                if first.1.is_none() {
+                    continue;
+                }
+                self.leaves.insert(Separator::all(), Arc::default());
+            }
+            let key = first.0.clone();
+            let probe = Probe::from(&key);
+            let write = |separator: &Separator, leaf: &mut Arc<Leaf>, extent: &mut Extent| {
+                run.push(first);
+                run.extend(iter::from_fn(|| writes.next_if(|(next, _)| separator.is_above(&Probe::from(next)))));
+                write_leaf(separator, leaf, &mut run, extent)
+            };
+            let outcome = if let Some((separator, leaf)) = self.leaves.get_key_value_mut(&Around(&probe)) {
+                write(separator, leaf, &mut self.extent)
+            } else if let Some(separator) = self.floor(&probe).map(|(separator, _)| separator.clone())
+                && let Some(leaf) = self.leaves.get_mut(&separator)
+            {
+                write(&separator, leaf, &mut self.extent)
+            } else {
+                continue;
+            };
+            match outcome {
+                Outcome::Fits => {}
+                Outcome::Overfull(separator, leaf, split) => self.split(separator, leaf, split),
+                Outcome::Underfull(separator) => self.merge(&separator),
+            }
         }
     }
 
-    /// The bytes of all keys and values.
-    pub(super) fn bytes(&self) -> u64 {
-        self.extent.bytes
+    /// Replaces an overfull leaf by as many leaves as its entries need.
+    fn split(&mut self, separator: Separator, leaf: Arc<Leaf>, split: Split) {
+        let mut leaf = Arc::unwrap_or_clone(leaf);
+        let Separator { mut low, end } = separator;
+        for (next_low, next) in leaf.split(split) {
+            let separator = Separator { low: mem::replace(&mut low, next_low.clone()), end: Some(next_low) };
+            self.leaves.insert(separator, Arc::new(mem::replace(&mut leaf, next)));
+        }
+        self.leaves.insert(Separator { low, end }, Arc::new(leaf));
     }
 
-    pub(super) fn len(&self) -> u64 {
-        self.extent.entries
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.branches.is_empty()
-    }
-
-    /// Whether nothing was written between the two, one of which came of the other. Empty trees look alike whatever
-    /// happened to them, so for those the answer is that it is not known.
-    pub(super) fn is_surely_unchanged(&self, other: &Self) -> bool {
-        !self.is_empty() && self.branches.ptr_eq(&other.branches)
+    /// Merges an underfull leaf with the next one, or the last leaf with the one before, if their entries fit into one.
+    fn merge(&mut self, separator: &Separator) {
+        let other = match &separator.end {
+            Some(_) => self.next(separator),
+            None => self.before(separator).next_back().map(found),
+        };
+        let Some(leaf) = self.leaves.get(separator) else { return };
+        let Some((other, _)) = other.filter(|(_, other)| leaf.fits(other)) else {
+            if leaf.entries().is_empty() {
+                self.leaves = OrdMap::new();
+            }
+            return;
+        };
+        let (before, after) =
+            if other < separator { (other.clone(), separator.clone()) } else { (separator.clone(), other.clone()) };
+        let (Some(first), Some(second)) = (self.leaves.remove(&before), self.leaves.remove(&after)) else { return };
+        let mut merged = Arc::unwrap_or_clone(first);
+        merged.append(Arc::unwrap_or_clone(second));
+        self.leaves.insert(Separator { low: before.low, end: after.end }, Arc::new(merged));
     }
 }
 
-/// What a branch has become by writes.
-enum Written {
-    /// One that may be.
-    Within,
-    /// It has too many leaves, and was taken out.
-    Over(Fence, Arc<Branch>, Fill),
-    /// It was left with few, or with none.
-    Under(Fence),
+/// The state of a leaf after writes to it.
+enum Outcome {
+    Fits,
+    /// The leaf was taken out of its place, to be split.
+    Overfull(Separator, Arc<Leaf>, Split),
+    Underfull(Separator),
 }
 
-/// Makes a write to a branch, and those that come next and lie within its fence.
-fn write_branch(
-    fence: &Fence,
-    place: &mut Arc<Branch>,
-    extent: &mut Extent,
-    first: Write,
-    rest: &mut vec::IntoIter<Write>,
-) -> Written {
-    let branch = Arc::make_mut(place);
-    let leaves = branch.leaves().len();
-    let fill = branch.write(first, rest, fence, extent);
-    if branch.is_large() {
-        Written::Over(fence.clone(), mem::take(place), fill)
-    } else if branch.leaves().len() < leaves && branch.is_small() || branch.len() == 0 {
-        Written::Under(fence.clone())
+/// Makes the writes of `run`, which are all within the separator, and empties it.
+fn write_leaf(separator: &Separator, place: &mut Arc<Leaf>, run: &mut Vec<Write>, extent: &mut Extent) -> Outcome {
+    let deletes_nothing = |(key, value): &Write| value.is_none() && place.get(&Probe::from(key)).is_none();
+    if run.iter().all(deletes_nothing) {
+        // The leaf is not copied for that.
+        run.clear();
+        return Outcome::Fits;
+    }
+    let before = place.entries().len();
+    let is_appended = place.entries().last().map(|(last, _)| last) < run.first().map(|(first, _)| first);
+    let leaf = Arc::make_mut(place);
+    leaf.write(run, extent);
+    if leaf.is_overfull() {
+        let split = if is_appended { Split::Full } else { Split::Even };
+        Outcome::Overfull(separator.clone(), mem::take(place), split)
+    } else if leaf.entries().is_empty() || leaf.entries().len() < before && leaf.is_underfull() {
+        Outcome::Underfull(separator.clone())
     } else {
-        Written::Within
+        Outcome::Fits
     }
 }
 
-/// How many keys lie within `bounds`, up to `cap`.
+/// Counts the keys within `bounds` up to `cap`.
 pub(super) fn estimate(tree: Option<&Tree>, bounds: Bounds<'_>, cap: u64) -> Estimate {
     Estimate::capped(tree.map_or(0, |tree| tree.count(bounds, cap)), cap)
 }

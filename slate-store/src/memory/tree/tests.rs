@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    super::{cursor::BorrowedCursor, leaf::MOST},
+    super::{cursor::BorrowedCursor, leaf::MAX_INLINE},
     *,
 };
 use crate::{Cursor, Edge, conformance::Random};
@@ -55,28 +55,20 @@ impl Values {
 
 fn check_structure(tree: &Tree) {
     let mut low = Some(Key::new(&[]));
-    for (fence, branch) in &tree.branches {
-        assert_eq!(Some(&fence.low), low.as_ref(), "fences meet");
-        assert!(!branch.is_large() && !branch.leaves().is_empty());
-        for (at, (from, leaf)) in branch.leaves().iter().enumerate() {
-            assert!((1..=MOST).contains(&leaf.len()), "a leaf of {}", leaf.len());
-            let below = branch.leaves().get(at + 1).map(|(next, _)| next).or(fence.end.as_ref());
-            for (key, _) in leaf.entries() {
-                assert!(*key >= fence.low && (at == 0 || key >= from) && below.is_none_or(|below| key < below));
-            }
-        }
-        assert_eq!(branch.len(), branch.leaves().iter().map(|(_, leaf)| leaf.len()).sum());
-        low = fence.end.clone();
+    for (separator, leaf) in &tree.leaves {
+        assert_eq!(Some(&separator.low), low.as_ref(), "each separator begins where the one before ends");
+        assert!((1..=MAX_INLINE).contains(&leaf.entries().len()));
+        assert!(leaf.entries().iter().all(|(key, _)| separator.contains(&Probe::from(key))));
+        low = separator.end.clone();
     }
-    assert!(tree.is_empty() || low.is_none(), "the last fence has no end");
-    assert!(!tree.is_empty() || tree.branches.is_empty());
+    assert!(tree.leaves.is_empty() || low.is_none(), "the last separator has no end");
 }
 
 fn check(tree: &Tree, model: &Model, keys: Keys, range: u64, random: &mut Random) {
     check_structure(tree);
     assert!(tree.entries().map(|(key, value)| (key.as_slice(), &**value)).eq(model.iter().map(|(k, v)| (&**k, &**v))));
-    assert_eq!(tree.len(), size(model.len()));
-    assert_eq!(tree.bytes(), model.iter().map(|(key, value)| size(key.len() + value.len())).sum::<u64>());
+    assert_eq!(tree.extent().entries, size(model.len()));
+    assert_eq!(tree.extent().bytes, model.iter().map(|(key, value)| size(key.len() + value.len())).sum::<u64>());
     for _ in 0..40 {
         let key = keys.key(random.below(range));
         assert_eq!(tree.get(&key).map(|value| value.to_vec()), model.get(&key).cloned(), "{key:?}");
@@ -110,8 +102,8 @@ fn check(tree: &Tree, model: &Model, keys: Keys, range: u64, random: &mut Random
 
 fn put(tree: &mut Tree, model: &mut Model, entries: impl IntoIterator<Item = (Vec<u8>, Option<Vec<u8>>)>) {
     let entries: BTreeMap<_, _> = entries.into_iter().collect();
-    let writes = entries.iter().map(|(key, value)| (Key::new(key), value.as_deref().map(|value| Value::new(value, 1))));
-    tree.write_sorted(writes.collect());
+    let writes = entries.iter().map(|(key, value)| (Key::new(key), value.as_deref().map(Value::new)));
+    tree.write_sorted(writes);
     for (key, value) in entries {
         match value {
             Some(value) => model.insert(key, value),
@@ -165,7 +157,7 @@ fn a_tree_and_the_versions_kept_of_it_hold_what_a_plain_map_does() {
         }
         kept.iter().for_each(|(tree, model)| check(tree, model, keys, RANGE, random));
         put(&mut tree, &mut model, (0..RANGE).map(|number| (keys.key(number), None)));
-        assert!(tree.is_empty() && tree.bytes() == 0, "{keys:?} {values:?}");
+        assert!(tree.leaves.is_empty() && tree.extent().bytes == 0, "{keys:?} {values:?}");
     }
 }
 
@@ -183,8 +175,8 @@ fn keys_are_found_where_the_map_leads_astray() {
             put(&mut tree, &mut model, [(Keys::Short.key(group(at, number)), Some(vec![]))]);
         }
     }
-    let all = model.keys().map(|key| Sought::new(key));
-    let astray = all.filter(|key| tree.branches.get(&Around(key)).is_none()).count();
+    let all = model.keys().map(|key| Probe::new(key));
+    let astray = all.filter(|key| tree.leaves.get(&Around(key)).is_none()).count();
     assert!(astray > 0, "this tree shows nothing");
     for key in model.keys() {
         assert!(tree.get(key).is_some(), "{key:?}");

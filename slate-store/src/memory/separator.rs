@@ -1,0 +1,83 @@
+use std::cmp::Ordering;
+
+use equivalent::{Comparable, Equivalent};
+
+use super::key::{Key, Probe};
+
+/// The key range of a leaf: from `low` up to but not including `end`, or without an upper bound where `end` is `None`.
+///
+/// Separators are ordered by `low`, so that the map of leaves can be searched by separator. The separators of a tree partition
+/// the keys: the first begins with the empty key, each begins where the one before ends, the last has no end.
+#[derive(Clone)]
+pub(super) struct Separator {
+    pub(super) low: Key,
+    pub(super) end: Option<Key>,
+}
+
+impl Separator {
+    /// The range of all keys.
+    pub(super) fn all() -> Self {
+        Self::from(Key::new(&[]))
+    }
+
+    /// Whether `key`, which is not below `low`, is below `end`.
+    #[inline]
+    pub(super) fn is_above(&self, key: &Probe<'_>) -> bool {
+        self.end.as_ref().is_none_or(|end| key.compare(end) == Ordering::Less)
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, key: &Probe<'_>) -> bool {
+        key.compare(&self.low) != Ordering::Less && self.is_above(key)
+    }
+}
+
+/// A search key for the map of leaves: the separator that begins with this key.
+impl From<Key> for Separator {
+    fn from(low: Key) -> Self {
+        Self { low, end: None }
+    }
+}
+
+impl Ord for Separator {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.low.cmp(&other.low)
+    }
+}
+
+impl PartialOrd for Separator {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Separator {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.low == other.low
+    }
+}
+
+impl Eq for Separator {}
+
+/// A search key for the map of leaves: equal to the separator whose range contains this key.
+pub(super) struct Around<'k>(pub(super) &'k Probe<'k>);
+
+impl Comparable<Separator> for Around<'_> {
+    #[inline]
+    fn compare(&self, separator: &Separator) -> Ordering {
+        match self.0.compare(&separator.low) {
+            Ordering::Greater if separator.is_above(self.0) => Ordering::Equal,
+            order => order,
+        }
+    }
+}
+
+impl Equivalent<Separator> for Around<'_> {
+    #[inline]
+    fn equivalent(&self, separator: &Separator) -> bool {
+        self.compare(separator) == Ordering::Equal
+    }
+}

@@ -13,13 +13,28 @@ use crate::{
 
 /// An open database, for async code; see the [module's page](super).
 ///
-/// A handle: cheap to clone, to share and to send. It is a face of a [`slate_core::Database`](crate::Database): either can
-/// be had from the other, and both can be used at once. One made with `Database::from` has a line of its own for writers,
-/// which its clones share.
+/// A handle: cheap to clone, share and send. It wraps a [`slate_core::Database`](crate::Database), and both can be used at
+/// once. A handle made by `Database::from` has its own queue of writers, which its clones share.
 #[derive(Clone)]
 pub struct Database {
     database: crate::Database,
     pool: Pool,
+}
+
+/// Declares methods without arguments that run the blocking method of the same name.
+macro_rules! operations {
+    ($how:ident: $($name:ident -> $output:ty;)*) => {
+        $(
+            #[doc = concat!("See [`slate_core::Database::", stringify!($name), "`](crate::Database::", stringify!($name), ").")]
+            #[doc = ""]
+            #[doc = "# Errors"]
+            #[doc = "As the blocking method."]
+            pub fn $name(&self) -> Operation<$output> {
+                let database = self.database.clone();
+                self.runner().$how(&CancelToken::new(), move |_| database.$name())
+            }
+        )*
+    };
 }
 
 impl From<crate::Database> for Database {
@@ -29,7 +44,7 @@ impl From<crate::Database> for Database {
 }
 
 impl Database {
-    /// Opens a database by URL, creating it where there is none.
+    /// Opens a database by URL and creates it if it does not exist.
     ///
     /// # Errors
     /// As [`slate_core::Database::open`](crate::Database::open).
@@ -37,7 +52,7 @@ impl Database {
         Self::open_with(crate::Database::builder(url))
     }
 
-    /// Opens a database as a service's settings say.
+    /// Opens a database with these settings.
     ///
     /// # Errors
     /// As [`slate_core::Database::open_config`](crate::Database::open_config).
@@ -69,15 +84,13 @@ impl Database {
         &self.database
     }
 
-    /// Runs blocking code with the database on the pool: for what has no async form (lending cursors, say), and for work
-    /// of many small calls, which so costs one change of thread.
+    /// Runs blocking code with the database on the pool: many small calls then cost one change of thread.
     ///
-    /// What it writes does not wait in line with other writes. A blocking [`Transaction`](crate::Transaction) must be ended
-    /// by the code that began it: where writers take turns, the store would take another task's write on the same thread
-    /// for its own.
+    /// Its writes do not wait in the queue of writers. `work` must end each blocking [`Transaction`](crate::Transaction)
+    /// that it begins: stores with one writer at a time identify the writer by its thread.
     ///
     /// # Errors
-    /// Those of `work`. Dropping the operation does not end it.
+    /// The errors of `work`. Dropping the operation does not stop it.
     ///
     /// ```
     /// use bson::{RawDocumentBuf, doc, rawdoc};
@@ -109,28 +122,26 @@ impl Database {
         self.runner().read(&CancelToken::new(), move |_| work(&database))
     }
 
-    /// A collection of documents that are read and written as `T`: a type of serde's, or
-    /// [`RawDocumentBuf`] for the documents' own bytes. It need not exist: it is created by the
-    /// first document or index, and read as empty until then.
+    /// Returns a collection of documents that are read and written as `T`; see
+    /// [`slate_core::Database::collection`](crate::Database::collection).
     pub fn collection<T>(&self, name: &str) -> Collection<T> {
         Collection::new(self.database.collection(name), self.runner())
     }
 
-    /// The database as of its last commit, for as long as the snapshot is held: what is read through it belongs
-    /// together, across collections. It blocks nobody, and waits for no transaction.
+    /// Takes a snapshot of the latest commit; see [`slate_core::Database::snapshot`](crate::Database::snapshot).
     ///
     /// # Errors
-    /// Where the storage fails.
+    /// Fails if the storage fails.
     pub fn snapshot(&self) -> Operation<Snapshot> {
         let runner = self.runner();
         self.run_blocking(|database| Ok(Snapshot { snapshot: database.snapshot()?, runner }))
     }
 
-    /// Begins a transaction of snapshot isolation, on a thread of its own. Dropping it rolls it back. Prefer
-    /// [`Database::transact`], which tries again on a conflict.
+    /// Begins a transaction with snapshot isolation, on its own thread. Dropping it rolls it back. Prefer
+    /// [`Database::transact`], which retries after a conflict.
     ///
     /// # Errors
-    /// On a store where writers take turns: [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) when the wait is over.
+    /// On a store with one writer at a time: [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout.
     ///
     /// ```
     /// use bson::{doc, rawdoc};
@@ -151,14 +162,14 @@ impl Database {
         self.begin_with(&TransactionOptions::default())
     }
 
-    /// Begins a transaction that is isolated, committed and limited as the options say. Its retries are the caller's.
+    /// Begins a transaction with options. It is not retried: that is up to the caller.
     ///
     /// # Errors
     /// As [`Database::begin`].
     pub fn begin_with(&self, options: &TransactionOptions) -> Operation<Transaction> {
         let (database, pool, options) = (self.database.clone(), self.pool.clone(), options.clone());
         Operation::new(async move {
-            // Only while it begins: an open transaction must not keep others from being ended.
+            // Held only during the beginning: an open transaction must not keep others from ending.
             let place = pool.enter().await?;
             let begin = move |options: &TransactionOptions| {
                 let begun = database.begin_with(options);
@@ -169,15 +180,14 @@ impl Database {
         })
     }
 
-    /// Runs `work` in a transaction and commits it; an error of `work` rolls it back. On a conflict it is rolled back and
-    /// run again, as [`slate_core::Database::transact`](crate::Database::transact) does. `work` is blocking code: it runs
-    /// on one thread of the pool, and needs no change of thread for each call. It has a place in the line of writers, so it
-    /// must not wait for what another task is to write.
+    /// Runs `work` in a transaction and commits it, with retries, as
+    /// [`slate_core::Database::transact`](crate::Database::transact) does. `work` is blocking code that runs on one thread of
+    /// the pool. It occupies a place among the writers, so it must not wait for another task's write.
     ///
     /// Dropping the operation cancels the transaction, unless it is being committed.
     ///
     /// # Errors
-    /// Those of `work`; the conflict that was left when time was up.
+    /// The errors of `work`; the last conflict when time is up.
     pub fn transact<R: Send + 'static>(
         &self,
         work: impl FnMut(&crate::Transaction) -> Result<R> + Send + 'static,
@@ -185,8 +195,8 @@ impl Database {
         self.transact_with(&TransactionOptions::default(), work)
     }
 
-    /// Runs `work` in a transaction, as [`Database::transact`] does, that is isolated, committed, limited and tried again
-    /// as the options say. The deadline counts from when its turn in line has come.
+    /// Runs `work` in a transaction with options, as [`Database::transact`] does. The deadline counts from the start of the
+    /// work, not from the wait in the queue.
     ///
     /// # Errors
     /// As [`Database::transact`]; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) past the deadline.
@@ -200,7 +210,7 @@ impl Database {
         self.runner().write(&caller, move |token| database.transact_with(&options.cancel(token), work))
     }
 
-    /// Runs many writes, over any number of collections, as one: each operation with the name of its collection. See
+    /// Runs many writes to any number of collections in one transaction. See
     /// [`slate_core::BulkWrite`](crate::BulkWrite).
     pub fn bulk_write<'n>(
         &self,
@@ -209,44 +219,30 @@ impl Database {
         Call::new(self.database.bulk_write(operations), self.runner())
     }
 
-    /// The names of the collections, in order.
-    ///
-    /// # Errors
-    /// Where the storage fails.
-    pub fn list_collection_names(&self) -> Operation<Vec<String>> {
-        self.run_blocking(crate::Database::list_collection_names)
+    operations! { read:
+        list_collection_names -> Vec<String>;
+        list_collections -> Vec<CollectionDescription>;
+        size -> StorageSize;
     }
 
-    /// The collections, in the order of their names, with their indexes.
-    ///
-    /// # Errors
-    /// Where the storage fails.
-    pub fn list_collections(&self) -> Operation<Vec<CollectionDescription>> {
-        self.run_blocking(crate::Database::list_collections)
+    operations! { write:
+        flush -> ();
+        compact -> ();
+        resume_index_builds -> u64;
     }
 
-    /// Runs one of MongoDB's commands and gives its reply; see
+    /// Runs one of MongoDB's commands and returns its reply; see
     /// [`slate_core::Database::command`](crate::Database::command).
     ///
     /// # Errors
-    /// A command that is not known (code 59), not offered, or not valid; where the storage fails.
+    /// As the blocking method.
     pub fn command(&self, command: &RawDocument) -> Operation<RawDocumentBuf> {
         let (database, command) = (self.database.clone(), command.to_owned());
         self.runner().write(&CancelToken::new(), move |_| database.command(&command))
     }
 
-    /// Puts every commit that has returned on the device: what [`Durability::Deferred`](crate::Durability::Deferred) put
-    /// off.
-    ///
-    /// # Errors
-    /// Where the device fails.
-    pub fn flush(&self) -> Operation<()> {
-        let database = self.database.clone();
-        self.runner().write(&CancelToken::new(), move |_| database.flush())
-    }
-
-    /// Writes a copy of the database, as of one commit, while others go on writing; see
-    /// [`slate_core::Database::backup`](crate::Database::backup). Dropping the operation does not end it.
+    /// Writes a copy of the database, as of one commit, while writers continue; see
+    /// [`slate_core::Database::backup`](crate::Database::backup). Dropping the operation does not stop it.
     ///
     /// # Errors
     /// As [`slate_core::Database::backup`](crate::Database::backup).
@@ -255,47 +251,19 @@ impl Database {
         self.run_blocking(move |database| database.backup(to))
     }
 
-    /// Gives back to the file system what deleted documents and dropped collections left behind, as far as the store can;
-    /// see [`slate_core::Database::compact`](crate::Database::compact). Dropping the operation does not end it.
-    ///
-    /// # Errors
-    /// As [`slate_core::Database::compact`](crate::Database::compact).
-    pub fn compact(&self) -> Operation<()> {
-        let database = self.database.clone();
-        self.runner().write(&CancelToken::new(), move |_| database.compact())
-    }
-
     /// Verifies every collection, as of one commit; see [`slate_core::Database::verify`](crate::Database::verify).
     pub fn verify(&self) -> Call<crate::Verify<'static>> {
         Call::new(self.database.verify(), self.runner())
     }
 
-    /// Finishes interrupted index builds; see
-    /// [`slate_core::Database::resume_index_builds`](crate::Database::resume_index_builds).
-    ///
-    /// # Errors
-    /// As the blocking method.
-    pub fn resume_index_builds(&self) -> Operation<u64> {
-        let database = self.database.clone();
-        self.runner().write(&CancelToken::new(), move |_| database.resume_index_builds())
-    }
-
-    /// Closes the database for all its handles, blocking ones too: puts every commit on the device, and tells where that
-    /// fails; see [`slate_core::Database::close`](crate::Database::close).
+    /// Closes the database for all its handles, blocking ones too; see
+    /// [`slate_core::Database::close`](crate::Database::close).
     ///
     /// # Errors
     /// As [`slate_core::Database::close`](crate::Database::close).
     pub fn close(self) -> Operation<()> {
         let database = self.database.clone();
         self.run_blocking(move |_| database.close())
-    }
-
-    /// How much room the database takes, in bytes, as far as the store can tell.
-    ///
-    /// # Errors
-    /// Where the storage fails.
-    pub fn size(&self) -> Operation<StorageSize> {
-        self.run_blocking(crate::Database::size)
     }
 
     /// The store's name: `"memory"`, `"redb"`, `"rocksdb"`.

@@ -6,22 +6,21 @@ use std::{
 
 use crate::{CancelToken, Result};
 
-/// A call that is to be awaited.
+/// A call to await.
 ///
-/// Nothing is begun before it is first polled. Dropping it later asks what was begun to end:
+/// Nothing starts before the first poll. Dropping it later cancels what was started:
 ///
 /// - A **read** ends soon.
-/// - A **write** is done wholly or not at all. If it was still waiting in line, it is not done. If it was under way, it is
-///   either rolled back as a whole or committed as a whole, soon; to know which, read. An insertion that is under way, and
-///   a commit, are carried out.
-/// - A write **inside a transaction** of [`Database::begin`](super::Database::begin) is carried out in its place among
-///   the transaction's calls, and shares the transaction's fate.
+/// - A **write** is applied as a whole or not at all. If it was still waiting in the queue, it is not applied. If it was
+///   running, it is soon either rolled back or committed; to find out, read. A running insertion and a commit are completed.
+/// - A write **inside a transaction** of [`Database::begin`](super::Database::begin) is executed in its order, and is
+///   committed or rolled back with the transaction.
 ///
 /// So a timeout around a call is safe: `tokio::time::timeout(limit, users.delete_many(filter).run())`. Where the limit is
-/// known beforehand, the builder's `deadline` is better: it tells what came of it.
+/// known beforehand, the builder's `deadline` is better: it reports the outcome.
 ///
 /// A panic of the work (in a closure of `transact`, or in a type's own serde) continues in the task that awaits it.
-#[must_use = "nothing is done until it is awaited"]
+#[must_use = "nothing is executed until it is awaited"]
 pub struct Operation<R> {
     work: Pin<Box<dyn Future<Output = Result<R>> + Send>>,
 }
@@ -46,7 +45,7 @@ impl<R> fmt::Debug for Operation<R> {
     }
 }
 
-/// Cancels its token when it is dropped: nobody waits for the work any more.
+/// Cancels its token when it is dropped.
 pub(super) struct CancelOnDrop(pub(super) CancelToken);
 
 impl Drop for CancelOnDrop {

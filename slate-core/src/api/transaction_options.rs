@@ -7,7 +7,7 @@ use crate::{
     write::BeginOptions,
 };
 
-/// How a transaction is isolated, committed, limited and tried again; see
+/// The isolation, durability, limits and retries of a transaction; see
 /// [`Database::transact_with`](crate::Database::transact_with) and [`Database::begin_with`](crate::Database::begin_with).
 ///
 /// ```
@@ -55,7 +55,7 @@ impl TransactionOptions {
         Self::default()
     }
 
-    /// What the transaction and others may not do to each other.
+    /// Sets the isolation. The default is [`Isolation::Snapshot`].
     ///
     /// Both read one commit, and of two that write one document the first to commit wins.
     /// [`Isolation::Serializable`] also conflicts where another commit changed what this one read: a document
@@ -69,14 +69,13 @@ impl TransactionOptions {
         self
     }
 
-    /// When its commit counts as done, instead of what the database was told.
+    /// Sets the durability of its commit instead of the database's.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = Some(durability);
         self
     }
 
-    /// How long to wait for the turn to write, on stores where writers take turns, and how long to try again, instead of
-    /// what the database was told.
+    /// Sets the longest wait in the writer queue and the longest time of retries, instead of the database's.
     pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
         self.lock_timeout = Some(lock_timeout);
         self
@@ -96,14 +95,14 @@ impl TransactionOptions {
         self
     }
 
-    /// The same, and a token that cancels it besides the caller's own.
+    /// Returns the options with a child of the caller's token, and that child.
     #[cfg(feature = "async")]
     pub(crate) fn cancellable(&self) -> (Self, CancelToken) {
         let token = self.cancel.as_ref().map_or_else(CancelToken::new, CancelToken::child);
         (self.clone().cancel(token.clone()), token)
     }
 
-    /// At most so many tries after the first, within the time that there is.
+    /// Sets the largest number of retries, within the time limit.
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;
         self
@@ -138,7 +137,7 @@ impl TransactionOptions {
     }
 }
 
-/// The options of a transaction whose time runs.
+/// The options of a started transaction: its deadline is an instant.
 #[derive(Clone, Debug)]
 pub(crate) struct Started {
     isolation: Isolation,

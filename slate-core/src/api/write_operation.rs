@@ -11,8 +11,8 @@ use crate::{
 
 /// One write of a [`BulkWrite`](crate::BulkWrite).
 ///
-/// An argument that is no document, or an option that the operation does not know (a sort of many, say), is told as that
-/// operation's error.
+/// An argument that is not a valid document, or an option that the operation does not have (`sort` with `update_many`), is
+/// reported as that operation's error.
 #[derive(Clone, Debug)]
 #[must_use = "an operation is run by `bulk_write`"]
 pub struct WriteOperation {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{CancelToken, Result, api::cursor::deserialize_current, api::document::from_raw};
 
-/// Hands out the documents of a question as `T`: a [`Stream`], and [`Documents::next`] for those who need no more.
+/// The documents of a query as `T`: a [`Stream`], with [`Documents::next`] for use without stream adapters.
 ///
 /// The documents are read in batches, the next while the caller works through one: at most two are in memory, however
 /// slow the caller is, and no thread waits for it. A batch is at most 1,024 documents (the first 16, so that it comes
@@ -42,7 +42,7 @@ pub(super) struct Batch<T> {
     rest: Option<Rest>,
 }
 
-/// What has not been read yet.
+/// The rest of the rows, not read yet.
 struct Rest {
     cursor: crate::Cursor,
     rows_at_once: usize,
@@ -85,7 +85,7 @@ impl<T: DeserializeOwned + Send + Any> Documents<T> {
         documents
     }
 
-    /// Hands out the batch from now on, and has the next one read meanwhile.
+    /// Starts returning the batch and reading the next one.
     fn take(&mut self, Batch { mut rows, rest }: Batch<T>) {
         if let Some(rest) = rest {
             // The cursor looks at the token itself; here it would only hide the cursor's own error.
@@ -97,7 +97,7 @@ impl<T: DeserializeOwned + Send + Any> Documents<T> {
         self.batch = rows.into_iter();
     }
 
-    /// The next document; `None` after the last. Dropping the future loses nothing.
+    /// Returns the next document; `None` after the last. Dropping the future loses no document.
     ///
     /// # Errors
     /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) where the document is no `T`, after which others may follow;
@@ -166,7 +166,7 @@ impl fmt::Debug for Cursor {
     }
 }
 
-/// It pins none of its parts.
+/// No field is pinned.
 impl<T> Unpin for Documents<T> {}
 
 impl<T> fmt::Debug for Documents<T> {

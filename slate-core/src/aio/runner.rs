@@ -13,22 +13,22 @@ use super::{
 };
 use crate::{CancelToken, Error, ErrorKind, Result};
 
-/// Where the calls of a handle are carried out.
+/// The place where the calls of a handle are executed. Only this type decides which thread runs a call.
 #[derive(Clone, Debug)]
 pub(super) enum Runner {
     Pool(Pool),
-    /// By the thread that owns the transaction.
+    /// The thread that owns the transaction.
     Thread(TransactionThread),
 }
 
-/// tokio's pool for blocking work, and the line before it.
+/// tokio's pool for blocking work, and the queue of writers before it.
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
     writers: Arc<Semaphore>,
 }
 
-/// Enough that committers meet and share a trip to the device; few enough that writers who wait for the turn leave
-/// threads (of tokio's 512, if not said otherwise) to readers, of whom the writer whose turn it is may be one.
+/// The most writes that occupy a thread of the pool at once: enough for group commit; few enough that waiting writers leave
+/// threads (of tokio's 512 by default) to readers.
 const WRITERS_AT_ONCE: usize = 32;
 
 impl Default for Pool {
@@ -38,7 +38,7 @@ impl Default for Pool {
 }
 
 impl Pool {
-    /// Waits in line; the place is given up with what comes back.
+    /// Waits in the queue. Dropping the permit gives up the place.
     pub(super) async fn enter(&self) -> Result<OwnedSemaphorePermit> {
         Arc::clone(&self.writers).acquire_owned().await.map_err(|_| shut_down())
     }
@@ -75,7 +75,7 @@ impl Runner {
                 Operation::new(async move {
                     let place = pool.enter().await?;
                     let work = move |token| {
-                        // Held by the work, which may outlive the operation.
+                        // The work may outlive the operation and keeps the place until it ends.
                         let _place = place;
                         work(token)
                     };
@@ -87,10 +87,10 @@ impl Runner {
     }
 }
 
-/// Work that was handed to the pool.
+/// Work on the pool.
 pub(super) struct Task<R>(pub(super) JoinHandle<Result<R>>);
 
-/// Hands work to the pool. What is cancelled before a thread comes to it is not begun.
+/// Sends work to the pool. Work that is cancelled before a thread takes it is not started.
 pub(super) fn on_pool<R: Send + 'static>(
     token: CancelToken,
     work: impl FnOnce(CancelToken) -> Result<R> + Send + 'static,
@@ -111,7 +111,7 @@ impl<R> Task<R> {
     }
 }
 
-/// What came of the work; its panic continues here.
+/// Returns the result of the work; resumes its panic.
 pub(super) fn joined<R>(outcome: Result<Result<R>, tokio::task::JoinError>) -> Result<R> {
     match outcome {
         Ok(result) => result,

@@ -9,11 +9,11 @@ use tokio::sync::oneshot;
 
 use crate::{Error, ErrorKind, Result, Transaction, operation::scope::Scope};
 
-/// The thread that owns an open transaction and carries out its calls, one after the other.
+/// The thread that owns an open transaction and executes its calls in order.
 ///
-/// It is no thread of the pool's, for two reasons. Where writers take turns, the store knows a writer by the thread that
-/// began: were that one of the pool's, it would soon carry out another task's write, which would be refused as waiting for
-/// itself. And the transaction whose turn it is must go on even when all the pool's threads wait for that turn.
+/// It is not a thread of the pool, for two reasons. Stores with one writer at a time identify the writer by its thread: a
+/// thread of the pool would soon run another task's write, which would be refused as reentrant. And the transaction must
+/// continue even if all threads of the pool wait for it.
 #[derive(Clone, Debug)]
 pub(super) struct TransactionThread {
     messages: Sender<Message>,
@@ -25,7 +25,7 @@ enum Message {
 }
 
 impl TransactionThread {
-    /// Begins a transaction on a thread of its own. Where nobody waits any more when it has begun, it is rolled back.
+    /// Begins a transaction on a thread of its own. It is rolled back if its caller is gone by then.
     pub(super) async fn begin(begin: impl FnOnce() -> Result<Transaction> + Send + 'static) -> Result<(Self, Scope)> {
         let (messages, received) = mpsc::channel();
         let (reply, begun) = oneshot::channel();
@@ -45,7 +45,7 @@ impl TransactionThread {
         Ok((Self { messages }, scope))
     }
 
-    /// Runs `work` after the calls before it. It is carried out even if nobody waits for it any more.
+    /// Runs `work` after the calls before it. It is executed even if its caller is gone.
     pub(super) async fn run<R: Send + 'static>(&self, work: impl FnOnce() -> Result<R> + Send + 'static) -> Result<R> {
         let (reply, answered) = oneshot::channel();
         let run = move || drop(reply.send(panic::catch_unwind(AssertUnwindSafe(work))));
@@ -53,28 +53,28 @@ impl TransactionThread {
         outcome(answered.await)
     }
 
-    /// Ends the transaction by `end`, after the calls before it, and the thread with it.
+    /// Ends the transaction with `end`, after the calls before it, and then the thread.
     pub(super) async fn end<R: Send + 'static>(
         self,
         end: impl FnOnce(Transaction) -> Result<R> + Send + 'static,
     ) -> Result<R> {
         let (reply, answered) = oneshot::channel();
         let end = move |transaction| {
-            // The answer comes when everything is over, the turn to write given up too.
+            // The reply is sent after the transaction has left the writer queue.
             drop(reply.send(panic::catch_unwind(AssertUnwindSafe(|| end(transaction)))));
         };
         self.messages.send(Message::End(Box::new(end))).map_err(|_| ended())?;
         outcome(answered.await)
     }
 
-    /// Rolls the transaction back after the calls before it, and waits for nothing.
+    /// Rolls the transaction back after the calls before it, without waiting.
     pub(super) fn abandon(&self) {
-        // Where it is over already, there is nobody to be told.
+        // The send fails if the transaction is already over.
         drop(self.messages.send(Message::End(Box::new(drop))));
     }
 }
 
-/// Carries out the calls until the transaction is over, or nobody can make one any more: then it is rolled back.
+/// Executes the calls until the transaction ends. If all senders are dropped, it is rolled back.
 fn serve(transaction: Transaction, messages: &Receiver<Message>) {
     for message in messages {
         match message {
@@ -84,7 +84,7 @@ fn serve(transaction: Transaction, messages: &Receiver<Message>) {
     }
 }
 
-/// What came of a call; its panic continues here.
+/// Returns the result of a call; resumes its panic.
 fn outcome<R>(answer: Result<thread::Result<Result<R>>, oneshot::error::RecvError>) -> Result<R> {
     match answer {
         Ok(Ok(result)) => result,

@@ -3,15 +3,13 @@ use std::fmt;
 use super::{Collection, Operation, runner::Runner, thread::TransactionThread};
 use crate::{CancelToken, Durability, Result, TransactionOptions, operation::scope::Scope};
 
-/// An open transaction over any number of collections, as [`slate_core::Transaction`](crate::Transaction) is, on a thread
-/// of its own. Its calls are carried out one after the other, in the order they were first polled.
+/// An open transaction over any number of collections, as [`slate_core::Transaction`](crate::Transaction) is, on its
+/// own thread. Its calls are executed one after the other, in the order of their first polls.
 ///
-/// Dropping it asks what it does to end, and rolls it back; it does not wait for that. Where writers take turns, the next
-/// comes when it is rolled back: [`Transaction::rollback`] waits for it.
+/// Dropping it cancels its running call and rolls it back, without waiting; [`Transaction::rollback`] waits.
 ///
-/// Where writers take turns, a plain write of a task that has a transaction open waits for that transaction, and fails
-/// with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) when the lock timeout is over. (Blocking code is told at once
-/// that it waits for itself; but a task may do several things at a time, of which one may well wait for another.)
+/// On a store with one writer at a time, a write outside the transaction waits for it, even in the same task, and fails with
+/// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout. (Blocking code fails at once.)
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction {
     open: Open,
@@ -19,7 +17,7 @@ pub struct Transaction {
     scope: Scope,
 }
 
-/// Rolls back when it is dropped, unless it was ended before.
+/// Rolls back when it is dropped, unless the transaction has ended.
 struct Open(Option<(TransactionThread, CancelToken)>);
 
 impl Drop for Open {
@@ -51,8 +49,8 @@ impl Transaction {
         Collection::new(crate::Collection::new(self.scope.clone(), name), self.runner.clone())
     }
 
-    /// Commits: all of it at once, or none and an error. Once it is polled, dropping it changes nothing: the commit is
-    /// carried out.
+    /// Commits everything, or fails and commits nothing. Once polled, the commit is executed even if the operation is
+    /// dropped.
     ///
     /// # Errors
     /// As [`slate_core::Transaction::commit`](crate::Transaction::commit).
@@ -60,7 +58,7 @@ impl Transaction {
         self.end(crate::Transaction::commit)
     }
 
-    /// Commits with a durability of its own.
+    /// Commits with this durability.
     ///
     /// # Errors
     /// As [`Transaction::commit`].
@@ -68,10 +66,10 @@ impl Transaction {
         self.end(move |transaction| transaction.commit_with(durability))
     }
 
-    /// Rolls back: as if it had never begun. It waits until that is done; dropping the transaction does not.
+    /// Rolls back all changes and waits for that; dropping the transaction does not wait.
     ///
     /// # Errors
-    /// None; an [`Operation`] may fail, this one does not.
+    /// None.
     pub fn rollback(self) -> Operation<()> {
         if let Some((_, token)) = &self.open.0 {
             token.cancel();

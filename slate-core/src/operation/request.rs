@@ -18,10 +18,10 @@ use crate::{
     plan::{Force, Hint, Output, Query, Ties, Values, Window},
 };
 
-/// What the builders of reads and writes gather: documents as the caller gave them, parsed when the call is run.
+/// The arguments that a builder collects. They are parsed when the builder is run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Request {
-    /// Where there is none everything is asked for, or what was given is a fault.
+    /// `None` matches every document, or stands for an invalid argument.
     filter: Option<RawDocumentBuf>,
     sort: Option<RawDocumentBuf>,
     projection: Option<RawDocumentBuf>,
@@ -31,14 +31,14 @@ pub(crate) struct Request {
     pub(crate) force: Force,
     pub(crate) interrupt: Interrupt,
     pub(crate) memory_limit: Option<usize>,
-    /// The first argument that was no document; told when the call is run.
+    /// The error of the first invalid argument, returned when the builder is run.
     fault: Option<Fault>,
 }
 
 /// A document without fields.
 const EMPTY: [u8; 5] = [5, 0, 0, 0, 0];
 
-/// An error that is kept until it is told, each time that the builder or a clone of it is run.
+/// An error that is returned each time that the builder or a clone of it is run.
 #[derive(Clone, Debug)]
 struct Fault(Arc<Error>);
 
@@ -49,9 +49,9 @@ impl Request {
         request
     }
 
-    /// The document, or none and a fault to be told later.
+    /// Returns the document; if it is invalid, stores the error and returns `None`.
     pub(crate) fn take(&mut self, document: impl IntoDocument) -> Option<RawDocumentBuf> {
-        // Raw documents come as their bytes are: nothing behind this reads one that is not whole.
+        // The bytes of raw documents are not checked before; all later code relies on valid ones.
         let whole = |document: RawDocumentBuf| validate(document.as_bytes()).map(drop).map(|()| document);
         match document.into_document().and_then(|document| Ok(whole(document)?)) {
             Ok(document) => Some(document),
@@ -62,7 +62,7 @@ impl Request {
         }
     }
 
-    /// An option that the call does not know, to be told when it is run.
+    /// Stores an error about an option that the call does not have.
     pub(crate) fn refuse(&mut self, message: &str, option: &str) {
         self.fault(Error::invalid(Code::INVALID_OPTIONS, message).at(option));
     }
@@ -108,7 +108,7 @@ impl Request {
         self.interrupt.by(token);
     }
 
-    /// Tells an argument that was no document.
+    /// Returns the error of an invalid argument.
     pub(crate) fn check(&self) -> Result<()> {
         self.fault.as_ref().map_or(Ok(()), |fault| Err(fault.0.again()))
     }
@@ -129,7 +129,7 @@ impl Request {
         if let Some(direction) = query.sort.as_ref().and_then(Sort::natural) {
             (query.sort, query.hint) = match ties {
                 Ties::Any => (None, Some(Hint::Natural(direction))),
-                // What a write to one document takes is decided by a sort, never by a plan.
+                // A sort decides which document a write to one document changes, never the plan.
                 Ties::ById => (Some(by_id(direction)?), query.hint),
             };
         }
@@ -145,7 +145,7 @@ impl Request {
         scope.find(collection, &self.parse_find()?, &self.interrupt)
     }
 
-    /// Parses a question whose rows are handed out.
+    /// Parses a query that returns its rows.
     pub(crate) fn parse_find(&self) -> Result<Query> {
         self.check()?;
         let output = match (self.parse_projection()?, &self.projection) {
@@ -170,7 +170,7 @@ impl Request {
                 return Err(Error::invalid(Code::BAD_VALUE, message).at("sort"));
             }
         };
-        // Sort, skip and limit are about the values, not about the documents that they come from.
+        // Sort, skip and limit apply to the values, not to the documents.
         let window = std::mem::replace(&mut query.skip, 0);
         let window = Window { skip: window, limit: query.limit.take() };
         query.sort = None;
@@ -178,7 +178,7 @@ impl Request {
         Ok(query)
     }
 
-    /// How many documents there are, after skip and limit.
+    /// Counts the documents, after skip and limit.
     pub(crate) fn count(&self, scope: &Scope, collection: &str) -> Result<u64> {
         let query = self.parse_count()?;
         let mut rows = scope.find(collection, &query, &self.interrupt)?;
@@ -187,19 +187,19 @@ impl Request {
         Ok(counted.and_then(|counted| u64::try_from(counted).ok()).unwrap_or_default())
     }
 
-    /// Hands `see` the different values at `path`, in order.
+    /// Calls `visitor` with each distinct value at `path`, in order.
     pub(crate) fn distinct(
         &self,
         scope: &Scope,
         collection: &str,
         path: &str,
-        mut see: impl FnMut(Value<'_>),
+        mut visitor: impl FnMut(Value<'_>),
     ) -> Result<()> {
         let query = self.parse_distinct(path)?;
         let mut rows = scope.find(collection, &query, &self.interrupt)?;
         while rows.advance()? {
             if let Some(value) = rows.current().and_then(|row| Doc::new(row).get("v")) {
-                see(value);
+                visitor(value);
             }
         }
         Ok(())

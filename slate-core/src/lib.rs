@@ -44,6 +44,7 @@ mod error;
 mod exec;
 mod interrupt;
 mod key_range;
+mod lookup;
 mod maintenance;
 mod namespace;
 mod operation;
@@ -53,7 +54,7 @@ mod units;
 mod write;
 
 pub use bson;
-pub use slate_store::{Durability, Isolation, Size as StorageSize};
+pub use slate_store::{Durability, Size as StorageSize};
 
 /// BSON values that are borrowed from a document's bytes and converted on demand. They convert from and to
 /// [`bson`]'s raw values.
@@ -94,7 +95,7 @@ pub use api::find::{Count, Distinct, Find};
 pub use api::find_one_and::{FindOneAndDelete, FindOneAndUpdate};
 pub use api::index::{CreateIndex, Hint, Index, IndexDescription, IndexState};
 pub use api::insert_many::{InsertMany, InsertManyResult, WriteError};
-pub use api::options::{ExplainVerbosity, RenameTarget, ReturnDocument};
+pub use api::options::{ExplainVerbosity, Isolation, RenameTarget, ReturnDocument};
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
 pub use api::transaction_options::TransactionOptions;

@@ -12,7 +12,7 @@ use slate_core::{
     CancelToken, Database, Durability, ErrorKind, ExplainVerbosity, Index, IndexState, RenameTarget, VerifyFindingKind,
 };
 use slate_query::raw::{self, Doc};
-use slate_store::{Bounds, Cursor, Edge, Isolation, Keyspace, Snapshot, Store, Transaction, memory::MemoryStore};
+use slate_store::{Bounds, Cursor, Edge, Keyspace, Snapshot, Store, Transaction, TransactionExt, memory::MemoryStore};
 
 fn documents(count: i32) -> Vec<RawDocumentBuf> {
     (0..count).map(|n| rawdoc! { "_id": n, "a": n % 7, "b": [n, -n - 1], "c": format!("c{n}") }).collect()
@@ -185,7 +185,7 @@ fn try_damaged(
         .unwrap();
     db.backup(at("whole")).unwrap();
     let store = MemoryStore::restore(&at("whole")).unwrap();
-    let mut transaction = store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
+    let mut transaction = store.begin(Duration::ZERO).unwrap();
     damage(&store, &mut transaction);
     transaction.commit(Durability::Sync).unwrap();
     store.backup(&at("damaged")).unwrap();

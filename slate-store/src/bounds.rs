@@ -15,46 +15,37 @@ impl<'a> Bounds<'a> {
     /// Every key.
     pub const ALL: Self = Self { start: None, end: None };
 
-    /// The keys that lie in both.
-    #[cfg(any(feature = "redb", feature = "rocksdb"))]
-    pub(crate) fn within(self, other: Self) -> Self {
-        let end = match (self.end, other.end) {
-            (Some(end), Some(other)) => Some(end.min(other)),
-            (end, other) => end.or(other),
-        };
-        // No start is the least.
-        Self { start: self.start.max(other.start), end }
-    }
-
     /// Whether `key` lies in the range.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.start.is_none_or(|start| start <= key) && self.end.is_none_or(|end| key < end)
     }
 
-    pub(crate) fn lower(self) -> Bound<&'a [u8]> {
+    /// The lower bound, as ranges of the standard library take it.
+    pub fn lower(self) -> Bound<&'a [u8]> {
         self.start.map_or(Bound::Unbounded, Bound::Included)
     }
 
-    pub(crate) fn upper(self) -> Bound<&'a [u8]> {
+    /// The upper bound, as ranges of the standard library take it.
+    pub fn upper(self) -> Bound<&'a [u8]> {
         self.end.map_or(Bound::Unbounded, Bound::Excluded)
     }
 
-    /// Whether a key that lies beyond the lower bound lies within both.
+    /// Whether `key` is below the upper bound.
     #[inline]
-    pub(crate) fn below_end(self, key: &[u8]) -> bool {
+    pub fn below_end(self, key: &[u8]) -> bool {
         self.end.is_none_or(|end| key < end)
     }
 
-    /// Whether a key that lies beneath the upper bound lies within both.
+    /// Whether `key` is at or above the lower bound.
     #[inline]
-    pub(crate) fn above_start(self, key: &[u8]) -> bool {
+    pub fn above_start(self, key: &[u8]) -> bool {
         self.start.is_none_or(|start| start <= key)
     }
 
-    /// Where a seek lands once confined to these bounds, and which way it looks from there.
+    /// Where a cursor confined to these bounds begins to search for `edge`, and in which direction.
     ///
-    /// The entry found there still has to be compared with the bound that lies ahead.
-    pub(crate) fn confine(self, edge: Edge<'a>) -> Landing<'a> {
+    /// The entry found there still has to be compared with the other bound.
+    pub fn confine(self, edge: Edge<'a>) -> Landing<'a> {
         match edge {
             Edge::First => Landing::Up(self.lower()),
             Edge::Last => Landing::Down(self.upper()),
@@ -93,35 +84,36 @@ pub enum Edge<'a> {
 }
 
 /// A cursor's own copy of the bounds it was opened with.
-#[derive(Debug, Default)]
-pub(crate) struct OwnedBounds {
+#[derive(Clone, Debug, Default)]
+pub struct OwnedBounds {
     start: Option<Box<[u8]>>,
     end: Option<Box<[u8]>>,
 }
 
 impl OwnedBounds {
-    pub(crate) fn of(bounds: Bounds<'_>) -> Self {
-        // No key is below an empty one. To compare a key with it all the same took 60 ns: a processor may handle the load of
-        // no bytes from nowhere as a fault.
+    /// Copies bounds. An empty start becomes none: no key is below it.
+    pub fn of(bounds: Bounds<'_>) -> Self {
         let start = bounds.start.filter(|start| !start.is_empty());
         Self { start: start.map(Box::from), end: bounds.end.map(Box::from) }
     }
 
+    /// The bounds, borrowed.
     #[inline]
-    pub(crate) fn bounds(&self) -> Bounds<'_> {
+    pub fn bounds(&self) -> Bounds<'_> {
         Bounds { start: self.start.as_deref(), end: self.end.as_deref() }
     }
 }
 
-/// A seek's place: the bound that the entry sought lies next to.
-pub(crate) enum Landing<'b> {
+/// Where a seek begins: the bound next to the entry it looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Landing<'b> {
     /// The smallest entry above the bound.
     Up(Bound<&'b [u8]>),
     /// The greatest entry below the bound.
     Down(Bound<&'b [u8]>),
 }
 
-/// Which way a cursor last moved.
+/// The direction in which a cursor last moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heading {
     Forward,

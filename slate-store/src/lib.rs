@@ -3,7 +3,7 @@
 //! ```text
 //! Store ─snapshot()→ Snapshot ─────────────┐
 //!   └───begin()────→ Transaction ─view()→ View ─cursor(keyspace)→ Cursor: seek, step, lend an entry
-//!                        └─ put, delete, commit   └─points(keyspace)→ Points: get, load, lend values
+//!                        └─ write, guard, commit   └─point_reader()→ PointReader: load keys, lend values
 //! ```
 //!
 //! A store is ordered maps of bytes, [`Keyspace`]s, under one order of commits. What is promised of every backend stands
@@ -25,12 +25,12 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use slate_store::{Bounds, Cursor, Durability, Edge, Isolation, Keyspace, Store, Transaction, View};
+//! use slate_store::{Bounds, Cursor, Durability, Edge, Keyspace, Store, Transaction, TransactionExt, View};
 //!
 //! const FRUIT: Keyspace = Keyspace(1);
 //!
 //! fn harvest(store: &impl Store) -> slate_store::Result<()> {
-//!     let mut transaction = store.begin(Isolation::Snapshot, Duration::from_secs(5))?;
+//!     let mut transaction = store.begin(Duration::from_secs(5))?;
 //!     transaction.put(FRUIT, b"apple", b"red")?;
 //!     transaction.put(FRUIT, b"pear", b"green")?;
 //!     transaction.commit(Durability::Sync)?;
@@ -46,28 +46,22 @@
 //! ```
 
 mod bounds;
+#[cfg(feature = "cached")]
+mod cached;
 mod capabilities;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-#[cfg(any(feature = "redb", feature = "rocksdb"))]
-mod counts;
 mod durability;
 mod error;
-mod estimate;
 mod files;
-mod isolation;
-#[cfg(any(feature = "redb", feature = "rocksdb"))]
-mod kept;
+mod guard;
 mod keyspace;
 mod limits;
-#[cfg(any(feature = "redb", feature = "rocksdb"))]
-mod moments;
 mod prefetch;
-#[cfg(any(feature = "redb", feature = "rocksdb"))]
-mod row_cache;
 mod size;
 mod store;
 mod transaction;
+mod version;
 mod view;
 
 pub mod memory;
@@ -76,16 +70,17 @@ pub mod redb;
 #[cfg(feature = "rocksdb")]
 pub mod rocksdb;
 
-pub use bounds::{Bounds, Edge};
+pub use bounds::{Bounds, Edge, Landing, OwnedBounds};
+#[cfg(feature = "cached")]
+pub use cached::{Cached, CachedPointReader, CachedSnapshot, CachedTransaction};
 pub use capabilities::Capabilities;
 pub use durability::Durability;
 pub use error::{Context, Error, Result, Source, TooLarge};
-pub use estimate::Estimate;
-pub use isolation::Isolation;
+pub use guard::Guard;
 pub use keyspace::Keyspace;
 pub use limits::{MAX_KEY, MAX_VALUE};
-pub use prefetch::prefetch;
 pub use size::Size;
 pub use store::Store;
-pub use transaction::Transaction;
-pub use view::{Cursor, Points, Snapshot, View};
+pub use transaction::{Transaction, TransactionExt, Write};
+pub use version::Version;
+pub use view::{Cursor, PointReader, Snapshot, View};

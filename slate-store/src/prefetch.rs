@@ -9,7 +9,7 @@ pub(crate) const LINE: usize = 64;
 /// lines are asked for, and the last, which a reader of BSON looks at; who reads all of them is helped by the processor, which
 /// sees what comes next.
 #[inline]
-pub fn prefetch(value: &[u8]) {
+pub(crate) fn prefetch(value: &[u8]) {
     // A value without bytes may lie nowhere.
     let [first, .., last] = value else { return };
     prefetch_read_data::<u8, 0>(first);

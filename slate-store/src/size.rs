@@ -1,6 +1,5 @@
 /// How much room a database takes. `None` where a backend cannot tell without reading everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Size {
     /// Bytes of all files on the device, free space within them included.
     pub on_disk: Option<u64>,

@@ -1,65 +1,69 @@
 use std::{ops::ControlFlow, sync::Arc};
 
-use crate::{Bounds, Edge, Estimate, Keyspace, Result};
+use crate::{Bounds, Edge, Keyspace, Result, Version};
 
-/// A view that owns what it needs, so that it and all it opens may be kept and sent anywhere.
+/// A view that owns what it needs, so that it and everything opened on it can be kept and sent to any thread.
 ///
-/// Implemented by whatever qualifies; a backend writes [`View`] only.
-pub trait Snapshot: View<Cursor: Send + 'static, Points: Send + 'static> + Send + Sync + 'static {}
+/// Implemented for every type that qualifies; a backend implements [`View`] only.
+pub trait Snapshot: View<Cursor: Send + 'static, PointReader: Send + 'static> + Send + Sync + 'static {}
 
-impl<V> Snapshot for V where V: View<Cursor: Send + 'static, Points: Send + 'static> + Send + Sync + 'static {}
+impl<V> Snapshot for V where V: View<Cursor: Send + 'static, PointReader: Send + 'static> + Send + Sync + 'static {}
 
-/// Something to read: a snapshot, or a transaction with its own writes laid over its snapshot.
+/// A consistent state of the database to read: a snapshot, or a transaction's snapshot with its own writes applied.
 ///
-/// What an executor is generic over. Its cursor and points are plain associated types, not generic ones: a snapshot's own
-/// everything they need (`'static`), a transaction's borrow the transaction. Cloning a view is cheap and reads the same.
+/// The executor is generic over it. Cursors and point readers are plain associated types: those of a snapshot own
+/// everything they need, those of a transaction borrow it. Cloning a view is cheap; a clone reads the same.
 pub trait View: Clone {
-    /// A place in a range of keys.
+    /// A position in a range of keys.
     type Cursor: Cursor;
     /// A reader of single keys.
-    type Points: Points;
+    type PointReader: PointReader;
 
-    /// A cursor confined to `bounds`, standing nowhere. Naming the bounds lets a backend prune and read ahead.
+    /// The last commit that the view shows: exactly the commits up to this version are visible.
+    fn version(&self) -> Version;
+
+    /// A cursor confined to `bounds`, not yet positioned. Naming the bounds lets a backend prune and read ahead.
     ///
     /// # Errors
     ///
     /// As the backend's storage fails.
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Self::Cursor>;
 
-    /// A reader of single keys. Open one per keyspace and keep it: opening may cost more than a read.
+    /// A reader of single keys, of every keyspace. Opening one may cost more than a read: reuse it.
     ///
     /// # Errors
     ///
     /// As the backend's storage fails.
-    fn points(&self, keyspace: Keyspace) -> Result<Self::Points>;
+    fn point_reader(&self) -> Result<Self::PointReader>;
 
-    /// Hands the value of one key to `see`; `None` where it is not there. For one read only: for several, open
-    /// [`points`](Self::points).
+    /// Calls `visitor` with the value of one key; `None` if the key does not exist. For several keys, use a
+    /// [`point_reader`](Self::point_reader).
     ///
     /// # Errors
     ///
     /// As the backend's storage fails.
-    fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
-        Ok(self.points(keyspace)?.get(key)?.map(see))
+    fn get<R>(&self, keyspace: Keyspace, key: &[u8], visitor: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        let mut reader = self.point_reader()?;
+        reader.load(&[(keyspace, key)])?;
+        Ok(reader.loaded(0).map(visitor))
     }
 
-    /// Hands over the keys and values within `bounds`, in order, until `see` breaks; what it breaks with. For a walk forwards
-    /// that nobody leaves and comes back to, which on some backends costs less than a [`cursor`](Self::cursor) does to open.
-    /// Costs a descent, and a step for each entry.
+    /// Calls `visitor` with the keys and values within `bounds`, in ascending order, until it breaks; returns what it
+    /// breaks with. On some backends this costs less than opening a [`cursor`](Self::cursor).
     ///
     /// # Errors
     ///
     /// As the backend's storage fails.
-    fn each<B>(
+    fn scan<B>(
         &self,
         keyspace: Keyspace,
         bounds: Bounds<'_>,
-        mut see: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+        mut visitor: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>> {
         let mut cursor = self.cursor(keyspace, bounds)?;
         let mut more = cursor.seek(Edge::First)?;
         while let Some((key, value)) = cursor.current().filter(|_| more) {
-            if let ControlFlow::Break(broken) = see(key, value) {
+            if let ControlFlow::Break(broken) = visitor(key, value) {
                 return Ok(Some(broken));
             }
             more = cursor.step_forward()?;
@@ -67,59 +71,34 @@ pub trait View: Clone {
         Ok(None)
     }
 
-    /// How many keys lie within `bounds`: counted up to `cap`, and "at least" beyond it. The answer is the same on every
-    /// backend. Costs a seek and at most `cap` steps; on some backends less.
+    /// The number of keys within `bounds`. A backend that counts by stepping calls `should_continue` with the number of
+    /// keys counted so far before it counts another, and returns `None` once that returns false.
     ///
     /// # Errors
     ///
     /// As the backend's storage fails.
-    fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
-        count(&mut self.cursor(keyspace, bounds)?, cap)
-    }
-
-    /// How many keys lie within `bounds`. A backend that cannot tell at once asks `go_on` before each step that it takes from
-    /// key to key, and gives up where that says no: `None`.
-    ///
-    /// # Errors
-    ///
-    /// As the backend's storage fails.
-    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
-        count_steps(&mut self.cursor(keyspace, bounds)?, go_on)
-    }
-
-    /// The bytes of all keys and values in a keyspace, without what the backend takes to hold them. Costs a walk over all
-    /// of it, unless the backend keeps count.
-    ///
-    /// # Errors
-    ///
-    /// As the backend's storage fails.
-    fn bytes(&self, keyspace: Keyspace) -> Result<u64> {
-        let mut bytes = 0_u64;
-        self.each(keyspace, Bounds::ALL, |key, value| -> ControlFlow<()> {
-            bytes = bytes.saturating_add(u64::try_from(key.len() + value.len()).unwrap_or(u64::MAX));
-            ControlFlow::Continue(())
-        })?;
-        Ok(bytes)
+    fn count(
+        &self,
+        keyspace: Keyspace,
+        bounds: Bounds<'_>,
+        should_continue: impl FnMut(u64) -> bool,
+    ) -> Result<Option<u64>> {
+        count_steps(&mut self.cursor(keyspace, bounds)?, should_continue)
     }
 }
 
-/// Counts the entries of a cursor's range, up to `cap`.
-pub(crate) fn count(cursor: &mut impl Cursor, cap: u64) -> Result<Estimate> {
-    let mut more = cursor.seek(Edge::First)?;
-    for counted in 0..cap {
-        if !more {
-            return Ok(Estimate::Exact(counted));
-        }
-        more = cursor.step_forward()?;
-    }
-    Ok(if more { Estimate::AtLeast(cap) } else { Estimate::Exact(cap) })
-}
-
-/// Counts the entries of a cursor's range, for as long as `go_on` says so before each.
-pub(crate) fn count_steps(cursor: &mut impl Cursor, mut go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
+/// Counts the entries within a cursor's bounds by stepping over them.
+///
+/// # Errors
+///
+/// As the backend's storage fails.
+pub(crate) fn count_steps(
+    cursor: &mut impl Cursor,
+    mut should_continue: impl FnMut(u64) -> bool,
+) -> Result<Option<u64>> {
     let (mut counted, mut more) = (0, cursor.seek(Edge::First)?);
     while more {
-        if !go_on() {
+        if !should_continue(counted) {
             return Ok(None);
         }
         counted += 1;
@@ -128,13 +107,13 @@ pub(crate) fn count_steps(cursor: &mut impl Cursor, mut go_on: impl FnMut() -> b
     Ok(Some(counted))
 }
 
-/// A place in a range of keys. `seek` and `step_*` move and say whether there is an entry; `current` lends it.
+/// A position in a range of keys. `seek` and `step_*` move and return whether there is an entry; `current` lends it.
 ///
-/// Move and look are two calls because a lending `next() -> Option<(&[u8], &[u8])>` cannot be returned out of a loop that
-/// skips rows (the borrow checker's "problem case 3"), which is what every filter does.
+/// Moving and reading are two calls because a lending `next() -> Option<(&[u8], &[u8])>` cannot be returned out of a loop
+/// that skips rows (the borrow checker's "problem case 3"), which is what every filter does.
 ///
-/// Off either end, or after an error, the cursor stands nowhere: `current` is `None`, a step answers `false`, and only
-/// `seek` returns.
+/// Off either end, and after an error, the cursor has no position: `current` is `None`, a step returns `false`, and only
+/// `seek` positions it again.
 pub trait Cursor {
     /// Moves to the entry that `edge` names, within the bounds. Costs a descent of the tree.
     ///
@@ -157,43 +136,31 @@ pub trait Cursor {
     /// As the backend's storage fails.
     fn step_back(&mut self) -> Result<bool>;
 
-    /// The key and the value where the cursor stands, lent until it moves.
+    /// The key and the value at the cursor's position, lent until it moves.
     fn current(&self) -> Option<(&[u8], &[u8])>;
 
-    /// The value alone, which may be had for less.
-    #[inline]
-    fn value(&self) -> Option<&[u8]> {
-        self.current().map(|(_, value)| value)
-    }
-
-    /// The value where the cursor stands, to be kept for as long as one likes at the cost of a count. `None` off either
-    /// end, and always on backends that hold no values in memory: there, copy what [`current`](Self::current) lends.
+    /// The value at the cursor's position, shared instead of copied. `None` if there is no position, and always on
+    /// backends that hold no values in memory: copy what [`current`](Self::current) lends there.
     fn shared(&self) -> Option<Arc<[u8]>> {
         None
     }
 }
 
-/// A reader of single keys that keeps alive what it last read.
-pub trait Points {
-    /// The value of `key`, lent until the next call.
-    ///
-    /// # Errors
-    ///
-    /// As the backend's storage fails.
-    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>>;
-
-    /// Reads many keys in one round; sorted keys are cheapest. Keys may repeat and may be missing.
-    /// [`loaded`](Self::loaded)`(i)` then lends the value of `keys[i]`, until the next `load`.
+/// A reader of single keys that keeps the values of its last load alive.
+pub trait PointReader {
+    /// Reads many keys, of any keyspaces, in one round. Sorted keys are cheapest; keys may repeat, and need not exist.
+    /// [`loaded`](Self::loaded)`(i)` then lends the value of `keys[i]` until the next `load`.
     ///
     /// # Errors
     ///
     /// As the backend's storage fails; nothing is loaded then.
-    fn load(&mut self, keys: &[&[u8]]) -> Result<()>;
+    fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()>;
 
-    /// The value of the last [`load`](Self::load)'s key of that index; `None` where there was none, or no such index.
+    /// The value of the key at that index of the last [`load`](Self::load); `None` if the key does not exist, or the index
+    /// is out of range.
     fn loaded(&self, index: usize) -> Option<&[u8]>;
 
-    /// What [`loaded`](Self::loaded) lends, to be kept; `None` where [`Cursor::shared`] says so.
+    /// The same value, shared instead of copied; `None` where [`Cursor::shared`] is.
     fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
         let _ = index;
         None

@@ -26,3 +26,14 @@ slate_store::conformance!(rocksdb_with_small_buffers, |folder| {
     let options = Options::default().write_buffer_bytes(64 << 10).cache_bytes(1 << 20);
     RocksStore::open(&folder.join("db"), &options).unwrap()
 });
+
+// A cache so small that it evicts all the time, over stores of both kinds of writers.
+slate_store::conformance!(cached_memory, |_| {
+    slate_store::Cached::new(slate_store::memory::MemoryStore::new(), 256 << 10)
+});
+
+#[cfg(feature = "redb")]
+slate_store::conformance!(cached_redb, |folder| {
+    let options = slate_store::redb::Options::default();
+    slate_store::Cached::new(slate_store::redb::RedbStore::open(&folder.join("db"), &options).unwrap(), 4 << 20)
+});

@@ -4,14 +4,16 @@
 use std::{fs, path::Path, time::Duration};
 
 use slate_store::{
-    Bounds, Cursor, Durability, Edge, Error, Isolation, Keyspace, Result, Store, Transaction, View, memory::MemoryStore,
+    Bounds, Cursor, Durability, Edge, Error, Keyspace, Result, Store, Transaction, TransactionExt, View,
+    memory::MemoryStore,
 };
 
 const A: Keyspace = Keyspace(1);
 
 fn put(store: &MemoryStore, keyspace: Keyspace, entries: &[(&[u8], &[u8])]) {
-    let mut transaction = store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
-    transaction.put_many(keyspace, entries).unwrap();
+    let mut transaction = store.begin(Duration::ZERO).unwrap();
+    let writes: Vec<_> = entries.iter().map(|(key, value)| (*key, Some(*value))).collect();
+    transaction.write(keyspace, &writes).unwrap();
     transaction.commit(Durability::Sync).unwrap();
 }
 
@@ -98,7 +100,7 @@ fn the_size_follows_what_is_written_overwritten_and_deleted() {
     put(&store, A, &[(b"a", b"1")]);
     assert_eq!(size(), 4);
     // Merged over another's commit.
-    let mut transaction = store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
+    let mut transaction = store.begin(Duration::ZERO).unwrap();
     transaction.delete(A, b"bb").unwrap();
     transaction.put(A, b"c", b"123").unwrap();
     put(&store, A, &[(b"d", b"1")]);
@@ -111,10 +113,12 @@ fn the_size_follows_what_is_written_overwritten_and_deleted() {
 #[test]
 fn transactions_of_one_thread_may_be_open_at_once() {
     let store = MemoryStore::new();
-    let mut open: Vec<_> = (0..10).map(|_| store.begin(Isolation::Snapshot, Duration::ZERO).unwrap()).collect();
+    let mut open: Vec<_> = (0..10).map(|_| store.begin(Duration::ZERO).unwrap()).collect();
     for (number, transaction) in (0_u8..).zip(&mut open) {
         transaction.put(A, &[number], b"").unwrap();
     }
-    open.into_iter().rev().for_each(|transaction| transaction.commit(Durability::Sync).unwrap());
+    open.into_iter().rev().for_each(|transaction| {
+        transaction.commit(Durability::Sync).unwrap();
+    });
     assert_eq!(scan(&store, A).len(), 10);
 }

@@ -30,3 +30,15 @@ pub enum ExplainVerbosity {
     /// or a deletion, only the query for its targets is executed: nothing is written.
     ExecutionStats,
 }
+
+/// What concurrent transactions may not do to each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Isolation {
+    /// A transaction reads one commit. Of two transactions that write the same document the first commits, the other
+    /// conflicts.
+    #[default]
+    Snapshot,
+    /// Also conflicts if another transaction has meanwhile changed what this one read: the result is as if transactions
+    /// ran one after the other.
+    Serializable,
+}

@@ -98,7 +98,7 @@ impl CatalogCache {
 
 #[cfg(test)]
 mod tests {
-    use slate_store::{Durability, Isolation, Keyspace, Store, Transaction, memory::MemoryStore};
+    use slate_store::{Durability, Keyspace, Store, Transaction, memory::MemoryStore};
 
     use super::*;
     use crate::catalog::CollectionInfo;
@@ -107,7 +107,7 @@ mod tests {
     fn add(store: &MemoryStore, catalog: &Catalog, name: &str) {
         let mut changed = catalog.clone();
         changed.put(CollectionInfo::new(name, Keyspace(7)));
-        let mut transaction = store.begin(Isolation::Snapshot, std::time::Duration::ZERO).unwrap();
+        let mut transaction = store.begin(std::time::Duration::ZERO).unwrap();
         changed.write(&mut transaction, [name].into_iter()).unwrap();
         transaction.commit(Durability::Deferred).unwrap();
     }

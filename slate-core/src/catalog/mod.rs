@@ -16,7 +16,7 @@ use slate_query::{
     Code,
     raw::{Doc, SmallBytes},
 };
-use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Points as _, Transaction, View};
+use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Transaction, TransactionExt as _, View};
 
 pub(crate) use cache::CatalogCache;
 pub(crate) use collection::CollectionInfo;
@@ -49,8 +49,7 @@ impl Catalog {
     }
 
     fn read(view: &impl View, version: CatalogVersion) -> Result<Self> {
-        let mut points = view.points(CATALOG)?;
-        if let Some(bytes) = points.get(keys::FORMAT)? {
+        if let Some(bytes) = view.get(CATALOG, keys::FORMAT, <[u8]>::to_vec)? {
             let format = bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("its format number"))?;
             if format != FORMAT {
                 let kind = if format > FORMAT { ErrorKind::NewerVersion } else { ErrorKind::WrongFormat };
@@ -58,7 +57,7 @@ impl Catalog {
                 return Err(Error::new(kind, Code::BAD_VALUE, message));
             }
         }
-        let next_keyspace = match points.get(keys::NEXT)? {
+        let next_keyspace = match view.get(CATALOG, keys::NEXT, <[u8]>::to_vec)? {
             Some(bytes) => bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("its keyspace counter"))?,
             None => 1,
         };
@@ -173,8 +172,9 @@ pub(crate) struct BuildPosition {
 impl BuildPosition {
     /// That of the index whose entries lie in `keyspace`.
     pub(crate) fn load(view: &impl View, keyspace: Keyspace) -> Result<Self> {
-        let mut points = view.points(CATALOG)?;
-        let Some(bytes) = points.get(&keys::build(keyspace))? else { return Ok(Self::default()) };
+        let Some(bytes) = view.get(CATALOG, &keys::build(keyspace), <[u8]>::to_vec)? else {
+            return Ok(Self::default());
+        };
         let (read, after) = bytes.split_first_chunk().ok_or_else(|| damaged("the position of an index build"))?;
         Ok(Self { read: u64::from_be_bytes(*read), after: after.to_vec() })
     }

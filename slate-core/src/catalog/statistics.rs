@@ -11,7 +11,7 @@ use slate_query::{
     pattern::KeyPattern,
     raw::{Doc, Kind, Value, Writer},
 };
-use slate_store::{Bounds, Cursor, Edge, Keyspace, Transaction, View};
+use slate_store::{Bounds, Cursor, Edge, Guard, Keyspace, Transaction, TransactionExt, View};
 
 use super::{CATALOG, Catalog, CollectionInfo, definition_key, index, keys};
 use crate::{Result, key_range::KeyRange};
@@ -74,7 +74,7 @@ impl CollectionStatistics {
     /// the collection's definition has changed; it makes no other transaction fail.
     pub(crate) fn store(&self, transaction: &mut impl Transaction, collection: &CollectionInfo) -> Result<()> {
         let version = Catalog::read_version(&transaction.view())?;
-        transaction.guard(CATALOG, &definition_key(&collection.name))?;
+        transaction.guard(CATALOG, &definition_key(&collection.name), Guard::Shared)?;
         transaction.put(CATALOG, &keys::statistics(collection.records), &self.write())?;
         Ok(transaction.put(CATALOG, keys::STATISTICS_VERSION, &(version.statistics + 1).to_be_bytes())?)
     }
@@ -252,14 +252,14 @@ fn leading<'k>(sampled: &'k [u8], pattern: &KeyPattern, fields: usize) -> &'k [u
 mod tests {
     use std::time::Duration;
 
-    use slate_store::{Durability, Isolation, Store, Transaction, memory::MemoryStore};
+    use slate_store::{Durability, Store, Transaction, TransactionExt, memory::MemoryStore};
 
     use super::*;
 
     const RECORDS: Keyspace = Keyspace(1);
 
     fn put(store: &MemoryStore, keys: std::ops::Range<u32>) {
-        let mut transaction = store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
+        let mut transaction = store.begin(Duration::ZERO).unwrap();
         for key in keys {
             transaction.put(RECORDS, &key.to_be_bytes(), &[]).unwrap();
         }

@@ -1,6 +1,6 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
-use slate_store::{Durability, Isolation, Keyspace, Size, Store, Transaction};
+use slate_store::{Durability, Keyspace, Size, Store, Transaction};
 
 use super::{Engine, Reader, Writer, read::SnapshotReader};
 use crate::{
@@ -38,11 +38,12 @@ impl<S: Store> Backend<S> {
             self.shared.staleness.forget(keyspace);
             self.store.drop_keyspace(keyspace, wait)?;
         }
-        let mut transaction = self.store.begin(Isolation::Snapshot, wait)?;
+        let mut transaction = self.store.begin(wait)?;
         for &keyspace in keyspaces {
             catalog::forget_doomed(&mut transaction, keyspace)?;
         }
-        Ok(transaction.commit(Durability::Deferred)?)
+        transaction.commit(Durability::Deferred)?;
+        Ok(())
     }
 
     fn reader(&self) -> Result<SnapshotReader<S::Snapshot>> {
@@ -61,7 +62,7 @@ impl<S: Store> Backend<S> {
 
 impl<S: Store> Engine for Backend<S> {
     fn name(&self) -> &'static str {
-        self.store.name()
+        self.store.capabilities().name
     }
 
     fn snapshot(&self) -> Result<Arc<dyn Reader>> {
@@ -72,8 +73,7 @@ impl<S: Store> Engine for Backend<S> {
         // Where writers take turns, no other one comes between a transaction's snapshot and its commit.
         let gate = self.store.capabilities().concurrent_writers.then(|| (Arc::clone(&self.gate), self.gate.began()));
         let before = self.shared.catalogs.before();
-        // `Serializable` is what makes guarded keys count; which keys are guarded is decided here.
-        let transaction = self.store.begin(Isolation::Serializable, options.wait)?;
+        let transaction = self.store.begin(options.wait)?;
         let catalog = self.shared.catalogs.load(before, &transaction.view())?;
         Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), gate, options)))
     }

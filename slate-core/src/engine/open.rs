@@ -53,20 +53,41 @@ pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> 
     }
 }
 
+/// The cache memory of a store on disk, in bytes.
+#[cfg(any(feature = "redb", feature = "rocksdb"))]
+struct CacheShares {
+    /// For the pages or blocks that the store's library caches.
+    pages: usize,
+    /// For the point cache in front of it.
+    values: usize,
+}
+
+#[cfg(any(feature = "redb", feature = "rocksdb"))]
+impl CacheShares {
+    /// The cache memory where the options name none.
+    const DEFAULT: usize = 256 << 20;
+
+    /// An eighth is for the point cache.
+    fn of(options: &OpenOptions) -> Self {
+        let all = options.cache_bytes.unwrap_or(Self::DEFAULT);
+        Self { pages: all - all / 8, values: all / 8 }
+    }
+}
+
 #[cfg(feature = "redb")]
 fn redb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
-    use slate_store::redb;
+    use slate_store::{Cached, redb};
 
     let access = match options.access {
         Access::CreateOrOpen => redb::Access::CreateOrOpen,
         Access::Open => redb::Access::OpenExisting,
         Access::ReadOnly => redb::Access::ReadOnly,
     };
-    let mut settings = redb::Options::default().access(access);
-    if let Some(cache_bytes) = options.cache_bytes {
-        settings = settings.cache_bytes(cache_bytes);
-    }
-    Ok(Arc::new(Backend::open(redb::RedbStore::open(path, &settings)?, options.memory.clone())?))
+    let settings = redb::Options::default().access(access);
+    let cache = CacheShares::of(options);
+    let settings = settings.cache_bytes(cache.pages);
+    let store = Cached::new(redb::RedbStore::open(path, &settings)?, cache.values);
+    Ok(Arc::new(Backend::open(store, options.memory.clone())?))
 }
 
 #[cfg(not(feature = "redb"))]
@@ -76,18 +97,18 @@ fn redb(_: &Path, _: &OpenOptions) -> Result<Arc<dyn Engine>> {
 
 #[cfg(feature = "rocksdb")]
 fn rocksdb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
-    use slate_store::rocksdb;
+    use slate_store::{Cached, rocksdb};
 
     let access = match options.access {
         Access::CreateOrOpen => rocksdb::Access::CreateOrOpen,
         Access::Open => rocksdb::Access::OpenExisting,
         Access::ReadOnly => rocksdb::Access::ReadOnly,
     };
-    let mut settings = rocksdb::Options::default().access(access);
-    if let Some(cache_bytes) = options.cache_bytes {
-        settings = settings.cache_bytes(cache_bytes);
-    }
-    Ok(Arc::new(Backend::open(rocksdb::RocksStore::open(path, &settings)?, options.memory.clone())?))
+    let settings = rocksdb::Options::default().access(access);
+    let cache = CacheShares::of(options);
+    let settings = settings.cache_bytes(cache.pages);
+    let store = Cached::new(rocksdb::RocksStore::open(path, &settings)?, cache.values);
+    Ok(Arc::new(Backend::open(store, options.memory.clone())?))
 }
 
 #[cfg(not(feature = "rocksdb"))]

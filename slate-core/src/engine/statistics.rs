@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use slate_store::{Durability, Isolation, Store, Transaction};
+use slate_store::{Durability, Store, Transaction};
 
 use super::backend::Backend;
 use crate::{
@@ -47,8 +47,7 @@ impl<S: Store> Backend<S> {
         let growth = self.shared.staleness.growth(collection.records);
         let statistics = CollectionStatistics::gather(&view, collection, growth, max_keys)?;
         drop(view);
-        // Guards count under this isolation alone.
-        let mut transaction = self.store.begin(Isolation::Serializable, wait)?;
+        let mut transaction = self.store.begin(wait)?;
         statistics.store(&mut transaction, collection)?;
         let _change = self.shared.catalogs.change();
         transaction.commit(Durability::Deferred)?;

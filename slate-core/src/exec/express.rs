@@ -13,7 +13,7 @@ use slate_query::{
     pattern::Direction,
     raw::{Doc, SmallBytes},
 };
-use slate_store::{Keyspace, Points, View};
+use slate_store::{Keyspace, PointReader, View};
 
 use super::{Rows, probe::bounds};
 use crate::{
@@ -29,7 +29,7 @@ const MAX_ENTRIES: usize = MAX_UNWEIGHED_ENTRIES;
 
 /// The rows of records that were loaded together.
 pub(super) struct ExpressRows<V: View> {
-    points: V::Points,
+    reader: V::PointReader,
     records: usize,
     /// Number of rows moved to; `records + 1` after the last.
     moved: usize,
@@ -105,7 +105,7 @@ impl<V: View> ExpressRows<V> {
         let range = component_range(value, direction);
         let mut keys = <[SmallBytes; MAX_ENTRIES]>::default();
         let mut found = 0;
-        let stopped = view.each(index.keyspace, bounds(&range), |key, value| {
+        let stopped = view.scan(index.keyspace, bounds(&range), |key, value| {
             match (keys.get_mut(found), Entry::parse(index, key, value)) {
                 (Some(place), Ok(entry)) => *place = entry.record_key.into(),
                 (None, Ok(_)) => return ControlFlow::Break(Ok(Stop::TooMany)),
@@ -127,10 +127,12 @@ impl<V: View> ExpressRows<V> {
 
     /// Loads the records with these keys, up to the first that does not exist.
     fn load(view: &V, records: Keyspace, keys: &[&[u8]]) -> Result<Self> {
-        let mut points = view.points(records)?;
-        points.load(keys)?;
-        let records = (0..keys.len()).take_while(|at| points.loaded(*at).is_some()).count();
-        Ok(Self { points, records, moved: 0 })
+        let mut wanted = [(records, &[][..]); MAX_ENTRIES];
+        wanted.iter_mut().zip(keys).for_each(|((_, place), key)| *place = key);
+        let mut reader = view.point_reader()?;
+        reader.load(wanted.get(..keys.len()).unwrap_or_default())?;
+        let records = (0..keys.len()).take_while(|at| reader.loaded(*at).is_some()).count();
+        Ok(Self { reader, records, moved: 0 })
     }
 }
 
@@ -141,7 +143,7 @@ impl<V: View> Rows for ExpressRows<V> {
     }
 
     fn current(&self) -> Option<&[u8]> {
-        let stored = self.moved.checked_sub(1).and_then(|at| self.points.loaded(at));
+        let stored = self.moved.checked_sub(1).and_then(|at| self.reader.loaded(at));
         stored.map(|stored| Doc::stored(stored).bytes())
     }
 }
@@ -152,7 +154,7 @@ mod tests {
 
     use bson::{RawDocumentBuf, rawdoc};
     use slate_query::{filter::Filter, sort::Sort};
-    use slate_store::{Durability, Isolation, Store, Transaction, memory::MemoryStore};
+    use slate_store::{Durability, Store, Transaction, TransactionExt, memory::MemoryStore};
 
     use super::*;
     use crate::{ErrorKind, plan::Hint};
@@ -224,7 +226,7 @@ mod tests {
         let index = IndexInfo::read(Doc::from(&index)).unwrap().unwrap();
         let collection = CollectionInfo { indexes: vec![Arc::new(index)], ..CollectionInfo::new("c", RECORDS) };
         let store = MemoryStore::default();
-        let mut transaction = store.begin(Isolation::Snapshot, Duration::ZERO).unwrap();
+        let mut transaction = store.begin(Duration::ZERO).unwrap();
         for entry in entries {
             transaction.put(ENTRIES, entry, &[]).unwrap();
         }

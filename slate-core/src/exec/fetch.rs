@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use slate_store::{Points, View, prefetch};
+use slate_store::{Keyspace, PointReader, View};
 
 use super::{
     Resources,
@@ -13,7 +13,8 @@ use crate::{Error, Result, catalog::CollectionInfo, plan::IdPlan};
 /// Fetches records by their ids, in batches that a store can load in one round trip.
 pub(crate) struct FetchRows<V: View> {
     ids: IdRows<V>,
-    points: V::Points,
+    reader: V::PointReader,
+    records: Keyspace,
     batch: IdBatch,
     next_batch: usize,
     /// Whether this batch is the last.
@@ -28,9 +29,6 @@ pub(crate) struct FetchRows<V: View> {
 const FIRST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 256;
 
-/// Prefetch distance: a record is prefetched this many records before it is read.
-const AHEAD: usize = 8;
-
 impl<V: View> FetchRows<V> {
     pub(super) fn open(
         view: &V,
@@ -41,7 +39,8 @@ impl<V: View> FetchRows<V> {
     ) -> Result<Self> {
         Ok(Self {
             ids: IdRows::open(view, plan, resources, Repeats::Never)?,
-            points: view.points(collection.records)?,
+            reader: view.point_reader()?,
+            records: collection.records,
             batch: IdBatch::with_capacity(FIRST_BATCH),
             next_batch: FIRST_BATCH,
             is_last: false,
@@ -65,21 +64,15 @@ impl<V: View> FetchRows<V> {
                 if self.batch.len() == 0 {
                     return Ok(false);
                 }
-                load(&mut self.points, &self.batch)?;
-                // A loaded record counts as read even if the caller stops before it.
+                load(&mut self.reader, self.records, &self.batch)?;
+                // What was loaded counts as read, whether or not the caller gets to it.
                 for at in 0..self.batch.len() {
-                    if let Some(document) = self.points.loaded(at) {
+                    if let Some(document) = self.reader.loaded(at) {
                         self.meter.document_read(document);
-                        if at < AHEAD {
-                            prefetch(document);
-                        }
                     }
                 }
             }
-            if let Some(document) = self.points.loaded(self.at + AHEAD) {
-                prefetch(document);
-            }
-            if self.points.loaded(self.at).is_some() {
+            if self.reader.loaded(self.at).is_some() {
                 return Ok(true);
             }
             if self.ids.promise() == Promise::Record {
@@ -90,27 +83,27 @@ impl<V: View> FetchRows<V> {
 
     #[inline]
     pub(super) fn current(&self) -> Option<Record<'_>> {
-        Some(Record { key: self.batch.get(self.at)?, stored: self.points.loaded(self.at)? })
+        Some(Record { key: self.batch.get(self.at)?, stored: self.reader.loaded(self.at)? })
     }
 
     #[inline]
     pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
-        self.points.loaded_shared(self.at)
+        self.reader.loaded_shared(self.at)
     }
 }
 
-/// Loads the records of a batch. The keys of the first batch are on the stack, so that short queries do not allocate.
-fn load(points: &mut impl Points, batch: &IdBatch) -> Result<()> {
-    let mut few = [&[][..]; FIRST_BATCH];
+/// Loads the records of a batch. The keys of a first batch are on the stack, so that a short query does not allocate.
+fn load(reader: &mut impl PointReader, records: Keyspace, batch: &IdBatch) -> Result<()> {
+    let mut few = [(records, &[][..]); FIRST_BATCH];
     match few.get_mut(..batch.len()) {
         Some(keys) => {
-            keys.iter_mut().zip(batch.iter()).for_each(|(place, key)| *place = key);
-            points.load(keys)?;
+            keys.iter_mut().zip(batch.iter()).for_each(|((_, place), key)| *place = key);
+            reader.load(keys)?;
         }
         None => {
             let mut keys = Vec::with_capacity(batch.len());
-            keys.extend(batch.iter());
-            points.load(&keys)?;
+            keys.extend(batch.iter().map(|key| (records, key)));
+            reader.load(&keys)?;
         }
     }
     Ok(())

@@ -47,7 +47,7 @@ fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<KeyRange>, re
     for range in ranges {
         interrupt.tick()?;
         let mut ended = Ok(());
-        let should_continue = || {
+        let should_continue = |_| {
             ended = interrupt.tick();
             ended.is_ok()
         };

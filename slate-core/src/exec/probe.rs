@@ -1,7 +1,7 @@
 use std::{cell::RefCell, sync::Arc};
 
 use slate_query::pattern::Direction;
-use slate_store::{Bounds, Cursor, Edge, Estimate, Keyspace, View};
+use slate_store::{Bounds, Cursor, Edge, Keyspace, View};
 
 use crate::{Result, key_range::KeyRange, plan::Probe};
 
@@ -49,9 +49,9 @@ impl<V: View> Probe for ViewProbe<'_, V> {
 fn count(view: &impl View, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) -> Result<u64> {
     let mut counted = 0;
     for range in ranges {
-        counted += match view.estimate(keyspace, bounds(range), cap - counted)? {
-            Estimate::Exact(keys) | Estimate::AtLeast(keys) => keys,
-        };
+        let left = cap - counted;
+        // Some stores count everything at no cost: the cap makes the result the same on all.
+        counted += view.count(keyspace, bounds(range), |counted| counted < left)?.map_or(left, |keys| keys.min(left));
         if counted >= cap {
             return Ok(cap);
         }
@@ -119,11 +119,6 @@ impl<V: View> RangeWalk<V> {
     #[inline]
     pub(super) fn current(&self) -> Option<(&[u8], &[u8])> {
         self.cursor.as_ref().and_then(Cursor::current)
-    }
-
-    #[inline]
-    pub(super) fn value(&self) -> Option<&[u8]> {
-        self.cursor.as_ref().and_then(Cursor::value)
     }
 
     #[inline]

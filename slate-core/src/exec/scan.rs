@@ -56,7 +56,7 @@ impl<V: View> ScanRows<V> {
 
     #[inline]
     pub(super) fn stored(&self) -> Option<&[u8]> {
-        self.walk.value()
+        self.walk.current().map(|(_, stored)| stored)
     }
 
     #[inline]

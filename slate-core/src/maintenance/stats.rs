@@ -1,4 +1,6 @@
-use slate_store::{Bounds, Estimate, Keyspace, View};
+use std::ops::ControlFlow;
+
+use slate_store::{Bounds, Keyspace, View};
 
 use crate::{Result, catalog::CollectionInfo};
 
@@ -37,6 +39,11 @@ pub(crate) fn stats<V: View>(view: &V, collection: &CollectionInfo) -> Result<Co
 }
 
 fn measure<V: View>(view: &V, keyspace: Keyspace) -> Result<(u64, u64)> {
-    let (Estimate::Exact(keys) | Estimate::AtLeast(keys)) = view.estimate(keyspace, Bounds::ALL, u64::MAX)?;
-    Ok((keys, view.bytes(keyspace)?))
+    let (mut keys, mut bytes) = (0, 0_u64);
+    view.scan(keyspace, Bounds::ALL, |key, value| -> ControlFlow<()> {
+        keys += 1;
+        bytes = bytes.saturating_add(u64::try_from(key.len() + value.len()).unwrap_or(u64::MAX));
+        ControlFlow::Continue(())
+    })?;
+    Ok((keys, bytes))
 }

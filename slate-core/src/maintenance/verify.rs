@@ -1,13 +1,14 @@
 use std::fmt;
 
 use slate_query::raw::{Doc, store, validate};
-use slate_store::{Bounds, Cursor, Edge, Estimate, Points, View};
+use slate_store::{Bounds, Cursor, Edge, PointReader, View};
 
 use crate::{
     Result,
     catalog::{CollectionInfo, IndexInfo},
     entry::{Entry, record_key},
     interrupt::Interrupt,
+    lookup::lookup,
     write::{Entries, EntryMaker},
 };
 
@@ -129,10 +130,8 @@ impl VerifyRun<'_> {
 /// entries. Skips indexes that are being built.
 pub(crate) fn verify<V: View>(view: &V, collection: &CollectionInfo, run: &mut VerifyRun<'_>) -> Result<()> {
     let mut maker = EntryMaker::default();
-    let mut indexes = Vec::with_capacity(collection.indexes.len());
-    for index in &collection.indexes {
-        indexes.push((view.points(index.keyspace)?, 0_u64));
-    }
+    let mut reader = view.point_reader()?;
+    let mut found = vec![0_u64; collection.indexes.len()];
     let mut cursor = view.cursor(collection.records, Bounds::ALL)?;
     let mut more = cursor.seek(Edge::First)?;
     let mut documents = 0;
@@ -141,8 +140,8 @@ pub(crate) fn verify<V: View>(view: &V, collection: &CollectionInfo, run: &mut V
         run.interrupt.tick()?;
         if let Some((key, stored)) = cursor.current() {
             if let Some(document) = check_record(collection, key, stored, &mut expected, run) {
-                for (at, (points, found)) in indexes.iter_mut().enumerate() {
-                    *found += check_entries(collection, at, key, document, points, &mut maker, run)?;
+                for (at, found) in found.iter_mut().enumerate() {
+                    *found += check_entries(collection, at, key, document, &mut reader, &mut maker, run)?;
                 }
             }
             documents += 1;
@@ -156,12 +155,11 @@ pub(crate) fn verify<V: View>(view: &V, collection: &CollectionInfo, run: &mut V
         let message = "its entries contain arrays or truncated values, but the catalog lacks the flag".into();
         run.fault(VerifyFindingKind::WrongCatalog, collection, index, message);
     }
-    for (index, (_, found)) in collection.indexes.iter().zip(indexes) {
+    for (index, found) in collection.indexes.iter().zip(found) {
         run.report.entries += found;
-        let (Estimate::Exact(count) | Estimate::AtLeast(count)) =
-            view.estimate(index.keyspace, Bounds::ALL, u64::MAX)?;
+        let count = view.count(index.keyspace, Bounds::ALL, |_| true)?;
         // All found entries are among them, so equal counts mean that there is no surplus entry.
-        if count != found {
+        if count != Some(found) {
             find_stray_entries(view, collection, index, &mut maker, run)?;
         }
     }
@@ -209,7 +207,7 @@ fn check_entries(
     at: usize,
     key: &[u8],
     document: Doc<'_>,
-    points: &mut impl Points,
+    reader: &mut impl PointReader,
     maker: &mut EntryMaker,
     run: &mut VerifyRun<'_>,
 ) -> Result<u64> {
@@ -222,7 +220,7 @@ fn check_entries(
     }
     let mut found = 0;
     for (entry, value) in wanted.iter() {
-        match points.get(entry)? {
+        match lookup(reader, index.keyspace, entry)? {
             Some(stored) if stored == value => found += 1,
             Some(stored) => {
                 let owner = Entry::parse(index, entry, stored).ok().map(|entry| entry.record_key == key);
@@ -250,7 +248,7 @@ fn find_stray_entries<V: View>(
     run: &mut VerifyRun<'_>,
 ) -> Result<()> {
     let at = collection.indexes.iter().position(|other| other.name == index.name).unwrap_or(usize::MAX);
-    let mut records = view.points(collection.records)?;
+    let mut reader = view.point_reader()?;
     let mut wanted = Entries::default();
     let mut cursor = view.cursor(index.keyspace, Bounds::ALL)?;
     let mut more = cursor.seek(Edge::First)?;
@@ -259,7 +257,7 @@ fn find_stray_entries<V: View>(
         if let Some((key, value)) = cursor.current() {
             let stray = match Entry::parse(index, key, value) {
                 Err(error) => Some(error.to_string()),
-                Ok(entry) => match records.get(entry.record_key)? {
+                Ok(entry) => match lookup(&mut reader, collection.records, entry.record_key)? {
                     None => Some("its document does not exist".into()),
                     Some(stored) => {
                         let document = Doc::new(Doc::stored(stored).bytes());

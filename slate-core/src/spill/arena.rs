@@ -1,7 +1,7 @@
 use std::{cmp::Ordering, sync::Arc};
 
+use branches::prefetch_read_data;
 use slate_query::raw::leading;
-use slate_store::prefetch;
 
 use super::{
     prefix_sort::{SortEntry, leading_bytes_mask, sort_by_prefix},
@@ -135,12 +135,12 @@ impl Arena {
     #[inline]
     pub(super) fn prefetch(&self, at: usize) {
         let Some(number) = self.order.get(at).map(|entry| entry.row) else { return };
-        if let Some(payload) = self.shared.get(number) {
-            prefetch(payload.as_deref().unwrap_or_default());
-        } else if let Some(&start) = self.starts.get(number) {
-            // Reading the row's length would wait for the memory that is being prefetched: one cache line is enough.
-            let rest = self.bytes.get(start..).unwrap_or_default();
-            prefetch(rest.get(..64).unwrap_or(rest));
+        let first = match self.shared.get(number) {
+            Some(payload) => payload.as_deref().and_then(<[u8]>::first),
+            None => self.starts.get(number).and_then(|&start| self.bytes.get(start)),
+        };
+        if let Some(first) = first {
+            prefetch_read_data::<u8, 0>(first);
         }
     }
 

@@ -8,11 +8,12 @@
 
 use std::sync::Arc;
 
-use slate_store::{Bounds, Estimate, Keyspace, Transaction, View};
+use slate_store::{Bounds, Guard, Keyspace, Transaction, View};
 
 use super::{
     Session,
     build::{IndexSpec, ROUND, existing, find_same, parse},
+    changes::put_many,
     entries::EntryMaker,
 };
 use crate::{
@@ -55,7 +56,8 @@ impl<T: Transaction> Session<T> {
             return Ok(BuildStart::Declared { name: unfinished.name.to_string(), keyspace: unfinished.keyspace });
         }
         let cap = ROUND as u64;
-        if matches!(self.view().estimate(collection.records, Bounds::ALL, cap)?, Estimate::Exact(_)) {
+        let count = self.view().count(collection.records, Bounds::ALL, |counted| counted <= cap)?;
+        if count.is_some_and(|count| count <= cap) {
             return Ok(BuildStart::Small);
         }
         let index = IndexInfo { keyspace: self.allocate()?, ..wanted };
@@ -81,10 +83,10 @@ impl<T: Transaction> Session<T> {
         let after = Some(position.after.as_slice()).filter(|key| !key.is_empty());
         let round = self.read_round(&collection, (at, index), after, limit, &mut maker)?;
         for key in &round.keys {
-            self.transaction.guard(collection.records, key)?;
+            self.transaction.guard(collection.records, key, Guard::Shared)?;
         }
         self.wrote_entries();
-        self.transaction.put_many(keyspace, &round.entries())?;
+        put_many(&mut self.transaction, keyspace, &round.entries())?;
         self.note(&collection.name, maker.take_notes());
         position.read += round.documents;
         match round.last {

@@ -1,14 +1,10 @@
 use bson::RawDocument;
-use slate_store::prefetch;
 
 /// Most bytes of documents that are written together.
 pub(super) const BYTES: usize = 16 << 20;
 
 /// Most documents that are written together.
 pub(super) const MOST: usize = 4_096;
-
-/// Prefetch distance: a document is prefetched this many documents before it is read.
-pub(super) const AHEAD: usize = 2;
 
 /// Documents of a call that are written together.
 pub(super) struct Batch<'d, D> {
@@ -39,20 +35,15 @@ impl<'d, D: AsRef<RawDocument>> Batch<'d, D> {
         self.first + self.documents.len()
     }
 
-    /// Returns the documents, prefetching the next ones.
+    /// The documents.
     pub(super) fn iter(&self) -> impl Iterator<Item = &'d RawDocument> + use<'d, D> {
         iter(self.documents)
     }
 }
 
-/// Iterates over documents, prefetching the next ones.
+/// The documents.
 pub(super) fn iter<D: AsRef<RawDocument>>(documents: &[D]) -> impl Iterator<Item = &RawDocument> {
-    documents.iter().enumerate().map(|(at, document)| {
-        if let Some(next) = documents.get(at + AHEAD) {
-            prefetch(next.as_ref().as_bytes());
-        }
-        document.as_ref()
-    })
+    documents.iter().map(AsRef::as_ref)
 }
 
 /// Returns how many documents to write together, if this many took this many bytes.

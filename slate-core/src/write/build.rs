@@ -6,11 +6,12 @@ use slate_query::{
     pattern::KeyPattern,
     raw::{Doc, Value},
 };
-use slate_store::{Bounds, Cursor, Edge, Keyspace, Points, Transaction, View};
+use slate_store::{Bounds, Cursor, Edge, Keyspace, PointReader, Transaction, View};
 
 use super::{
     Session,
     changes::duplicate,
+    changes::put_many,
     entries::{Entries, EntryMaker},
     session::Created,
 };
@@ -105,7 +106,7 @@ impl<T: Transaction> Session<T> {
             if let Some((_, noted)) = maker.take_notes().pop() {
                 index = noted;
             }
-            self.transaction.put_many(index.keyspace, &round.entries())?;
+            put_many(&mut self.transaction, index.keyspace, &round.entries())?;
             read += round.documents;
             progress(read);
             match round.last {
@@ -128,7 +129,6 @@ impl<T: Transaction> Session<T> {
         // The least key above another is that key followed by a zero byte.
         let start = after.map(|key| [key, &[0]].concat());
         let mut cursor = view.cursor(collection.records, Bounds { start: start.as_deref(), end: None })?;
-        let mut built = view.points(index.keyspace)?;
         let (mut round, mut entries) = (Round::default(), Entries::default());
         let mut more = cursor.seek(Edge::First)?;
         while more {
@@ -149,9 +149,12 @@ impl<T: Transaction> Session<T> {
             more = cursor.step_forward()?;
         }
         if index.unique {
-            for (key, value) in &round.entries {
-                let Some(there) = built.get(key)? else { continue };
-                // A writer may have put the entry of this record already.
+            let keys: Vec<_> = round.entries.keys().map(|key| (index.keyspace, &key[..])).collect();
+            let mut built = view.point_reader()?;
+            built.load(&keys)?;
+            for (at, (key, value)) in round.entries.iter().enumerate() {
+                let Some(there) = built.loaded(at) else { continue };
+                // A writer may have put the record's own entry already.
                 if Entry::parse(index, key, there)?.record_key != Entry::parse(index, key, value)?.record_key {
                     return Err(duplicate(collection, index, key));
                 }

@@ -5,7 +5,7 @@ use slate_query::{
     key::{self, Decoded, TypeReader},
     raw::{Doc, OwnedValue, store},
 };
-use slate_store::{Keyspace, Points, Transaction, View};
+use slate_store::{Guard, Keyspace, Transaction, TransactionExt, View};
 
 use super::{
     Session, batch,
@@ -16,6 +16,7 @@ use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
     entry::Entry,
+    lookup::lookup,
 };
 
 /// The changes of a call, collected before they are applied so that uniqueness can be checked for their final state.
@@ -173,10 +174,10 @@ impl Changes {
         else {
             return Ok(());
         };
-        let mut points = view.points(index.keyspace)?;
+        let mut reader = view.point_reader()?;
         let mut absent = Vec::new();
         for (key, _) in entries.iter() {
-            let there = points.get(key)?;
+            let there = lookup(&mut reader, index.keyspace, key)?;
             let owner = there.map(|value| Entry::parse(index, key, value)).transpose()?;
             if owner.is_none_or(|entry| entry.record_key != record_key) {
                 absent.push(key.to_vec());
@@ -218,7 +219,7 @@ impl Changes {
         }
         let transaction = &mut session.transaction;
         for (keyspace, key) in &self.guards {
-            transaction.guard(*keyspace, key)?;
+            transaction.guard(*keyspace, key, Guard::Shared)?;
         }
         let bytes = &self.bytes;
         let at = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
@@ -264,11 +265,18 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-fn put_many(transaction: &mut impl Transaction, keyspace: Keyspace, entries: &[(&[u8], &[u8])]) -> Result<()> {
+pub(super) fn put_many(
+    transaction: &mut impl Transaction,
+    keyspace: Keyspace,
+    entries: &[(&[u8], &[u8])],
+) -> Result<()> {
     match entries {
         [] => Ok(()),
         [(key, value)] => Ok(transaction.put(keyspace, key, value)?),
-        _ => Ok(transaction.put_many(keyspace, entries)?),
+        _ => {
+            let writes: Vec<_> = entries.iter().map(|(key, value)| (*key, Some(*value))).collect();
+            Ok(transaction.write(keyspace, &writes)?)
+        }
     }
 }
 
@@ -315,9 +323,9 @@ impl IndexChanges {
         if let Some(key) = self.clash() {
             return Err(duplicate(collection, index, key));
         }
-        let mut points = view.points(index.keyspace)?;
+        let mut reader = view.point_reader()?;
         for key in self.puts.keys_without(&self.deletes) {
-            if points.get(key)?.is_some() {
+            if lookup(&mut reader, index.keyspace, key)?.is_some() {
                 return Err(duplicate(collection, index, key));
             }
         }

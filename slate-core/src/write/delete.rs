@@ -1,5 +1,5 @@
 use slate_query::raw::{Doc, SmallBytes};
-use slate_store::{Points, Transaction, View};
+use slate_store::{PointReader, Transaction, View};
 
 use super::{Reads, Session, changes::Changes, entries::EntryMaker, update::ROUND};
 use crate::{
@@ -85,8 +85,8 @@ impl<T: Transaction> Session<T> {
         let mut maker = EntryMaker::default();
         {
             let view = self.transaction.view();
-            let mut records = view.points(collection.records)?;
-            let wanted: Vec<&[u8]> = keys.iter().map(SmallBytes::as_slice).collect();
+            let mut records = view.point_reader()?;
+            let wanted: Vec<_> = keys.iter().map(|key| (collection.records, key.as_slice())).collect();
             records.load(&wanted)?;
             for (at, key) in keys.iter().enumerate() {
                 let Some(old) = records.loaded(at).map(Doc::stored) else { continue };

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use ahash::AHashSet;
 use bson::{Bson, RawDocument};
 use slate_query::raw::{Doc, OwnedValue};
-use slate_store::{Bounds, Cursor, Edge, Points, Transaction, View};
+use slate_store::{Bounds, Cursor, Edge, Transaction, View};
 
 use super::{
     Session,
@@ -17,6 +17,7 @@ use crate::{
     catalog::CollectionInfo,
     entry::{USUAL_RECORD_KEY, write_record_key},
     interrupt::Interrupt,
+    lookup::lookup,
 };
 
 /// The result of an insert.
@@ -134,48 +135,42 @@ impl<T: Transaction> Session<T> {
 /// Checks documents one after the other against the collection and the documents before.
 struct Check<'c, V: View> {
     collection: &'c CollectionInfo,
-    records: V::Points,
-    /// The greatest key in the collection or in this batch. Keys above it need no lookup.
+    reader: V::PointReader,
+    /// The greatest key that is there or that this batch adds: none above it needs to be looked for.
     greatest: Option<Vec<u8>>,
     /// The keys of this batch, as soon as one of them is not above all others.
     taken: Option<AHashSet<Vec<u8>>>,
-    /// By position of the index.
-    indexes: Vec<IndexCheck<V>>,
-    /// The key of the current document.
+    /// By the place of the index.
+    indexes: Vec<IndexCheck>,
+    /// The key of the document that is being checked.
     record_key: Vec<u8>,
 }
 
-struct IndexCheck<V: View> {
+struct IndexCheck {
     /// The entries of the batch's documents.
     entries: Entries,
     /// Number of entries that do not belong to the current document.
     settled: usize,
-    unique: Option<UniqueKeys<V>>,
-}
-
-/// The keys of a unique index: existing ones, and those of this batch.
-struct UniqueKeys<V: View> {
-    there: V::Points,
-    taken: AHashSet<Vec<u8>>,
+    /// The keys that this batch adds, if the index is unique.
+    unique: Option<AHashSet<Vec<u8>>>,
 }
 
 impl<'c, V: View> Check<'c, V> {
     fn open(view: &V, collection: &'c CollectionInfo, changes: &mut Changes) -> Result<Self> {
         let indexes = collection.maintained().enumerate().map(|(at, index)| {
-            let there = if index.unique { Some(view.points(index.keyspace)?) } else { None };
-            let unique = there.map(|there| UniqueKeys { there, taken: AHashSet::new() });
-            // Reuses the buffer of the previous batch.
+            let unique = index.unique.then(AHashSet::new);
+            // The buffer of the batch before.
             let entries = std::mem::take(changes.fresh(at));
-            Ok(IndexCheck { settled: entries.len(), entries, unique })
+            IndexCheck { settled: entries.len(), entries, unique }
         });
         let mut cursor = view.cursor(collection.records, Bounds::ALL)?;
         cursor.seek(Edge::Last)?;
         Ok(Self {
             collection,
-            records: view.points(collection.records)?,
+            reader: view.point_reader()?,
             greatest: cursor.current().map(|(key, _)| key.to_vec()),
             taken: None,
-            indexes: indexes.collect::<Result<_>>()?,
+            indexes: indexes.collect(),
             record_key: Vec::with_capacity(USUAL_RECORD_KEY),
         })
     }
@@ -199,7 +194,7 @@ impl<'c, V: View> Check<'c, V> {
         };
         for check in &mut self.indexes {
             if let Some(unique) = &mut check.unique {
-                unique.taken.extend(check.entries.iter_from(check.settled).map(|(key, _)| key.to_vec()));
+                unique.extend(check.entries.iter_from(check.settled).map(|(key, _)| key.to_vec()));
             }
             check.settled = check.entries.len();
         }
@@ -235,7 +230,7 @@ impl<'c, V: View> Check<'c, V> {
             document.append(at, index, &mut check.entries)?;
             let Some(unique) = &mut check.unique else { continue };
             for (key, _) in check.entries.iter_from(check.settled) {
-                if unique.taken.contains(key) || unique.there.get(key)?.is_some() {
+                if unique.contains(key) || lookup(&mut self.reader, index.keyspace, key)?.is_some() {
                     return Err(duplicate(self.collection, index, key));
                 }
             }
@@ -257,6 +252,6 @@ impl<'c, V: View> Check<'c, V> {
             return Ok(false);
         }
         let taken = self.taken.get_or_insert_with(|| changes.keys().map(<[u8]>::to_vec).collect());
-        Ok(taken.contains(key) || self.records.get(key)?.is_some())
+        Ok(taken.contains(key) || lookup(&mut self.reader, self.collection.records, key)?.is_some())
     }
 }

@@ -6,11 +6,11 @@ use slate_query::{
     raw::{Doc, OwnedValue, SmallBytes, Value, Writer, store},
     update,
 };
-use slate_store::{Points, Transaction, View, prefetch};
+use slate_store::{PointReader, Transaction, View};
 
 use super::{
     Session,
-    batch::{self, AHEAD, Batch},
+    batch::{self, Batch},
     changes::Changes,
     entries::EntryMaker,
     prepare::{check_id, check_size, id, kept, tabulate},
@@ -255,18 +255,14 @@ impl<T: Transaction> Session<T> {
         let (wanted, places) = in_order(round.keys);
         {
             let view = self.transaction.view();
-            let mut records = view.points(collection.records)?;
-            records.load(&wanted)?;
+            let mut records = view.point_reader()?;
+            records.load(&wanted.iter().map(|key| (collection.records, *key)).collect::<Vec<_>>())?;
             let as_it_was = |at| Touched { old: records.loaded(at).map(Doc::stored), new: None };
             let mut touched: Vec<Touched<'_>> = (0..wanted.len()).map(as_it_was).collect();
             let given_bytes = documents.iter().map(|document| document.as_ref().as_bytes().len()).sum();
             let mut laid = Vec::with_capacity(given_bytes);
             for (at, (document, place)) in documents.iter().zip(&places).enumerate() {
                 interrupt.tick()?;
-                let next = places.get(at + AHEAD).copied().flatten().and_then(|place| touched.get(place)?.old);
-                if let Some(next) = next {
-                    prefetch(next.bytes());
-                }
                 let document = Doc::new(document.as_ref().as_bytes());
                 match place.and_then(|place| touched.get_mut(place)) {
                     Some(record) => put_one(record, (document, round.table(at)), kind, &mut laid, outcome)?,

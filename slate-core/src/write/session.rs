@@ -1,10 +1,10 @@
 use std::{sync::Arc, time::Duration};
 
 use slate_query::{Code, filter::Filter};
-use slate_store::{Durability, Isolation, Keyspace, Transaction};
+use slate_store::{Durability, Guard, Keyspace, Transaction, TransactionExt};
 
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Isolation, Result,
     api::options::RenameTarget,
     catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, IndexInfo, StatisticsStaleness},
     entry::record_key,
@@ -138,7 +138,7 @@ impl<T: Transaction> Session<T> {
     /// Records that one record was read, or that it does not exist.
     pub(super) fn read_key(&mut self, collection: &CollectionInfo, key: &[u8]) -> Result<()> {
         if self.is_watchful() {
-            self.transaction.guard(collection.records, key)?;
+            self.transaction.guard(collection.records, key, Guard::Shared)?;
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl<T: Transaction> Session<T> {
     fn guard(&mut self, name: &str) -> Result<()> {
         let involvement = self.involved.of(name);
         if !involvement.guarded {
-            self.transaction.guard(CATALOG, &catalog::definition_key(name))?;
+            self.transaction.guard(CATALOG, &catalog::definition_key(name), Guard::Shared)?;
             involvement.guarded = true;
         }
         Ok(())
@@ -308,7 +308,7 @@ impl<T: Transaction> Session<T> {
         let wrote =
             self.wrote_entries || changes_catalog || !self.doomed.is_empty() || involved.written().next().is_some();
         let _change = changes_catalog.then(|| self.shared.catalogs.change());
-        let commit = || Ok(self.transaction.commit(durability)?);
+        let commit = || Ok(self.transaction.commit(durability).map(|_| ())?);
         match &self.gate {
             // A transaction that changed nothing is valid at the commit that it read.
             Some(_) if !wrote => {}

@@ -6,7 +6,7 @@ use slate_query::{
     raw::{Doc, OwnedValue, SmallBytes, Value},
     update::{Context, Update, UsesPosition},
 };
-use slate_store::{Points, Transaction, View};
+use slate_store::{PointReader, Transaction, View};
 
 use super::{
     Reads, Session,
@@ -196,8 +196,8 @@ impl<T: Transaction> Session<T> {
         let mut maker = EntryMaker::default();
         {
             let view = self.transaction.view();
-            let mut records = view.points(collection.records)?;
-            let wanted: Vec<&[u8]> = keys.iter().map(SmallBytes::as_slice).collect();
+            let mut records = view.point_reader()?;
+            let wanted: Vec<_> = keys.iter().map(|key| (collection.records, key.as_slice())).collect();
             records.load(&wanted)?;
             for (at, key) in keys.iter().enumerate() {
                 let Some(old) = records.loaded(at).map(Doc::stored) else { continue };

@@ -1,8 +1,8 @@
-use std::{path::Path, time::Duration};
+use std::{ops::ControlFlow, path::Path, time::Duration};
 
 use slate_bench_harness::{About, Result};
 use slate_store::{
-    Bounds, Cursor as _, Edge, Error, Isolation, Keyspace, Points, Snapshot, Store, Transaction, View as _,
+    Bounds, Cursor as _, Edge, Error, Keyspace, PointReader, Snapshot, Store, Transaction, TransactionExt as _, View,
 };
 
 use super::Backend;
@@ -18,7 +18,7 @@ pub struct SlateStore<B: Backend>(B::Store);
 
 impl<B: Backend> SlateStore<B> {
     fn begin(&self) -> Result<<B::Store as Store>::Transaction> {
-        Ok(self.0.begin(Isolation::Snapshot, WAIT)?)
+        Ok(self.0.begin(WAIT)?)
     }
 }
 
@@ -40,7 +40,7 @@ impl<B: Backend> Subject for SlateStore<B> {
     }
 
     fn read<T>(&self, work: impl FnOnce(&mut Self::Reader<'_>) -> Result<T>) -> Result<T> {
-        work(&mut SnapshotReader { snapshot: self.0.snapshot()?, points: None })
+        work(&mut SnapshotReader { snapshot: self.0.snapshot()?, reader: None })
     }
 
     fn write(
@@ -55,7 +55,7 @@ impl<B: Backend> Subject for SlateStore<B> {
             Durability::Sync => slate_store::Durability::Sync,
         };
         match writer.0.commit(durability) {
-            Ok(()) => Ok(Outcome::Committed),
+            Ok(_) => Ok(Outcome::Committed),
             Err(Error::Conflict(_)) => Ok(Outcome::Conflict),
             Err(error) => Err(error.into()),
         }
@@ -73,28 +73,30 @@ impl<B: Backend> Subject for SlateStore<B> {
 /// A snapshot, with its point reader after the first read.
 pub struct SnapshotReader<S: Snapshot> {
     snapshot: S,
-    points: Option<S::Points>,
+    reader: Option<S::PointReader>,
 }
 
 impl<S: Snapshot> SnapshotReader<S> {
-    fn points(&mut self) -> Result<&mut S::Points> {
-        match &mut self.points {
-            Some(points) => Ok(points),
-            none => Ok(none.insert(self.snapshot.points(KEYSPACE)?)),
+    fn reader(&mut self) -> Result<&mut S::PointReader> {
+        match &mut self.reader {
+            Some(reader) => Ok(reader),
+            none => Ok(none.insert(self.snapshot.point_reader()?)),
         }
     }
 }
 
 impl<S: Snapshot> Reader for SnapshotReader<S> {
     fn get<T>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
-        Ok(self.points()?.get(key)?.map(look))
+        let reader = self.reader()?;
+        reader.load(&[(KEYSPACE, key)])?;
+        Ok(reader.loaded(0).map(look))
     }
 
     fn get_many(&mut self, keys: &[&[u8]], mut look: impl FnMut(usize, &[u8])) -> Result<()> {
-        let points = self.points()?;
-        points.load(keys)?;
+        let reader = self.reader()?;
+        reader.load(&keys.iter().map(|key| (KEYSPACE, *key)).collect::<Vec<_>>())?;
         for place in 0..keys.len() {
-            if let Some(value) = points.loaded(place) {
+            if let Some(value) = reader.loaded(place) {
                 look(place, value);
             }
         }
@@ -135,7 +137,7 @@ impl<S: Snapshot> Reader for SnapshotReader<S> {
 
     fn count(&mut self, start: &[u8], end: &[u8], _: usize) -> Result<u64> {
         let within = Bounds { start: Some(start), end: Some(end) };
-        self.snapshot.count(KEYSPACE, within, || true)?.ok_or_else(|| "the count was interrupted".into())
+        self.snapshot.count(KEYSPACE, within, |_| true)?.ok_or_else(|| "the count was interrupted".into())
     }
 }
 
@@ -144,7 +146,7 @@ pub struct TransactionWriter<T>(T);
 
 impl<T: Transaction> Writer for TransactionWriter<T> {
     fn get<R>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
-        Ok(self.0.view().points(KEYSPACE)?.get(key)?.map(look))
+        Ok(self.0.view().get(KEYSPACE, key, look)?)
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
@@ -152,10 +154,16 @@ impl<T: Transaction> Writer for TransactionWriter<T> {
     }
 
     fn put_sorted(&mut self, entries: &[(&[u8], &[u8])]) -> Result<()> {
-        Ok(self.0.put_many(KEYSPACE, entries)?)
+        let writes: Vec<_> = entries.iter().map(|(key, value)| (*key, Some(*value))).collect();
+        Ok(self.0.write(KEYSPACE, &writes)?)
     }
 
     fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()> {
-        Ok(self.0.delete_range(KEYSPACE, Bounds { start: Some(start), end: Some(end) })?)
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        self.0.view().scan(KEYSPACE, Bounds { start: Some(start), end: Some(end) }, |key, _| -> ControlFlow<()> {
+            keys.push(key.into());
+            ControlFlow::Continue(())
+        })?;
+        Ok(self.0.write(KEYSPACE, &keys.iter().map(|key| (&key[..], None)).collect::<Vec<_>>())?)
     }
 }

@@ -7,7 +7,7 @@ use super::{
     Fixture,
     tools::{A, B, LONG, all, begin, get, number, put, scan, transact},
 };
-use crate::{Bounds, Durability, Error, Store, Transaction};
+use crate::{Bounds, Durability, Error, Store, TransactionExt};
 
 pub fn what_was_committed_sync_is_there_after_reopening<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();

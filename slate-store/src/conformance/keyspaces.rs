@@ -2,9 +2,9 @@
 
 use super::{
     Fixture,
-    tools::{A, B, LONG, NOW, all, begin, commit, get, put},
+    tools::{A, B, LONG, NOW, Writes, all, begin, commit, get, put},
 };
-use crate::{Bounds, Cursor, Edge, Error, Keyspace, Store, Transaction, View};
+use crate::{Bounds, Cursor, Edge, Error, Guard, Keyspace, Store, Transaction, TransactionExt, View};
 
 pub fn a_keyspace_is_blind_to_the_others<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
@@ -14,7 +14,7 @@ pub fn a_keyspace_is_blind_to_the_others<S: Store>(fixture: &Fixture<S>) {
     }
     let mut transaction = begin(&store);
     transaction.delete(Keyspace(1), b"z").unwrap();
-    transaction.delete_range(Keyspace(2), Bounds::ALL).unwrap();
+    transaction.delete_range(Keyspace(2), Bounds::ALL);
     commit(transaction);
     let view = store.snapshot().unwrap();
     let found: Vec<_> = numbers.iter().map(|number| all(&view, Keyspace(*number))).collect();
@@ -79,10 +79,10 @@ pub fn dropping_a_keyspace_and_an_open_writer<S: Store>(fixture: &Fixture<S>) {
     }
     for keyspace in [A, Keyspace(5)] {
         let (mut writer, mut deleter, mut reader) = (begin(&store), begin(&store), begin(&store));
-        let mut guard = store.begin(crate::Isolation::Serializable, LONG).unwrap();
+        let mut guard = store.begin(LONG).unwrap();
         writer.put(keyspace, b"new", b"1").unwrap();
         deleter.delete(keyspace, b"a").unwrap();
-        guard.guard(keyspace, b"a").unwrap();
+        guard.guard(keyspace, b"a", Guard::Shared).unwrap();
         guard.put(B, b"guard", b"1").unwrap();
         assert_eq!(all(&reader.view(), A), "a");
         reader.put(B, b"reader", b"1").unwrap();
@@ -107,5 +107,5 @@ pub fn the_size_of_a_database_can_be_asked<S: Store>(fixture: &Fixture<S>) {
     assert!(size.data.is_none_or(|data| data == 8), "{size:?}");
     store.drop_keyspace(A, LONG).unwrap();
     assert!(store.size().unwrap().data.is_none_or(|data| data == 0));
-    assert!(!store.name().is_empty());
+    assert!(!store.capabilities().name.is_empty());
 }

@@ -2,20 +2,20 @@
 
 use super::{
     Fixture,
-    tools::{A, B, all, begin, commit},
+    tools::{A, B, all, begin, commit, single},
 };
-use crate::{Error, Points, Store, Transaction, View};
+use crate::{Error, Store, Transaction, TransactionExt};
 
 /// Puts the entry, and checks that its own transaction and a snapshot show it.
 fn is_kept<S: Store>(store: &S, key: &[u8], value: &[u8]) {
     let mut transaction = begin(store);
     transaction.put(A, key, value).unwrap();
-    assert!(transaction.view().points(A).unwrap().get(key).unwrap() == Some(value));
+    assert!(single(&transaction.view(), A).get(key) == Some(value));
     commit(transaction);
     let found = super::tools::scan(&store.snapshot().unwrap(), A, crate::Bounds::ALL);
     assert!(found.iter().any(|(at, found)| at == key && found == value));
-    let mut points = store.snapshot().unwrap().points(A).unwrap();
-    assert!(points.get(key).unwrap() == Some(value));
+    let mut single = single(&store.snapshot().unwrap(), A);
+    assert!(single.get(key) == Some(value));
 }
 
 pub fn a_key_of_4_kb_and_an_empty_key_and_value_are_kept<S: Store>(fixture: &Fixture<S>) {
@@ -26,8 +26,8 @@ pub fn a_key_of_4_kb_and_an_empty_key_and_value_are_kept<S: Store>(fixture: &Fix
             is_kept(&store, key, value);
         }
     }
-    let mut points = store.snapshot().unwrap().points(A).unwrap();
-    assert_eq!(points.get(&long[..4095]).unwrap(), None);
+    let mut points = single(&store.snapshot().unwrap(), A);
+    assert_eq!(points.get(&long[..4095]), None);
 }
 
 pub fn a_value_of_16_mb_is_kept<S: Store>(fixture: &Fixture<S>) {
@@ -37,8 +37,8 @@ pub fn a_value_of_16_mb_is_kept<S: Store>(fixture: &Fixture<S>) {
     is_kept(&store, b"large", &value);
     if store.capabilities().persistent {
         drop(store);
-        let mut points = fixture.open().snapshot().unwrap().points(A).unwrap();
-        assert!(points.get(b"large").unwrap() == Some(&value[..]));
+        let mut points = single(&fixture.open().snapshot().unwrap(), A);
+        assert!(points.get(b"large") == Some(&value[..]));
     }
 }
 
@@ -65,8 +65,8 @@ pub fn what_is_over_the_limit_is_refused_and_the_transaction_goes_on<S: Store>(f
         assert!(!error.is_retryable() && error.to_string().contains(&large.len().to_string()), "{error}");
     }
     // What cannot be stored can still be asked for: it is not there.
-    assert!(transaction.view().points(A).unwrap().get(&long).unwrap().is_none());
-    transaction.delete(A, &long).unwrap();
+    assert!(single(&transaction.view(), A).get(&long).is_none());
+    assert!(matches!(transaction.delete(A, &long), Err(Error::TooLarge(_))));
     transaction.put(A, b"later", b"").unwrap();
     commit(transaction);
     let view = store.snapshot().unwrap();

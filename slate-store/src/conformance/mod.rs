@@ -21,12 +21,12 @@ pub(crate) use tools::Random;
 pub mod counts;
 pub mod cursors;
 pub mod durability;
-pub mod estimates;
 pub mod keyspaces;
 pub mod limits;
 pub mod points;
 pub mod snapshots;
 pub mod transactions;
+pub mod versions;
 pub mod walks;
 pub mod writers;
 
@@ -56,8 +56,6 @@ macro_rules! conformance {
             durability::deferred_commits_are_there_after_a_flush
             durability::deferred_commits_stay_in_order
             durability::what_was_committed_sync_is_there_after_reopening
-            estimates::an_estimate_counts_own_writes
-            estimates::an_estimate_is_exact_up_to_its_cap_and_at_least_beyond
             keyspaces::a_dropped_keyspace_is_empty_at_once
             keyspaces::a_keyspace_is_blind_to_the_others
             keyspaces::an_open_snapshot_keeps_seeing_a_dropped_keyspace
@@ -68,6 +66,7 @@ macro_rules! conformance {
             limits::a_value_of_16_mb_is_kept
             limits::the_largest_key_and_value_are_kept
             limits::what_is_over_the_limit_is_refused_and_the_transaction_goes_on
+            points::a_load_reads_keys_of_several_keyspaces
             points::a_load_takes_duplicates_missing_keys_and_any_order
             points::a_point_lends_what_a_cursor_shows
             points::keys_near_and_far_are_loaded_alike
@@ -86,16 +85,20 @@ macro_rules! conformance {
             transactions::a_transaction_reads_its_own_writes
             transactions::deleting_everything_and_writing_again_shows_the_new_only
             transactions::many_puts_at_once_are_as_one_put_each
+            versions::a_commit_returns_the_version_from_which_on_it_is_seen
+            versions::a_view_shows_exactly_the_commits_up_to_its_version
+            versions::versions_grow_across_reopening
             walks::random_walks_agree_with_a_btree_map
             walks::random_walks_over_uncommitted_writes_agree_with_a_btree_map
             writers::a_counter_under_many_writers_loses_no_increment
-            writers::a_guard_under_snapshot_isolation_does_nothing
             writers::a_guarded_key_that_was_created_conflicts
             writers::a_key_deleted_and_made_again_conflicts
             writers::a_key_made_and_deleted_again_conflicts
+            writers::an_exclusive_guard_conflicts_with_every_other_guard_and_with_writes
             writers::an_equal_value_conflicts_all_the_same
             writers::deleting_what_the_other_changed_conflicts
             writers::random_interleavings_conflict_where_they_must
+            writers::shared_guards_of_one_key_do_not_conflict
             writers::the_second_of_two_writers_gets_a_retryable_error
             writers::transactions_of_many_writes_commit_and_conflict_as_others_do
             writers::what_was_put_before_is_told_from_what_is_put_again
@@ -103,6 +106,7 @@ macro_rules! conformance {
             writers::who_waits_for_himself_is_told_at_once
             writers::write_skew_is_prevented_by_a_guard
             writers::writers_apart_do_not_conflict
+            writers::writers_are_served_in_the_order_in_which_they_came
         }
     };
     ($backend:ident, $open:expr; $($topic:ident::$claim:ident)*) => {

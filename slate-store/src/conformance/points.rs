@@ -4,29 +4,27 @@ use std::collections::BTreeMap;
 
 use super::{
     Fixture,
-    tools::{A, B, Random, begin, commit, put, scan},
+    tools::{A, B, Random, Writes, begin, commit, put, scan, single},
 };
-use crate::{Bounds, Keyspace, Points, Store, Transaction, View};
+use crate::{Bounds, Keyspace, PointReader, Store, Transaction, TransactionExt, View};
 
 pub fn a_load_takes_duplicates_missing_keys_and_any_order<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1"), ("b", "2"), ("c", "3")]);
-    let mut points = store.snapshot().unwrap().points(A).unwrap();
+    let mut points = single(&store.snapshot().unwrap(), A);
     assert_eq!(points.loaded(0), None, "nothing was loaded yet");
-    points.load(&[b"c", b"a", b"aa", b"a", b"c", b"", b"z", b"b"]).unwrap();
+    points.load(&[b"c", b"a", b"aa", b"a", b"c", b"", b"z", b"b"]);
     let loaded: Vec<_> = (0..9).map(|index| points.loaded(index)).collect();
     let [one, two, three] = [Some(&b"1"[..]), Some(&b"2"[..]), Some(&b"3"[..])];
     assert_eq!(loaded, [three, one, None, one, three, None, None, two, None]);
-    assert_eq!(points.get(b"b").unwrap(), two);
-    assert_eq!(points.loaded(1), one, "a get leaves what was loaded");
-    points.load(&[b"b"]).unwrap();
+    points.load(&[b"b"]);
     assert_eq!((points.loaded(0), points.loaded(1)), (two, None));
-    points.load(&[]).unwrap();
+    points.load(&[]);
     assert_eq!(points.loaded(0), None);
-    let mut nowhere = store.snapshot().unwrap().points(Keyspace(99)).unwrap();
-    nowhere.load(&[b"a", b"b"]).unwrap();
+    let mut nowhere = single(&store.snapshot().unwrap(), Keyspace(99));
+    nowhere.load(&[b"a", b"b"]);
     assert_eq!((nowhere.loaded(0), nowhere.loaded(1)), (None, None));
-    assert_eq!(nowhere.get(b"a").unwrap(), None);
+    assert_eq!(nowhere.get(b"a"), None);
 }
 
 pub fn a_point_lends_what_a_cursor_shows<S: Store>(fixture: &Fixture<S>) {
@@ -40,9 +38,9 @@ pub fn a_point_lends_what_a_cursor_shows<S: Store>(fixture: &Fixture<S>) {
     commit(transaction);
     let view = store.snapshot().unwrap();
     let entries = scan(&view, A, Bounds::ALL);
-    let mut points = view.points(A).unwrap();
+    let mut points = single(&view, A);
     for (key, value) in &entries {
-        assert_eq!(points.get(key).unwrap(), Some(&value[..]));
+        assert_eq!(points.get(key), Some(&value[..]));
         assert_eq!(view.get(A, key, <[u8]>::to_vec).unwrap().as_ref(), Some(value));
     }
     assert_eq!(view.get(A, b"", <[u8]>::to_vec).unwrap(), None);
@@ -55,7 +53,7 @@ pub fn a_point_lends_what_a_cursor_shows<S: Store>(fixture: &Fixture<S>) {
                 keys.reverse();
             }
             let sought: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
-            points.load(&sought).unwrap();
+            points.load(&sought);
             for (index, key) in keys.iter().enumerate() {
                 let found = entries.binary_search_by(|(at, _)| at.cmp(key)).ok();
                 assert_eq!(points.loaded(index), found.map(|at| &entries[at].1[..]));
@@ -73,16 +71,16 @@ pub fn points_see_own_writes<S: Store>(fixture: &Fixture<S>) {
     transaction.delete(A, b"c").unwrap();
     transaction.put(Keyspace(5), b"n", b"new").unwrap();
     let view = transaction.view();
-    let mut points = view.points(A).unwrap();
-    points.load(&[b"a", b"b", b"c"]).unwrap();
+    let mut points = single(&view, A);
+    points.load(&[b"a", b"b", b"c"]);
     let loaded: Vec<_> = (0..3).map(|index| points.loaded(index)).collect();
     assert_eq!(loaded, [Some(&b"1"[..]), Some(&b"changed"[..]), None]);
-    assert_eq!(points.get(b"c").unwrap(), None);
+    assert_eq!(points.get(b"c"), None);
     assert_eq!(view.get(A, b"b", <[u8]>::to_vec).unwrap().as_deref(), Some(&b"changed"[..]));
     assert_eq!(view.get(A, b"c", <[u8]>::to_vec).unwrap(), None);
-    let (mut untouched, mut new) = (view.points(B).unwrap(), view.points(Keyspace(5)).unwrap());
-    untouched.load(&[b"x"]).unwrap();
-    assert_eq!((untouched.loaded(0), new.get(b"n").unwrap()), (Some(&b"1"[..]), Some(&b"new"[..])));
+    let (mut untouched, mut new) = (single(&view, B), single(&view, Keyspace(5)));
+    untouched.load(&[b"x"]);
+    assert_eq!((untouched.loaded(0), new.get(b"n")), (Some(&b"1"[..]), Some(&b"new"[..])));
 }
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -103,10 +101,10 @@ const LOADS: [fn() -> Vec<u32>; 9] = [
 /// Makes the loads one after the other, from each of them on, and compares each value with the model's.
 fn check_loads(view: &impl View, model: &Model) {
     for first in 0..LOADS.len() {
-        let mut points = view.points(A).unwrap();
+        let mut points = single(view, A);
         for numbers in &LOADS[first..] {
             let keys: Vec<[u8; 4]> = numbers().into_iter().map(u32::to_be_bytes).collect();
-            points.load(&keys.iter().map(<[u8; 4]>::as_slice).collect::<Vec<_>>()).unwrap();
+            points.load(&keys.iter().map(<[u8; 4]>::as_slice).collect::<Vec<_>>());
             for (index, key) in keys.iter().enumerate() {
                 assert_eq!(points.loaded(index), model.get(&key[..]).map(Vec::as_slice), "{key:?} of {}", keys.len());
             }
@@ -190,14 +188,14 @@ pub fn own_writes_of_any_order_are_loaded_and_committed<S: Store>(fixture: &Fixt
             }
             let keys: Vec<_> = (0..50).map(|_| random.below(2_600).to_be_bytes()).collect();
             let view = transaction.view();
-            let mut points = view.points(A).unwrap();
-            points.load(&keys.iter().map(|key| &key[..]).collect::<Vec<_>>()).unwrap();
+            let mut points = single(&view, A);
+            points.load(&keys.iter().map(|key| &key[..]).collect::<Vec<_>>());
             for (index, key) in keys.iter().enumerate() {
                 let expected = model.get(&key[..]).map(Vec::as_slice);
                 assert_eq!(points.loaded(index), expected, "loaded {key:?}");
             }
             for key in &keys {
-                assert_eq!(points.get(key).unwrap(), model.get(&key[..]).map(Vec::as_slice), "{key:?}");
+                assert_eq!(points.get(key), model.get(&key[..]).map(Vec::as_slice), "{key:?}");
             }
         }
         commit(transaction);
@@ -205,4 +203,29 @@ pub fn own_writes_of_any_order_are_loaded_and_committed<S: Store>(fixture: &Fixt
         assert!(after.iter().map(|(key, value)| (key, value)).eq(&model));
         assert!(reader.is_none_or(|reader| scan(&reader, A, Bounds::ALL) == before), "a snapshot is not changed");
     }
+}
+
+pub fn a_load_reads_keys_of_several_keyspaces<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &[("a", "1"), ("b", "2")]);
+    put(&store, B, &[("a", "3")]);
+    let keys: [(Keyspace, &[u8]); 6] =
+        [(A, b"a"), (B, b"a"), (Keyspace(99), b"a"), (B, b"b"), (A, b"b"), (A, b"missing")];
+    let check = |reader: &mut dyn FnMut(&[(Keyspace, &[u8])]) -> Vec<Option<String>>, expected: [Option<&str>; 6]| {
+        assert_eq!(reader(&keys), expected.map(|value| value.map(String::from)));
+    };
+    let mut read = |keys: &[(Keyspace, &[u8])]| load_all(&store.snapshot().unwrap(), keys);
+    check(&mut read, [Some("1"), Some("3"), None, None, Some("2"), None]);
+    let mut transaction = begin(&store);
+    transaction.put(B, b"b", b"own").unwrap();
+    transaction.delete(A, b"a").unwrap();
+    let mut read = |keys: &[(Keyspace, &[u8])]| load_all(&transaction.view(), keys);
+    check(&mut read, [None, Some("3"), None, Some("own"), Some("2"), None]);
+}
+
+fn load_all(view: &impl View, keys: &[(Keyspace, &[u8])]) -> Vec<Option<String>> {
+    let mut reader = view.point_reader().unwrap();
+    reader.load(keys).unwrap();
+    let text = |index| reader.loaded(index).map(|value| String::from_utf8(value.to_vec()).unwrap());
+    (0..keys.len()).map(text).collect()
 }

@@ -8,9 +8,12 @@ use std::{
 
 use super::{
     Fixture,
-    tools::{A, B, LONG, Random, all, begin, commit, get, look_beside_writers, number, put, scan, transact, within},
+    tools::{
+        A, B, LONG, Random, Writes, all, begin, commit, get, look_beside_writers, number, put, scan, single, transact,
+        within,
+    },
 };
-use crate::{Bounds, Cursor, Durability, Edge, Keyspace, Points, Store, Transaction, View};
+use crate::{Bounds, Cursor, Durability, Edge, Keyspace, Store, Transaction, TransactionExt, View};
 
 /// Not by small commits, nor by larger ones: stores may make them in ways of their own.
 pub fn a_snapshot_is_never_torn<S: Store>(fixture: &Fixture<S>) {
@@ -69,12 +72,12 @@ fn read_often(view: &impl View, model: &Model) {
         let keys: Vec<[u8; 1]> = (0..FEW).rev().map(|key| [key]).collect();
         let expected: Vec<_> = keys.iter().map(|key| model.get(&(keyspace, *key)).map(Vec::as_slice)).collect();
         for _ in 0..3 {
-            let mut points = view.points(keyspace).unwrap();
+            let mut points = single(view, keyspace);
             for (key, expected) in keys.iter().zip(&expected) {
-                assert_eq!(points.get(key).unwrap(), *expected);
+                assert_eq!(points.get(key), *expected);
                 assert_eq!(view.get(keyspace, key, <[u8]>::to_vec).unwrap().as_deref(), *expected);
             }
-            points.load(&keys.iter().map(|key| &key[..]).collect::<Vec<_>>()).unwrap();
+            points.load(&keys.iter().map(|key| &key[..]).collect::<Vec<_>>());
             let loaded: Vec<_> = (0..keys.len()).map(|index| points.loaded(index)).collect();
             assert_eq!(loaded, expected);
         }
@@ -108,11 +111,11 @@ pub fn what_is_read_often_is_what_each_snapshot_has<S: Store>(fixture: &Fixture<
                     after.remove(&(keyspace, [key]));
                 }
                 10 => {
-                    transaction.delete_range(keyspace, Bounds { start: Some(&[key]), end: Some(&[key + 3]) }).unwrap();
+                    transaction.delete_range(keyspace, Bounds { start: Some(&[key]), end: Some(&[key + 3]) });
                     after.retain(|(of, [at]), _| *of != keyspace || !(key..key + 3).contains(at));
                 }
                 _ => {
-                    transaction.delete_range(keyspace, Bounds::ALL).unwrap();
+                    transaction.delete_range(keyspace, Bounds::ALL);
                     after.retain(|(of, _), _| *of != keyspace);
                 }
             }
@@ -191,9 +194,9 @@ pub fn a_snapshot_outlives_what_is_deleted_after_it<S: Store>(fixture: &Fixture<
     put(&store, A, &[("a", "1"), ("b", "2"), ("c", "3")]);
     put(&store, B, &[("x", "1")]);
     let view = store.snapshot().unwrap();
-    let mut points = view.points(A).unwrap();
+    let mut points = single(&view, A);
     let mut transaction = begin(&store);
-    transaction.delete_range(A, within("a", "c")).unwrap();
+    transaction.delete_range(A, within("a", "c"));
     commit(transaction);
     store.drop_keyspace(B, LONG).unwrap();
     store.flush().unwrap();
@@ -205,7 +208,7 @@ pub fn a_snapshot_outlives_what_is_deleted_after_it<S: Store>(fixture: &Fixture<
         });
     }
     assert_eq!((all(&view, A), all(&view, B)), ("abc".into(), "x".into()));
-    assert_eq!(points.get(b"b").unwrap(), Some(&b"2"[..]));
+    assert_eq!(points.get(b"b"), Some(&b"2"[..]));
     assert_eq!(all(&store.snapshot().unwrap(), A), "c");
 }
 
@@ -213,7 +216,7 @@ pub fn a_snapshot_outlives_the_store_and_its_own_handle<S: Store>(fixture: &Fixt
     let store = fixture.open();
     put(&store, A, &[("a", "1"), ("b", "2")]);
     let view = store.snapshot().unwrap();
-    let mut points = view.points(A).unwrap();
+    let mut points = single(&view, A);
     let mut cursor = view.cursor(A, Bounds::ALL).unwrap();
     let mut open = begin(&store);
     open.put(A, b"c", b"3").unwrap();
@@ -222,8 +225,8 @@ pub fn a_snapshot_outlives_the_store_and_its_own_handle<S: Store>(fixture: &Fixt
     let moved = thread::spawn(move || {
         assert!(cursor.seek(Edge::First).unwrap());
         assert_eq!(cursor.current().unwrap(), (&b"a"[..], &b"1"[..]));
-        assert_eq!(points.get(b"b").unwrap(), Some(&b"2"[..]));
-        points.load(&[b"b", b"c"]).unwrap();
+        assert_eq!(points.get(b"b"), Some(&b"2"[..]));
+        points.load(&[b"b", b"c"]);
         assert_eq!((points.loaded(0), points.loaded(1)), (Some(&b"2"[..]), None));
         commit(open);
         assert!(cursor.step_forward().unwrap() && !cursor.step_forward().unwrap());

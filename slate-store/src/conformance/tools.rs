@@ -5,7 +5,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{Bounds, Cursor, Durability, Edge, Isolation, Keyspace, Points, Result, Store, Transaction, View};
+use crate::{
+    Bounds, Cursor, Durability, Edge, Keyspace, PointReader, Result, Store, Transaction, TransactionExt, View,
+};
 
 pub(super) const A: Keyspace = Keyspace(1);
 pub(super) const B: Keyspace = Keyspace(2);
@@ -13,11 +15,55 @@ pub(super) const NOW: Duration = Duration::ZERO;
 pub(super) const LONG: Duration = Duration::from_secs(60);
 
 pub(super) fn begin<S: Store>(store: &S) -> S::Transaction {
-    store.begin(Isolation::Snapshot, LONG).unwrap()
+    store.begin(LONG).unwrap()
 }
 
-pub(super) fn begin_serializable<S: Store>(store: &S) -> S::Transaction {
-    store.begin(Isolation::Serializable, LONG).unwrap()
+/// Writes that only tests make in this form.
+pub(super) trait Writes: Transaction {
+    /// Puts many entries.
+    fn put_many(&mut self, keyspace: Keyspace, entries: &[(&[u8], &[u8])]) -> Result<()> {
+        let writes: Vec<_> = entries.iter().map(|(key, value)| (*key, Some(*value))).collect();
+        self.write(keyspace, &writes)
+    }
+
+    /// Deletes the keys within `bounds` that the transaction sees.
+    fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) {
+        let keys: Vec<Vec<u8>> = scan(&self.view(), keyspace, bounds).into_iter().map(|(key, _)| key).collect();
+        let writes: Vec<_> = keys.iter().map(|key| (&key[..], None)).collect();
+        self.write(keyspace, &writes).unwrap();
+    }
+}
+
+impl<T: Transaction> Writes for T {}
+
+/// A point reader, for keys of one keyspace.
+pub(super) struct Points<R> {
+    reader: R,
+    keyspace: Keyspace,
+}
+
+pub(super) fn single<V: View>(view: &V, keyspace: Keyspace) -> Points<V::PointReader> {
+    Points { reader: view.point_reader().unwrap(), keyspace }
+}
+
+impl<R: PointReader> Points<R> {
+    pub(super) fn load(&mut self, keys: &[&[u8]]) {
+        let keys: Vec<_> = keys.iter().map(|key| (self.keyspace, *key)).collect();
+        self.reader.load(&keys).unwrap();
+    }
+
+    pub(super) fn loaded(&self, index: usize) -> Option<&[u8]> {
+        self.reader.loaded(index)
+    }
+
+    pub(super) fn get(&mut self, key: &[u8]) -> Option<&[u8]> {
+        self.load(&[key]);
+        self.loaded(0)
+    }
+}
+
+pub(super) fn count(view: &impl View, keyspace: Keyspace, bounds: Bounds<'_>) -> u64 {
+    view.count(keyspace, bounds, |_| true).unwrap().unwrap()
 }
 
 /// Runs `work` in a transaction until it commits.
@@ -26,7 +72,7 @@ pub(super) fn transact<S: Store>(store: &S, durability: Durability, work: impl F
         let mut transaction = begin(store);
         work(&mut transaction);
         match transaction.commit(durability) {
-            Ok(()) => return,
+            Ok(_) => return,
             Err(error) => assert!(error.is_retryable(), "{error}"),
         }
     }
@@ -59,11 +105,11 @@ pub(super) fn scan<V: View>(view: &V, keyspace: Keyspace, bounds: Bounds<'_>) ->
     backwards.reverse();
     assert_eq!(forwards, backwards, "both ways show the same");
     let mut each = Vec::new();
-    let see = |key: &[u8], value: &[u8]| -> ControlFlow<()> {
+    let visitor = |key: &[u8], value: &[u8]| -> ControlFlow<()> {
         each.push((key.to_vec(), value.to_vec()));
         ControlFlow::Continue(())
     };
-    assert_eq!(view.each(keyspace, bounds, see).unwrap(), None);
+    assert_eq!(view.scan(keyspace, bounds, visitor).unwrap(), None);
     assert_eq!(forwards, each, "what is handed over is what a cursor shows");
     forwards
 }
@@ -90,13 +136,11 @@ pub(super) fn all<V: View>(view: &V, keyspace: Keyspace) -> String {
 }
 
 pub(super) fn get<V: View>(view: &V, keyspace: Keyspace, key: &str) -> Option<String> {
-    let mut points = view.points(keyspace).unwrap();
-    points.get(key.as_bytes()).unwrap().map(|value| String::from_utf8(value.to_vec()).unwrap())
+    single(view, keyspace).get(key.as_bytes()).map(|value| String::from_utf8(value.to_vec()).unwrap())
 }
 
 pub(super) fn number<V: View>(view: &V, keyspace: Keyspace, key: &[u8]) -> u64 {
-    let mut points = view.points(keyspace).unwrap();
-    points.get(key).unwrap().map_or(0, |value| u64::from_be_bytes(value.try_into().unwrap()))
+    single(view, keyspace).get(key).map_or(0, |value| u64::from_be_bytes(value.try_into().unwrap()))
 }
 
 pub(super) fn key_of(cursor: &impl Cursor) -> &[u8] {

@@ -7,9 +7,9 @@ use std::{
 
 use super::{
     Fixture,
-    tools::{A, Random, begin, scan},
+    tools::{A, Random, Writes, begin, scan, single},
 };
-use crate::{Bounds, Cursor, Durability, Edge, Estimate, Points, Store, Transaction, View};
+use crate::{Bounds, Cursor, Durability, Edge, Store, Transaction, TransactionExt, View};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -46,11 +46,11 @@ fn walk<V: View>(view: &V, model: &Model, random: &mut Random) {
     let expected = entries(model, bounds);
     let most = usize::try_from(1 + random.below(6)).unwrap();
     let mut seen = Vec::new();
-    let see = |key: &[u8], value: &[u8]| {
+    let visitor = |key: &[u8], value: &[u8]| {
         seen.push((key.to_vec(), value.to_vec()));
         if seen.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(key.to_vec()) }
     };
-    let broken = view.each(A, bounds, see).unwrap();
+    let broken = view.scan(A, bounds, visitor).unwrap();
     let seen: Vec<_> = seen.iter().map(|(key, value)| (&key[..], &value[..])).collect();
     assert_eq!(seen, expected[..most.min(expected.len())], "each in {bounds:?}");
     assert_eq!(broken.as_deref(), expected.get(most - 1).map(|(key, _)| *key), "each in {bounds:?}");
@@ -73,18 +73,15 @@ fn walk<V: View>(view: &V, model: &Model, random: &mut Random) {
             assert_eq!(moved.unwrap(), at.is_some());
         }
     }
-    let cap = random.below(20);
-    let count = u64::try_from(expected.len()).unwrap();
-    let estimate = if count <= cap { Estimate::Exact(count) } else { Estimate::AtLeast(cap) };
-    assert_eq!(view.estimate(A, bounds, cap).unwrap(), estimate, "{bounds:?}");
+    assert_eq!(view.count(A, bounds, |_| true).unwrap(), Some(expected.len().try_into().unwrap()), "{bounds:?}");
     let sought: Vec<Vec<u8>> = (0..6).map(|_| key(random)).collect();
     let sought: Vec<&[u8]> = sought.iter().map(|key| &key[..]).collect();
-    let mut points = view.points(A).unwrap();
-    points.load(&sought).unwrap();
+    let mut points = single(view, A);
+    points.load(&sought);
     for (index, key) in sought.iter().enumerate() {
         let value = model.get(*key).map(|value| &value[..]);
         assert_eq!(points.loaded(index), value);
-        assert_eq!(points.get(key).unwrap(), value);
+        assert_eq!(view.get(A, key, <[u8]>::to_vec).unwrap().as_deref(), value);
     }
 }
 
@@ -95,7 +92,7 @@ fn change(transaction: &mut impl Transaction, model: &mut Model, random: &mut Ra
         0 => {
             let (start, end) = bounds(random);
             let bounds = Bounds { start: start.as_deref(), end: end.as_deref() };
-            transaction.delete_range(A, bounds).unwrap();
+            transaction.delete_range(A, bounds);
             let doomed: Vec<Vec<u8>> = entries(model, bounds).into_iter().map(|(key, _)| key.to_vec()).collect();
             doomed.iter().for_each(|key| drop(model.remove(key)));
         }

@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, thread};
 
 use super::{
     Fixture,
-    tools::{A, B, Entry, LONG, NOW, Random, all, begin, begin_serializable, commit, get, number, put, scan, transact},
+    tools::{A, B, Entry, LONG, NOW, Random, Writes, all, begin, commit, get, number, put, scan, transact},
 };
-use crate::{Bounds, Durability, Error, Isolation, Keyspace, Store, Transaction, View};
+use crate::{Bounds, Durability, Error, Guard, Keyspace, Store, Transaction, TransactionExt, View};
 
 pub fn the_second_of_two_writers_gets_a_retryable_error<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
@@ -21,7 +21,7 @@ pub fn the_second_of_two_writers_gets_a_retryable_error<S: Store>(fixture: &Fixt
         assert!(second.commit(Durability::Sync).unwrap_err().is_retryable());
     } else {
         // On another thread: on this one it would wait for itself.
-        let second = || store.begin(Isolation::Snapshot, std::time::Duration::from_millis(5)).err().unwrap();
+        let second = || store.begin(std::time::Duration::from_millis(5)).err().unwrap();
         assert!(thread::scope(|scope| scope.spawn(second).join().unwrap()).is_retryable());
         commit(first);
     }
@@ -36,7 +36,7 @@ pub fn who_waits_for_himself_is_told_at_once<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let mut first = begin(&store);
     first.put(A, b"a", b"1").unwrap();
-    let second = store.begin(Isolation::Snapshot, LONG);
+    let second = store.begin(LONG);
     if store.capabilities().concurrent_writers {
         commit(second.unwrap());
     } else {
@@ -45,7 +45,7 @@ pub fn who_waits_for_himself_is_told_at_once<S: Store>(fixture: &Fixture<S>) {
         assert!(matches!(store.flush(), Err(Error::Reentrant(_))));
     }
     commit(first);
-    commit(store.begin(Isolation::Snapshot, NOW).unwrap());
+    commit(store.begin(NOW).unwrap());
     assert_eq!(all(&store.snapshot().unwrap(), A), "a");
 }
 
@@ -76,7 +76,7 @@ pub fn what_others_deleted_stays_deleted<S: Store>(fixture: &Fixture<S>) {
     put(&store, A, &[("a", "1"), ("b", "1")]);
     let (mut writer, mut deleter) = (begin(&store), begin(&store));
     writer.put(A, b"c", b"2").unwrap();
-    deleter.delete_range(A, Bounds::ALL).unwrap();
+    deleter.delete_range(A, Bounds::ALL);
     commit(deleter);
     commit(writer);
     assert_eq!(all(&store.snapshot().unwrap(), A), "c");
@@ -97,7 +97,7 @@ fn conflicts<S: Store>(
     // Empty, which is not the same as never written to.
     put(&store, Keyspace(3), &[("gone", "")]);
     transact(&store, Durability::Sync, |transaction| transaction.delete(Keyspace(3), b"gone").unwrap());
-    let mut transaction = begin_serializable(&store);
+    let mut transaction = begin(&store);
     second(&mut transaction);
     for other in others {
         transact(&store, Durability::Sync, other);
@@ -141,14 +141,14 @@ pub fn a_key_deleted_and_made_again_conflicts<S: Store>(fixture: &Fixture<S>) {
     let make = |transaction: &mut S::Transaction| transaction.put(A, b"a", b"1").unwrap();
     conflicts(fixture, &[delete, make], make);
     conflicts(fixture, &[delete, make], delete);
-    conflicts(fixture, &[delete, make], |transaction| transaction.guard(A, b"a").unwrap());
+    conflicts(fixture, &[delete, make], |transaction| transaction.guard(A, b"a", Guard::Shared).unwrap());
 }
 
 pub fn a_key_made_and_deleted_again_conflicts<S: Store>(fixture: &Fixture<S>) {
     let make = |transaction: &mut S::Transaction| transaction.put(A, b"new", b"1").unwrap();
     let delete = |transaction: &mut S::Transaction| transaction.delete(A, b"new").unwrap();
     conflicts(fixture, &[make, delete], make);
-    conflicts(fixture, &[make, delete], |transaction| transaction.guard(A, b"new").unwrap());
+    conflicts(fixture, &[make, delete], |transaction| transaction.guard(A, b"new", Guard::Shared).unwrap());
     // The same in keyspaces that are empty before and after.
     let make = |transaction: &mut S::Transaction| transaction.put(B, b"new", b"1").unwrap();
     let delete = |transaction: &mut S::Transaction| transaction.delete(B, b"new").unwrap();
@@ -156,13 +156,13 @@ pub fn a_key_made_and_deleted_again_conflicts<S: Store>(fixture: &Fixture<S>) {
     let make = |transaction: &mut S::Transaction| transaction.put(Keyspace(3), b"new", b"1").unwrap();
     let delete = |transaction: &mut S::Transaction| transaction.delete(Keyspace(3), b"new").unwrap();
     conflicts(fixture, &[make, delete], make);
-    conflicts(fixture, &[make, delete], |transaction| transaction.guard(Keyspace(3), b"new").unwrap());
+    conflicts(fixture, &[make, delete], |transaction| transaction.guard(Keyspace(3), b"new", Guard::Shared).unwrap());
 }
 
 pub fn deleting_what_the_other_changed_conflicts<S: Store>(fixture: &Fixture<S>) {
     let delete = |transaction: &mut S::Transaction| transaction.delete(A, b"a").unwrap();
     let change = |transaction: &mut S::Transaction| transaction.put(A, b"a", b"2").unwrap();
-    let range = |transaction: &mut S::Transaction| transaction.delete_range(A, Bounds::ALL).unwrap();
+    let range = |transaction: &mut S::Transaction| transaction.delete_range(A, Bounds::ALL);
     for others in [delete, change, range] {
         for second in [delete, change, range] {
             conflicts(fixture, &[others], second);
@@ -176,7 +176,7 @@ pub fn deleting_what_the_other_changed_conflicts<S: Store>(fixture: &Fixture<S>)
 pub fn a_guarded_key_that_was_created_conflicts<S: Store>(fixture: &Fixture<S>) {
     let create = |transaction: &mut S::Transaction| transaction.put(A, b"new", b"1").unwrap();
     let guard = |transaction: &mut S::Transaction| {
-        transaction.guard(A, b"new").unwrap();
+        transaction.guard(A, b"new", Guard::Shared).unwrap();
         transaction.put(B, b"x", b"1").unwrap();
     };
     if let Some(store) = conflicts(fixture, &[create], guard) {
@@ -189,8 +189,8 @@ pub fn write_skew_is_prevented_by_a_guard<S: Store>(fixture: &Fixture<S>) {
     put(&store, A, &[("on call 1", "yes"), ("on call 2", "yes")]);
     // Each goes off duty if the other stays.
     let leave = |me: &[u8], other: &[u8]| {
-        let mut transaction = begin_serializable(&store);
-        transaction.guard(A, other).unwrap();
+        let mut transaction = begin(&store);
+        transaction.guard(A, other, Guard::Shared).unwrap();
         let stays = get(&transaction.view(), A, std::str::from_utf8(other).unwrap()) == Some("yes".into());
         if stays {
             transaction.put(A, me, b"no").unwrap();
@@ -208,17 +208,85 @@ pub fn write_skew_is_prevented_by_a_guard<S: Store>(fixture: &Fixture<S>) {
     assert_eq!(get(&store.snapshot().unwrap(), A, "on call 2"), Some("yes".into()), "somebody is on call");
 }
 
-pub fn a_guard_under_snapshot_isolation_does_nothing<S: Store>(fixture: &Fixture<S>) {
+/// Two transactions begin, guard `key` of A as given, write apart, and commit one after the other; the error of the second.
+fn guard_both<S: Store>(store: &S, first: Guard, second: Guard) -> Option<Error> {
+    let (mut one, mut two) = (begin(store), begin(store));
+    one.guard(A, b"relied on", first).unwrap();
+    one.put(B, b"one", b"1").unwrap();
+    two.guard(A, b"relied on", second).unwrap();
+    two.put(B, b"two", b"2").unwrap();
+    commit(one);
+    two.commit(Durability::Deferred).err()
+}
+
+pub fn shared_guards_of_one_key_do_not_conflict<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     if !store.capabilities().concurrent_writers {
         return;
     }
-    let mut transaction = begin(&store);
-    transaction.guard(A, b"a").unwrap();
-    transaction.put(B, b"x", b"1").unwrap();
-    put(&store, A, &[("a", "1")]);
-    commit(transaction);
-    assert_eq!(all(&store.snapshot().unwrap(), B), "x");
+    assert!(guard_both(&store, Guard::Shared, Guard::Shared).is_none());
+    thread::scope(|scope| {
+        for own in 0..4_u8 {
+            let store = &store;
+            scope.spawn(move || {
+                for round in 0..100_u8 {
+                    let mut transaction = begin(store);
+                    transaction.guard(A, b"relied on", Guard::Shared).unwrap();
+                    transaction.put(B, &[own, round], b"").unwrap();
+                    transaction.commit(Durability::Deferred).unwrap();
+                }
+            });
+        }
+    });
+}
+
+pub fn an_exclusive_guard_conflicts_with_every_other_guard_and_with_writes<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    if !store.capabilities().concurrent_writers {
+        return;
+    }
+    for (first, second) in
+        [(Guard::Exclusive, Guard::Shared), (Guard::Shared, Guard::Exclusive), (Guard::Exclusive, Guard::Exclusive)]
+    {
+        let error = guard_both(&store, first, second).expect("it conflicts");
+        assert!(error.is_retryable(), "{first:?} before {second:?}: {error}");
+    }
+    // An exclusive guard alone is a commit.
+    let (mut guards, mut writes) = (begin(&store), begin(&store));
+    guards.guard(A, b"relied on", Guard::Exclusive).unwrap();
+    commit(guards);
+    writes.put(A, b"relied on", b"1").unwrap();
+    assert!(writes.commit(Durability::Deferred).unwrap_err().is_retryable());
+    let (mut guards, mut writes) = (begin(&store), begin(&store));
+    writes.put(A, b"relied on", b"1").unwrap();
+    commit(writes);
+    guards.guard(A, b"relied on", Guard::Exclusive).unwrap();
+    assert!(guards.commit(Durability::Deferred).unwrap_err().is_retryable());
+    assert_eq!(get(&store.snapshot().unwrap(), A, "relied on"), Some("1".into()), "a guard changes nothing");
+}
+
+/// Where writers take turns, they get theirs in the order in which they came.
+pub fn writers_are_served_in_the_order_in_which_they_came<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    if store.capabilities().concurrent_writers {
+        return;
+    }
+    let first = begin(&store);
+    let order = std::sync::Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for own in 0..6 {
+            let (store, order) = (&store, &order);
+            scope.spawn(move || {
+                let transaction = begin(store);
+                order.lock().unwrap().push(own);
+                drop(transaction);
+            });
+            // Long enough for the thread to queue.
+            thread::sleep(std::time::Duration::from_millis(40));
+        }
+        drop(first);
+    });
+    assert_eq!(order.into_inner().unwrap(), [0, 1, 2, 3, 4, 5]);
 }
 
 pub fn a_counter_under_many_writers_loses_no_increment<S: Store>(fixture: &Fixture<S>) {
@@ -269,7 +337,7 @@ pub fn random_interleavings_conflict_where_they_must<S: Store>(fixture: &Fixture
     for round in 0..6_000_u64 {
         if open.is_empty() || (open.len() < 4 && random.below(4) == 0) {
             let sees = model.clone();
-            let transaction = begin_serializable(&store);
+            let transaction = begin(&store);
             open.push(Open { transaction, began: commits, sees, writes: BTreeMap::new(), guards: Vec::new() });
         }
         let which = usize::try_from(random.below(open.len().try_into().unwrap())).unwrap();
@@ -287,7 +355,7 @@ pub fn random_interleavings_conflict_where_they_must<S: Store>(fixture: &Fixture
                 mine.writes.insert(key, None);
             }
             6 => {
-                mine.transaction.guard(key.0, &[key.1]).unwrap();
+                mine.transaction.guard(key.0, &[key.1], Guard::Shared).unwrap();
                 mine.guards.push(key);
             }
             7 => {
@@ -299,7 +367,7 @@ pub fn random_interleavings_conflict_where_they_must<S: Store>(fixture: &Fixture
                 let mut touched = mine.writes.keys().chain(&mine.guards);
                 let must_conflict = touched.any(|key| written.get(key).is_some_and(|commit| *commit > mine.began));
                 match mine.transaction.commit(Durability::Deferred) {
-                    Ok(()) => {
+                    Ok(_) => {
                         assert!(!must_conflict, "a conflict was missed");
                         commits += 1;
                         for (key, value) in mine.writes {

@@ -16,13 +16,16 @@ const MIN_TRIM: usize = if cfg!(test) { 10 } else { 1 << 10 };
 /// What a transaction did to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// A put, a delete or an exclusive guard.
+    /// A put or a delete.
+    Write,
+    /// An exclusive guard.
     Exclusive,
     /// A shared guard.
     Shared,
 }
 
-/// The last commits that accessed a key: the version of the last exclusive access and that of the last shared one, or 0.
+/// The last commits that accessed a key: the version of the last write or exclusive guard and that of the
+/// last shared guard, or 0.
 #[derive(Clone, Copy, Default)]
 struct Stamps {
     exclusive: u64,
@@ -32,7 +35,8 @@ struct Stamps {
 /// The recent commits, as far as an open transaction may conflict with them.
 ///
 /// First committer wins: a transaction over version *v* fails to commit if a commit after *v* wrote a key that it wrote or
-/// guarded. Dropping a keyspace counts as a write of every key in it.
+/// guarded, or guarded exclusively a key that it guarded, or if one of the two guarded exclusively what the other guarded.
+/// Dropping a keyspace counts as a write of every key in it.
 ///
 /// Invariants, all under the store's commit lock:
 /// - `open` has the number of open transactions per version that they read.
@@ -103,14 +107,14 @@ impl CommitLog {
     /// Records that the commit that makes `version` drops a keyspace.
     pub(super) fn record_drop(&mut self, version: u64, keyspace: Keyspace) {
         if !self.open.is_empty() {
-            self.stamp(version, self.hash_of_drop(keyspace), Access::Exclusive);
+            self.stamp(version, self.hash_of_drop(keyspace), Access::Write);
         }
     }
 
     fn stamp(&mut self, version: u64, hash: u64, access: Access) {
         let stamps = self.stamps.entry(hash).or_default();
         match access {
-            Access::Exclusive => stamps.exclusive = version,
+            Access::Write | Access::Exclusive => stamps.exclusive = version,
             Access::Shared => stamps.shared = version,
         }
         if self.stamps.len() >= self.trim_at.max(MIN_TRIM) {

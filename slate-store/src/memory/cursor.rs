@@ -53,11 +53,6 @@ impl Cursor for MemoryCursor {
         self.borrow_dependent().current()
     }
 
-    #[inline]
-    fn value(&self) -> Option<&[u8]> {
-        self.borrow_dependent().value()
-    }
-
     fn shared(&self) -> Option<Arc<[u8]>> {
         self.borrow_dependent().shared()
     }
@@ -121,18 +116,13 @@ impl Cursor for BorrowedCursor<'_> {
         self.current.map(|(key, value)| (key.as_slice(), &**value))
     }
 
-    #[inline]
-    fn value(&self) -> Option<&[u8]> {
-        self.current.map(|(_, value)| &**value)
-    }
-
     fn shared(&self) -> Option<Arc<[u8]>> {
         self.current.map(|(_, value)| value.shared())
     }
 }
 
 /// Calls `visit` with the entries within bounds in ascending order until it breaks. Copies and allocates nothing.
-pub(super) fn each<B>(
+pub(super) fn scan<B>(
     tree: Option<&Tree>,
     bounds: Bounds<'_>,
     mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,

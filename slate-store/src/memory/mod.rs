@@ -38,7 +38,7 @@ mod value;
 mod write_set;
 
 pub use cursor::{BorrowedCursor, MemoryCursor};
-pub use points::{BorrowedPoints, MemoryPoints};
+pub use points::{MemoryPointReader, MemoryTransactionPointReader};
 pub use snapshot::MemorySnapshot;
 pub use store::MemoryStore;
 pub use transaction::{MemoryTransaction, MemoryView};

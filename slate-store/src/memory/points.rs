@@ -3,87 +3,66 @@ use std::sync::Arc;
 use self_cell::self_cell;
 
 use super::{
+    MemoryTransaction,
     key::Probe,
     leaf::{Leaf, Write},
-    root::Held,
+    root::Root,
     separator::Separator,
     tree::Tree,
     value::Value,
     write_set,
 };
-use crate::{Points, Result};
+use crate::{Keyspace, PointReader, Result, prefetch::prefetch};
 
 type Loaded<'t> = Vec<Option<&'t Value>>;
 
 self_cell!(
     struct Cell {
-        owner: Held,
+        owner: Arc<Root>,
         #[covariant]
-        dependent: BorrowedPoints,
+        dependent: Loaded,
     }
 );
 
 /// A point reader that owns the commit it reads.
-pub struct MemoryPoints(Cell);
+pub struct MemoryPointReader(Cell);
 
-impl MemoryPoints {
-    pub(super) fn open(keyspace: Held) -> Self {
-        Self(Cell::new(keyspace, |keyspace| BorrowedPoints::new(keyspace.tree(), &[])))
+impl MemoryPointReader {
+    pub(super) fn open(root: Arc<Root>) -> Self {
+        Self(Cell::new(root, |_| Loaded::new()))
     }
 }
 
-impl Points for MemoryPoints {
-    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
-        self.0.with_dependent_mut(|_, points| points.get(key))
-    }
-
-    fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
-        self.0.with_dependent_mut(|_, points| points.load(keys))
+impl PointReader for MemoryPointReader {
+    fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
+        self.0.with_dependent_mut(|root, loaded| load(keys, loaded, |keyspace| (root.tree(keyspace), &[])));
+        Ok(())
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        self.0.borrow_dependent().loaded(index)
+        self.0.borrow_dependent().get(index).copied().flatten().map(|value| &**value)
     }
 
     fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
-        self.0.borrow_dependent().loaded_shared(index)
+        self.0.borrow_dependent().get(index).copied().flatten().map(Value::shared)
     }
 }
 
-/// A point reader of a borrowed tree and of sorted uncommitted writes to it.
-pub struct BorrowedPoints<'t> {
-    tree: Option<&'t Tree>,
-    writes: &'t [Write],
+/// A point reader of a transaction.
+pub struct MemoryTransactionPointReader<'t> {
+    transaction: &'t MemoryTransaction,
     loaded: Loaded<'t>,
 }
 
-impl<'t> BorrowedPoints<'t> {
-    pub(super) fn new(tree: Option<&'t Tree>, writes: &'t [Write]) -> Self {
-        Self { tree, writes, loaded: Vec::new() }
+impl<'t> MemoryTransactionPointReader<'t> {
+    pub(super) fn open(transaction: &'t MemoryTransaction) -> Self {
+        Self { transaction, loaded: Vec::new() }
     }
 }
 
-impl Points for BorrowedPoints<'_> {
-    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
-        let written = write_set::find(self.writes, key);
-        let found = written.unwrap_or_else(|| self.tree.and_then(|tree| tree.get(key)));
-        Ok(found.map(|value| &**value))
-    }
-
-    fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
-        // Keys that come in order are often in the same leaf.
-        let mut last: Option<(&Separator, &Leaf)> = None;
-        self.loaded.clear();
-        self.loaded.extend(keys.iter().map(|key| {
-            if let Some(written) = write_set::find(self.writes, key) {
-                return written;
-            }
-            let key = Probe::new(key);
-            if !last.is_some_and(|(separator, _)| separator.contains(&key)) {
-                last = self.tree.and_then(|tree| tree.leaf(&key));
-            }
-            last.and_then(|(_, leaf)| leaf.get(&key))
-        }));
+impl PointReader for MemoryTransactionPointReader<'_> {
+    fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
+        load(keys, &mut self.loaded, |keyspace| self.transaction.overlay(keyspace));
         Ok(())
     }
 
@@ -93,5 +72,30 @@ impl Points for BorrowedPoints<'_> {
 
     fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
         self.loaded.get(index).copied().flatten().map(Value::shared)
+    }
+}
+
+/// A tree, and sorted writes that are to be read before it.
+type Overlay<'t> = (Option<&'t Tree>, &'t [Write]);
+
+/// Loads the values of keys; `overlay` returns what a keyspace contains.
+fn load<'t>(keys: &[(Keyspace, &[u8])], loaded: &mut Loaded<'t>, overlay: impl Fn(Keyspace) -> Overlay<'t>) {
+    loaded.clear();
+    loaded.reserve(keys.len());
+    for run in keys.chunk_by(|(a, _), (b, _)| a == b) {
+        let Some((keyspace, _)) = run.first() else { continue };
+        let (tree, writes) = overlay(*keyspace);
+        // Keys that come in order are often in the same leaf.
+        let mut last: Option<(&Separator, &Leaf)> = None;
+        loaded.extend(run.iter().map(|(_, key)| {
+            if let Some(written) = write_set::find(writes, key) {
+                return written;
+            }
+            let key = Probe::new(key);
+            if !last.is_some_and(|(separator, _)| separator.contains(&key)) {
+                last = tree.and_then(|tree| tree.leaf(&key));
+            }
+            last.and_then(|(_, leaf)| leaf.get(&key)).inspect(|value| prefetch(value))
+        }));
     }
 }

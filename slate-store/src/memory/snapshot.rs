@@ -1,11 +1,10 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use super::{
-    MemoryCursor, MemoryPoints, cursor,
+    MemoryCursor, MemoryPointReader, cursor,
     root::{Held, Root},
-    tree::estimate,
 };
-use crate::{Bounds, Estimate, Keyspace, Result, View};
+use crate::{Bounds, Keyspace, Result, Version, View};
 
 /// One commit of a [`MemoryStore`](super::MemoryStore). While it lives, so does every value it holds.
 #[derive(Clone)]
@@ -25,38 +24,34 @@ impl MemorySnapshot {
 
 impl View for MemorySnapshot {
     type Cursor = MemoryCursor;
-    type Points = MemoryPoints;
+    type PointReader = MemoryPointReader;
+
+    fn version(&self) -> Version {
+        Version(self.root.version)
+    }
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<MemoryCursor> {
         Ok(MemoryCursor::open(Held::new(&self.root, keyspace), bounds))
     }
 
-    fn points(&self, keyspace: Keyspace) -> Result<MemoryPoints> {
-        Ok(MemoryPoints::open(Held::new(&self.root, keyspace)))
+    fn point_reader(&self) -> Result<MemoryPointReader> {
+        Ok(MemoryPointReader::open(Arc::clone(&self.root)))
     }
 
-    fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
-        Ok(self.root.tree(keyspace).and_then(|tree| tree.get(key)).map(|value| see(value)))
+    fn get<R>(&self, keyspace: Keyspace, key: &[u8], visitor: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        Ok(self.root.tree(keyspace).and_then(|tree| tree.get(key)).map(|value| visitor(value)))
     }
 
-    fn each<B>(
+    fn scan<B>(
         &self,
         keyspace: Keyspace,
         bounds: Bounds<'_>,
-        see: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+        visitor: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>> {
-        Ok(cursor::each(self.root.tree(keyspace), bounds, see))
+        Ok(cursor::scan(self.root.tree(keyspace), bounds, visitor))
     }
 
-    fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
-        Ok(estimate(self.root.tree(keyspace), bounds, cap))
-    }
-
-    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, _: impl FnMut() -> bool) -> Result<Option<u64>> {
+    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, _: impl FnMut(u64) -> bool) -> Result<Option<u64>> {
         Ok(Some(self.root.tree(keyspace).map_or(0, |tree| tree.count(bounds, u64::MAX))))
-    }
-
-    fn bytes(&self, keyspace: Keyspace) -> Result<u64> {
-        Ok(self.root.tree(keyspace).map_or(0, |tree| tree.extent().bytes))
     }
 }

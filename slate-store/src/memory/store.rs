@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{MemorySnapshot, MemoryTransaction, backup, commit_log::CommitLog, root::Root};
-use crate::{Capabilities, Isolation, Keyspace, Result, Size, Store};
+use crate::{Capabilities, Keyspace, Result, Size, Store, Version};
 
 /// The memory that a tree takes per entry beyond the bytes of the key and the value: what the key's 32 bytes exceed most keys
 /// by, the value's pointer and reference counts, and a share of the leaf's unused capacity.
@@ -90,27 +90,30 @@ impl Store for MemoryStore {
     type Snapshot = MemorySnapshot;
     type Transaction = MemoryTransaction;
 
-    fn name(&self) -> &'static str {
-        "memory"
-    }
-
     fn capabilities(&self) -> Capabilities {
-        Capabilities { concurrent_writers: true, backup: true, ..Capabilities::MINIMAL }
+        Capabilities {
+            name: "memory",
+            concurrent_writers: true,
+            exclusive: true,
+            backup: true,
+            ..Capabilities::MINIMAL
+        }
     }
 
     fn snapshot(&self) -> Result<MemorySnapshot> {
         Ok(MemorySnapshot::new(self.shared.root()))
     }
 
-    fn begin(&self, isolation: Isolation, _: Duration) -> Result<MemoryTransaction> {
-        Ok(MemoryTransaction::begin(&self.shared, isolation))
+    fn begin(&self, _: Duration) -> Result<MemoryTransaction> {
+        Ok(MemoryTransaction::begin(&self.shared))
     }
 
-    fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<()> {
+    fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<Version> {
         let mut log = self.shared.lock();
         let latest = self.shared.root();
-        let version = latest.version + 1;
+        let mut version = latest.version;
         if latest.tree(keyspace).is_some() {
+            version += 1;
             log.record_drop(version, keyspace);
             self.shared.replace(|root| {
                 root.version = version;
@@ -120,7 +123,7 @@ impl Store for MemoryStore {
         // After the lock is released, because freeing a large keyspace takes long.
         drop(log);
         drop(latest);
-        Ok(())
+        Ok(Version(version))
     }
 
     fn flush(&self) -> Result<()> {

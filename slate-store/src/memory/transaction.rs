@@ -1,18 +1,12 @@
-use std::{collections::BTreeMap, mem, ops::ControlFlow, sync::Arc};
+use std::{collections::BTreeMap, mem, sync::Arc};
 
 use super::{
-    BorrowedCursor, BorrowedPoints,
-    commit_log::Access,
-    cursor,
-    key::Key,
-    leaf::Write,
-    root::Root,
-    store::Shared,
-    tree::{Tree, estimate},
-    value::Value,
-    write_set::WriteSet,
+    BorrowedCursor, MemoryTransactionPointReader, commit_log::Access, key::Key, leaf, root::Root, store::Shared,
+    tree::Tree, value::Value, write_set::WriteSet,
 };
-use crate::{Bounds, Context, Durability, Error, Estimate, Isolation, Keyspace, Result, Transaction, View, limits};
+use crate::{
+    Bounds, Capabilities, Context, Durability, Error, Guard, Keyspace, Result, Transaction, Version, View, Write,
+};
 
 /// The most writes of a commit that are made while the root is locked, in place where nobody reads it. Bounds the time that a
 /// reader waits for the lock to a few milliseconds.
@@ -23,19 +17,18 @@ const MAX_IN_PLACE: usize = 8192;
 /// Any number of transactions may be open at once, also on one thread.
 pub struct MemoryTransaction {
     shared: Arc<Shared>,
-    isolation: Isolation,
     /// The commit that the transaction reads. `None` once the transaction is closed.
     base: Option<Arc<Root>>,
     write_sets: BTreeMap<Keyspace, WriteSet>,
 }
 
 impl MemoryTransaction {
-    pub(super) fn begin(shared: &Arc<Shared>, isolation: Isolation) -> Self {
+    pub(super) fn begin(shared: &Arc<Shared>) -> Self {
         let mut log = shared.lock();
         let base = shared.root();
         log.open(base.version);
         drop(log);
-        Self { shared: Arc::clone(shared), isolation, base: Some(base), write_sets: BTreeMap::new() }
+        Self { shared: Arc::clone(shared), base: Some(base), write_sets: BTreeMap::new() }
     }
 
     fn base(&self, keyspace: Keyspace) -> Option<&Tree> {
@@ -46,6 +39,12 @@ impl MemoryTransaction {
     fn tree(&self, keyspace: Keyspace) -> Option<&Tree> {
         let base = self.base(keyspace);
         self.write_sets.get(&keyspace).map_or(base, |writes| writes.merged(base))
+    }
+
+    /// A keyspace's tree, and sorted writes that are to be read before it.
+    pub(super) fn overlay(&self, keyspace: Keyspace) -> (Option<&Tree>, &[leaf::Write]) {
+        let base = self.base(keyspace);
+        self.write_sets.get(&keyspace).map_or((base, &[][..]), |set| set.overlay(base))
     }
 
     fn write_set(&mut self, keyspace: Keyspace) -> &mut WriteSet {
@@ -68,54 +67,36 @@ impl Transaction for MemoryTransaction {
         MemoryView(self)
     }
 
-    fn put(&mut self, keyspace: Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
-        limits::check(key, value)?;
-        self.write_set(keyspace).write(Key::new(key), Some(Value::new(value)));
-        Ok(())
-    }
-
-    fn put_many(&mut self, keyspace: Keyspace, entries: &[(&[u8], &[u8])]) -> Result<()> {
-        entries.iter().try_for_each(|(key, value)| limits::check(key, value))?;
-        // Values that are read one after another are allocated one after another.
-        let writes: Vec<Write> = entries.iter().map(|(key, value)| (Key::new(key), Some(Value::new(value)))).collect();
+    fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()> {
+        Capabilities::MINIMAL.check_sizes(writes)?;
+        let mut made = writes.iter().map(|(key, value)| (Key::new(key), value.map(Value::new)));
         let set = self.write_set(keyspace);
-        if writes.is_sorted_by(|(a, _), (b, _)| a < b) {
-            set.write_sorted(writes);
+        if writes.len() > 1 && writes.is_sorted_by(|(a, _), (b, _)| a < b) {
+            // Values that are read one after another are allocated one after another.
+            set.write_sorted(made.collect());
         } else {
-            writes.into_iter().for_each(|(key, value)| set.write(key, value));
+            made.by_ref().for_each(|(key, value)| set.write(key, value));
         }
         Ok(())
     }
 
-    fn delete(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<()> {
-        self.write_set(keyspace).write(Key::new(key), None);
+    fn guard(&mut self, keyspace: Keyspace, key: &[u8], guard: Guard) -> Result<()> {
+        let access = match guard {
+            Guard::Shared => Access::Shared,
+            Guard::Exclusive => Access::Exclusive,
+        };
+        self.write_set(keyspace).guard(Key::new(key), access);
         Ok(())
     }
 
-    fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<()> {
-        let mut deletes = Vec::new();
-        cursor::each(self.tree(keyspace), bounds, |key, _| -> ControlFlow<()> {
-            deletes.push((Key::new(key), None));
-            ControlFlow::Continue(())
-        });
-        if !deletes.is_empty() {
-            self.write_set(keyspace).write_sorted(deletes);
-        }
-        Ok(())
-    }
-
-    fn guard(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<()> {
-        if self.isolation == Isolation::Serializable {
-            self.write_set(keyspace).guard(Key::new(key), Access::Shared);
-        }
-        Ok(())
-    }
-
-    fn commit(mut self, _: Durability) -> Result<()> {
+    fn commit(mut self, _: Durability) -> Result<Version> {
         let mut write_sets = mem::take(&mut self.write_sets);
         write_sets.values_mut().for_each(WriteSet::sort);
         let writes: usize = write_sets.values().map(WriteSet::len).sum();
-        let Some(base) = self.base.as_ref().map(Arc::clone).filter(|_| !write_sets.is_empty()) else { return Ok(()) };
+        let Some(base) = self.base.as_ref().map(Arc::clone) else { return Ok(Version::default()) };
+        if write_sets.is_empty() {
+            return Ok(Version(base.version));
+        }
         if writes > MAX_IN_PLACE {
             // Done now, so that others wait for this only if a commit comes first that writes to the same keyspace.
             for (keyspace, writes) in &write_sets {
@@ -134,8 +115,8 @@ impl Transaction for MemoryTransaction {
             let detail = "another transaction committed a change to the same keys first";
             return Err(Error::Conflict(Box::new(Context::new(detail))));
         }
-        if writes == 0 {
-            return Ok(());
+        if !write_sets.values().any(WriteSet::leaves_trace) {
+            return Ok(Version(base.version));
         }
         let version = latest.version + 1;
         write_sets.iter().for_each(|(keyspace, set)| log.record(version, *keyspace, set.accesses()));
@@ -157,7 +138,7 @@ impl Transaction for MemoryTransaction {
         // After the lock is released, because freeing what only old commits contain may take long.
         drop(log);
         drop((replaced, base));
-        Ok(())
+        Ok(Version(version))
     }
 }
 
@@ -167,27 +148,21 @@ pub struct MemoryView<'t>(&'t MemoryTransaction);
 
 impl<'t> View for MemoryView<'t> {
     type Cursor = BorrowedCursor<'t>;
-    type Points = BorrowedPoints<'t>;
+    type PointReader = MemoryTransactionPointReader<'t>;
+
+    fn version(&self) -> Version {
+        Version(self.0.base.as_ref().map_or(0, |base| base.version))
+    }
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<BorrowedCursor<'t>> {
         Ok(BorrowedCursor::new(self.0.tree(keyspace), bounds))
     }
 
-    fn points(&self, keyspace: Keyspace) -> Result<BorrowedPoints<'t>> {
-        let base = self.0.base(keyspace);
-        let (tree, writes) = self.0.write_sets.get(&keyspace).map_or((base, &[][..]), |set| set.overlay(base));
-        Ok(BorrowedPoints::new(tree, writes))
+    fn point_reader(&self) -> Result<MemoryTransactionPointReader<'t>> {
+        Ok(MemoryTransactionPointReader::open(self.0))
     }
 
-    fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
-        Ok(estimate(self.0.tree(keyspace), bounds, cap))
-    }
-
-    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, _: impl FnMut() -> bool) -> Result<Option<u64>> {
+    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, _: impl FnMut(u64) -> bool) -> Result<Option<u64>> {
         Ok(Some(self.0.tree(keyspace).map_or(0, |tree| tree.count(bounds, u64::MAX))))
-    }
-
-    fn bytes(&self, keyspace: Keyspace) -> Result<u64> {
-        Ok(self.0.tree(keyspace).map_or(0, |tree| tree.extent().bytes))
     }
 }

@@ -8,7 +8,7 @@ use super::{
     separator::{Around, Separator},
     value::Value,
 };
-use crate::{Bounds, Estimate};
+use crate::Bounds;
 
 /// A persistent sorted map from keys to values: the entries of one keyspace, in leaves of up to some dozen entries. Versions
 /// of a tree share the leaves that are the same in both.
@@ -219,11 +219,6 @@ fn write_leaf(separator: &Separator, place: &mut Arc<Leaf>, run: &mut Vec<Write>
     } else {
         Outcome::Fits
     }
-}
-
-/// Counts the keys within `bounds` up to `cap`.
-pub(super) fn estimate(tree: Option<&Tree>, bounds: Bounds<'_>, cap: u64) -> Estimate {
-    Estimate::capped(tree.map_or(0, |tree| tree.count(bounds, cap)), cap)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl Value {
     #[inline]
     pub(super) fn prefetch(&self) {
         if let Self::Shared(bytes) = self {
-            crate::prefetch(bytes);
+            crate::prefetch::prefetch(bytes);
         }
     }
 

@@ -81,6 +81,11 @@ impl WriteSet {
         self.guards.push((key, access));
     }
 
+    /// Whether a commit with these accesses can make others conflict.
+    pub(super) fn leaves_trace(&self) -> bool {
+        !self.writes.is_empty() || self.guards.iter().any(|(_, access)| *access == Access::Exclusive)
+    }
+
     /// The number of writes.
     pub(super) fn len(&self) -> usize {
         self.writes.len()
@@ -115,7 +120,7 @@ impl WriteSet {
 
     /// The keys that were written or guarded.
     pub(super) fn accesses(&self) -> impl Iterator<Item = (&Key, Access)> {
-        let writes = self.writes.iter().map(|(key, _)| (key, Access::Exclusive));
+        let writes = self.writes.iter().map(|(key, _)| (key, Access::Write));
         writes.chain(self.guards.iter().map(|(key, access)| (key, *access)))
     }
 

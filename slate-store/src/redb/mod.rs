@@ -28,13 +28,13 @@ mod store;
 mod table;
 mod transaction;
 mod turn;
+mod version;
 mod view;
 mod writer;
-mod written_keys;
 
 pub use cursor::{RedbCursor, RedbTransactionCursor};
 pub use options::{Access, Options, Recovery};
-pub use points::{RedbPoints, RedbTransactionPoints};
+pub use points::{RedbPointReader, RedbTransactionPointReader};
 pub use redb::StorageBackend;
 pub use snapshot::RedbSnapshot;
 pub use store::RedbStore;

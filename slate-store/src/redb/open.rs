@@ -15,7 +15,6 @@ use super::{
 use crate::{
     Context, Error, Result,
     files::{self, Draft},
-    kept::Kept,
 };
 
 /// A database that is open, one way or the other.
@@ -38,13 +37,12 @@ impl Handle {
 pub(super) struct Opened {
     /// Shared by whoever begins a transaction; alone is who compacts the file.
     pub(super) handle: RwLock<Handle>,
-    pub(super) kept: Kept,
     pub(super) path: Option<PathBuf>,
 }
 
 impl Opened {
-    fn new(handle: Handle, options: &Options, path: Option<PathBuf>) -> Self {
-        Self { handle: RwLock::new(handle), kept: Kept::of_cache(options.cache_bytes), path }
+    fn new(handle: Handle, path: Option<PathBuf>) -> Self {
+        Self { handle: RwLock::new(handle), path }
     }
 
     /// For beginning a transaction.
@@ -66,7 +64,7 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
         Access::CreateOrOpen | Access::OpenExisting => Handle::Writable(builder.open(path).map_err(opening)?),
     };
     format::check_mark(&handle.begin_read()?, Some(path))?;
-    Ok(Opened::new(handle, options, Some(path.to_owned())))
+    Ok(Opened::new(handle, Some(path.to_owned())))
 }
 
 pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Opened> {
@@ -89,7 +87,7 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
         format::check_mark(&read, None)?;
     }
     drop(read);
-    Ok(Opened::new(Handle::Writable(database), options, None))
+    Ok(Opened::new(Handle::Writable(database), None))
 }
 
 /// Refuses what is no database, before redb sees it.
@@ -139,6 +137,6 @@ pub(super) fn mark(database: &Database) -> Result<()> {
 
 pub(super) fn builder(options: &Options) -> Builder {
     let mut builder = Database::builder();
-    builder.set_cache_size(options.cache_bytes - Kept::share(options.cache_bytes));
+    builder.set_cache_size(options.cache_bytes);
     builder
 }

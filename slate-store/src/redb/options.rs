@@ -13,8 +13,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How much memory, in bytes, pages that were read or are to be written may take, an eighth of it for single entries that
-    /// were read repeatedly, a sixty-fourth for counts. 256 MiB if not said.
+    /// The most memory, in bytes, for pages that were read or are to be written. 256 MiB by default.
     #[must_use]
     pub fn cache_bytes(self, cache_bytes: usize) -> Self {
         Self { cache_bytes, ..self }

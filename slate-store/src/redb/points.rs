@@ -1,227 +1,183 @@
 use std::{cmp::Ordering, ops::Bound};
 
-use ::redb::{AccessGuard, ReadableTable, Table};
-use self_cell::self_cell;
+use ::redb::{AccessGuard, Range, ReadableTable};
 
-use super::{RedbSnapshot, error, snapshot::ReadTable, table::Bytes};
-use crate::{
-    Points, Result,
-    row_cache::{Lookup, Row, RowReader},
-};
+use super::{RedbSnapshot, RedbTransaction, error, table::Bytes};
+use crate::{Keyspace, PointReader, Result};
 
-/// What was read last.
+/// The values of the last load.
 #[derive(Default)]
-struct Values<'t> {
-    last: Option<Value<'t>>,
-    loaded: Vec<Option<Value<'t>>>,
-    lie: Lie,
-    /// `None` where the table has writes of its own transaction.
-    rows: Option<RowReader>,
+struct Loaded<'t> {
+    values: Vec<Option<AccessGuard<'t, Bytes>>>,
+    locality: Locality,
 }
 
-enum Value<'t> {
-    Read(AccessGuard<'t, Bytes>),
-    Cached(Row),
-}
-
-impl Value<'_> {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Read(guard) => guard.value(),
-            Self::Cached(row) => row.value(),
-        }
-    }
-}
-
-/// How the keys that are loaded lie in the table, as the last load found.
+/// How close together the loaded keys were in their table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Lie {
-    /// Near each other, or nothing is known yet.
+enum Locality {
+    /// Close, or not known yet.
     #[default]
     Near,
-    Apart,
+    Far,
 }
 
-/// Fewer keys are looked up one by one.
-const LEAST_WALKED: usize = 8;
+/// Fewer keys are looked up one by one: finding out how close they are costs as much as a few lookups.
+const MIN_WALKED: usize = 8;
 
-/// How many entries a load walks over, for each key that it looks for, before it looks the keys up one by one: a step costs
-/// a sixth of a descent, or less.
+/// The most entries that a walk steps over per key. A step costs at most a sixth of a lookup.
 const STEPS_PER_KEY: usize = 4;
 
-/// What a walk may cost before it has found anything.
+/// The most entries that a walk steps over before its first key.
 const FIRST_STEPS: usize = 8;
 
-impl<'t> Values<'t> {
-    fn cached_by(rows: RowReader) -> Self {
-        Self { rows: Some(rows), ..Self::default() }
-    }
-
-    fn get(&mut self, table: &'t impl ReadableTable<Bytes, Bytes>, key: &[u8]) -> Result<Option<&[u8]>> {
-        self.last = None;
-        self.last = self.find(table, key)?;
-        Ok(self.last.as_ref().map(Value::bytes))
-    }
-
-    fn find(&mut self, table: &'t impl ReadableTable<Bytes, Bytes>, key: &[u8]) -> Result<Option<Value<'t>>> {
-        let Some(rows) = &mut self.rows else { return Ok(descend(table, key)?.map(Value::Read)) };
-        match rows.find(key) {
-            Lookup::Found(row) => Ok(Some(Value::Cached(row))),
-            Lookup::Missed(missed) => {
-                let Some(value) = descend(table, key)? else { return Ok(None) };
-                rows.keep(&missed, value.value());
-                Ok(Some(Value::Read(value)))
+impl<'t> Loaded<'t> {
+    /// Loads keys of one table. `range` walks its entries from a key on, `get` looks up one.
+    fn load(
+        &mut self,
+        keys: &[(Keyspace, &[u8])],
+        range: impl FnOnce(&[u8]) -> Result<Range<'t, Bytes, Bytes>>,
+        get: impl Fn(&[u8]) -> Result<Option<AccessGuard<'t, Bytes>>>,
+    ) -> Result<()> {
+        let start = self.values.len();
+        if self.locality == Locality::Near
+            && keys.len() >= MIN_WALKED
+            && let Some((_, first)) = keys.first()
+        {
+            self.walk(keys, range(first)?)?;
+            if self.values.len() - start < keys.len() {
+                self.locality = Locality::Far;
             }
         }
-    }
-
-    /// Reads each key; on an error nothing stays loaded.
-    fn load(&mut self, table: &'t impl ReadableTable<Bytes, Bytes>, keys: &[&[u8]]) -> Result<()> {
-        self.loaded.clear();
-        self.loaded.reserve(keys.len());
-        let all = self.read(table, keys);
-        if all.is_err() {
-            self.loaded.clear();
-        }
-        all
-    }
-
-    fn read(&mut self, table: &'t impl ReadableTable<Bytes, Bytes>, keys: &[&[u8]]) -> Result<()> {
-        if self.lie == Lie::Near && keys.len() >= LEAST_WALKED {
-            self.walk(table, keys)?;
-            if self.loaded.len() < keys.len() {
-                self.lie = Lie::Apart;
-            }
-        }
-        for key in keys.iter().skip(self.loaded.len()) {
-            let value = self.find(table, key)?;
-            self.loaded.push(value);
+        for (_, key) in keys.iter().skip(self.values.len() - start) {
+            let value = get(key)?;
+            self.values.push(value);
         }
         Ok(())
     }
 
-    /// Goes along the table from the first key, as long as the next one is near: keys that come in order and lie close to
-    /// each other are found for less than a descent each.
-    fn walk(&mut self, table: &'t impl ReadableTable<Bytes, Bytes>, keys: &[&[u8]]) -> Result<()> {
-        let Some(first) = keys.first() else { return Ok(()) };
-        let mut gap = table.lower_bound(Bound::Included(*first)).map_err(error::storage)?;
-        let mut entry = gap.next().map_err(error::storage)?;
+    /// Steps from entry to entry as long as the next key is near: this costs less than a lookup for each.
+    fn walk(&mut self, keys: &[(Keyspace, &[u8])], mut entries: Range<'t, Bytes, Bytes>) -> Result<()> {
+        let mut next = || entries.next().transpose().map_err(error::storage);
+        let mut entry = next()?;
         let mut steps = FIRST_STEPS;
         let mut before: Option<&[u8]> = None;
-        for key in keys {
+        for (_, key) in keys {
             if before.is_some_and(|before| *key <= before) {
                 break;
             }
             before = Some(key);
             steps += STEPS_PER_KEY;
-            // An entry that was taken lies before every key that is left.
-            while entry.as_ref().is_none_or(|(stands, _)| stands.value() < *key) {
+            // Without an entry, the last one was taken: it is below every key that is left.
+            while entry.as_ref().is_none_or(|(found, _)| found.value() < *key) {
                 if steps == 0 {
                     return Ok(());
                 }
                 steps -= 1;
-                entry = gap.next().map_err(error::storage)?;
+                entry = next()?;
                 if entry.is_none() {
                     break;
                 }
             }
-            let found = entry.take_if(|(stands, _)| stands.value().cmp(key) == Ordering::Equal);
-            self.loaded.push(found.map(|(_, value)| Value::Read(value)));
+            let found = entry.take_if(|(found, _)| found.value().cmp(key) == Ordering::Equal);
+            self.values.push(found.map(|(_, value)| value));
         }
         Ok(())
     }
 
-    fn loaded(&self, index: usize) -> Option<&[u8]> {
-        Some(self.loaded.get(index)?.as_ref()?.bytes())
+    fn missing(&mut self, count: usize) {
+        self.values.extend((0..count).map(|_| None));
+    }
+
+    fn value(&self, index: usize) -> Option<&[u8]> {
+        self.values.get(index)?.as_ref().map(AccessGuard::value)
     }
 }
 
-fn descend<'t>(table: &'t impl ReadableTable<Bytes, Bytes>, key: &[u8]) -> Result<Option<AccessGuard<'t, Bytes>>> {
-    table.get(key).map_err(error::storage)
-}
-
-self_cell!(
-    struct Cell {
-        owner: ReadTable,
-        #[not_covariant]
-        dependent: Values,
+/// Loads each run of keys of one keyspace; on an error nothing stays loaded.
+fn load_runs<'t>(
+    loaded: &mut Loaded<'t>,
+    keys: &[(Keyspace, &[u8])],
+    mut load: impl FnMut(&mut Loaded<'t>, Keyspace, &[(Keyspace, &[u8])]) -> Result<()>,
+) -> Result<()> {
+    loaded.values.clear();
+    loaded.values.reserve(keys.len());
+    for run in keys.chunk_by(|(a, _), (b, _)| a == b) {
+        let Some((keyspace, _)) = run.first() else { continue };
+        if let Err(error) = load(loaded, *keyspace, run) {
+            loaded.values.clear();
+            return Err(error);
+        }
     }
-);
+    Ok(())
+}
 
 /// A reader of single keys of a [`RedbSnapshot`].
-pub struct RedbPoints {
-    // The guards that redb hands out do not keep pages alive: the cell does, and the snapshot.
-    cell: Cell,
-    _snapshot: RedbSnapshot,
+pub struct RedbPointReader {
+    // The guards do not keep the transaction alive: they must be dropped before the snapshot.
+    loaded: Loaded<'static>,
+    snapshot: RedbSnapshot,
 }
 
-impl RedbPoints {
-    pub(super) fn open(snapshot: RedbSnapshot, table: ReadTable, rows: RowReader) -> Self {
-        Self { cell: Cell::new(table, |_| Values::cached_by(rows)), _snapshot: snapshot }
+impl RedbPointReader {
+    pub(super) fn open(snapshot: RedbSnapshot) -> Self {
+        Self { loaded: Loaded::default(), snapshot }
     }
 }
 
-impl Points for RedbPoints {
-    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
-        self.cell.with_dependent_mut(|table, values| match table {
-            Some(table) => values.get(&**table, key),
-            None => Ok(None),
-        })
-    }
+fn load_from_snapshot<'t>(
+    snapshot: &RedbSnapshot,
+    loaded: &mut Loaded<'t>,
+    keyspace: Keyspace,
+    keys: &[(Keyspace, &[u8])],
+) -> Result<()> {
+    let Some(table) = snapshot.table(keyspace)? else {
+        loaded.missing(keys.len());
+        return Ok(());
+    };
+    loaded.load(
+        keys,
+        |first| table.range::<&[u8]>((Bound::Included(first), Bound::Unbounded)).map_err(error::storage),
+        |key| table.get(key).map_err(error::storage),
+    )
+}
 
-    fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
-        self.cell.with_dependent_mut(|table, values| match table {
-            Some(table) => values.load(&**table, keys),
-            None => Ok(()),
-        })
+impl PointReader for RedbPointReader {
+    fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
+        let Self { loaded, snapshot } = self;
+        load_runs(loaded, keys, |loaded, keyspace, keys| load_from_snapshot(snapshot, loaded, keyspace, keys))
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        self.cell.with_dependent(|_, values| values.loaded(index))
+        self.loaded.value(index)
     }
 }
 
 /// A reader of single keys of a [`RedbTransactionView`](super::RedbTransactionView).
-pub struct RedbTransactionPoints<'t>(Within<'t>);
-
-enum Within<'t> {
-    /// Of a keyspace that the transaction did not write to.
-    Base(RedbPoints),
-    Written {
-        table: &'t Table<'t, Bytes, Bytes>,
-        values: Values<'t>,
-    },
+pub struct RedbTransactionPointReader<'t> {
+    loaded: Loaded<'t>,
+    transaction: &'t RedbTransaction,
 }
 
-impl<'t> RedbTransactionPoints<'t> {
-    pub(super) fn base(points: RedbPoints) -> Self {
-        Self(Within::Base(points))
-    }
-
-    pub(super) fn written(table: &'t Table<'t, Bytes, Bytes>) -> Self {
-        Self(Within::Written { table, values: Values::default() })
+impl<'t> RedbTransactionPointReader<'t> {
+    pub(super) fn open(transaction: &'t RedbTransaction) -> Self {
+        Self { loaded: Loaded::default(), transaction }
     }
 }
 
-impl Points for RedbTransactionPoints<'_> {
-    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
-        match &mut self.0 {
-            Within::Base(points) => points.get(key),
-            Within::Written { table, values } => values.get(*table, key),
-        }
-    }
-
-    fn load(&mut self, keys: &[&[u8]]) -> Result<()> {
-        match &mut self.0 {
-            Within::Base(points) => points.load(keys),
-            Within::Written { table, values } => values.load(*table, keys),
-        }
+impl PointReader for RedbTransactionPointReader<'_> {
+    fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
+        let Self { loaded, transaction } = self;
+        load_runs(loaded, keys, |loaded, keyspace, keys| match transaction.written(keyspace) {
+            Some(table) => loaded.load(
+                keys,
+                |first| table.range::<&[u8]>((Bound::Included(first), Bound::Unbounded)).map_err(error::storage),
+                |key| table.get(key).map_err(error::storage),
+            ),
+            None => load_from_snapshot(transaction.base()?, loaded, keyspace, keys),
+        })
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        match &self.0 {
-            Within::Base(points) => points.loaded(index),
-            Within::Written { values, .. } => values.loaded(index),
-        }
+        self.loaded.value(index)
     }
 }

@@ -6,11 +6,12 @@ use std::{
 use ::redb::{ReadOnlyTable, ReadTransaction, ReadableTableMetadata, TableError};
 
 use super::{
-    RedbCursor, RedbPoints, error,
+    RedbCursor, RedbPointReader, error,
     open::{Handle, Opened},
     table::{self, Bytes},
+    version,
 };
-use crate::{Bounds, Estimate, Keyspace, Result, View, moments::Moment, view};
+use crate::{Bounds, Keyspace, Result, Version, View, view};
 
 /// A keyspace's table; `None` where nobody wrote to it yet.
 pub(super) type ReadTable = Option<Arc<ReadOnlyTable<Bytes, Bytes>>>;
@@ -24,9 +25,9 @@ struct Inner {
     transaction: ReadTransaction,
     /// Opening a table reads redb's catalog; it is done once per keyspace.
     tables: Mutex<HashMap<Keyspace, ReadTable>>,
-    moment: Moment,
+    version: Version,
     /// redb gives up the file, and the lock on it, when its `Database` drops, readers or not.
-    opened: Arc<Opened>,
+    _opened: Arc<Opened>,
 }
 
 impl RedbSnapshot {
@@ -36,16 +37,16 @@ impl RedbSnapshot {
 
     /// The same, of a handle that the caller holds.
     pub(super) fn of(handle: &Handle, opened: &Arc<Opened>) -> Result<Self> {
-        let moment = opened.kept.rows.moment();
         let transaction = handle.begin_read()?;
-        Ok(Self(Arc::new(Inner { transaction, tables: Mutex::default(), moment, opened: Arc::clone(opened) })))
+        let version = version::read(&transaction)?;
+        Ok(Self(Arc::new(Inner { transaction, tables: Mutex::default(), version, _opened: Arc::clone(opened) })))
     }
 
     pub(super) fn transaction(&self) -> &ReadTransaction {
         &self.0.transaction
     }
 
-    fn table(&self, keyspace: Keyspace) -> Result<ReadTable> {
+    pub(super) fn table(&self, keyspace: Keyspace) -> Result<ReadTable> {
         let mut tables = self.0.tables.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = tables.get(&keyspace) {
             return Ok(table.clone());
@@ -62,29 +63,30 @@ impl RedbSnapshot {
 
 impl View for RedbSnapshot {
     type Cursor = RedbCursor;
-    type Points = RedbPoints;
+    type PointReader = RedbPointReader;
+
+    fn version(&self) -> Version {
+        self.0.version
+    }
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<RedbCursor> {
         Ok(RedbCursor::open(self.clone(), self.table(keyspace)?, bounds))
     }
 
-    fn points(&self, keyspace: Keyspace) -> Result<RedbPoints> {
-        let rows = self.0.opened.kept.rows.reader(keyspace, self.0.moment);
-        Ok(RedbPoints::open(self.clone(), self.table(keyspace)?, rows))
+    fn point_reader(&self) -> Result<RedbPointReader> {
+        Ok(RedbPointReader::open(self.clone()))
     }
 
-    fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
-        match (self.table(keyspace)?, bounds) {
-            (Some(table), Bounds::ALL) => Ok(Estimate::capped(table.len().map_err(error::storage)?, cap)),
-            _ => view::count(&mut self.cursor(keyspace, bounds)?, cap),
-        }
-    }
-
-    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
+    fn count(
+        &self,
+        keyspace: Keyspace,
+        bounds: Bounds<'_>,
+        should_continue: impl FnMut(u64) -> bool,
+    ) -> Result<Option<u64>> {
         match (self.table(keyspace)?, bounds) {
             (None, _) => Ok(Some(0)),
             (Some(table), Bounds::ALL) => table.len().map(Some).map_err(error::storage),
-            (Some(_), _) => self.0.opened.kept.counts.count(self, self.0.moment, keyspace, bounds, go_on),
+            (Some(_), _) => view::count_steps(&mut self.cursor(keyspace, bounds)?, should_continue),
         }
     }
 }

@@ -7,9 +7,8 @@ use super::{
     open::{self, Opened},
     table,
     writer::Writer,
-    written_keys::WrittenKeys,
 };
-use crate::{Capabilities, Durability, Isolation, Keyspace, Result, Size, Store, files};
+use crate::{Capabilities, Durability, Keyspace, Result, Size, Store, Version, files};
 
 /// A database in a redb file. Clones share it; it ends with the last of them and of what they opened.
 #[derive(Clone)]
@@ -32,7 +31,7 @@ impl RedbStore {
     /// medium or its permissions allow no writing; or it was to be read only, and needs repair, which writes.
     /// [`Corrupt`](crate::Error::Corrupt) and [`Full`](crate::Error::Full), as they say.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
-        Ok(Self::over(open::at(path, options)?, options))
+        Self::over(open::at(path, options)?, options)
     }
 
     /// Opens a database over storage of the caller's own, or makes one in it where it is empty. Tests inject faults that way.
@@ -43,11 +42,11 @@ impl RedbStore {
     /// As [`open`](Self::open), without a path. Opening it [`ReadOnly`](super::Access::ReadOnly) is
     /// [`Unsupported`](crate::Error::Unsupported).
     pub fn open_over(storage: impl StorageBackend, options: &Options) -> Result<Self> {
-        Ok(Self::over(open::over(storage, options)?, options))
+        Self::over(open::over(storage, options)?, options)
     }
 
-    fn over(opened: Opened, options: &Options) -> Self {
-        Self { writer: Arc::new(Writer::new(opened, options.recovery)) }
+    fn over(opened: Opened, options: &Options) -> Result<Self> {
+        Ok(Self { writer: Arc::new(Writer::new(opened, options.recovery)?) })
     }
 }
 
@@ -55,32 +54,25 @@ impl Store for RedbStore {
     type Snapshot = RedbSnapshot;
     type Transaction = RedbTransaction;
 
-    fn name(&self) -> &'static str {
-        "redb"
-    }
-
     fn capabilities(&self) -> Capabilities {
-        Capabilities { persistent: true, backup: true, ..Capabilities::MINIMAL }
+        Capabilities { name: "redb", exclusive: true, persistent: true, backup: true, ..Capabilities::MINIMAL }
     }
 
     fn snapshot(&self) -> Result<RedbSnapshot> {
         self.writer.latest.snapshot(&self.writer.opened)
     }
 
-    fn begin(&self, _: Isolation, wait: Duration) -> Result<RedbTransaction> {
-        // One writer at a time: every order is serial, whatever the isolation.
+    fn begin(&self, wait: Duration) -> Result<RedbTransaction> {
         RedbTransaction::begin(&self.writer, wait)
     }
 
-    fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<()> {
+    fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<Version> {
         let (turn, transaction) = self.writer.begin(wait)?;
         let existed = transaction.delete_table(table::definition(&table::name(keyspace))).map_err(error::storage)?;
         if !existed {
-            return Ok(());
+            return Ok(self.writer.version());
         }
-        let mut keys = WrittenKeys::default();
-        keys.note_range(keyspace);
-        self.writer.commit(turn, transaction, &keys, Durability::Deferred)
+        self.writer.commit(turn, transaction, Durability::Deferred)
     }
 
     fn flush(&self) -> Result<()> {
@@ -106,25 +98,5 @@ impl Store for RedbStore {
             None => None,
         };
         Ok(Size { on_disk, ..Size::default() })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{counts, row_cache};
-
-    #[test]
-    fn keys_asked_for_again_are_cached() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = RedbStore::open(&folder.path().join("db"), &Options::default()).unwrap();
-        row_cache::trial::keys_asked_for_again_are_cached(&store, &store.writer.opened.kept.rows);
-    }
-
-    #[test]
-    fn what_was_counted_is_known() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = RedbStore::open(&folder.path().join("db"), &Options::default()).unwrap();
-        counts::trial::what_was_counted_is_known(&store);
     }
 }

@@ -13,9 +13,8 @@ use super::{
     table::{self, Bytes},
     turn::HeldTurn,
     writer::Writer,
-    written_keys::WrittenKeys,
 };
-use crate::{Bounds, Durability, Keyspace, Result, Transaction, bounds::OwnedBounds, limits};
+use crate::{Capabilities, Durability, Guard, Keyspace, Result, Transaction, Version, Write};
 
 /// The tables written to, kept open from one write to the next: opening one costs a third of a put.
 type Tables<'t> = BTreeMap<Keyspace, Table<'t, Bytes, Bytes>>;
@@ -35,7 +34,7 @@ pub struct RedbTransaction {
     /// What the transaction began with, for the keyspaces it did not write to: redb would make a table by reading it.
     /// Opened when first read; as nobody else can commit meanwhile, it is the same commit whenever that is.
     base: OnceLock<RedbSnapshot>,
-    keys: WrittenKeys,
+    version: Version,
     turn: HeldTurn,
     writer: Arc<Writer>,
 }
@@ -44,7 +43,8 @@ impl RedbTransaction {
     pub(super) fn begin(writer: &Arc<Writer>, wait: Duration) -> Result<Self> {
         let (turn, transaction) = writer.begin(wait)?;
         let cell = Cell::new(transaction, |_| Tables::new());
-        Ok(Self { cell, base: OnceLock::new(), keys: WrittenKeys::default(), turn, writer: Arc::clone(writer) })
+        let version = writer.version();
+        Ok(Self { cell, base: OnceLock::new(), version, turn, writer: Arc::clone(writer) })
     }
 
     pub(super) fn written(&self, keyspace: Keyspace) -> Option<&Table<'_, Bytes, Bytes>> {
@@ -61,9 +61,9 @@ impl RedbTransaction {
         }
     }
 
-    /// Notes a key that is written, for what is kept of what was read.
-    fn note(&mut self, keyspace: Keyspace, key: &[u8]) {
-        self.keys.note(&self.writer.opened, keyspace, key);
+    /// The version of the commit that it reads.
+    pub(super) fn version(&self) -> Version {
+        self.version
     }
 
     fn with_table<T>(
@@ -89,12 +89,13 @@ fn open<'a, 't>(
     }
 }
 
-/// Puts entries for as long as each lies above all keys of the table, and tells how many that were. redb then builds
-/// whole pages instead of searching for the place of each entry.
-fn append(table: &mut Table<'_, Bytes, Bytes>, entries: &[(&[u8], &[u8])]) -> Result<usize> {
+/// Makes the first writes that put keys above all keys of the table, and returns their number. redb builds whole pages
+/// of such entries instead of searching for the place of each.
+fn append(table: &mut Table<'_, Bytes, Bytes>, writes: &[Write<'_>]) -> Result<usize> {
     let mut gap = table.upper_bound_mut(Bound::<&[u8]>::Unbounded).map_err(error::storage)?;
     let mut appended = 0;
-    for (key, value) in entries {
+    for (key, value) in writes {
+        let Some(value) = value else { break };
         match gap.insert_before(*key, *value) {
             Ok(()) => appended += 1,
             Err(CursorError::UnorderedKey) => break,
@@ -112,61 +113,34 @@ impl Transaction for RedbTransaction {
         RedbTransactionView::new(self)
     }
 
-    fn put(&mut self, keyspace: Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
-        limits::check(key, value)?;
-        self.note(keyspace, key);
-        self.with_table(keyspace, |table| table.insert(key, value).map(drop).map_err(error::storage))
-    }
-
-    fn put_many(&mut self, keyspace: Keyspace, entries: &[(&[u8], &[u8])]) -> Result<()> {
-        entries.iter().try_for_each(|(key, value)| limits::check(key, value))?;
-        entries.iter().for_each(|(key, _)| self.note(keyspace, key));
-        self.with_table(keyspace, |table| {
-            let appended = append(table, entries)?;
-            let rest = entries.iter().skip(appended);
-            rest.copied().try_for_each(|(key, value)| table.insert(key, value).map(drop).map_err(error::storage))
-        })
-    }
-
-    fn delete(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<()> {
-        self.note(keyspace, key);
-        self.with_table(keyspace, |table| table.remove(key).map(drop).map_err(error::storage))
-    }
-
-    fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<()> {
-        if bounds.is_empty() {
+    fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()> {
+        Capabilities::MINIMAL.check_sizes(writes)?;
+        if writes.is_empty() {
             return Ok(());
         }
-        self.keys.note_range(keyspace);
-        let owned = OwnedBounds::of(bounds);
-        if bounds != Bounds::ALL {
-            let range = (owned.bounds().lower(), owned.bounds().upper());
-            return self.with_table(keyspace, |table| {
-                table.retain_in::<&[u8], _>(range, |_, _| false).map_err(error::storage)
-            });
-        }
-        self.cell.with_dependent_mut(|transaction, tables| {
-            tables.remove(&keyspace);
-            let name = table::name(keyspace);
-            transaction.delete_table(table::definition(&name)).map_err(error::storage)?;
-            // Opened again at once: a keyspace without a table of its own would show what it held before.
-            open(transaction, tables, keyspace).map(drop)
+        self.with_table(keyspace, |table| {
+            let appended = if writes.len() > 1 { append(table, writes)? } else { 0 };
+            writes.iter().skip(appended).try_for_each(|(key, value)| match value {
+                Some(value) => table.insert(*key, *value).map(drop).map_err(error::storage),
+                None => table.remove(*key).map(drop).map_err(error::storage),
+            })
         })
     }
 
-    fn guard(&mut self, _: Keyspace, _: &[u8]) -> Result<()> {
-        Ok(()) // One writer at a time: nobody changes anything meanwhile.
+    /// One writer at a time: nothing that was read can change meanwhile.
+    fn guard(&mut self, _: Keyspace, _: &[u8], _: Guard) -> Result<()> {
+        Ok(())
     }
 
-    fn commit(self, durability: Durability) -> Result<()> {
-        let Self { cell, base, keys, turn, writer } = self;
+    fn commit(self, durability: Durability) -> Result<Version> {
+        let Self { cell, base, version, turn, writer } = self;
         if cell.borrow_dependent().is_empty() {
             // Nothing was written. The transaction must end before the turn does.
             drop(cell);
-            return Ok(());
+            return Ok(version);
         }
         // The pages it pins could not be used again.
         drop(base);
-        writer.commit(turn, cell.into_owner(), &keys, durability)
+        writer.commit(turn, cell.into_owner(), durability)
     }
 }

@@ -1,5 +1,5 @@
-use super::{RedbTransaction, RedbTransactionCursor, RedbTransactionPoints};
-use crate::{Bounds, Estimate, Keyspace, Result, View, view};
+use super::{RedbTransaction, RedbTransactionCursor, RedbTransactionPointReader};
+use crate::{Bounds, Keyspace, Result, Version, View, view};
 
 /// What a [`RedbTransaction`] sees: its snapshot with its own writes laid over.
 #[derive(Clone, Copy)]
@@ -13,7 +13,11 @@ impl<'t> RedbTransactionView<'t> {
 
 impl<'t> View for RedbTransactionView<'t> {
     type Cursor = RedbTransactionCursor<'t>;
-    type Points = RedbTransactionPoints<'t>;
+    type PointReader = RedbTransactionPointReader<'t>;
+
+    fn version(&self) -> Version {
+        self.0.version()
+    }
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<RedbTransactionCursor<'t>> {
         match self.0.written(keyspace) {
@@ -22,24 +26,19 @@ impl<'t> View for RedbTransactionView<'t> {
         }
     }
 
-    fn points(&self, keyspace: Keyspace) -> Result<RedbTransactionPoints<'t>> {
-        match self.0.written(keyspace) {
-            Some(table) => Ok(RedbTransactionPoints::written(table)),
-            None => Ok(RedbTransactionPoints::base(self.0.base()?.points(keyspace)?)),
-        }
+    fn point_reader(&self) -> Result<RedbTransactionPointReader<'t>> {
+        Ok(RedbTransactionPointReader::open(self.0))
     }
 
-    fn estimate(&self, keyspace: Keyspace, bounds: Bounds<'_>, cap: u64) -> Result<Estimate> {
+    fn count(
+        &self,
+        keyspace: Keyspace,
+        bounds: Bounds<'_>,
+        should_continue: impl FnMut(u64) -> bool,
+    ) -> Result<Option<u64>> {
         match self.0.written(keyspace) {
-            Some(_) => view::count(&mut self.cursor(keyspace, bounds)?, cap),
-            None => self.0.base()?.estimate(keyspace, bounds, cap),
-        }
-    }
-
-    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
-        match self.0.written(keyspace) {
-            Some(_) => view::count_steps(&mut self.cursor(keyspace, bounds)?, go_on),
-            None => self.0.base()?.count(keyspace, bounds, go_on),
+            Some(_) => view::count_steps(&mut self.cursor(keyspace, bounds)?, should_continue),
+            None => self.0.base()?.count(keyspace, bounds, should_continue),
         }
     }
 }

@@ -1,5 +1,8 @@
 use std::{
-    sync::{Arc, PoisonError},
+    sync::{
+        Arc, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -11,9 +14,9 @@ use super::{
     open::{Handle, Opened},
     options::Recovery,
     turn::{Cover, HeldTurn, Turn},
-    written_keys::WrittenKeys,
+    version,
 };
-use crate::{Context, Durability, Error, Result};
+use crate::{Context, Durability, Error, Result, Version};
 
 /// What makes commits: the database, the turn to write to it, and how a commit reaches the device.
 pub(super) struct Writer {
@@ -22,11 +25,19 @@ pub(super) struct Writer {
     pub(super) latest: Latest,
     turn: Arc<Turn>,
     recovery: Recovery,
+    /// The version of the last commit. Changed by the writer whose turn it is.
+    version: AtomicU64,
 }
 
 impl Writer {
-    pub(super) fn new(opened: Opened, recovery: Recovery) -> Self {
-        Self { opened: Arc::new(opened), latest: Latest::default(), turn: Arc::default(), recovery }
+    pub(super) fn new(opened: Opened, recovery: Recovery) -> Result<Self> {
+        let version = version::read(&opened.handle().begin_read()?)?;
+        let (latest, turn) = (Latest::default(), Arc::default());
+        Ok(Self { opened: Arc::new(opened), latest, turn, recovery, version: AtomicU64::new(version.0) })
+    }
+
+    pub(super) fn version(&self) -> Version {
+        Version(self.version.load(Ordering::Acquire))
     }
 
     pub(super) fn begin(&self, wait: Duration) -> Result<(HeldTurn, WriteTransaction)> {
@@ -86,33 +97,35 @@ impl Writer {
         &self,
         turn: HeldTurn,
         transaction: WriteTransaction,
-        keys: &WrittenKeys,
         durability: Durability,
-    ) -> Result<()> {
+    ) -> Result<Version> {
+        let version = Version(self.version().0 + 1);
+        version::write(&transaction, version)?;
         if durability == Durability::Sync && !turn.is_followed_by_a_writer() {
-            return self.commit_to_device(&turn, transaction, keys);
+            self.commit_to_device(&turn, transaction, version)?;
+            return Ok(version);
         }
-        let commit = self.commit_to_memory(&turn, transaction, keys)?;
+        let commit = self.commit_to_memory(&turn, transaction, version)?;
         match durability {
-            Durability::Deferred => Ok(()),
+            Durability::Deferred => Ok(version),
             Durability::Sync => match turn.wait_for_cover(commit) {
-                Cover::Done => Ok(()),
-                Cover::Yours(turn) => self.flush_in(&turn).map_err(uncovered),
+                Cover::Done => Ok(version),
+                Cover::Yours(turn) => self.flush_in(&turn).map_err(uncovered).map(|()| version),
             },
         }
     }
 
-    fn commit_to_memory(&self, turn: &HeldTurn, mut transaction: WriteTransaction, keys: &WrittenKeys) -> Result<u64> {
+    fn commit_to_memory(&self, turn: &HeldTurn, mut transaction: WriteTransaction, version: Version) -> Result<u64> {
         transaction.set_durability(::redb::Durability::None).map_err(error::storage)?;
-        match self.make(transaction, keys) {
+        match self.make(transaction, version) {
             Ok(()) => Ok(turn.committed()),
             Err(error) => Err(error::committing(error)),
         }
     }
 
-    fn commit_to_device(&self, turn: &HeldTurn, mut transaction: WriteTransaction, keys: &WrittenKeys) -> Result<()> {
+    fn commit_to_device(&self, turn: &HeldTurn, mut transaction: WriteTransaction, version: Version) -> Result<()> {
         transaction.set_quick_repair(self.recovery == Recovery::WithEachCommit);
-        match self.make(transaction, keys) {
+        match self.make(transaction, version) {
             Ok(()) => {
                 turn.committed_durably();
                 Ok(())
@@ -121,11 +134,11 @@ impl Writer {
         }
     }
 
-    fn make(&self, transaction: WriteTransaction, keys: &WrittenKeys) -> std::result::Result<(), ::redb::CommitError> {
-        let writing = keys.writing(&self.opened);
+    fn make(&self, transaction: WriteTransaction, version: Version) -> std::result::Result<(), ::redb::CommitError> {
         let made = transaction.commit();
-        // Before the next snapshot is taken: one that is not sure to see this commit can use nothing of what it wrote.
-        drop(writing);
+        if made.is_ok() {
+            self.version.store(version.0, Ordering::Release);
+        }
         // Also where it failed: it may be seen all the same.
         self.latest.forget();
         made
@@ -144,7 +157,7 @@ impl Writer {
             return Ok(());
         }
         let transaction = self.begin_in(turn)?;
-        self.commit_to_device(turn, transaction, &WrittenKeys::default())
+        self.commit_to_device(turn, transaction, self.version())
     }
 }
 

@@ -53,11 +53,6 @@ impl Cursor for RocksCursor {
     fn current(&self) -> Option<(&[u8], &[u8])> {
         self.cell.borrow_dependent().as_ref()?.current()
     }
-
-    #[inline]
-    fn value(&self) -> Option<&[u8]> {
-        self.cell.borrow_dependent().as_ref()?.value()
-    }
 }
 
 /// A cursor of a [`RocksTransactionView`](super::RocksTransactionView).
@@ -107,14 +102,6 @@ impl Cursor for RocksTransactionCursor<'_> {
         match &self.0 {
             Walked::Base(cursor) => cursor.current(),
             Walked::Written(cursor) => cursor.current(),
-        }
-    }
-
-    #[inline]
-    fn value(&self) -> Option<&[u8]> {
-        match &self.0 {
-            Walked::Base(cursor) => cursor.value(),
-            Walked::Written(cursor) => cursor.value(),
         }
     }
 }

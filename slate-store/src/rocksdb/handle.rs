@@ -5,7 +5,7 @@ use ::rocksdb::{
 };
 
 use super::{error, options::Access};
-use crate::{Context, Error, Result, kept::Kept};
+use crate::{Context, Error, Keyspace, Result};
 
 pub(super) type Db = DBWithThreadMode<SingleThreaded>;
 
@@ -15,7 +15,6 @@ pub(super) struct Opened {
     pub(super) db: Db,
     pub(super) access: Access,
     pub(super) cache: Cache,
-    pub(super) kept: Kept,
     pub(super) path: PathBuf,
     /// The mark, locked: by many who read, or by one who writes.
     pub(super) _lock: File,
@@ -62,7 +61,7 @@ pub(super) enum Sorted {
 }
 
 impl Sorted {
-    pub(super) fn of(keys: &[&[u8]]) -> Self {
+    pub(super) fn of(keys: &[(Keyspace, &[u8])]) -> Self {
         if keys.is_sorted() { Self::Ascending } else { Self::Unknown }
     }
 }

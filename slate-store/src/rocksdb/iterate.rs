@@ -73,11 +73,6 @@ impl Iterate<'_> {
         Some((key::bare(key), value))
     }
 
-    #[inline]
-    pub(super) fn value(&self) -> Option<&[u8]> {
-        self.0.value()
-    }
-
     /// Whether the last move failed because it went past more keys than its options allow that are deleted, or overwritten,
     /// or not yet there.
     pub(super) fn gave_up(&self) -> bool {

@@ -2,6 +2,9 @@
 
 use crate::{Bounds, Keyspace, MAX_KEY};
 
+/// A key below all keyspaces. Writing it gives a commit that changes no key a version of its own.
+pub(super) const VERSION: &[u8] = &[];
+
 const PREFIX: usize = size_of::<u32>();
 
 /// A keyspace's keys, whole, in a buffer that is kept from one key to the next.
@@ -22,22 +25,21 @@ impl Prefixed {
     pub(super) fn first(&mut self) -> &[u8] {
         self.with(&[])
     }
-
-    /// Many keys, one behind the other.
-    pub(super) fn run_together(&self, keys: &[&[u8]]) -> Vec<u8> {
-        let prefix = self.0.get(..PREFIX).unwrap_or_default();
-        let mut all = Vec::with_capacity(keys.iter().map(|key| PREFIX + key.len()).sum());
-        for key in keys {
-            all.extend_from_slice(prefix);
-            all.extend_from_slice(key);
-        }
-        all
-    }
 }
 
-/// The whole keys that were [run together](Prefixed::run_together) from `keys`, apart again.
-pub(super) fn apart<'a>(mut all: &'a [u8], keys: &[&[u8]]) -> impl Iterator<Item = &'a [u8]> {
-    keys.iter().map(move |key| {
+/// The whole keys, end to end, and apart again by [`apart`].
+pub(super) fn concatenate(keys: &[(Keyspace, &[u8])]) -> Vec<u8> {
+    let mut all = Vec::with_capacity(keys.iter().map(|(_, key)| PREFIX + key.len()).sum());
+    for (keyspace, key) in keys {
+        all.extend_from_slice(&prefix(*keyspace));
+        all.extend_from_slice(key);
+    }
+    all
+}
+
+/// The whole keys that were [concatenated](concatenate) from `keys`.
+pub(super) fn apart<'a>(mut all: &'a [u8], keys: &[(Keyspace, &[u8])]) -> impl Iterator<Item = &'a [u8]> {
+    keys.iter().map(move |(_, key)| {
         let (first, rest) = all.split_at(PREFIX + key.len());
         all = rest;
         first

@@ -11,8 +11,8 @@
 //! others wrote four million keys, or made 300,000 small commits, cannot be checked any longer and fails with
 //! [`Conflict`](crate::Error::Conflict) too, as one that has to be run again.
 //!
-//! Dropping a keyspace is a range delete of RocksDB's, outside transactions. Which of them it disturbs is decided by a note of
-//! each drop that commits are compared with: see `drops`.
+//! Dropping a keyspace is a range delete of RocksDB's, outside transactions. It conflicts with the open transactions that
+//! used the keyspace.
 //!
 //! # Durability
 //!
@@ -23,7 +23,6 @@
 mod backup;
 mod commits;
 mod cursor;
-mod drops;
 mod error;
 mod folder;
 mod handle;
@@ -47,7 +46,7 @@ mod written;
 
 pub use cursor::{RocksCursor, RocksTransactionCursor};
 pub use options::{Access, Options};
-pub use points::{RocksPoints, RocksTransactionPoints};
+pub use points::{RocksPointReader, RocksTransactionPointReader};
 pub use snapshot::RocksSnapshot;
 pub use store::RocksStore;
 pub use transaction::RocksTransaction;

@@ -10,7 +10,7 @@ use super::{
     options::{Access, Options},
     tuning::Tuning,
 };
-use crate::{Context, Error, Result, kept::Kept};
+use crate::{Context, Error, Result};
 
 /// Opens the database at `path`, or makes it. It is marked before RocksDB makes its own files, and RocksDB makes the one
 /// by which it is found last: a crash in between leaves what is made again, and nobody's else.
@@ -47,8 +47,7 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
         Access::CreateOrOpen | Access::OpenExisting => Db::open_cf_descriptors(&tuning.database, path, family),
     };
     let db = opened.map_err(|error| error::opening(error, path))?;
-    let kept = Kept::of_cache(options.cache_bytes);
-    Ok(Opened { db, access: options.access, cache: tuning.cache, kept, path: path.to_owned(), _lock: lock })
+    Ok(Opened { db, access: options.access, cache: tuning.cache, path: path.to_owned(), _lock: lock })
 }
 
 fn missing(path: &Path, detail: &'static str) -> Result<Opened> {

@@ -4,21 +4,14 @@ use ::rocksdb::{DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 
 use super::{
-    RocksCursor, RocksPoints, error,
+    RocksCursor, RocksPointReader, error,
     handle::{Db, Opened, Sorted},
     iterate::Iterate,
     key,
 };
-use crate::{
-    Bounds, Keyspace, Result, View,
-    moments::Moment,
-    row_cache::{Lookup, RowReader},
-};
+use crate::{Bounds, Keyspace, Result, Version, View};
 
-struct Pin<'d> {
-    moment: Moment,
-    snapshot: SnapshotWithThreadMode<'d, Db>,
-}
+type Pin<'d> = SnapshotWithThreadMode<'d, Db>;
 
 self_cell!(
     struct Cell {
@@ -34,27 +27,18 @@ pub struct RocksSnapshot(Arc<Cell>);
 
 impl RocksSnapshot {
     pub(super) fn open(opened: &Arc<Opened>) -> Self {
-        let cell = Cell::new(Arc::clone(opened), |opened| {
-            let moment = opened.kept.rows.moment();
-            Pin { moment, snapshot: opened.db.snapshot() }
-        });
-        Self(Arc::new(cell))
+        Self(Arc::new(Cell::new(Arc::clone(opened), |opened| opened.db.snapshot())))
     }
 
     /// What makes RocksDB's reads see this snapshot.
     pub(super) fn options(&self) -> ReadOptions {
         let mut options = ReadOptions::default();
-        options.set_snapshot(&self.pin().snapshot);
+        options.set_snapshot(self.pin());
         options
     }
 
     pub(super) fn iterate(&self, options: ReadOptions) -> Iterate<'_> {
-        Iterate(self.pin().snapshot.raw_iterator_opt(options))
-    }
-
-    /// One who reads what is cached of a keyspace.
-    pub(super) fn rows(&self, keyspace: Keyspace) -> RowReader {
-        self.0.borrow_owner().kept.rows.reader(keyspace, self.pin().moment)
+        Iterate(self.pin().raw_iterator_opt(options))
     }
 
     fn pin(&self) -> &Pin<'_> {
@@ -79,31 +63,21 @@ impl RocksSnapshot {
 
 impl View for RocksSnapshot {
     type Cursor = RocksCursor;
-    type Points = RocksPoints;
+    type PointReader = RocksPointReader;
+
+    fn version(&self) -> Version {
+        Version(self.pin().sequence_number())
+    }
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<RocksCursor> {
         Ok(RocksCursor::open(self.clone(), keyspace, bounds))
     }
 
-    fn points(&self, keyspace: Keyspace) -> Result<RocksPoints> {
-        Ok(RocksPoints::open(self.clone(), keyspace, self.rows(keyspace)))
+    fn point_reader(&self) -> Result<RocksPointReader> {
+        Ok(RocksPointReader::open(self.clone()))
     }
 
-    fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
-        let mut rows = RowReader::new(&self.0.borrow_owner().kept.rows, keyspace, self.pin().moment);
-        match rows.find(key) {
-            Lookup::Found(row) => Ok(Some(see(row.value()))),
-            Lookup::Missed(missed) => {
-                let value = self.read(&key::whole(keyspace, key), &self.options())?;
-                Ok(value.map(|value| {
-                    rows.keep(&missed, &value);
-                    see(&value)
-                }))
-            }
-        }
-    }
-
-    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
-        self.0.borrow_owner().kept.counts.count(self, self.pin().moment, keyspace, bounds, go_on)
+    fn get<R>(&self, keyspace: Keyspace, key: &[u8], visitor: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        Ok(self.read(&key::whole(keyspace, key), &self.options())?.map(|value| visitor(&value)))
     }
 }

@@ -3,7 +3,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use ::rocksdb::properties;
 
 use super::{Options, RocksSnapshot, RocksTransaction, backup, folder, open, writer::Writer};
-use crate::{Capabilities, Isolation, Keyspace, Result, Size, Store};
+use crate::{Capabilities, Keyspace, Result, Size, Store, Version};
 
 /// A database in a folder of RocksDB's. Clones share it; it ends with the last of them and of what they opened.
 #[derive(Clone)]
@@ -35,25 +35,28 @@ impl Store for RocksStore {
     type Snapshot = RocksSnapshot;
     type Transaction = RocksTransaction;
 
-    fn name(&self) -> &'static str {
-        "rocksdb"
-    }
-
     fn capabilities(&self) -> Capabilities {
-        Capabilities { concurrent_writers: true, persistent: true, backup: true, ..Capabilities::MINIMAL }
+        Capabilities {
+            name: "rocksdb",
+            concurrent_writers: true,
+            exclusive: true,
+            persistent: true,
+            backup: true,
+            ..Capabilities::MINIMAL
+        }
     }
 
     fn snapshot(&self) -> Result<RocksSnapshot> {
         Ok(RocksSnapshot::open(&self.writer.opened))
     }
 
-    fn begin(&self, isolation: Isolation, _: Duration) -> Result<RocksTransaction> {
-        RocksTransaction::begin(&self.writer, isolation)
+    fn begin(&self, _: Duration) -> Result<RocksTransaction> {
+        RocksTransaction::begin(&self.writer)
     }
 
     /// One range delete, whatever the number of keys. Their space comes back as RocksDB merges files, or by
     /// [`compact`](Self::compact). Where the buffer holds 8 MiB or more, it is written out in the background.
-    fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<()> {
+    fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<Version> {
         self.writer.drop_keyspace(keyspace)
     }
 
@@ -78,27 +81,7 @@ impl Store for RocksStore {
         let cache = u64::try_from(opened.cache.get_usage()).unwrap_or(u64::MAX);
         let buffers = opened.property(properties::SIZE_ALL_MEM_TABLES)?;
         let readers = opened.property(properties::ESTIMATE_TABLE_READERS_MEM)?;
-        let in_memory = cache.saturating_add(opened.kept.bytes()).saturating_add(buffers).saturating_add(readers);
+        let in_memory = cache.saturating_add(buffers).saturating_add(readers);
         Ok(Size { on_disk: Some(folder::size(&opened.path)?), in_memory: Some(in_memory), ..Size::default() })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{counts, row_cache};
-
-    #[test]
-    fn keys_asked_for_again_are_cached() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = RocksStore::open(&folder.path().join("db"), &Options::default()).unwrap();
-        row_cache::trial::keys_asked_for_again_are_cached(&store, &store.writer.opened.kept.rows);
-    }
-
-    #[test]
-    fn what_was_counted_is_known() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = RocksStore::open(&folder.path().join("db"), &Options::default()).unwrap();
-        counts::trial::what_was_counted_is_known(&store);
     }
 }

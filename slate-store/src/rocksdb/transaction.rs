@@ -1,29 +1,28 @@
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     RocksSnapshot, RocksTransactionView,
-    writer::{Start, Writer},
+    commits::Began,
+    writer::{Guards, Writer},
     writes::Writes,
     written::Written,
 };
-use crate::{Bounds, Cursor, Durability, Edge, Isolation, Keyspace, Result, Transaction, View, limits};
+use crate::{Capabilities, Durability, Guard, Keyspace, Result, Transaction, Version, Write};
 
 /// An open write transaction of a [`RocksStore`](super::RocksStore). Its writes are in memory until it commits.
 pub struct RocksTransaction {
     snapshot: RocksSnapshot,
-    isolation: Isolation,
     writes: Writes,
-    guards: BTreeSet<(Keyspace, Box<[u8]>)>,
-    start: Start,
+    guards: Guards,
+    began: Began,
     writer: Arc<Writer>,
 }
 
 impl RocksTransaction {
-    pub(super) fn begin(writer: &Arc<Writer>, isolation: Isolation) -> Result<Self> {
-        let start = writer.begin()?;
-        let snapshot = RocksSnapshot::open(&writer.opened);
-        let (writes, guards) = (Writes::default(), BTreeSet::new());
-        Ok(Self { snapshot, isolation, writes, guards, start, writer: Arc::clone(writer) })
+    pub(super) fn begin(writer: &Arc<Writer>) -> Result<Self> {
+        let (snapshot, began) = writer.begin()?;
+        let (writes, guards) = (Writes::default(), Guards::new());
+        Ok(Self { snapshot, writes, guards, began, writer: Arc::clone(writer) })
     }
 
     pub(super) fn snapshot(&self) -> &RocksSnapshot {
@@ -32,16 +31,6 @@ impl RocksTransaction {
 
     pub(super) fn written(&self, keyspace: Keyspace) -> Option<&Written> {
         self.writes.of(keyspace)
-    }
-
-    fn keys_within(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Vec<Vec<u8>>> {
-        let mut cursor = self.view().cursor(keyspace, bounds)?;
-        let (mut keys, mut more) = (Vec::new(), cursor.seek(Edge::First)?);
-        while more {
-            keys.extend(cursor.current().map(|(key, _)| key.to_vec()));
-            more = cursor.step_forward()?;
-        }
-        Ok(keys)
     }
 }
 
@@ -52,35 +41,24 @@ impl Transaction for RocksTransaction {
         RocksTransactionView::new(self)
     }
 
-    fn put(&mut self, keyspace: Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
-        limits::check(key, value)?;
-        self.writes.write(keyspace, key, Some(value));
+    fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()> {
+        Capabilities::MINIMAL.check_sizes(writes)?;
+        writes.iter().for_each(|(key, value)| self.writes.write(keyspace, key, *value));
         Ok(())
     }
 
-    fn delete(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<()> {
-        self.writes.write(keyspace, key, None);
-        Ok(())
-    }
-
-    /// Key by key: a range delete of RocksDB's would take with it what others insert there meanwhile.
-    fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<()> {
-        let doomed = self.keys_within(keyspace, bounds)?;
-        doomed.iter().for_each(|key| self.writes.write(keyspace, key, None));
-        Ok(())
-    }
-
-    fn guard(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<()> {
-        if self.isolation == Isolation::Serializable {
-            self.guards.insert((keyspace, key.into()));
+    fn guard(&mut self, keyspace: Keyspace, key: &[u8], guard: Guard) -> Result<()> {
+        let strongest = self.guards.entry((keyspace, key.into())).or_insert(guard);
+        if guard == Guard::Exclusive {
+            *strongest = guard;
         }
         Ok(())
     }
 
-    fn commit(self, durability: Durability) -> Result<()> {
-        let Self { snapshot, writes, guards, start, writer, .. } = self;
+    fn commit(self, durability: Durability) -> Result<Version> {
+        let Self { snapshot, writes, guards, began, writer } = self;
         // RocksDB need not keep the versions that it sees any longer.
         drop(snapshot);
-        writer.commit(start, writes, guards, durability)
+        writer.commit(began, writes, &guards, durability)
     }
 }

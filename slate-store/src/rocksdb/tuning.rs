@@ -7,7 +7,6 @@ use ::rocksdb::{
 };
 
 use super::options::Options;
-use crate::kept::Kept;
 
 /// A block is what is read, checked and compressed at once. 16 KiB, as RocksDB's tuning guide has it
 /// (<https://github.com/facebook/rocksdb/wiki/Setup-Options-and-Basic-Tuning>): documents compress better together, and
@@ -36,7 +35,7 @@ const BY_NAME: &str = "memtable_insert_with_hint_prefix_extractor=fixed:4;memtab
 
 impl Tuning {
     pub(super) fn of(options: &Options) -> Result<Self, RocksError> {
-        let cache = Cache::new_lru_cache(options.cache_bytes - Kept::share(options.cache_bytes));
+        let cache = Cache::new_lru_cache(options.cache_bytes);
         let mut database = RocksOptions::default().get_options_from_string(BY_NAME)?;
         database.set_block_based_table_factory(&blocks(&cache));
 

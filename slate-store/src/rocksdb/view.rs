@@ -1,5 +1,5 @@
-use super::{RocksPoints, RocksTransaction, RocksTransactionCursor, RocksTransactionPoints};
-use crate::{Bounds, Keyspace, Result, View, view};
+use super::{RocksTransaction, RocksTransactionCursor, RocksTransactionPointReader};
+use crate::{Bounds, Keyspace, Result, Version, View};
 
 /// What a [`RocksTransaction`] sees: its snapshot with its own writes laid over.
 #[derive(Clone, Copy)]
@@ -13,30 +13,25 @@ impl<'t> RocksTransactionView<'t> {
 
 impl<'t> View for RocksTransactionView<'t> {
     type Cursor = RocksTransactionCursor<'t>;
-    type Points = RocksTransactionPoints<'t>;
+    type PointReader = RocksTransactionPointReader<'t>;
+
+    fn version(&self) -> Version {
+        self.0.snapshot().version()
+    }
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<RocksTransactionCursor<'t>> {
         let base = self.0.snapshot().cursor(keyspace, bounds)?;
         Ok(RocksTransactionCursor::new(base, self.0.written(keyspace), bounds))
     }
 
-    fn points(&self, keyspace: Keyspace) -> Result<RocksTransactionPoints<'t>> {
-        let snapshot = self.0.snapshot();
-        let base = RocksPoints::open(snapshot.clone(), keyspace, snapshot.rows(keyspace).of_writer());
-        Ok(RocksTransactionPoints::new(base, self.0.written(keyspace)))
+    fn point_reader(&self) -> Result<RocksTransactionPointReader<'t>> {
+        Ok(RocksTransactionPointReader::open(self.0))
     }
 
-    fn get<R>(&self, keyspace: Keyspace, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+    fn get<R>(&self, keyspace: Keyspace, key: &[u8], visitor: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
         match self.0.written(keyspace).and_then(|written| written.get(key)) {
-            Some(own) => Ok(own.map(see)),
-            None => self.0.snapshot().get(keyspace, key, see),
-        }
-    }
-
-    fn count(&self, keyspace: Keyspace, bounds: Bounds<'_>, go_on: impl FnMut() -> bool) -> Result<Option<u64>> {
-        match self.0.written(keyspace) {
-            Some(_) => view::count_steps(&mut self.cursor(keyspace, bounds)?, go_on),
-            None => self.0.snapshot().count(keyspace, bounds, go_on),
+            Some(own) => Ok(own.map(visitor)),
+            None => self.0.snapshot().get(keyspace, key, visitor),
         }
     }
 }

@@ -1,11 +1,15 @@
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    hash::{BuildHasher, Hasher},
+    sync::Arc,
+};
 
-use ::rocksdb::{BottommostLevelCompaction, CompactOptions, FlushOptions, properties};
+use ::rocksdb::{BottommostLevelCompaction, CompactOptions, FlushOptions, WriteBatch, properties};
+use ahash::RandomState;
 
 use super::{
     RocksSnapshot,
-    commits::{self, Commits, Touched},
-    drops::{self, Drops},
+    commits::{Began, Commits, Keys},
     error,
     handle::Opened,
     key,
@@ -13,97 +17,113 @@ use super::{
     options::Access,
     writes::Writes,
 };
-use crate::{Bounds, Context, Cursor, Durability, Edge, Error, Keyspace, Result, View, counts::NotedKeys};
+use crate::{Bounds, Context, Cursor, Durability, Edge, Error, Guard, Keyspace, Result, Version, View};
 
-/// What makes commits: the database, the notes of what others wrote and dropped, and how a commit reaches the device.
+/// The keys that a transaction guards. Of two guards of one key the stronger one counts.
+pub(super) type Guards = BTreeMap<(Keyspace, Box<[u8]>), Guard>;
+
+/// What makes commits: the database, the order of commits, and how a commit reaches the device.
 pub(super) struct Writer {
     pub(super) opened: Arc<Opened>,
     commits: Arc<Commits>,
-    drops: Arc<Drops>,
     log: Log,
+    hasher: RandomState,
 }
 
-/// From so many bytes on a buffer is written out for what was dropped in it. To go through less takes some milliseconds.
-const WORTH_A_FILE: u64 = 8 << 20;
-
-/// Where a transaction began among the commits and the drops.
-pub(super) struct Start {
-    commits: commits::Began,
-    drops: drops::Began,
-}
+/// From this size on, in bytes, RocksDB's write buffer is flushed after a drop in it. Skipping the deleted keys of a smaller
+/// one takes some milliseconds.
+const MIN_FLUSHED: u64 = 8 << 20;
 
 impl Writer {
     pub(super) fn new(opened: Opened) -> Self {
-        Self { opened: Arc::new(opened), commits: Arc::default(), drops: Arc::default(), log: Log::default() }
+        Self { opened: Arc::new(opened), commits: Arc::default(), log: Log::default(), hasher: RandomState::new() }
     }
 
-    /// Notes a transaction that begins, before its snapshot is taken.
-    pub(super) fn begin(&self) -> Result<Start> {
+    /// Begins a transaction: its snapshot, and what it is to be compared with.
+    pub(super) fn begin(&self) -> Result<(RocksSnapshot, Began)> {
         self.opened.writable()?;
         self.log.check()?;
-        Ok(Start { commits: Commits::begin(&self.commits), drops: Drops::begin(&self.drops) })
+        Ok(Commits::begin(&self.commits, || {
+            let snapshot = RocksSnapshot::open(&self.opened);
+            let version = snapshot.version();
+            (snapshot, version)
+        }))
     }
 
-    /// Commits what a transaction wrote, that relies on the keys of `guards`.
+    /// Commits what a transaction wrote, if no other commit conflicts with it.
     pub(super) fn commit(
         &self,
-        start: Start,
+        began: Began,
         writes: Writes,
-        guards: BTreeSet<(Keyspace, Box<[u8]>)>,
+        guards: &Guards,
         durability: Durability,
-    ) -> Result<()> {
+    ) -> Result<Version> {
         if writes.is_empty() && guards.is_empty() {
-            return Ok(());
+            return Ok(began.version());
         }
         let keyspaces: BTreeSet<Keyspace> =
-            writes.keyspaces().chain(guards.iter().map(|(keyspace, _)| *keyspace)).collect();
-        let kept = &self.opened.kept;
-        let guarded = guards.iter().map(|(keyspace, key)| kept.rows.hash(*keyspace, key)).collect();
-        let (mut written, mut counted) = (Vec::new(), NotedKeys::default());
-        let batch = writes.into_batch(|keyspace, key| {
-            written.push(kept.rows.hash(keyspace, key));
-            counted.note(&kept.counts, keyspace, key);
-        });
-        let (only_guards, written) = (batch.is_empty(), Arc::<[u64]>::from(written));
-        let number = start.drops.commit(keyspaces, || {
-            self.log.check()?;
-            let _claim = start.commits.claim(Touched { written: Arc::clone(&written), guarded })?;
-            if only_guards {
-                return Ok(None);
+            writes.keyspaces().chain(guards.keys().map(|(keyspace, _)| *keyspace)).collect();
+        let mut keys = Keys { keyspaces: keyspaces.into_iter().collect(), ..Keys::default() };
+        let mut batch = writes.into_batch(|keyspace, key| keys.written.push(self.hash(keyspace, key)));
+        for ((keyspace, key), guard) in guards {
+            let hash = self.hash(*keyspace, key);
+            match guard {
+                Guard::Shared => keys.shared.push(hash),
+                Guard::Exclusive => {
+                    keys.written.push(hash);
+                    keys.exclusive.push(hash);
+                }
             }
-            let _writing = kept.writing(&written, &counted);
-            self.written(self.opened.writable()?.write(batch).map_err(error::committing)).map(Some)
-        })?;
-        // Others need not be compared with it while it waits for the device.
-        drop(start);
-        match (number, durability) {
-            (None, _) | (_, Durability::Deferred) => Ok(()),
-            (Some(number), Durability::Sync) => self.sync(number),
         }
+        if batch.is_empty() {
+            if keys.exclusive.is_empty() {
+                return began.check(&keys);
+            }
+            // An exclusive guard conflicts as a write does, so it needs a version of its own.
+            batch.put(key::VERSION, []);
+        }
+        let (version, number) = began.commit(keys, || self.write(batch))?;
+        if durability == Durability::Sync {
+            self.sync(number)?;
+        }
+        Ok(version)
     }
 
-    pub(super) fn drop_keyspace(&self, keyspace: Keyspace) -> Result<()> {
+    fn write(&self, batch: WriteBatch) -> Result<(Version, u64)> {
+        self.log.check()?;
         let db = self.opened.writable()?;
-        self.drops.note(keyspace, || {
+        let number = self.written(db.write(batch).map_err(error::committing))?;
+        Ok((Version(db.latest_sequence_number()), number))
+    }
+
+    fn hash(&self, keyspace: Keyspace, key: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write_u32(keyspace.0);
+        hasher.write(key);
+        hasher.finish()
+    }
+
+    pub(super) fn drop_keyspace(&self, keyspace: Keyspace) -> Result<Version> {
+        let db = self.opened.writable()?;
+        let version = self.commits.drop_keyspace(keyspace, || {
             self.log.check()?;
             let mut entries = RocksSnapshot::open(&self.opened).cursor(keyspace, Bounds::ALL)?;
-            if !entries.seek(Edge::First)? {
-                return Ok(()); // Each range delete costs reads something, until a merge of files takes it away.
+            // Each range delete costs reads something until a compaction removes it.
+            if entries.seek(Edge::First)? {
+                let (from, to) = (key::start(keyspace, Bounds::ALL), key::beyond(keyspace));
+                let family = self.opened.family()?;
+                self.written(db.delete_range_cf(family, from, to).map_err(error::committing))?;
             }
-            let family = self.opened.family()?;
-            let mut counted = NotedKeys::default();
-            counted.note_any(keyspace);
-            let _writing = self.opened.kept.writing_any(&counted);
-            let (from, to) = (key::start(keyspace, Bounds::ALL), key::beyond(keyspace));
-            self.written(db.delete_range_cf(family, from, to).map_err(error::committing)).map(drop)
+            Ok(Version(db.latest_sequence_number()))
         })?;
-        self.write_out()
+        self.flush_buffer()?;
+        Ok(version)
     }
 
-    /// Lets RocksDB write its buffer to a file, in the background, if there is much in it. What a range delete took away
-    /// stays in the buffer until then, and whoever comes near it, from the keyspaces beside it too, goes through it key by key.
-    fn write_out(&self) -> Result<()> {
-        if self.opened.property(properties::CUR_SIZE_ACTIVE_MEM_TABLE)? < WORTH_A_FILE {
+    /// Lets RocksDB flush a large write buffer in the background. Until then the keys that a range delete removed stay in it,
+    /// and every cursor near them, also of neighbouring keyspaces, steps over them one by one.
+    fn flush_buffer(&self) -> Result<()> {
+        if self.opened.property(properties::CUR_SIZE_ACTIVE_MEM_TABLE)? < MIN_FLUSHED {
             return Ok(());
         }
         let mut options = FlushOptions::default();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use slate_store::{
-    Durability, Error, Isolation, Store, Transaction,
+    Durability, Error, Store, Transaction, TransactionExt,
     redb::{Options, RedbStore},
 };
 
@@ -71,7 +71,7 @@ fn who_was_to_be_covered_learns_that_the_device_failed() {
         let (store, device) = (&store, &device);
         let second = scope.spawn(move || {
             queued.send(()).unwrap();
-            let mut second = store.begin(Isolation::Snapshot, LONG).unwrap();
+            let mut second = store.begin(LONG).unwrap();
             second.put(A, b"second", b"").unwrap();
             device.fail_sync_after(0);
             second.commit(Durability::Sync).unwrap_err()
@@ -97,7 +97,7 @@ fn who_was_to_be_covered_goes_himself_when_the_writer_behind_gives_up() {
         let store = &store;
         scope.spawn(move || {
             queued.send(()).unwrap();
-            let mut second = store.begin(Isolation::Snapshot, LONG).unwrap();
+            let mut second = store.begin(LONG).unwrap();
             second.put(A, b"second", b"").unwrap();
             drop(second);
         });
@@ -114,7 +114,7 @@ fn a_transaction_may_be_committed_by_another_thread() {
     let store = over(&device);
     let mut moved = begin(&store);
     moved.put(A, b"a", b"").unwrap();
-    assert!(matches!(store.begin(Isolation::Snapshot, LONG), Err(Error::Reentrant(_))));
+    assert!(matches!(store.begin(LONG), Err(Error::Reentrant(_))));
     thread::spawn(move || moved.commit(Durability::Sync).unwrap()).join().unwrap();
     put(&store, b"b", b"", Durability::Sync).unwrap();
     assert_eq!(keys(&store).len(), 2);

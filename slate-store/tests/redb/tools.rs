@@ -1,7 +1,7 @@
 use std::{path::Path, time::Duration};
 
 use slate_store::{
-    Bounds, Cursor, Durability, Edge, Error, Isolation, Keyspace, Result, Store, Transaction, View,
+    Bounds, Cursor, Durability, Edge, Error, Keyspace, Result, Store, Transaction, TransactionExt, View,
     redb::{Access, Options, RedbStore, RedbTransaction},
 };
 
@@ -17,13 +17,13 @@ pub(crate) fn open_error(path: &Path, access: Access) -> Error {
 }
 
 pub(crate) fn begin(store: &RedbStore) -> RedbTransaction {
-    store.begin(Isolation::Snapshot, LONG).unwrap()
+    store.begin(LONG).unwrap()
 }
 
 pub(crate) fn put(store: &RedbStore, key: &[u8], value: &[u8], durability: Durability) -> Result<()> {
-    let mut transaction = store.begin(Isolation::Snapshot, LONG)?;
+    let mut transaction = store.begin(LONG)?;
     transaction.put(A, key, value)?;
-    transaction.commit(durability)
+    transaction.commit(durability).map(drop)
 }
 
 pub(crate) fn keys(store: &RedbStore) -> Vec<Vec<u8>> {

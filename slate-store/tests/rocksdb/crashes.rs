@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use slate_store::{
-    Durability, Error, Store, Transaction,
+    Durability, Error, Store, Transaction, TransactionExt,
     rocksdb::{Access, Options, RocksStore},
 };
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use slate_store::{
-    Bounds, Durability, Error, Estimate, Isolation, Keyspace, Store, Transaction, View,
+    Bounds, Durability, Error, Keyspace, PointReader, Store, Transaction, TransactionExt, View,
     rocksdb::{Access, Options, RocksStore},
 };
 
@@ -219,15 +219,14 @@ fn a_database_opened_to_be_read_only_refuses_writers() {
     let store = RocksStore::open(&path, &read_only).unwrap();
     let other = RocksStore::open(&path, &read_only).unwrap();
     assert_eq!((keys(&store), keys(&other)), (vec![b"a".to_vec()], vec![b"a".to_vec()]), "many may read it");
-    let error = store.begin(Isolation::Snapshot, LONG).err().unwrap();
+    let error = store.begin(LONG).err().unwrap();
     assert!(matches!(error, Error::ReadOnly(_)) && error.path() == Some(&path), "{error}");
     assert!(matches!(store.drop_keyspace(A, LONG), Err(Error::ReadOnly(_))));
     store.flush().unwrap();
     use slate_store::Points;
-    let mut points = store.snapshot().unwrap().points(A).unwrap();
-    points.load(&[b"b", b"a"]).unwrap();
+    let mut points = store.snapshot().unwrap().point_reader().unwrap();
+    points.load(&[(A, b"b"), (A, b"a")]).unwrap();
     assert_eq!((points.loaded(0), points.loaded(1)), (None, Some(&b"1"[..])));
-    assert_eq!(points.get(b"a").unwrap(), Some(&b"1"[..]));
     assert!(store.size().unwrap().on_disk.unwrap() > 0);
     store.backup(&folder.path().join("copy")).unwrap();
     assert_eq!(keys(&open(&folder.path().join("copy"))), [b"a"]);
@@ -262,7 +261,7 @@ fn a_backup_opens_as_a_database_with_what_was_committed() {
     for access in [Access::ReadOnly, Access::OpenExisting] {
         let copied = RocksStore::open(&copy, &Options::default().access(access)).unwrap();
         assert_eq!(keys(&copied), [b"a"]);
-        let count = copied.snapshot().unwrap().estimate(Keyspace(7), Bounds::ALL, u64::MAX);
+        let count = copied.snapshot().unwrap().count(Keyspace(7), Bounds::ALL, |_| true);
         assert_eq!(count.unwrap(), Estimate::Exact(3_000));
     }
     // The two databases share only files.

@@ -5,7 +5,7 @@ use std::{
 };
 
 use slate_store::{
-    Bounds, Cursor, Durability, Edge, Error, Isolation, Keyspace, Result, Store, Transaction, View,
+    Bounds, Cursor, Durability, Edge, Error, Keyspace, Result, Store, Transaction, TransactionExt, View,
     rocksdb::{Access, Options, RocksStore, RocksTransaction},
 };
 
@@ -29,13 +29,13 @@ pub(crate) fn made(folder: &Path) -> PathBuf {
 }
 
 pub(crate) fn begin(store: &RocksStore) -> RocksTransaction {
-    store.begin(Isolation::Snapshot, LONG).unwrap()
+    store.begin(LONG).unwrap()
 }
 
 pub(crate) fn put(store: &RocksStore, key: &[u8], value: &[u8], durability: Durability) -> Result<()> {
-    let mut transaction = store.begin(Isolation::Snapshot, LONG)?;
+    let mut transaction = store.begin(LONG)?;
     transaction.put(A, key, value)?;
-    transaction.commit(durability)
+    transaction.commit(durability).map(drop)
 }
 
 pub(crate) fn keys(store: &RocksStore) -> Vec<Vec<u8>> {

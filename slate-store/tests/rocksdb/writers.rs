@@ -1,7 +1,7 @@
 //! What transactions are compared with when they commit, and what dropping a keyspace costs.
 
 use slate_store::{
-    Durability, Error, Isolation, Keyspace, Store, Transaction,
+    Durability, Error, Keyspace, Store, Transaction, TransactionExt,
     rocksdb::{Access, Options, RocksStore},
 };
 
@@ -35,7 +35,7 @@ fn what_only_guards_is_compared_all_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(&made(folder.path()));
     let guard = || {
-        let mut transaction = store.begin(Isolation::Serializable, LONG).unwrap();
+        let mut transaction = store.begin(LONG).unwrap();
         transaction.guard(A, b"a").unwrap();
         transaction
     };
@@ -95,7 +95,7 @@ fn drops_and_commits_that_meet_leave_nothing_behind() {
             scope.spawn(move || {
                 for round in 0..400_u32 {
                     // The catalog of a caller: whether the keyspace is in use stands beside it.
-                    let mut transaction = store.begin(Isolation::Serializable, LONG).unwrap();
+                    let mut transaction = store.begin(LONG).unwrap();
                     let keyspace = Keyspace(10 + round / 20);
                     transaction.put(keyspace, &[own], &round.to_be_bytes()).unwrap();
                     match transaction.commit(Durability::Deferred) {
@@ -104,7 +104,7 @@ fn drops_and_commits_that_meet_leave_nothing_behind() {
                     }
                     if own == 0 && round % 20 == 19 {
                         // Written before the drop, committed after it: must not come back.
-                        let mut late = store.begin(Isolation::Snapshot, LONG).unwrap();
+                        let mut late = store.begin(LONG).unwrap();
                         late.put(keyspace, b"late", b"").unwrap();
                         store.drop_keyspace(keyspace, LONG).unwrap();
                         assert!(late.commit(Durability::Deferred).unwrap_err().is_retryable());
@@ -124,8 +124,8 @@ fn compacting_gives_back_what_was_dropped_and_keeps_what_a_snapshot_sees() {
     let snapshot = store.snapshot().unwrap();
     store.drop_keyspace(Keyspace(9), LONG).unwrap();
     store.compact(LONG).unwrap();
-    use slate_store::{Bounds, Estimate, View};
-    assert_eq!(snapshot.estimate(Keyspace(9), Bounds::ALL, 100).unwrap(), Estimate::Exact(8));
+    use slate_store::{Bounds, View};
+    assert_eq!(snapshot.count(Keyspace(9), Bounds::ALL, |_| true).unwrap(), Some(8));
     drop(snapshot);
     store.compact(LONG).unwrap();
     // RocksDB removes files a moment after they were of use last.

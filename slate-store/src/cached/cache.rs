@@ -1,0 +1,109 @@
+use std::{
+    hash::{BuildHasher, Hasher},
+    sync::atomic::{AtomicU16, Ordering},
+};
+
+use ahash::RandomState;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+
+use super::{
+    stamps::{Stamps, WrittenKeys},
+    value::{CachedValue, ValueWeight},
+};
+use crate::{Error, Keyspace, Result, Version};
+
+/// The values of a store's keys, found by the hashes of the keys. Of two keys with one hash, one is cached.
+pub(super) struct PointCache {
+    values: Cache<u64, CachedValue, ValueWeight, RandomState>,
+    stamps: Stamps,
+    /// The high bits of the hash last requested, per stamp: a value is cached at the second request of its key.
+    requested: Box<[AtomicU16]>,
+    hasher: RandomState,
+    /// The longest value that is cached, in bytes; 0 where nothing is.
+    max_value: usize,
+}
+
+/// Copying a longer value takes as long as reading it from the store.
+const MAX_VALUE: usize = 16 << 10;
+
+/// The assumed size of a value with its key, in bytes. Decides the number of stamps.
+const TYPICAL_VALUE: usize = 512;
+
+impl PointCache {
+    /// A cache that takes at most about `bytes` of memory.
+    pub(super) fn new(bytes: usize) -> Self {
+        let count = bytes / TYPICAL_VALUE;
+        let stamps = Stamps::new(count);
+        let requested = (0..stamps.bytes() / size_of::<u64>()).map(|_| AtomicU16::new(0)).collect::<Box<[_]>>();
+        let overhead = stamps.bytes() + size_of_val(&*requested);
+        let capacity = u64::try_from(bytes.saturating_sub(overhead)).unwrap_or(u64::MAX);
+        let hasher = RandomState::new();
+        let values = Cache::with(count, capacity, ValueWeight, hasher.clone(), DefaultLifecycle::default());
+        // A value that takes much of its shard would evict all others of it.
+        let max_value = usize::try_from(values.shard_capacity() / 8).map_or(MAX_VALUE, |most| most.min(MAX_VALUE));
+        Self { values, stamps, requested, hasher, max_value }
+    }
+
+    /// Whether anything is ever cached.
+    pub(super) fn is_enabled(&self) -> bool {
+        self.max_value > 0
+    }
+
+    pub(super) fn hash(&self, keyspace: Keyspace, key: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write_u32(keyspace.0);
+        hasher.write(key);
+        hasher.finish()
+    }
+
+    /// The memory taken, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        let fixed = self.stamps.bytes() + size_of_val(&*self.requested);
+        self.values.weight().saturating_add(u64::try_from(fixed).unwrap_or(u64::MAX))
+    }
+
+    /// The value of a key with that hash, as a view of that version shows it.
+    pub(super) fn get(&self, keyspace: Keyspace, key: &[u8], hash: u64, version: Version) -> Option<CachedValue> {
+        let value = self.values.get(&hash)?;
+        // Read after the value: every commit that this value or this view shows has stamped its keys by then.
+        let is_current = self.stamps.is_unwritten_since(hash, value.version.min(version));
+        (is_current && value.is_of(keyspace, key)).then_some(value)
+    }
+
+    /// Caches the value that a view of that version has read, unless its key is requested for the first time.
+    pub(super) fn insert(&self, keyspace: Keyspace, key: &[u8], hash: u64, version: Version, value: &[u8]) {
+        let is_useful =
+            value.len() <= self.max_value && self.was_requested(hash) && self.stamps.is_unwritten_since(hash, version);
+        if is_useful {
+            self.values.insert(hash, CachedValue::new(keyspace, key, value, version));
+        }
+    }
+
+    /// Whether the hash was the last requested of those that share its place; it is from now on.
+    fn was_requested(&self, hash: u64) -> bool {
+        let place = self.stamps.index(hash).and_then(|index| self.requested.get(index));
+        let Some(place) = place else { return false };
+        // The low bits choose the place. Zero means that nothing was requested.
+        let high = u16::try_from(hash >> (u64::BITS - u16::BITS)).unwrap_or_default().max(1);
+        place.swap(high, Ordering::Relaxed) == high
+    }
+
+    /// Runs a commit that writes `keys`, and stamps them.
+    ///
+    /// # Errors
+    ///
+    /// Those of `commit`.
+    pub(super) fn commit(&self, mut keys: WrittenKeys, commit: impl FnOnce() -> Result<Version>) -> Result<Version> {
+        self.stamps.begin(&mut keys);
+        let committed = commit();
+        match &committed {
+            Ok(version) => self.stamps.end(&keys, Some(*version)),
+            Err(Error::Conflict(_) | Error::Reentrant(_) | Error::ReadOnly(_) | Error::TooLarge(_)) => {
+                self.stamps.end(&keys, None);
+            }
+            // The commit may have become visible: its keys stay pending.
+            Err(_) => {}
+        }
+        committed
+    }
+}

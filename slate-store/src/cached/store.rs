@@ -1,0 +1,58 @@
+use std::{path::Path, sync::Arc, time::Duration};
+
+use super::{cache::PointCache, snapshot::CachedSnapshot, stamps::WrittenKeys, transaction::CachedTransaction};
+use crate::{Capabilities, Keyspace, Result, Size, Store, Version};
+
+/// A store with a point cache in front of it.
+///
+/// Where the store says that other processes write to it, too ([`Capabilities::exclusive`] is false), nothing is cached.
+pub struct Cached<S> {
+    inner: S,
+    cache: Arc<PointCache>,
+}
+
+impl<S: Store> Cached<S> {
+    /// Caches values of `inner` in at most about `bytes` of memory. Every write must go through what is returned.
+    pub fn new(inner: S, bytes: usize) -> Self {
+        let bytes = if inner.capabilities().exclusive { bytes } else { 0 };
+        Self { inner, cache: Arc::new(PointCache::new(bytes)) }
+    }
+}
+
+impl<S: Store> Store for Cached<S> {
+    type Snapshot = CachedSnapshot<S::Snapshot>;
+    type Transaction = CachedTransaction<S::Transaction>;
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn snapshot(&self) -> Result<Self::Snapshot> {
+        Ok(CachedSnapshot::new(self.inner.snapshot()?, &self.cache))
+    }
+
+    fn begin(&self, wait: Duration) -> Result<Self::Transaction> {
+        Ok(CachedTransaction::new(self.inner.begin(wait)?, &self.cache))
+    }
+
+    fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<Version> {
+        self.cache.commit(WrittenKeys::All, || self.inner.drop_keyspace(keyspace, wait))
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.inner.flush()
+    }
+
+    fn backup(&self, to: &Path) -> Result<()> {
+        self.inner.backup(to)
+    }
+
+    fn compact(&self, wait: Duration) -> Result<()> {
+        self.inner.compact(wait)
+    }
+
+    fn size(&self) -> Result<Size> {
+        let size = self.inner.size()?;
+        Ok(Size { in_memory: size.in_memory.map(|bytes| bytes.saturating_add(self.cache.bytes())), ..size })
+    }
+}

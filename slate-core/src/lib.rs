@@ -38,6 +38,7 @@ mod api;
 mod catalog;
 mod clock;
 mod command;
+mod commit;
 mod engine;
 mod entry;
 mod error;

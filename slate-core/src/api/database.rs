@@ -1,6 +1,7 @@
 use std::{fmt, path::Path, time::Duration};
 
 use bson::{RawDocument, RawDocumentBuf};
+use slate_store::Store;
 
 use crate::{
     BulkWrite, Collection, CollectionDescription, Durability, ErrorKind, Result, Snapshot, StorageSize, Transaction,
@@ -44,6 +45,21 @@ impl Database {
     /// ```
     pub fn open(url: &str) -> Result<Self> {
         Self::builder(url).open()
+    }
+
+    /// Opens a database on a store of the caller's own, with default settings. `docs/writing-a-backend.md` in the repository
+    /// walks through a complete store.
+    ///
+    /// # Errors
+    /// Fails if the store's contents are not a Slate database or were written by a newer version, and as the store fails.
+    ///
+    /// ```
+    /// let db = slate_core::Database::with_store(slate_store::memory::MemoryStore::new())?;
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    pub fn with_store(store: impl Store) -> Result<Self> {
+        let engine = engine::with_store(store, &OpenOptions::default())?;
+        Ok(Self { handle: DatabaseHandle::new(engine, Durability::Sync, LOCK_TIMEOUT) })
     }
 
     /// Opens a database with settings.

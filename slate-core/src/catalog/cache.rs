@@ -1,96 +1,82 @@
-use std::sync::{
-    Arc, PoisonError, RwLock,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use slate_store::View;
+use slate_store::{Version, View};
 
-use super::{Catalog, CatalogVersion};
-use crate::Result;
+use super::Catalog;
+use crate::{Result, commit::ChangeStamp};
 
-/// The catalog last parsed. Commits that change the catalog conflict on its version, so a committed version
-/// names one content.
-///
-/// Nobody else commits to a database that is open, so that the commits of this process tell whether it has changed: it is
-/// not even asked for its version where none has since it was last loaded.
-#[derive(Debug, Default)]
+/// The last parsed catalog. It is valid for a view by the rule of [`commit`](crate::commit): no commit between the two
+/// changed the catalog.
+#[derive(Debug)]
 pub(crate) struct CatalogCache {
-    last: RwLock<Cached>,
-    /// How many commits that change the catalog have begun, and how many of them have come to an end.
-    begun: AtomicU64,
-    ended: AtomicU64,
+    last: RwLock<Option<Cached>>,
+    changes: ChangeStamp,
+    /// Whether only this process changes the catalog. If not, its version is read with every view.
+    is_exclusive: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 struct Cached {
     catalog: Arc<Catalog>,
-    /// It is what a view sees that was opened when so many changes were made and none was under way.
-    changes: Option<u64>,
-}
-
-/// How many changes had been made before a view was opened; `None` where one was under way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Before(Option<u64>);
-
-/// A commit that changes the catalog, for as long as it may be under way.
-pub(crate) struct Change<'c>(&'c CatalogCache);
-
-impl Drop for Change<'_> {
-    fn drop(&mut self) {
-        self.0.ended.fetch_add(1, Ordering::SeqCst);
-    }
+    /// The version of a view that showed it.
+    read_at: Version,
 }
 
 impl CatalogCache {
-    /// To be held while a change of the catalog is committed.
-    pub(crate) fn change(&self) -> Change<'_> {
-        self.begun.fetch_add(1, Ordering::SeqCst);
-        Change(self)
+    pub(crate) fn new(is_exclusive: bool) -> Self {
+        Self { last: RwLock::default(), changes: ChangeStamp::default(), is_exclusive }
     }
 
-    /// To be called before a view is opened that the catalog is to be loaded from.
-    pub(crate) fn before(&self) -> Before {
-        // Those that ended first: where as many had begun afterwards, none was under way in between.
-        let ended = self.ended.load(Ordering::SeqCst);
-        Before(Some(self.begun.load(Ordering::SeqCst)).filter(|begun| *begun == ended))
-    }
-
-    /// The catalog as `view` sees it. Cost: nothing where it has not changed since it was last loaded, one key where it turns
-    /// out to be the one last seen, else a scan of the catalog.
+    /// Runs a commit that changes the catalog.
     ///
-    /// `view` must be a commit, or a transaction that has not changed the catalog.
-    pub(crate) fn load(&self, before: Before, view: &impl View) -> Result<Arc<Catalog>> {
-        self.with(before, view, Arc::clone)
+    /// # Errors
+    /// Those of `commit`.
+    pub(crate) fn change(&self, commit: impl FnOnce() -> Result<Version>) -> Result<Version> {
+        let change = self.changes.begin();
+        let committed = commit();
+        match &committed {
+            Ok(version) => change.committed(*version),
+            Err(error) if error.is_retryable() => {}
+            Err(_) => change.unknown(),
+        }
+        committed
     }
 
-    /// The same, for a look at it: for a single key, holding the catalog takes as long as finding the collection in it.
-    pub(crate) fn with<R>(&self, before: Before, view: &impl View, look: impl FnOnce(&Arc<Catalog>) -> R) -> Result<R> {
-        let changes = before.0.filter(|changes| *changes == self.begun.load(Ordering::SeqCst));
-        if changes.is_some() {
-            let cached = self.last.read().unwrap_or_else(PoisonError::into_inner);
-            if cached.changes == changes {
-                return Ok(look(&cached.catalog));
+    /// The catalog as `view` sees it. Costs nothing if it is cached, a read of its version if that is the cached one's, and a
+    /// scan of the catalog otherwise.
+    ///
+    /// `view` must be a snapshot, or a transaction that has not changed the catalog.
+    pub(crate) fn load(&self, view: &impl View) -> Result<Arc<Catalog>> {
+        self.with(view, Arc::clone)
+    }
+
+    /// Calls `visitor` with the catalog as `view` sees it.
+    pub(crate) fn with<R>(&self, view: &impl View, visitor: impl FnOnce(&Arc<Catalog>) -> R) -> Result<R> {
+        if self.is_exclusive {
+            let version = view.version();
+            let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
+            let is_valid = |cached: &&Cached| self.changes.is_unchanged_since(version.min(cached.read_at));
+            if let Some(cached) = last.as_ref().filter(is_valid) {
+                return Ok(visitor(&cached.catalog));
             }
         }
-        Ok(look(&self.read(changes, view)?))
+        Ok(visitor(&self.read(view)?))
     }
 
     #[cold]
-    fn read(&self, changes: Option<u64>, view: &impl View) -> Result<Arc<Catalog>> {
-        let version = Catalog::read_version(view)?;
-        let last = || self.last.write().unwrap_or_else(PoisonError::into_inner);
-        {
-            let mut cached = last();
-            if cached.catalog.version == version && version > CatalogVersion::default() {
-                cached.changes = cached.changes.max(changes);
-                return Ok(Arc::clone(&cached.catalog));
-            }
-        }
-        let catalog = Arc::new(Catalog::read(view, version)?);
-        let mut cached = last();
-        // An old snapshot must not push the current catalog out.
-        if (catalog.version, changes) > (cached.catalog.version, cached.changes) {
-            *cached = Cached { catalog: Arc::clone(&catalog), changes };
+    fn read(&self, view: &impl View) -> Result<Arc<Catalog>> {
+        let stored = Catalog::read_version(view)?;
+        let cached = self.last.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let same = cached.filter(|cached| cached.catalog.version == stored && stored > Default::default());
+        let catalog = match same {
+            Some(cached) => cached.catalog,
+            None => Arc::new(Catalog::read(view, stored)?),
+        };
+        let read_at = view.version();
+        let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
+        // The catalog of an old snapshot does not replace a newer one.
+        if last.as_ref().is_none_or(|last| last.read_at < read_at) {
+            *last = Some(Cached { catalog: Arc::clone(&catalog), read_at });
         }
         Ok(catalog)
     }
@@ -104,12 +90,12 @@ mod tests {
     use crate::catalog::CollectionInfo;
 
     /// Commits a collection of that name, beside those of `catalog`.
-    fn add(store: &MemoryStore, catalog: &Catalog, name: &str) {
+    fn add(store: &MemoryStore, catalog: &Catalog, name: &str) -> Version {
         let mut changed = catalog.clone();
         changed.put(CollectionInfo::new(name, Keyspace(7)));
         let mut transaction = store.begin(std::time::Duration::ZERO).unwrap();
         changed.write(&mut transaction, [name].into_iter()).unwrap();
-        transaction.commit(Durability::Deferred).unwrap();
+        transaction.commit(Durability::Deferred).unwrap()
     }
 
     fn names(catalog: &Catalog) -> Vec<&str> {
@@ -117,64 +103,52 @@ mod tests {
     }
 
     #[test]
-    fn a_view_gets_the_catalog_of_its_own_commit_whatever_is_under_way() {
-        let (store, cache) = (MemoryStore::default(), CatalogCache::default());
-        let open = || (cache.before(), store.snapshot().unwrap());
-        let load = |(before, view): &(Before, _)| cache.load(*before, view).unwrap();
-
-        let first = open();
-        let empty = load(&first);
+    fn a_view_gets_the_catalog_of_its_own_commit_while_others_change_it() {
+        let (store, cache) = (MemoryStore::default(), CatalogCache::new(true));
+        let first = store.snapshot().unwrap();
+        let empty = cache.load(&first).unwrap();
         assert_eq!(names(&empty), [""; 0]);
-
-        let before = cache.before();
-        let change = cache.change();
-        add(&store, &empty, "a");
-        drop(change);
-        let late = (before, store.snapshot().unwrap());
-        assert_eq!(names(&load(&late)), ["a"], "changed after it was asked whether it had");
-        assert_eq!(names(&load(&first)), [""; 0], "an old view");
-        let second = open();
-        let loaded = load(&second);
-
-        let change = cache.change();
-        add(&store, &loaded, "b");
-        // Committed, and not known to be: the view alone tells.
-        assert_eq!(names(&load(&open())), ["a", "b"]);
-        assert_eq!(names(&load(&second)), ["a"]);
-        drop(change);
-        let loaded = load(&open());
+        cache.change(|| Ok(add(&store, &empty, "a"))).unwrap();
+        let second = store.snapshot().unwrap();
+        assert_eq!(names(&cache.load(&second).unwrap()), ["a"]);
+        assert_eq!(names(&cache.load(&first).unwrap()), [""; 0], "an old view");
+        let loaded = cache.load(&second).unwrap();
+        cache
+            .change(|| {
+                let version = add(&store, &loaded, "b");
+                // Visible, and not yet known to be committed.
+                assert_eq!(names(&cache.load(&store.snapshot().unwrap()).unwrap()), ["a", "b"]);
+                assert_eq!(names(&cache.load(&second).unwrap()), ["a"]);
+                Ok(version)
+            })
+            .unwrap();
+        let third = store.snapshot().unwrap();
+        let loaded = cache.load(&third).unwrap();
         assert_eq!(names(&loaded), ["a", "b"]);
-
-        // One that fails changes nothing.
-        drop(cache.change());
-        let loaded = load(&open());
-        assert_eq!(names(&loaded), ["a", "b"]);
-
-        // What was not announced is not looked for: nothing is read.
+        // A change that was not announced is not seen by a process that owns the database alone, and by others it is.
         add(&store, &loaded, "c");
-        assert_eq!(names(&load(&open())), ["a", "b"]);
+        let last = store.snapshot().unwrap();
+        assert_eq!(names(&cache.load(&last).unwrap()), ["a", "b"]);
+        assert_eq!(names(&CatalogCache::new(false).load(&last).unwrap()), ["a", "b", "c"]);
     }
 
     #[test]
     fn views_opened_beside_changes_get_the_catalogs_of_their_commits() {
         const CHANGES: usize = 200;
-        let (store, cache) = (MemoryStore::default(), CatalogCache::default());
+        let (store, cache) = (MemoryStore::default(), CatalogCache::new(true));
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 for number in 0..CHANGES {
-                    let before = cache.before();
-                    let catalog = cache.load(before, &store.snapshot().unwrap()).unwrap();
-                    let _change = cache.change();
-                    add(&store, &catalog, &number.to_string());
+                    let catalog = cache.load(&store.snapshot().unwrap()).unwrap();
+                    cache.change(|| Ok(add(&store, &catalog, &number.to_string()))).unwrap();
                 }
             });
             for _ in 0..3 {
                 threads.spawn(|| {
                     let mut last = 0;
                     while last < CHANGES {
-                        let before = cache.before();
                         let view = store.snapshot().unwrap();
-                        let loaded = cache.load(before, &view).unwrap();
+                        let loaded = cache.load(&view).unwrap();
                         let right = Catalog::read(&view, Catalog::read_version(&view).unwrap()).unwrap();
                         assert_eq!(names(&loaded), names(&right));
                         last = loaded.collections().count();

@@ -6,22 +6,27 @@ use super::{Engine, Reader, Writer, read::SnapshotReader};
 use crate::{
     Result,
     catalog::{self, Catalog, CatalogCache, StatisticsStaleness},
+    commit::{OptimisticValidator, Validation},
     spill::Memory,
-    write::{AfterCommit, BeginOptions, Gate, Session, Shared},
+    write::{AfterCommit, BeginOptions, Session, Shared},
 };
 
 /// Any store, as an engine.
 pub(super) struct Backend<S> {
     pub(super) store: S,
     pub(super) shared: Arc<Shared>,
-    gate: Arc<Gate>,
+    validator: Arc<OptimisticValidator>,
 }
 
 impl<S: Store> Backend<S> {
     /// Takes a store into use: checks the catalog's format and drops what a crash left to be dropped.
     pub(super) fn open(store: S, memory: Memory) -> Result<Self> {
-        let shared = Shared { catalogs: CatalogCache::default(), staleness: StatisticsStaleness::default(), memory };
-        let backend = Self { store, shared: Arc::new(shared), gate: Arc::default() };
+        let shared = Shared {
+            catalogs: CatalogCache::new(store.capabilities().exclusive),
+            staleness: StatisticsStaleness::default(),
+            memory,
+        };
+        let backend = Self { store, shared: Arc::new(shared), validator: Arc::default() };
         let doomed = {
             let reader = backend.reader()?;
             catalog::doomed(reader.view())?
@@ -53,9 +58,8 @@ impl<S: Store> Backend<S> {
 
     /// The last commit, and its catalog.
     pub(super) fn last(&self) -> Result<(S::Snapshot, Arc<Catalog>)> {
-        let before = self.shared.catalogs.before();
         let view = self.store.snapshot()?;
-        let catalog = self.shared.catalogs.load(before, &view)?;
+        let catalog = self.shared.catalogs.load(&view)?;
         Ok((view, catalog))
     }
 }
@@ -70,12 +74,15 @@ impl<S: Store> Engine for Backend<S> {
     }
 
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {
-        // Where writers take turns, no other one comes between a transaction's snapshot and its commit.
-        let gate = self.store.capabilities().concurrent_writers.then(|| (Arc::clone(&self.gate), self.gate.began()));
-        let before = self.shared.catalogs.before();
+        let capabilities = self.store.capabilities();
+        let validation = match (capabilities.concurrent_writers, capabilities.exclusive) {
+            (false, _) => Validation::None,
+            (true, true) => Validation::InProcess(Arc::clone(&self.validator)),
+            (true, false) => Validation::InStore,
+        };
         let transaction = self.store.begin(options.wait)?;
-        let catalog = self.shared.catalogs.load(before, &transaction.view())?;
-        Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), gate, options)))
+        let catalog = self.shared.catalogs.load(&transaction.view())?;
+        Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), validation, options)))
     }
 
     fn after_commit(&self, work: &AfterCommit, wait: Duration) {

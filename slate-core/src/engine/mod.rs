@@ -12,7 +12,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use slate_store::{Durability, Size};
 
 pub use open::Access;
-pub(crate) use open::{OpenOptions, open};
+pub(crate) use open::{OpenOptions, open, with_store};
 
 use crate::{
     Error, Result,

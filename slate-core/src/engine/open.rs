@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use slate_query::Code;
-use slate_store::memory::MemoryStore;
+use slate_store::{Store, memory::MemoryStore};
 
 use super::{Engine, backend::Backend};
 use crate::{Error, Result, spill::Memory};
@@ -30,13 +30,16 @@ pub enum Access {
     ReadOnly,
 }
 
+/// Opens any store.
+pub(crate) fn with_store(store: impl Store, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
+    Ok(Arc::new(Backend::open(store, options.memory.clone())?))
+}
+
 /// Opens a URL: `memory:`, `memory:PATH` of a copy, `redb:PATH` or `rocksdb:PATH`.
 pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     match url.split_once(':') {
-        Some(("memory", "")) => Ok(Arc::new(Backend::open(MemoryStore::default(), options.memory.clone())?)),
-        Some(("memory", copy)) => {
-            Ok(Arc::new(Backend::open(MemoryStore::restore(Path::new(copy))?, options.memory.clone())?))
-        }
+        Some(("memory", "")) => with_store(MemoryStore::default(), options),
+        Some(("memory", copy)) => with_store(MemoryStore::restore(Path::new(copy))?, options),
         Some((scheme @ ("redb" | "rocksdb"), "")) => {
             Err(Error::invalid(Code::BAD_VALUE, format!("{url} names no path: {scheme}:PATH")))
         }
@@ -87,7 +90,7 @@ fn redb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     let cache = CacheShares::of(options);
     let settings = settings.cache_bytes(cache.pages);
     let store = Cached::new(redb::RedbStore::open(path, &settings)?, cache.values);
-    Ok(Arc::new(Backend::open(store, options.memory.clone())?))
+    with_store(store, options)
 }
 
 #[cfg(not(feature = "redb"))]
@@ -108,7 +111,7 @@ fn rocksdb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     let cache = CacheShares::of(options);
     let settings = settings.cache_bytes(cache.pages);
     let store = Cached::new(rocksdb::RocksStore::open(path, &settings)?, cache.values);
-    Ok(Arc::new(Backend::open(store, options.memory.clone())?))
+    with_store(store, options)
 }
 
 #[cfg(not(feature = "rocksdb"))]

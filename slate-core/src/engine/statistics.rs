@@ -49,8 +49,7 @@ impl<S: Store> Backend<S> {
         drop(view);
         let mut transaction = self.store.begin(wait)?;
         statistics.store(&mut transaction, collection)?;
-        let _change = self.shared.catalogs.change();
-        transaction.commit(Durability::Deferred)?;
+        self.shared.catalogs.change(|| Ok(transaction.commit(Durability::Deferred)?))?;
         self.shared.staleness.included(collection.records, growth);
         Ok(())
     }

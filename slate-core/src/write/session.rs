@@ -1,12 +1,13 @@
 use std::{sync::Arc, time::Duration};
 
 use slate_query::{Code, filter::Filter};
-use slate_store::{Durability, Guard, Keyspace, Transaction, TransactionExt};
+use slate_store::{Durability, Guard, Keyspace, Transaction, TransactionExt, View};
 
 use crate::{
     Error, ErrorKind, Isolation, Result,
     api::options::RenameTarget,
     catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, IndexInfo, StatisticsStaleness},
+    commit::Validation,
     entry::record_key,
     exec::Resources,
     interrupt::Interrupt,
@@ -17,7 +18,6 @@ use crate::{
 
 use super::{
     after_commit::{self, AfterCommit},
-    gate::{Began, Gate},
     involved::Involved,
 };
 
@@ -29,8 +29,7 @@ pub(crate) struct Session<T> {
     /// Whether it wrote something other than documents and the catalog: entries of an index that is being built.
     wrote_entries: bool,
     isolation: Isolation,
-    /// Validates this transaction's collection reads at commit. `None` if the backend admits one writer at a time.
-    gate: Option<(Arc<Gate>, Began)>,
+    validation: Validation,
     doomed: Vec<Keyspace>,
     /// The deadline and cancel token of the whole transaction.
     limits: Interrupt,
@@ -61,7 +60,7 @@ impl<T: Transaction> Session<T> {
         transaction: T,
         catalog: Arc<Catalog>,
         shared: Arc<Shared>,
-        gate: Option<(Arc<Gate>, Began)>,
+        validation: Validation,
         options: &BeginOptions,
     ) -> Self {
         Self {
@@ -70,7 +69,7 @@ impl<T: Transaction> Session<T> {
             involved: Involved::default(),
             wrote_entries: false,
             isolation: options.isolation,
-            gate,
+            validation,
             doomed: Vec::new(),
             limits: options.limits.clone(),
             over: None,
@@ -120,7 +119,7 @@ impl<T: Transaction> Session<T> {
 
     /// Returns whether reads must be validated: other transactions can commit, and this one is serializable.
     fn is_watchful(&self) -> bool {
-        self.isolation == Isolation::Serializable && self.gate.is_some()
+        self.isolation == Isolation::Serializable && !matches!(self.validation, Validation::None)
     }
 
     /// Records that any document of the collection may have been read.
@@ -307,13 +306,23 @@ impl<T: Transaction> Session<T> {
         }
         let wrote =
             self.wrote_entries || changes_catalog || !self.doomed.is_empty() || involved.written().next().is_some();
-        let _change = changes_catalog.then(|| self.shared.catalogs.change());
-        let commit = || Ok(self.transaction.commit(durability).map(|_| ())?);
-        match &self.gate {
+        if let Validation::InStore = self.validation {
+            // Every writer of these collections guards the same key, shared.
+            for name in involved.watched() {
+                self.transaction.guard(CATALOG, &catalog::definition_key(name), Guard::Exclusive)?;
+            }
+        }
+        let (shared, base) = (&self.shared, self.transaction.view().version());
+        let transaction = self.transaction;
+        let commit = || Ok(transaction.commit(durability)?);
+        let commit = || if changes_catalog { shared.catalogs.change(commit) } else { commit() };
+        match &self.validation {
             // A transaction that changed nothing is valid at the commit that it read.
-            Some(_) if !wrote => {}
-            Some((gate, began)) => gate.commit(*began, involved, commit)?,
-            None => commit()?,
+            Validation::InProcess(_) | Validation::InStore if !wrote => {}
+            Validation::InProcess(validator) => {
+                validator.commit(base, involved.watched(), involved.written(), commit)?;
+            }
+            Validation::None | Validation::InStore => drop(commit()?),
         }
         let stale = after_commit::stale(involved, &self.catalog, &self.shared.staleness);
         Ok(AfterCommit { dropped: self.doomed, stale })

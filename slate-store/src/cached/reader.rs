@@ -8,7 +8,8 @@ pub struct CachedPointReader<R> {
     inner: R,
     cache: Arc<PointCache>,
     version: Version,
-    slots: Vec<Slot>,
+    /// Where the loaded values are; `None` if the last load bypassed the cache.
+    slots: Option<Vec<Slot>>,
     /// How many more lookups may miss before the cache is no longer asked: a reader that walks a whole index would find
     /// little in it, and evict what others need.
     misses_left: u16,
@@ -27,7 +28,7 @@ const MAX_MISSES: u16 = 512;
 impl<R: PointReader> CachedPointReader<R> {
     pub(super) fn new(inner: R, cache: &Arc<PointCache>, version: Version) -> Self {
         let misses_left = if cache.is_enabled() { MAX_MISSES } else { 0 };
-        Self { inner, cache: Arc::clone(cache), version, slots: Vec::new(), misses_left }
+        Self { inner, cache: Arc::clone(cache), version, slots: None, misses_left }
     }
 
     fn find(&mut self, keyspace: Keyspace, key: &[u8], hash: u64) -> Option<CachedValue> {
@@ -42,7 +43,7 @@ impl<R: PointReader> CachedPointReader<R> {
 
 impl<R: PointReader> PointReader for CachedPointReader<R> {
     fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
-        self.slots.clear();
+        self.slots = None;
         if self.misses_left == 0 {
             return self.inner.load(keys);
         }
@@ -68,17 +69,15 @@ impl<R: PointReader> PointReader for CachedPointReader<R> {
                 self.cache.insert(keyspace, key, hash, self.version, value);
             }
         }
-        self.slots = slots;
+        self.slots = Some(slots);
         Ok(())
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        match self.slots.get(index) {
-            Some(Slot::Cached(value)) => Some(value.bytes()),
-            Some(Slot::Inner(index)) => self.inner.loaded(*index),
-            // The cache was not asked, or there is no such index.
-            None if self.slots.is_empty() => self.inner.loaded(index),
-            None => None,
+        let Some(slots) = &self.slots else { return self.inner.loaded(index) };
+        match slots.get(index)? {
+            Slot::Cached(value) => Some(value.bytes()),
+            Slot::Inner(index) => self.inner.loaded(*index),
         }
     }
 }

@@ -1,0 +1,81 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use ahash::AHashMap;
+use slate_query::Code;
+use slate_store::Version;
+
+use crate::{Error, ErrorKind, Result};
+
+/// How the collection reads of a transaction are validated when it commits.
+#[derive(Clone, Debug)]
+pub(crate) enum Validation {
+    /// Not at all: one writer at a time.
+    None,
+    /// By the process, which owns the database alone.
+    InProcess(Arc<OptimisticValidator>),
+    /// By the store, through exclusive guards.
+    InStore,
+}
+
+/// Validates transactions that have read a collection as a whole: a serializable transaction that ran a query, or one that
+/// fills an index. They conflict with every later commit that wrote to the collection.
+///
+/// A store sees conflicts between single keys only. Such a transaction is validated and committed while no other commit is
+/// under way; all other commits run side by side and never conflict here.
+#[derive(Debug, Default)]
+pub(crate) struct OptimisticValidator {
+    /// Locked for reading by plain commits, for writing by commits that are validated.
+    commits: RwLock<()>,
+    /// The last commit that wrote to each collection.
+    written: Mutex<AHashMap<Box<str>, Version>>,
+}
+
+impl OptimisticValidator {
+    /// Runs the commit of a transaction that reads `base`, has read the collections of `read_set` as a whole and wrote to
+    /// those of `written`.
+    ///
+    /// # Errors
+    /// `Conflict` if a collection of the read set was written after `base`; those of `commit`.
+    pub(crate) fn commit<'n>(
+        &self,
+        base: Version,
+        mut read_set: impl Iterator<Item = &'n str>,
+        written: impl Iterator<Item = &'n str>,
+        commit: impl FnOnce() -> Result<Version>,
+    ) -> Result<Version> {
+        let (_shared, _exclusive);
+        if let Some(first) = read_set.next() {
+            _exclusive = self.commits.write().unwrap_or_else(PoisonError::into_inner);
+            let last = self.written();
+            let is_changed = |name: &str| last.get(name).is_some_and(|version| *version > base);
+            if is_changed(first) || read_set.any(is_changed) {
+                let message = "another transaction wrote to a collection that this one has read";
+                return Err(Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message));
+            }
+        } else {
+            _shared = self.commits.read().unwrap_or_else(PoisonError::into_inner);
+        }
+        let committed = commit();
+        let version = match &committed {
+            Ok(version) => *version,
+            Err(error) if error.is_retryable() => return committed,
+            // It may have become visible, at a version that is not known.
+            Err(_) => Version(u64::MAX),
+        };
+        let mut last = self.written();
+        for name in written {
+            match last.get_mut(name) {
+                // Of commits side by side the later one may come first.
+                Some(last) => *last = version.max(*last),
+                None => drop(last.insert(name.into(), version)),
+            }
+        }
+        drop(last);
+        committed
+    }
+
+    fn written(&self) -> MutexGuard<'_, AHashMap<Box<str>, Version>> {
+        // Nothing under the lock can panic half-way.
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -201,6 +201,6 @@ mod tests {
         has("| sort | | 5.00 µs 2.00× | 4.00 / 10.0: **short** | 10.0 µs | – [2] |");
         assert!(page.contains("1. other: wrong: 7 rows\n2. other: not supported: no\n"), "{page}");
         assert!(page.contains("- mine: of 2 rows with goals, 1 reach `must`, 1 of them `aim`; short: sort"));
-        assert!(page.contains("have goals: join"));
+        assert!(page.contains("rows with goals that were not measured: join"));
     }
 }

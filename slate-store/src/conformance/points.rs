@@ -211,16 +211,14 @@ pub fn a_load_reads_keys_of_several_keyspaces<S: Store>(fixture: &Fixture<S>) {
     put(&store, B, &[("a", "3")]);
     let keys: [(Keyspace, &[u8]); 6] =
         [(A, b"a"), (B, b"a"), (Keyspace(99), b"a"), (B, b"b"), (A, b"b"), (A, b"missing")];
-    let check = |reader: &mut dyn FnMut(&[(Keyspace, &[u8])]) -> Vec<Option<String>>, expected: [Option<&str>; 6]| {
-        assert_eq!(reader(&keys), expected.map(|value| value.map(String::from)));
-    };
-    let mut read = |keys: &[(Keyspace, &[u8])]| load_all(&store.snapshot().unwrap(), keys);
-    check(&mut read, [Some("1"), Some("3"), None, None, Some("2"), None]);
+    let expected = |values: [Option<&str>; 6]| values.map(|value| value.map(String::from));
+    let loaded = load_all(&store.snapshot().unwrap(), &keys);
+    assert_eq!(loaded, expected([Some("1"), Some("3"), None, None, Some("2"), None]));
     let mut transaction = begin(&store);
     transaction.put(B, b"b", b"own").unwrap();
     transaction.delete(A, b"a").unwrap();
-    let mut read = |keys: &[(Keyspace, &[u8])]| load_all(&transaction.view(), keys);
-    check(&mut read, [None, Some("3"), None, Some("own"), Some("2"), None]);
+    let loaded = load_all(&transaction.view(), &keys);
+    assert_eq!(loaded, expected([None, Some("3"), None, Some("own"), Some("2"), None]));
 }
 
 fn load_all(view: &impl View, keys: &[(Keyspace, &[u8])]) -> Vec<Option<String>> {

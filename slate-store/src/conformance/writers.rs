@@ -248,7 +248,7 @@ pub fn an_exclusive_guard_conflicts_with_every_other_guard_and_with_writes<S: St
     for (first, second) in
         [(Guard::Exclusive, Guard::Shared), (Guard::Shared, Guard::Exclusive), (Guard::Exclusive, Guard::Exclusive)]
     {
-        let error = guard_both(&store, first, second).expect("it conflicts");
+        let error = guard_both(&store, first, second).unwrap();
         assert!(error.is_retryable(), "{first:?} before {second:?}: {error}");
     }
     // An exclusive guard alone is a commit.

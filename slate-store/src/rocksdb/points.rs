@@ -43,7 +43,7 @@ impl<'r> Loaded<'r> {
             return Ok(false);
         }
         let keys: Vec<&[u8]> = keys.iter().map(|(_, key)| *key).collect();
-        if !self.neighbours.as_ref().is_some_and(|(own, _)| own == keyspace) {
+        if self.neighbours.as_ref().is_none_or(|(own, _)| own != keyspace) {
             self.neighbours = Neighbours::of(from, *keyspace, &keys)?.map(|neighbours| (*keyspace, neighbours));
         }
         let distance = match &mut self.neighbours {

@@ -1,7 +1,7 @@
 //! What transactions are compared with when they commit, and what dropping a keyspace costs.
 
 use slate_store::{
-    Durability, Error, Keyspace, Store, Transaction, TransactionExt,
+    Durability, Error, Guard, Keyspace, Store, Transaction, TransactionExt,
     rocksdb::{Access, Options, RocksStore},
 };
 
@@ -36,7 +36,7 @@ fn what_only_guards_is_compared_all_the_same() {
     let store = open(&made(folder.path()));
     let guard = || {
         let mut transaction = store.begin(LONG).unwrap();
-        transaction.guard(A, b"a").unwrap();
+        transaction.guard(A, b"a", Guard::Shared).unwrap();
         transaction
     };
     guard().commit(Durability::Sync).unwrap();
@@ -99,7 +99,7 @@ fn drops_and_commits_that_meet_leave_nothing_behind() {
                     let keyspace = Keyspace(10 + round / 20);
                     transaction.put(keyspace, &[own], &round.to_be_bytes()).unwrap();
                     match transaction.commit(Durability::Deferred) {
-                        Ok(()) => {}
+                        Ok(_) => {}
                         Err(error) => assert!(error.is_retryable(), "{error}"),
                     }
                     if own == 0 && round % 20 == 19 {

@@ -14,7 +14,25 @@ use super::{
 };
 use crate::{Keyspace, PointReader, Result, prefetch::prefetch};
 
-type Loaded<'t> = Vec<Option<&'t Value>>;
+/// Prefetch distance: a value is prefetched when the one this many places before it is read.
+const PREFETCH_DISTANCE: usize = 8;
+
+/// The values of the last load.
+#[derive(Default)]
+struct Loaded<'t>(Vec<Option<&'t Value>>);
+
+impl<'t> Loaded<'t> {
+    fn get(&self, index: usize) -> Option<&'t Value> {
+        self.prefetch(index + PREFETCH_DISTANCE);
+        self.0.get(index).copied().flatten()
+    }
+
+    fn prefetch(&self, index: usize) {
+        if let Some(Some(value)) = self.0.get(index) {
+            prefetch(value);
+        }
+    }
+}
 
 self_cell!(
     struct Cell {
@@ -29,7 +47,7 @@ pub struct MemoryPointReader(Cell);
 
 impl MemoryPointReader {
     pub(super) fn open(root: Arc<Root>) -> Self {
-        Self(Cell::new(root, |_| Loaded::new()))
+        Self(Cell::new(root, |_| Loaded::default()))
     }
 }
 
@@ -40,11 +58,11 @@ impl PointReader for MemoryPointReader {
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        self.0.borrow_dependent().get(index).copied().flatten().map(|value| &**value)
+        self.0.borrow_dependent().get(index).map(|value| &**value)
     }
 
     fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
-        self.0.borrow_dependent().get(index).copied().flatten().map(Value::shared)
+        self.0.borrow_dependent().get(index).map(Value::shared)
     }
 }
 
@@ -56,7 +74,7 @@ pub struct MemoryTransactionPointReader<'t> {
 
 impl<'t> MemoryTransactionPointReader<'t> {
     pub(super) fn open(transaction: &'t MemoryTransaction) -> Self {
-        Self { transaction, loaded: Vec::new() }
+        Self { transaction, loaded: Loaded::default() }
     }
 }
 
@@ -67,11 +85,11 @@ impl PointReader for MemoryTransactionPointReader<'_> {
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
-        self.loaded.get(index).copied().flatten().map(|value| &**value)
+        self.loaded.get(index).map(|value| &**value)
     }
 
     fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
-        self.loaded.get(index).copied().flatten().map(Value::shared)
+        self.loaded.get(index).map(Value::shared)
     }
 }
 
@@ -80,14 +98,14 @@ type Overlay<'t> = (Option<&'t Tree>, &'t [Write]);
 
 /// Loads the values of keys; `overlay` returns what a keyspace contains.
 fn load<'t>(keys: &[(Keyspace, &[u8])], loaded: &mut Loaded<'t>, overlay: impl Fn(Keyspace) -> Overlay<'t>) {
-    loaded.clear();
-    loaded.reserve(keys.len());
+    loaded.0.clear();
+    loaded.0.reserve(keys.len());
     for run in keys.chunk_by(|(a, _), (b, _)| a == b) {
         let Some((keyspace, _)) = run.first() else { continue };
         let (tree, writes) = overlay(*keyspace);
         // Keys that come in order are often in the same leaf.
         let mut last: Option<(&Separator, &Leaf)> = None;
-        loaded.extend(run.iter().map(|(_, key)| {
+        loaded.0.extend(run.iter().map(|(_, key)| {
             if let Some(written) = write_set::find(writes, key) {
                 return written;
             }
@@ -95,7 +113,8 @@ fn load<'t>(keys: &[(Keyspace, &[u8])], loaded: &mut Loaded<'t>, overlay: impl F
             if !last.is_some_and(|(separator, _)| separator.contains(&key)) {
                 last = tree.and_then(|tree| tree.leaf(&key));
             }
-            last.and_then(|(_, leaf)| leaf.get(&key)).inspect(|value| prefetch(value))
+            last.and_then(|(_, leaf)| leaf.get(&key))
         }));
     }
+    (0..PREFETCH_DISTANCE).for_each(|index| loaded.prefetch(index));
 }

@@ -158,7 +158,7 @@ const CASES: &[Case] = &[
         ask: Ask::Distinct("ten"),
         stages: &["IXSCAN"],
         // One entry of each value, and two more before the walk seeks to the next value.
-        reads: |_| (30, 0),
+        reads: |_| (16, 0),
     },
     Case {
         name: "distinct by scan",

@@ -25,6 +25,8 @@ pub(crate) struct DistinctKeyRows<V: View> {
     cursor: Option<V::Cursor>,
     /// The encoded values of the last entry; the walk continues after all entries with these values.
     group: Vec<u8>,
+    /// How many values in a row had more entries than were stepped over.
+    large_values: usize,
     last: LastValue,
     skip: u64,
     left: u64,
@@ -34,7 +36,20 @@ pub(crate) struct DistinctKeyRows<V: View> {
 
 /// Number of entries of one value that are stepped over before the walk seeks past the others. A step costs a fraction
 /// of a seek.
-const MAX_STEPS: usize = 2;
+const MAX_STEPS: usize = 4;
+
+/// After values with more entries than that, every one of this many values is stepped over by one entry, to notice when
+/// values become smaller.
+const RETRY_STEPS_EVERY: usize = 8;
+
+/// The number of entries to step over after this many values in a row had more entries than were stepped over.
+fn max_steps(large_values: usize) -> usize {
+    match large_values {
+        0 => MAX_STEPS,
+        _ if large_values % RETRY_STEPS_EVERY == 1 => 1,
+        _ => 0,
+    }
+}
 
 impl<V: View> DistinctKeyRows<V> {
     pub(super) fn open(view: &V, scan: IndexScan, window: Window, resources: &Resources) -> Self {
@@ -44,6 +59,7 @@ impl<V: View> DistinctKeyRows<V> {
             ranges: scan.bounds.into_ranges().into_iter(),
             cursor: None,
             group: Vec::new(),
+            large_values: 0,
             last: LastValue::default(),
             skip: window.skip,
             left: window.limit.unwrap_or(u64::MAX),
@@ -115,15 +131,17 @@ impl<V: View> DistinctKeyRows<V> {
     /// Moves past the entries of the group. Returns `false` at the end of the range.
     fn leave_group(&mut self) -> Result<bool> {
         let Some(cursor) = &mut self.cursor else { return Ok(false) };
-        for _ in 0..MAX_STEPS {
+        for _ in 0..max_steps(self.large_values) {
             if !cursor.step_forward()? {
                 return Ok(false);
             }
             if cursor.current().is_some_and(|(key, _)| !key.starts_with(&self.group)) {
+                self.large_values = 0;
                 return Ok(true);
             }
             self.meter.key_read(cursor.current());
         }
+        self.large_values += 1;
         // 0xff never follows whole values (docs/format.md), so this key is greater than every entry of the group.
         self.group.push(0xff);
         Ok(cursor.seek(Edge::AtOrAfter(&self.group))?)

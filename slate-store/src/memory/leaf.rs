@@ -115,7 +115,12 @@ impl Leaf {
     #[inline]
     pub(super) fn find(&self, key: &Probe<'_>) -> Result<usize, usize> {
         // Inlines the comparison and stops where the key is found, neither of which `binary_search_by` does.
-        let (mut start, mut end) = (0, self.entries.len());
+        self.find_within(0, self.entries.len(), key)
+    }
+
+    /// Searches the entries from index `start` to before `end`.
+    #[inline]
+    fn find_within(&self, mut start: usize, mut end: usize, key: &Probe<'_>) -> Result<usize, usize> {
         while start < end {
             let middle = start.midpoint(end);
             let Some((other, _)) = self.entries.get(middle) else { break };
@@ -126,6 +131,23 @@ impl Leaf {
             }
         }
         Err(start)
+    }
+
+    /// The same, beginning at index `from` and doubling the distance: cheap for a key that is a little above the one there.
+    #[inline]
+    pub(super) fn find_from(&self, from: usize, key: &Probe<'_>) -> Result<usize, usize> {
+        let (mut start, mut step) = (from, 1);
+        loop {
+            match self.entries.get(start).map(|(other, _)| key.compare(other)) {
+                Some(Ordering::Equal) => return Ok(start),
+                Some(Ordering::Greater) => {}
+                Some(Ordering::Less) | None => break,
+            }
+            (start, step) = (start + step, 2 * step);
+        }
+        // The last entry that was compared and is below the key, if any, is at most half a step before `start`.
+        let below = start.checked_sub(step / 2).filter(|below| step > 1 && *below >= from);
+        self.find_within(below.map_or(0, |below| below + 1), start.min(self.entries.len()), key)
     }
 
     #[inline]

@@ -105,6 +105,7 @@ fn load<'t>(keys: &[(Keyspace, &[u8])], loaded: &mut Loaded<'t>, overlay: impl F
         let (tree, writes) = overlay(*keyspace);
         // Keys that come in order are often in the same leaf.
         let mut last: Option<(&Separator, &Leaf)> = None;
+        let mut at = 0;
         loaded.0.extend(run.iter().map(|(_, key)| {
             if let Some(written) = write_set::find(writes, key) {
                 return written;
@@ -112,8 +113,12 @@ fn load<'t>(keys: &[(Keyspace, &[u8])], loaded: &mut Loaded<'t>, overlay: impl F
             let key = Probe::new(key);
             if !last.is_some_and(|(separator, _)| separator.contains(&key)) {
                 last = tree.and_then(|tree| tree.leaf(&key));
+                at = 0;
             }
-            last.and_then(|(_, leaf)| leaf.get(&key))
+            let (_, leaf) = last?;
+            let found = leaf.find_from(at, &key);
+            at = found.unwrap_or_else(|above| above);
+            leaf.entries().get(found.ok()?).map(|(_, value)| value)
         }));
     }
     (0..PREFETCH_DISTANCE).for_each(|index| loaded.prefetch(index));

@@ -1,4 +1,4 @@
-use std::cmp::Ordering;
+use std::{cell::RefCell, cmp::Ordering};
 
 use equivalent::{Comparable, Equivalent};
 
@@ -72,6 +72,46 @@ impl Comparable<Separator> for Around<'_> {
             Ordering::Greater if separator.is_above(self.0) => Ordering::Equal,
             order => order,
         }
+    }
+}
+
+/// The same search, repeated where copies of separators misled it.
+pub(super) struct Retry<'k> {
+    key: &'k Probe<'k>,
+    /// Separators that begin here or below are known not to contain the key.
+    misled_by: Option<Key>,
+    /// The beginning of the last separator that seemed to contain the key.
+    seen: RefCell<Option<Key>>,
+}
+
+impl<'k> Retry<'k> {
+    pub(super) fn new(key: &'k Probe<'k>) -> Self {
+        Self { key, misled_by: None, seen: RefCell::default() }
+    }
+
+    /// Rules out the separator that misled the last search. Returns `false` if there was none.
+    pub(super) fn rule_out(&mut self) -> bool {
+        self.misled_by = self.seen.take();
+        self.misled_by.is_some()
+    }
+}
+
+impl Comparable<Separator> for Retry<'_> {
+    fn compare(&self, separator: &Separator) -> Ordering {
+        if self.misled_by.as_ref().is_some_and(|low| separator.low <= *low) {
+            return Ordering::Greater;
+        }
+        let order = Around(self.key).compare(separator);
+        if order == Ordering::Equal {
+            self.seen.replace(Some(separator.low.clone()));
+        }
+        order
+    }
+}
+
+impl Equivalent<Separator> for Retry<'_> {
+    fn equivalent(&self, separator: &Separator) -> bool {
+        self.compare(separator) == Ordering::Equal
     }
 }
 

@@ -5,7 +5,7 @@ use im::{OrdMap, ordmap::RangedIter, shared_ptr::DefaultSharedPtr};
 use super::{
     key::{Key, Probe},
     leaf::{Entry, Extent, Leaf, Split, Write, size},
-    separator::{Around, Separator},
+    separator::{Around, Retry, Separator},
     value::Value,
 };
 use crate::Bounds;
@@ -20,8 +20,9 @@ use crate::Bounds;
 ///
 /// Searching by [`Around`] may miss: `OrdMap` guides a search by copies of separators, made when one of its nodes was split.
 /// The range of a separator changes when its leaf is split or merged, and a copy of it does not. A search that was guided to the
-/// wrong node finds nothing there, because ranges do not overlap, and [`Tree::floor`] finds the leaf: it compares only the lower
-/// bounds, which never change.
+/// wrong node finds nothing there, because ranges do not overlap, and [`Tree::retry`] finds the leaf: after a split it is further
+/// right, and the search is repeated without the copy that misled it; after a merge it is further left, and the lower bounds, which
+/// never change, find it.
 #[derive(Clone, Default)]
 pub(super) struct Tree {
     leaves: OrdMap<Separator, Arc<Leaf>>,
@@ -56,13 +57,23 @@ impl Tree {
     /// The leaf that has the key if any has, and its separator. `None` where the tree is empty.
     #[inline]
     pub(super) fn leaf(&self, key: &Probe<'_>) -> Option<(&Separator, &Leaf)> {
-        self.leaves.get_key_value(&Around(key)).or_else(|| self.floor(key)).map(found)
+        self.leaves.get_key_value(&Around(key)).or_else(|| self.retry(key)).map(found)
     }
 
-    /// The same without [`Around`]. Slower, as opening a range of the map allocates.
+    /// Searches again after copies of separators misled a search.
     #[cold]
-    fn floor(&self, key: &Probe<'_>) -> Option<(&Separator, &Arc<Leaf>)> {
-        self.leaves.get_prev(&Separator::from(Key::new(key.as_slice())))
+    fn retry(&self, key: &Probe<'_>) -> Option<(&Separator, &Arc<Leaf>)> {
+        let mut search = Retry::new(key);
+        loop {
+            let found = self.leaves.get_key_value(&search);
+            if found.is_some() {
+                return found;
+            }
+            if !search.rule_out() {
+                // Slower: opening a range of the map allocates.
+                return self.leaves.get_prev(&Separator::from(Key::new(key.as_slice())));
+            }
+        }
     }
 
     /// The first leaf.
@@ -143,7 +154,7 @@ impl Tree {
             };
             let outcome = if let Some((separator, leaf)) = self.leaves.get_key_value_mut(&Around(&probe)) {
                 write(separator, leaf, &mut self.extent)
-            } else if let Some(separator) = self.floor(&probe).map(|(separator, _)| separator.clone())
+            } else if let Some(separator) = self.retry(&probe).map(|(separator, _)| separator.clone())
                 && let Some(leaf) = self.leaves.get_mut(&separator)
             {
                 write(&separator, leaf, &mut self.extent)

@@ -37,20 +37,21 @@ pub(crate) const USUAL_RECORD_KEY: usize = 32;
 /// Fails if the type of `_id` is not allowed, or if the key is longer than [`MAX_RECORD_KEY`].
 pub(crate) fn record_key(id: Value<'_>) -> Result<Vec<u8>> {
     let mut key = Vec::with_capacity(USUAL_RECORD_KEY);
-    write_record_key(id, &mut key)?;
+    append_record_key(id, &mut key)?;
     Ok(key)
 }
 
-/// Writes the record key into `out`, replacing its content.
-pub(crate) fn write_record_key(id: Value<'_>, out: &mut Vec<u8>) -> Result<()> {
-    out.clear();
+/// Appends the record key to `out`.
+pub(crate) fn append_record_key(id: Value<'_>, out: &mut Vec<u8>) -> Result<()> {
+    let start = out.len();
     if matches!(id.kind(), Kind::Array | Kind::Regex | Kind::Undefined) {
         let message = format!("The '_id' value cannot be of type {}", id.kind().alias());
         return Err(Error::invalid(Code(53), message).at("_id"));
     }
     key::encode(id, out);
-    if out.len() > MAX_RECORD_KEY {
-        let message = format!("the key of the '_id' has {} bytes; the limit is {MAX_RECORD_KEY}", out.len());
+    let length = out.len() - start;
+    if length > MAX_RECORD_KEY {
+        let message = format!("the key of the '_id' has {length} bytes; the limit is {MAX_RECORD_KEY}");
         return Err(Error::new(ErrorKind::TooLarge, Code::BAD_VALUE, message).at("_id"));
     }
     Ok(())

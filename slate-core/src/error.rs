@@ -121,6 +121,10 @@ impl Error {
         )
     }
 
+    pub(crate) fn too_large(message: String) -> Self {
+        Self::new(ErrorKind::TooLarge, Code::BSON_OBJECT_TOO_LARGE, message)
+    }
+
     /// Returns whether the request caused the error, and not the storage or a time limit. Nothing of it was applied.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(

@@ -45,7 +45,6 @@ mod error;
 mod exec;
 mod interrupt;
 mod key_range;
-mod lookup;
 mod maintenance;
 mod namespace;
 mod operation;

@@ -82,6 +82,13 @@ fn a_database_sees_at_once_what_another_process_changed_in_the_catalog() {
     mine.insert_one(&doc! { "_id": 2, "a": 2 }).unwrap();
     assert_eq!(theirs.count_documents(doc! { "a": 2 }).run().unwrap(), 1);
     assert_eq!(mine.insert_one(&doc! { "_id": 3, "a": 2 }).unwrap_err().kind(), ErrorKind::DuplicateKey);
+    // So are its properties: an index with arrays cannot answer everything that one without can.
+    assert_eq!(theirs.distinct("a", doc! {}).run().unwrap().len(), 2);
+    mine.insert_one(&doc! { "_id": 4, "a": [3, 30] }).unwrap();
+    let filter = doc! { "a": { "$elemMatch": { "$gt": 1, "$lt": 10 } } };
+    assert_eq!(theirs.count_documents(filter).run().unwrap(), 1);
+    let both = doc! { "a": { "$gt": 20, "$lt": 5 } };
+    assert_eq!(theirs.count_documents(both).run().unwrap(), 1);
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn fill(
     let mut last_success = Instant::now();
     loop {
         interrupt.check()?;
-        match round(database, keyspace, limit) {
+        match round(database, keyspace, limit, interrupt) {
             Ok(BuildRound::More(read)) => {
                 progress(read);
                 limit = (limit * 2).min(BUILD_ROUND);
@@ -90,7 +90,7 @@ fn fill(
             }
             Ok(BuildRound::Gone) => {
                 let message = "the index was dropped while it was being built";
-                return Err(Error::new(ErrorKind::Conflict, Code(276), message));
+                return Err(Error::new(ErrorKind::NotFound, Code(276), message));
             }
             // The fewer documents a round reads, the less likely a writer is to meet it.
             Err(error) if error.is_retryable() && last_success.elapsed() < database.lock_timeout() => {
@@ -103,9 +103,9 @@ fn fill(
     }
 }
 
-fn round(database: &DatabaseHandle, keyspace: Keyspace, limit: usize) -> Result<BuildRound> {
+fn round(database: &DatabaseHandle, keyspace: Keyspace, limit: usize, interrupt: &Interrupt) -> Result<BuildRound> {
     let mut writer = database.begin_write()?;
-    let round = writer.run(WriteOp::BuildRound { keyspace, limit })?;
+    let round = writer.run(WriteOp::BuildRound { keyspace, limit, interrupt })?;
     let durability = match round {
         // What a crash takes back of these is done again.
         BuildRound::More(_) => Durability::Deferred,

@@ -6,7 +6,7 @@ use crate::{
     api::update::Change,
     exec::Target,
     operation::request::Request,
-    write::{BulkOperation, IfNone, IfRefused, UpdateKind},
+    write::{BulkOperation, IfNone, UpdateKind},
 };
 
 /// One write of a [`BulkWrite`](crate::BulkWrite).
@@ -116,11 +116,7 @@ impl WriteOperation {
         self.request.check()?;
         Ok(match &self.kind {
             Kind::Insert(document) => BulkOperation::Insert(document.clone()),
-            Kind::Update(change, target) => {
-                let mut update = change.parse(&self.request, *target)?;
-                update.if_refused = IfRefused::TransactionStays;
-                BulkOperation::Update(update)
-            }
+            Kind::Update(change, target) => BulkOperation::Update(change.parse(&self.request, *target)?),
             Kind::Delete(target) => BulkOperation::Delete(delete_request(&self.request, *target)?),
         })
     }

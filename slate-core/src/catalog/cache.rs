@@ -87,14 +87,14 @@ mod tests {
     use slate_store::{Durability, Keyspace, Store, Transaction, memory::MemoryStore};
 
     use super::*;
-    use crate::catalog::CollectionInfo;
+    use crate::catalog::{Change, CollectionInfo};
 
     /// Commits a collection of that name, beside those of `catalog`.
     fn add(store: &MemoryStore, catalog: &Catalog, name: &str) -> Version {
         let mut changed = catalog.clone();
         changed.put(CollectionInfo::new(name, Keyspace(7)));
         let mut transaction = store.begin(std::time::Duration::ZERO).unwrap();
-        changed.write(&mut transaction, [name].into_iter()).unwrap();
+        changed.write(&mut transaction, std::iter::once((name, Change::Definition))).unwrap();
         transaction.commit(Durability::Deferred).unwrap()
     }
 

@@ -10,9 +10,19 @@ pub(super) const STATISTICS_VERSION: &[u8] = b"w";
 
 const COLLECTION: u8 = b'c';
 const DEFINITION: u8 = b'g';
-const DOOMED: u8 = b'd';
+const PENDING_DROP: u8 = b'd';
 const BUILD: u8 = b'b';
 const STATISTICS: u8 = b's';
+
+/// The counter of a collection's changes of properties. Ordered behind [`VERSION`].
+pub(super) fn properties_version(name: &str) -> Vec<u8> {
+    [VERSION, name.as_bytes()].concat()
+}
+
+/// The range of all versions.
+pub(super) fn versions() -> (&'static [u8], &'static [u8]) {
+    (VERSION, b"x")
+}
 
 pub(super) fn collection(name: &str) -> Vec<u8> {
     [&[COLLECTION], name.as_bytes()].concat()
@@ -30,8 +40,8 @@ pub(super) fn definition(name: &str) -> SmallBytes {
     SmallBytes::concat(&[&[DEFINITION], name.as_bytes()])
 }
 
-pub(super) fn doomed(keyspace: Keyspace) -> Vec<u8> {
-    [&[DOOMED][..], &keyspace.0.to_be_bytes()].concat()
+pub(super) fn pending_drop(keyspace: Keyspace) -> Vec<u8> {
+    [&[PENDING_DROP][..], &keyspace.0.to_be_bytes()].concat()
 }
 
 pub(super) fn build(keyspace: Keyspace) -> Vec<u8> {
@@ -50,12 +60,12 @@ pub(super) fn statistics_keyspace(key: &[u8]) -> Option<Keyspace> {
     number(key, STATISTICS)
 }
 
-pub(super) fn all_doomed() -> ([u8; 1], [u8; 1]) {
-    ([DOOMED], [DOOMED + 1])
+pub(super) fn all_pending_drops() -> ([u8; 1], [u8; 1]) {
+    ([PENDING_DROP], [PENDING_DROP + 1])
 }
 
-pub(super) fn doomed_keyspace(key: &[u8]) -> Option<Keyspace> {
-    number(key, DOOMED)
+pub(super) fn pending_drop_keyspace(key: &[u8]) -> Option<Keyspace> {
+    number(key, PENDING_DROP)
 }
 
 fn number(key: &[u8], prefix: u8) -> Option<Keyspace> {

@@ -10,7 +10,7 @@ mod keys;
 mod staleness;
 mod statistics;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use slate_query::{
     Code,
@@ -43,9 +43,18 @@ pub(crate) struct Catalog {
 impl Catalog {
     /// Reads the version alone.
     fn read_version(view: &impl View) -> Result<CatalogVersion> {
-        let parsed = |bytes: &[u8]| bytes.try_into().map(u64::from_be_bytes).map_err(|_| damaged("its version"));
-        let read = |key| view.get(CATALOG, key, parsed)?.unwrap_or(Ok(0));
-        Ok(CatalogVersion { definitions: read(keys::VERSION)?, statistics: read(keys::STATISTICS_VERSION)? })
+        let (start, end) = keys::versions();
+        let mut version = CatalogVersion::default();
+        let invalid = view.scan(CATALOG, Bounds { start: Some(start), end: Some(end) }, |key, value| {
+            let Ok(number) = value.try_into().map(u64::from_be_bytes) else { return ControlFlow::Break(()) };
+            match key {
+                keys::VERSION => version.definitions = number,
+                keys::STATISTICS_VERSION => version.statistics = number,
+                _ => version.properties = version.properties.saturating_add(number),
+            }
+            ControlFlow::Continue(())
+        })?;
+        if invalid.is_some() { Err(damaged("its version")) } else { Ok(version) }
     }
 
     fn read(view: &impl View, version: CatalogVersion) -> Result<Self> {
@@ -103,30 +112,55 @@ impl Catalog {
         self.collections.remove(name);
     }
 
-    /// Writes what `changed` names, the counter and a new version. Statistics are not written: see [`CollectionStatistics::store`].
+    /// Writes the changed collections, and new versions. Statistics are not written: see [`CollectionStatistics::store`].
     pub(crate) fn write<'n>(
         &self,
         transaction: &mut impl Transaction,
-        changed: impl Iterator<Item = &'n str>,
+        changed: impl Iterator<Item = (&'n str, Change)>,
     ) -> Result<()> {
-        for name in changed {
-            let key = keys::collection(name);
+        let mut redefined = false;
+        for (name, change) in changed {
+            let (key, version) = (keys::collection(name), keys::properties_version(name));
             match self.collections.get(name) {
                 Some(collection) => transaction.put(CATALOG, &key, &collection.write())?,
-                None => transaction.delete(CATALOG, &key)?,
+                None => {
+                    transaction.delete(CATALOG, &key)?;
+                    transaction.delete(CATALOG, &version)?;
+                }
+            }
+            match change {
+                Change::Definition => redefined = true,
+                Change::Properties => {
+                    let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_be_bytes);
+                    let last = transaction.view().get(CATALOG, &version, number)?.unwrap_or_default();
+                    transaction.put(CATALOG, &version, &last.saturating_add(1).to_be_bytes())?;
+                }
             }
         }
-        transaction.put(CATALOG, keys::FORMAT, &FORMAT.to_be_bytes())?;
-        transaction.put(CATALOG, keys::NEXT, &self.next_keyspace.to_be_bytes())?;
-        transaction.put(CATALOG, keys::VERSION, &(self.version.definitions + 1).to_be_bytes())?;
+        if redefined {
+            transaction.put(CATALOG, keys::FORMAT, &FORMAT.to_be_bytes())?;
+            transaction.put(CATALOG, keys::NEXT, &self.next_keyspace.to_be_bytes())?;
+            transaction.put(CATALOG, keys::VERSION, &(self.version.definitions + 1).to_be_bytes())?;
+        }
         Ok(())
     }
+}
+
+/// How the catalog's entry of a collection changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Change {
+    /// Properties of its indexes: multikey, truncated, ready. Conflicts with nothing but changes of the same collection.
+    Properties,
+    /// Its definition. Conflicts with every other change of a definition.
+    Definition,
 }
 
 /// Names one content of the catalog. Each part grows with every commit that changes what it is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CatalogVersion {
     definitions: u64,
+    /// The sum over all collections. It only grows while the definitions stay the same.
+    properties: u64,
     statistics: u64,
 }
 
@@ -135,26 +169,26 @@ pub(crate) fn definition_key(collection: &str) -> SmallBytes {
     keys::definition(collection)
 }
 
-/// Notes, in the transaction that unlinks `keyspace`, that it is still to be dropped: dropping is an operation of its
-/// own, and a crash may come between.
-pub(crate) fn doom(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
-    Ok(transaction.put(CATALOG, &keys::doomed(keyspace), &[])?)
+/// Records, in the transaction that unlinks `keyspace`, that it still has to be dropped: dropping is an operation of its own,
+/// and the process may end before it.
+pub(crate) fn add_pending_drop(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
+    Ok(transaction.put(CATALOG, &keys::pending_drop(keyspace), &[])?)
 }
 
-/// Forgets what [`doom`] noted, once the keyspace is dropped, and the statistics of a collection whose records it held.
-pub(crate) fn forget_doomed(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
+/// Removes a pending drop after the keyspace was dropped, and the statistics of the collection whose records it contained.
+pub(crate) fn remove_pending_drop(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
     transaction.delete(CATALOG, &keys::statistics(keyspace))?;
-    Ok(transaction.delete(CATALOG, &keys::doomed(keyspace))?)
+    Ok(transaction.delete(CATALOG, &keys::pending_drop(keyspace))?)
 }
 
-/// The keyspaces that were unlinked and not yet dropped when the database was last closed.
-pub(crate) fn doomed(view: &impl View) -> Result<Vec<Keyspace>> {
-    let (start, end) = keys::all_doomed();
+/// Returns the keyspaces that were unlinked and not dropped before the database was last closed.
+pub(crate) fn pending_drops(view: &impl View) -> Result<Vec<Keyspace>> {
+    let (start, end) = keys::all_pending_drops();
     let mut cursor = view.cursor(CATALOG, Bounds { start: Some(&start), end: Some(&end) })?;
     let mut found = Vec::new();
     let mut more = cursor.seek(Edge::First)?;
     while more {
-        found.extend(cursor.current().and_then(|(key, _)| keys::doomed_keyspace(key)));
+        found.extend(cursor.current().and_then(|(key, _)| keys::pending_drop_keyspace(key)));
         more = cursor.step_forward()?;
     }
     Ok(found)

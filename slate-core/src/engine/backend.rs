@@ -25,15 +25,16 @@ impl<S: Store> Backend<S> {
             catalogs: CatalogCache::new(store.capabilities().exclusive),
             staleness: StatisticsStaleness::default(),
             memory,
+            capabilities: store.capabilities(),
         };
         let backend = Self { store, shared: Arc::new(shared), validator: Arc::default() };
-        let doomed = {
+        let pending_drops = {
             let reader = backend.reader()?;
-            catalog::doomed(reader.view())?
+            catalog::pending_drops(reader.view())?
         };
-        if !doomed.is_empty() {
-            // A database that is read only keeps them for now.
-            let _ = backend.drop_keyspaces(&doomed, Duration::ZERO);
+        if !pending_drops.is_empty() {
+            // A read-only database keeps them for now.
+            let _ = backend.drop_keyspaces(&pending_drops, Duration::ZERO);
         }
         Ok(backend)
     }
@@ -45,7 +46,7 @@ impl<S: Store> Backend<S> {
         }
         let mut transaction = self.store.begin(wait)?;
         for &keyspace in keyspaces {
-            catalog::forget_doomed(&mut transaction, keyspace)?;
+            catalog::remove_pending_drop(&mut transaction, keyspace)?;
         }
         transaction.commit(Durability::Deferred)?;
         Ok(())

@@ -61,7 +61,7 @@ impl<T: Transaction> Writer for Session<T> {
             }
             WriteOp::DropIndex { collection, index } => self.drop_index(collection, index)?.into(),
             WriteOp::BeginBuild { collection, spec } => self.begin_build(collection, spec)?.into(),
-            WriteOp::BuildRound { keyspace, limit } => self.build_round(keyspace, limit)?.into(),
+            WriteOp::BuildRound { keyspace, limit, interrupt } => self.build_round(keyspace, limit, interrupt)?.into(),
             WriteOp::AbandonBuild(keyspace) => self.abandon_build(keyspace)?.into(),
         })
     }

@@ -34,4 +34,4 @@ pub(crate) use output::{Rows, open};
 pub(crate) use probe::ViewProbe;
 pub(crate) use resources::Resources;
 pub(crate) use rows::RawRows;
-pub(crate) use targets::{Target, TargetKeys, targets};
+pub(crate) use targets::{Target, visit_targets};

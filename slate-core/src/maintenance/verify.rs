@@ -1,14 +1,13 @@
 use std::fmt;
 
 use slate_query::raw::{Doc, store, validate};
-use slate_store::{Bounds, Cursor, Edge, PointReader, View};
+use slate_store::{Bounds, Cursor, Edge, Keyspace, PointReader, View};
 
 use crate::{
     Result,
     catalog::{CollectionInfo, IndexInfo},
     entry::{Entry, record_key},
     interrupt::Interrupt,
-    lookup::lookup,
     write::{Entries, EntryMaker},
 };
 
@@ -292,4 +291,10 @@ fn hex(key: &[u8]) -> String {
         shown.push('…');
     }
     shown
+}
+
+/// Looks up one key with a reader that is reused.
+fn lookup<'r>(reader: &'r mut impl PointReader, keyspace: Keyspace, key: &[u8]) -> Result<Option<&'r [u8]>> {
+    reader.load(&[(keyspace, key)])?;
+    Ok(reader.loaded(0))
 }

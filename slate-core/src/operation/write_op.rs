@@ -37,7 +37,7 @@ pub(crate) enum WriteOp<'o> {
     /// Declares an index that later transactions fill: [`BuildStart`].
     BeginBuild { collection: &'o str, spec: &'o IndexSpec },
     /// Fills a declared index from at most `limit` documents: [`BuildRound`].
-    BuildRound { keyspace: Keyspace, limit: usize },
+    BuildRound { keyspace: Keyspace, limit: usize, interrupt: &'o Interrupt },
     /// Drops a declared index. Nothing.
     AbandonBuild(Keyspace),
 }

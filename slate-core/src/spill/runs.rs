@@ -1,4 +1,4 @@
-use std::ops::Range;
+use std::{fs::File, ops::Range, sync::Arc};
 
 use super::{
     file::{RowReader, RowWriter, buffer_size},
@@ -16,6 +16,22 @@ pub(super) struct Runs {
     /// Size of the largest row in bytes; a merge holds one row of each run.
     largest_row: usize,
     spilled: Spilled,
+}
+
+/// Runs that can be read together.
+pub(super) struct SortedRuns {
+    file: Arc<File>,
+    runs: Vec<Range<u64>>,
+    /// Size of the buffer of each run.
+    buffer: usize,
+}
+
+impl SortedRuns {
+    /// Returns all rows in key order, from the first.
+    pub(super) fn read(&self) -> Result<Merge> {
+        let runs = self.runs.iter().map(|run| RowReader::new(Arc::clone(&self.file), run.clone(), self.buffer));
+        Merge::new(runs)
+    }
 }
 
 /// Most runs that are merged at once: with more, smaller buffers would cost more than another merge pass saves.
@@ -77,18 +93,15 @@ impl Runs {
         Ok(RowReader::new(self.writer.finish()?, all, buffer_size(&self.memory, 1)))
     }
 
-    /// Merges the runs, and returns what was written in total. With more runs than the fan-in, merges in several
+    /// Merges until so few runs are left that they can be read together, and returns what was written in total. With more runs than the fan-in, merges in several
     /// passes, each of which writes only the `max_rows` least rows of a group.
-    pub(super) fn merge(mut self, max_rows: u64, interrupt: &mut Interrupt) -> Result<(Merge, Spilled)> {
+    pub(super) fn merge(mut self, max_rows: u64, interrupt: &mut Interrupt) -> Result<(SortedRuns, Spilled)> {
         let fan_in = self.fan_in();
         while self.runs.len() > fan_in {
             self = self.merge_pass(fan_in, max_rows, interrupt)?;
         }
-        let spilled = self.spilled;
-        let (file, readers) = (self.writer.finish()?, self.runs.len());
-        let buffer = buffer_size(&self.memory, readers);
-        let runs = self.runs.into_iter().map(|run| RowReader::new(file.clone(), run, buffer));
-        Ok((Merge::new(runs)?, spilled))
+        let (spilled, buffer) = (self.spilled, buffer_size(&self.memory, self.runs.len()));
+        Ok((SortedRuns { file: self.writer.finish()?, runs: self.runs, buffer }, spilled))
     }
 
     fn fan_in(&self) -> usize {

@@ -5,7 +5,7 @@ use super::{
     memory::{Memory, Spilled},
     merge::Merge,
     row::Row,
-    runs::Runs,
+    runs::{Runs, SortedRuns},
 };
 use crate::{Result, interrupt::Interrupt};
 
@@ -42,7 +42,7 @@ enum Output {
     /// Rows in memory; the position of the current row.
     Arena(Option<usize>),
     /// Rows of merged runs; how many remain to be returned.
-    Merge(Box<Merge>, u64),
+    Merge(Box<Merge>, u64, SortedRuns),
 }
 
 /// Lower bound of `max_rows` for dropping the greater half, so that a small limit does not search memory after every few
@@ -180,9 +180,9 @@ impl Sorter {
         }
         self.output = match self.runs.take() {
             Some(runs) => {
-                let (merge, spilled) = runs.merge(self.max_rows, interrupt)?;
+                let (runs, spilled) = runs.merge(self.max_rows, interrupt)?;
                 self.spilled += spilled;
-                Output::Merge(Box::new(merge), self.max_rows)
+                Output::Merge(Box::new(runs.read()?), self.max_rows, runs)
             }
             None => {
                 self.retain_least(usize::try_from(self.max_rows).unwrap_or(usize::MAX));
@@ -190,6 +190,19 @@ impl Sorter {
                 Output::Arena(None)
             }
         };
+        Ok(())
+    }
+
+    /// Starts to read a finished sorter from its first row again, unless payloads are shared.
+    pub(crate) fn rewind(&mut self) -> Result<()> {
+        match &mut self.output {
+            Output::None => {}
+            Output::Arena(at) => *at = None,
+            Output::Merge(merge, left, runs) => {
+                **merge = runs.read()?;
+                *left = self.max_rows;
+            }
+        }
         Ok(())
     }
 
@@ -208,11 +221,11 @@ impl Sorter {
                 ahead.for_each(|at| self.arena.prefetch(at));
                 Ok(next < self.arena.len())
             }
-            Output::Merge(_, 0) => {
+            Output::Merge(_, 0, _) => {
                 self.output = Output::None;
                 Ok(false)
             }
-            Output::Merge(merge, left) => {
+            Output::Merge(merge, left, _) => {
                 *left -= 1;
                 merge.advance()
             }
@@ -234,7 +247,7 @@ impl Sorter {
         match &self.output {
             Output::None => None,
             Output::Arena(at) => self.arena.get((*at)?),
-            Output::Merge(merge, _) => merge.current(),
+            Output::Merge(merge, ..) => merge.current(),
         }
     }
 

@@ -6,17 +6,15 @@ pub(crate) struct Spool {
     memory: Memory,
     arena: Arena,
     runs: Option<Runs>,
-    len: u64,
 }
 
 impl Spool {
     pub(crate) fn new(memory: Memory) -> Self {
-        Self { memory, arena: Arena::default(), runs: None, len: 0 }
+        Self { memory, arena: Arena::default(), runs: None }
     }
 
     pub(crate) fn push(&mut self, row: &[u8]) -> Result<()> {
         self.arena.push(&[], &[], row, self.memory.limit())?;
-        self.len += 1;
         if self.arena.size() > self.memory.limit() {
             Runs::get_or_create(&mut self.runs, &self.memory)?.write(self.arena.iter())?;
             self.arena.clear();
@@ -27,7 +25,7 @@ impl Spool {
     /// Ends writing and returns the rows for reading.
     pub(crate) fn into_rows(self) -> Result<SpoolRows> {
         let written = self.runs.map(Runs::into_rows).transpose()?;
-        Ok(SpoolRows { written, arena: self.arena, next: 0, len: self.len })
+        Ok(SpoolRows { written, arena: self.arena, next: 0 })
     }
 }
 
@@ -38,15 +36,9 @@ pub(crate) struct SpoolRows {
     arena: Arena,
     /// Position in the arena of the row after the current one.
     next: usize,
-    len: u64,
 }
 
 impl SpoolRows {
-    /// Returns the total number of rows, read or not.
-    pub(crate) fn len(&self) -> u64 {
-        self.len
-    }
-
     pub(crate) fn advance(&mut self) -> Result<bool> {
         if let Some(written) = &mut self.written {
             if written.advance()? {
@@ -65,15 +57,6 @@ impl SpoolRows {
         };
         row.map(|row| row.payload)
     }
-
-    /// Reads up to `max_rows` more rows; returns none after the last.
-    pub(crate) fn take<R: for<'r> From<&'r [u8]>>(&mut self, max_rows: usize) -> Result<Vec<R>> {
-        let mut taken = Vec::new();
-        while taken.len() < max_rows && self.advance()? {
-            taken.extend(self.current().map(R::from));
-        }
-        Ok(taken)
-    }
 }
 
 #[cfg(test)]
@@ -90,8 +73,7 @@ mod tests {
             }
             assert_eq!(spool.runs.is_none(), limit == 1 << 20);
             let mut read = spool.into_rows().unwrap();
-            assert_eq!(read.len(), 200);
-            let mut all: Vec<Vec<u8>> = read.take(33).unwrap();
+            let mut all: Vec<Vec<u8>> = Vec::new();
             while read.advance().unwrap() {
                 all.push(read.current().unwrap().to_vec());
             }

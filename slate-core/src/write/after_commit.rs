@@ -1,6 +1,6 @@
 use slate_store::Keyspace;
 
-use super::involved::Involved;
+use super::collection_state::CollectionStates;
 use crate::catalog::{Catalog, StatisticsStaleness};
 
 /// Work that remains after a commit, outside its transaction.
@@ -26,13 +26,17 @@ impl AfterCommit {
 }
 
 /// Adds the growth of collections by a commit. Returns the collections whose statistics should be gathered now.
-pub(super) fn stale(involved: &Involved, catalog: &Catalog, staleness: &StatisticsStaleness) -> Vec<StaleCollection> {
-    let grown = involved.grown().filter_map(|(name, growth)| Some((catalog.collection(name)?, growth)));
+pub(super) fn stale(
+    states: &CollectionStates,
+    catalog: &Catalog,
+    staleness: &StatisticsStaleness,
+) -> Vec<StaleCollection> {
+    let grown = states.grown().filter_map(|(name, growth)| Some((catalog.collection(name)?, growth)));
     let grown = grown.filter(|(collection, growth)| {
         let known = collection.record_statistics().map_or(0, |statistics| statistics.keys);
         staleness.add(collection.records, known, *growth)
     });
-    let changed = involved.changed().filter_map(|name| catalog.collection(name));
+    let changed = states.changed().filter_map(|(name, _)| catalog.collection(name));
     let incomplete = changed.filter(|collection| collection.lacks_statistics()).map(|collection| (collection, 0));
     grown
         .chain(incomplete)

@@ -6,20 +6,22 @@
 //! round and a writer that meet at one document, the second to commit conflicts. The round that reads the last document
 //! makes the index ready in the same commit.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
-use slate_store::{Bounds, Guard, Keyspace, Transaction, View};
+use slate_store::{Bounds, Keyspace, Transaction, View};
 
 use super::{
     Session,
     build::{IndexSpec, ROUND, existing, find_same, parse},
-    changes::put_many,
-    entries::EntryMaker,
 };
 use crate::{
     Result,
     catalog::{BuildPosition, CollectionInfo, IndexInfo},
+    interrupt::Interrupt,
 };
+
+/// Bytes of entries, with their bookkeeping, after which a round ends: it bounds the memory of a round, and how long other writers wait for it.
+const ROUND_BYTES: usize = 4 << 20;
 
 /// How the creation of an index starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,28 +50,44 @@ impl<T: Transaction> Session<T> {
     pub(crate) fn begin_build(&mut self, name: &str, spec: &IndexSpec) -> Result<BuildStart> {
         self.check_open()?;
         let wanted = parse(spec)?;
-        let collection = self.written_or_created(name)?;
+        let collection = self.written_or_new(name)?;
         if let Some(there) = existing(&collection, &wanted, spec)? {
+            self.define_if_new(&collection)?;
             return Ok(BuildStart::There(there));
         }
         if let Some(unfinished) = find_same(&collection.building, &wanted)? {
             return Ok(BuildStart::Declared { name: unfinished.name.to_string(), keyspace: unfinished.keyspace });
         }
-        let cap = ROUND as u64;
-        let count = self.view().count(collection.records, Bounds::ALL, |counted| counted <= cap)?;
-        if count.is_some_and(|count| count <= cap) {
+        if self.fits_in_a_round(&collection)? {
             return Ok(BuildStart::Small);
         }
         let index = IndexInfo { keyspace: self.allocate()?, ..wanted };
         let start = BuildStart::Declared { name: index.name.to_string(), keyspace: index.keyspace };
         let mut defined = CollectionInfo::clone(&collection);
         defined.building.push(Arc::new(index));
-        self.define(defined)?;
+        self.define(&defined)?;
         Ok(start)
     }
 
-    /// Reads up to `limit` more documents and puts their entries.
-    pub(crate) fn build_round(&mut self, keyspace: Keyspace, limit: usize) -> Result<BuildRound> {
+    /// Returns whether the collection is so small that one round would read it. An entry takes more space than the value that it
+    /// indexes, but not by orders of magnitude.
+    fn fits_in_a_round(&self, collection: &CollectionInfo) -> Result<bool> {
+        let (mut documents, mut bytes) = (0, 0);
+        let exceeded = self.view().scan(collection.records, Bounds::ALL, |_, stored| {
+            documents += 1;
+            bytes += stored.len();
+            if documents > ROUND || bytes > ROUND_BYTES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(exceeded.is_none())
+    }
+
+    /// Reads up to `limit` more documents, fewer if they have many entries, and puts their entries.
+    pub(crate) fn build_round(
+        &mut self,
+        keyspace: Keyspace,
+        limit: usize,
+        interrupt: &Interrupt,
+    ) -> Result<BuildRound> {
         self.check_open()?;
         let mut position = BuildPosition::load(&self.view(), keyspace)?;
         let Some((collection, at)) = self.find_build(keyspace) else {
@@ -78,18 +96,19 @@ impl<T: Transaction> Session<T> {
             return Ok(if is_ready { BuildRound::Ready(position.read) } else { BuildRound::Gone });
         };
         self.written(&collection.name)?;
-        let Some(index) = collection.maintained_at(at) else { return Ok(BuildRound::Gone) };
-        let mut maker = EntryMaker::default();
+        let mut changes = self.change_set(&collection, None);
         let after = Some(position.after.as_slice()).filter(|key| !key.is_empty());
-        let round = self.read_round(&collection, (at, index), after, limit, &mut maker)?;
-        for key in &round.keys {
-            self.transaction.guard(collection.records, key, Guard::Shared)?;
-        }
+        let last = self.read_records(&collection, after, interrupt, |key, document| {
+            changes.guards.push((collection.records, key.into()));
+            changes.index(&collection, at, key, document)?;
+            let is_full = changes.guards.len() >= limit || changes.size() >= ROUND_BYTES;
+            Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        changes.check_unique(&self.view(), &collection)?;
+        position.read += changes.guards.len() as u64;
+        self.apply(&collection, changes, interrupt)?;
         self.wrote_entries();
-        put_many(&mut self.transaction, keyspace, &round.entries())?;
-        self.note(&collection.name, maker.take_notes());
-        position.read += round.documents;
-        match round.last {
+        match last {
             Some(last) => {
                 position.after = last;
                 position.store(&mut self.transaction, keyspace)?;
@@ -111,7 +130,7 @@ impl<T: Transaction> Session<T> {
         let Some(at) = defined.building.iter().position(|index| index.keyspace == keyspace) else { return Ok(()) };
         let index = defined.building.remove(at);
         defined.indexes.push(index);
-        self.redescribe(defined);
+        self.set_properties(defined);
         Ok(())
     }
 
@@ -122,8 +141,8 @@ impl<T: Transaction> Session<T> {
         let mut defined = CollectionInfo::clone(&collection);
         defined.building.retain(|index| index.keyspace != keyspace);
         BuildPosition::forget(&mut self.transaction, keyspace)?;
-        self.doom(keyspace)?;
-        self.define(defined)
+        self.unlink(keyspace)?;
+        self.define(&defined)
     }
 
     /// Returns the collection of an index that is being built, which may have been renamed, and the index's position.

@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, sync::Arc};
+use std::{ops::ControlFlow, sync::Arc};
 
 use bson::RawDocumentBuf;
 use slate_query::{
@@ -6,19 +6,12 @@ use slate_query::{
     pattern::KeyPattern,
     raw::{Doc, Value},
 };
-use slate_store::{Bounds, Cursor, Edge, Keyspace, PointReader, Transaction, View};
+use slate_store::{Bounds, Keyspace, Transaction, View};
 
-use super::{
-    Session,
-    changes::duplicate,
-    changes::put_many,
-    entries::{Entries, EntryMaker},
-    session::Created,
-};
+use super::{Session, session::Created};
 use crate::{
     Error, ErrorKind, Result,
     catalog::{CollectionInfo, IndexInfo, Partial},
-    entry::Entry,
     interrupt::Interrupt,
 };
 
@@ -35,7 +28,7 @@ pub(crate) struct IndexSpec {
 /// A callback that receives the number of documents read by an index build.
 pub(crate) type BuildProgress<'p> = &'p mut dyn FnMut(u64);
 
-/// Documents whose entries are sorted and written together, which bounds the memory of a build.
+/// Most documents of a round of a build.
 pub(crate) const ROUND: usize = 1_024;
 
 impl<T: Transaction> Session<T> {
@@ -50,24 +43,44 @@ impl<T: Transaction> Session<T> {
         self.check_open()?;
         let interrupt = &self.limited(interrupt);
         let wanted = parse(spec)?;
-        let mut collection = self.written_or_created(name)?;
+        let mut collection = self.written_or_new(name)?;
         if let Some(there) = existing(&collection, &wanted, spec)? {
+            self.define_if_new(&collection)?;
             return Ok((there, Created::AlreadyThere));
         }
         if let Some(unfinished) = find_same(&collection.building, &wanted)?.map(|index| index.keyspace) {
             // The whole build runs in this transaction.
             self.abandon_build(unfinished)?;
-            collection = self.written_or_created(name)?;
+            collection = self.written_or_new(name)?;
         }
         let index = IndexInfo { keyspace: self.allocate()?, ..wanted };
-        self.watch(name);
-        let filled = self.fill(&collection, index, interrupt, progress);
-        let index = self.end_on_error(filled)?;
         let created = index.name.to_string();
-        let mut defined = CollectionInfo::clone(&collection);
+        let (mut defined, at) = (CollectionInfo::clone(&collection), collection.indexes.len());
         defined.indexes.push(Arc::new(index));
-        self.define(defined)?;
+        let defined = Arc::new(defined);
+        self.read_whole(name);
+        let mut changes = self.change_set(&defined, None);
+        let mut read = 0;
+        self.read_records(&defined, None, interrupt, |key, document| {
+            changes.index(&defined, at, key, document)?;
+            changes.spill_if_full()?;
+            read += 1;
+            if read % ROUND as u64 == 0 {
+                progress(read);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        changes.finish(interrupt)?;
+        changes.check_unique(&self.view(), &defined)?;
+        self.define(&defined)?;
+        self.apply(&defined, changes, interrupt)?;
+        progress(read);
         Ok((created, Created::New))
+    }
+
+    /// Creates the collection if it does not exist.
+    pub(super) fn define_if_new(&mut self, collection: &CollectionInfo) -> Result<()> {
+        if self.catalog().collection(&collection.name).is_none() { self.define(collection) } else { Ok(()) }
     }
 
     /// Drops an index. Returns whether it existed.
@@ -82,102 +95,35 @@ impl<T: Transaction> Session<T> {
             return Ok(true);
         }
         let Some(dropped) = collection.index(index) else { return Ok(false) };
-        self.doom(dropped.keyspace)?;
+        self.unlink(dropped.keyspace)?;
         let mut defined = CollectionInfo::clone(&collection);
         defined.indexes.retain(|held| *held.name != *index);
-        self.define(defined)?;
+        self.define(&defined)?;
         Ok(true)
     }
 
-    /// Writes the entries of every document, one round at a time.
-    fn fill(
-        &mut self,
-        collection: &CollectionInfo,
-        mut index: IndexInfo,
-        interrupt: &Interrupt,
-        progress: BuildProgress<'_>,
-    ) -> Result<IndexInfo> {
-        let mut maker = EntryMaker::default();
-        let mut after: Option<Vec<u8>> = None;
-        let mut read = 0;
-        loop {
-            interrupt.check()?;
-            let round = self.read_round(collection, (0, &index), after.as_deref(), ROUND, &mut maker)?;
-            if let Some((_, noted)) = maker.take_notes().pop() {
-                index = noted;
-            }
-            put_many(&mut self.transaction, index.keyspace, &round.entries())?;
-            read += round.documents;
-            progress(read);
-            match round.last {
-                Some(last) => after = Some(last),
-                None => return Ok(index),
-            }
-        }
-    }
-
-    /// Reads documents after the key `after`, and creates their entries in the index at position `at`.
-    pub(super) fn read_round(
+    /// Calls `visitor` with the records after the key `after`, in key order, until it breaks. Returns the key of the
+    /// record where it broke.
+    pub(super) fn read_records(
         &self,
         collection: &CollectionInfo,
-        (at, index): (usize, &IndexInfo),
         after: Option<&[u8]>,
-        limit: usize,
-        maker: &mut EntryMaker,
-    ) -> Result<Round> {
-        let view = self.transaction.view();
+        interrupt: &Interrupt,
+        mut visitor: impl FnMut(&[u8], Doc<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<Option<Vec<u8>>> {
+        let mut interrupt = interrupt.clone();
+        interrupt.check()?;
         // The least key above another is that key followed by a zero byte.
         let start = after.map(|key| [key, &[0]].concat());
-        let mut cursor = view.cursor(collection.records, Bounds { start: start.as_deref(), end: None })?;
-        let (mut round, mut entries) = (Round::default(), Entries::default());
-        let mut more = cursor.seek(Edge::First)?;
-        while more {
-            let Some((key, stored)) = cursor.current() else { break };
-            entries.clear();
-            maker.document(key, Doc::stored(stored)).append(at, index, &mut entries)?;
-            for (entry, value) in entries.iter() {
-                if round.entries.insert(entry.to_vec(), value.to_vec()).is_some() && index.unique {
-                    return Err(duplicate(collection, index, entry));
-                }
+        let bounds = Bounds { start: start.as_deref(), end: None };
+        let broken = self.view().scan(collection.records, bounds, |key, stored| {
+            match interrupt.tick().and_then(|()| visitor(key, Doc::stored(stored))) {
+                Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+                Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(key.to_vec())),
+                Err(error) => ControlFlow::Break(Err(error)),
             }
-            round.documents += 1;
-            round.keys.push(key.to_vec());
-            if round.documents >= limit as u64 {
-                round.last = Some(key.to_vec());
-                break;
-            }
-            more = cursor.step_forward()?;
-        }
-        if index.unique {
-            let keys: Vec<_> = round.entries.keys().map(|key| (index.keyspace, &key[..])).collect();
-            let mut built = view.point_reader()?;
-            built.load(&keys)?;
-            for (at, (key, value)) in round.entries.iter().enumerate() {
-                let Some(there) = built.loaded(at) else { continue };
-                // A writer may have put the record's own entry already.
-                if Entry::parse(index, key, there)?.record_key != Entry::parse(index, key, value)?.record_key {
-                    return Err(duplicate(collection, index, key));
-                }
-            }
-        }
-        Ok(round)
-    }
-}
-
-/// The data read by one round of a build.
-#[derive(Debug, Default)]
-pub(super) struct Round {
-    entries: BTreeMap<Vec<u8>, Vec<u8>>,
-    pub(super) documents: u64,
-    /// The keys of the records that were read.
-    pub(super) keys: Vec<Vec<u8>>,
-    /// The last record that was read, if there may be more.
-    pub(super) last: Option<Vec<u8>>,
-}
-
-impl Round {
-    pub(super) fn entries(&self) -> Vec<(&[u8], &[u8])> {
-        self.entries.iter().map(|(key, value)| (key.as_slice(), value.as_slice())).collect()
+        })?;
+        broken.transpose()
     }
 }
 

@@ -43,19 +43,17 @@ impl<T: Transaction> Session<T> {
         while let Some((collection, operation)) = operations.get(at) {
             let refused = outcome.refused.len();
             let next = match operation {
-                BulkOperation::Insert(_) => {
-                    let inserted = self.bulk_insert(operations, at, mode, &mut outcome, interrupt);
-                    self.end_on_error(inserted)?
-                }
-                other => {
-                    match self.bulk_one(collection, other, at, &mut outcome, interrupt) {
-                        Err(error) if error.is_refusal() => outcome.refused.push((at, Some(error))),
-                        // Earlier operations or a part of this one have been applied.
-                        done => self.end_on_error(done)?,
+                BulkOperation::Insert(_) => self.bulk_insert(operations, at, mode, &mut outcome, interrupt),
+                other => match self.bulk_one(collection, other, at, &mut outcome, interrupt) {
+                    Err(error) if error.is_refusal() => {
+                        outcome.refused.push((at, Some(error)));
+                        Ok(at + 1)
                     }
-                    at + 1
-                }
+                    done => done.map(|()| at + 1),
+                },
             };
+            // Earlier operations have been applied.
+            let next = if at > 0 { self.end_on_error(next)? } else { next? };
             if mode != InsertMode::Unordered && outcome.refused.len() > refused {
                 break;
             }

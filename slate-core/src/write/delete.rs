@@ -1,14 +1,7 @@
-use slate_query::raw::{Doc, SmallBytes};
-use slate_store::{PointReader, Transaction, View};
+use slate_store::Transaction;
 
-use super::{Reads, Session, changes::Changes, entries::EntryMaker, update::ROUND};
-use crate::{
-    Result,
-    catalog::CollectionInfo,
-    exec::{Target, TargetKeys},
-    interrupt::Interrupt,
-    plan::Query,
-};
+use super::{Reads, Session};
+use crate::{Result, exec::Target, interrupt::Interrupt, plan::Query};
 
 /// A parsed delete of one or many documents.
 #[derive(Clone, Debug)]
@@ -34,7 +27,7 @@ pub(crate) struct DeleteOutcome {
 }
 
 impl<T: Transaction> Session<T> {
-    /// Deletes the matching documents. The call is atomic: if it fails midway, it ends the transaction.
+    /// Deletes the matching documents. The call is atomic.
     pub(crate) fn delete(
         &mut self,
         name: &str,
@@ -46,59 +39,18 @@ impl<T: Transaction> Session<T> {
         let mut outcome = DeleteOutcome::default();
         self.reads(name, Reads::Matches(&request.query.filter))?;
         let Some(collection) = self.written(name)? else { return Ok(outcome) };
-        let mut keys = self.targets(&collection, &request.query, request.target, interrupt)?;
-        let deleted = self.delete_in_rounds(&collection, &mut keys, request.shows, &mut outcome, interrupt);
-        if outcome.deleted > 0 {
-            self.end_on_error(deleted)?
-        } else {
-            deleted?
-        }
+        let mut changes = self.change_set(&collection, request.query.memory_limit);
+        self.visit_targets(&collection, &request.query, request.target, interrupt, |key, old| {
+            outcome.deleted += 1;
+            changes.delete(&collection, key, old)?;
+            if request.shows == Shows::Deleted {
+                outcome.shown = Some(old.bytes().to_vec());
+            }
+            changes.spill_if_full()
+        })?;
+        changes.growth = i64::try_from(outcome.deleted).map_or(i64::MIN, |records| -records);
+        // Deletes cannot violate uniqueness.
+        self.apply(&collection, changes, interrupt)?;
         Ok(outcome)
-    }
-
-    fn delete_in_rounds(
-        &mut self,
-        collection: &CollectionInfo,
-        keys: &mut TargetKeys,
-        shows: Shows,
-        outcome: &mut DeleteOutcome,
-        interrupt: &Interrupt,
-    ) -> Result<()> {
-        loop {
-            let round = keys.take(ROUND)?;
-            if round.is_empty() {
-                return Ok(());
-            }
-            self.interrupted_in_round(outcome.deleted, interrupt)?;
-            self.delete_round(collection, &round, shows, outcome)?;
-        }
-    }
-
-    fn delete_round(
-        &mut self,
-        collection: &CollectionInfo,
-        keys: &[SmallBytes],
-        shows: Shows,
-        outcome: &mut DeleteOutcome,
-    ) -> Result<()> {
-        let mut changes = Changes::default();
-        let mut maker = EntryMaker::default();
-        {
-            let view = self.transaction.view();
-            let mut records = view.point_reader()?;
-            let wanted: Vec<_> = keys.iter().map(|key| (collection.records, key.as_slice())).collect();
-            records.load(&wanted)?;
-            for (at, key) in keys.iter().enumerate() {
-                let Some(old) = records.loaded(at).map(Doc::stored) else { continue };
-                changes.entries(&view, collection, &mut maker, key, (Some(old), None), |_| true)?;
-                if shows == Shows::Deleted {
-                    outcome.shown = Some(old.bytes().to_vec());
-                }
-                changes.delete_record(key);
-            }
-        }
-        outcome.deleted += u64::try_from(changes.len()).unwrap_or(u64::MAX);
-        self.added(&collection.name, i64::try_from(changes.len()).map_or(i64::MIN, |records| -records));
-        changes.apply(self, collection)
     }
 }

@@ -1,37 +1,38 @@
-use std::collections::BTreeMap;
+use slate_query::raw::leading;
 
-use slate_query::{
-    key::{self, TypeBits},
-    pattern::Keys,
-    raw::{Doc, Kind, Value, leading, same},
-};
-
-use super::prepare::id;
-use crate::{
-    Error, Result,
-    catalog::{CollectionInfo, Held, IndexInfo},
-    entry::{FieldOrder, RecordKey, write_entry},
-};
-
-/// Entries of one index in one buffer.
+/// Writes of keys in one keyspace, in one buffer: entries of an index, or records.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     bytes: Vec<u8>,
-    /// Offset of each entry, and the lengths of its key and value.
     spans: Vec<Span>,
 }
 
+/// The position of one write in the buffer.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     /// The first bytes of the key, padded with zeros. They decide most comparisons without reading the key.
     prefix: u128,
     start: usize,
-    /// Lengths of key and value, which have a few thousand bytes at most.
+    /// Length of the key, which has a few thousand bytes at most.
     key: u32,
+    /// Length of the value, and [`DELETE`].
     value: u32,
 }
 
+/// Marks a delete in [`Span::value`]. No value is as long as that.
+const DELETE: u32 = 1 << 31;
+
+/// A write of one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Write<'e> {
+    /// The new value.
+    Put(&'e [u8]),
+    /// The entry is deleted. In a unique index that is being built: only if it belongs to the record with this key.
+    Delete(&'e [u8]),
+}
+
 impl Entries {
+    /// Adds a key with its new value.
     pub(super) fn push(&mut self, key: &[u8], value: &[u8]) {
         self.write(|out| {
             out.extend_from_slice(key);
@@ -40,15 +41,35 @@ impl Entries {
         });
     }
 
+    /// Adds the delete of a key; `owner` as in [`Write::Delete`].
+    pub(super) fn push_delete(&mut self, key: &[u8], owner: &[u8]) {
+        self.push(key, owner);
+        if let Some(span) = self.spans.last_mut() {
+            span.value |= DELETE;
+        }
+    }
+
     /// Adds an entry that `write` appends: the key, whose length it returns, followed by the value.
-    fn write<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> (usize, R)) -> R {
+    pub(super) fn write<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> (usize, R)) -> R {
         let start = self.bytes.len();
         let (length, result) = write(&mut self.bytes);
+        self.add_span(start, length);
+        result
+    }
+
+    /// The same for what may fail; `write` must leave the buffer unchanged then.
+    pub(super) fn try_write<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<usize, E>) -> Result<(), E> {
+        let start = self.bytes.len();
+        let length = write(&mut self.bytes)?;
+        self.add_span(start, length);
+        Ok(())
+    }
+
+    fn add_span(&mut self, start: usize, length: usize) {
         let written = self.bytes.get(start..).unwrap_or_default();
         let (key, value) = written.split_at_checked(length).unwrap_or((written, &[]));
-        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(DELETE - 1);
         self.spans.push(Span { prefix: prefix(key), start, key: length(key), value: length(value) });
-        result
     }
 
     pub(super) fn clear(&mut self) {
@@ -60,7 +81,12 @@ impl Entries {
         self.spans.len()
     }
 
-    /// Truncates to the first `len` entries.
+    /// Returns the size in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.bytes.len() + self.spans.len() * size_of::<Span>()
+    }
+
+    /// Truncates to the first `entries`.
     pub(super) fn truncate(&mut self, entries: usize) {
         if let Some(first) = self.spans.get(entries) {
             self.bytes.truncate(first.start);
@@ -68,21 +94,46 @@ impl Entries {
         }
     }
 
-    /// Moves the other's entries to the end of these.
-    pub(super) fn append(&mut self, other: &mut Self) {
-        let shift = self.bytes.len();
-        self.bytes.append(&mut other.bytes);
-        self.spans.extend(other.spans.drain(..).map(|span| Span { start: span.start + shift, ..span }));
+    /// Removes the entries at these positions, which ascend. Their bytes stay in the buffer.
+    pub(super) fn remove(&mut self, positions: impl Iterator<Item = usize>) {
+        let (mut positions, mut at) = (positions.peekable(), 0);
+        self.spans.retain(|_| {
+            let is_removed = positions.next_if_eq(&at).is_some();
+            at += 1;
+            !is_removed
+        });
     }
 
-    /// Returns the entries in insertion order, or in key order after [`sort`](Self::sort).
+    pub(super) fn last_key(&self) -> Option<&[u8]> {
+        self.get(self.len().checked_sub(1)?).map(|(key, _)| key)
+    }
+
+    /// Returns the key and the value of an entry.
+    pub(super) fn get(&self, at: usize) -> Option<(&[u8], &[u8])> {
+        self.spans.get(at)?.of(&self.bytes)
+    }
+
+    /// Returns keys and values in insertion order, or in key order after [`sort`](Self::sort).
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.iter_from(0)
     }
 
-    /// Returns the entries without the first `skip`.
+    /// Returns the entries without the first `entries`.
     pub(super) fn iter_from(&self, entries: usize) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.spans.iter().skip(entries).filter_map(|span| span.of(&self.bytes))
+    }
+
+    /// Returns keys and their writes in the same order.
+    pub(super) fn writes(&self) -> impl Iterator<Item = (&[u8], Write<'_>)> {
+        self.spans.iter().filter_map(|span| span.write(&self.bytes))
+    }
+
+    /// Returns the writes of each key. The entries must be sorted.
+    pub(super) fn by_key(&self) -> impl Iterator<Item = KeyWrites<'_>> {
+        let key = |span: &Span| span.of(&self.bytes).map(|(key, _)| key);
+        self.spans
+            .chunk_by(move |a, b| a.prefix == b.prefix && key(a) == key(b))
+            .map(|spans| KeyWrites { bytes: &self.bytes, spans })
     }
 
     /// Sorts the entries by their keys.
@@ -99,15 +150,10 @@ impl Entries {
     }
 
     /// Removes entries with equal keys from sorted entries, except one of each.
-    fn dedup(&mut self) {
+    pub(super) fn dedup(&mut self) {
         let Self { bytes, spans } = self;
         let key = |span: &Span| span.of(bytes).map(|(key, _)| key);
         spans.dedup_by(|entry, before| key(entry) == key(before));
-    }
-
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&[u8]) -> bool) {
-        let Self { bytes, spans } = self;
-        spans.retain(|span| span.of(bytes).is_some_and(|(key, _)| keep(key)));
     }
 
     /// Returns whether an entry has this key. The entries must be sorted.
@@ -115,13 +161,33 @@ impl Entries {
         let order = |span: &Span| span.of(&self.bytes).map(|(there, _)| there).cmp(&Some(key));
         self.spans.binary_search_by(order).is_ok()
     }
+}
 
-    /// Returns the keys of these entries that no entry of `others` has. Both must be sorted.
-    pub(super) fn keys_without<'e>(&'e self, others: &'e Self) -> impl Iterator<Item = &'e [u8]> {
-        let mut others = others.iter().map(|(key, _)| key).peekable();
-        self.iter().map(|(key, _)| key).filter(move |key| {
-            while others.next_if(|other| other < key).is_some() {}
-            others.peek() != Some(key)
+/// The writes of one key by one call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyWrites<'e> {
+    bytes: &'e [u8],
+    spans: &'e [Span],
+}
+
+impl<'e> KeyWrites<'e> {
+    pub(super) fn key(self) -> &'e [u8] {
+        self.spans.first().and_then(|span| span.of(self.bytes)).map_or(&[], |(key, _)| key)
+    }
+
+    /// Returns the values that are put.
+    pub(super) fn puts(self) -> impl Iterator<Item = &'e [u8]> {
+        self.spans.iter().filter_map(move |span| match span.write(self.bytes)? {
+            (_, Write::Put(value)) => Some(value),
+            (_, Write::Delete(_)) => None,
+        })
+    }
+
+    /// Returns the owners of the deleted entries.
+    pub(super) fn deletes(self) -> impl Iterator<Item = &'e [u8]> {
+        self.spans.iter().filter_map(move |span| match span.write(self.bytes)? {
+            (_, Write::Delete(owner)) => Some(owner),
+            (_, Write::Put(_)) => None,
         })
     }
 }
@@ -130,8 +196,14 @@ impl Span {
     /// Returns the key and the value.
     #[inline]
     fn of<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
-        let [key, value] = [self.key, self.value].map(|length| usize::try_from(length).unwrap_or_default());
+        let [key, value] = [self.key, self.value & !DELETE].map(|length| usize::try_from(length).unwrap_or_default());
         bytes.get(self.start..)?.get(..key + value)?.split_at_checked(key)
+    }
+
+    #[inline]
+    fn write<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], Write<'b>)> {
+        let (key, value) = self.of(bytes)?;
+        Some((key, if self.value & DELETE == 0 { Write::Put(value) } else { Write::Delete(value) }))
     }
 }
 
@@ -139,100 +211,6 @@ impl Span {
 fn prefix(key: &[u8]) -> u128 {
     let (high, low) = key.split_at_checked(size_of::<u64>()).unwrap_or((key, &[]));
     u128::from(leading(high)) << u64::BITS | u128::from(leading(low))
-}
-
-/// The cached type bits of an `_id`, which the entries of all indexes repeat.
-#[derive(Debug, Default)]
-struct IdBits {
-    kind: Option<Kind>,
-    bytes: Vec<u8>,
-    bits: TypeBits,
-    /// A by-product of encoding that is not used.
-    key: Vec<u8>,
-}
-
-impl IdBits {
-    /// Computes the type bits of this `_id`, unless it is the same as last time.
-    fn find(&mut self, id: Value<'_>) {
-        if self.kind != Some(id.kind()) || !same(&self.bytes, id.bytes()) {
-            self.kind = Some(id.kind());
-            self.bytes.clear();
-            self.bytes.extend_from_slice(id.bytes());
-            self.key.clear();
-            self.bits.clear();
-            key::encode_typed(Some(id), &mut self.key, &mut self.bits);
-        }
-    }
-}
-
-/// Creates the index entries of documents, and collects new properties of the indexes (multikey, truncated). Each index
-/// takes one traversal of the document; buffers are reused.
-#[derive(Debug, Default)]
-pub(crate) struct EntryMaker {
-    keys: Keys,
-    order: FieldOrder,
-    id: IdBits,
-    /// New properties of indexes, by position in the collection.
-    notes: BTreeMap<usize, IndexInfo>,
-}
-
-/// Creates the entries of one document.
-pub(crate) struct DocumentEntries<'m, 'd> {
-    maker: &'m mut EntryMaker,
-    record_key: &'d [u8],
-    document: Doc<'d>,
-}
-
-impl EntryMaker {
-    /// Starts with a document.
-    pub(crate) fn document<'m, 'd>(&'m mut self, record_key: &'d [u8], document: Doc<'d>) -> DocumentEntries<'m, 'd> {
-        self.id.find(id(document));
-        DocumentEntries { maker: self, record_key, document }
-    }
-
-    /// Removes and returns the collected properties.
-    pub(crate) fn take_notes(&mut self) -> Vec<(usize, IndexInfo)> {
-        std::mem::take(&mut self.notes).into_iter().collect()
-    }
-}
-
-impl DocumentEntries<'_, '_> {
-    /// Appends the entries of the document in `index`, which is at this position of the collection.
-    pub(super) fn append(&mut self, at: usize, index: &IndexInfo, entries: &mut Entries) -> Result<()> {
-        let Self { document, record_key, maker: EntryMaker { keys, order, id, notes } } = self;
-        if index.partial.as_ref().is_some_and(|partial| !partial.filter.matches(*document)) {
-            return Ok(());
-        }
-        index.pattern.keys(*document, keys).map_err(Error::from)?;
-        if index.sparse {
-            keys.drop_absent();
-        }
-        let record = RecordKey { key: record_key, bits: id.bits.as_bytes() };
-        order.note(index, *document);
-        let mut truncated = false;
-        for values in keys.iter() {
-            truncated |= entries.write(|out| write_entry(index, values, record, order, out)) == Held::Truncated;
-        }
-        let known = notes.get(&at).unwrap_or(index);
-        let news = keys.multikey().iter().zip(&known.multikey).any(|(met, known)| met & !known != 0);
-        if news || (truncated && !known.truncated) {
-            let noted = notes.entry(at).or_insert_with(|| index.clone());
-            noted.note_multikey(keys.multikey());
-            noted.truncated |= truncated;
-        }
-        Ok(())
-    }
-
-    /// Returns the entries of the document in the index at this position, in key order. Most documents have one.
-    pub(crate) fn of_index(&mut self, collection: &CollectionInfo, at: usize, entries: &mut Entries) -> Result<()> {
-        entries.clear();
-        let Some(index) = collection.maintained_at(at) else { return Ok(()) };
-        self.append(at, index, entries)?;
-        entries.sort();
-        // Truncated values can give equal keys.
-        entries.dedup();
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -270,16 +248,25 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_those_that_no_other_entry_has() {
-        let some = entries(&[b"b", b"a", b"d", b"c", b"f"]);
-        for (others, expected) in [
-            (&[][..], &b"abcdf"[..]),
-            (&[b"a", b"b", b"c", b"d", b"f"], b""),
-            (&[b"_", b"a", b"e", b"f", b"g"], b"bcd"),
-            (&[b"d"], b"abcf"),
-        ] {
-            let others: Vec<&[u8]> = others.iter().map(|key: &&[u8; 1]| &key[..]).collect();
-            assert_eq!(some.keys_without(&entries(&others)).collect::<Vec<_>>().concat(), expected);
-        }
+    fn the_writes_of_a_key_are_returned_together() {
+        let mut entries = Entries::default();
+        entries.push(b"b", b"1");
+        entries.push_delete(b"a", b"owner");
+        entries.push_delete(b"b", b"");
+        entries.push(b"c", b"");
+        entries.push(b"b", b"2");
+        entries.sort();
+        let seen: Vec<String> = entries
+            .by_key()
+            .map(|writes| {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                let values: Vec<String> = writes.puts().map(text).collect();
+                let owners: Vec<String> = writes.deletes().map(text).collect();
+                format!("{} put {values:?} delete {owners:?}", text(writes.key()))
+            })
+            .collect();
+        let expected = [r#"a put [] delete ["owner"]"#, r#"b put ["1", "2"] delete [""]"#, r#"c put [""] delete []"#];
+        assert_eq!(seen, expected);
+        assert!(entries.contains_key(b"c") && !entries.contains_key(b"d"));
     }
 }

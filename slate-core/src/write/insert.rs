@@ -1,24 +1,15 @@
-use std::sync::Arc;
-
 use ahash::AHashSet;
 use bson::{Bson, RawDocument};
-use slate_query::raw::{Doc, OwnedValue};
-use slate_store::{Bounds, Cursor, Edge, Transaction, View};
+use slate_query::raw::{Doc, OwnedValue, SmallBytes};
+use slate_store::{Bounds, Cursor, Edge, Keyspace, PointReader, Transaction, View};
 
 use super::{
     Session,
-    batch::{self, Batch},
-    changes::{Changes, duplicate, duplicate_id},
-    entries::{Entries, EntryMaker},
+    change_set::ChangeSet,
     prepare::id,
+    unique::{duplicate, duplicate_id},
 };
-use crate::{
-    Error, Result,
-    catalog::CollectionInfo,
-    entry::{USUAL_RECORD_KEY, write_record_key},
-    interrupt::Interrupt,
-    lookup::lookup,
-};
+use crate::{Error, Result, catalog::CollectionInfo, entry::record_key, interrupt::Interrupt};
 
 /// The result of an insert.
 #[derive(Debug, Default)]
@@ -39,13 +30,19 @@ impl InsertOutcome {
 /// What a rejected document means for the other documents of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InsertMode {
-    /// No document is inserted. If an earlier batch was applied already, the transaction ends.
+    /// No document is inserted.
     AllOrNone,
     /// Earlier documents are inserted, later ones are not tried.
     Ordered,
     /// All other documents are inserted.
     Unordered,
 }
+
+/// Most documents whose keys are looked up together.
+const BATCH: usize = 4_096;
+
+/// Most bytes of changes that are looked up together; the last document may exceed it.
+const BATCH_BYTES: usize = 16 << 20;
 
 impl<T: Transaction> Session<T> {
     /// Inserts documents in their order. A rejected document changes nothing.
@@ -61,197 +58,252 @@ impl<T: Transaction> Session<T> {
     ) -> Result<InsertOutcome> {
         self.check_open()?;
         let interrupt = &self.limited(interrupt);
-        let collection = self.written_or_created(name)?;
-        let mut outcome = InsertOutcome { ids: Vec::with_capacity(documents.len()), refused: Vec::new() };
-        let (mut next, mut changes) = (0, Changes::default());
-        while let Some(batch) = Batch::at(documents, next, batch::MOST) {
-            let refused = outcome.refused.len();
-            let inserted = self.insert_batch(&collection, &batch, mode, &mut changes, &mut outcome, interrupt);
-            if batch.first > 0 {
-                self.end_on_error(inserted)?
-            } else {
-                inserted?
-            }
-            if mode != InsertMode::Unordered && outcome.refused.len() > refused {
-                if mode == InsertMode::AllOrNone && batch.first > 0 {
-                    self.end("an insertion of many documents was refused after some had been inserted");
-                }
-                break;
-            }
-            next = batch.end();
-        }
+        interrupt.check()?;
+        let collection = self.written_or_new(name)?;
+        let changes = self.change_set(&collection, None);
+        let (changes, outcome) = {
+            let view = self.transaction.view();
+            let mut insert = Insert::open(&view, &collection, changes, documents.len())?;
+            insert.add(documents, mode, &mut interrupt.clone())?;
+            insert.changes.growth = i64::try_from(insert.outcome.ids.len()).unwrap_or(i64::MAX);
+            (insert.changes, insert.outcome)
+        };
         if !outcome.refused.is_empty() {
             // The reason of a rejection is part of the transaction's reads.
             self.read_all(&collection);
+            if mode == InsertMode::AllOrNone {
+                return Ok(outcome);
+            }
         }
+        self.apply(&collection, changes, interrupt)?;
         Ok(outcome)
     }
+}
 
-    /// Fails if a call of several rounds must end. If a round was applied already, the transaction ends.
-    pub(super) fn interrupted_in_round(&mut self, applied: u64, interrupt: &Interrupt) -> Result<()> {
-        let checked = interrupt.check();
-        if applied > 0 { self.end_on_error(checked) } else { checked }
+/// An insert whose documents are accepted one after the other: each is checked against the collection and the documents
+/// accepted before.
+struct Insert<'c, V: View> {
+    /// Number of documents of the call.
+    documents: usize,
+    collection: &'c CollectionInfo,
+    reader: V::PointReader,
+    /// No record of the collection has a greater key.
+    greatest_stored: Option<Vec<u8>>,
+    accepted: Accepted,
+    changes: ChangeSet,
+    outcome: InsertOutcome,
+}
+
+/// The keys of the accepted documents.
+#[derive(Default)]
+struct Accepted {
+    greatest: Option<Vec<u8>>,
+    /// All record keys, as soon as one of them was not greater than all before.
+    records: Option<AHashSet<SmallBytes>>,
+    /// The keys in unique indexes, by position of the index in the collection.
+    unique: Vec<AHashSet<SmallBytes>>,
+}
+
+/// Documents that were added to the changes, and are not accepted yet.
+struct Batch {
+    /// Their positions in the call.
+    places: Vec<usize>,
+    first_record: usize,
+    /// Number of entries per index before the batch, and then after each of its documents.
+    ends: Vec<usize>,
+}
+
+impl<'c, V: View> Insert<'c, V> {
+    fn open(view: &V, collection: &'c CollectionInfo, changes: ChangeSet, documents: usize) -> Result<Self> {
+        let mut cursor = view.cursor(collection.records, Bounds::ALL)?;
+        cursor.seek(Edge::Last)?;
+        Ok(Self {
+            documents,
+            collection,
+            reader: view.point_reader()?,
+            greatest_stored: cursor.current().map(|(key, _)| key.to_vec()),
+            accepted: Accepted { unique: vec![AHashSet::new(); changes.indexes.len()], ..Accepted::default() },
+            changes,
+            outcome: InsertOutcome { ids: Vec::with_capacity(documents), refused: Vec::new() },
+        })
     }
 
-    fn insert_batch(
+    /// Adds the documents until the mode ends the call.
+    fn add(
         &mut self,
-        collection: &Arc<CollectionInfo>,
-        batch: &Batch<'_, impl AsRef<RawDocument>>,
+        documents: &[impl AsRef<RawDocument>],
         mode: InsertMode,
-        changes: &mut Changes,
-        outcome: &mut InsertOutcome,
-        interrupt: &Interrupt,
+        interrupt: &mut Interrupt,
     ) -> Result<()> {
-        interrupt.check()?;
-        let (mut maker, mut interrupt) = (EntryMaker::default(), interrupt.clone());
-        changes.reserve(batch.documents.len(), batch.bytes);
-        {
-            let view = self.transaction.view();
-            let mut check = Check::open(&view, collection, changes)?;
-            for (place, document) in (batch.first..).zip(batch.iter()) {
+        let mut documents = documents.iter().map(AsRef::as_ref).enumerate().peekable();
+        while documents.peek().is_some() {
+            let refused_before = self.outcome.refused.len();
+            let mut batch = self.begin_batch(documents.len());
+            let size = self.changes.size();
+            while batch.places.len() < BATCH
+                && self.changes.size() - size < BATCH_BYTES
+                && let Some((place, document)) = documents.next()
+            {
                 interrupt.tick()?;
-                match check.document(document, &mut maker, changes) {
-                    Ok(id) => outcome.ids.push((place, id)),
+                match self.changes.insert(self.collection, document) {
+                    Ok(()) => batch.end_document(place, &self.changes),
                     Err(error) if error.is_refusal() => {
-                        outcome.refused.push((place, error));
-                        match mode {
-                            InsertMode::AllOrNone => return Ok(()),
-                            InsertMode::Ordered => break,
-                            InsertMode::Unordered => {}
+                        batch.truncate(batch.places.len(), &mut self.changes);
+                        self.outcome.refused.push((place, error));
+                        if mode != InsertMode::Unordered {
+                            break;
                         }
                     }
                     Err(error) => return Err(error),
                 }
             }
-            check.give_entries(changes);
-        }
-        self.note(&collection.name, maker.take_notes());
-        self.added(&collection.name, i64::try_from(changes.len()).unwrap_or(i64::MAX));
-        let applied = changes.apply(self, collection);
-        self.end_on_error(applied)
-    }
-}
-
-/// Checks documents one after the other against the collection and the documents before.
-struct Check<'c, V: View> {
-    collection: &'c CollectionInfo,
-    reader: V::PointReader,
-    /// The greatest key that is there or that this batch adds: none above it needs to be looked for.
-    greatest: Option<Vec<u8>>,
-    /// The keys of this batch, as soon as one of them is not above all others.
-    taken: Option<AHashSet<Vec<u8>>>,
-    /// By the place of the index.
-    indexes: Vec<IndexCheck>,
-    /// The key of the document that is being checked.
-    record_key: Vec<u8>,
-}
-
-struct IndexCheck {
-    /// The entries of the batch's documents.
-    entries: Entries,
-    /// Number of entries that do not belong to the current document.
-    settled: usize,
-    /// The keys that this batch adds, if the index is unique.
-    unique: Option<AHashSet<Vec<u8>>>,
-}
-
-impl<'c, V: View> Check<'c, V> {
-    fn open(view: &V, collection: &'c CollectionInfo, changes: &mut Changes) -> Result<Self> {
-        let indexes = collection.maintained().enumerate().map(|(at, index)| {
-            let unique = index.unique.then(AHashSet::new);
-            // The buffer of the batch before.
-            let entries = std::mem::take(changes.fresh(at));
-            IndexCheck { settled: entries.len(), entries, unique }
-        });
-        let mut cursor = view.cursor(collection.records, Bounds::ALL)?;
-        cursor.seek(Edge::Last)?;
-        Ok(Self {
-            collection,
-            reader: view.point_reader()?,
-            greatest: cursor.current().map(|(key, _)| key.to_vec()),
-            taken: None,
-            indexes: indexes.collect(),
-            record_key: Vec::with_capacity(USUAL_RECORD_KEY),
-        })
-    }
-
-    /// Checks a document and adds it to `changes`. Returns its `_id`.
-    fn document(
-        &mut self,
-        document: &RawDocument,
-        maker: &mut EntryMaker,
-        changes: &mut Changes,
-    ) -> Result<OwnedValue> {
-        let document = changes.prepare(document)?;
-        let id = match self.admit(changes.prepared(&document), maker, changes) {
-            Ok(id) => id,
-            Err(error) => {
-                // Removes what the rejected document has added.
-                self.indexes.iter_mut().for_each(|check| check.entries.truncate(check.settled));
-                changes.refuse(&document);
-                return Err(error);
-            }
-        };
-        for check in &mut self.indexes {
-            if let Some(unique) = &mut check.unique {
-                unique.extend(check.entries.iter_from(check.settled).map(|(key, _)| key.to_vec()));
-            }
-            check.settled = check.entries.len();
-        }
-        changes.put_prepared(&self.record_key, document);
-        if let Some(taken) = &mut self.taken {
-            taken.insert(self.record_key.clone());
-        }
-        let greatest = self.greatest.get_or_insert_default();
-        if *greatest < self.record_key {
-            greatest.clone_from(&self.record_key);
-        }
-        Ok(id)
-    }
-
-    /// Validates a document, encodes it for storage, and creates its entries. Returns its `_id`.
-    fn admit(&mut self, document: Doc<'_>, maker: &mut EntryMaker, changes: &Changes) -> Result<OwnedValue> {
-        let id = id(document).to_owned();
-        write_record_key(id.as_value(), &mut self.record_key)?;
-        if self.is_taken(changes)? {
-            return Err(duplicate_id(self.collection, &id));
-        }
-        self.make_entries(document, maker)?;
-        Ok(id)
-    }
-
-    /// Creates the entries of the document. In a unique index each key must be free.
-    fn make_entries(&mut self, document: Doc<'_>, maker: &mut EntryMaker) -> Result<()> {
-        if self.indexes.is_empty() {
-            return Ok(());
-        }
-        let mut document = maker.document(&self.record_key, document);
-        for (at, (index, check)) in self.collection.maintained().zip(&mut self.indexes).enumerate() {
-            document.append(at, index, &mut check.entries)?;
-            let Some(unique) = &mut check.unique else { continue };
-            for (key, _) in check.entries.iter_from(check.settled) {
-                if unique.contains(key) || lookup(&mut self.reader, index.keyspace, key)?.is_some() {
-                    return Err(duplicate(self.collection, index, key));
+            self.accept(&batch, mode)?;
+            if self.outcome.refused.len() > refused_before {
+                if mode != InsertMode::Unordered {
+                    return Ok(());
                 }
+                self.outcome.refused.sort_unstable_by_key(|(place, _)| *place);
             }
+            self.changes.spill_if_full()?;
         }
         Ok(())
     }
 
-    /// Moves the entries of the accepted documents to the changes.
-    fn give_entries(&mut self, changes: &mut Changes) {
-        for (at, check) in self.indexes.iter_mut().enumerate() {
-            *changes.fresh(at) = std::mem::take(&mut check.entries);
+    fn begin_batch(&self, documents: usize) -> Batch {
+        let documents = documents.min(BATCH);
+        let mut ends = Vec::with_capacity((documents + 1) * self.changes.indexes.len());
+        ends.extend(self.changes.indexes.iter().map(|entries| entries.len()));
+        Batch { places: Vec::with_capacity(documents), first_record: self.changes.records.len(), ends }
+    }
+
+    /// Looks up the keys of the batch together, then accepts or rejects its documents in order.
+    fn accept(&mut self, batch: &Batch, mode: InsertMode) -> Result<()> {
+        let Self { documents, collection, reader, greatest_stored, accepted, changes, outcome } = self;
+        let unique = || collection.maintained().enumerate().filter(|(_, index)| index.unique);
+        let mut wanted: Vec<(Keyspace, &[u8])> = Vec::new();
+        let may_exist = |key: &[u8]| greatest_stored.as_deref().is_some_and(|greatest| key <= greatest);
+        let records = changes.records.iter_from(batch.first_record);
+        wanted.extend(records.map(|(key, _)| (collection.records, key)).filter(|(_, key)| may_exist(key)));
+        let mut first_loaded = Vec::new();
+        for (at, index) in unique() {
+            let Some(entries) = changes.indexes.get(at) else { continue };
+            first_loaded.push(wanted.len());
+            wanted.extend(entries.iter_from(batch.entries(at, 0).start).map(|(key, _)| (index.keyspace, key)));
+        }
+        if !wanted.is_empty() {
+            reader.load(&wanted)?;
+        }
+        let mut refused = Vec::new();
+        let mut next_loaded = 0;
+        for (document, &place) in batch.places.iter().enumerate() {
+            let Some((key, stored)) = changes.records.get(batch.first_record + document) else { break };
+            let mut exists = false;
+            if may_exist(key) {
+                exists = reader.loaded(next_loaded).is_some();
+                next_loaded += 1;
+            }
+            let id = id(Doc::stored(stored)).to_owned();
+            let mut error = None;
+            if exists || accepted.contains_record(key, outcome) {
+                error = Some(duplicate_id(collection, &id));
+            }
+            for ((at, index), first_loaded) in unique().zip(&first_loaded) {
+                let Some(entries) = changes.indexes.get(at).filter(|_| error.is_none()) else { break };
+                let range = batch.entries(at, document);
+                let loaded = first_loaded + range.start - batch.entries(at, 0).start;
+                for ((key, _), loaded) in entries.iter_from(range.start).take(range.len()).zip(loaded..) {
+                    if reader.loaded(loaded).is_some() || accepted.contains_unique(at, key) {
+                        error = Some(duplicate(collection, index, key));
+                        break;
+                    }
+                }
+            }
+            if let Some(error) = error {
+                refused.push(document);
+                outcome.refused.push((place, error));
+                if mode == InsertMode::Unordered {
+                    continue;
+                }
+                // The first rejected document counts; those behind it, rejected or not, are not tried.
+                outcome.refused.retain(|(refused, _)| *refused <= place);
+                break;
+            }
+            outcome.ids.push((place, id));
+            if place + 1 == *documents {
+                break;
+            }
+            accepted.add_record(key);
+            for (at, _) in unique() {
+                let (Some(entries), Some(keys)) = (changes.indexes.get(at), accepted.unique.get_mut(at)) else {
+                    continue;
+                };
+                let range = batch.entries(at, document);
+                keys.extend(entries.iter_from(range.start).take(range.len()).map(|(key, _)| SmallBytes::from(key)));
+            }
+        }
+        match refused.first() {
+            Some(first) if mode != InsertMode::Unordered => batch.truncate(*first, changes),
+            _ => batch.remove(&refused, changes),
+        }
+        Ok(())
+    }
+}
+
+impl Batch {
+    fn end_document(&mut self, place: usize, changes: &ChangeSet) {
+        self.places.push(place);
+        self.ends.extend(changes.indexes.iter().map(|entries| entries.len()));
+    }
+
+    /// Returns the entries of a document of the batch in one index.
+    fn entries(&self, index: usize, document: usize) -> std::ops::Range<usize> {
+        let indexes = self.ends.len() / (self.places.len() + 1);
+        let end = |documents: usize| self.ends.get(documents * indexes + index).copied().unwrap_or_default();
+        end(document)..end(document + 1)
+    }
+
+    /// Removes all documents but the first of the batch from the changes.
+    fn truncate(&self, documents: usize, changes: &mut ChangeSet) {
+        changes.records.truncate(self.first_record + documents);
+        for (at, entries) in changes.indexes.iter_mut().enumerate() {
+            entries.truncate(self.entries(at, documents).start);
         }
     }
 
-    /// Returns whether a record or a document of this batch has the key.
-    fn is_taken(&mut self, changes: &Changes) -> Result<bool> {
-        let key = &self.record_key;
-        if self.greatest.as_ref().is_none_or(|greatest| greatest < key) {
-            return Ok(false);
+    /// Removes documents of the batch, in ascending order, from the changes.
+    fn remove(&self, documents: &[usize], changes: &mut ChangeSet) {
+        if documents.is_empty() {
+            return;
         }
-        let taken = self.taken.get_or_insert_with(|| changes.keys().map(<[u8]>::to_vec).collect());
-        Ok(taken.contains(key) || lookup(&mut self.reader, self.collection.records, key)?.is_some())
+        changes.records.remove(documents.iter().map(|document| self.first_record + document));
+        for (at, entries) in changes.indexes.iter_mut().enumerate() {
+            entries.remove(documents.iter().flat_map(|document| self.entries(at, *document)));
+        }
+    }
+}
+
+impl Accepted {
+    fn contains_record(&mut self, key: &[u8], outcome: &InsertOutcome) -> bool {
+        if self.greatest.as_deref().is_none_or(|greatest| greatest < key) {
+            return false;
+        }
+        let keys =
+            || outcome.ids.iter().filter_map(|(_, id)| record_key(id.as_value()).ok()).map(|key| key.as_slice().into());
+        self.records.get_or_insert_with(|| keys().collect()).contains(key)
+    }
+
+    fn contains_unique(&self, index: usize, key: &[u8]) -> bool {
+        self.unique.get(index).is_some_and(|keys| keys.contains(key))
+    }
+
+    fn add_record(&mut self, key: &[u8]) {
+        if let Some(records) = &mut self.records {
+            records.insert(key.into());
+        }
+        let greatest = self.greatest.get_or_insert_default();
+        if greatest.as_slice() < key {
+            greatest.clear();
+            greatest.extend_from_slice(key);
+        }
     }
 }

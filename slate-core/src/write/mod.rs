@@ -1,18 +1,28 @@
-//! Writes: what changes in a collection's records and, entry by entry, in its indexes.
+//! Writes. Inserts, upserts, updates, deletes and index builds go through the same stages:
+//!
+//! 1. Prepare: each document is validated and encoded ([`prepare`]), and its index entries are made ([`entry_maker`]).
+//! 2. Load: the records and keys that the call depends on are read in batches, or lent by the plan that finds them.
+//! 3. Collect: the changes of the whole call become a [`change_set`]. Nothing is written yet: an error up to here leaves the
+//!    transaction unchanged.
+//! 4. Check: no key of a unique index may belong to two records in the final state ([`unique`]).
+//! 5. Apply: the changes are written in key order ([`apply`]). Only the storage can fail here; such an error ends the
+//!    transaction.
 
 mod after_commit;
+mod apply;
 mod backfill;
-mod batch;
 mod build;
 mod bulk;
-mod changes;
+mod change_set;
+mod collection_state;
 mod delete;
 mod entries;
+mod entry_maker;
 mod insert;
-mod involved;
 mod prepare;
 mod put;
 mod session;
+mod unique;
 mod update;
 
 pub(crate) use after_commit::{AfterCommit, StaleCollection};
@@ -20,8 +30,9 @@ pub(crate) use backfill::{BuildRound, BuildStart};
 pub(crate) use build::{BuildProgress, IndexSpec, ROUND as BUILD_ROUND};
 pub(crate) use bulk::{BulkOperation, BulkOutcome};
 pub(crate) use delete::{DeleteOutcome, DeleteRequest, Shows};
-pub(crate) use entries::{Entries, EntryMaker};
+pub(crate) use entries::Entries;
+pub(crate) use entry_maker::EntryMaker;
 pub(crate) use insert::{InsertMode, InsertOutcome};
 pub(crate) use put::{PutKind, PutOutcome};
 pub(crate) use session::{BeginOptions, Created, Reads, Session, Shared};
-pub(crate) use update::{IfNone, IfRefused, UpdateKind, UpdateOutcome, UpdateRequest};
+pub(crate) use update::{IfNone, UpdateKind, UpdateOutcome, UpdateRequest};

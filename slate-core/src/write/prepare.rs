@@ -1,53 +1,68 @@
-use std::{borrow::Cow, ops::Range};
-
 use bson::{RawDocument, oid::ObjectId};
 use slate_query::{
     Code,
-    raw::{Doc, Element, Kind, Value, Writer, store, validate_and_store, validate_and_tabulate, with_id},
+    raw::{Doc, Element, Kind, Value, Writer, store, validate, validate_and_store, with_id},
 };
 
-use crate::{Error, ErrorKind, Result, clock};
+use crate::{Error, ErrorKind, Result, clock, entry::append_record_key};
 
 /// Size limit of a document in bytes, which is MongoDB's.
 pub(crate) const MAX_DOCUMENT: usize = 16 << 20;
 
-/// Validates a document and appends it to `out` in its stored form: with a field table, `_id` first, and the current
-/// time in place of empty timestamps at the top level. After an error `out` is unchanged.
-pub(super) fn prepare(document: &RawDocument, out: &mut Vec<u8>) -> Result<()> {
+/// Validates a document and appends its record: the record key, whose length is returned, and the stored form. That has
+/// a field table, `_id` first, and the current time in place of empty timestamps at the top level. After an error `out`
+/// is unchanged.
+pub(super) fn prepare(document: &RawDocument, out: &mut Vec<u8>) -> Result<usize> {
     let start = out.len();
-    let bytes = document.as_bytes();
-    // The length and the terminator are valid; the rest is validated during the walk.
+    let prepared = append_record(document.as_bytes(), out);
+    if prepared.is_err() {
+        out.truncate(start);
+    }
+    prepared
+}
+
+fn append_record(bytes: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+    let start = out.len();
+    // The length and the terminator are valid; the rest is validated while it is stored.
     let document = Doc::new(bytes);
-    // Most documents that need a change have no `_id`. Whether one follows later is found out during the walk with a
-    // new one in front.
-    let begins_with_id = document.elements().next().is_some_and(|first| first.name == b"_id");
-    let identified = (!begins_with_id).then(|| identified(document));
+    let first = document.elements().next().filter(|first| first.name == b"_id");
+    let (identified, id) = match first {
+        Some(first) => (None, first.value),
+        // Most documents that need a change have no `_id`. Whether one follows later is found out while the document is
+        // stored with a new one in front.
+        None => (Some(identified(document)), Value::NULL),
+    };
+    let (bytes, id) = match &identified {
+        Some(identified) => (identified.as_slice(), self::id(Doc::new(identified))),
+        None => (bytes, id),
+    };
+    if let Err(error) = append_record_key(id, out) {
+        validate(bytes)?;
+        return Err(error);
+    }
+    let key = out.len() - start;
     let (mut form, mut ids) = (Form::default(), 0);
-    validate_and_store(identified.as_deref().unwrap_or(bytes), out, |field| {
+    validate_and_store(bytes, out, |field| {
         form.see(field);
         ids += usize::from(field.name == b"_id");
     })?;
-    if form != Form::Kept || (!begins_with_id && ids > 1) {
-        out.truncate(start);
-        store(Doc::new(&rebuild(document)), out);
+    if form != Form::Kept || (identified.is_some() && ids > 1) {
+        return append_rebuilt(document, start, out);
     }
-    let checked = check(Doc::stored(out.get(start..).unwrap_or_default()));
-    if checked.is_err() {
-        out.truncate(start);
-    }
-    checked
+    check(Doc::stored(out.get(start + key..).unwrap_or_default()))?;
+    Ok(key)
 }
 
-/// Validates a document and appends its field table to `tables`; returns the position of the table. Returns `None` if
-/// the document must be changed before it is stored.
-pub(super) fn tabulate(bytes: &[u8], tables: &mut Vec<u8>) -> Result<Option<Range<usize>>> {
-    let (start, mut form) = (tables.len(), Form::default());
-    validate_and_tabulate(bytes, tables, |field| form.see(field))?;
-    if form == Form::Kept {
-        return Ok(Some(start..tables.len()));
-    }
-    tables.truncate(start);
-    Ok(None)
+/// Appends the record of a valid document that must be changed.
+fn append_rebuilt(document: Doc<'_>, start: usize, out: &mut Vec<u8>) -> Result<usize> {
+    out.truncate(start);
+    let rebuilt = rebuild(document);
+    let rebuilt = Doc::new(&rebuilt);
+    check(rebuilt)?;
+    append_record_key(id(rebuilt), out)?;
+    let key = out.len() - start;
+    store(rebuilt, out);
+    Ok(key)
 }
 
 /// Checks whether a document, given field by field, can be stored unchanged.
@@ -71,19 +86,9 @@ impl Form {
     }
 }
 
-/// Converts a valid document to its stored form. Copies it only if it must be changed.
-pub(super) fn kept(document: Doc<'_>) -> Result<Cow<'_, [u8]>> {
-    let kept = match document.elements().next() {
-        Some(first) if first.name == b"_id" && !has_empty_timestamp(document) => Cow::Borrowed(document.bytes()),
-        _ => Cow::Owned(rebuild(document)),
-    };
-    check(Doc::new(&kept))?;
-    Ok(kept)
-}
-
-fn check(kept: Doc<'_>) -> Result<()> {
-    check_size(kept.bytes())?;
-    check_id(id(kept))
+fn check(stored: Doc<'_>) -> Result<()> {
+    check_size(stored.bytes())?;
+    check_id(id(stored))
 }
 
 /// Returns the `_id` of a stored document, which is its first field.
@@ -92,7 +97,7 @@ pub(super) fn id(document: Doc<'_>) -> Value<'_> {
 }
 
 /// Rejects an `_id` with fields that look like operators.
-pub(super) fn check_id(id: Value<'_>) -> Result<()> {
+fn check_id(id: Value<'_>) -> Result<()> {
     match id.as_document().and_then(|id| id.elements().find(|field| field.name.starts_with(b"$"))) {
         Some(field) => {
             let message = format!("_id fields may not begin with '$': {}", field.display_name());
@@ -161,14 +166,20 @@ mod tests {
     use slate_query::raw::{MAX_DEPTH, validate};
 
     use super::*;
+    use crate::entry::record_key;
 
     /// Returns the stored form of the document, which was appended to `out`.
     fn prepared(document: &RawDocument) -> Result<RawDocumentBuf> {
         let mut out = b"before".to_vec();
         let result = prepare(document, &mut out);
-        let stored = out.strip_prefix(b"before").unwrap();
-        assert!(result.is_ok() || stored.is_empty(), "an error leaves nothing");
-        result.map(|()| RawDocumentBuf::from_bytes(Doc::stored(stored).bytes().to_vec()).unwrap())
+        let record = out.strip_prefix(b"before").unwrap();
+        assert!(result.is_ok() || record.is_empty(), "an error leaves nothing");
+        result.map(|key| {
+            let (key, stored) = record.split_at(key);
+            let stored = Doc::stored(stored);
+            assert_eq!(key, record_key(id(stored)).unwrap());
+            RawDocumentBuf::from_bytes(stored.bytes().to_vec()).unwrap()
+        })
     }
 
     fn names(document: &RawDocument) -> Vec<String> {

@@ -1,32 +1,24 @@
-use std::{borrow::Cow, cmp::Ordering, ops::Range, sync::Arc};
+use std::cmp::Ordering;
 
 use bson::RawDocument;
 use slate_query::{
     order,
-    raw::{Doc, OwnedValue, SmallBytes, Value, Writer, store},
+    raw::{Doc, OwnedValue, SmallBytes, Value, Writer, validate},
     update,
 };
 use slate_store::{PointReader, Transaction, View};
 
 use super::{
     Session,
-    batch::{self, Batch},
-    changes::Changes,
-    entries::EntryMaker,
-    prepare::{check_id, check_size, id, kept, tabulate},
+    change_set::ChangeSet,
+    prepare::{id, prepare},
 };
 use crate::{
     Result,
     catalog::{CollectionInfo, IndexInfo},
-    entry::{record_key, write_record_key},
+    entry::record_key,
     interrupt::Interrupt,
 };
-
-/// Most documents of the first round of a call.
-const ROUND: usize = 256;
-
-/// Most documents of later rounds, if their records are small.
-const LARGEST_ROUND: usize = 1_024;
 
 /// What a document does to the existing record with its `_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,130 +42,14 @@ pub(crate) struct PutOutcome {
     pub(crate) ids: Vec<OwnedValue>,
 }
 
-/// A record that the round changes: its old document, and the position of its current new document.
-struct Touched<'d> {
-    old: Option<Doc<'d>>,
-    new: Option<Range<usize>>,
-}
+/// Number of records that are loaded together at first.
+const FIRST_LOAD: usize = 256;
 
-impl<'d> Touched<'d> {
-    fn current<'l>(&self, laid: &'l [u8]) -> Option<Doc<'l>>
-    where
-        'd: 'l,
-    {
-        let new = self.new.as_ref().and_then(|new| laid.get(new.clone())).map(Doc::stored);
-        new.or(self.old)
-    }
-}
+/// Most records that are loaded together.
+const LARGEST_LOAD: usize = 1_024;
 
-/// The validated documents of a call.
-struct Given<'d, D> {
-    documents: &'d [D],
-    /// Their total size in bytes.
-    length: usize,
-    /// The keys of their records. `None` for a document without `_id`.
-    keys: Vec<Option<SmallBytes>>,
-    /// Positions of their field tables in one buffer. `None` for a document that is changed before it is stored.
-    tables: Vec<Option<Range<usize>>>,
-    bytes: Vec<u8>,
-    /// Reused buffer for a key.
-    key: Vec<u8>,
-}
-
-impl<'d, D: AsRef<RawDocument>> Given<'d, D> {
-    /// Validates the documents of a call.
-    fn of(documents: &'d [D], interrupt: &Interrupt) -> Result<Self> {
-        let (keys, tables) = (Vec::with_capacity(documents.len()), Vec::with_capacity(documents.len()));
-        let mut given = Self { documents, length: 0, keys, tables, bytes: Vec::new(), key: Vec::new() };
-        let mut interrupt = interrupt.clone();
-        for document in batch::iter(documents) {
-            interrupt.tick()?;
-            given.check(document.as_bytes())?;
-        }
-        Ok(given)
-    }
-
-    fn check(&mut self, document: &[u8]) -> Result<()> {
-        self.length = self.length.saturating_add(document.len());
-        let table = tabulate(document, &mut self.bytes)?;
-        check_size(document)?;
-        // Rejects it here, before anything was changed.
-        let key = match Doc::new(document).get("_id") {
-            Some(id) => {
-                check_id(id)?;
-                write_record_key(id, &mut self.key)?;
-                Some(self.key.as_slice().into())
-            }
-            None => None,
-        };
-        self.keys.push(key);
-        self.tables.push(table);
-        Ok(())
-    }
-
-    /// Returns the documents at these positions as a round.
-    fn round(&self, places: Range<usize>) -> Round<'_, D> {
-        Round {
-            documents: self.documents.get(places.clone()).unwrap_or_default(),
-            keys: self.keys.get(places.clone()).unwrap_or_default(),
-            tables: self.tables.get(places).unwrap_or_default(),
-            bytes: &self.bytes,
-        }
-    }
-
-    /// Returns empty changes with memory for the changes of one round.
-    fn changes(&self) -> Changes {
-        let mut changes = Changes::default();
-        changes.reserve(self.documents.len().min(batch::MOST), self.length.min(batch::BYTES));
-        changes
-    }
-}
-
-/// The documents of one round of a call.
-struct Round<'g, D> {
-    documents: &'g [D],
-    keys: &'g [Option<SmallBytes>],
-    tables: &'g [Option<Range<usize>>],
-    bytes: &'g [u8],
-}
-
-impl<'g, D> Round<'g, D> {
-    /// Returns the field table of the document at this position, if it is stored unchanged.
-    fn table(&self, at: usize) -> Option<&'g [u8]> {
-        self.bytes.get(self.tables.get(at)?.clone()?)
-    }
-}
-
-/// The new state of a record.
-enum New<'n> {
-    /// The document itself, with its field table.
-    AsGiven(&'n [u8]),
-    Built(Cow<'n, [u8]>),
-}
-
-/// Returns the distinct keys in order, and for each given key its position among them.
-fn in_order(keys: &[Option<SmallBytes>]) -> (Vec<&[u8]>, Vec<Option<usize>>) {
-    let mut order: Vec<(&[u8], usize)> =
-        keys.iter().enumerate().filter_map(|(at, key)| Some((key.as_deref()?, at))).collect();
-    order.sort_unstable();
-    let (mut ordered, mut places) = (Vec::with_capacity(order.len()), vec![None; keys.len()]);
-    for (key, at) in order {
-        if ordered.last() != Some(&key) {
-            ordered.push(key);
-        }
-        if let Some(place) = places.get_mut(at) {
-            *place = ordered.len().checked_sub(1);
-        }
-    }
-    (ordered, places)
-}
-
-/// Returns whether two of the keys are equal.
-fn has_repeats(keys: &[Option<SmallBytes>]) -> bool {
-    let mut sorted: Vec<&[u8]> = keys.iter().flatten().map(SmallBytes::as_slice).collect();
-    sorted.sort_unstable();
-    sorted.windows(2).any(|pair| pair.first() == pair.last())
-}
+/// Bytes that the records of a load should not exceed, judged by the load before.
+const LOAD_BYTES: usize = 16 << 20;
 
 impl<T: Transaction> Session<T> {
     /// Puts documents by their `_id`s in order: of two with the same `_id`, the second is applied to the result of the
@@ -187,171 +63,170 @@ impl<T: Transaction> Session<T> {
     ) -> Result<PutOutcome> {
         self.check_open()?;
         let interrupt = &self.limited(interrupt);
-        // Validates before anything is changed, so that an invalid document leaves the transaction unchanged.
-        let given = Given::of(documents, interrupt)?;
-        let collection = self.written_or_created(name)?;
-        let mut outcome = PutOutcome::default();
-        let mut changes = given.changes();
-        // Documents with the same `_id` must be in the same round.
-        let is_one_round = Batch::at(documents, 0, ROUND).is_none_or(|batch| batch.end() == documents.len());
-        if is_one_round || has_repeats(&given.keys) {
-            let whole = given.round(0..documents.len());
-            self.put_round(&collection, &whole, kind, &mut changes, &mut outcome, interrupt)?;
-            self.apply_whole(&collection, changes)?;
-        } else {
-            self.put_in_rounds(&collection, &given, kind, changes, &mut outcome, interrupt)?;
-        }
-        Ok(outcome)
-    }
-
-    /// Collects and applies rounds as long as memory permits. If one round contains all documents, uniqueness is
-    /// checked before anything is applied.
-    fn put_in_rounds(
-        &mut self,
-        collection: &Arc<CollectionInfo>,
-        given: &Given<'_, impl AsRef<RawDocument>>,
-        kind: PutKind,
-        mut changes: Changes,
-        outcome: &mut PutOutcome,
-        interrupt: &Interrupt,
-    ) -> Result<()> {
-        let mut claims = None;
-        let (mut next, mut most) = (0, ROUND);
-        while let Some(batch) = Batch::at(given.documents, next, most) {
-            if !changes.have_room_for(batch.documents.len(), batch.bytes) {
-                changes.take_claims(collection, claims.get_or_insert_default());
-                let applied = changes.apply(self, collection);
-                self.end_on_error(applied)?;
-            }
-            next = batch.end();
-            let round = given.round(batch.first..next);
-            let put = self.put_round(collection, &round, kind, &mut changes, outcome, interrupt);
-            let bytes = if claims.is_some() { self.end_on_error(put)? } else { put? };
-            most = batch::fitting(batch.documents.len(), bytes).clamp(ROUND, LARGEST_ROUND);
-        }
-        let Some(mut claims) = claims else { return self.apply_whole(collection, changes) };
-        changes.take_claims(collection, &mut claims);
-        let settled = changes.apply(self, collection).and_then(|()| claims.settle(self, collection));
-        self.end_on_error(settled)
-    }
-
-    /// Computes the changes of these documents without writing them. Returns the size of the old and new records in
-    /// bytes.
-    fn put_round(
-        &mut self,
-        collection: &Arc<CollectionInfo>,
-        round: &Round<'_, impl AsRef<RawDocument>>,
-        kind: PutKind,
-        changes: &mut Changes,
-        outcome: &mut PutOutcome,
-        interrupt: &Interrupt,
-    ) -> Result<usize> {
         interrupt.check()?;
-        let mut interrupt = interrupt.clone();
-        let documents = round.documents;
-        let mut maker = EntryMaker::default();
-        let mut unchanged = Vec::new();
-        let (mut inserted, mut bytes) = (0_usize, 0);
-        let (wanted, places) = in_order(round.keys);
-        {
-            let view = self.transaction.view();
-            let mut records = view.point_reader()?;
-            records.load(&wanted.iter().map(|key| (collection.records, *key)).collect::<Vec<_>>())?;
-            let as_it_was = |at| Touched { old: records.loaded(at).map(Doc::stored), new: None };
-            let mut touched: Vec<Touched<'_>> = (0..wanted.len()).map(as_it_was).collect();
-            let given_bytes = documents.iter().map(|document| document.as_ref().as_bytes().len()).sum();
-            let mut laid = Vec::with_capacity(given_bytes);
-            for (at, (document, place)) in documents.iter().zip(&places).enumerate() {
-                interrupt.tick()?;
-                let document = Doc::new(document.as_ref().as_bytes());
-                match place.and_then(|place| touched.get_mut(place)) {
-                    Some(record) => put_one(record, (document, round.table(at)), kind, &mut laid, outcome)?,
-                    // A document without `_id` gets a new one, which no record has.
-                    None => {
-                        let new = kept(document)?;
-                        let key = record_key(id(Doc::new(&new)))?;
-                        outcome.ids.push(id(Doc::new(&new)).to_owned());
-                        outcome.inserted += 1;
-                        inserted += 1;
-                        let documents = (None, Some(Doc::new(&new)));
-                        changes.entries(&view, collection, &mut maker, &key, documents, |_| true)?;
-                        changes.put_record(&key, Doc::new(&new));
-                    }
-                }
-            }
-            for (key, record) in wanted.into_iter().zip(touched) {
-                let (old, new) = (record.old, record.new.and_then(|new| laid.get(new)));
-                bytes += old.map_or(0, |old| old.bytes().len()) + new.map_or(0, <[u8]>::len);
-                let Some(new) = new else {
-                    unchanged.push(key);
-                    continue;
-                };
-                inserted += usize::from(old.is_none());
-                let document = Doc::stored(new);
-                let differs = |index: &IndexInfo| old.is_none_or(|old| differs(index, old, document));
-                changes.entries(&view, collection, &mut maker, key, (old, Some(document)), differs)?;
-                changes.put_stored(key, new);
-            }
-        }
+        let collection = self.written_or_new(name)?;
+        let mut put = Put {
+            kind,
+            collection: &collection,
+            changes: self.change_set(&collection, None),
+            outcome: PutOutcome { ids: vec![Value::NULL.to_owned(); documents.len()], ..PutOutcome::default() },
+            unchanged: Vec::new(),
+        };
+        put.add(&self.transaction.view(), documents, &mut interrupt.clone())?;
+        let Put { mut changes, outcome, unchanged, .. } = put;
+        changes.growth = i64::try_from(outcome.inserted).unwrap_or(i64::MAX);
         for key in unchanged {
-            self.read_key(collection, key)?;
+            self.read_key(&collection, &key)?;
         }
-        self.note(&collection.name, maker.take_notes());
-        self.added(&collection.name, i64::try_from(inserted).unwrap_or(i64::MAX));
-        Ok(bytes)
+        self.check_and_apply(&collection, changes, interrupt)?;
+        Ok(outcome)
     }
 }
 
-/// Returns whether the entries of two documents with the same `_id` can differ. Entries depend on the first fields of
-/// the index's paths and on their order; the condition of a partial index can depend on any field.
+/// The state of a call.
+struct Put<'c> {
+    kind: PutKind,
+    collection: &'c CollectionInfo,
+    changes: ChangeSet,
+    outcome: PutOutcome,
+    /// Keys of records that were read and stay as they are.
+    unchanged: Vec<SmallBytes>,
+}
+
+/// A document of a call, with its position and the record key of its `_id`.
+struct Given<'d> {
+    key: SmallBytes,
+    place: usize,
+    document: &'d RawDocument,
+}
+
+impl Put<'_> {
+    /// Collects the changes, in the order of the record keys.
+    fn add(
+        &mut self,
+        view: &impl View,
+        documents: &[impl AsRef<RawDocument>],
+        interrupt: &mut Interrupt,
+    ) -> Result<()> {
+        let mut given = Vec::with_capacity(documents.len());
+        for (place, document) in documents.iter().map(AsRef::as_ref).enumerate() {
+            match key_of(document)? {
+                Some(key) => given.push(Given { key, place, document }),
+                None => {
+                    interrupt.tick()?;
+                    self.insert(place, document)?;
+                    self.changes.spill_if_full()?;
+                }
+            }
+        }
+        given.sort_unstable_by(|a, b| a.key.as_slice().cmp(&b.key).then(a.place.cmp(&b.place)));
+        let mut groups = given.chunk_by(|a, b| a.key == b.key);
+        let mut reader = view.point_reader()?;
+        let mut load = FIRST_LOAD;
+        loop {
+            let loaded: Vec<&[Given<'_>]> = groups.by_ref().take(load).collect();
+            if loaded.is_empty() {
+                return Ok(());
+            }
+            let keys = loaded.iter().filter_map(|group| group.first());
+            let keys: Vec<_> = keys.map(|first| (self.collection.records, first.key.as_slice())).collect();
+            reader.load(&keys)?;
+            let mut bytes = 0;
+            for (at, group) in loaded.iter().enumerate() {
+                interrupt.tick()?;
+                let old = reader.loaded(at).map(Doc::stored);
+                bytes += old.map_or(0, |old| old.bytes().len());
+                self.put(old, group)?;
+                self.changes.spill_if_full()?;
+            }
+            let each = bytes.checked_div(loaded.len()).unwrap_or_default().max(1);
+            load = (LOAD_BYTES / each).clamp(1, LARGEST_LOAD);
+        }
+    }
+
+    /// Adds a document without `_id`. It gets a new one, which no record has.
+    fn insert(&mut self, place: usize, document: &RawDocument) -> Result<()> {
+        let row = self.changes.records.len();
+        self.changes.insert(self.collection, document)?;
+        self.outcome.inserted += 1;
+        self.set_id(place, row);
+        Ok(())
+    }
+
+    /// Applies the documents with one `_id`, in order, to the record with it.
+    fn put(&mut self, old: Option<Doc<'_>>, documents: &[Given<'_>]) -> Result<()> {
+        let row = self.changes.records.len();
+        for given in documents {
+            let existed = old.is_some() || self.changes.records.len() > row;
+            let has_changed = self.apply(row, old, given)?;
+            self.outcome.inserted += u64::from(!existed);
+            self.outcome.matched += u64::from(existed);
+            self.outcome.modified += u64::from(existed && has_changed);
+            match old {
+                Some(old) if self.changes.records.len() == row => set(&mut self.outcome.ids, given.place, id(old)),
+                _ => self.set_id(given.place, row),
+            }
+        }
+        if self.changes.records.len() == row {
+            self.unchanged.extend(documents.first().map(|first| first.key.clone()));
+        }
+        let differs = |index: &IndexInfo, new: Doc<'_>| old.is_none_or(|old| differs(index, old, new));
+        self.changes.add_entries(self.collection, row, old, differs)
+    }
+
+    /// Applies a document to the record in this row of the changes, which is `old` if there is no such row yet. Returns
+    /// whether the record changes.
+    fn apply(&mut self, row: usize, old: Option<Doc<'_>>, given: &Given<'_>) -> Result<bool> {
+        let Self { kind, changes, .. } = self;
+        let next = changes.records.len();
+        match changes.document(row).or(old).filter(|_| *kind == PutKind::Merge) {
+            Some(there) => {
+                let Some(merged) = merged(there, validate(given.document.as_bytes())?)? else { return Ok(false) };
+                changes.write_record(&given.key, Doc::new(&merged));
+            }
+            None => changes.records.try_write(|out| prepare(given.document, out))?,
+        }
+        let before = if next > row { changes.document(row) } else { old };
+        let has_changed = before.map(|before| before.bytes()) != changes.document(next).map(|after| after.bytes());
+        match (has_changed, next > row) {
+            (true, true) => changes.records.remove(std::iter::once(row)),
+            (true, false) => {}
+            (false, _) => changes.records.truncate(next),
+        }
+        Ok(has_changed)
+    }
+
+    /// Sets the resulting `_id` from the record in this row.
+    fn set_id(&mut self, place: usize, row: usize) {
+        if let Some(document) = self.changes.document(row) {
+            set(&mut self.outcome.ids, place, id(document));
+        }
+    }
+}
+
+fn set(ids: &mut [OwnedValue], place: usize, id: Value<'_>) {
+    if let Some(slot) = ids.get_mut(place) {
+        *slot = id.to_owned();
+    }
+}
+
+/// Returns the record key of a document's `_id`, if it has one.
+fn key_of(document: &RawDocument) -> Result<Option<SmallBytes>> {
+    let Some(id) = Doc::new(document.as_bytes()).get("_id") else { return Ok(None) };
+    match record_key(id) {
+        Ok(key) => Ok(Some(key.into())),
+        Err(error) => {
+            validate(document.as_bytes())?;
+            Err(error)
+        }
+    }
+}
+
+/// Returns whether the entries of two documents with the same `_id` can differ.
 fn differs(index: &IndexInfo, old: Doc<'_>, new: Doc<'_>) -> bool {
     index.partial.is_some()
         || id(old) != id(new)
         || !index.pattern.first_values(old).eq(index.pattern.first_values(new))
-}
-
-/// Applies a document of the call, with its field table if it is stored unchanged, to a record.
-fn put_one(
-    record: &mut Touched<'_>,
-    (document, table): (Doc<'_>, Option<&[u8]>),
-    kind: PutKind,
-    laid: &mut Vec<u8>,
-    outcome: &mut PutOutcome,
-) -> Result<()> {
-    let kept = || match table {
-        Some(table) => Ok(New::AsGiven(table)),
-        None => kept(document).map(New::Built),
-    };
-    let new = match (record.current(laid), kind) {
-        (None, _) => {
-            outcome.inserted += 1;
-            Some(kept()?)
-        }
-        (Some(there), PutKind::Replace) => {
-            outcome.matched += 1;
-            let new = kept()?;
-            let bytes = if let New::Built(built) = &new { built } else { document.bytes() };
-            (there.bytes() != bytes).then_some(new)
-        }
-        (Some(there), PutKind::Merge) => {
-            outcome.matched += 1;
-            merged(there, document)?.map(Cow::Owned).map(New::Built)
-        }
-    };
-    if let Some(new) = new {
-        outcome.modified += u64::from(record.current(laid).is_some());
-        let start = laid.len();
-        match new {
-            New::AsGiven(table) => {
-                laid.extend_from_slice(table);
-                laid.extend_from_slice(document.bytes());
-            }
-            New::Built(new) => store(Doc::new(&new), laid),
-        }
-        record.new = Some(start..laid.len());
-    }
-    outcome.ids.push(record.current(laid).map_or(Value::NULL, id).to_owned());
-    Ok(())
 }
 
 /// Returns the document with the fields of the patch. An equal `_id` of another type keeps its type.

@@ -1,39 +1,41 @@
 use std::{sync::Arc, time::Duration};
 
 use slate_query::{Code, filter::Filter};
-use slate_store::{Durability, Guard, Keyspace, Transaction, TransactionExt, View};
+use slate_store::{Capabilities, Durability, Guard, Keyspace, Transaction, TransactionExt, View};
 
 use crate::{
     Error, ErrorKind, Isolation, Result,
     api::options::RenameTarget,
-    catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, IndexInfo, StatisticsStaleness},
+    catalog::{self, CATALOG, Catalog, CatalogCache, Change, CollectionInfo, IndexInfo, StatisticsStaleness},
     commit::Validation,
     entry::record_key,
-    exec::Resources,
     interrupt::Interrupt,
     namespace,
-    plan::Query,
     spill::Memory,
 };
 
 use super::{
     after_commit::{self, AfterCommit},
-    involved::Involved,
+    change_set::ChangeSet,
+    collection_state::CollectionStates,
 };
 
 /// An open transaction: the store's transaction, and the catalog with its own changes.
 pub(crate) struct Session<T> {
     pub(super) transaction: T,
     catalog: Arc<Catalog>,
-    involved: Involved,
+    collections: CollectionStates,
     /// Whether it wrote something other than documents and the catalog: entries of an index that is being built.
     wrote_entries: bool,
+    /// Bytes of documents and entries written so far, where the store limits them.
+    pub(super) bytes_written: usize,
     isolation: Isolation,
     validation: Validation,
-    doomed: Vec<Keyspace>,
+    pending_drops: Vec<Keyspace>,
     /// The deadline and cancel token of the whole transaction.
     limits: Interrupt,
-    over: Option<String>,
+    /// Why the transaction has ended.
+    ended: Option<String>,
     shared: Arc<Shared>,
 }
 
@@ -52,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) catalogs: CatalogCache,
     pub(crate) staleness: StatisticsStaleness,
     pub(crate) memory: Memory,
+    pub(crate) capabilities: Capabilities,
 }
 
 impl<T: Transaction> Session<T> {
@@ -66,13 +69,14 @@ impl<T: Transaction> Session<T> {
         Self {
             transaction,
             catalog,
-            involved: Involved::default(),
+            collections: CollectionStates::default(),
             wrote_entries: false,
+            bytes_written: 0,
             isolation: options.isolation,
             validation,
-            doomed: Vec::new(),
+            pending_drops: Vec::new(),
             limits: options.limits.clone(),
-            over: None,
+            ended: None,
             shared,
         }
     }
@@ -91,14 +95,13 @@ impl<T: Transaction> Session<T> {
         &self.shared.memory
     }
 
-    /// Returns what the nodes of a query share.
-    pub(crate) fn resources(&self, query: &Query, interrupt: &Interrupt) -> Resources {
-        Resources::new(interrupt, self.shared.memory.limited(query.memory_limit))
+    pub(super) fn capabilities(&self) -> Capabilities {
+        self.shared.capabilities
     }
 
     /// Fails if an earlier error has ended the transaction or its time is up.
     pub(crate) fn check_open(&self) -> Result<()> {
-        self.over.as_ref().map_or(Ok(()), |why| Err(Error::transaction_over(why)))?;
+        self.ended.as_ref().map_or(Ok(()), |why| Err(Error::transaction_over(why)))?;
         self.limits.check()
     }
 
@@ -109,7 +112,7 @@ impl<T: Transaction> Session<T> {
 
     /// Records that documents of the collection are written.
     pub(super) fn wrote(&mut self, collection: &CollectionInfo) {
-        self.involved.of(&collection.name).written = true;
+        self.collections.of(&collection.name).written = true;
     }
 
     /// Records that only index entries are written.
@@ -118,25 +121,25 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Returns whether reads must be validated: other transactions can commit, and this one is serializable.
-    fn is_watchful(&self) -> bool {
+    fn validates_reads(&self) -> bool {
         self.isolation == Isolation::Serializable && !matches!(self.validation, Validation::None)
     }
 
     /// Records that any document of the collection may have been read.
     pub(super) fn read_all(&mut self, collection: &CollectionInfo) {
-        if self.is_watchful() {
-            self.watch(&collection.name);
+        if self.validates_reads() {
+            self.read_whole(&collection.name);
         }
     }
 
     /// Makes every later write of the collection by others a conflict, at every isolation level.
-    pub(super) fn watch(&mut self, collection: &str) {
-        self.involved.of(collection).watched = true;
+    pub(super) fn read_whole(&mut self, collection: &str) {
+        self.collections.of(collection).read_whole = true;
     }
 
     /// Records that one record was read, or that it does not exist.
     pub(super) fn read_key(&mut self, collection: &CollectionInfo, key: &[u8]) -> Result<()> {
-        if self.is_watchful() {
+        if self.validates_reads() {
             self.transaction.guard(collection.records, key, Guard::Shared)?;
         }
         Ok(())
@@ -144,7 +147,7 @@ impl<T: Transaction> Session<T> {
 
     /// Records a read of the collection: the records that it can return, and whether the collection exists.
     pub(crate) fn reads(&mut self, name: &str, what: Reads<'_>) -> Result<()> {
-        if !self.is_watchful() {
+        if !self.validates_reads() {
             return Ok(());
         }
         self.guard(name)?;
@@ -157,17 +160,17 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Ends the transaction if `result` is an error, because part of the call has been applied.
+    /// Ends the transaction if `result` is an error, because part of the call may have been applied.
     pub(super) fn end_on_error<R>(&mut self, result: Result<R>) -> Result<R> {
         if let Err(error) = &result {
-            self.over = Some(format!("an earlier write failed half-way: {error}"));
+            self.ended = Some(format!("an earlier write failed half-way: {error}"));
         }
         result
     }
 
     /// Ends the transaction.
     pub(crate) fn end(&mut self, why: &str) {
-        self.over = Some(why.into());
+        self.ended = Some(why.into());
     }
 
     /// Returns the collection for writing. A concurrent change of its definition conflicts with this transaction.
@@ -180,23 +183,27 @@ impl<T: Transaction> Session<T> {
     }
 
     fn guard(&mut self, name: &str) -> Result<()> {
-        let involvement = self.involved.of(name);
-        if !involvement.guarded {
+        let state = self.collections.of(name);
+        if !state.guarded {
             self.transaction.guard(CATALOG, &catalog::definition_key(name), Guard::Shared)?;
-            involvement.guarded = true;
+            state.guarded = true;
         }
         Ok(())
     }
 
-    /// Returns the collection for writing, and creates it if it does not exist.
-    pub(super) fn written_or_created(&mut self, name: &str) -> Result<Arc<CollectionInfo>> {
+    /// Returns the collection for writing. One that does not exist is created when changes are applied to it.
+    pub(super) fn written_or_new(&mut self, name: &str) -> Result<Arc<CollectionInfo>> {
         if let Some(collection) = self.written(name)? {
             return Ok(collection);
         }
         namespace::check(name)?;
-        let records = Arc::make_mut(&mut self.catalog).allocate()?;
-        self.define(CollectionInfo::new(name, records))?;
-        self.written(name)?.ok_or_else(|| Error::corrupt("a collection just created is not there"))
+        let records = self.allocate()?;
+        Ok(Arc::new(CollectionInfo::new(name, records)))
+    }
+
+    /// Returns an empty change set, with half of the memory of the call.
+    pub(super) fn change_set(&self, collection: &CollectionInfo, memory_limit: Option<usize>) -> ChangeSet {
+        ChangeSet::new(collection, self.memory().limited(memory_limit).shared_by(2), self.capabilities())
     }
 
     /// Creates the collection. Returns whether it did not exist.
@@ -205,7 +212,8 @@ impl<T: Transaction> Session<T> {
         if self.catalog.collection(name).is_some() {
             return Ok(Created::AlreadyThere);
         }
-        self.written_or_created(name)?;
+        let collection = self.written_or_new(name)?;
+        self.define(&collection)?;
         Ok(Created::New)
     }
 
@@ -213,9 +221,9 @@ impl<T: Transaction> Session<T> {
     pub(crate) fn drop_collection(&mut self, name: &str) -> Result<bool> {
         self.check_open()?;
         let Some(collection) = self.catalog.collection(name).cloned() else { return Ok(false) };
-        self.doom(collection.records)?;
+        self.unlink(collection.records)?;
         for index in collection.maintained() {
-            self.doom(index.keyspace)?;
+            self.unlink(index.keyspace)?;
         }
         for unfinished in &collection.building {
             catalog::BuildPosition::forget(&mut self.transaction, unfinished.keyspace)?;
@@ -245,12 +253,13 @@ impl<T: Transaction> Session<T> {
         }
         self.redefined(from)?;
         Arc::make_mut(&mut self.catalog).remove(from);
-        self.define(CollectionInfo { name: to.into(), ..CollectionInfo::clone(&collection) })
+        self.define(&CollectionInfo { name: to.into(), ..CollectionInfo::clone(&collection) })
     }
 
-    pub(super) fn doom(&mut self, keyspace: Keyspace) -> Result<()> {
-        catalog::doom(&mut self.transaction, keyspace)?;
-        self.doomed.push(keyspace);
+    /// Makes a keyspace that nothing refers to any more a pending drop.
+    pub(super) fn unlink(&mut self, keyspace: Keyspace) -> Result<()> {
+        catalog::add_pending_drop(&mut self.transaction, keyspace)?;
+        self.pending_drops.push(keyspace);
         Ok(())
     }
 
@@ -259,21 +268,21 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Replaces the definition. Every open writer of the collection conflicts with it.
-    pub(super) fn define(&mut self, collection: CollectionInfo) -> Result<()> {
+    pub(super) fn define(&mut self, collection: &CollectionInfo) -> Result<()> {
         self.redefined(&collection.name)?;
-        Arc::make_mut(&mut self.catalog).put(collection);
+        Arc::make_mut(&mut self.catalog).put(collection.clone());
         Ok(())
     }
 
-    /// Replaces the definition in a way that does not conflict with open writers.
-    pub(super) fn redescribe(&mut self, collection: CollectionInfo) {
-        self.involved.of(&collection.name).changed = true;
+    /// Replaces properties of the collection. Neither open writers nor other changes of the catalog conflict.
+    pub(super) fn set_properties(&mut self, collection: CollectionInfo) {
+        self.collections.of(&collection.name).change(Change::Properties);
         Arc::make_mut(&mut self.catalog).put(collection);
     }
 
     fn redefined(&mut self, name: &str) -> Result<()> {
         self.transaction.put(CATALOG, &catalog::definition_key(name), &[])?;
-        self.involved.of(name).changed = true;
+        self.collections.of(name).change(Change::Definition);
         Ok(())
     }
 
@@ -292,23 +301,24 @@ impl<T: Transaction> Session<T> {
                 place.truncated |= index.truncated;
             }
         }
-        Arc::make_mut(&mut self.catalog).put(noted);
-        self.involved.of(collection).changed = true;
+        self.set_properties(noted);
     }
 
     /// Commits. Returns the work that remains after the commit.
     pub(crate) fn commit(mut self, durability: Durability) -> Result<AfterCommit> {
         self.check_open()?;
-        let involved = &self.involved;
-        let changes_catalog = involved.changed().next().is_some();
+        let collections = &self.collections;
+        let changes_catalog = collections.changed().next().is_some();
         if changes_catalog {
-            self.catalog.write(&mut self.transaction, involved.changed())?;
+            self.catalog.write(&mut self.transaction, collections.changed())?;
         }
-        let wrote =
-            self.wrote_entries || changes_catalog || !self.doomed.is_empty() || involved.written().next().is_some();
+        let wrote = self.wrote_entries
+            || changes_catalog
+            || !self.pending_drops.is_empty()
+            || collections.written().next().is_some();
         if let Validation::InStore = self.validation {
             // Every writer of these collections guards the same key, shared.
-            for name in involved.watched() {
+            for name in collections.read_whole() {
                 self.transaction.guard(CATALOG, &catalog::definition_key(name), Guard::Exclusive)?;
             }
         }
@@ -320,18 +330,18 @@ impl<T: Transaction> Session<T> {
             // A transaction that changed nothing is valid at the commit that it read.
             Validation::InProcess(_) | Validation::InStore if !wrote => {}
             Validation::InProcess(validator) => {
-                validator.commit(base, involved.watched(), involved.written(), commit)?;
+                validator.commit(base, collections.read_whole(), collections.written(), commit)?;
             }
             Validation::None | Validation::InStore => drop(commit()?),
         }
-        let stale = after_commit::stale(involved, &self.catalog, &self.shared.staleness);
-        Ok(AfterCommit { dropped: self.doomed, stale })
+        let stale = after_commit::stale(collections, &self.catalog, &self.shared.staleness);
+        Ok(AfterCommit { dropped: self.pending_drops, stale })
     }
 
     /// Records that a collection grew (or shrank) by this many records.
     pub(super) fn added(&mut self, collection: &str, records: i64) {
-        let added = &mut self.involved.of(collection).added;
-        *added = added.saturating_add(records);
+        let growth = &mut self.collections.of(collection).growth;
+        *growth = growth.saturating_add(records);
     }
 }
 

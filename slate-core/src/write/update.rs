@@ -1,25 +1,17 @@
-use std::sync::Arc;
-
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
-    raw::{Doc, OwnedValue, SmallBytes, Value},
+    raw::{Doc, OwnedValue, Value},
     update::{Context, Update, UsesPosition},
 };
-use slate_store::{PointReader, Transaction, View};
+use slate_store::{Transaction, View};
 
-use super::{
-    Reads, Session,
-    changes::{Changes, Claims},
-    entries::EntryMaker,
-    insert::InsertMode,
-    prepare::check_size,
-};
+use super::{Reads, Session, insert::InsertMode, prepare::check_size};
 use crate::{
     Error, Result, ReturnDocument,
     catalog::{CollectionInfo, IndexInfo},
     clock,
-    exec::{Target, TargetKeys, targets},
+    exec::{self, Resources, Target},
     interrupt::Interrupt,
     plan::Query,
 };
@@ -32,18 +24,8 @@ pub(crate) struct UpdateRequest {
     pub(crate) target: Target,
     pub(crate) if_none: IfNone,
     pub(crate) now_millis: i64,
-    pub(crate) if_refused: IfRefused,
     /// Which version of the document to return, for an update of one document.
     pub(crate) shows: Option<ReturnDocument>,
-}
-
-/// What happens to the transaction if an update of many documents is rejected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IfRefused {
-    /// It may end, because a large update is applied in parts.
-    TransactionMayEnd,
-    /// It stays unchanged, because the outcome is held in memory until the update is complete.
-    TransactionStays,
 }
 
 /// The accepted kinds of updates.
@@ -76,15 +58,7 @@ impl UpdateRequest {
                 "multi update is not supported for replacement-style update"
             }
             _ => {
-                return Ok(Self {
-                    query,
-                    update,
-                    target,
-                    if_none,
-                    now_millis: clock::now_millis(),
-                    if_refused: IfRefused::TransactionMayEnd,
-                    shows: None,
-                });
+                return Ok(Self { query, update, target, if_none, now_millis: clock::now_millis(), shows: None });
             }
         };
         Err(Error::invalid(Code::FAILED_TO_PARSE, fault))
@@ -110,11 +84,8 @@ pub(crate) struct UpdateOutcome {
     pub(crate) shown: Option<Vec<u8>>,
 }
 
-/// Documents that are read and changed together. A call of one round is checked completely before it is applied.
-pub(super) const ROUND: usize = 256;
-
 impl<T: Transaction> Session<T> {
-    /// Updates the matching documents. The call is atomic: if it fails midway, it ends the transaction.
+    /// Updates the matching documents. The call is atomic.
     pub(crate) fn update(
         &mut self,
         name: &str,
@@ -126,22 +97,23 @@ impl<T: Transaction> Session<T> {
         let mut outcome = UpdateOutcome::default();
         self.reads(name, Reads::Matches(&request.query.filter))?;
         if let Some(collection) = self.written(name)? {
-            let mut keys = self.targets(&collection, &request.query, request.target, interrupt)?;
-            if !keys.may_exceed(ROUND) || request.if_refused == IfRefused::TransactionStays {
-                let mut changes = Changes::default();
-                loop {
-                    let round = keys.take(ROUND)?;
-                    if round.is_empty() {
-                        break;
-                    }
-                    interrupt.check()?;
-                    self.change_all(&collection, &round, request, &mut outcome, &mut changes)?;
+            let mut changes = self.change_set(&collection, request.query.memory_limit);
+            self.visit_targets(&collection, &request.query, request.target, interrupt, |key, old| {
+                outcome.matched += 1;
+                let new = changed(old, request)?;
+                if let Some(new) = &new {
+                    outcome.modified += 1;
+                    let affects = |index: &IndexInfo, _: Doc<'_>| affects(&request.update, index);
+                    changes.replace(&collection, key, old, Doc::new(new), affects)?;
+                    changes.spill_if_full()?;
                 }
-                self.apply_whole(&collection, changes)?;
-            } else {
-                let updated = self.update_in_rounds(&collection, keys, request, &mut outcome, interrupt);
-                self.end_on_error(updated)?;
-            }
+                outcome.shown = request.shows.map(|version| match (version, new) {
+                    (ReturnDocument::After, Some(new)) => new,
+                    _ => old.bytes().to_vec(),
+                });
+                Ok(())
+            })?;
+            self.check_and_apply(&collection, changes, interrupt)?;
         }
         if outcome.matched == 0 && request.if_none == IfNone::Upsert {
             self.upsert(name, request, &mut outcome, interrupt)?;
@@ -149,76 +121,17 @@ impl<T: Transaction> Session<T> {
         Ok(outcome)
     }
 
-    /// Finds the [`TargetKeys`] of a query.
-    pub(super) fn targets(
+    /// Calls `visitor` with the key and the document of each target. Half of the memory is left for its changes.
+    pub(super) fn visit_targets(
         &self,
         collection: &CollectionInfo,
         query: &Query,
         target: Target,
         interrupt: &Interrupt,
-    ) -> Result<TargetKeys> {
-        targets(query, &self.transaction.view(), collection, target, &self.resources(query, interrupt))
-    }
-
-    /// Applies parts of the update before all of it is known; unique keys are checked at the end.
-    fn update_in_rounds(
-        &mut self,
-        collection: &Arc<CollectionInfo>,
-        mut keys: TargetKeys,
-        request: &UpdateRequest,
-        outcome: &mut UpdateOutcome,
-        interrupt: &Interrupt,
+        visitor: impl FnMut(&[u8], Doc<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut claims = Claims::default();
-        loop {
-            let round = keys.take(ROUND)?;
-            if round.is_empty() {
-                break;
-            }
-            interrupt.check()?;
-            let mut changes = Changes::default();
-            self.change_all(collection, &round, request, outcome, &mut changes)?;
-            changes.take_claims(collection, &mut claims);
-            changes.apply(self, collection)?;
-        }
-        claims.settle(self, collection)
-    }
-
-    /// Computes the new documents of these records without writing them.
-    fn change_all(
-        &mut self,
-        collection: &Arc<CollectionInfo>,
-        keys: &[SmallBytes],
-        request: &UpdateRequest,
-        outcome: &mut UpdateOutcome,
-        changes: &mut Changes,
-    ) -> Result<()> {
-        let mut maker = EntryMaker::default();
-        {
-            let view = self.transaction.view();
-            let mut records = view.point_reader()?;
-            let wanted: Vec<_> = keys.iter().map(|key| (collection.records, key.as_slice())).collect();
-            records.load(&wanted)?;
-            for (at, key) in keys.iter().enumerate() {
-                let Some(old) = records.loaded(at).map(Doc::stored) else { continue };
-                outcome.matched += 1;
-                let Some(new) = changed(old, request)? else {
-                    outcome.shown = request.shows.map(|_| old.bytes().to_vec());
-                    continue;
-                };
-                outcome.modified += 1;
-                let documents = (Some(old), Some(Doc::new(&new)));
-                let touched = |index: &IndexInfo| touches(&request.update, index);
-                changes.entries(&view, collection, &mut maker, key, documents, touched)?;
-                changes.put_record(key, Doc::new(&new));
-                outcome.shown = request.shows.map(|form| match form {
-                    ReturnDocument::Before => old.bytes().to_vec(),
-                    ReturnDocument::After => new,
-                });
-            }
-        }
-        self.note(&collection.name, maker.take_notes());
-        Ok(())
+        let resources = Resources::new(interrupt, self.memory().limited(query.memory_limit).shared_by(2));
+        exec::visit_targets(query, &self.view(), collection, target, &resources, visitor)
     }
 
     fn upsert(
@@ -261,6 +174,6 @@ fn changed(old: Doc<'_>, request: &UpdateRequest) -> Result<Option<Vec<u8>>> {
 }
 
 /// Returns whether the update can change the index's entries. A partial index's condition can depend on any field.
-fn touches(update: &Update, index: &IndexInfo) -> bool {
+fn affects(update: &Update, index: &IndexInfo) -> bool {
     index.partial.is_some() || index.pattern.fields().iter().any(|(path, _)| update.touches(path))
 }

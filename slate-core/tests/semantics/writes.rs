@@ -1,5 +1,7 @@
 //! Writes.
 
+use std::time::Duration;
+
 use bson::{Bson, RawDocumentBuf, doc};
 use slate_core::{ErrorKind, ExplainVerbosity, Index, ReturnDocument};
 
@@ -170,18 +172,31 @@ fn a_refused_write_inside_a_transaction_leaves_it_usable() {
 }
 
 #[test]
-fn a_transaction_that_a_write_broke_half_way_is_over() {
+fn a_large_write_that_is_refused_leaves_its_transaction_as_it_was() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
-        insert(&records, (0..600).map(|n| doc! { "_id": n, "u": n }));
+        insert(&records, (0..6_000).map(|n| doc! { "_id": n, "u": n }));
         let transaction = database.db.begin().unwrap();
         let inside: Documents = transaction.collection("records");
+        insert(&inside, [doc! { "_id": -1, "u": -1 }]);
+        let expected = contents(&inside);
         refused(inside.update_many(doc! {}, doc! { "$set": { "u": 5 } }).run(), 11000);
-        let over = inside.insert_one(&raw(&doc! { "u": -1 })).unwrap_err();
-        assert_eq!((over.kind(), over.code()), (ErrorKind::TransactionOver, 251), "{over}");
-        assert_eq!(transaction.commit().unwrap_err().kind(), ErrorKind::TransactionOver);
-        finds(&records.find(doc! { "u": { "$gte": 0 } }), 0..600);
+        // The last document cannot be changed.
+        inside.update_one(doc! { "_id": 5_999 }, doc! { "$set": { "t": "text" } }).run().unwrap();
+        refused(inside.update_many(doc! {}, doc! { "$inc": { "t": 1 } }).run(), 14);
+        inside.update_one(doc! { "_id": 5_999 }, doc! { "$unset": { "t": "" } }).run().unwrap();
+        let twin: Vec<_> = (6_000..12_000).map(|n| raw(&doc! { "_id": n, "u": n % 11_999 })).collect();
+        refused(inside.insert_many(&twin).run(), 11000);
+        refused(inside.upsert_many(&twin), 11000);
+        let late = inside.delete_many(doc! {}).deadline(Duration::ZERO).run().unwrap_err();
+        assert_eq!(late.kind(), ErrorKind::Interrupted);
+        refused(inside.create_index(Index::on(doc! { "absent": 1 }).unique()).run(), 11000);
+        assert_eq!(contents(&inside), expected);
+        transaction.commit().unwrap();
+        assert_eq!(contents(&records), expected);
+        finds(&records.find(doc! { "u": { "$gte": -1 } }), -1..6_000);
+        assert!(database.db.verify().run().unwrap().is_sound());
     });
 }
 

@@ -1,4 +1,10 @@
-use std::{fmt, ops::Deref, sync::Arc};
+use std::{
+    borrow::Borrow,
+    fmt,
+    hash::{Hash, Hasher},
+    ops::Deref,
+    sync::Arc,
+};
 
 /// Immutable bytes. Up to 22 bytes are stored inline, so that creating and cloning most values and keys does not
 /// allocate.
@@ -102,6 +108,18 @@ impl PartialEq for SmallBytes {
 }
 
 impl Eq for SmallBytes {}
+
+impl Borrow<[u8]> for SmallBytes {
+    fn borrow(&self) -> &[u8] {
+        self
+    }
+}
+
+impl Hash for SmallBytes {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_slice().hash(state);
+    }
+}
 
 impl fmt::Debug for SmallBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

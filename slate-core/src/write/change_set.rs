@@ -1,0 +1,322 @@
+use slate_query::raw::{Doc, SmallBytes, store};
+use slate_store::{Capabilities, Keyspace};
+
+use super::{
+    entries::{Entries, Write},
+    entry_maker::EntryMaker,
+    prepare::{id, prepare},
+};
+use crate::{
+    Error, Result,
+    catalog::{CollectionInfo, IndexInfo},
+    interrupt::Interrupt,
+    spill::{Memory, Sorter},
+};
+
+/// All changes that a call makes to one collection: its records and the entries of its indexes.
+///
+/// They are collected before the first of them is applied, so that a rejected call leaves the transaction unchanged and
+/// uniqueness is checked for the final state. Beyond the memory limit they are moved to temporary files.
+pub(super) struct ChangeSet {
+    /// At most one write of each record.
+    pub(super) records: Entries,
+    /// By position of the index in the collection.
+    pub(super) indexes: Vec<Entries>,
+    /// Writes beyond the memory limit.
+    spilled: Option<Box<Sorter>>,
+    /// Whether `spilled` contains all writes, sorted.
+    is_finished: bool,
+    memory: Memory,
+    capabilities: Capabilities,
+    maker: EntryMaker,
+    /// Reused buffers: the entries of a record before and after its change.
+    difference: (Entries, Entries),
+    /// Keys that were read and are not written: a transaction that writes one of them conflicts.
+    pub(super) guards: Vec<(Keyspace, SmallBytes)>,
+    /// Number of records by which the collection grows.
+    pub(super) growth: i64,
+    /// Bytes of the keys and values in `spilled`.
+    spilled_bytes: usize,
+}
+
+/// What a block of writes belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Records,
+    /// The index at this position in the collection.
+    Index(usize),
+}
+
+/// Bytes of spilled writes that are read together.
+const BLOCK_BYTES: usize = 4 << 20;
+
+impl ChangeSet {
+    pub(super) fn new(collection: &CollectionInfo, memory: Memory, capabilities: Capabilities) -> Self {
+        Self {
+            records: Entries::default(),
+            indexes: collection.maintained().map(|_| Entries::default()).collect(),
+            spilled: None,
+            is_finished: false,
+            // Half for the writes here, half for those that are being sorted.
+            memory: memory.shared_by(2),
+            capabilities,
+            maker: EntryMaker::default(),
+            difference: Default::default(),
+            guards: Vec::new(),
+            growth: 0,
+            spilled_bytes: 0,
+        }
+    }
+
+    /// Adds a new document, with an `_id` if it has none. An error leaves entries behind.
+    pub(super) fn insert(&mut self, collection: &CollectionInfo, document: &bson::RawDocument) -> Result<()> {
+        let row = self.records.len();
+        self.records.try_write(|out| prepare(document, out))?;
+        self.add_entries(collection, row, None, |_, _| true)
+    }
+
+    /// Adds the new document of a record, in BSON, in place of the old one.
+    pub(super) fn replace(
+        &mut self,
+        collection: &CollectionInfo,
+        key: &[u8],
+        old: Doc<'_>,
+        new: Doc<'_>,
+        wanted: impl Fn(&IndexInfo, Doc<'_>) -> bool,
+    ) -> Result<()> {
+        let row = self.records.len();
+        self.write_record(key, new);
+        self.add_entries(collection, row, Some(old), wanted)
+    }
+
+    /// Adds a record without its entries; [`add_entries`](Self::add_entries) follows.
+    pub(super) fn write_record(&mut self, key: &[u8], document: Doc<'_>) {
+        self.records.write(|out| {
+            out.extend_from_slice(key);
+            store(document, out);
+            (key.len(), ())
+        });
+    }
+
+    /// Returns the new document of a record, by the row of its write.
+    pub(super) fn document(&self, row: usize) -> Option<Doc<'_>> {
+        self.records.get(row).map(|(_, stored)| Doc::stored(stored))
+    }
+
+    /// Adds the delete of a record.
+    pub(super) fn delete(&mut self, collection: &CollectionInfo, key: &[u8], old: Doc<'_>) -> Result<()> {
+        self.records.push_delete(key, &[]);
+        for (at, index) in collection.maintained().enumerate() {
+            let Self { indexes, maker, difference: (before, _), .. } = self;
+            maker.document(key, old).of_index(collection, at, before)?;
+            let owner = owner(collection, at, index, key);
+            let Some(entries) = indexes.get_mut(at) else { continue };
+            before.iter().for_each(|(entry, _)| entries.push_delete(entry, owner));
+        }
+        Ok(())
+    }
+
+    /// Adds the changes of index entries for the record in this row, in the given indexes. Only entries that differ from
+    /// those of the old document are written.
+    pub(super) fn add_entries(
+        &mut self,
+        collection: &CollectionInfo,
+        row: usize,
+        old: Option<Doc<'_>>,
+        wanted: impl Fn(&IndexInfo, Doc<'_>) -> bool,
+    ) -> Result<()> {
+        let Self { records, indexes, maker, difference: (before, after), capabilities, .. } = self;
+        let Some((key, stored)) = records.get(row) else { return Ok(()) };
+        let new = Doc::stored(stored);
+        check_limit(capabilities.max_key, key.len(), "key", collection, new)?;
+        check_limit(capabilities.max_value, stored.len(), "record", collection, new)?;
+        for (at, index) in collection.maintained().enumerate().filter(|(_, index)| wanted(index, new)) {
+            let Some(entries) = indexes.get_mut(at) else { continue };
+            let first = entries.len();
+            match old {
+                None => maker.document(key, new).append(at, index, entries)?,
+                Some(old) => {
+                    maker.document(key, new).of_index(collection, at, after)?;
+                    maker.document(key, old).of_index(collection, at, before)?;
+                    add_difference(before, after, owner(collection, at, index, key), entries);
+                }
+            }
+            check_keys(capabilities, entries, first, collection, new)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the entries of an existing record in the index at this position.
+    pub(super) fn index(
+        &mut self,
+        collection: &CollectionInfo,
+        at: usize,
+        key: &[u8],
+        document: Doc<'_>,
+    ) -> Result<()> {
+        let Self { indexes, maker, capabilities, .. } = self;
+        let (Some(index), Some(entries)) = (collection.maintained_at(at), indexes.get_mut(at)) else { return Ok(()) };
+        let first = entries.len();
+        maker.document(key, document).append(at, index, entries)?;
+        check_keys(capabilities, entries, first, collection, document)
+    }
+
+    /// Removes and returns new properties of the indexes (multikey, truncated), by position.
+    pub(super) fn take_notes(&mut self) -> Vec<(usize, IndexInfo)> {
+        self.maker.take_notes()
+    }
+
+    /// Returns the bytes of memory in use.
+    pub(super) fn size(&self) -> usize {
+        self.records.size() + self.indexes.iter().map(Entries::size).sum::<usize>()
+    }
+
+    /// Returns the bytes of all keys and values.
+    pub(super) fn bytes(&self) -> usize {
+        let in_memory = std::iter::once(&self.records).chain(&self.indexes).flat_map(Entries::iter);
+        in_memory.fold(self.spilled_bytes, |bytes, (key, value)| bytes + key.len() + value.len())
+    }
+
+    /// Moves the writes to temporary files if they exceed the memory limit. Rows are numbered from 0 again afterwards.
+    pub(super) fn spill_if_full(&mut self) -> Result<()> {
+        if self.size() > self.memory.limit() { self.spill() } else { Ok(()) }
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.spilled_bytes = self.bytes();
+        let Self { records, indexes, spilled, memory, .. } = self;
+        let sorter = spilled.get_or_insert_with(|| Box::new(Sorter::new(memory.clone(), u64::MAX)));
+        let mut key = Vec::new();
+        for (number, entries) in std::iter::once(records).chain(indexes).enumerate() {
+            let place = u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes();
+            for (entry, write) in entries.writes() {
+                key.clear();
+                key.extend_from_slice(&place);
+                key.extend_from_slice(entry);
+                // No key of a keyspace is a proper prefix of another, as the sorter requires.
+                match write {
+                    Write::Delete(owner) => sorter.push(&key, &[DELETE], owner)?,
+                    Write::Put(value) => sorter.push(&key, &[PUT], value)?,
+                }
+            }
+            entries.clear();
+        }
+        Ok(())
+    }
+
+    /// Ends collecting. Where writes were spilled, this sorts all of them.
+    pub(super) fn finish(&mut self, interrupt: &Interrupt) -> Result<()> {
+        if self.spilled.is_some() && !self.is_finished {
+            self.spill()?;
+            if let Some(sorter) = &mut self.spilled {
+                sorter.finish(&mut interrupt.clone())?;
+            }
+            self.is_finished = true;
+        }
+        Ok(())
+    }
+
+    /// Calls `visitor` with the writes to the wanted places, in key order, in blocks that contain all writes of a key.
+    /// Can be repeated. [`finish`](Self::finish) precedes it.
+    pub(super) fn for_each_block(
+        &mut self,
+        wanted: impl Fn(Place) -> bool,
+        mut visitor: impl FnMut(Place, &Entries) -> Result<()>,
+    ) -> Result<()> {
+        let Some(sorter) = &mut self.spilled else {
+            for (number, entries) in std::iter::once(&mut self.records).chain(&mut self.indexes).enumerate() {
+                let place = Place::at(number);
+                if wanted(place) && entries.len() > 0 {
+                    entries.sort();
+                    visitor(place, entries)?;
+                }
+            }
+            return Ok(());
+        };
+        sorter.rewind()?;
+        let (mut block, mut place) = (Entries::default(), Place::Records);
+        while sorter.advance()? {
+            let Some(row) = sorter.current() else { break };
+            let Some((number, key)) = row.sort_key().split_first_chunk() else { continue };
+            let next = Place::at(usize::try_from(u32::from_be_bytes(*number)).unwrap_or(usize::MAX));
+            if !wanted(next) {
+                continue;
+            }
+            let is_full = block.size() > BLOCK_BYTES && block.last_key() != Some(key);
+            if block.len() > 0 && (next != place || is_full) {
+                visitor(place, &block)?;
+                block.clear();
+            }
+            place = next;
+            match row.tie_key() {
+                [DELETE] => block.push_delete(key, row.payload),
+                _ => block.push(key, row.payload),
+            }
+        }
+        if block.len() > 0 { visitor(place, &block) } else { Ok(()) }
+    }
+}
+
+/// Tie keys of spilled writes.
+const DELETE: u8 = 0;
+const PUT: u8 = 1;
+
+impl Place {
+    /// Numbers the places: the records, then the indexes.
+    fn at(number: usize) -> Self {
+        number.checked_sub(1).map_or(Self::Records, Self::Index)
+    }
+}
+
+/// Returns the record key that a delete is conditional on: in a unique index that is being built, the build may not have
+/// reached the record yet, and another record may have the key.
+fn owner<'k>(collection: &CollectionInfo, at: usize, index: &IndexInfo, record_key: &'k [u8]) -> &'k [u8] {
+    if index.unique && collection.is_building(at) { record_key } else { &[] }
+}
+
+/// Adds the difference between a record's entries before and after. Both are sorted.
+fn add_difference(before: &Entries, after: &Entries, owner: &[u8], entries: &mut Entries) {
+    let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
+    loop {
+        let order = match (before.peek(), after.peek()) {
+            (None, None) => return,
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some((old, _)), Some((new, _))) => old.cmp(new),
+        };
+        match (before.next_if(|_| order.is_le()), after.next_if(|_| order.is_ge())) {
+            (Some((_, old)), Some((_, new))) if old == new => {}
+            // If only the value of the record's own entry changes, the delete says that the key belongs to the record.
+            (old, new) => {
+                if let Some((key, _)) = old {
+                    entries.push_delete(key, owner);
+                }
+                if let Some((key, value)) = new {
+                    entries.push(key, value);
+                }
+            }
+        }
+    }
+}
+
+/// Checks the keys of the entries from `first` on.
+fn check_keys(
+    capabilities: &Capabilities,
+    entries: &Entries,
+    first: usize,
+    collection: &CollectionInfo,
+    document: Doc<'_>,
+) -> Result<()> {
+    let mut keys = entries.iter_from(first);
+    keys.try_for_each(|(key, _)| check_limit(capabilities.max_key, key.len(), "index key", collection, document))
+}
+
+fn check_limit(limit: usize, length: usize, what: &str, collection: &CollectionInfo, document: Doc<'_>) -> Result<()> {
+    if length <= limit {
+        return Ok(());
+    }
+    let (name, id) = (&collection.name, id(document));
+    Err(Error::too_large(format!(
+        "the {what} of the document with _id {id:?} in collection {name} has {length} bytes; the store's limit is {limit}"
+    )))
+}

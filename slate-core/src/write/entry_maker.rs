@@ -1,0 +1,108 @@
+use std::collections::BTreeMap;
+
+use slate_query::{
+    key::{self, TypeBits},
+    pattern::Keys,
+    raw::{Doc, Kind, Value, same},
+};
+
+use super::{entries::Entries, prepare::id};
+use crate::{
+    Error, Result,
+    catalog::{CollectionInfo, Held, IndexInfo},
+    entry::{FieldOrder, RecordKey, write_entry},
+};
+
+/// The cached type bits of an `_id`, which the entries of all indexes repeat.
+#[derive(Debug, Default)]
+struct IdBits {
+    kind: Option<Kind>,
+    bytes: Vec<u8>,
+    bits: TypeBits,
+    /// A by-product of encoding that is not used.
+    key: Vec<u8>,
+}
+
+impl IdBits {
+    /// Computes the type bits of this `_id`, unless it is the same as last time.
+    fn find(&mut self, id: Value<'_>) {
+        if self.kind != Some(id.kind()) || !same(&self.bytes, id.bytes()) {
+            self.kind = Some(id.kind());
+            self.bytes.clear();
+            self.bytes.extend_from_slice(id.bytes());
+            self.key.clear();
+            self.bits.clear();
+            key::encode_typed(Some(id), &mut self.key, &mut self.bits);
+        }
+    }
+}
+
+/// Creates the index entries of documents, and collects new properties of the indexes (multikey, truncated). Each index
+/// takes one traversal of the document; buffers are reused.
+#[derive(Debug, Default)]
+pub(crate) struct EntryMaker {
+    keys: Keys,
+    order: FieldOrder,
+    id: IdBits,
+    /// New properties of indexes, by position in the collection.
+    notes: BTreeMap<usize, IndexInfo>,
+}
+
+/// Creates the entries of one document.
+pub(crate) struct DocumentEntries<'m, 'd> {
+    maker: &'m mut EntryMaker,
+    record_key: &'d [u8],
+    document: Doc<'d>,
+}
+
+impl EntryMaker {
+    /// Starts with a document.
+    pub(crate) fn document<'m, 'd>(&'m mut self, record_key: &'d [u8], document: Doc<'d>) -> DocumentEntries<'m, 'd> {
+        self.id.find(id(document));
+        DocumentEntries { maker: self, record_key, document }
+    }
+
+    /// Removes and returns the collected properties.
+    pub(crate) fn take_notes(&mut self) -> Vec<(usize, IndexInfo)> {
+        std::mem::take(&mut self.notes).into_iter().collect()
+    }
+}
+
+impl DocumentEntries<'_, '_> {
+    /// Appends the entries of the document in `index`, which is at this position of the collection.
+    pub(super) fn append(&mut self, at: usize, index: &IndexInfo, entries: &mut Entries) -> Result<()> {
+        let Self { document, record_key, maker: EntryMaker { keys, order, id, notes } } = self;
+        if index.partial.as_ref().is_some_and(|partial| !partial.filter.matches(*document)) {
+            return Ok(());
+        }
+        index.pattern.keys(*document, keys).map_err(Error::from)?;
+        if index.sparse {
+            keys.drop_absent();
+        }
+        let record = RecordKey { key: record_key, bits: id.bits.as_bytes() };
+        order.note(index, *document);
+        let mut truncated = false;
+        for values in keys.iter() {
+            truncated |= entries.write(|out| write_entry(index, values, record, order, out)) == Held::Truncated;
+        }
+        let known = notes.get(&at).unwrap_or(index);
+        let news = keys.multikey().iter().zip(&known.multikey).any(|(met, known)| met & !known != 0);
+        if news || (truncated && !known.truncated) {
+            let noted = notes.entry(at).or_insert_with(|| index.clone());
+            noted.note_multikey(keys.multikey());
+            noted.truncated |= truncated;
+        }
+        Ok(())
+    }
+
+    /// Returns the entries of the document in the index at this position, in key order. Most documents have one.
+    pub(crate) fn of_index(&mut self, collection: &CollectionInfo, at: usize, entries: &mut Entries) -> Result<()> {
+        entries.clear();
+        let Some(index) = collection.maintained_at(at) else { return Ok(()) };
+        self.append(at, index, entries)?;
+        entries.sort();
+        // Truncated values can give equal keys.
+        entries.dedup();
+        Ok(())
+    }
+}

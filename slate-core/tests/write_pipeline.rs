@@ -1,0 +1,250 @@
+//! Writes go through prepare, batched load, change set, unique check and apply: they read in batches, keep within memory and
+//! within the store's limits, and leave a transaction unchanged if they are rejected.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "write_pipeline/counting.rs"]
+mod counting;
+
+use std::sync::Arc;
+
+use bson::{Bson, Document, doc};
+use common::{STORES, Store};
+use counting::CountingStore;
+use slate_core::{Collection, Database, Durability, ErrorKind, Index};
+use slate_store::Capabilities;
+
+/// Round trips of the call, without those that depend on statistics of the collection.
+fn round_trips(store: &counting::Counts, call: impl FnOnce()) -> (u64, u64) {
+    store.take();
+    call();
+    store.take()
+}
+
+fn numbered(range: std::ops::Range<i32>) -> Vec<Document> {
+    // 7_919 is prime: neither `_id`s nor numbers come in order.
+    range.map(|n| doc! { "_id": n * 7_919 % 1_000_003, "u": format!("user {n}"), "n": n, "tags": [n, n + 1] }).collect()
+}
+
+#[test]
+fn writes_of_a_thousand_documents_take_a_handful_of_round_trips() {
+    let store = CountingStore::default();
+    let counts = Arc::clone(&store.counts);
+    let db = Database::with_store(store).unwrap();
+    let c = db.collection::<Document>("c");
+    c.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
+    c.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
+    c.create_index(Index::on(doc! { "tags": 1 })).run().unwrap();
+    c.insert_many(&numbered(0..2_000)).run().unwrap();
+    db.collection::<Document>("c").analyze().unwrap();
+
+    let (trips, keys) = round_trips(&counts, || {
+        c.insert_many(&numbered(2_000..3_000)).run().unwrap();
+    });
+    assert!(trips <= 8, "insert_many: {trips} round trips");
+    assert!(keys <= 2_010, "insert_many: {keys} keys, one per document and unique index");
+
+    let (trips, keys) = round_trips(&counts, || {
+        let mut documents = numbered(2_500..3_500);
+        documents.iter_mut().for_each(|document| drop(document.insert("more", true)));
+        let put = c.upsert_many(&documents).unwrap();
+        assert_eq!((put.matched, put.inserted), (500, 500));
+    });
+    assert!(trips <= 12, "upsert_many: {trips} round trips");
+    assert!(keys <= 1_510, "upsert_many: {keys} keys, one per record and new unique key");
+
+    let (trips, keys) = round_trips(&counts, || {
+        let set = doc! { "$set": { "seen": 1 } };
+        assert_eq!(c.update_many(doc! { "n": { "$lt": 1_000 } }, set).run().unwrap().modified, 1_000);
+    });
+    assert!(trips <= 20, "update_many: {trips} round trips");
+    assert!(keys <= 1_100, "update_many reads each target once, not {keys} records");
+
+    let (_, keys) = round_trips(&counts, || {
+        assert_eq!(c.delete_many(doc! { "n": { "$lt": 1_000 } }).run().unwrap(), 1_000);
+    });
+    assert!(keys <= 1_100, "delete_many reads each target once, not {keys} records");
+
+    let (trips, _) = round_trips(&counts, || {
+        c.insert_one(&doc! { "_id": 5_000_000, "u": "one" }).unwrap();
+    });
+    assert!(trips <= 5, "insert_one: {trips} round trips");
+    assert!(db.verify().run().unwrap().is_sound());
+}
+
+fn state(collection: &Collection<Document>) -> Vec<Document> {
+    collection.find(doc! {}).sort(doc! { "_id": 1 }).run().unwrap().map(Result::unwrap).collect()
+}
+
+/// Every write once with all the memory it wants, and once with so little that its changes are spilled.
+#[test]
+fn writes_beyond_the_memory_limit_do_the_same() {
+    for store in STORES {
+        let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let open = |limit, folder: &tempfile::TempDir| {
+            let builder = Database::builder(&store.url_in(folder.path())).durability(Durability::Deferred);
+            builder.memory_limit(limit).open().unwrap()
+        };
+        let databases = [open(64 << 20, &folders[0]), open(4_000, &folders[1])];
+        let [much, little] = databases.each_ref().map(|db| db.collection::<Document>("c"));
+        let both = |what: &str, call: &dyn Fn(&Collection<Document>) -> String| {
+            let (expected, found) = (call(&much), call(&little));
+            assert_eq!(found, expected, "{what} on {store:?}");
+            assert!(state(&much) == state(&little), "{what} on {store:?}");
+        };
+        let twin = |documents: &mut Vec<Document>| {
+            let at = documents.len() / 2;
+            documents[at].insert("u", "user 7");
+        };
+        both("insert_many", &|c| format!("{:?}", c.insert_many(&numbered(0..300)).run().unwrap()));
+        both("create_index", &|c| c.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap());
+        both("create_index in a transaction", &|c| {
+            let db = if std::ptr::eq(c, &much) { &databases[0] } else { &databases[1] };
+            let index = Index::on(doc! { "tags": 1 });
+            db.transact(|tx| tx.collection::<Document>("c").create_index(index.clone()).run()).unwrap()
+        });
+        both("a duplicate among new documents", &|c| {
+            let mut documents = numbered(300..600);
+            twin(&mut documents);
+            format!("{:?}", c.insert_many(&documents).run().unwrap_err().code())
+        });
+        both("an unordered insert", &|c| {
+            let mut documents = numbered(280..600);
+            twin(&mut documents);
+            format!("{:?}", c.insert_many(&documents).ordered(false).run())
+        });
+        both("an ordered insert", &|c| {
+            let mut documents = numbered(600..900);
+            twin(&mut documents);
+            format!("{:?}", c.insert_many(&documents).ordered(true).run())
+        });
+        both("upsert_many", &|c| {
+            let mut documents = numbered(200..1_000);
+            documents.iter_mut().for_each(|document| drop(document.insert("text", "x".repeat(50))));
+            // The last document with an `_id` wins.
+            let again = documents[10].clone();
+            documents.push({
+                let mut last = again;
+                last.insert("n", -1);
+                last
+            });
+            format!("{:?}", c.upsert_many(&documents).unwrap())
+        });
+        both("merge_many", &|c| {
+            let patches: Vec<_> = numbered(100..300).iter().map(|d| doc! { "_id": d["_id"].clone(), "m": 1 }).collect();
+            format!("{:?}", c.merge_many(&patches).unwrap())
+        });
+        both("unique keys that move from record to record", &|c| {
+            // Each takes the key of the next, which changes in the same call.
+            let mut documents = numbered(200..400);
+            for (n, document) in (200..).zip(&mut documents) {
+                document.insert("u", format!("user {}", if n == 399 { 200 } else { n + 1 }));
+            }
+            format!("{:?}", c.upsert_many(&documents).unwrap())
+        });
+        both("a duplicate among old documents", &|c| {
+            let mut documents = numbered(200..400);
+            twin(&mut documents);
+            format!("{:?}", c.upsert_many(&documents).unwrap_err().code())
+        });
+        both("update_many", &|c| {
+            let update = doc! { "$push": { "tags": -5 }, "$inc": { "n": 10_000 } };
+            format!("{:?}", c.update_many(doc! { "n": { "$gte": 20 } }, update).run().unwrap())
+        });
+        both("an update that is refused", &|c| {
+            format!("{:?}", c.update_many(doc! {}, doc! { "$set": { "u": 1 } }).run().unwrap_err().code())
+        });
+        both("delete_many", &|c| format!("{:?}", c.delete_many(doc! { "tags": { "$gt": 140 } }).run().unwrap()));
+        for db in &databases {
+            assert!(db.verify().run().unwrap().is_sound());
+        }
+    }
+}
+
+fn with_limits(limits: impl FnOnce(&mut Capabilities)) -> Database {
+    let mut store = CountingStore::default();
+    limits(&mut store.capabilities);
+    Database::with_store(store).unwrap()
+}
+
+#[test]
+fn a_document_beyond_the_limits_of_the_store_is_named() {
+    let db = with_limits(|limits| limits.max_value = 1_000);
+    let c = db.collection::<Document>("people");
+    let long = doc! { "_id": 7, "text": "x".repeat(2_000) };
+    let error = c.insert_one(&long).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    for part in ["people", "_id 7", "limit is 1000"] {
+        assert!(error.message().contains(part), "{error}");
+    }
+    c.insert_one(&doc! { "_id": 7 }).unwrap();
+    let update = c.update_one(doc! { "_id": 7 }, doc! { "$set": { "text": "x".repeat(2_000) } }).run();
+    assert_eq!(update.unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(c.upsert_many(&[long]).unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(c.find_by_id(7).unwrap(), Some(doc! { "_id": 7 }));
+
+    let db = with_limits(|limits| limits.max_key = 100);
+    let c = db.collection::<Document>("people");
+    let error = c.insert_one(&doc! { "_id": "x".repeat(200) }).unwrap_err();
+    assert!(error.kind() == ErrorKind::TooLarge && error.message().contains("people"), "{error}");
+    c.insert_one(&doc! { "_id": 1, "a": "x".repeat(200) }).unwrap();
+    let error = c.create_index(Index::on(doc! { "a": 1 })).run().unwrap_err();
+    assert!(error.kind() == ErrorKind::TooLarge && error.message().contains("_id 1"), "{error}");
+}
+
+#[test]
+fn a_write_beyond_the_transaction_limit_is_refused_and_the_transaction_goes_on() {
+    let db = with_limits(|limits| limits.max_transaction_bytes = Some(10_000));
+    let transaction = db.begin().unwrap();
+    let c = transaction.collection::<Document>("c");
+    c.insert_one(&doc! { "_id": 1, "text": "x".repeat(4_000) }).unwrap();
+    let many: Vec<_> = (2..4).map(|id| doc! { "_id": id, "text": "x".repeat(4_000) }).collect();
+    let error = c.insert_many(&many).run().unwrap_err();
+    assert!(error.kind() == ErrorKind::TooLarge && error.message().contains("limit is 10000"), "{error}");
+    c.insert_one(&doc! { "_id": 2 }).unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(db.collection::<Document>("c").count_documents(doc! {}).run().unwrap(), 2);
+}
+
+#[test]
+fn the_first_array_in_an_index_does_not_conflict_with_other_changes_of_the_catalog() {
+    for store in STORES.into_iter().filter(|store| store.has_concurrent_writers()) {
+        let test = store.open();
+        let c = test.db.collection::<Document>("c");
+        c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+        c.insert_one(&doc! { "_id": 1, "a": 1 }).unwrap();
+        test.db.collection::<Document>("other").insert_one(&doc! {}).unwrap();
+        let multikey = test.db.begin().unwrap();
+        multikey.collection::<Document>("c").insert_one(&doc! { "_id": 2, "a": [1, 2] }).unwrap();
+        test.db.collection::<Document>("new").insert_one(&doc! {}).unwrap();
+        test.db.collection::<Document>("other").create_index(Index::on(doc! { "b": 1 })).run().unwrap();
+        multikey.commit().unwrap();
+        assert_eq!(c.find(doc! { "a": { "$gte": 1 } }).run().unwrap().count(), 2);
+        let expected: Vec<Bson> = vec![1.into(), 2.into()];
+        assert_eq!(c.distinct("a", doc! {}).run().unwrap(), expected);
+        assert!(test.db.verify().run().unwrap().is_sound());
+        let indexes: Vec<_> = test.db.list_collection_names().unwrap();
+        assert_eq!(indexes, ["c", "new", "other"]);
+    }
+}
+
+/// Arrays with so many elements that a round of documents would not fit in memory.
+#[test]
+fn a_build_over_long_arrays_takes_short_rounds() {
+    for store in STORES {
+        let test: common::TestDatabase = Store::open(store);
+        let c = test.db.collection::<Document>("c");
+        let documents = |range: std::ops::Range<i32>| -> Vec<Document> {
+            range.map(|n| doc! { "_id": n, "a": (n..n + 2_000).collect::<Vec<i32>>() }).collect()
+        };
+        (0..3).for_each(|part| drop(c.insert_many(&documents(part * 100..part * 100 + 100)).run().unwrap()));
+        let mut rounds = Vec::new();
+        c.create_index(Index::on(doc! { "a": 1 })).progress(|read| rounds.push(read)).run().unwrap();
+        // 2,000 entries of about 50 bytes with their bookkeeping: a round of 4 MiB has some 40 documents.
+        let longest = rounds.iter().zip(rounds.iter().skip(1)).map(|(last, next)| next - last).max().unwrap();
+        assert!(longest <= 60, "{rounds:?}");
+        assert_eq!(c.count_documents(doc! { "a": 1_500 }).run().unwrap(), 300);
+    }
+}

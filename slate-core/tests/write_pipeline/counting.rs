@@ -1,0 +1,181 @@
+//! A store that counts how often it is accessed, as a backend over a network would be.
+
+#![allow(unreachable_pub, reason = "a test's own module")]
+
+use std::{
+    ops::ControlFlow,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use slate_store::{
+    Bounds, Capabilities, Durability, Edge, Guard, Keyspace, PointReader, Result, Size, Store, Transaction, Version,
+    View,
+    memory::{MemoryStore, MemoryTransaction},
+};
+
+/// Round trips and keys read since the last [`Counts::take`].
+#[derive(Debug, Default)]
+pub struct Counts {
+    round_trips: AtomicU64,
+    keys: AtomicU64,
+}
+
+impl Counts {
+    fn add(&self, keys: usize) {
+        self.round_trips.fetch_add(1, Ordering::Relaxed);
+        self.keys.fetch_add(keys as u64, Ordering::Relaxed);
+    }
+
+    /// Returns and resets the counts: round trips, keys loaded.
+    pub fn take(&self) -> (u64, u64) {
+        (self.round_trips.swap(0, Ordering::Relaxed), self.keys.swap(0, Ordering::Relaxed))
+    }
+}
+
+/// The memory store with counts and with limits of one's own.
+pub struct CountingStore {
+    store: MemoryStore,
+    pub capabilities: Capabilities,
+    pub counts: Arc<Counts>,
+}
+
+impl Default for CountingStore {
+    fn default() -> Self {
+        let store = MemoryStore::default();
+        Self { capabilities: store.capabilities(), store, counts: Arc::default() }
+    }
+}
+
+#[derive(Clone)]
+pub struct Counting<T> {
+    inner: T,
+    counts: Arc<Counts>,
+}
+
+impl Store for CountingStore {
+    type Snapshot = Counting<<MemoryStore as Store>::Snapshot>;
+    type Transaction = Counting<MemoryTransaction>;
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn snapshot(&self) -> Result<Self::Snapshot> {
+        Ok(Counting { inner: self.store.snapshot()?, counts: Arc::clone(&self.counts) })
+    }
+
+    fn begin(&self, wait: Duration) -> Result<Self::Transaction> {
+        Ok(Counting { inner: self.store.begin(wait)?, counts: Arc::clone(&self.counts) })
+    }
+
+    fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<Version> {
+        self.store.drop_keyspace(keyspace, wait)
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.store.flush()
+    }
+
+    fn backup(&self, to: &Path) -> Result<()> {
+        self.store.backup(to)
+    }
+
+    fn size(&self) -> Result<Size> {
+        self.store.size()
+    }
+}
+
+impl<V: View> View for Counting<V> {
+    type Cursor = Counting<V::Cursor>;
+    type PointReader = Counting<V::PointReader>;
+
+    fn version(&self) -> Version {
+        self.inner.version()
+    }
+
+    fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Self::Cursor> {
+        Ok(Counting { inner: self.inner.cursor(keyspace, bounds)?, counts: Arc::clone(&self.counts) })
+    }
+
+    fn point_reader(&self) -> Result<Self::PointReader> {
+        Ok(Counting { inner: self.inner.point_reader()?, counts: Arc::clone(&self.counts) })
+    }
+
+    fn scan<B>(
+        &self,
+        keyspace: Keyspace,
+        bounds: Bounds<'_>,
+        visitor: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>> {
+        self.counts.add(0);
+        self.inner.scan(keyspace, bounds, visitor)
+    }
+
+    fn count(
+        &self,
+        keyspace: Keyspace,
+        bounds: Bounds<'_>,
+        should_continue: impl FnMut(u64) -> bool,
+    ) -> Result<Option<u64>> {
+        self.counts.add(0);
+        self.inner.count(keyspace, bounds, should_continue)
+    }
+}
+
+impl<C: slate_store::Cursor> slate_store::Cursor for Counting<C> {
+    fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
+        self.counts.add(0);
+        self.inner.seek(edge)
+    }
+
+    // A backend over a network reads ahead: a step is no round trip.
+    fn step_forward(&mut self) -> Result<bool> {
+        self.inner.step_forward()
+    }
+
+    fn step_back(&mut self) -> Result<bool> {
+        self.inner.step_back()
+    }
+
+    fn current(&self) -> Option<(&[u8], &[u8])> {
+        self.inner.current()
+    }
+}
+
+impl<R: PointReader> PointReader for Counting<R> {
+    fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
+        self.counts.add(keys.len());
+        self.inner.load(keys)
+    }
+
+    fn loaded(&self, index: usize) -> Option<&[u8]> {
+        self.inner.loaded(index)
+    }
+}
+
+impl<T: Transaction> Transaction for Counting<T> {
+    type View<'t> = Counting<T::View<'t>>;
+
+    fn view(&self) -> Self::View<'_> {
+        Counting { inner: self.inner.view(), counts: Arc::clone(&self.counts) }
+    }
+
+    // Writes and guards are sent with the commit.
+    fn write(&mut self, keyspace: Keyspace, writes: &[slate_store::Write<'_>]) -> Result<()> {
+        self.inner.write(keyspace, writes)
+    }
+
+    fn guard(&mut self, keyspace: Keyspace, key: &[u8], guard: Guard) -> Result<()> {
+        self.inner.guard(keyspace, key, guard)
+    }
+
+    fn commit(self, durability: Durability) -> Result<Version> {
+        self.counts.add(0);
+        self.inner.commit(durability)
+    }
+}

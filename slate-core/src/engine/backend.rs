@@ -2,11 +2,15 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use slate_store::{Durability, Keyspace, Size, Store, Transaction};
 
-use super::{Engine, Reader, Writer, read::SnapshotReader};
+use super::{
+    Engine, Reader, Writer,
+    read::{SnapshotReader, read_snapshot},
+};
 use crate::{
     Result,
     catalog::{self, Catalog, CatalogCache, StatisticsStaleness},
     commit::{OptimisticValidator, Validation},
+    operation::read_op::{ReadOp, ReadOutput},
     spill::Memory,
     write::{AfterCommit, BeginOptions, Session, Shared},
 };
@@ -72,6 +76,11 @@ impl<S: Store> Engine for Backend<S> {
 
     fn snapshot(&self) -> Result<Arc<dyn Reader>> {
         Ok(Arc::new(self.reader()?))
+    }
+
+    fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
+        let (view, catalog) = self.last()?;
+        read_snapshot(&view, &catalog, &self.shared.memory, collection, op)
     }
 
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {

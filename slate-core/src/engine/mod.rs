@@ -28,6 +28,8 @@ use crate::{
 pub(crate) trait Engine: Send + Sync {
     fn name(&self) -> &'static str;
     fn snapshot(&self) -> Result<Arc<dyn Reader>>;
+    /// Executes `op` on the latest commit.
+    fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput>;
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
     /// Does the work that a commit left over. The commit stands: a failure here postpones the work.
     fn after_commit(&self, work: &AfterCommit, wait: Duration);

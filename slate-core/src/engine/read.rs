@@ -38,14 +38,24 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
     }
 
     fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
-        match op {
-            // The rows of a snapshot are read as they are consumed.
-            ReadOp::Find { query, interrupt } => {
-                let collection = resolve(&self.catalog, collection);
-                Ok(exec::find(query, &self.view, &collection, &self.memory, interrupt)?.into())
-            }
-            op => read(&self.view, &self.catalog, &self.memory, collection, op),
+        read_snapshot(&self.view, &self.catalog, &self.memory, collection, op)
+    }
+}
+
+/// Executes a read over a snapshot. Its rows are read as they are consumed.
+pub(super) fn read_snapshot<V: Snapshot>(
+    view: &V,
+    catalog: &Catalog,
+    memory: &Memory,
+    collection: &str,
+    op: ReadOp<'_, '_>,
+) -> Result<ReadOutput> {
+    match op {
+        ReadOp::Find { query, interrupt } => {
+            let collection = resolve(catalog, collection);
+            Ok(exec::find(query, view, &collection, memory, interrupt)?.into())
         }
+        op => read(view, catalog, memory, collection, op),
     }
 }
 

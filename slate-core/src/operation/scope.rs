@@ -108,7 +108,7 @@ impl Scope {
         ReadOutput: TryInto<R, Error = Error>,
     {
         match self {
-            Self::Database(database) => database.engine()?.snapshot()?.read(collection, op)?,
+            Self::Database(database) => database.engine()?.read(collection, op)?,
             Self::Snapshot(reader) => reader.read(collection, op)?,
             Self::Transaction(transaction) => transaction.with(|writer| writer.read(collection, op))?,
         }

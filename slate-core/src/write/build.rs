@@ -8,7 +8,7 @@ use slate_query::{
 };
 use slate_store::{Bounds, Keyspace, Transaction, View};
 
-use super::{Session, session::Created};
+use super::{Created, Session};
 use crate::{
     Error, ErrorKind, Result,
     catalog::{CollectionInfo, IndexInfo, Partial},
@@ -76,11 +76,6 @@ impl<T: Transaction> Session<T> {
         self.apply(&defined, changes, interrupt)?;
         progress(read);
         Ok((created, Created::New))
-    }
-
-    /// Creates the collection if it does not exist.
-    pub(super) fn define_if_new(&mut self, collection: &CollectionInfo) -> Result<()> {
-        if self.catalog().collection(&collection.name).is_none() { self.define(collection) } else { Ok(()) }
     }
 
     /// Drops an index. Returns whether it existed.

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use ahash::AHashSet;
 use bson::{Bson, RawDocument};
 use slate_query::raw::{Doc, OwnedValue, SmallBytes};
@@ -9,7 +11,12 @@ use super::{
     prepare::id,
     unique::{duplicate, duplicate_id},
 };
-use crate::{Error, Result, catalog::CollectionInfo, entry::record_key, interrupt::Interrupt};
+use crate::{
+    Error, Result,
+    catalog::{CollectionInfo, IndexInfo},
+    entry::record_key,
+    interrupt::Interrupt,
+};
 
 /// The result of an insert.
 #[derive(Debug, Default)]
@@ -178,75 +185,95 @@ impl<'c, V: View> Insert<'c, V> {
 
     /// Looks up the keys of the batch together, then accepts or rejects its documents in order.
     fn accept(&mut self, batch: &Batch, mode: InsertMode) -> Result<()> {
-        let Self { documents, collection, reader, greatest_stored, accepted, changes, outcome } = self;
-        let unique = || collection.maintained().enumerate().filter(|(_, index)| index.unique);
-        let mut wanted: Vec<(Keyspace, &[u8])> = Vec::new();
-        let may_exist = |key: &[u8]| greatest_stored.as_deref().is_some_and(|greatest| key <= greatest);
-        let records = changes.records.iter_from(batch.first_record);
-        wanted.extend(records.map(|(key, _)| (collection.records, key)).filter(|(_, key)| may_exist(key)));
-        let mut first_loaded = Vec::new();
-        for (at, index) in unique() {
-            let Some(entries) = changes.indexes.get(at) else { continue };
-            first_loaded.push(wanted.len());
-            wanted.extend(entries.iter_from(batch.entries(at, 0).start).map(|(key, _)| (index.keyspace, key)));
-        }
-        if !wanted.is_empty() {
-            reader.load(&wanted)?;
-        }
+        let mut loaded = self.load_keys(batch)?;
         let mut refused = Vec::new();
-        let mut next_loaded = 0;
         for (document, &place) in batch.places.iter().enumerate() {
-            let Some((key, stored)) = changes.records.get(batch.first_record + document) else { break };
-            let mut exists = false;
-            if may_exist(key) {
-                exists = reader.loaded(next_loaded).is_some();
-                next_loaded += 1;
-            }
-            let id = id(Doc::stored(stored)).to_owned();
-            let mut error = None;
-            if exists || accepted.contains_record(key, outcome) {
-                error = Some(duplicate_id(collection, &id));
-            }
-            for ((at, index), first_loaded) in unique().zip(&first_loaded) {
-                let Some(entries) = changes.indexes.get(at).filter(|_| error.is_none()) else { break };
-                let range = batch.entries(at, document);
-                let loaded = first_loaded + range.start - batch.entries(at, 0).start;
-                for ((key, _), loaded) in entries.iter_from(range.start).take(range.len()).zip(loaded..) {
-                    if reader.loaded(loaded).is_some() || accepted.contains_unique(at, key) {
-                        error = Some(duplicate(collection, index, key));
+            match self.check(batch, document, &mut loaded) {
+                Ok(id) => {
+                    self.outcome.ids.push((place, id));
+                    if place + 1 < self.documents {
+                        self.accepted.add(batch, document, self.collection, &self.changes);
+                    }
+                }
+                Err(error) => {
+                    refused.push(document);
+                    self.outcome.refused.push((place, error));
+                    if mode != InsertMode::Unordered {
+                        // The first rejected document counts; those behind it, rejected or not, are not tried.
+                        self.outcome.refused.retain(|(refused, _)| *refused <= place);
                         break;
                     }
                 }
             }
-            if let Some(error) = error {
-                refused.push(document);
-                outcome.refused.push((place, error));
-                if mode == InsertMode::Unordered {
-                    continue;
-                }
-                // The first rejected document counts; those behind it, rejected or not, are not tried.
-                outcome.refused.retain(|(refused, _)| *refused <= place);
-                break;
-            }
-            outcome.ids.push((place, id));
-            if place + 1 == *documents {
-                break;
-            }
-            accepted.add_record(key);
-            for (at, _) in unique() {
-                let (Some(entries), Some(keys)) = (changes.indexes.get(at), accepted.unique.get_mut(at)) else {
-                    continue;
-                };
-                let range = batch.entries(at, document);
-                keys.extend(entries.iter_from(range.start).take(range.len()).map(|(key, _)| SmallBytes::from(key)));
-            }
         }
         match refused.first() {
-            Some(first) if mode != InsertMode::Unordered => batch.truncate(*first, changes),
-            _ => batch.remove(&refused, changes),
+            Some(first) if mode != InsertMode::Unordered => batch.truncate(*first, &mut self.changes),
+            _ => batch.remove(&refused, &mut self.changes),
         }
         Ok(())
     }
+
+    /// Loads the keys of the batch that may exist: record keys that are not above all stored ones, and keys in unique
+    /// indexes.
+    fn load_keys(&mut self, batch: &Batch) -> Result<LoadedKeys> {
+        let Self { collection, reader, greatest_stored, changes, .. } = self;
+        let records = changes.records.iter_from(batch.first_record).map(|(key, _)| key);
+        let records = records.filter(|key| may_exist(key, greatest_stored));
+        let mut wanted: Vec<(Keyspace, &[u8])> = records.map(|key| (collection.records, key)).collect();
+        let mut first_of_index = Vec::new();
+        for (at, index) in unique_indexes(collection) {
+            let Some(entries) = changes.indexes.get(at) else { continue };
+            first_of_index.push(wanted.len());
+            let first = batch.entries(at, 0).start;
+            wanted.extend(entries.iter_from(first).map(|(key, _)| (index.keyspace, key)));
+        }
+        if !wanted.is_empty() {
+            reader.load(&wanted)?;
+        }
+        Ok(LoadedKeys { next_record: 0, first_of_index })
+    }
+
+    /// Checks that neither the store nor an accepted document has a key of this document of the batch. Returns its `_id`.
+    fn check(&mut self, batch: &Batch, document: usize, loaded: &mut LoadedKeys) -> Result<OwnedValue> {
+        let Self { collection, reader, greatest_stored, accepted, changes, outcome, .. } = self;
+        let (key, stored) = changes.records.get(batch.first_record + document).unwrap_or_default();
+        let id = id(Doc::stored(stored)).to_owned();
+        let mut exists = false;
+        if may_exist(key, greatest_stored) {
+            exists = reader.loaded(loaded.next_record).is_some();
+            loaded.next_record += 1;
+        }
+        if exists || accepted.contains_record(key, outcome) {
+            return Err(duplicate_id(collection, &id));
+        }
+        for ((at, index), first) in unique_indexes(collection).zip(&loaded.first_of_index) {
+            let Some(entries) = changes.indexes.get(at) else { continue };
+            let range = batch.entries(at, document);
+            let loaded = first + range.start - batch.entries(at, 0).start;
+            for ((key, _), loaded) in entries.iter_from(range.start).take(range.len()).zip(loaded..) {
+                if reader.loaded(loaded).is_some() || accepted.contains_unique(at, key) {
+                    return Err(duplicate(collection, index, key));
+                }
+            }
+        }
+        Ok(id)
+    }
+}
+
+/// Where the keys of a batch are among those that were loaded.
+struct LoadedKeys {
+    /// The next record key that was loaded.
+    next_record: usize,
+    /// The first key of each unique index.
+    first_of_index: Vec<usize>,
+}
+
+fn unique_indexes(collection: &CollectionInfo) -> impl Iterator<Item = (usize, &Arc<IndexInfo>)> {
+    collection.maintained().enumerate().filter(|(_, index)| index.unique)
+}
+
+fn may_exist(key: &[u8], greatest_stored: &Option<Vec<u8>>) -> bool {
+    greatest_stored.as_deref().is_some_and(|greatest| key <= greatest)
 }
 
 impl Batch {
@@ -296,7 +323,9 @@ impl Accepted {
         self.unique.get(index).is_some_and(|keys| keys.contains(key))
     }
 
-    fn add_record(&mut self, key: &[u8]) {
+    /// Adds the keys of a document of the batch.
+    fn add(&mut self, batch: &Batch, document: usize, collection: &CollectionInfo, changes: &ChangeSet) {
+        let Some((key, _)) = changes.records.get(batch.first_record + document) else { return };
         if let Some(records) = &mut self.records {
             records.insert(key.into());
         }
@@ -304,6 +333,11 @@ impl Accepted {
         if greatest.as_slice() < key {
             greatest.clear();
             greatest.extend_from_slice(key);
+        }
+        for (at, _) in unique_indexes(collection) {
+            let (Some(entries), Some(keys)) = (changes.indexes.get(at), self.unique.get_mut(at)) else { continue };
+            let range = batch.entries(at, document);
+            keys.extend(entries.iter_from(range.start).take(range.len()).map(|(key, _)| SmallBytes::from(key)));
         }
     }
 }

@@ -1,16 +1,14 @@
 use std::{sync::Arc, time::Duration};
 
-use slate_query::{Code, filter::Filter};
-use slate_store::{Capabilities, Durability, Guard, Keyspace, Transaction, TransactionExt, View};
+use slate_query::filter::Filter;
+use slate_store::{Capabilities, Durability, Guard, Keyspace, Transaction, View};
 
 use crate::{
-    Error, ErrorKind, Isolation, Result,
-    api::options::RenameTarget,
-    catalog::{self, CATALOG, Catalog, CatalogCache, Change, CollectionInfo, IndexInfo, StatisticsStaleness},
+    Error, Isolation, Result,
+    catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, StatisticsStaleness},
     commit::Validation,
     entry::record_key,
     interrupt::Interrupt,
-    namespace,
     spill::Memory,
 };
 
@@ -23,15 +21,15 @@ use super::{
 /// An open transaction: the store's transaction, and the catalog with its own changes.
 pub(crate) struct Session<T> {
     pub(super) transaction: T,
-    catalog: Arc<Catalog>,
-    collections: CollectionStates,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) collections: CollectionStates,
     /// Whether it wrote something other than documents and the catalog: entries of an index that is being built.
     wrote_entries: bool,
     /// Bytes of documents and entries written so far, where the store limits them.
     pub(super) bytes_written: usize,
     isolation: Isolation,
     validation: Validation,
-    pending_drops: Vec<Keyspace>,
+    pub(super) pending_drops: Vec<Keyspace>,
     /// The deadline and cancel token of the whole transaction.
     limits: Interrupt,
     /// Why the transaction has ended.
@@ -173,16 +171,7 @@ impl<T: Transaction> Session<T> {
         self.ended = Some(why.into());
     }
 
-    /// Returns the collection for writing. A concurrent change of its definition conflicts with this transaction.
-    pub(super) fn written(&mut self, name: &str) -> Result<Option<Arc<CollectionInfo>>> {
-        let collection = self.catalog.collection(name).cloned();
-        if collection.is_some() {
-            self.guard(name)?;
-        }
-        Ok(collection)
-    }
-
-    fn guard(&mut self, name: &str) -> Result<()> {
+    pub(super) fn guard(&mut self, name: &str) -> Result<()> {
         let state = self.collections.of(name);
         if !state.guarded {
             self.transaction.guard(CATALOG, &catalog::definition_key(name), Guard::Shared)?;
@@ -191,117 +180,9 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Returns the collection for writing. One that does not exist is created when changes are applied to it.
-    pub(super) fn written_or_new(&mut self, name: &str) -> Result<Arc<CollectionInfo>> {
-        if let Some(collection) = self.written(name)? {
-            return Ok(collection);
-        }
-        namespace::check(name)?;
-        let records = self.allocate()?;
-        Ok(Arc::new(CollectionInfo::new(name, records)))
-    }
-
     /// Returns an empty change set, with half of the memory of the call.
     pub(super) fn change_set(&self, collection: &CollectionInfo, memory_limit: Option<usize>) -> ChangeSet {
         ChangeSet::new(collection, self.memory().limited(memory_limit).shared_by(2), self.capabilities())
-    }
-
-    /// Creates the collection. Returns whether it did not exist.
-    pub(crate) fn create_collection(&mut self, name: &str) -> Result<Created> {
-        self.check_open()?;
-        if self.catalog.collection(name).is_some() {
-            return Ok(Created::AlreadyThere);
-        }
-        let collection = self.written_or_new(name)?;
-        self.define(&collection)?;
-        Ok(Created::New)
-    }
-
-    /// Drops the collection and its indexes. Returns whether it existed.
-    pub(crate) fn drop_collection(&mut self, name: &str) -> Result<bool> {
-        self.check_open()?;
-        let Some(collection) = self.catalog.collection(name).cloned() else { return Ok(false) };
-        self.unlink(collection.records)?;
-        for index in collection.maintained() {
-            self.unlink(index.keyspace)?;
-        }
-        for unfinished in &collection.building {
-            catalog::BuildPosition::forget(&mut self.transaction, unfinished.keyspace)?;
-        }
-        self.redefined(name)?;
-        Arc::make_mut(&mut self.catalog).remove(name);
-        Ok(true)
-    }
-
-    /// Renames a collection.
-    pub(crate) fn rename_collection(&mut self, from: &str, to: &str, target: RenameTarget) -> Result<()> {
-        self.check_open()?;
-        namespace::check(to)?;
-        let Some(collection) = self.catalog.collection(from).cloned() else {
-            let message = format!("there is no collection of the name {from}");
-            return Err(Error::new(ErrorKind::NotFound, Code::NAMESPACE_NOT_FOUND, message));
-        };
-        if from == to {
-            return Err(Error::invalid(Code::ILLEGAL_OPERATION, "a collection cannot be renamed to its own name"));
-        }
-        if self.catalog.collection(to).is_some() {
-            if target == RenameTarget::MustNotExist {
-                let message = format!("a collection of the name {to} exists already");
-                return Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message));
-            }
-            self.drop_collection(to)?;
-        }
-        self.redefined(from)?;
-        Arc::make_mut(&mut self.catalog).remove(from);
-        self.define(&CollectionInfo { name: to.into(), ..CollectionInfo::clone(&collection) })
-    }
-
-    /// Makes a keyspace that nothing refers to any more a pending drop.
-    pub(super) fn unlink(&mut self, keyspace: Keyspace) -> Result<()> {
-        catalog::add_pending_drop(&mut self.transaction, keyspace)?;
-        self.pending_drops.push(keyspace);
-        Ok(())
-    }
-
-    pub(super) fn allocate(&mut self) -> Result<Keyspace> {
-        Arc::make_mut(&mut self.catalog).allocate()
-    }
-
-    /// Replaces the definition. Every open writer of the collection conflicts with it.
-    pub(super) fn define(&mut self, collection: &CollectionInfo) -> Result<()> {
-        self.redefined(&collection.name)?;
-        Arc::make_mut(&mut self.catalog).put(collection.clone());
-        Ok(())
-    }
-
-    /// Replaces properties of the collection. Neither open writers nor other changes of the catalog conflict.
-    pub(super) fn set_properties(&mut self, collection: CollectionInfo) {
-        self.collections.of(&collection.name).change(Change::Properties);
-        Arc::make_mut(&mut self.catalog).put(collection);
-    }
-
-    fn redefined(&mut self, name: &str) -> Result<()> {
-        self.transaction.put(CATALOG, &catalog::definition_key(name), &[])?;
-        self.collections.of(name).change(Change::Definition);
-        Ok(())
-    }
-
-    /// Stores new properties of an index (multikey, truncated). Only writers that add more properties conflict.
-    pub(super) fn note(&mut self, collection: &str, notes: Vec<(usize, IndexInfo)>) {
-        let Some(known) = self.catalog.collection(collection) else { return };
-        if notes.is_empty() {
-            return;
-        }
-        let mut noted = CollectionInfo::clone(known);
-        for (at, index) in notes {
-            if let Some(place) = noted.maintained_at_mut(at) {
-                // The index may have got other properties since these were collected; the union is stored.
-                let place = Arc::make_mut(place);
-                place.note_multikey(&index.multikey);
-                place.truncated |= index.truncated;
-            }
-        }
-        self.set_properties(noted);
     }
 
     /// Commits. Returns the work that remains after the commit.
@@ -343,13 +224,6 @@ impl<T: Transaction> Session<T> {
         let growth = &mut self.collections.of(collection).growth;
         *growth = growth.saturating_add(records);
     }
-}
-
-/// Whether the collection or index was created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Created {
-    New,
-    AlreadyThere,
 }
 
 /// The records that a query can read.

@@ -1,0 +1,143 @@
+use std::sync::Arc;
+
+use slate_query::Code;
+use slate_store::{Keyspace, Transaction, TransactionExt};
+
+use super::Session;
+use crate::{
+    Error, ErrorKind, Result,
+    api::options::RenameTarget,
+    catalog::{self, CATALOG, Change, CollectionInfo, IndexInfo},
+    namespace,
+};
+
+/// Whether the collection or index was created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Created {
+    New,
+    AlreadyThere,
+}
+
+impl<T: Transaction> Session<T> {
+    /// Returns the collection for writing. A concurrent change of its definition conflicts with this transaction.
+    pub(super) fn written(&mut self, name: &str) -> Result<Option<Arc<CollectionInfo>>> {
+        let collection = self.catalog.collection(name).cloned();
+        if collection.is_some() {
+            self.guard(name)?;
+        }
+        Ok(collection)
+    }
+
+    /// Returns the collection for writing. One that does not exist is created when changes are applied to it.
+    pub(super) fn written_or_new(&mut self, name: &str) -> Result<Arc<CollectionInfo>> {
+        if let Some(collection) = self.written(name)? {
+            return Ok(collection);
+        }
+        namespace::check(name)?;
+        let records = self.allocate()?;
+        Ok(Arc::new(CollectionInfo::new(name, records)))
+    }
+
+    /// Creates the collection. Returns whether it did not exist.
+    pub(crate) fn create_collection(&mut self, name: &str) -> Result<Created> {
+        self.check_open()?;
+        if self.catalog.collection(name).is_some() {
+            return Ok(Created::AlreadyThere);
+        }
+        let collection = self.written_or_new(name)?;
+        self.define(&collection)?;
+        Ok(Created::New)
+    }
+
+    /// Drops the collection and its indexes. Returns whether it existed.
+    pub(crate) fn drop_collection(&mut self, name: &str) -> Result<bool> {
+        self.check_open()?;
+        let Some(collection) = self.catalog.collection(name).cloned() else { return Ok(false) };
+        self.unlink(collection.records)?;
+        for index in collection.maintained() {
+            self.unlink(index.keyspace)?;
+        }
+        for unfinished in &collection.building {
+            catalog::BuildPosition::forget(&mut self.transaction, unfinished.keyspace)?;
+        }
+        self.redefined(name)?;
+        Arc::make_mut(&mut self.catalog).remove(name);
+        Ok(true)
+    }
+
+    /// Renames a collection.
+    pub(crate) fn rename_collection(&mut self, from: &str, to: &str, target: RenameTarget) -> Result<()> {
+        self.check_open()?;
+        namespace::check(to)?;
+        let Some(collection) = self.catalog.collection(from).cloned() else {
+            let message = format!("there is no collection of the name {from}");
+            return Err(Error::new(ErrorKind::NotFound, Code::NAMESPACE_NOT_FOUND, message));
+        };
+        if from == to {
+            return Err(Error::invalid(Code::ILLEGAL_OPERATION, "a collection cannot be renamed to its own name"));
+        }
+        if self.catalog.collection(to).is_some() {
+            if target == RenameTarget::MustNotExist {
+                let message = format!("a collection of the name {to} exists already");
+                return Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message));
+            }
+            self.drop_collection(to)?;
+        }
+        self.redefined(from)?;
+        Arc::make_mut(&mut self.catalog).remove(from);
+        self.define(&CollectionInfo { name: to.into(), ..CollectionInfo::clone(&collection) })
+    }
+
+    /// Makes a keyspace that nothing refers to any more a pending drop.
+    pub(super) fn unlink(&mut self, keyspace: Keyspace) -> Result<()> {
+        catalog::add_pending_drop(&mut self.transaction, keyspace)?;
+        self.pending_drops.push(keyspace);
+        Ok(())
+    }
+
+    pub(super) fn allocate(&mut self) -> Result<Keyspace> {
+        Arc::make_mut(&mut self.catalog).allocate()
+    }
+
+    /// Replaces the definition. Every open writer of the collection conflicts with it.
+    pub(super) fn define(&mut self, collection: &CollectionInfo) -> Result<()> {
+        self.redefined(&collection.name)?;
+        Arc::make_mut(&mut self.catalog).put(collection.clone());
+        Ok(())
+    }
+
+    /// Replaces properties of the collection. Neither open writers nor other changes of the catalog conflict.
+    pub(super) fn set_properties(&mut self, collection: CollectionInfo) {
+        self.collections.of(&collection.name).change(Change::Properties);
+        Arc::make_mut(&mut self.catalog).put(collection);
+    }
+
+    fn redefined(&mut self, name: &str) -> Result<()> {
+        self.transaction.put(CATALOG, &catalog::definition_key(name), &[])?;
+        self.collections.of(name).change(Change::Definition);
+        Ok(())
+    }
+
+    /// Stores new properties of an index (multikey, truncated). Only writers that add more properties conflict.
+    pub(super) fn note(&mut self, collection: &str, notes: Vec<(usize, IndexInfo)>) {
+        let Some(known) = self.catalog.collection(collection) else { return };
+        if notes.is_empty() {
+            return;
+        }
+        let mut noted = CollectionInfo::clone(known);
+        for (at, index) in notes {
+            if let Some(place) = noted.maintained_at_mut(at) {
+                // The index may have got other properties since these were collected; the union is stored.
+                let place = Arc::make_mut(place);
+                place.note_multikey(&index.multikey);
+                place.truncated |= index.truncated;
+            }
+        }
+        self.set_properties(noted);
+    }
+
+    /// Creates the collection if it does not exist.
+    pub(super) fn define_if_new(&mut self, collection: &CollectionInfo) -> Result<()> {
+        if self.catalog().collection(&collection.name).is_none() { self.define(collection) } else { Ok(()) }
+    }
+}

@@ -55,6 +55,8 @@ mod durability;
 mod error;
 mod files;
 mod guard;
+#[cfg(any(feature = "redb", feature = "rocksdb"))]
+mod key_locality;
 mod keyspace;
 mod limits;
 mod prefetch;

@@ -62,7 +62,7 @@ macro_rules! conformance {
             keyspaces::dropping_a_keyspace_and_an_open_writer
             keyspaces::dropping_what_does_not_exist_does_nothing
             keyspaces::the_size_of_a_database_can_be_asked
-            limits::a_key_of_4_kb_and_an_empty_key_and_value_are_kept
+            limits::a_long_key_and_an_empty_key_and_value_are_kept
             limits::a_value_of_16_mb_is_kept
             limits::the_largest_key_and_value_are_kept
             limits::what_is_over_the_limit_is_refused_and_the_transaction_goes_on

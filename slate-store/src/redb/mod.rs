@@ -22,7 +22,7 @@ mod format;
 mod latest;
 mod open;
 mod options;
-mod points;
+mod point_reader;
 mod snapshot;
 mod store;
 mod table;
@@ -34,7 +34,7 @@ mod writer;
 
 pub use cursor::{RedbCursor, RedbTransactionCursor};
 pub use options::{Access, Options, Recovery};
-pub use points::{RedbPointReader, RedbTransactionPointReader};
+pub use point_reader::{RedbPointReader, RedbTransactionPointReader};
 pub use redb::StorageBackend;
 pub use snapshot::RedbSnapshot;
 pub use store::RedbStore;

@@ -5,7 +5,7 @@ use std::{
 
 use ::rocksdb::checkpoint::Checkpoint;
 
-use super::{error, folder, handle::Opened, mark, options::Access};
+use super::{error, folder, handle::Opened, layout_version, options::Access};
 use crate::{
     Result,
     files::{self, Draft},
@@ -21,7 +21,7 @@ pub(super) fn write(opened: &Opened, to: &Path) -> Result<()> {
         // In a read-only database RocksDB cannot create a checkpoint, and none is needed.
         Access::ReadOnly => copy(&opened.path, draft.path())?,
     }
-    mark::write(draft.path())?;
+    layout_version::write(draft.path())?;
     draft.publish()
 }
 

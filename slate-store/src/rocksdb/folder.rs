@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::mark;
+use super::layout_version;
 use crate::{Context, Error, Result, files};
 
 /// RocksDB's pointer to its newest manifest, which it creates last when it creates a database.
@@ -44,7 +44,7 @@ pub(super) fn look(path: &Path) -> Result<Contents> {
         contents = match contents {
             Contents::Wreck => Contents::Wreck,
             _ if holds_data(&name) => Contents::Wreck,
-            Contents::Nothing if mark::is_mark(&name) || is_made_first(&name) => Contents::Nothing,
+            Contents::Nothing if layout_version::is_layout_file(&name) || is_made_first(&name) => Contents::Nothing,
             _ => Contents::Foreign,
         };
     }
@@ -88,7 +88,7 @@ fn holds_data(name: &str) -> bool {
 /// Returns whether a copy of the database needs the file with this name. It does not need locks and RocksDB's
 /// information logs.
 pub(super) fn is_part_of_a_copy(name: &str) -> bool {
-    !["LOG", "LOCK"].iter().any(|start| name.starts_with(start)) && !mark::is_mark(name)
+    !["LOG", "LOCK"].iter().any(|start| name.starts_with(start)) && !layout_version::is_layout_file(name)
 }
 
 /// Returns whether RocksDB creates a file with this name before a new database has its [`CURRENT`].

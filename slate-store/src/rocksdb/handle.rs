@@ -16,7 +16,7 @@ pub(super) struct Opened {
     pub(super) access: Access,
     pub(super) cache: Cache,
     pub(super) path: PathBuf,
-    /// The mark, locked: by many who read, or by one who writes.
+    /// The layout_version, locked: by many who read, or by one who writes.
     pub(super) _lock: File,
 }
 

@@ -6,7 +6,7 @@ use super::{
     error,
     folder::{self, Contents},
     handle::{Db, Opened},
-    mark,
+    layout_version,
     options::{Access, Options},
     tuning::Tuning,
 };
@@ -18,11 +18,11 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
     if options.access == Access::CreateOrOpen {
         folder::make(path)?;
         if folder::look(path)? == Contents::Nothing {
-            mark::write(path)?;
+            layout_version::write(path)?;
         }
     }
     let contents = folder::look(path)?;
-    let lock = match (mark::open(path, options.access)?, contents) {
+    let lock = match (layout_version::open(path, options.access)?, contents) {
         (Some(lock), _) => lock,
         (None, Contents::Nothing) => return missing(path, "the folder is empty"),
         (None, Contents::Foreign) => return wrong(path, "the folder holds something else"),

@@ -1,26 +1,17 @@
 use ::rocksdb::{DBPinnableSlice, ReadOptions};
 use self_cell::self_cell;
 
-use super::{
-    RocksSnapshot, RocksTransaction,
-    handle::Sorted,
-    key,
-    neighbours::{Distance, Neighbours},
-};
-use crate::{Keyspace, PointReader, Result};
+use super::{RocksSnapshot, RocksTransaction, handle::Sorted, key, stepping_reader::SteppingReader};
+use crate::{Keyspace, PointReader, Result, key_locality::KeyLocality};
 
 /// The values of the last load.
 #[derive(Default)]
 struct Loaded<'r> {
-    /// Empty if the cursor of `neighbours` read them.
+    /// Empty if `stepping` read them.
     values: Vec<Option<DBPinnableSlice<'r>>>,
-    neighbours: Option<(Keyspace, Neighbours<'r>)>,
-    /// `None` until a load of many keys.
-    distance: Option<Distance>,
+    stepping: Option<(Keyspace, SteppingReader<'r>)>,
+    locality: KeyLocality,
 }
-
-/// Fewer keys are looked up at once: finding out how close they are costs as much as a few lookups.
-const MIN_WALKED: usize = 8;
 
 impl<'r> Loaded<'r> {
     fn load(&mut self, from: &'r RocksSnapshot, options: &ReadOptions, keys: &[(Keyspace, &[u8])]) -> Result<()> {
@@ -32,40 +23,39 @@ impl<'r> Loaded<'r> {
         Ok(())
     }
 
-    /// Reads keys that are close together by stepping; whether they were. Once they were not, no other load tries.
+    /// Reads the keys by stepping and returns `true`, if they are close together. Once they are not, no later load tries.
     fn walk(&mut self, from: &'r RocksSnapshot, keys: &[(Keyspace, &[u8])]) -> Result<bool> {
         let Some((keyspace, _)) = keys.first() else { return Ok(false) };
-        let is_candidate = keys.len() >= MIN_WALKED
-            && self.distance != Some(Distance::Far)
+        let is_candidate = self.locality.allows_stepping(keys)
             && keys.iter().all(|(other, _)| other == keyspace)
             && Sorted::of(keys) == Sorted::Ascending;
         if !is_candidate {
             return Ok(false);
         }
         let keys: Vec<&[u8]> = keys.iter().map(|(_, key)| *key).collect();
-        if self.neighbours.as_ref().is_none_or(|(own, _)| own != keyspace) {
-            self.neighbours = Neighbours::of(from, *keyspace, &keys)?.map(|neighbours| (*keyspace, neighbours));
+        if self.stepping.as_ref().is_none_or(|(own, _)| own != keyspace) {
+            self.stepping = SteppingReader::of(from, *keyspace, &keys)?.map(|reader| (*keyspace, reader));
         }
-        let distance = match &mut self.neighbours {
-            Some((_, neighbours)) => neighbours.load(&keys)?,
+        let locality = match &mut self.stepping {
+            Some((_, reader)) => reader.load(&keys)?,
             None => None,
         };
-        self.distance = Some(distance.unwrap_or(Distance::Far));
-        Ok(distance.is_some())
+        self.locality = locality.unwrap_or(KeyLocality::Far);
+        Ok(locality.is_some())
     }
 
     fn value(&self, index: usize) -> Option<&[u8]> {
         match self.values.get(index) {
             Some(value) => value.as_deref(),
-            None => self.neighbours.as_ref()?.1.loaded(index),
+            None => self.stepping.as_ref()?.1.loaded(index),
         }
     }
 
-    /// Forgets what was loaded.
+    /// Drops the loaded values.
     fn clear(&mut self) {
         self.values.clear();
-        if let Some((_, neighbours)) = &mut self.neighbours {
-            neighbours.clear();
+        if let Some((_, reader)) = &mut self.stepping {
+            reader.clear();
         }
     }
 }
@@ -80,7 +70,7 @@ self_cell!(
 
 /// A reader of single keys of a [`RocksSnapshot`].
 pub struct RocksPointReader {
-    /// Those of the snapshot: making them costs as much as a read.
+    /// The snapshot's read options, kept because creating them costs as much as a read.
     options: ReadOptions,
     cell: Cell,
 }
@@ -114,7 +104,7 @@ impl PointReader for RocksPointReader {
 pub struct RocksTransactionPointReader<'t> {
     base: RocksPointReader,
     transaction: &'t RocksTransaction,
-    /// Of the keys loaded last, those that the transaction wrote, with their indexes; ascending.
+    /// The values that the transaction wrote among the keys of the last load, by ascending index.
     own: Vec<(usize, Option<&'t [u8]>)>,
 }
 

@@ -27,7 +27,7 @@ pub(super) fn path(folder: &Path) -> PathBuf {
 }
 
 /// Returns whether a file with this name is the version file or a draft of it.
-pub(super) fn is_mark(name: &str) -> bool {
+pub(super) fn is_layout_file(name: &str) -> bool {
     name.starts_with(NAME)
 }
 
@@ -38,7 +38,7 @@ pub(super) fn write(folder: &Path) -> Result<()> {
         Err(Error::Exists(_)) => return Ok(()),
         draft => draft?,
     };
-    let failed = |error| files::failed(error, "while marking a new database", &path);
+    let failed = |error| files::failed(error, "while writing its layout version", &path);
     let mut file = File::create(draft.path()).map_err(failed)?;
     file.write_all(format!("{WORDS}{VERSION}\n").as_bytes()).map_err(failed)?;
     file.sync_all().map_err(failed)?;
@@ -55,13 +55,13 @@ pub(super) fn open(folder: &Path, access: Access) -> Result<Option<File>> {
     let mut file = match OpenOptions::new().read(true).write(access != Access::ReadOnly).open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(files::failed(error, "while opening its mark", folder)),
+        Err(error) => return Err(files::failed(error, "while opening its layout version", folder)),
     };
     let mut text = Vec::new();
     (&mut file)
         .take(LONG)
         .read_to_end(&mut text)
-        .map_err(|error| files::failed(error, "while reading its mark", folder))?;
+        .map_err(|error| files::failed(error, "while reading its layout version", folder))?;
     check(&text, folder)?;
     let locked = match access {
         Access::ReadOnly => file.try_lock_shared(),
@@ -87,7 +87,7 @@ fn check(text: &[u8], folder: &Path) -> Result<()> {
             Err(Error::NewerVersion(Box::new(Context::new(detail).at(folder))))
         }
         _ => {
-            let detail = "the file that marks it as one of Slate's says something else";
+            let detail = "its file SLATE does not hold a layout version of Slate";
             Err(Error::WrongFormat(Box::new(Context::new(detail).at(folder))))
         }
     }

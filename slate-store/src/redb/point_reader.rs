@@ -1,34 +1,42 @@
-use std::{cmp::Ordering, ops::Bound};
+use std::ops::Bound;
 
 use ::redb::{AccessGuard, Range, ReadableTable};
 
 use super::{RedbSnapshot, RedbTransaction, error, table::Bytes};
-use crate::{Keyspace, PointReader, Result};
+use crate::{
+    Keyspace, PointReader, Result,
+    key_locality::{KeyLocality, STEPS_PER_KEY, Walk},
+};
 
 /// The values of the last load.
 #[derive(Default)]
 struct Loaded<'t> {
     values: Vec<Option<AccessGuard<'t, Bytes>>>,
-    locality: Locality,
+    /// How close together the loaded keys were in their table.
+    locality: KeyLocality,
 }
-
-/// How close together the loaded keys were in their table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Locality {
-    /// Close, or not known yet.
-    #[default]
-    Near,
-    Far,
-}
-
-/// Fewer keys are looked up one by one: finding out how close they are costs as much as a few lookups.
-const MIN_WALKED: usize = 8;
-
-/// The most entries that a walk steps over per key. A step costs at most a sixth of a lookup.
-const STEPS_PER_KEY: usize = 4;
 
 /// The most entries that a walk steps over before its first key.
 const FIRST_STEPS: usize = 8;
+
+/// A walk over the entries of a table.
+struct Entries<'t> {
+    range: Range<'t, Bytes, Bytes>,
+    /// The current entry; its value is `None` once it was taken.
+    entry: Option<(AccessGuard<'t, Bytes>, Option<AccessGuard<'t, Bytes>>)>,
+}
+
+impl Walk for Entries<'_> {
+    fn key(&self) -> Option<&[u8]> {
+        self.entry.as_ref().map(|(key, _)| key.value())
+    }
+
+    fn step(&mut self) -> Result<()> {
+        let entry = self.range.next().transpose().map_err(error::storage)?;
+        self.entry = entry.map(|(key, value)| (key, Some(value)));
+        Ok(())
+    }
+}
 
 impl<'t> Loaded<'t> {
     /// Loads keys of one table. `range` walks its entries from a key on, `get` looks up one.
@@ -39,13 +47,12 @@ impl<'t> Loaded<'t> {
         get: impl Fn(&[u8]) -> Result<Option<AccessGuard<'t, Bytes>>>,
     ) -> Result<()> {
         let start = self.values.len();
-        if self.locality == Locality::Near
-            && keys.len() >= MIN_WALKED
+        if self.locality.allows_stepping(keys)
             && let Some((_, first)) = keys.first()
         {
             self.walk(keys, range(first)?)?;
             if self.values.len() - start < keys.len() {
-                self.locality = Locality::Far;
+                self.locality = KeyLocality::Far;
             }
         }
         for (_, key) in keys.iter().skip(self.values.len() - start) {
@@ -55,31 +62,20 @@ impl<'t> Loaded<'t> {
         Ok(())
     }
 
-    /// Steps from entry to entry as long as the next key is near: this costs less than a lookup for each.
-    fn walk(&mut self, keys: &[(Keyspace, &[u8])], mut entries: Range<'t, Bytes, Bytes>) -> Result<()> {
-        let mut next = || entries.next().transpose().map_err(error::storage);
-        let mut entry = next()?;
+    /// Reads ascending keys by stepping, as long as the next key is near.
+    fn walk(&mut self, keys: &[(Keyspace, &[u8])], range: Range<'t, Bytes, Bytes>) -> Result<()> {
+        let mut entries = Entries { range, entry: None };
+        entries.step()?;
         let mut steps = FIRST_STEPS;
-        let mut before: Option<&[u8]> = None;
+        let mut previous: Option<&[u8]> = None;
         for (_, key) in keys {
-            if before.is_some_and(|before| *key <= before) {
+            steps += STEPS_PER_KEY;
+            if previous.is_some_and(|previous| *key <= previous) || !entries.step_to(key, &mut steps)? {
                 break;
             }
-            before = Some(key);
-            steps += STEPS_PER_KEY;
-            // Without an entry, the last one was taken: it is below every key that is left.
-            while entry.as_ref().is_none_or(|(found, _)| found.value() < *key) {
-                if steps == 0 {
-                    return Ok(());
-                }
-                steps -= 1;
-                entry = next()?;
-                if entry.is_none() {
-                    break;
-                }
-            }
-            let found = entry.take_if(|(found, _)| found.value().cmp(key) == Ordering::Equal);
-            self.values.push(found.map(|(_, value)| value));
+            previous = Some(key);
+            let found = entries.entry.as_mut().filter(|(found, _)| found.value() == *key);
+            self.values.push(found.and_then(|(_, value)| value.take()));
         }
         Ok(())
     }

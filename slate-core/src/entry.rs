@@ -28,6 +28,9 @@ pub(crate) const MAX_UNIQUE_PREFIX: usize = MAX_VALUES - 32;
 /// Longest record key in bytes.
 pub(crate) const MAX_RECORD_KEY: usize = 2_000;
 
+/// No entry has a longer key: values, record key and trailer.
+pub(crate) const MAX_ENTRY_KEY: usize = MAX_VALUES + MAX_RECORD_KEY + 8;
+
 /// Initial capacity for a record key, which is enough for most and avoids reallocations.
 pub(crate) const USUAL_RECORD_KEY: usize = 32;
 

@@ -135,12 +135,16 @@ impl KeyStatistics {
         Ok(is_end.then_some(sampler.statistics))
     }
 
-    /// The sample, continued behind its last key by at most `max_keys` keys, of a keyspace that holds about `keys` by now.
+    /// The statistics of a keyspace that has about `keys` keys by now: the sample is extended by the keys behind its last one,
+    /// of which at most `max_keys` are read. The other new keys are taken to be distributed like the old ones.
     fn extended(&self, view: &impl View, keyspace: Keyspace, keys: u64, max_keys: u64) -> Result<Self> {
         let mut sample = self.sample.clone();
-        let Some(last) = sample.pop() else { return Ok(Self { keys, sample }) };
-        let stride = (self.keys / self.sample.len() as u64).max(1);
-        let mut sampler = Sampler { statistics: Self { keys: sample.len() as u64 * stride, sample }, stride };
+        let (size, Some(last)) = (sample.len() as u64, sample.pop()) else { return Ok(Self { keys, sample }) };
+        let bounds = Bounds { start: Some(&last), end: None };
+        let behind = view.count(keyspace, bounds, |counted| counted < max_keys)?.unwrap_or(max_keys);
+        let appended = behind.saturating_sub(self.keys / size);
+        let stride = (keys.saturating_sub(appended) / size).max(1);
+        let mut sampler = Sampler { statistics: Self { keys: (size - 1) * stride, sample }, stride };
         sampler.walk(view, keyspace, &last, max_keys)?;
         Ok(Self { keys, ..sampler.statistics })
     }
@@ -288,6 +292,26 @@ mod tests {
             check(&gathered.records, keys);
             assert_eq!(CollectionStatistics::read(Doc::new(&gathered.write())), Some(gathered));
         }
+    }
+
+    #[test]
+    fn a_keyspace_beyond_the_limit_keeps_its_distribution_when_it_grows_everywhere() {
+        let store = MemoryStore::default();
+        // Two values, each with ascending record keys behind it, as in an index of few values.
+        let key = |value: u32, record: u32| (value << 16 | record).to_be_bytes();
+        let grow = |records: std::ops::Range<u32>| {
+            let mut transaction = store.begin(Duration::ZERO).unwrap();
+            for record in records {
+                (0..2).for_each(|value| transaction.put(RECORDS, &key(value, record), &[]).unwrap());
+            }
+            transaction.commit(Durability::Deferred).unwrap();
+            store.snapshot().unwrap()
+        };
+        let first = KeyStatistics::read_all(&grow(0..2_000), RECORDS, 4_000).unwrap().unwrap();
+        let extended = first.extended(&grow(2_000..4_000), RECORDS, 8_000, 4_000).unwrap();
+        let half = KeyRange { start: Default::default(), end: Some(key(1, 0).into()) };
+        let estimate = extended.estimate(&[half]);
+        assert!(estimate.abs_diff(4_000) <= 1_000, "{estimate}");
     }
 
     #[test]

@@ -131,17 +131,19 @@ impl Arena {
         self.shared.get(number)?.as_deref()
     }
 
-    /// Prefetches the payload of the row at this position.
+    /// Prefetches the payload of the row at this position: its first cache lines, and the last, which readers of BSON check.
     #[inline]
     pub(super) fn prefetch(&self, at: usize) {
+        const LINE: usize = 64;
         let Some(number) = self.order.get(at).map(|entry| entry.row) else { return };
-        let first = match self.shared.get(number) {
-            Some(payload) => payload.as_deref().and_then(<[u8]>::first),
-            None => self.starts.get(number).and_then(|&start| self.bytes.get(start)),
+        let lines = match self.shared.get(number) {
+            Some(payload) => {
+                let payload = payload.as_deref().unwrap_or_default();
+                [payload.first(), payload.get(LINE), payload.get(2 * LINE), payload.last()]
+            }
+            None => [self.starts.get(number).and_then(|&start| self.bytes.get(start)), None, None, None],
         };
-        if let Some(first) = first {
-            prefetch_read_data::<u8, 0>(first);
-        }
+        lines.into_iter().flatten().for_each(|line| prefetch_read_data::<u8, 0>(line));
     }
 
     /// Returns the rows in the current order.

@@ -6,7 +6,7 @@ use slate_store::{Guard, Transaction};
 use super::{
     Session,
     change_set::{ChangeSet, Place},
-    entries::{Entries, KeyWrites},
+    entries::{Entries, KeyWrites, Write},
     unique::{Existing, record_key},
 };
 use crate::{Error, Result, catalog::CollectionInfo, interrupt::Interrupt};
@@ -71,7 +71,12 @@ impl<T: Transaction> Session<T> {
                 index.keyspace
             }
         };
-        let writes: Vec<_> = block.by_key().map(|writes| (writes.key(), writes.puts().last())).collect();
+        // Of a delete and a put of the same key the put is last, and stays.
+        let mut writes = Vec::with_capacity(block.len());
+        writes.extend(block.writes().map(|(key, write)| match write {
+            Write::Put(value) => (key, Some(value)),
+            Write::Delete(_) => (key, None),
+        }));
         Ok(self.transaction.write(keyspace, &writes)?)
     }
 

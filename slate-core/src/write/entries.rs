@@ -65,11 +65,17 @@ impl Entries {
         Ok(())
     }
 
+    #[inline]
     fn add_span(&mut self, start: usize, length: usize) {
         let written = self.bytes.get(start..).unwrap_or_default();
         let (key, value) = written.split_at_checked(length).unwrap_or((written, &[]));
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(DELETE - 1);
         self.spans.push(Span { prefix: prefix(key), start, key: length(key), value: length(value) });
+    }
+
+    pub(super) fn reserve(&mut self, entries: usize, bytes: usize) {
+        self.spans.reserve(entries);
+        self.bytes.reserve(bytes);
     }
 
     pub(super) fn clear(&mut self) {
@@ -124,6 +130,7 @@ impl Entries {
     }
 
     /// Returns keys and their writes in the same order.
+    #[inline]
     pub(super) fn writes(&self) -> impl Iterator<Item = (&[u8], Write<'_>)> {
         self.spans.iter().filter_map(|span| span.write(&self.bytes))
     }
@@ -136,7 +143,7 @@ impl Entries {
             .map(|spans| KeyWrites { bytes: &self.bytes, spans })
     }
 
-    /// Sorts the entries by their keys.
+    /// Sorts the entries by their keys, a delete before a put of the same key.
     pub(super) fn sort(&mut self) {
         let Self { bytes, spans } = self;
         if spans.len() < 2 {
@@ -145,7 +152,7 @@ impl Entries {
         // Sorts by the prefixes first, which needs no unpredictable branches.
         spans.sort_unstable_by_key(|span| span.prefix);
         for alike in spans.chunk_by_mut(|a, b| a.prefix == b.prefix).filter(|alike| alike.len() > 1) {
-            alike.sort_unstable_by(|a, b| a.of(bytes).cmp(&b.of(bytes)));
+            alike.sort_unstable_by(|a, b| a.order(bytes).cmp(&b.order(bytes)));
         }
     }
 
@@ -198,6 +205,12 @@ impl Span {
     fn of<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
         let [key, value] = [self.key, self.value & !DELETE].map(|length| usize::try_from(length).unwrap_or_default());
         bytes.get(self.start..)?.get(..key + value)?.split_at_checked(key)
+    }
+
+    /// Orders spans: by key, deletes first, then by value.
+    fn order<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], bool, &'b [u8])> {
+        let (key, value) = self.of(bytes)?;
+        Some((key, self.value & DELETE == 0, value))
     }
 
     #[inline]

@@ -142,9 +142,12 @@ impl<'c, V: View> Insert<'c, V> {
         mode: InsertMode,
         interrupt: &mut Interrupt,
     ) -> Result<()> {
-        let mut documents = documents.iter().map(AsRef::as_ref).enumerate().peekable();
-        while documents.peek().is_some() {
+        let mut documents = documents.iter().map(AsRef::as_ref).enumerate();
+        while documents.len() > 0 {
             let refused_before = self.outcome.refused.len();
+            let next = documents.clone().take(BATCH).map(|(_, document)| document.as_bytes().len());
+            let bytes = next.fold(0, |bytes: usize, length| bytes.saturating_add(length).min(2 * BATCH_BYTES));
+            self.changes.reserve(documents.len().min(BATCH), bytes);
             let mut batch = self.begin_batch(documents.len());
             let size = self.changes.size();
             while batch.places.len() < BATCH

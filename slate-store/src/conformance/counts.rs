@@ -49,7 +49,7 @@ fn key(random: &mut Random) -> [u8; 2] {
     u16::try_from(random.below(8_000)).unwrap().to_be_bytes()
 }
 
-/// Counts within bounds that are asked for again and again, as those of an index's values are, and within others.
+/// Counts within bounds that are repeated, like those of an index's values, and within random ones.
 fn check_counts(view: &impl View, model: &Model, random: &mut Random) {
     let usual = [[0, 0], [3, 0], [8, 0], [30, 0]];
     for (keyspace, keys) in [A, B].into_iter().zip(model) {

@@ -124,7 +124,7 @@ pub fn keys_near_and_far_are_loaded_alike<S: Store>(fixture: &Fixture<S>) {
     }
     commit(transaction);
     check_loads(&store.snapshot().unwrap(), &model);
-    // Deleted ones lie among them, and ones that were deleted and put again.
+    // Some of the keys between are deleted, and some are deleted and put again.
     for step in [1, 2, 1, 3] {
         let mut transaction = begin(&store);
         for number in (20..190_u32).chain(2_900..3_000) {

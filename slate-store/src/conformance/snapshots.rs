@@ -22,7 +22,7 @@ pub fn a_snapshot_is_never_torn<S: Store>(fixture: &Fixture<S>) {
     commit_beside_readers(&store, 200, 60);
 }
 
-/// Commits so many rounds, each of which puts its number under so many keys of three keyspaces.
+/// Commits `rounds` times. Each round puts its number under `keys` keys of three keyspaces.
 fn commit_beside_readers<S: Store>(store: &S, keys: u8, rounds: u64) {
     const KEYSPACES: [Keyspace; 3] = [Keyspace(1), Keyspace(7), Keyspace(300)];
     let write = |round: u64| {

@@ -209,7 +209,7 @@ impl Random {
         self.0 % limit
     }
 
-    /// One of so many places.
+    /// Returns a random index below `len`.
     pub(crate) fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(u64::try_from(len).unwrap())).unwrap()
     }

@@ -1,4 +1,4 @@
-//! Writers that meet: who wins, who is told, and what nobody loses.
+//! Concurrent writers: which one commits, which one gets a conflict, and that no write is lost.
 
 use std::{collections::BTreeMap, thread};
 
@@ -114,7 +114,7 @@ pub fn an_equal_value_conflicts_all_the_same<S: Store>(fixture: &Fixture<S>) {
     conflicts(fixture, &[empty], empty);
 }
 
-/// What a store notes of commits goes when nobody is left who needs it; what tells one put from the next must not.
+/// A store may drop its record of commits that no open transaction needs, but not what distinguishes two puts of a key.
 pub fn what_was_put_before_is_told_from_what_is_put_again<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     if !store.capabilities().concurrent_writers {

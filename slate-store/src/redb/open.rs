@@ -33,9 +33,9 @@ impl Handle {
     }
 }
 
-/// What is open, and where it lies; `None` where the caller brought the storage.
+/// An open database and its path; no path if the caller supplied the storage.
 pub(super) struct Opened {
-    /// Shared by whoever begins a transaction; alone is who compacts the file.
+    /// Locked shared to begin a transaction, exclusively to compact the file.
     pub(super) handle: RwLock<Handle>,
     pub(super) path: Option<PathBuf>,
 }
@@ -112,8 +112,8 @@ fn look(path: &Path) -> Result<()> {
     }
 }
 
-/// Makes a database beside its place, marks it and only then puts it there: whatever happens meanwhile, what lies at
-/// `path` is a whole database or nothing.
+/// Creates a database under a temporary name, writes its format version and then publishes it: after a crash, `path` is
+/// a complete database or does not exist.
 fn create(path: &Path, options: &Options) -> Result<()> {
     let draft = match Draft::of(path) {
         // Another process was quicker.

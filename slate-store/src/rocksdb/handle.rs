@@ -9,14 +9,14 @@ use crate::{Context, Error, Keyspace, Result};
 
 pub(super) type Db = DBWithThreadMode<SingleThreaded>;
 
-/// A database that is open, and where it lies.
+/// An open database and its path.
 pub(super) struct Opened {
-    // The order matters when it is dropped: RocksDB must have closed the folder before the lock on it goes.
+    // The fields are dropped in this order: RocksDB must close the folder before the lock is released.
     pub(super) db: Db,
     pub(super) access: Access,
     pub(super) cache: Cache,
     pub(super) path: PathBuf,
-    /// The layout_version, locked: by many who read, or by one who writes.
+    /// The file of the layout version, locked: shared by readers, exclusively by a writer.
     pub(super) _lock: File,
 }
 

@@ -15,15 +15,15 @@ use crate::{
 /// RocksDB's iterator over whole keys.
 pub(super) struct Iterate<'r>(pub(super) RawIterator<'r, Db>);
 
-/// The bounds of a cursor: as they were given, and the keys of its seeks with the keyspace before them.
+/// The bounds of a cursor, and a buffer for the whole keys of its seeks.
 pub(super) struct Limits {
     bounds: OwnedBounds,
     key: Prefixed,
 }
 
 impl Limits {
-    /// The limits, and what tells RocksDB of them: it skips files beyond the bounds, stops at them, and does not read ahead
-    /// over them. It reads ahead by itself once a file is read in order, more each time.
+    /// Returns the limits and the read options for them: RocksDB skips files beyond the bounds, stops at the bounds and
+    /// does not read ahead beyond them. RocksDB reads ahead on its own when a file is read in order.
     pub(super) fn new(keyspace: Keyspace, bounds: Bounds<'_>) -> (Self, ReadOptions) {
         let mut options = ReadOptions::default();
         options.set_iterate_lower_bound(key::start(keyspace, bounds));
@@ -41,7 +41,7 @@ impl Iterate<'_> {
             Landing::Up(Bound::Included(from) | Bound::Excluded(from)) => iterator.seek(key.with(from)),
             Landing::Up(Bound::Unbounded) => iterator.seek(key.first()),
             Landing::Down(Bound::Excluded(from) | Bound::Included(from)) => {
-                // RocksDB's seek takes the key itself too.
+                // RocksDB's seek includes the key itself.
                 let from = key.with(from);
                 iterator.seek_for_prev(from);
                 if iterator.key() == Some(from) {
@@ -53,7 +53,7 @@ impl Iterate<'_> {
         self.stands()
     }
 
-    // RocksDB's iterator stays where it is when it stands nowhere.
+    // A step of RocksDB's iterator without a current entry does nothing.
 
     #[inline]
     pub(super) fn step_forward(&mut self) -> Result<bool> {
@@ -73,15 +73,15 @@ impl Iterate<'_> {
         Some((key::bare(key), value))
     }
 
-    /// Whether the last move failed because it went past more keys than its options allow that are deleted, or overwritten,
-    /// or not yet there.
+    /// Returns whether the last move failed because it passed more invisible keys (deleted, overwritten or newer than the
+    /// snapshot) than its options allow.
     pub(super) fn gave_up(&self) -> bool {
         !self.0.valid() && self.0.status().is_err_and(|error| error.kind() == ErrorKind::Incomplete)
     }
 
     #[inline]
     fn stands(&self) -> Result<bool> {
-        // A place where there is an entry has no error to tell.
+        // An iterator with a current entry has no error.
         if self.0.valid() {
             return Ok(true);
         }

@@ -1,13 +1,13 @@
-//! Where an entry lies among all entries: behind its keyspace's number, big-endian, so that a keyspace is a range.
+//! Whole keys: a key prefixed with the big-endian number of its keyspace, so that each keyspace is a key range.
 
 use crate::{Bounds, Keyspace, MAX_KEY};
 
-/// A key below all keyspaces. Writing it gives a commit that changes no key a version of its own.
+/// A key below all keyspaces. A commit without writes puts it to get a version of its own.
 pub(super) const VERSION: &[u8] = &[];
 
 const PREFIX: usize = size_of::<u32>();
 
-/// A keyspace's keys, whole, in a buffer that is kept from one key to the next.
+/// A reused buffer for whole keys of one keyspace.
 pub(super) struct Prefixed(Vec<u8>);
 
 impl Prefixed {
@@ -21,13 +21,13 @@ impl Prefixed {
         &self.0
     }
 
-    /// The key before which nothing of the keyspace lies.
+    /// Returns the lower bound of the keyspace's whole keys.
     pub(super) fn first(&mut self) -> &[u8] {
         self.with(&[])
     }
 }
 
-/// The whole keys, end to end, and apart again by [`apart`].
+/// Concatenates the whole keys. [`apart`] splits them again.
 pub(super) fn concatenate(keys: &[(Keyspace, &[u8])]) -> Vec<u8> {
     let mut all = Vec::with_capacity(keys.iter().map(|(_, key)| PREFIX + key.len()).sum());
     for (keyspace, key) in keys {
@@ -56,12 +56,12 @@ pub(super) fn bare(whole: &[u8]) -> &[u8] {
     whole.get(PREFIX..).unwrap_or_default()
 }
 
-/// The first whole key that may lie within the bounds.
+/// Returns the smallest whole key within the bounds.
 pub(super) fn start(keyspace: Keyspace, bounds: Bounds<'_>) -> Vec<u8> {
     whole(keyspace, bounds.start.unwrap_or_default())
 }
 
-/// The first whole key beyond the bounds; `None` where they reach to the end of the last keyspace, and of everything.
+/// Returns the smallest whole key beyond the bounds; `None` if the bounds include the end of the last keyspace.
 pub(super) fn end(keyspace: Keyspace, bounds: Bounds<'_>) -> Option<Vec<u8>> {
     match bounds.end {
         Some(end) => Some(whole(keyspace, end)),
@@ -69,7 +69,7 @@ pub(super) fn end(keyspace: Keyspace, bounds: Bounds<'_>) -> Option<Vec<u8>> {
     }
 }
 
-/// A key above all that a keyspace may hold, and not above any of the next one's.
+/// Returns a whole key above all keys of a keyspace and not above any key of the next one.
 pub(super) fn beyond(keyspace: Keyspace) -> Vec<u8> {
     end(keyspace, Bounds::ALL).unwrap_or_else(|| vec![0xff; PREFIX + MAX_KEY + 1])
 }

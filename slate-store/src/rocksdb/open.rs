@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{Context, Error, Result};
 
-/// Opens the database at `path`, or makes it. It is marked before RocksDB makes its own files, and RocksDB makes the one
-/// by which it is found last: a crash in between leaves what is made again, and nobody's else.
+/// Opens the database at `path`, or creates it. The layout version is written before RocksDB creates its own files, and
+/// RocksDB creates `CURRENT` last: after a crash in between, the next open creates the database again.
 pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
     if options.access == Access::CreateOrOpen {
         folder::make(path)?;
@@ -30,7 +30,7 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
             return wrong(path, "a RocksDB database, but not one of Slate's");
         }
     };
-    // Looked at again now that nobody else may write: the first look may have been at one in the making.
+    // Checks again under the lock: another process may have been creating the database at the first check.
     match (folder::look(path)?, options.access) {
         (Contents::Database, _) | (Contents::Nothing, Access::CreateOrOpen) => {}
         (Contents::Nothing, _) => return missing(path, "making it was begun, and not finished"),

@@ -21,7 +21,7 @@ self_cell!(
     }
 );
 
-/// One commit of a [`RocksStore`](super::RocksStore). While it lives, RocksDB keeps the versions that it sees.
+/// One commit of a [`RocksStore`](super::RocksStore). While it exists, RocksDB retains the versions that it sees.
 #[derive(Clone)]
 pub struct RocksSnapshot(Arc<Cell>);
 
@@ -30,7 +30,7 @@ impl RocksSnapshot {
         Self(Arc::new(Cell::new(Arc::clone(opened), |opened| opened.db.snapshot())))
     }
 
-    /// What makes RocksDB's reads see this snapshot.
+    /// Returns read options for reads of this snapshot.
     pub(super) fn options(&self) -> ReadOptions {
         let mut options = ReadOptions::default();
         options.set_snapshot(self.pin());
@@ -45,12 +45,12 @@ impl RocksSnapshot {
         self.0.borrow_dependent()
     }
 
-    /// `options` are [those](Self::options) of this snapshot.
+    /// `options` must be [the options](Self::options) of this snapshot.
     pub(super) fn read(&self, whole: &[u8], options: &ReadOptions) -> Result<Option<DBPinnableSlice<'_>>> {
         self.0.borrow_owner().db.get_pinned_opt(whole, options).map_err(error::storage)
     }
 
-    /// `options` are [those](Self::options) of this snapshot.
+    /// `options` must be [the options](Self::options) of this snapshot.
     pub(super) fn multi_get<'k>(
         &self,
         keys: impl Iterator<Item = &'k [u8]>,

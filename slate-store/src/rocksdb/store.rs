@@ -5,17 +5,17 @@ use ::rocksdb::properties;
 use super::{Options, RocksSnapshot, RocksTransaction, backup, folder, open, writer::Writer};
 use crate::{Capabilities, Keyspace, Result, Size, Store, Version};
 
-/// A database in a folder of RocksDB's. Clones share it; it ends with the last of them and of what they opened.
+/// A database in a RocksDB folder. Clones share it. It is closed when the last clone, snapshot and transaction is dropped.
 #[derive(Clone)]
 pub struct RocksStore {
     writer: Arc<Writer>,
 }
 
 impl RocksStore {
-    /// Opens the database in the folder at `path`, or makes it there, as `options` say. After a crash, opening reads what
-    /// was written since the last files were made: 64 MiB at most, as a rule.
+    /// Opens the database in the folder at `path`, or creates it, as `options` say. After a crash, opening reads the log
+    /// since the last flush: usually at most 64 MiB.
     ///
-    /// RocksDB runs threads of its own, which write out what is in memory and merge files.
+    /// RocksDB runs background threads, which flush its write buffers and merge files.
     ///
     /// # Errors
     ///
@@ -54,8 +54,8 @@ impl Store for RocksStore {
         RocksTransaction::begin(&self.writer)
     }
 
-    /// One range delete, whatever the number of keys. Their space comes back as RocksDB merges files, or by
-    /// [`compact`](Self::compact). Where the buffer holds 8 MiB or more, it is written out in the background.
+    /// One range delete, whatever the number of keys. RocksDB frees their space when it merges files, or in
+    /// [`compact`](Self::compact). A write buffer of 8 MiB or more is flushed in the background.
     fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<Version> {
         self.writer.drop_keyspace(keyspace)
     }
@@ -64,18 +64,18 @@ impl Store for RocksStore {
         self.writer.flush()
     }
 
-    /// On the same file system the copy shares files with the database, which neither ever changes; elsewhere they are
-    /// copied.
+    /// On the same file system the copy shares its files with the database by hard links, because RocksDB never changes
+    /// them; on another one they are copied.
     fn backup(&self, to: &Path) -> Result<()> {
         backup::write(&self.writer.opened, to)
     }
 
-    /// Reads and writes every file, beside writers and snapshots. What open snapshots see stays.
+    /// Rewrites every file, concurrently with writers and snapshots. Versions that open snapshots see remain.
     fn compact(&self, _: Duration) -> Result<()> {
         self.writer.compact()
     }
 
-    /// `data` would take reading every key.
+    /// Does not report `data`: it would have to read every key.
     fn size(&self) -> Result<Size> {
         let opened = &self.writer.opened;
         let cache = u64::try_from(opened.cache.get_usage()).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! What RocksDB is told of how to lay things out, and why. What is not said here is as RocksDB has it.
+//! RocksDB's options and the reasons for them. All other options have RocksDB's defaults.
 
 use std::thread;
 
@@ -8,19 +8,19 @@ use ::rocksdb::{
 
 use super::options::Options;
 
-/// A block is what is read, checked and compressed at once. 16 KiB, as RocksDB's tuning guide has it
+/// The size in bytes of a block, the unit of reading, checking and compression. RocksDB's tuning guide recommends 16 KiB
 /// (<https://github.com/facebook/rocksdb/wiki/Setup-Options-and-Basic-Tuning>): documents compress better together, and
-/// the indexes of the files are a quarter of what they are with the default of 4 KiB.
+/// the index of a file has a quarter of the size that it has with the default of 4 KiB.
 const BLOCK: usize = 16 << 10;
 
-/// Bits of filter for each key: 1 in 100 of the files that lack a key are read for it all the same.
+/// The size of the bloom filters, in bits per key: about 1 % false positives.
 const FILTER_BITS: f64 = 10.0;
 
-/// So many files are kept open at most. RocksDB's default, all of them, comes to an end at the limit of 1,024 that most
-/// systems set for a process, with a database of some 60 GB.
+/// The most files that are open at once. RocksDB's default, all files, reaches the usual limit of 1,024 per process with a
+/// database of some 60 GB.
 const OPEN_FILES: i32 = 512;
 
-/// The room that a file takes in which RocksDB tells what it did in the background.
+/// The maximum size in bytes of an information log of RocksDB.
 const INFO_LOG: usize = 4 << 20;
 
 pub(super) struct Tuning {
@@ -28,9 +28,8 @@ pub(super) struct Tuning {
     pub(super) cache: Cache,
 }
 
-/// What the crate has no function for. A commit's writes come in the order of their keys, and so do keys that are looked up
-/// together: within a keyspace, whose number four bytes are, the buffers look for each from where the one before it was. (Of
-/// commits that RocksDB writes at the same time, only for those that are looked up.)
+/// Options that the crate has no function for. A commit writes keys in ascending order, and a load often reads them so:
+/// within a keyspace (a prefix of four bytes), the write buffers search for each key from the position of the previous one.
 const BY_NAME: &str = "memtable_insert_with_hint_prefix_extractor=fixed:4;memtable_batch_lookup_optimization=true";
 
 impl Tuning {
@@ -39,21 +38,21 @@ impl Tuning {
         let mut database = RocksOptions::default().get_options_from_string(BY_NAME)?;
         database.set_block_based_table_factory(&blocks(&cache));
 
-        // LZ4 on every level: documents take a half to a third of their room, and unpacking a block takes a few
-        // microseconds, less than reading what it saves. Zstandard would save another fifth on the last level at several times
-        // the cost for each read of it, and is one more C library in the build.
+        // LZ4 on every level: it halves documents at least, and decompressing a block is faster than reading the bytes that
+        // it saves. Zstandard would save more on the last level, but reads of it would take several times as long, and it is
+        // one more C library in the build.
         database.set_compression_type(DBCompressionType::Lz4);
 
         database.set_write_buffer_size(options.write_buffer_bytes);
-        // Reads ask the buffers for keys that mostly are not there: a filter answers most of them, some ten bits a key as in the
-        // files, where documents of 300 bytes have two entries each. Every write touches it: one of three times the
-        // size, which the nearer caches do not hold, makes loading take a twelfth longer.
+        // Most keys that are read are not in the write buffers, and a filter avoids searching for them. This size is about ten
+        // bits per key for documents of 300 bytes with two entries each. A larger filter slows writes down, because it does
+        // not fit in the processor's inner caches.
         database.set_memtable_prefix_bloom_ratio(0.007);
         database.set_memtable_whole_key_filtering(true);
 
-        // After a power cut: everything up to the first record that is not whole, and nothing behind it.
+        // After a power failure, recovers all commits before the first incomplete record of the log.
         database.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
-        // Files go to the device as they are written, not all at once when they are done: commits wait for the same device.
+        // Syncs files while they are written, because a single sync at the end would delay commits on the same device.
         database.set_bytes_per_sync(1 << 20);
 
         database.set_max_background_jobs(background_jobs());
@@ -69,17 +68,17 @@ fn blocks(cache: &Cache) -> BlockBasedOptions {
     let mut blocks = BlockBasedOptions::default();
     blocks.set_block_size(BLOCK);
     blocks.set_block_cache(cache);
-    // A filter of whole keys: single keys are looked up often, by `_id` above all, and mostly lie in one file of several.
-    // There is no filter of prefixes: every file has keys of every keyspace.
+    // Filters whole keys, because lookups of single keys are frequent and most files do not contain the key. Filters of
+    // prefixes would not help: every file has keys of every keyspace.
     blocks.set_bloom_filter(FILTER_BITS, false);
     blocks.set_whole_key_filtering(true);
-    // Filters and indexes count against the cache: what a database takes is what it was given.
+    // Filters and indexes are in the cache, so that the cache size bounds the memory.
     blocks.set_cache_index_and_filter_blocks(true);
     blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
     blocks
 }
 
-/// Threads for what RocksDB does in the background: the processors, but two at least, so that the buffers are written out
+/// Returns the number of background jobs: the number of processors, but at least two, so that write buffers are flushed
 /// while files are merged.
 fn background_jobs() -> i32 {
     let processors = thread::available_parallelism().map_or(2, usize::from);

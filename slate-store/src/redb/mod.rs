@@ -27,10 +27,10 @@ mod snapshot;
 mod store;
 mod table;
 mod transaction;
-mod turn;
 mod version;
 mod view;
 mod writer;
+mod writer_queue;
 
 pub use cursor::{RedbCursor, RedbTransactionCursor};
 pub use options::{Access, Options, Recovery};

@@ -67,12 +67,12 @@ impl Store for RedbStore {
     }
 
     fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<Version> {
-        let (turn, transaction) = self.writer.begin(wait)?;
+        let (permit, transaction) = self.writer.begin(wait)?;
         let existed = transaction.delete_table(table::definition(&table::name(keyspace))).map_err(error::storage)?;
         if !existed {
             return Ok(self.writer.version());
         }
-        self.writer.commit(turn, transaction, Durability::Deferred)
+        self.writer.commit(permit, transaction, Durability::Deferred)
     }
 
     fn flush(&self) -> Result<()> {

@@ -11,12 +11,12 @@ use self_cell::self_cell;
 use super::{
     RedbSnapshot, RedbTransactionView, error,
     table::{self, Bytes},
-    turn::HeldTurn,
     writer::Writer,
+    writer_queue::WritePermit,
 };
 use crate::{Capabilities, Durability, Guard, Keyspace, Result, Transaction, Version, Write};
 
-/// The tables written to, kept open from one write to the next: opening one costs a third of a put.
+/// The written tables. They stay open between writes because opening one costs a third of a put.
 type Tables<'t> = BTreeMap<Keyspace, Table<'t, Bytes, Bytes>>;
 
 self_cell!(
@@ -27,24 +27,24 @@ self_cell!(
     }
 );
 
-/// An open write transaction of a [`RedbStore`](super::RedbStore): the only one there is at the time.
+/// An open write transaction of a [`RedbStore`](super::RedbStore): no other write transaction is open at the same time.
 pub struct RedbTransaction {
-    // The order matters when it is dropped: all must be over before the turn is given up.
+    // The fields are dropped in this order: redb's transaction must end before the permit is released.
     cell: Cell,
-    /// What the transaction began with, for the keyspaces it did not write to: redb would make a table by reading it.
-    /// Opened when first read; as nobody else can commit meanwhile, it is the same commit whenever that is.
+    /// The snapshot that the transaction began with. It serves the keyspaces that the transaction did not write to,
+    /// because redb creates a table to read it. Opened by the first read: no other commit can happen before.
     base: OnceLock<RedbSnapshot>,
     version: Version,
-    turn: HeldTurn,
+    permit: WritePermit,
     writer: Arc<Writer>,
 }
 
 impl RedbTransaction {
     pub(super) fn begin(writer: &Arc<Writer>, wait: Duration) -> Result<Self> {
-        let (turn, transaction) = writer.begin(wait)?;
+        let (permit, transaction) = writer.begin(wait)?;
         let cell = Cell::new(transaction, |_| Tables::new());
         let version = writer.version();
-        Ok(Self { cell, base: OnceLock::new(), version, turn, writer: Arc::clone(writer) })
+        Ok(Self { cell, base: OnceLock::new(), version, permit, writer: Arc::clone(writer) })
     }
 
     pub(super) fn written(&self, keyspace: Keyspace) -> Option<&Table<'_, Bytes, Bytes>> {
@@ -133,14 +133,14 @@ impl Transaction for RedbTransaction {
     }
 
     fn commit(self, durability: Durability) -> Result<Version> {
-        let Self { cell, base, version, turn, writer } = self;
+        let Self { cell, base, version, permit, writer } = self;
         if cell.borrow_dependent().is_empty() {
-            // Nothing was written. The transaction must end before the turn does.
+            // Nothing was written. The transaction must end before the permit is released.
             drop(cell);
             return Ok(version);
         }
-        // The pages it pins could not be used again.
+        // redb cannot reuse the pages that the snapshot pins.
         drop(base);
-        writer.commit(turn, cell.into_owner(), durability)
+        writer.commit(permit, cell.into_owner(), durability)
     }
 }

@@ -13,45 +13,49 @@ use super::{
     latest::Latest,
     open::{Handle, Opened},
     options::Recovery,
-    turn::{Cover, HeldTurn, Turn},
     version,
+    writer_queue::{GroupCommit, WritePermit, WriterQueue},
 };
 use crate::{Context, Durability, Error, Result, Version};
 
-/// What makes commits: the database, the turn to write to it, and how a commit reaches the device.
+/// Makes commits: admits one writer at a time and decides how a commit reaches the device.
 pub(super) struct Writer {
     pub(super) opened: Arc<Opened>,
-    /// Of the last commit.
     pub(super) latest: Latest,
-    turn: Arc<Turn>,
+    queue: Arc<WriterQueue>,
     recovery: Recovery,
-    /// The version of the last commit. Changed by the writer whose turn it is.
+    /// The version of the last commit. Changed only by the writer that holds the permit.
     version: AtomicU64,
 }
 
 impl Writer {
     pub(super) fn new(opened: Opened, recovery: Recovery) -> Result<Self> {
         let version = version::read(&opened.handle().begin_read()?)?;
-        let (latest, turn) = (Latest::default(), Arc::default());
-        Ok(Self { opened: Arc::new(opened), latest, turn, recovery, version: AtomicU64::new(version.0) })
+        Ok(Self {
+            opened: Arc::new(opened),
+            latest: Latest::default(),
+            queue: Arc::new(WriterQueue::new(version)),
+            recovery,
+            version: AtomicU64::new(version.0),
+        })
     }
 
     pub(super) fn version(&self) -> Version {
         Version(self.version.load(Ordering::Acquire))
     }
 
-    pub(super) fn begin(&self, wait: Duration) -> Result<(HeldTurn, WriteTransaction)> {
+    pub(super) fn begin(&self, wait: Duration) -> Result<(WritePermit, WriteTransaction)> {
         self.check_writable()?;
-        let turn = Turn::take(&self.turn, wait)?;
-        let transaction = self.begin_in(&turn)?;
-        Ok((turn, transaction))
+        let permit = WriterQueue::acquire(&self.queue, wait)?;
+        let transaction = self.begin_in(&permit)?;
+        Ok((permit, transaction))
     }
 
-    /// Begins in a turn: redb itself would wait for ever.
-    fn begin_in(&self, _: &HeldTurn) -> Result<WriteTransaction> {
+    /// Begins a transaction of redb. The permit ensures that redb does not block in it.
+    fn begin_in(&self, _: &WritePermit) -> Result<WriteTransaction> {
         match &*self.opened.handle() {
             Handle::Writable(database) => {
-                // What it alone keeps from being used again is given up before the pages of the commit are chosen.
+                // redb may reuse the pages that only this snapshot pins, if it is dropped first.
                 self.latest.forget();
                 database.begin_write().map_err(error::storage)
             }
@@ -67,7 +71,7 @@ impl Writer {
     }
 
     fn read_only(&self) -> Error {
-        let context = Context::new("it was opened so");
+        let context = Context::new("it was opened read-only");
         Error::ReadOnly(Box::new(match &self.opened.path {
             Some(path) => context.at(path),
             None => context,
@@ -77,93 +81,91 @@ impl Writer {
     /// Moves pages to the front of the file and cuts its end off.
     pub(super) fn compact(&self, wait: Duration) -> Result<()> {
         self.check_writable()?;
-        let turn = Turn::take(&self.turn, wait)?;
+        let permit = WriterQueue::acquire(&self.queue, wait)?;
         let mut handle = self.opened.handle.write().unwrap_or_else(PoisonError::into_inner);
         match &mut *handle {
             Handle::Writable(database) => {
-                // redb moves nothing while there is a reader.
+                // redb moves no pages while a reader is open.
                 self.latest.forget();
                 database.compact().map_err(error::compacting)?
             }
             Handle::ReadOnly(_) => return Err(self.read_only()),
         };
-        // It commits what it does, and all that was committed before with it.
-        turn.committed_durably();
+        // The compaction ends with a durable commit, which includes all before it.
+        permit.set_durable(self.version());
         Ok(())
     }
 
-    /// Commits and gives up the turn.
+    /// Commits and releases the permit.
     pub(super) fn commit(
         &self,
-        turn: HeldTurn,
+        permit: WritePermit,
         transaction: WriteTransaction,
         durability: Durability,
     ) -> Result<Version> {
         let version = Version(self.version().0 + 1);
         version::write(&transaction, version)?;
-        if durability == Durability::Sync && !turn.is_followed_by_a_writer() {
-            self.commit_to_device(&turn, transaction, version)?;
+        if durability == Durability::Sync && !permit.is_followed_by_a_writer() {
+            self.commit_to_device(&permit, transaction, version)?;
             return Ok(version);
         }
-        let commit = self.commit_to_memory(&turn, transaction, version)?;
+        self.commit_to_memory(transaction, version)?;
         match durability {
             Durability::Deferred => Ok(version),
-            Durability::Sync => match turn.wait_for_cover(commit) {
-                Cover::Done => Ok(version),
-                Cover::Yours(turn) => self.flush_in(&turn).map_err(uncovered).map(|()| version),
+            Durability::Sync => match permit.wait_for_sync(version) {
+                GroupCommit::Synced => Ok(version),
+                GroupCommit::SyncNow(permit) => self.flush_in(&permit).map_err(unsynced).map(|()| version),
             },
         }
     }
 
-    fn commit_to_memory(&self, turn: &HeldTurn, mut transaction: WriteTransaction, version: Version) -> Result<u64> {
+    fn commit_to_memory(&self, mut transaction: WriteTransaction, version: Version) -> Result<()> {
         transaction.set_durability(::redb::Durability::None).map_err(error::storage)?;
-        match self.make(transaction, version) {
-            Ok(()) => Ok(turn.committed()),
-            Err(error) => Err(error::committing(error)),
-        }
+        self.make(transaction, version)
     }
 
-    fn commit_to_device(&self, turn: &HeldTurn, mut transaction: WriteTransaction, version: Version) -> Result<()> {
+    fn commit_to_device(
+        &self,
+        permit: &WritePermit,
+        mut transaction: WriteTransaction,
+        version: Version,
+    ) -> Result<()> {
         transaction.set_quick_repair(self.recovery == Recovery::WithEachCommit);
-        match self.make(transaction, version) {
-            Ok(()) => {
-                turn.committed_durably();
-                Ok(())
-            }
-            Err(error) => Err(error::committing(error)),
-        }
+        self.make(transaction, version)?;
+        permit.set_durable(version);
+        Ok(())
     }
 
-    fn make(&self, transaction: WriteTransaction, version: Version) -> std::result::Result<(), ::redb::CommitError> {
+    fn make(&self, transaction: WriteTransaction, version: Version) -> Result<()> {
         let made = transaction.commit();
         if made.is_ok() {
             self.version.store(version.0, Ordering::Release);
         }
-        // Also where it failed: it may be seen all the same.
+        // A failed commit may be visible, too.
         self.latest.forget();
-        made
+        made.map_err(error::committing)
     }
 
     pub(super) fn flush(&self) -> Result<()> {
         if self.check_writable().is_err() {
             return Ok(());
         }
-        self.flush_in(&Turn::take(&self.turn, Duration::MAX)?)
+        self.flush_in(&WriterQueue::acquire(&self.queue, Duration::MAX)?)
     }
 
-    /// Puts what is committed on the device: an empty commit that is `Immediate` takes all before it along.
-    fn flush_in(&self, turn: &HeldTurn) -> Result<()> {
-        if turn.is_all_durable() {
+    /// Syncs all commits: an empty durable commit of redb includes all before it.
+    fn flush_in(&self, permit: &WritePermit) -> Result<()> {
+        if permit.is_durable(self.version()) {
             return Ok(());
         }
-        let transaction = self.begin_in(turn)?;
-        self.commit_to_device(turn, transaction, self.version())
+        let transaction = self.begin_in(permit)?;
+        self.commit_to_device(permit, transaction, self.version())
     }
 }
 
-/// The commit was made, others may have seen it, and it did not reach the device. Once one commit failed there, redb
-/// refuses all that follow, so that everybody who waits to be covered ends here.
-fn uncovered(source: Error) -> Error {
+/// The error of a visible commit that did not reach the device. After one failed sync redb refuses all later commits, so
+/// that every writer that waits for a sync returns this error.
+fn unsynced(source: Error) -> Error {
     let context = Context::new("the device failed under the commits it was to be written with");
     Error::OutcomeUnknown(Box::new(context.because(source)))
 }

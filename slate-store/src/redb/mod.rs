@@ -2,17 +2,16 @@
 //!
 //! # Durability
 //!
-//! redb knows two kinds of commit: `Immediate`, on the device when it returns, and `None`, visible at once and on the
-//! device with the next `Immediate` one. A [`Deferred`](crate::Durability::Deferred) commit is a `None`. A
-//! [`Sync`](crate::Durability::Sync) commit is an `Immediate` when nobody waits for the turn to write; otherwise it is a
-//! `None` that waits, turn given up, until an `Immediate` one of those that were queued behind it has covered it. So
-//! committers that meet share one trip to the device, and a lone one pays for nothing else.
+//! redb has two kinds of commits: `Immediate` is on the device when it returns; `None` is visible at once and reaches the
+//! device with the next `Immediate` commit. A [`Deferred`](crate::Durability::Deferred) commit is a `None`. A
+//! [`Sync`](crate::Durability::Sync) commit is an `Immediate` if the writer queue is empty. Otherwise it is a `None`: it
+//! lets the queued writers continue, and waits until one of them makes an `Immediate` commit. Concurrent commits
+//! therefore share a sync, and a single writer syncs without waiting.
 //!
-//! Commits have one phase: pages and header go to the device together, and checksums tell after a crash which of the two
-//! last headers is whole. The second phase that redb offers guards only against an attacker who writes pages that
-//! collide with xxh3 and crashes the machine in the middle of an fsync; it would double what a commit costs. What it buys
-//! besides, opening again after a crash without reading the whole file, is [`Options::recovery`]'s to choose. A database
-//! that was closed opens at once either way.
+//! Commits have one phase: pages and header are synced together, and after a crash checksums show which of the last two
+//! headers is complete. redb's two-phase commit protects only against an attacker who writes pages that collide under
+//! xxh3 and crashes the machine during an fsync; it would double the cost of a commit. [`Options::recovery`] selects
+//! whether a database opens after a crash without reading the whole file. A database that was closed always does.
 
 mod ahead;
 mod backup;

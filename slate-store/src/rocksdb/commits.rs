@@ -1,10 +1,10 @@
-//! The order of commits, and which of the transactions that are open at one time may commit: the first commits.
+//! The order of commits, and which of several conflicting transactions may commit: the first.
 //!
 //! One commit is compared and written at a time, so that RocksDB's sequence number after the write is its version, and a
 //! snapshot of sequence number `s` shows exactly the commits up to `s`. While transactions are open, what each commit wrote
 //! is remembered: a transaction is compared with the commits after the version that it reads.
 //!
-//! Keys are remembered by their hashes, eight bytes each: two keys of one hash cost a needless conflict, and no more.
+//! Keys are remembered as hashes of eight bytes. Two keys with the same hash cause an unnecessary conflict, nothing else.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque, btree_map::Entry},
@@ -13,10 +13,10 @@ use std::{
 
 use crate::{Context, Error, Keyspace, Result, Version};
 
-/// The most keys that are remembered, those of the last commits: 32 MiB of hashes.
+/// The most keys that are remembered; at eight bytes each, 32 MiB. The oldest commits are forgotten first.
 const MAX_REMEMBERED: usize = 4 << 20;
 
-/// What remembering a commit takes besides its keys, in keys.
+/// The memory of a remembered commit beside its keys, in units of one key.
 const COMMIT_OVERHEAD: usize = 10;
 
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub(super) struct Keys {
     /// Written, or guarded exclusively.
     pub(super) written: Vec<u64>,
     pub(super) shared: Vec<u64>,
-    /// Guarded exclusively. They are among the written ones, too.
+    /// Guarded exclusively. Also contained in `written`.
     pub(super) exclusive: Vec<u64>,
     /// The keyspaces of all of them.
     pub(super) keyspaces: Vec<Keyspace>,
@@ -42,11 +42,11 @@ struct Commit {
 
 #[derive(Default)]
 struct State {
-    /// The last commits, in their order, as far back as an open transaction does not see them.
+    /// The last commits in their order, back to the first that some open transaction does not see.
     recent: VecDeque<Commit>,
-    /// The keys that those take.
+    /// The total cost of `recent`, in units of one key.
     remembered: usize,
-    /// The last commit that was forgotten for want of space.
+    /// The last commit that was forgotten because of [`MAX_REMEMBERED`].
     forgotten: Version,
     /// How many open transactions read each version.
     open: BTreeMap<Version, usize>,
@@ -65,7 +65,7 @@ impl Commits {
         (snapshot, Began { commits: Arc::clone(commits), version })
     }
 
-    /// Drops a keyspace by `erase`, which returns the version of that.
+    /// Drops a keyspace with `erase`, which returns the version of the drop.
     pub(super) fn drop_keyspace(&self, keyspace: Keyspace, erase: impl FnOnce() -> Result<Version>) -> Result<Version> {
         let mut state = self.lock();
         let version = erase()?;
@@ -148,7 +148,7 @@ impl Commit {
     }
 }
 
-/// Whether one of `mine` is among `theirs`. Sorts the fewer of them.
+/// Returns whether `mine` and `theirs` share a key. Sorts the shorter of the two.
 fn intersects<'a>(mine: &[u64], theirs: impl Iterator<Item = &'a u64>) -> bool {
     if mine.is_empty() {
         return false;
@@ -181,16 +181,16 @@ impl Began {
     }
 
     /// Commits by `write`, unless another commit conflicts with `keys`. `write` returns the version of the commit.
-    pub(super) fn commit<R>(self, keys: Keys, write: impl FnOnce() -> Result<(Version, R)>) -> Result<(Version, R)> {
+    pub(super) fn commit(self, keys: Keys, write: impl FnOnce() -> Result<Version>) -> Result<Version> {
         let mut state = self.commits.lock();
         state.check(self.version, &keys)?;
-        let written = write()?;
-        // This one is among the open ones.
+        let version = write()?;
+        // This transaction is one of the open ones.
         if state.open.len() > 1 || state.open.values().next().is_some_and(|open| *open > 1) {
-            state.remember(written.0, keys);
+            state.remember(version, keys);
         }
         drop(state);
-        Ok(written)
+        Ok(version)
     }
 
     /// Checks the guards of a transaction that writes nothing.
@@ -234,7 +234,7 @@ mod tests {
         }
 
         fn commit(&self, began: Began, keys: Keys) -> Result<()> {
-            began.commit(keys, || Ok((self.next(), ()))).map(drop)
+            began.commit(keys, || Ok(self.next())).map(drop)
         }
     }
 

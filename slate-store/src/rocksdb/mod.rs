@@ -1,35 +1,36 @@
-//! RocksDB: a folder, an LSM tree, writers at once. All keyspaces lie in one column family, each behind its number.
+//! RocksDB: an LSM tree in a folder, with concurrent writers. All keyspaces are in one column family; each key is
+//! prefixed with the number of its keyspace.
 //!
 //! # Transactions
 //!
-//! A transaction takes a snapshot when it begins and keeps its writes to itself, in order, to be laid over the snapshot where
-//! it reads what it wrote. When it commits, each key that it wrote or guarded is compared with what was committed since, and
-//! its writes go to RocksDB as one batch: see `commits`. They are not RocksDB's optimistic transactions, which index, copy
-//! and lock each key on its own, at several times what it costs to store it.
+//! A transaction takes a snapshot when it begins and buffers its writes in memory. Its views merge the buffer with the
+//! snapshot. The commit compares each written or guarded key with the commits since the snapshot and passes the writes to
+//! RocksDB as one batch: see `commits`. RocksDB's own optimistic transactions are not used: they index, copy and lock each
+//! key on its own, which takes several times as long as storing it.
 //!
-//! What commits are compared with lies in memory, a hash for each key, while transactions are open. One that was open while
-//! others wrote four million keys, or made 300,000 small commits, cannot be checked any longer and fails with
-//! [`Conflict`](crate::Error::Conflict) too, as one that has to be run again.
+//! While transactions are open, the hashes of committed keys are held in memory. A transaction that is open while others
+//! write four million keys, or make 300,000 small commits, can no longer be checked and fails with
+//! [`Conflict`](crate::Error::Conflict).
 //!
-//! Dropping a keyspace is a range delete of RocksDB's, outside transactions. It conflicts with the open transactions that
-//! used the keyspace.
+//! Dropping a keyspace is a range delete outside transactions. It conflicts with open transactions that wrote to the
+//! keyspace or guarded a key in it.
 //!
 //! # Durability
 //!
-//! Each commit is in the write-ahead log, in the operating system's hands, when it becomes visible: a crash of the process
-//! loses none. A [`Sync`](crate::Durability::Sync) commit then waits until the log is on the device, and those that wait at
-//! the same time share the trip: see `log`. After a power cut, what was not synced is lost from the log's end.
+//! A commit is written to the write-ahead log before it becomes visible, so a crash of the process loses none. A
+//! [`Sync`](crate::Durability::Sync) commit then waits until the log is synced; concurrent commits share a sync: see
+//! `group_commit`. A power failure loses the commits after the last sync.
 
 mod backup;
 mod commits;
 mod cursor;
 mod error;
 mod folder;
+mod group_commit;
 mod handle;
 mod iterate;
 mod key;
 mod layout_version;
-mod log;
 mod open;
 mod options;
 mod overlay;
@@ -40,8 +41,8 @@ mod store;
 mod transaction;
 mod tuning;
 mod view;
+mod write_buffer;
 mod writer;
-mod writes;
 mod written;
 
 pub use cursor::{RocksCursor, RocksTransactionCursor};

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use super::{
     RocksSnapshot, RocksTransactionView,
     commits::Began,
+    write_buffer::WriteBuffer,
     writer::{Guards, Writer},
-    writes::Writes,
     written::Written,
 };
 use crate::{Capabilities, Durability, Guard, Keyspace, Result, Transaction, Version, Write};
@@ -12,7 +12,7 @@ use crate::{Capabilities, Durability, Guard, Keyspace, Result, Transaction, Vers
 /// An open write transaction of a [`RocksStore`](super::RocksStore). Its writes are in memory until it commits.
 pub struct RocksTransaction {
     snapshot: RocksSnapshot,
-    writes: Writes,
+    writes: WriteBuffer,
     guards: Guards,
     began: Began,
     writer: Arc<Writer>,
@@ -21,7 +21,7 @@ pub struct RocksTransaction {
 impl RocksTransaction {
     pub(super) fn begin(writer: &Arc<Writer>) -> Result<Self> {
         let (snapshot, began) = writer.begin()?;
-        let (writes, guards) = (Writes::default(), Guards::new());
+        let (writes, guards) = (WriteBuffer::default(), Guards::new());
         Ok(Self { snapshot, writes, guards, began, writer: Arc::clone(writer) })
     }
 
@@ -57,7 +57,7 @@ impl Transaction for RocksTransaction {
 
     fn commit(self, durability: Durability) -> Result<Version> {
         let Self { snapshot, writes, guards, began, writer } = self;
-        // RocksDB need not keep the versions that it sees any longer.
+        // Allows RocksDB to drop the old versions that only this snapshot sees.
         drop(snapshot);
         writer.commit(began, writes, &guards, durability)
     }

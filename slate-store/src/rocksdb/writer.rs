@@ -11,22 +11,22 @@ use super::{
     RocksSnapshot,
     commits::{Began, Commits, Keys},
     error,
-    handle::Opened,
+    group_commit::GroupCommit,
+    handle::{Db, Opened},
     key,
-    log::Log,
     options::Access,
-    writes::Writes,
+    write_buffer::WriteBuffer,
 };
 use crate::{Bounds, Context, Cursor, Durability, Edge, Error, Guard, Keyspace, Result, Version, View};
 
 /// The keys that a transaction guards. Of two guards of one key the stronger one counts.
 pub(super) type Guards = BTreeMap<(Keyspace, Box<[u8]>), Guard>;
 
-/// What makes commits: the database, the order of commits, and how a commit reaches the device.
+/// Makes commits: orders them, checks them for conflicts and syncs them.
 pub(super) struct Writer {
     pub(super) opened: Arc<Opened>,
     commits: Arc<Commits>,
-    log: Log,
+    group_commit: GroupCommit,
     hasher: RandomState,
 }
 
@@ -36,13 +36,18 @@ const MIN_FLUSHED: u64 = 8 << 20;
 
 impl Writer {
     pub(super) fn new(opened: Opened) -> Self {
-        Self { opened: Arc::new(opened), commits: Arc::default(), log: Log::default(), hasher: RandomState::new() }
+        Self {
+            opened: Arc::new(opened),
+            commits: Arc::default(),
+            group_commit: GroupCommit::default(),
+            hasher: RandomState::new(),
+        }
     }
 
-    /// Begins a transaction: its snapshot, and what it is to be compared with.
+    /// Begins a transaction. Returns its snapshot and its entry among the open transactions.
     pub(super) fn begin(&self) -> Result<(RocksSnapshot, Began)> {
         self.opened.writable()?;
-        self.log.check()?;
+        self.group_commit.check()?;
         Ok(Commits::begin(&self.commits, || {
             let snapshot = RocksSnapshot::open(&self.opened);
             let version = snapshot.version();
@@ -50,11 +55,11 @@ impl Writer {
         }))
     }
 
-    /// Commits what a transaction wrote, if no other commit conflicts with it.
+    /// Commits a transaction, unless another commit conflicts with it.
     pub(super) fn commit(
         &self,
         began: Began,
-        writes: Writes,
+        writes: WriteBuffer,
         guards: &Guards,
         durability: Durability,
     ) -> Result<Version> {
@@ -82,18 +87,17 @@ impl Writer {
             // An exclusive guard conflicts as a write does, so it needs a version of its own.
             batch.put(key::VERSION, []);
         }
-        let (version, number) = began.commit(keys, || self.write(batch))?;
+        let version = began.commit(keys, || self.write(batch))?;
         if durability == Durability::Sync {
-            self.sync(number)?;
+            self.sync(version)?;
         }
         Ok(version)
     }
 
-    fn write(&self, batch: WriteBatch) -> Result<(Version, u64)> {
-        self.log.check()?;
+    fn write(&self, batch: WriteBatch) -> Result<Version> {
+        self.group_commit.check()?;
         let db = self.opened.writable()?;
-        let number = self.written(db.write(batch).map_err(error::committing))?;
-        Ok((Version(db.latest_sequence_number()), number))
+        self.record(db, db.write(batch))
     }
 
     fn hash(&self, keyspace: Keyspace, key: &[u8]) -> u64 {
@@ -106,15 +110,14 @@ impl Writer {
     pub(super) fn drop_keyspace(&self, keyspace: Keyspace) -> Result<Version> {
         let db = self.opened.writable()?;
         let version = self.commits.drop_keyspace(keyspace, || {
-            self.log.check()?;
+            self.group_commit.check()?;
             let mut entries = RocksSnapshot::open(&self.opened).cursor(keyspace, Bounds::ALL)?;
-            // Each range delete costs reads something until a compaction removes it.
-            if entries.seek(Edge::First)? {
-                let (from, to) = (key::start(keyspace, Bounds::ALL), key::beyond(keyspace));
-                let family = self.opened.family()?;
-                self.written(db.delete_range_cf(family, from, to).map_err(error::committing))?;
+            // A range delete slows reads down until a compaction removes it.
+            if !entries.seek(Edge::First)? {
+                return Ok(Version(db.latest_sequence_number()));
             }
-            Ok(Version(db.latest_sequence_number()))
+            let (from, to) = (key::start(keyspace, Bounds::ALL), key::beyond(keyspace));
+            self.record(db, db.delete_range_cf(self.opened.family()?, from, to))
         })?;
         self.flush_buffer()?;
         Ok(version)
@@ -134,43 +137,48 @@ impl Writer {
     pub(super) fn flush(&self) -> Result<()> {
         match self.opened.access {
             Access::ReadOnly => Ok(()),
-            Access::CreateOrOpen | Access::OpenExisting => self.sync(self.log.last()),
+            Access::CreateOrOpen | Access::OpenExisting => self.sync(self.group_commit.last()),
         }
     }
 
     /// Merges all files into those of the last level, without what was deleted.
     pub(super) fn compact(&self) -> Result<()> {
         let db = self.opened.writable()?;
-        self.log.check()?;
+        self.group_commit.check()?;
         let mut options = CompactOptions::default();
-        // Those of the last level too, which may hold what a snapshot kept when they were made.
+        // Includes the last level, which may hold old versions that an open snapshot needed at the last compaction.
         options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
         options.set_exclusive_manual_compaction(false);
-        // The bindings do not tell whether it succeeded; RocksDB counts what failed.
+        // The bindings do not report success. RocksDB counts background failures.
         let failures = || self.opened.property(properties::BACKGROUND_ERRORS);
         let before = failures()?;
         db.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options);
         if failures()? == before {
             return Ok(());
         }
-        let detail = "while merging files; the folder's file LOG tells more";
+        let detail = "while merging files; see the file LOG in the folder";
         Err(Error::Io(Box::new(Context::new(detail).at(&self.opened.path))))
     }
 
-    /// What became of a write to the log: its number, or the error, after which RocksDB writes no more.
-    fn written(&self, written: Result<()>) -> Result<u64> {
+    /// Records the result of a write and returns its version. After an error RocksDB accepts no more writes. Called under
+    /// the lock of `commits`, so that the last sequence number is that of the write.
+    fn record(&self, db: &Db, written: std::result::Result<(), ::rocksdb::Error>) -> Result<Version> {
         match written {
-            Ok(()) => Ok(self.log.committed()),
+            Ok(()) => {
+                let version = Version(db.latest_sequence_number());
+                self.group_commit.set_committed(version);
+                Ok(version)
+            }
             Err(error) => {
-                self.log.failed();
-                Err(error)
+                self.group_commit.failed();
+                Err(error::committing(error))
             }
         }
     }
 
-    fn sync(&self, number: u64) -> Result<()> {
+    fn sync(&self, commit: Version) -> Result<()> {
         let db = self.opened.writable()?;
-        self.log.wait(number, || {
+        self.group_commit.wait(commit, || {
             db.flush_wal(true).map_err(|error| {
                 let context = Context::new("the device failed; open the database again to find out");
                 Error::OutcomeUnknown(Box::new(context.because(error)))

@@ -4,93 +4,91 @@
 //! Here a caller that arrives during a sync waits for its end; then one of the waiting callers syncs for all of them.
 //!
 //! After a failed sync no further sync is made. The operating system may have discarded the data that it could not
-//! write, so a later successful sync would prove nothing. No commit is acknowledged until the database is reopened.
+//! write, so a later successful sync would not show that they were written. No commit is acknowledged until the database is reopened.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::{Context, Error, Result};
+use crate::{Context, Error, Result, Version};
 
 #[derive(Default)]
-pub(super) struct Log {
+pub(super) struct GroupCommit {
     state: Mutex<State>,
     ended: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// Number of the last commit since opening.
-    committed: u64,
-    /// Number of the last commit that is on the device.
-    durable: u64,
-    trip: Trip,
+    /// The last commit since opening.
+    committed: Version,
+    /// The last commit that is known to be on the device.
+    durable: Version,
+    sync: Sync,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Trip {
+enum Sync {
     #[default]
-    None,
-    UnderWay,
+    Idle,
+    Running,
     Failed,
 }
 
-impl Log {
-    /// Records a commit and returns its number.
-    pub(super) fn committed(&self) -> u64 {
-        let mut state = self.lock();
-        state.committed += 1;
-        state.committed
+impl GroupCommit {
+    /// Records the last commit.
+    pub(super) fn set_committed(&self, commit: Version) {
+        self.lock().committed = commit;
     }
 
-    /// Returns the number of the last commit.
-    pub(super) fn last(&self) -> u64 {
+    /// Returns the last commit since opening.
+    pub(super) fn last(&self) -> Version {
         self.lock().committed
     }
 
     /// Fails after an earlier failure.
     pub(super) fn check(&self) -> Result<()> {
-        match self.lock().trip {
-            Trip::Failed => {
+        match self.lock().sync {
+            Sync::Failed => {
                 let detail = "the device failed earlier, and nothing is written until the database is opened again";
                 Err(Error::Io(Box::new(Context::new(detail))))
             }
-            Trip::None | Trip::UnderWay => Ok(()),
+            Sync::Idle | Sync::Running => Ok(()),
         }
     }
 
     /// Records that RocksDB failed to write to its log.
     pub(super) fn failed(&self) {
-        self.lock().trip = Trip::Failed;
+        self.lock().sync = Sync::Failed;
         self.ended.notify_all();
     }
 
     /// Returns when this commit is on the device. `sync` writes everything that was committed to the device.
-    pub(super) fn wait(&self, commit: u64, sync: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(super) fn wait(&self, commit: Version, sync: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut state = self.lock();
         loop {
             if state.durable >= commit {
                 return Ok(());
             }
-            match state.trip {
-                Trip::None => break,
-                Trip::UnderWay => state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Trip::Failed => {
+            match state.sync {
+                Sync::Idle => break,
+                Sync::Running => state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Sync::Failed => {
                     let detail = "the device failed under the commits it was to be written with; open the database again to find out";
                     return Err(Error::OutcomeUnknown(Box::new(Context::new(detail))));
                 }
             }
         }
-        state.trip = Trip::UnderWay;
+        state.sync = Sync::Running;
         let reaches = state.committed;
         drop(state);
         let synced = sync();
         let mut state = self.lock();
         // Another caller's write may have failed in the meantime.
         if synced.is_err() {
-            state.trip = Trip::Failed;
+            state.sync = Sync::Failed;
         } else {
             state.durable = state.durable.max(reaches);
-            if state.trip == Trip::UnderWay {
-                state.trip = Trip::None;
+            if state.sync == Sync::Running {
+                state.sync = Sync::Idle;
             }
         }
         drop(state);
@@ -117,18 +115,24 @@ mod tests {
 
     use super::*;
 
+    fn next(log: &GroupCommit) -> Version {
+        let mut state = log.lock();
+        state.committed.0 += 1;
+        state.committed
+    }
+
     #[test]
-    fn committers_that_meet_share_trips() {
+    fn concurrent_commits_share_syncs() {
         const THREADS: usize = 8;
-        let (log, trips, start) = (Log::default(), AtomicUsize::new(0), Barrier::new(THREADS));
+        let (log, syncs, start) = (GroupCommit::default(), AtomicUsize::new(0), Barrier::new(THREADS));
         thread::scope(|scope| {
             for _ in 0..THREADS {
                 scope.spawn(|| {
                     start.wait();
                     for _ in 0..10 {
-                        let commit = log.committed();
+                        let commit = next(&log);
                         let sync = || {
-                            trips.fetch_add(1, Ordering::Relaxed);
+                            syncs.fetch_add(1, Ordering::Relaxed);
                             thread::sleep(Duration::from_millis(2));
                             Ok(())
                         };
@@ -138,37 +142,37 @@ mod tests {
                 });
             }
         });
-        let trips = trips.load(Ordering::Relaxed);
-        assert!((10..=40).contains(&trips), "{trips} trips for 80 commits");
+        let syncs = syncs.load(Ordering::Relaxed);
+        assert!((10..=40).contains(&syncs), "{syncs} syncs for 80 commits");
     }
 
     #[test]
-    fn what_is_on_the_device_needs_no_trip() {
-        let log = Log::default();
+    fn a_durable_commit_needs_no_sync() {
+        let log = GroupCommit::default();
         log.wait(log.last(), || panic!("nothing was committed")).unwrap();
-        let (first, second) = (log.committed(), log.committed());
+        let (first, second) = (next(&log), next(&log));
         log.wait(second, || Ok(())).unwrap();
-        log.wait(first, || panic!("it went along")).unwrap();
+        log.wait(first, || panic!("the sync included it")).unwrap();
     }
 
     #[test]
-    fn after_a_trip_that_failed_nothing_is_acknowledged() {
-        let log = Log::default();
-        let commit = log.committed();
+    fn after_a_failed_sync_nothing_is_acknowledged() {
+        let log = GroupCommit::default();
+        let commit = next(&log);
         let failing = || {
             thread::sleep(Duration::from_millis(30));
             Err(Error::OutcomeUnknown(Box::default()))
         };
         thread::scope(|scope| {
             let first = scope.spawn(|| log.wait(commit, failing));
-            while log.lock().trip != Trip::UnderWay {
+            while log.lock().sync != Sync::Running {
                 thread::yield_now();
             }
-            let late = log.committed();
-            assert!(matches!(log.wait(late, || panic!("no second trip")), Err(Error::OutcomeUnknown(_))));
+            let late = next(&log);
+            assert!(matches!(log.wait(late, || panic!("no second sync")), Err(Error::OutcomeUnknown(_))));
             assert!(matches!(first.join().unwrap(), Err(Error::OutcomeUnknown(_))));
         });
         assert!(matches!(log.check(), Err(Error::Io(_))));
-        assert!(log.wait(0, || panic!("no trip")).is_ok(), "what was acknowledged stays so");
+        assert!(log.wait(Version(0), || panic!("no sync")).is_ok(), "an acknowledged commit stays acknowledged");
     }
 }

@@ -14,15 +14,15 @@ use crate::Keyspace;
 
 /// The write buffer of a transaction.
 #[derive(Default)]
-pub(super) struct Writes {
-    keyspaces: BTreeMap<Keyspace, Noted>,
+pub(super) struct WriteBuffer {
+    keyspaces: BTreeMap<Keyspace, KeyspaceWrites>,
     /// Approximate size of RocksDB's write batch in bytes.
     bytes: usize,
 }
 
 /// The writes to one keyspace. They are sorted at once, by the commit or by the first reader.
 #[derive(Default)]
-struct Noted {
+struct KeyspaceWrites {
     /// Locked only while the writes are sorted.
     unordered: Mutex<Run>,
     ordered: OnceLock<Written>,
@@ -31,7 +31,7 @@ struct Noted {
 /// Approximate bytes that RocksDB adds to a key and a value.
 const OVERHEAD: usize = 16;
 
-impl Writes {
+impl WriteBuffer {
     /// Puts `value`, or deletes the key if there is none.
     pub(super) fn write(&mut self, keyspace: Keyspace, key: &[u8], value: Option<&[u8]>) {
         self.bytes += key.len() + value.map_or(0, <[u8]>::len) + OVERHEAD;
@@ -40,7 +40,7 @@ impl Writes {
 
     /// Returns the writes to a keyspace, if there are any.
     pub(super) fn of(&self, keyspace: Keyspace) -> Option<&Written> {
-        self.keyspaces.get(&keyspace).map(Noted::ordered)
+        self.keyspaces.get(&keyspace).map(KeyspaceWrites::ordered)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -51,14 +51,14 @@ impl Writes {
         self.keyspaces.keys().copied()
     }
 
-    /// Converts everything to one write batch in key order, which RocksDB inserts fastest. `note` is called with each
+    /// Converts everything to one write batch in key order, which RocksDB inserts fastest. `visit` is called with each
     /// key.
-    pub(super) fn into_batch(self, mut note: impl FnMut(Keyspace, &[u8])) -> WriteBatch {
+    pub(super) fn into_batch(self, mut visit: impl FnMut(Keyspace, &[u8])) -> WriteBatch {
         let mut batch = WriteBatch::with_capacity_bytes(self.bytes);
-        for (keyspace, noted) in self.keyspaces {
+        for (keyspace, writes) in self.keyspaces {
             let mut prefixed = Prefixed::new(keyspace);
-            noted.each_in_order(|key, value| {
-                note(keyspace, key);
+            writes.each_in_order(|key, value| {
+                visit(keyspace, key);
                 let whole = prefixed.with(key);
                 match value {
                     Some(value) => batch.put(whole, value),
@@ -70,7 +70,7 @@ impl Writes {
     }
 }
 
-impl Noted {
+impl KeyspaceWrites {
     fn write(&mut self, key: &[u8], value: Option<&[u8]>) {
         match self.ordered.get_mut() {
             Some(written) => written.write(key, value),
@@ -85,10 +85,10 @@ impl Noted {
         })
     }
 
-    fn each_in_order(self, mut see: impl FnMut(&[u8], Option<&[u8]>)) {
+    fn each_in_order(self, mut visitor: impl FnMut(&[u8], Option<&[u8]>)) {
         self.ordered();
         let written = self.ordered.into_inner();
-        written.iter().flat_map(Written::iter).for_each(|(key, value)| see(key, value));
+        written.iter().flat_map(Written::iter).for_each(|(key, value)| visitor(key, value));
     }
 }
 
@@ -102,9 +102,9 @@ mod tests {
         writes.map(|(key, value)| (key.into(), value.map(<[u8]>::to_vec))).collect()
     }
 
-    fn committed(noted: Noted) -> Owned {
+    fn committed(writes: KeyspaceWrites) -> Owned {
         let mut found = Owned::new();
-        noted.each_in_order(|key, value| found.extend(owned([(key, value)].into_iter())));
+        writes.each_in_order(|key, value| found.extend(owned([(key, value)].into_iter())));
         found
     }
 
@@ -117,17 +117,17 @@ mod tests {
             let expected = owned(BTreeMap::from_iter(part.iter().copied()).into_iter());
             // Sorted by a reader before some of the writes, or by none.
             for read_at in 0..=part.len() {
-                let mut noted = Noted::default();
+                let mut writes = KeyspaceWrites::default();
                 for (at, (key, value)) in part.iter().enumerate() {
                     if at == read_at {
-                        noted.ordered();
+                        writes.ordered();
                     }
-                    noted.write(key, *value);
+                    writes.write(key, *value);
                 }
                 if read_at < part.len() {
-                    assert_eq!(owned(noted.ordered().iter()), expected);
+                    assert_eq!(owned(writes.ordered().iter()), expected);
                 }
-                assert_eq!(committed(noted), expected);
+                assert_eq!(committed(writes), expected);
             }
         }
     }

@@ -1,4 +1,7 @@
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use slate_store::{
     Bounds, Cursor, Durability, Edge, Error, Keyspace, Result, Store, Transaction, TransactionExt, View,
@@ -8,8 +11,16 @@ use slate_store::{
 pub(crate) const A: Keyspace = Keyspace(1);
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
+/// Opens a database that no store of this test has open. A process that another test spawns has copies of all open files
+/// until it executes its program, and with them the lock of a database that was just closed.
 pub(crate) fn open(path: &Path) -> RedbStore {
-    RedbStore::open(path, &Options::default()).unwrap()
+    let start = Instant::now();
+    loop {
+        match RedbStore::open(path, &Options::default()) {
+            Err(Error::Locked(_)) if start.elapsed() < LONG => std::thread::yield_now(),
+            opened => return opened.unwrap(),
+        }
+    }
 }
 
 pub(crate) fn open_error(path: &Path, access: Access) -> Error {

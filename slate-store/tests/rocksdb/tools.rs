@@ -1,7 +1,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use slate_store::{
@@ -13,8 +13,16 @@ pub(crate) const A: Keyspace = Keyspace(1);
 pub(crate) const B: Keyspace = Keyspace(2);
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
+/// Opens a database that no store of this test has open. A process that another test spawns has copies of all open files
+/// until it executes its program, and with them the lock of a database that was just closed.
 pub(crate) fn open(path: &Path) -> RocksStore {
-    RocksStore::open(path, &Options::default()).unwrap()
+    let start = Instant::now();
+    loop {
+        match RocksStore::open(path, &Options::default()) {
+            Err(Error::Locked(_)) if start.elapsed() < LONG => std::thread::yield_now(),
+            opened => return opened.unwrap(),
+        }
+    }
 }
 
 pub(crate) fn open_error(path: &Path, access: Access) -> Error {

@@ -9,7 +9,7 @@ use super::bench::Backend;
 pub(crate) const USAGE: &str = "\
 Runs semantic cases against Slate.
 
-usage: oracle [--backend memory|redb|rocksdb|all] [--indexed] FILE…
+usage: oracle [--backend memory|redb|rocksdb|btree|all] [--indexed] FILE…
 
   FILE       cases, a JSON object a line, plain or compressed by gzip
   --backend  the store to run on (default: memory); rocksdb takes a build with that feature, and then all includes it

@@ -4,6 +4,8 @@ use bson::{Bson, Document, RawDocumentBuf, doc};
 use slate_core::{Database, Durability, Error};
 use tempfile::TempDir;
 
+use super::btree::BTreeStore;
+
 /// A store and its name on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
@@ -11,6 +13,8 @@ pub(crate) enum Backend {
     Redb,
     #[cfg(feature = "rocksdb")]
     RocksDb,
+    /// The backend of docs/writing-a-backend.md.
+    BTree,
 }
 
 impl Backend {
@@ -20,6 +24,7 @@ impl Backend {
         Self::Redb,
         #[cfg(feature = "rocksdb")]
         Self::RocksDb,
+        Self::BTree,
     ];
 
     pub(crate) fn named(name: &str) -> Option<Self> {
@@ -32,6 +37,7 @@ impl Backend {
             Self::Redb => "redb",
             #[cfg(feature = "rocksdb")]
             Self::RocksDb => "rocksdb",
+            Self::BTree => "btree",
         }
     }
 }
@@ -53,14 +59,16 @@ pub(crate) struct Refused {
 impl Bench {
     pub(crate) fn open(backend: Backend) -> Result<Self, Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
-        let url = match backend {
-            Backend::Memory => "memory:".to_owned(),
-            Backend::Redb => format!("redb:{}", folder.path().join("oracle.slate").display()),
-            #[cfg(feature = "rocksdb")]
-            Backend::RocksDb => format!("rocksdb:{}", folder.path().join("oracle.slate").display()),
-        };
+        let path = folder.path().join("oracle.slate");
         // The data need not survive a crash.
-        let database = Database::builder(&url).durability(Durability::Deferred).open()?;
+        let open = |url: &str| Database::builder(url).durability(Durability::Deferred).open();
+        let database = match backend {
+            Backend::Memory => open("memory:"),
+            Backend::Redb => open(&format!("redb:{}", path.display())),
+            #[cfg(feature = "rocksdb")]
+            Backend::RocksDb => open(&format!("rocksdb:{}", path.display())),
+            Backend::BTree => Database::with_store(BTreeStore::default()),
+        }?;
         Ok(Self { database, _folder: folder })
     }
 

@@ -1,11 +1,13 @@
 //! Runs semantic cases from other suites against Slate, as command documents.
 //!
 //! ```text
-//! cargo run --release --example oracle -- [--backend memory|redb|rocksdb|all] [--indexed] FILE…
+//! cargo run --release --example oracle -- [--backend memory|redb|rocksdb|btree|all] [--indexed] FILE…
 //! ```
 
 mod arguments;
 mod bench;
+#[path = "../../tests/with_store/btree.rs"]
+mod btree;
 mod case;
 mod command;
 mod compare;

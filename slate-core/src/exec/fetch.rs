@@ -66,10 +66,9 @@ impl<V: View> FetchRows<V> {
                 }
                 load(&mut self.reader, self.records, &self.batch)?;
                 // What was loaded counts as read, whether or not the caller gets to it.
-                for at in 0..self.batch.len() {
-                    if let Some(document) = self.reader.loaded(at) {
-                        self.meter.document_read(document);
-                    }
+                let read = if self.meter.is_read() { self.batch.len() } else { 0 };
+                for document in (0..read).filter_map(|at| self.reader.loaded(at)) {
+                    self.meter.document_read(document);
                 }
             }
             if self.reader.loaded(self.at).is_some() {

@@ -10,6 +10,7 @@
 //! | [`workload`] | the rows: queries and writes as plain data |
 //! | [`expected`] | the expected results, by brute force |
 //! | [`check`] | comparison with the expected results |
+//! | [`typed`] | the records as structs, and what is done with them |
 //! | [`subject`] | the trait that a database implements |
 //! | [`json`] | records as JSON |
 //! | [`peak`] | peak memory, measured in separate processes |
@@ -26,7 +27,10 @@ pub mod records;
 pub mod run;
 #[cfg(feature = "slate")]
 pub mod slate;
+#[cfg(feature = "slate")]
+mod slate_async;
 pub mod subject;
+pub mod typed;
 pub mod workload;
 
 pub use check::Fetched;
@@ -35,4 +39,5 @@ pub use options::Options;
 pub use records::{Change, Patch, Record};
 pub use slate_bench_harness as harness;
 pub use subject::{Answer, Consume, Subject, Work};
+pub use typed::{ThreeFields, TypedBatch, TypedRecord, TypedTask};
 pub use workload::{Condition, Find, Query, Test};

@@ -1,13 +1,14 @@
 //! Slate as a subject of the workload.
 
-use std::path::Path;
+use std::{hint::black_box, path::Path};
 
-use bson::{Document, RawDocumentBuf, doc};
-use slate_bench_harness::{About, Result, number::count};
+use bson::{DateTime, Document, RawDocumentBuf, doc};
+use slate_bench_harness::{About, Repeat, Result, Row, number::count};
 use slate_core::{Collection, Database, Durability, Explain, ExplainVerbosity, Find, Index};
 
 use crate::{
-    Answer, Change, Condition, Consume, Fetched, Field, Query, Subject, Test, Value, Work, workload::Find as FindQuery,
+    Answer, Change, Condition, Consume, Fetched, Field, Query, Subject, Test, ThreeFields, TypedRecord, TypedTask,
+    Value, Work, slate_async, workload::Find as FindQuery,
 };
 
 /// A Slate database on one store.
@@ -43,9 +44,7 @@ impl Slate {
         let database = Database::builder(&url).durability(Durability::Deferred).open()?;
         let users = (1..=users).map(|number| database.collection(&format!("user-{number}"))).collect::<Vec<_>>();
         for collection in &users {
-            for field in Field::INDEXED {
-                collection.create_index(Index::on(doc! { field.name(): 1 })).run()?;
-            }
+            create_indexes(collection)?;
         }
         Ok(Self { database, users })
     }
@@ -81,6 +80,28 @@ fn find(collection: &Collection<RawDocumentBuf>, query: &FindQuery) -> Find<RawD
         Some(limit) => find.limit(limit),
         None => find,
     }
+}
+
+/// The collection of typed documents.
+const TYPED: &str = "typed";
+
+impl Slate {
+    fn typed_collection<T>(&self) -> Collection<T> {
+        self.database.collection(TYPED)
+    }
+
+    fn clear_typed(&self) -> Result<()> {
+        let collection = self.typed_collection::<RawDocumentBuf>();
+        collection.drop()?;
+        create_indexes(&collection)
+    }
+}
+
+fn create_indexes(collection: &Collection<RawDocumentBuf>) -> Result<()> {
+    for field in Field::INDEXED {
+        collection.create_index(Index::on(doc! { field.name(): 1 })).run()?;
+    }
+    Ok(())
 }
 
 impl Subject for Slate {
@@ -190,6 +211,45 @@ impl Subject for Slate {
         let stats = explained.execution_stats().unwrap_or_default();
         let (keys, documents) = (stats.keys_examined, stats.documents_examined);
         Ok(Some(Work { keys, documents, plan: plan(&explained) }))
+    }
+
+    fn typed(&mut self, task: TypedTask<'_>) -> Result<Answer> {
+        let mut answer = Answer::default();
+        match task {
+            TypedTask::Clear => self.clear_typed()?,
+            TypedTask::Insert(batch) => {
+                answer.count = count(self.typed_collection().insert_many(&batch.bson).run()?.inserted_ids.len());
+            }
+            TypedTask::Scan => {
+                for record in self.typed_collection::<TypedRecord<DateTime>>().find(doc! {}).run()? {
+                    answer.see(black_box(record?).id);
+                }
+            }
+            TypedTask::ScanThree => {
+                let mut rows = self.typed_collection::<RawDocumentBuf>().find(doc! {}).cursor()?;
+                while rows.advance()? {
+                    answer.see(black_box(rows.deserialize_current::<ThreeFields<'_>>()?).id);
+                }
+            }
+            TypedTask::ScanMaps => {
+                for record in self.typed_collection::<Document>().find(doc! {}).run()? {
+                    answer.see(black_box(record?).get_i64("_id")?);
+                }
+            }
+            TypedTask::Lookups(ids) => {
+                let records = self.typed_collection::<TypedRecord<DateTime>>();
+                for id in ids {
+                    if let Some(record) = records.find_by_id(*id)? {
+                        answer.see(black_box(record).id);
+                    }
+                }
+            }
+        }
+        Ok(answer)
+    }
+
+    fn own_rows(&mut self, size: u64, repeat: Repeat) -> Result<Vec<(&'static str, Row)>> {
+        slate_async::rows(&self.database, TYPED, size, repeat)
     }
 
     fn verify(&mut self) -> Result<()> {

@@ -1,9 +1,9 @@
 //! The trait that a database implements to run the workload.
 
 use bson::RawDocument;
-use slate_bench_harness::{About, Result, Unsupported};
+use slate_bench_harness::{About, Repeat, Result, Row, Unsupported};
 
-use crate::{Change, Fetched, Query, records::id_of};
+use crate::{Change, Fetched, Query, TypedTask, records::id_of};
 
 /// How a run consumes the rows of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +153,26 @@ pub trait Subject: Sized + Send {
     fn work(&mut self, user: usize, query: &Query) -> Result<Option<Work>> {
         let _ = (user, query);
         Ok(None)
+    }
+
+    /// Executes an operation on the collection of typed documents. Returns the number of documents and the sum of their
+    /// `_id`s.
+    ///
+    /// # Errors
+    /// Fails with the database's own errors.
+    fn typed(&mut self, task: TypedTask<'_>) -> Result<Answer> {
+        let _ = task;
+        Err(Unsupported::because("it is not compared with typed documents").into())
+    }
+
+    /// Measures what only this database has, on the collection of typed documents, which has `size` documents. Returns
+    /// titles of sections and rows.
+    ///
+    /// # Errors
+    /// Fails with the database's own errors.
+    fn own_rows(&mut self, size: u64, repeat: Repeat) -> Result<Vec<(&'static str, Row)>> {
+        let _ = (size, repeat);
+        Ok(Vec::new())
     }
 
     /// Checks the whole database for damage with the database's own tools.

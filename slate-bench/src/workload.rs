@@ -159,6 +159,10 @@ pub struct QueryRow {
 
 /// Title of the query table.
 pub const QUERIES: &str = "Queries";
+/// Title of the section of typed documents.
+pub const TYPED: &str = "Typed documents";
+/// Title of the section of awaited calls.
+pub const ASYNC: &str = "Async";
 /// Title of the distinct table.
 pub const DISTINCT: &str = "Distinct";
 /// Title of the loading table.

@@ -61,19 +61,50 @@ pub(crate) struct Interrupt {
     token: Option<CancelToken>,
     /// The token of the operation's transaction, if it has one.
     transaction_token: Option<CancelToken>,
+    short: Option<ShortRead>,
     ticks: u32,
 }
 
 /// Rows between two checks. Reading the clock costs about as much as processing a row.
 const ROWS_PER_CHECK: u32 = 128;
 
-impl Interrupt {
-    pub(crate) fn within(&mut self, time: Duration) {
-        // A deadline that the clock cannot represent never passes.
-        self.deadline = Instant::now().checked_add(time);
+/// A read that must not wait or take long: a node of its plan that handles [`ROWS_PER_CHECK`] rows fails with
+/// [`would_wait`], unless the read was moved to a thread that may wait.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ShortRead(Arc<AtomicBool>);
+
+impl ShortRead {
+    /// Lifts the limit, for a thread that may wait.
+    #[cfg(feature = "async")]
+    pub(crate) fn lift(&self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn by(&mut self, token: CancelToken) {
+    fn is_limited(&self) -> bool {
+        !self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The code of [`would_wait`]. No error that leaves the crate has it.
+const WOULD_WAIT: Code = Code(i32::MIN);
+
+/// The error of an operation that must not wait, and would have to wait or to handle many rows.
+pub(crate) fn would_wait() -> Error {
+    Error::new(ErrorKind::Interrupted, WOULD_WAIT, "the operation would have to wait")
+}
+
+#[cfg(feature = "async")]
+pub(crate) fn is_would_wait(error: &Error) -> bool {
+    error.code() == WOULD_WAIT.0
+}
+
+impl Interrupt {
+    pub(crate) fn deadline(&mut self, within: Duration) {
+        // A deadline that the clock cannot represent never passes.
+        self.deadline = Instant::now().checked_add(within);
+    }
+
+    pub(crate) fn cancel(&mut self, token: CancelToken) {
         self.token = Some(token);
     }
 
@@ -83,11 +114,24 @@ impl Interrupt {
             (Some(own), Some(outer)) => Some(own.min(outer)),
             (own, outer) => own.or(outer),
         };
-        Self { deadline, token: self.token.clone(), transaction_token: outer.token.clone(), ticks: 0 }
+        Self { deadline, token: self.token.clone(), transaction_token: outer.token.clone(), ..Self::default() }
     }
 
-    /// Returns the deadline.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    /// The same interrupt for a read that must not take long.
+    pub(crate) fn short(&self, read: &ShortRead) -> Self {
+        Self { short: Some(read.clone()), ..self.clone() }
+    }
+
+    /// Replaces the caller's token by a child of it, and returns the child.
+    #[cfg(feature = "async")]
+    pub(crate) fn child_token(&mut self) -> CancelToken {
+        let child = self.token.as_ref().map_or_else(CancelToken::new, CancelToken::child);
+        self.token = Some(child.clone());
+        child
+    }
+
+    /// Returns the time of the deadline.
+    pub(crate) fn end(&self) -> Option<Instant> {
         self.deadline
     }
 
@@ -95,7 +139,11 @@ impl Interrupt {
     #[inline]
     pub(crate) fn tick(&mut self) -> Result<()> {
         self.ticks = self.ticks.wrapping_add(1);
-        if self.ticks.is_multiple_of(ROWS_PER_CHECK) { self.check() } else { Ok(()) }
+        if self.ticks.is_multiple_of(ROWS_PER_CHECK) { self.check_rows() } else { Ok(()) }
+    }
+
+    fn check_rows(&self) -> Result<()> {
+        if self.short.as_ref().is_some_and(ShortRead::is_limited) { Err(would_wait()) } else { self.check() }
     }
 
     /// Fails if the deadline has passed or a token was cancelled.

@@ -5,6 +5,7 @@
 mod common;
 
 use std::{
+    cell::Cell,
     future::poll_fn,
     pin::{Pin, pin},
     sync::{
@@ -18,7 +19,7 @@ use std::{
 use bson::{RawDocumentBuf, doc, rawdoc};
 use common::{Store, on_every_store};
 use futures_core::Stream;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 use slate_core::{
     CancelToken, Config, Durability, ErrorKind, ExplainVerbosity, Hint, Index, Isolation, RenameTarget, ReturnDocument,
     TransactionOptions, WriteOperation,
@@ -191,6 +192,44 @@ fn a_call_that_must_wait_holds_up_nobody_else_on_the_callers_thread() {
 }
 
 #[test]
+fn short_reads_that_need_not_wait_are_executed_where_they_are_awaited_and_others_are_not() {
+    thread_local!(static HERE: Cell<bool> = const { Cell::new(false) });
+    /// Whether it was deserialized by the thread that awaits it.
+    struct IsHere(bool);
+    impl<'de> Deserialize<'de> for IsHere {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            IgnoredAny::deserialize(deserializer).map(|_| Self(HERE.get()))
+        }
+    }
+    on_one_thread(|db, store| async move {
+        HERE.set(true);
+        fill(&db.collection("documents"), 1_000).await;
+        let documents = db.collection::<IsHere>("documents");
+        documents.create_index(Index::on(doc! { "n": 1 })).await.unwrap();
+        let in_memory = store == Store::Memory;
+        for _ in 0..3 {
+            assert!(documents.find_by_id(7).await.unwrap().is_some());
+        }
+        assert!(documents.find_by_id(7).await.unwrap().unwrap().0, "in memory, or cached");
+        assert!(documents.find_by_id(-1).await.unwrap().is_none());
+        assert_eq!(documents.find_one(doc! { "_id": 8 }).await.unwrap().unwrap().0, in_memory);
+        let page = documents.find(doc! { "n": 0 }).limit(20);
+        assert!(page.clone().collect().await.unwrap().iter().all(|read| read.0 == in_memory));
+        assert_eq!(page.count().await.unwrap(), 20);
+        let last = documents.find(doc! { "_id": { "$mod": [1_000, 999] } });
+        assert!(!last.first().await.unwrap().unwrap().0, "a scan of many rows is handed over");
+        let all = documents.find(doc! {}).collect().await.unwrap();
+        assert_eq!((all.len(), all.iter().any(|read| read.0)), (1_000, false));
+        let mut rows = documents.find(doc! {}).run().await.unwrap();
+        let (mut first, mut later) = (0, 0);
+        while let Some(row) = rows.next().await {
+            *if row.unwrap().0 { &mut first } else { &mut later } += 1;
+        }
+        assert_eq!((first, later), if in_memory { (64, 936) } else { (0, 1_000) });
+    });
+}
+
+#[test]
 fn a_stream_hands_out_every_document_of_one_commit() {
     on_one_thread(|db, _| async move {
         let documents: Documents = db.collection("documents");
@@ -239,10 +278,10 @@ fn a_stream_reads_at_most_two_batches_ahead_and_nothing_once_it_is_dropped() {
         let mut rows = db.collection::<Counted>("documents").find(doc! {}).run().await.unwrap();
         rows.next().await.unwrap().unwrap();
         sleep(Duration::from_millis(50)).await;
-        assert!(READ.load(Ordering::Relaxed) <= 16 + 32);
+        assert!(READ.load(Ordering::Relaxed) <= 64 + 128);
         drop(rows);
         sleep(Duration::from_millis(20)).await;
-        assert!(READ.load(Ordering::Relaxed) <= 16 + 32);
+        assert!(READ.load(Ordering::Relaxed) <= 64 + 128);
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use crate::{Capabilities, Keyspace, Result, Size, Snapshot, Transaction, Version};
+use crate::{Capabilities, Keyspace, Result, Size, Snapshot, Transaction, Version, View};
 
 /// A database: ordered maps of bytes, the keyspaces, under one order of commits.
 ///
@@ -24,6 +24,27 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// As the backend's storage fails.
     fn snapshot(&self) -> Result<Self::Snapshot>;
+
+    /// A snapshot of the last commit, if it and short reads of it need not wait for a device, a network or another thread;
+    /// `None` otherwise, and by default. Async callers read from it on their own thread.
+    fn try_snapshot(&self) -> Option<Self::Snapshot> {
+        None
+    }
+
+    /// Calls `visitor` with the value of one key in the last commit, if that is known without waiting for a device, a
+    /// network or another thread; `None` otherwise. The inner `None`: the key does not exist.
+    ///
+    /// # Errors
+    ///
+    /// As the backend's storage fails.
+    fn try_get<R>(
+        &self,
+        keyspace: Keyspace,
+        key: &[u8],
+        visitor: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<Option<R>>> {
+        self.try_snapshot().map(|snapshot| snapshot.get(keyspace, key, visitor)).transpose()
+    }
 
     /// Begins a write transaction over the last commit.
     ///

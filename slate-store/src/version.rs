@@ -4,3 +4,8 @@
 /// after a persistent database was closed and opened again; they need not be consecutive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
+
+impl Version {
+    /// No commit has a higher one.
+    pub const MAX: Self = Self(u64::MAX);
+}

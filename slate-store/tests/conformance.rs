@@ -37,3 +37,9 @@ slate_store::conformance!(cached_redb, |folder| {
     let options = slate_store::redb::Options::default();
     slate_store::Cached::new(slate_store::redb::RedbStore::open(&folder.join("db"), &options).unwrap(), 4 << 20)
 });
+
+#[cfg(feature = "rocksdb")]
+slate_store::conformance!(cached_rocksdb, |folder| {
+    let options = slate_store::rocksdb::Options::default();
+    slate_store::Cached::new(slate_store::rocksdb::RocksStore::open(&folder.join("db"), &options).unwrap(), 4 << 20)
+});

@@ -9,6 +9,7 @@ pub mod concurrency;
 pub mod load;
 pub mod queries;
 pub mod tables;
+pub mod typed;
 pub mod writes;
 
 use std::path::Path;
@@ -18,7 +19,7 @@ use slate_bench_harness::{Progress, Report, Result, Row, Verdict, number};
 use crate::{
     Options, Record, Subject,
     peak::Peaks,
-    workload::{BULK_INSERT, CONCURRENCY, INTEGRITY, SPACE},
+    workload::{BULK_INSERT, CONCURRENCY, INTEGRITY, SPACE, TYPED},
 };
 use load::Peak;
 
@@ -69,6 +70,7 @@ pub fn run<S: Subject>(
             &mut open,
             if place == 0 { Peak::Here } else { Peak::Known(peaks.get(&size).copied()) },
         )?;
+        typed::run(&mut bench, &mut opened.subject);
         verify(&mut bench, &mut opened.subject, "after loading");
         queries::ask(&mut bench, &mut opened.subject);
         writes::write(&mut bench, &mut opened.subject);
@@ -81,9 +83,10 @@ pub fn run<S: Subject>(
 /// Returns the approximate number of rows per size: memory rows may be missing.
 fn steps(options: &Options, size: u64) -> u64 {
     let queries = queries::wanted(options, size).into_iter().map(|row| queries::variants(&row.query).len());
+    let typed = typed::ROWS.iter().filter(|row| options.shared.wants(TYPED, row)).count();
     let others = [BULK_INSERT, SPACE, SPACE, CONCURRENCY, INTEGRITY, INTEGRITY];
     let others = others.iter().filter(|title| options.shared.wants(title, title));
-    number::count(queries.sum::<usize>() + writes::wanted(options).count() + others.count())
+    number::count(queries.sum::<usize>() + writes::wanted(options).count() + typed + others.count())
 }
 
 /// A database and its directory; dropped in this order.

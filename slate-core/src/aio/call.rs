@@ -1,4 +1,4 @@
-use std::{any::Any, fmt, future::IntoFuture, time::Duration};
+use std::{any::Any, fmt, future::IntoFuture};
 
 use bson::Bson;
 use serde::de::DeserializeOwned;
@@ -7,21 +7,22 @@ use super::{
     Cursor, Documents,
     documents::Batch,
     operation::{CancelOnDrop, Operation},
-    runner::Runner,
+    runner::{Read, Runner},
 };
 use crate::{
-    BulkWriteResult, CancelToken, Count, Distinct, Explain, ExplainVerbosity, Hint, InsertManyResult, IntoDocument,
-    Result, ReturnDocument, UpdateResult, VerifyProgress, VerifyReport,
+    BulkWrite, BulkWriteResult, CancelToken, Count, CreateIndex, Delete, Distinct, Explain, ExplainVerbosity, Find,
+    FindOneAndDelete, FindOneAndUpdate, InsertMany, InsertManyResult, Result, Update, UpdateResult, Verify,
+    VerifyProgress, VerifyReport, api::setters::setters,
 };
 
 /// A builder of the blocking API whose call is awaited: `builder.await` and `builder.run().await` do the same.
 ///
-/// Its methods are those of `B`, where they are described.
+/// Its methods are those of `B`.
+#[derive(Clone)]
 #[must_use = "nothing is done until it is awaited"]
 pub struct Call<B> {
     builder: B,
     runner: Runner,
-    token: CancelToken,
 }
 
 /// A builder of the blocking API that [`Call`] can run.
@@ -29,40 +30,18 @@ pub trait Builder: Sized {
     /// The result of its `run`.
     type Output;
 
-    /// Runs it on the thread that `run` chooses.
+    /// Runs it on the thread that `runner` chooses.
     #[doc(hidden)]
-    fn start(self, call: Context) -> Operation<Self::Output>;
-}
-
-/// Where a call runs and what cancels it.
-#[derive(Debug)]
-pub struct Context {
-    runner: Runner,
-    token: CancelToken,
+    fn start(self, runner: &Runner) -> Operation<Self::Output>;
 }
 
 impl<B> Call<B> {
     pub(super) fn new(builder: B, runner: Runner) -> Self {
-        Self { builder, runner, token: CancelToken::new() }
-    }
-
-    /// Makes the call fail with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when the token is cancelled. A
-    /// write then has changed nothing.
-    pub fn cancel(mut self, token: CancelToken) -> Self {
-        self.token = token;
-        self
+        Self { builder, runner }
     }
 
     fn map<C>(self, map: impl FnOnce(B) -> C) -> Call<C> {
-        Call { builder: map(self.builder), runner: self.runner, token: self.token }
-    }
-
-    fn read<R: Send + 'static>(self, work: impl FnOnce(B, CancelToken) -> Result<R> + Send + 'static) -> Operation<R>
-    where
-        B: Send + 'static,
-    {
-        let Self { builder, runner, token } = self;
-        runner.read(&token, move |token| work(builder, token))
+        Call { builder: map(self.builder), runner: self.runner }
     }
 }
 
@@ -72,7 +51,7 @@ impl<B: Builder> Call<B> {
     /// # Errors
     /// As `run` of the blocking builder.
     pub fn run(self) -> Operation<B::Output> {
-        self.builder.start(Context { runner: self.runner, token: self.token })
+        self.builder.start(&self.runner)
     }
 }
 
@@ -85,103 +64,79 @@ impl<B: Builder> IntoFuture for Call<B> {
     }
 }
 
-impl<B: Clone> Clone for Call<B> {
-    fn clone(&self) -> Self {
-        Self { builder: self.builder.clone(), runner: self.runner.clone(), token: self.token.clone() }
-    }
-}
-
 impl<B: fmt::Debug> fmt::Debug for Call<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.builder.fmt(f)
     }
 }
 
-/// Implements [`Builder`] by the builder's own `cancel` and `run`, on the runner's `read` or `write`.
-macro_rules! builder {
-    ($how:ident [$($generics:tt)*] $builder:ty => $output:ty) => {
-        impl<$($generics)*> Builder for $builder {
-            type Output = $output;
+/// Lists builders: how the runner executes them, their results, whether they have `explain`, and their setters.
+macro_rules! builders {
+    ($([$($generics:tt)*] $builder:ty: $how:ident -> $output:ty $([$explain:ident])?, $($setter:ident)*;)*) => {
+        $(
+            impl<$($generics)*> Builder for $builder {
+                type Output = $output;
 
-            fn start(self, Context { runner, token }: Context) -> Operation<$output> {
-                runner.$how(&token, |token| self.cancel(token).run())
-            }
-        }
-    };
-}
-
-builder!(read [] Count => u64);
-builder!(read [] Distinct => Vec<Bson>);
-builder!(read [] crate::Verify<'static> => VerifyReport);
-builder!(write [] crate::Update => UpdateResult);
-builder!(write [] crate::Delete => u64);
-builder!(write [] crate::InsertMany<'static> => InsertManyResult);
-builder!(write [] crate::BulkWrite => BulkWriteResult);
-builder!(write [] crate::CreateIndex<'static> => String);
-builder!(write [T: DeserializeOwned + Send + Any] crate::FindOneAndUpdate<T> => Option<T>);
-builder!(write [T: DeserializeOwned + Send + Any] crate::FindOneAndDelete<T> => Option<T>);
-
-impl<T: DeserializeOwned + Send + Any> Builder for crate::Find<T> {
-    type Output = Documents<T>;
-
-    fn start(self, Context { runner, token }: Context) -> Operation<Documents<T>> {
-        // The token of the stream, which outlives this operation.
-        let abandoned = CancelOnDrop(token.child());
-        let find = self.cancel(abandoned.0.clone());
-        let first = runner.read(&token, |_| Ok(Batch::first(find.cursor()?)));
-        Operation::new(async move { Ok(Documents::new(first.await?, abandoned)) })
-    }
-}
-
-/// Declares methods that call the builder's own of the same name.
-macro_rules! setters {
-    ([$($generics:tt)*] $builder:ty: $($name:ident($($argument:ident: $type:ty),*);)*) => {
-        impl<$($generics)*> Call<$builder> {
-            $(
-                #[doc = concat!("See `", stringify!($name), "` of [`slate_core::", stringify!($builder), "`].")]
-                #[doc = ""]
-                #[doc = concat!("[`slate_core::", stringify!($builder), "`]: ", stringify!($builder))]
-                pub fn $name(self, $($argument: $type),*) -> Self {
-                    self.map(|builder| builder.$name($($argument),*))
+                fn start(mut self, runner: &Runner) -> Operation<$output> {
+                    let token = self.child_token();
+                    builders!(@ $how runner, token, self)
                 }
-            )*
-        }
-    };
-}
-
-/// Declares `explain`.
-macro_rules! explain {
-    ([$($generics:tt)*] $builder:ty) => {
-        impl<$($generics)*> Call<$builder> {
-            /// Returns the plan; see [`slate_core::Find::explain`](crate::Find::explain). Nothing is written.
-            ///
-            /// # Errors
-            /// As the call's own.
-            pub fn explain(self, verbosity: ExplainVerbosity) -> Operation<Explain> {
-                self.read(move |builder, token| builder.cancel(token).explain(verbosity))
             }
-        }
+
+            impl<$($generics)*> Call<$builder> {
+                setters! { async: $($setter),* }
+
+                $(
+                    /// Returns the plan; see [`Find::explain`]. Nothing is written.
+                    ///
+                    /// # Errors
+                    /// As the call's own.
+                    pub fn $explain(mut self, verbosity: ExplainVerbosity) -> Operation<Explain> {
+                        let token = self.builder.child_token();
+                        self.runner.block(token, move || self.builder.explain(verbosity))
+                    }
+                )?
+            }
+        )*
+    };
+    (@ read $runner:ident, $token:ident, $builder:ident) => {
+        $runner.read($token, $builder, Self::run)
+    };
+    (@ stream $runner:ident, $token:ident, $find:ident) => {{
+        // Cancels the cursor, which outlives this operation, when the stream is dropped.
+        let abandoned = CancelOnDrop($token);
+        let first = $runner.read(CancelToken::new(), $find, Batch::first);
+        Operation::new(async move { Ok(Documents::new(first.await?, abandoned)) })
+    }};
+    (@ $how:ident $runner:ident, $token:ident, $builder:ident) => {
+        $runner.$how($token, move || $builder.run())
     };
 }
 
-setters! { [T] crate::Find<T>:
-    sort(sort: impl IntoDocument);
-    projection(projection: impl IntoDocument);
-    skip(documents: u64);
-    limit(documents: u64);
-    hint(hint: Hint);
-    deadline(within: Duration);
-    memory_limit(bytes: usize);
+builders! {
+    [T: DeserializeOwned + Send + Any] Find<T>: stream -> Documents<T> [explain],
+        sort projection skip limit hint deadline cancel memory_limit;
+    [] Count: read -> u64 [explain], skip limit hint deadline cancel memory_limit;
+    [] Distinct: read -> Vec<Bson> [explain], sort skip limit hint deadline cancel memory_limit;
+    [] Update: write -> UpdateResult [explain], upsert array_filters sort hint deadline cancel memory_limit;
+    [] Delete: write -> u64 [explain], hint deadline cancel memory_limit;
+    [T: DeserializeOwned + Send + Any] FindOneAndUpdate<T>: write -> Option<T>,
+        upsert array_filters return_document sort projection hint deadline cancel memory_limit;
+    [T: DeserializeOwned + Send + Any] FindOneAndDelete<T>: write -> Option<T>,
+        sort projection hint deadline cancel memory_limit;
+    [] InsertMany<'static>: write -> InsertManyResult, ordered all_or_nothing deadline cancel;
+    [] BulkWrite: write -> BulkWriteResult, ordered deadline cancel;
+    [] CreateIndex<'static>: write -> String, deadline cancel;
+    [] Verify<'static>: block -> VerifyReport, deadline cancel;
 }
-explain!([T: 'static] crate::Find<T>);
 
-impl<T> Call<crate::Find<T>> {
-    /// Counts the documents instead of returning them; see [`slate_core::Find::count`](crate::Find::count).
+impl<T: DeserializeOwned + Send + Any> Call<Find<T>> {
+    /// Counts the documents instead of returning them; see [`Find::count`].
     pub fn count(self) -> Call<Count> {
-        self.map(crate::Find::count)
+        self.map(Find::count)
     }
 
-    /// Returns distinct values instead of the documents; see [`slate_core::Find::distinct`](crate::Find::distinct).
+    /// Returns distinct values instead of the documents; see [`Find::distinct`].
     pub fn distinct(self, path: &str) -> Call<Distinct> {
         self.map(|find| find.distinct(path))
     }
@@ -189,103 +144,57 @@ impl<T> Call<crate::Find<T>> {
     /// Opens a cursor that lends each document.
     ///
     /// # Errors
-    /// As [`slate_core::Find::cursor`](crate::Find::cursor).
+    /// As [`Find::cursor`].
     pub fn cursor(self) -> Operation<Cursor> {
-        let documents = self.map(crate::Find::with_raw_documents).run();
+        let documents = self.map(Find::with_raw_documents).run();
         Operation::new(async move { Ok(Cursor::new(documents.await?)) })
     }
-}
 
-impl<T: DeserializeOwned + Send + Any> Call<crate::Find<T>> {
     /// Returns all documents at once.
     ///
     /// # Errors
-    /// As [`slate_core::Find::run`](crate::Find::run); if a document is not a `T`.
-    pub fn collect(self) -> Operation<Vec<T>> {
-        self.read(|find, token| find.cancel(token).run()?.collect())
+    /// As [`Find::run`]; if a document is not a `T`.
+    pub fn collect(mut self) -> Operation<Vec<T>> {
+        self.runner.read(self.builder.child_token(), self.builder, Batch::all)
     }
 
     /// Returns the first document, `None` if there is none.
     ///
     /// # Errors
-    /// As [`slate_core::Find::first`](crate::Find::first).
-    pub fn first(self) -> Operation<Option<T>> {
-        self.read(|find, token| find.cancel(token).first())
+    /// As [`Find::first`].
+    pub fn first(mut self) -> Operation<Option<T>> {
+        self.runner.read(self.builder.child_token(), self.builder, Find::first)
     }
 }
 
-setters! { [] Count:
-    skip(documents: u64);
-    limit(documents: u64);
-    hint(hint: Hint);
-    deadline(within: Duration);
-    memory_limit(bytes: usize);
-}
-explain!([] Count);
-
-setters! { [] Distinct:
-    sort(sort: impl IntoDocument);
-    skip(values: u64);
-    limit(values: u64);
-    hint(hint: Hint);
-    deadline(within: Duration);
-    memory_limit(bytes: usize);
-}
-explain!([] Distinct);
-
-setters! { [] crate::Update:
-    upsert();
-    array_filters(filters: impl IntoIterator<Item = impl IntoDocument>);
-    sort(sort: impl IntoDocument);
-    hint(hint: Hint);
-    deadline(within: Duration);
-    memory_limit(bytes: usize);
-}
-explain!([] crate::Update);
-
-setters! { [] crate::Delete:
-    hint(hint: Hint);
-    deadline(within: Duration);
-    memory_limit(bytes: usize);
-}
-explain!([] crate::Delete);
-
-setters! { [T: DeserializeOwned + Any] crate::FindOneAndUpdate<T>:
-    upsert();
-    array_filters(filters: impl IntoIterator<Item = impl IntoDocument>);
-    return_document(returns: ReturnDocument);
-    sort(sort: impl IntoDocument);
-    projection(projection: impl IntoDocument);
-    hint(hint: Hint);
-    deadline(within: Duration);
-    memory_limit(bytes: usize);
+impl Call<CreateIndex<'static>> {
+    /// See [`CreateIndex::progress`].
+    pub fn progress(self, progress: impl FnMut(u64) + Send + 'static) -> Self {
+        self.map(|create| create.progress(progress))
+    }
 }
 
-setters! { [T: DeserializeOwned + Any] crate::FindOneAndDelete<T>:
-    sort(sort: impl IntoDocument);
-    projection(projection: impl IntoDocument);
-    hint(hint: Hint);
-    deadline(within: Duration);
-    memory_limit(bytes: usize);
+impl Call<Verify<'static>> {
+    /// See [`Verify::progress`].
+    pub fn progress(self, progress: impl FnMut(&VerifyProgress<'_>) + Send + 'static) -> Self {
+        self.map(|verify| verify.progress(progress))
+    }
 }
 
-setters! { [] crate::InsertMany<'static>:
-    ordered(ordered: bool);
-    all_or_nothing();
-    deadline(within: Duration);
+impl<T: 'static> Read for Find<T> {
+    fn without_waiting(&self) -> Option<Self> {
+        Self::without_waiting(self)
+    }
 }
 
-setters! { [] crate::BulkWrite:
-    ordered(ordered: bool);
-    deadline(within: Duration);
+impl Read for Count {
+    fn without_waiting(&self) -> Option<Self> {
+        Self::without_waiting(self)
+    }
 }
 
-setters! { [] crate::CreateIndex<'static>:
-    progress(progress: impl FnMut(u64) + Send + 'static);
-    deadline(within: Duration);
-}
-
-setters! { [] crate::Verify<'static>:
-    progress(progress: impl FnMut(&VerifyProgress<'_>) + Send + 'static);
-    deadline(within: Duration);
+impl Read for Distinct {
+    fn without_waiting(&self) -> Option<Self> {
+        Self::without_waiting(self)
+    }
 }

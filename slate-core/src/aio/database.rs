@@ -1,4 +1,4 @@
-use std::{fmt, path::Path};
+use std::{fmt, path::Path, sync::Arc};
 
 use bson::{RawDocument, RawDocumentBuf};
 
@@ -18,7 +18,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Database {
     database: crate::Database,
-    pool: Pool,
+    pool: Arc<Pool>,
 }
 
 /// Declares methods without arguments that run the blocking method of the same name.
@@ -31,7 +31,7 @@ macro_rules! operations {
             #[doc = "As the blocking method."]
             pub fn $name(&self) -> Operation<$output> {
                 let database = self.database.clone();
-                self.runner().$how(&CancelToken::new(), move |_| database.$name())
+                self.runner().$how(CancelToken::new(), move || database.$name())
             }
         )*
     };
@@ -39,23 +39,23 @@ macro_rules! operations {
 
 impl From<crate::Database> for Database {
     fn from(database: crate::Database) -> Self {
-        Self { database, pool: Pool::default() }
+        Self { database, pool: Arc::default() }
     }
 }
 
 impl Database {
-    /// Opens a database by URL and creates it if it does not exist.
+    /// See [`slate_core::Database::open`](crate::Database::open).
     ///
     /// # Errors
-    /// As [`slate_core::Database::open`](crate::Database::open).
+    /// As the blocking method.
     pub fn open(url: &str) -> Operation<Self> {
         Self::open_with(crate::Database::builder(url))
     }
 
-    /// Opens a database with these settings.
+    /// See [`slate_core::Database::open_config`](crate::Database::open_config).
     ///
     /// # Errors
-    /// As [`slate_core::Database::open_config`](crate::Database::open_config).
+    /// As the blocking method.
     pub fn open_config(config: &Config) -> Operation<Self> {
         Self::open_with(config.into())
     }
@@ -64,19 +64,8 @@ impl Database {
     ///
     /// # Errors
     /// As [`DatabaseBuilder::open`].
-    ///
-    /// ```
-    /// use slate_core::{Durability, aio::Database};
-    ///
-    /// # #[tokio::main]
-    /// # async fn main() -> slate_core::Result<()> {
-    /// let settings = slate_core::Database::builder("memory:").durability(Durability::Deferred);
-    /// let db = Database::open_with(settings).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn open_with(builder: DatabaseBuilder) -> Operation<Self> {
-        Runner::Pool(Pool::default()).read(&CancelToken::new(), move |_| builder.open().map(Self::from))
+        Runner::Pool(Arc::default()).block(CancelToken::new(), move || builder.open().map(Self::from))
     }
 
     /// The database for blocking code.
@@ -119,12 +108,12 @@ impl Database {
         work: impl FnOnce(&crate::Database) -> Result<R> + Send + 'static,
     ) -> Operation<R> {
         let database = self.database.clone();
-        self.runner().read(&CancelToken::new(), move |_| work(&database))
+        self.runner().block(CancelToken::new(), move || work(&database))
     }
 
     /// Returns a collection of documents that are read and written as `T`; see
     /// [`slate_core::Database::collection`](crate::Database::collection).
-    pub fn collection<T>(&self, name: &str) -> Collection<T> {
+    pub fn collection<T: 'static>(&self, name: &str) -> Collection<T> {
         Collection::new(self.database.collection(name), self.runner())
     }
 
@@ -142,22 +131,6 @@ impl Database {
     ///
     /// # Errors
     /// On a store with one writer at a time: [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout.
-    ///
-    /// ```
-    /// use bson::{doc, rawdoc};
-    /// use slate_core::aio::Database;
-    ///
-    /// # #[tokio::main]
-    /// # async fn main() -> slate_core::Result<()> {
-    /// # let db = Database::open("memory:").await?;
-    /// let tx = db.begin().await?;
-    /// let users = tx.collection("users");
-    /// users.insert_one(&rawdoc! { "_id": 1 }).await?;
-    /// assert_eq!(users.count_documents(doc! {}).run().await?, 1);
-    /// tx.commit().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn begin(&self) -> Operation<Transaction> {
         self.begin_with(&TransactionOptions::default())
     }
@@ -167,7 +140,7 @@ impl Database {
     /// # Errors
     /// As [`Database::begin`].
     pub fn begin_with(&self, options: &TransactionOptions) -> Operation<Transaction> {
-        let (database, pool, options) = (self.database.clone(), self.pool.clone(), options.clone());
+        let (database, pool, options) = (self.database.clone(), Arc::clone(&self.pool), options.clone());
         Operation::new(async move {
             // Held only during the beginning: an open transaction must not keep others from ending.
             let place = pool.enter().await?;
@@ -206,8 +179,8 @@ impl Database {
         work: impl FnMut(&crate::Transaction) -> Result<R> + Send + 'static,
     ) -> Operation<R> {
         let database = self.database.clone();
-        let (options, caller) = options.cancellable();
-        self.runner().write(&caller, move |token| database.transact_with(&options.cancel(token), work))
+        let (options, token) = options.cancellable();
+        self.runner().write(token, move || database.transact_with(&options, work))
     }
 
     /// Runs many writes to any number of collections in one transaction. See
@@ -219,7 +192,7 @@ impl Database {
         Call::new(self.database.bulk_write(operations), self.runner())
     }
 
-    operations! { read:
+    operations! { block:
         list_collection_names -> Vec<String>;
         list_collections -> Vec<CollectionDescription>;
         size -> StorageSize;
@@ -238,7 +211,7 @@ impl Database {
     /// As the blocking method.
     pub fn command(&self, command: &RawDocument) -> Operation<RawDocumentBuf> {
         let (database, command) = (self.database.clone(), command.to_owned());
-        self.runner().write(&CancelToken::new(), move |_| database.command(&command))
+        self.runner().write(CancelToken::new(), move || database.command(&command))
     }
 
     /// Writes a copy of the database, as of one commit, while writers continue; see
@@ -272,7 +245,7 @@ impl Database {
     }
 
     fn runner(&self) -> Runner {
-        Runner::Pool(self.pool.clone())
+        Runner::Pool(Arc::clone(&self.pool))
     }
 }
 
@@ -291,7 +264,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// A collection as of this commit.
-    pub fn collection<T>(&self, name: &str) -> ReadCollection<T> {
+    pub fn collection<T: 'static>(&self, name: &str) -> ReadCollection<T> {
         ReadCollection::new(self.snapshot.collection(name), self.runner.clone())
     }
 

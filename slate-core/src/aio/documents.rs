@@ -10,29 +10,29 @@ use std::{
 use bson::{RawDocument, RawDocumentBuf};
 use futures_core::Stream;
 use serde::{Deserialize, de::DeserializeOwned};
-use tokio::task::JoinHandle;
 
-use super::{
-    operation::CancelOnDrop,
-    runner::{joined, on_pool},
+use super::{job::Answer, operation::CancelOnDrop, runner::on_pool};
+use crate::{
+    CancelToken, Result,
+    api::cursor::deserialize_current,
+    api::document::from_raw,
+    interrupt::{is_would_wait, would_wait},
 };
-use crate::{CancelToken, Result, api::cursor::deserialize_current, api::document::from_raw};
 
 /// The documents of a query as `T`: a [`Stream`], with [`Documents::next`] for use without stream adapters.
 ///
-/// The documents are read in batches, the next while the caller works through one: at most two are in memory, however
-/// slow the caller is, and no thread waits for it. A batch is at most 1,024 documents (the first 16, so that it comes
-/// soon), ends past 256 KiB, and ends after 5 ms if there is a document. All belong to one commit, that of the moment when
-/// the question was run.
+/// The documents are read in batches, the next while the caller works through one: at most two are in memory, and no
+/// thread waits for the caller. A batch ends at 1,024 documents (the first one at 64), past 256 KiB, or after 5 ms. All
+/// documents belong to one commit.
 ///
-/// Dropping it ends the reading. After an error of the storage, or an interruption, it ends.
+/// Dropping it ends the reading. It ends after an error of the storage or an interruption.
 pub struct Documents<T> {
     batch: vec::IntoIter<Result<T>>,
-    next: Option<JoinHandle<Result<Batch<T>>>>,
+    next: Option<Answer<Batch<T>>>,
     abandoned: CancelOnDrop,
 }
 
-const FIRST_BATCH_ROWS: usize = 16;
+const FIRST_BATCH_ROWS: usize = 64;
 const LARGEST_BATCH_ROWS: usize = 1_024;
 const BATCH_BYTES: usize = 256 << 10;
 const BATCH_TIME: Duration = Duration::from_millis(5);
@@ -49,8 +49,32 @@ struct Rest {
 }
 
 impl<T: DeserializeOwned + Any> Batch<T> {
-    pub(super) fn first(cursor: crate::Cursor) -> Self {
-        Self::read(Rest { cursor, rows_at_once: FIRST_BATCH_ROWS })
+    /// Reads the first batch. The rest of a find that must not wait is for a thread that may.
+    pub(super) fn first(find: crate::Find<T>) -> Result<Self> {
+        let short = find.short();
+        let batch = Self::read(Rest { cursor: find.cursor()?, rows_at_once: FIRST_BATCH_ROWS });
+        if let Some(short) = short {
+            if batch.rows.last().is_some_and(|row| row.as_ref().is_err_and(is_would_wait)) {
+                return Err(would_wait());
+            }
+            short.lift();
+        }
+        Ok(batch)
+    }
+
+    /// Reads all rows.
+    pub(super) fn all(find: crate::Find<T>) -> Result<Vec<T>> {
+        let must_not_wait = find.short().is_some();
+        let Self { mut rows, mut rest } = Self::first(find)?;
+        if must_not_wait && rest.is_some() {
+            return Err(would_wait());
+        }
+        while let Some(unread) = rest {
+            let batch = Self::read(unread);
+            rows.extend(batch.rows);
+            rest = batch.rest;
+        }
+        rows.into_iter().collect()
     }
 
     fn read(mut rest: Rest) -> Self {
@@ -88,9 +112,9 @@ impl<T: DeserializeOwned + Send + Any> Documents<T> {
     /// Starts returning the batch and reading the next one.
     fn take(&mut self, Batch { mut rows, rest }: Batch<T>) {
         if let Some(rest) = rest {
-            // The cursor looks at the token itself; here it would only hide the cursor's own error.
-            match on_pool(CancelToken::new(), move |_| Ok(Batch::read(rest))) {
-                Ok(task) => self.next = Some(task.0),
+            // The cursor checks its own token; a token here would only hide the cursor's error.
+            match on_pool(CancelToken::new(), move || Ok(Batch::read(rest))) {
+                Ok(batch) => self.next = Some(batch),
                 Err(error) => rows.push(Err(error)),
             }
         }
@@ -100,8 +124,8 @@ impl<T: DeserializeOwned + Send + Any> Documents<T> {
     /// Returns the next document; `None` after the last. Dropping the future loses no document.
     ///
     /// # Errors
-    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) where the document is no `T`, after which others may follow;
-    /// where the storage fails; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
+    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if the document is not a `T`, after which others may follow;
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted); if the storage fails.
     pub async fn next(&mut self) -> Option<Result<T>> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -118,7 +142,7 @@ impl<T: DeserializeOwned + Send + Any> Stream for Documents<T> {
             let Some(next) = &mut self.next else { return Poll::Ready(None) };
             let read = ready!(Pin::new(next).poll(context));
             self.next = None;
-            match joined(read) {
+            match read {
                 Ok(batch) => self.take(batch),
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }

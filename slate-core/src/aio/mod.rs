@@ -29,35 +29,37 @@
 //! # }
 //! ```
 //!
-//! # What runs where
+//! # Which thread executes a call
 //!
-//! A database reads files and waits for devices and locks, so each call here is carried out by a thread on which that
-//! is allowed, and the caller's task waits meanwhile:
+//! A database reads files and waits for devices and locks, which a task must not do on a thread of the runtime. So a call is
+//! handed to a thread that may wait, except where it is short and need not wait:
 //!
-//! - **Calls** run on tokio's pool for blocking work. At most 32 writes are there at once, however many are awaited; the
-//!   others wait in line, first come, first served, and hold no thread. So a crowd of writers that wait for their turn
-//!   does not keep the reads from running, as long as the pool has more threads than that (512, if not said otherwise:
-//!   `max_blocking_threads`).
-//! - **[Streams](Documents)** hold no thread between batches.
-//! - **[`Database::transact`]** runs its closure on one thread of the pool.
-//! - **[`Database::begin`]** starts a thread that owns the transaction until its end.
+//! - **A short read of what is in memory** (any read of a database in memory, a document by `_id` that the point cache of a
+//!   database on disk holds) is executed by the task that awaits it. It is handed over as soon as a node of its plan has
+//!   handled 128 rows, so a thread of the runtime is busy for the time of a few hundred rows at most, and never waits for a
+//!   device, or for a commit.
+//! - **Other calls** are executed by tokio's pool for blocking work. Writes wait in a queue, in order, and take at most 32 of
+//!   the pool's threads. Waiting writers therefore do not keep reads from running if the pool has more threads than that
+//!   (512 by default: `max_blocking_threads`). Deadlines and tokens are checked when a write leaves the queue, and from then
+//!   on by the write itself.
+//! - **[Streams](Documents)** occupy no thread between batches.
+//! - **[`Database::transact`]** executes its closure on one thread of the pool. **[`Database::begin`]** starts a thread that
+//!   owns the transaction until its end.
 //!
-//! A deadline or a token is looked at once a call's turn in line has come, and from then on by the call itself.
+//! Dropping the last handle closes the database on the thread that drops it, which may take a moment. [`Database::close`]
+//! does it on the pool and returns the outcome.
 //!
-//! Dropping the last handle closes the database on the thread that drops it, which may take a moment:
-//! [`Database::close`] does it elsewhere, and tells what came of it.
-//!
-//! Each call must be polled within a tokio runtime; outside of one it fails and says so. Neither the runtime's I/O nor its
-//! clock is needed.
+//! Calls must be awaited within a tokio runtime, and fail outside of one. The runtime's I/O and clock are not needed.
 //!
 //! # When a future is dropped
 //!
-//! A write is done wholly or not at all, whenever its future is dropped; see [`Operation`].
+//! A write is applied as a whole or not at all, whenever its future is dropped; see [`Operation`].
 
 mod call;
 mod collection;
 mod database;
 mod documents;
+mod job;
 mod operation;
 mod runner;
 mod thread;

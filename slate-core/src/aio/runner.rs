@@ -1,123 +1,230 @@
-use std::{panic, sync::Arc};
+//! Decides which thread executes a call. No other file of `aio` does.
+//!
+//! | call | executed |
+//! |---|---|
+//! | a short read of what is in memory | by the task that awaits it |
+//! | any other read | by a thread of tokio's pool for blocking work |
+//! | a write | by one of at most [`MAX_WRITERS`] threads of that pool, in the order of the queue |
+//! | a call of an open transaction | by the thread that owns the transaction |
+//!
+//! A read is tried first where it is awaited: the store refuses it if it would need a device, a network or a lock that is
+//! held ([`Store::try_snapshot`](slate_store::Store::try_snapshot)), and it is given up as soon as a node of its plan has
+//! handled 128 rows. Giving up costs what was read until then, and the call is handed to the pool.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use slate_query::Code;
 use tokio::{
     runtime::Handle,
     sync::{OwnedSemaphorePermit, Semaphore},
-    task::JoinHandle,
 };
 
 use super::{
+    job::{Answer, Job, job},
     operation::{CancelOnDrop, Operation},
     thread::TransactionThread,
 };
-use crate::{CancelToken, Error, ErrorKind, Result};
+use crate::{CancelToken, Error, ErrorKind, Result, interrupt::is_would_wait};
 
-/// The place where the calls of a handle are executed. Only this type decides which thread runs a call.
+/// The place where the calls of a handle are executed.
 #[derive(Clone, Debug)]
-pub(super) enum Runner {
-    Pool(Pool),
+pub enum Runner {
+    /// tokio's pool for blocking work.
+    Pool(Arc<Pool>),
     /// The thread that owns the transaction.
     Thread(TransactionThread),
 }
 
-/// tokio's pool for blocking work, and the queue of writers before it.
-#[derive(Clone, Debug)]
-pub(super) struct Pool {
-    writers: Arc<Semaphore>,
-}
-
-/// The most writes that occupy a thread of the pool at once: enough for group commit; few enough that waiting writers leave
-/// threads (of tokio's 512 by default) to readers.
-const WRITERS_AT_ONCE: usize = 32;
-
-impl Default for Pool {
-    fn default() -> Self {
-        Self { writers: Arc::new(Semaphore::new(WRITERS_AT_ONCE)) }
-    }
-}
-
-impl Pool {
-    /// Waits in the queue. Dropping the permit gives up the place.
-    pub(super) async fn enter(&self) -> Result<OwnedSemaphorePermit> {
-        Arc::clone(&self.writers).acquire_owned().await.map_err(|_| shut_down())
-    }
+/// A read that can be tried without waiting.
+pub(super) trait Read: Send + Sized + 'static {
+    /// The same read, which fails instead of waiting; `None` if it always waits.
+    fn without_waiting(&self) -> Option<Self>;
 }
 
 impl Runner {
-    /// Runs `work` with a token that is cancelled with `token`, and when the operation is dropped.
-    pub(super) fn read<R: Send + 'static>(
+    /// Executes a read: where it is awaited, if it is short and need not wait. `token` is cancelled when the operation is
+    /// dropped.
+    pub(super) fn read<B: Read, R: Send + 'static>(
         &self,
-        token: &CancelToken,
-        work: impl FnOnce(CancelToken) -> Result<R> + Send + 'static,
+        token: CancelToken,
+        read: B,
+        run: impl Fn(B) -> Result<R> + Send + 'static,
     ) -> Operation<R> {
-        let (runner, abandoned) = (self.clone(), CancelOnDrop(token.child()));
+        let (runner, abandoned) = (self.clone(), CancelOnDrop(token));
         Operation::new(async move {
-            let token = abandoned.0.clone();
-            match runner {
-                Self::Pool(_) => on_pool(token, work)?.joined().await,
-                Self::Thread(thread) => thread.run(move || work(token)).await,
+            if let (Self::Pool(_), Some(short)) = (&runner, read.without_waiting()) {
+                runtime()?;
+                match run(short) {
+                    Err(error) if is_would_wait(&error) => {}
+                    result => return result,
+                }
             }
+            runner.execute(abandoned.0.clone(), move || run(read)).await
         })
     }
 
-    /// Runs `work` with a token that is cancelled with `token`, and, outside of a transaction, when the operation is
-    /// dropped.
+    /// Executes `work`, which may block. `token` is cancelled when the operation is dropped.
+    pub(super) fn block<R: Send + 'static>(
+        &self,
+        token: CancelToken,
+        work: impl FnOnce() -> Result<R> + Send + 'static,
+    ) -> Operation<R> {
+        let (runner, abandoned) = (self.clone(), CancelOnDrop(token));
+        Operation::new(async move { runner.execute(abandoned.0.clone(), work).await })
+    }
+
+    async fn execute<R: Send + 'static>(
+        self,
+        token: CancelToken,
+        work: impl FnOnce() -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        match self {
+            Self::Pool(_) => on_pool(token, work)?.await,
+            Self::Thread(thread) => thread.run(work).await,
+        }
+    }
+
+    /// Executes a write. Outside of a transaction, `token` is cancelled when the operation is dropped.
     pub(super) fn write<R: Send + 'static>(
         &self,
-        token: &CancelToken,
-        work: impl FnOnce(CancelToken) -> Result<R> + Send + 'static,
+        token: CancelToken,
+        work: impl FnOnce() -> Result<R> + Send + 'static,
     ) -> Operation<R> {
-        let token = token.child();
         match self.clone() {
             Self::Pool(pool) => {
                 let abandoned = CancelOnDrop(token);
                 Operation::new(async move {
-                    let place = pool.enter().await?;
-                    let work = move |token| {
-                        // The work may outlive the operation and keeps the place until it ends.
-                        let _place = place;
-                        work(token)
-                    };
-                    on_pool(abandoned.0.clone(), work)?.joined().await
+                    let runtime = runtime()?;
+                    let token = abandoned.0.clone();
+                    let (job, answer) = job(move |()| token.check().and_then(|()| work()), shut_down);
+                    pool.push(job, &runtime);
+                    answer.await
                 })
             }
-            Self::Thread(thread) => Operation::new(async move { thread.run(move || work(token)).await }),
+            Self::Thread(thread) => Operation::new(async move { thread.run(work).await }),
         }
     }
 }
 
-/// Work on the pool.
-pub(super) struct Task<R>(pub(super) JoinHandle<Result<R>>);
+/// The queue of writes, and the threads of tokio's pool that execute them. A thread executes writes until the queue is empty,
+/// so a queue that is never empty wakes no further thread.
+#[derive(Debug)]
+pub struct Pool {
+    queue: Mutex<Queue>,
+    beginners: Arc<Semaphore>,
+}
 
-/// Sends work to the pool. Work that is cancelled before a thread takes it is not started.
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Job>,
+    /// Number of threads that execute writes.
+    threads: usize,
+}
+
+/// The most threads of the pool that writes occupy at once: enough for group commit; few enough that writers that wait for
+/// each other leave threads (of tokio's 512 by default) to reads.
+const MAX_WRITERS: usize = 32;
+
+/// After this many writes a thread queues behind the pool's other work, so that writes do not keep a small pool from reads.
+const WRITES_PER_TURN: usize = 64;
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self { queue: Mutex::default(), beginners: Arc::new(Semaphore::new(MAX_WRITERS)) }
+    }
+}
+
+impl Pool {
+    /// Waits until few transactions are beginning. Dropping the permit lets the next one begin.
+    pub(super) async fn enter(&self) -> Result<OwnedSemaphorePermit> {
+        Arc::clone(&self.beginners).acquire_owned().await.map_err(|_| shut_down())
+    }
+
+    fn push(self: Arc<Self>, write: Job, runtime: &Handle) {
+        let mut queue = self.queue();
+        queue.waiting.push_back(write);
+        if queue.threads < MAX_WRITERS {
+            queue.threads += 1;
+            drop(queue);
+            WriterThread { pool: self, ended: false }.start(runtime);
+        }
+    }
+
+    /// Returns the next write. If there is none, the calling thread no longer counts as a writer.
+    fn next(&self) -> Option<Job> {
+        let mut queue = self.queue();
+        let next = queue.waiting.pop_front();
+        if next.is_none() {
+            queue.threads -= 1;
+        }
+        next
+    }
+
+    /// No code panics under this lock.
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queue").field("waiting", &self.waiting.len()).field("threads", &self.threads).finish()
+    }
+}
+
+/// A thread that executes writes, or will once the pool starts it.
+struct WriterThread {
+    pool: Arc<Pool>,
+    ended: bool,
+}
+
+impl WriterThread {
+    fn start(self, runtime: &Handle) {
+        runtime.spawn_blocking(move || self.run());
+    }
+
+    fn run(mut self) {
+        for _ in 0..WRITES_PER_TURN {
+            match self.pool.next() {
+                Some(write) => write(()),
+                None => {
+                    self.ended = true;
+                    return;
+                }
+            }
+        }
+        self.start(&Handle::current());
+    }
+}
+
+/// A runtime that shuts down drops threads that it has not started. The next write then starts one.
+impl Drop for WriterThread {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.pool.queue().threads -= 1;
+        }
+    }
+}
+
+/// Executes work on the pool. Work that is cancelled before a thread takes it is not started.
 pub(super) fn on_pool<R: Send + 'static>(
     token: CancelToken,
-    work: impl FnOnce(CancelToken) -> Result<R> + Send + 'static,
-) -> Result<Task<R>> {
-    let Ok(runtime) = Handle::try_current() else {
+    work: impl FnOnce() -> Result<R> + Send + 'static,
+) -> Result<Answer<R>> {
+    let runtime = runtime()?;
+    let (job, answer) = job(move |()| token.check().and_then(|()| work()), shut_down);
+    runtime.spawn_blocking(|| job(()));
+    Ok(answer)
+}
+
+fn runtime() -> Result<Handle> {
+    Handle::try_current().map_err(|_| {
         let message = "this call must be awaited within a tokio runtime, and there is none here";
-        return Err(Error::invalid(Code::ILLEGAL_OPERATION, message));
-    };
-    Ok(Task(runtime.spawn_blocking(move || {
-        token.check()?;
-        work(token)
-    })))
-}
-
-impl<R> Task<R> {
-    async fn joined(self) -> Result<R> {
-        joined(self.0.await)
-    }
-}
-
-/// Returns the result of the work; resumes its panic.
-pub(super) fn joined<R>(outcome: Result<Result<R>, tokio::task::JoinError>) -> Result<R> {
-    match outcome {
-        Ok(result) => result,
-        Err(error) if error.is_panic() => panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(shut_down()),
-    }
+        Error::invalid(Code::ILLEGAL_OPERATION, message)
+    })
 }
 
 fn shut_down() -> Error {

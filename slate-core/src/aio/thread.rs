@@ -1,5 +1,4 @@
 use std::{
-    panic::{self, AssertUnwindSafe},
     sync::mpsc::{self, Receiver, Sender},
     thread,
 };
@@ -7,6 +6,7 @@ use std::{
 use slate_query::Code;
 use tokio::sync::oneshot;
 
+use super::job::{Job, job};
 use crate::{Error, ErrorKind, Result, Transaction, operation::scope::Scope};
 
 /// The thread that owns an open transaction and executes its calls in order.
@@ -15,13 +15,13 @@ use crate::{Error, ErrorKind, Result, Transaction, operation::scope::Scope};
 /// thread of the pool would soon run another task's write, which would be refused as reentrant. And the transaction must
 /// continue even if all threads of the pool wait for it.
 #[derive(Clone, Debug)]
-pub(super) struct TransactionThread {
+pub struct TransactionThread {
     messages: Sender<Message>,
 }
 
 enum Message {
-    Run(Box<dyn FnOnce() + Send>),
-    End(Box<dyn FnOnce(Transaction) + Send>),
+    Run(Job),
+    End(Job<Transaction>),
 }
 
 impl TransactionThread {
@@ -47,10 +47,9 @@ impl TransactionThread {
 
     /// Runs `work` after the calls before it. It is executed even if its caller is gone.
     pub(super) async fn run<R: Send + 'static>(&self, work: impl FnOnce() -> Result<R> + Send + 'static) -> Result<R> {
-        let (reply, answered) = oneshot::channel();
-        let run = move || drop(reply.send(panic::catch_unwind(AssertUnwindSafe(work))));
-        self.messages.send(Message::Run(Box::new(run))).map_err(|_| ended())?;
-        outcome(answered.await)
+        let (job, answer) = job(|()| work(), ended);
+        self.messages.send(Message::Run(job)).map_err(|_| ended())?;
+        answer.await
     }
 
     /// Ends the transaction with `end`, after the calls before it, and then the thread.
@@ -58,13 +57,9 @@ impl TransactionThread {
         self,
         end: impl FnOnce(Transaction) -> Result<R> + Send + 'static,
     ) -> Result<R> {
-        let (reply, answered) = oneshot::channel();
-        let end = move |transaction| {
-            // The reply is sent after the transaction has left the writer queue.
-            drop(reply.send(panic::catch_unwind(AssertUnwindSafe(|| end(transaction)))));
-        };
-        self.messages.send(Message::End(Box::new(end))).map_err(|_| ended())?;
-        outcome(answered.await)
+        let (end, answer) = job(end, ended);
+        self.messages.send(Message::End(end)).map_err(|_| ended())?;
+        answer.await
     }
 
     /// Rolls the transaction back after the calls before it, without waiting.
@@ -78,18 +73,9 @@ impl TransactionThread {
 fn serve(transaction: Transaction, messages: &Receiver<Message>) {
     for message in messages {
         match message {
-            Message::Run(run) => run(),
+            Message::Run(run) => run(()),
             Message::End(end) => return end(transaction),
         }
-    }
-}
-
-/// Returns the result of a call; resumes its panic.
-fn outcome<R>(answer: Result<thread::Result<Result<R>>, oneshot::error::RecvError>) -> Result<R> {
-    match answer {
-        Ok(Ok(result)) => result,
-        Ok(Err(panic)) => panic::resume_unwind(panic),
-        Err(_) => Err(ended()),
     }
 }
 

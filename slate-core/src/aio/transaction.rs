@@ -45,7 +45,7 @@ impl Transaction {
     ///
     /// A read gathers its rows when it begins: it sees what was written before, and writing while going through the
     /// rows is fine.
-    pub fn collection<T>(&self, name: &str) -> Collection<T> {
+    pub fn collection<T: 'static>(&self, name: &str) -> Collection<T> {
         Collection::new(crate::Collection::new(self.scope.clone(), name), self.runner.clone())
     }
 

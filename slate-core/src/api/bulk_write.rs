@@ -1,10 +1,11 @@
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, fmt};
 
 use bson::Bson;
 use slate_query::raw::OwnedValue;
 
 use crate::{
-    CancelToken, Error, Result, WriteError, WriteOperation,
+    Error, Result, WriteError, WriteOperation,
+    api::setters::setters,
     interrupt::Interrupt,
     operation::{scope::Scope, write_op::WriteOp},
     write::{BulkOperation, BulkOutcome, InsertMode},
@@ -13,7 +14,8 @@ use crate::{
 /// Many writes in one transaction; see [`Collection::bulk_write`](crate::Collection::bulk_write) and
 /// [`Database::bulk_write`](crate::Database::bulk_write).
 ///
-/// Each operation is applied or refused as a whole, and sees the operations before it. The accepted operations are committed in
+/// Each operation is applied or refused as a whole, and sees the operations before it. By default the first refused operation
+/// ends the call, see [`BulkWrite::ordered`]. The accepted operations are committed in
 /// one transaction: a crash leaves all of them or none. To apply all operations or none, run it in
 /// [`Database::transact`](crate::Database::transact) and call [`BulkWriteResult::into_result`].
 #[must_use = "nothing is written until `run`"]
@@ -58,24 +60,7 @@ impl BulkWrite {
         Self { scope, operations, mode: InsertMode::Ordered, interrupt: Interrupt::default() }
     }
 
-    /// With `true`, the default, the first refused operation ends the call, and those before it are done; with `false`
-    /// every operation that is not refused is done, in order.
-    pub fn ordered(mut self, ordered: bool) -> Self {
-        self.mode = if ordered { InsertMode::Ordered } else { InsertMode::Unordered };
-        self
-    }
-
-    /// Fails, with nothing written, if it does not end within this time from now.
-    pub fn deadline(mut self, within: Duration) -> Self {
-        self.interrupt.within(within);
-        self
-    }
-
-    /// Fails, with nothing written, when the token is cancelled.
-    pub fn cancel(mut self, token: CancelToken) -> Self {
-        self.interrupt.by(token);
-        self
-    }
+    setters! { mode: ordered; interrupt: deadline, cancel }
 
     /// Runs the operations. A refused operation is reported in the result; it is not an error of the call.
     ///

@@ -9,7 +9,7 @@ use crate::{
     Index, IndexDescription, InsertMany, IntoDocument, RenameTarget, Result, Update, UpsertManyResult, Verify,
     WriteOperation,
     api::document::As,
-    api::document::{borrowed, from_raw, to_raw},
+    api::document::{Converted, borrowed, from_raw, to_raw},
     entry::record_key,
     exec::Target,
     interrupt::Interrupt,
@@ -40,6 +40,12 @@ impl<T> ReadCollection<T> {
     /// The collection's name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// For the async API: the same collection, whose reads fail instead of waiting.
+    #[cfg(feature = "async")]
+    pub(crate) fn without_waiting(&self) -> Option<Self> {
+        Some(Self::new(self.scope.without_waiting()?, Arc::clone(&self.name)))
     }
 
     /// Finds the documents that match `filter`, in MongoDB's query language. Nothing is read until [`Find::run`],
@@ -348,7 +354,7 @@ impl<T: Serialize + Any> Collection<T> {
     ///
     /// [`Update::run`] fails if `replacement` cannot be serialized as a document.
     pub fn replace_one(&self, filter: impl IntoDocument, replacement: &T) -> Update {
-        let replacement = Replacement(to_raw(replacement).map(Cow::into_owned));
+        let replacement = Converted(to_raw(replacement).map(Cow::into_owned));
         Update::new(self.scope.clone(), &self.name, filter, replacement, Target::One, UpdateKind::Replacement)
     }
 }
@@ -368,17 +374,8 @@ impl<T: DeserializeOwned + Any> Collection<T> {
 impl<T: Serialize + DeserializeOwned + Any> Collection<T> {
     /// Replaces the first document that matches and returns it, as it was before or after. Its `_id` stays.
     pub fn find_one_and_replace(&self, filter: impl IntoDocument, replacement: &T) -> FindOneAndUpdate<T> {
-        let replacement = Replacement(to_raw(replacement).map(Cow::into_owned));
+        let replacement = Converted(to_raw(replacement).map(Cow::into_owned));
         FindOneAndUpdate::new(self.scope.clone(), &self.name, filter, replacement, UpdateKind::Replacement)
-    }
-}
-
-/// A replacement that may not have been serializable; the builder returns the error when it is run.
-struct Replacement(Result<RawDocumentBuf>);
-
-impl IntoDocument for Replacement {
-    fn into_document(self) -> Result<RawDocumentBuf> {
-        self.0
     }
 }
 

@@ -1,10 +1,11 @@
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use crate::{
-    CancelToken, Explain, ExplainVerbosity, Hint, IntoDocument, Result,
+    Explain, ExplainVerbosity, IntoDocument, Result,
+    api::setters::setters,
     api::update::target_query,
     exec::Target,
-    operation::request::{Request, setters},
+    operation::request::Request,
     operation::{scope::Scope, write_op::WriteOp},
     plan::{Output, Ties},
     write::{DeleteOutcome, DeleteRequest, Shows},
@@ -25,20 +26,7 @@ impl Delete {
         Self { scope, collection: Arc::clone(collection), request: Request::new(filter), target }
     }
 
-    setters! {
-        /// Uses this index, whatever the planner would choose.
-        hint(hint: Hint);
-        /// Fails, with nothing deleted, if it does not end within this time from now.
-        deadline(within: Duration);
-        /// Fails, with nothing deleted, when the token is cancelled.
-        cancel(token: CancelToken);
-        /// Holds rows in at most this many bytes of memory and the rest in temporary files. The default is the database's, see
-        /// [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
-        memory_limit(bytes: usize);
-        /// Uses the candidate access path with this number, counted from 0; see [`Explain::candidates`](crate::Explain::candidates).
-        #[cfg(feature = "unstable-testing")]
-        force(candidate: usize);
-    }
+    setters! { request: hint, deadline, cancel, memory_limit, force }
 
     /// Returns the plan of the query for the deletion's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// deleted, whatever the verbosity.

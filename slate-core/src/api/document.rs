@@ -44,6 +44,15 @@ impl IntoDocument for &Document {
     }
 }
 
+/// A document that may not have been convertible; a builder returns the error when it is run.
+pub(crate) struct Converted(pub(crate) Result<RawDocumentBuf>);
+
+impl IntoDocument for Converted {
+    fn into_document(self) -> Result<RawDocumentBuf> {
+        self.0
+    }
+}
+
 /// Serializes a caller's value. Raw documents are borrowed.
 pub(crate) fn to_raw<T: Serialize + Any>(value: &T) -> Result<Cow<'_, RawDocument>> {
     match (value as &dyn Any).downcast_ref::<RawDocumentBuf>() {

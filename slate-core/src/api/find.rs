@@ -1,15 +1,13 @@
-use std::{any::Any, fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{any::Any, fmt, marker::PhantomData, sync::Arc};
 
 use bson::Bson;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    CancelToken, Cursor, Documents, Explain, ExplainVerbosity, Hint, IntoDocument, Result,
+    Cursor, Documents, Explain, ExplainVerbosity, IntoDocument, Result,
     api::document::{As, from_raw},
-    operation::{
-        request::{Request, setters},
-        scope::Scope,
-    },
+    api::setters::setters,
+    operation::{request::Request, scope::Scope},
 };
 
 /// A query of one collection; see [`ReadCollection::find`](crate::ReadCollection::find).
@@ -44,41 +42,50 @@ struct Target {
     request: Request,
 }
 
+#[cfg(feature = "async")]
+impl Target {
+    fn without_waiting(&self) -> Option<Self> {
+        Some(Self { scope: self.scope.without_waiting()?, ..self.clone() })
+    }
+}
+
+/// For the async API: the same reads, failing instead of waiting.
+#[cfg(feature = "async")]
+impl<T> Find<T> {
+    pub(crate) fn without_waiting(&self) -> Option<Self> {
+        Some(Self { target: self.target.without_waiting()?, documents: PhantomData })
+    }
+
+    pub(crate) fn short(&self) -> Option<crate::interrupt::ShortRead> {
+        self.target.scope.short()
+    }
+
+    pub(crate) fn with_raw_documents(self) -> Find<bson::RawDocumentBuf> {
+        Find { target: self.target, documents: PhantomData }
+    }
+}
+
+#[cfg(feature = "async")]
+impl Count {
+    pub(crate) fn without_waiting(&self) -> Option<Self> {
+        Some(Self { target: self.target.without_waiting()? })
+    }
+}
+
+#[cfg(feature = "async")]
+impl Distinct {
+    pub(crate) fn without_waiting(&self) -> Option<Self> {
+        Some(Self { target: self.target.without_waiting()?, path: self.path.clone() })
+    }
+}
+
 impl<T> Find<T> {
     pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument) -> Self {
         let request = Request::new(filter);
         Self { target: Target { scope, collection: Arc::clone(collection), request }, documents: PhantomData }
     }
 
-    setters! {
-        target.request:
-        /// Orders the documents by fields, each 1 (ascending) or -1; `{ $natural: 1 }` is the order of `_id`.
-        sort(sort: impl IntoDocument);
-        /// Returns only some fields of each document, as a MongoDB projection says.
-        projection(projection: impl IntoDocument);
-        /// Skips this many documents.
-        skip(documents: u64);
-        /// Returns at most this many documents.
-        limit(documents: u64);
-        /// Uses this index, or the order of `_id`, whatever the planner would choose.
-        hint(hint: Hint);
-        /// Fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if it does not end within this time from
-        /// now.
-        deadline(within: Duration);
-        /// Fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when the token is cancelled.
-        cancel(token: CancelToken);
-        /// Holds rows in at most this many bytes of memory and the rest in temporary files. The default is the database's,
-        /// see [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
-        memory_limit(bytes: usize);
-        /// Uses the candidate access path with this number, counted from 0; see [`Explain::candidates`].
-        #[cfg(feature = "unstable-testing")]
-        force(candidate: usize);
-    }
-
-    #[cfg(feature = "async")]
-    pub(crate) fn with_raw_documents(self) -> Find<bson::RawDocumentBuf> {
-        Find { target: self.target, documents: PhantomData }
-    }
+    setters! { target.request: sort, projection, skip, limit, hint, deadline, cancel, memory_limit, force }
 
     /// Opens a cursor that lends each document without copying it.
     ///
@@ -147,33 +154,8 @@ impl<T: DeserializeOwned + Any> Find<T> {
     }
 }
 
-/// The options that [`Count`] and [`Distinct`] share.
-macro_rules! options {
-    () => {
-        setters! {
-            target.request:
-            /// Skips this many.
-            skip(count: u64);
-            /// Stops after this many.
-            limit(count: u64);
-            /// Uses this index, or the order of `_id`, whatever the planner would choose.
-            hint(hint: Hint);
-            /// Fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if it does not end within this time
-            /// from now.
-            deadline(within: Duration);
-            /// Fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when the token is cancelled.
-            cancel(token: CancelToken);
-            /// Holds rows in at most this many bytes of memory and the rest in temporary files.
-            memory_limit(bytes: usize);
-            /// Uses the candidate access path with this number, counted from 0; see [`Explain::candidates`].
-            #[cfg(feature = "unstable-testing")]
-            force(candidate: usize);
-        }
-    };
-}
-
 impl Count {
-    options!();
+    setters! { target.request: skip, limit, hint, deadline, cancel, memory_limit, force }
 
     /// Counts.
     ///
@@ -195,13 +177,7 @@ impl Count {
 }
 
 impl Distinct {
-    options!();
-
-    setters! {
-        target.request:
-        /// Orders the values: a sort by the path itself, 1 (the default) or -1.
-        sort(sort: impl IntoDocument);
-    }
+    setters! { target.request: sort, skip, limit, hint, deadline, cancel, memory_limit, force }
 
     /// Collects the values.
     ///

@@ -1,19 +1,20 @@
-use std::{any::Any, marker::PhantomData, sync::Arc, time::Duration};
+use std::{any::Any, marker::PhantomData, sync::Arc};
 
 use serde::de::DeserializeOwned;
 use slate_query::{Code, filter::Filter, projection::Projection, raw::Doc};
 
 use crate::{
-    CancelToken, Error, Hint, IntoDocument, Result, ReturnDocument,
+    Error, IntoDocument, Result, ReturnDocument,
     api::delete::delete_request,
     api::document::As,
     api::document::from_raw,
+    api::setters::setters,
     api::update::Change,
     engine::Writer,
     exec::Target,
-    operation::request::{Request, setters},
+    operation::request::Request,
     operation::{scope::Scope, write_op::WriteOp},
-    write::{DeleteOutcome, DeleteRequest, IfNone, Shows, UpdateKind, UpdateOutcome, UpdateRequest},
+    write::{DeleteOutcome, DeleteRequest, Shows, UpdateKind, UpdateOutcome, UpdateRequest},
 };
 
 /// An update of one document that returns it; see
@@ -24,7 +25,6 @@ pub struct FindOneAndUpdate<T> {
     collection: Arc<str>,
     request: Request,
     change: Change,
-    returns: ReturnDocument,
     documents: As<T>,
 }
 
@@ -38,30 +38,6 @@ pub struct FindOneAndDelete<T> {
     documents: As<T>,
 }
 
-/// The options of both builders.
-macro_rules! common {
-    () => {
-        setters! {
-            /// Chooses the first document in this order instead of by `_id`.
-            sort(sort: impl IntoDocument);
-            /// Returns only some fields of the document.
-            projection(projection: impl IntoDocument);
-            /// Uses this index, whatever the planner would choose.
-            hint(hint: Hint);
-            /// Fails, with nothing changed, if it does not end within this time from now.
-            deadline(within: Duration);
-            /// Fails, with nothing changed, when the token is cancelled.
-            cancel(token: CancelToken);
-            /// Holds rows in at most this many bytes of memory and the rest in temporary files. The default is the
-            /// database's, see [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
-            memory_limit(bytes: usize);
-            /// Uses the candidate access path with this number, counted from 0; see [`Explain::candidates`](crate::Explain::candidates).
-            #[cfg(feature = "unstable-testing")]
-            force(candidate: usize);
-        }
-    };
-}
-
 impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     pub(crate) fn new(
         scope: Scope,
@@ -72,28 +48,11 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     ) -> Self {
         let mut request = Request::new(filter);
         let change = Change::new(&mut request, update, kind);
-        let returns = ReturnDocument::default();
-        Self { scope, collection: Arc::clone(collection), request, change, returns, documents: PhantomData }
+        Self { scope, collection: Arc::clone(collection), request, change, documents: PhantomData }
     }
 
-    common!();
-
-    /// If no document matches, inserts one made of the filter's equalities and the update.
-    pub fn upsert(mut self) -> Self {
-        self.change.if_none = IfNone::Upsert;
-        self
-    }
-
-    /// Sets the conditions on array elements for `$[name]` in the update's paths.
-    pub fn array_filters<F: IntoDocument>(mut self, filters: impl IntoIterator<Item = F>) -> Self {
-        self.change.array_filters(&mut self.request, filters);
-        self
-    }
-
-    /// Chooses whether to return the document before the change (the default) or after it.
-    pub fn return_document(mut self, returns: ReturnDocument) -> Self {
-        self.returns = returns;
-        self
+    setters! {
+        request: upsert, array_filters, return_document, sort, projection, hint, deadline, cancel, memory_limit, force
     }
 
     /// Runs the update and returns the document; `None` if none matched.
@@ -101,7 +60,7 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     /// # Errors
     /// As [`Update::run`](crate::Update::run).
     pub fn run(self) -> Result<Option<T>> {
-        let (_, document) = update_one(&self.scope, &self.collection, &self.request, &self.change, self.returns)?;
+        let (_, document) = update_one(&self.scope, &self.collection, &self.request, &self.change)?;
         document.map(|document| from_raw(&document)).transpose()
     }
 }
@@ -111,7 +70,7 @@ impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
         Self { scope, collection: Arc::clone(collection), request: Request::new(filter), documents: PhantomData }
     }
 
-    common!();
+    setters! { request: sort, projection, hint, deadline, cancel, memory_limit, force }
 
     /// Runs the deletion and returns the document; `None` if none matched.
     ///
@@ -129,14 +88,13 @@ pub(crate) fn update_one(
     collection: &str,
     request: &Request,
     change: &Change,
-    returns: ReturnDocument,
 ) -> Result<(UpdateOutcome, Option<Vec<u8>>)> {
     let projection = request.parse_projection()?;
-    if returns == ReturnDocument::After && projection.as_ref().is_some_and(Projection::needs_position) {
+    if request.returns == ReturnDocument::After && projection.as_ref().is_some_and(Projection::needs_position) {
         let message = "the positional projection '$' has no meaning for the document after its update";
         return Err(Error::invalid(Code::BAD_VALUE, message));
     }
-    let update = UpdateRequest { shows: Some(returns), ..change.parse(request, Target::One)? };
+    let update = UpdateRequest { shows: Some(request.returns), ..change.parse(request, Target::One)? };
     scope.write(|writer| {
         let mut outcome = writer.run::<UpdateOutcome>(WriteOp::Update {
             collection,

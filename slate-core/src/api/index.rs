@@ -1,10 +1,11 @@
-use std::{fmt, time::Duration};
+use std::fmt;
 
 use bson::RawDocumentBuf;
 
 use crate::{
-    CancelToken, IntoDocument, Result,
+    IntoDocument, Result,
     api::index_build,
+    api::setters::setters,
     catalog::{CollectionInfo, IndexInfo},
     interrupt::Interrupt,
     operation::request::Request,
@@ -99,17 +100,7 @@ impl<'p> CreateIndex<'p> {
         }
     }
 
-    /// Fails, with no index created, if it does not end within this time from now.
-    pub fn deadline(mut self, within: Duration) -> Self {
-        self.interrupt.within(within);
-        self
-    }
-
-    /// Fails, with no index created, when the token is cancelled.
-    pub fn cancel(mut self, token: CancelToken) -> Self {
-        self.interrupt.by(token);
-        self
-    }
+    setters! { interrupt: deadline, cancel }
 
     /// Creates the index and returns its name.
     ///

@@ -1,17 +1,18 @@
-use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
 use bson::{Bson, RawDocument};
 
 use crate::{
-    CancelToken, Error, Result,
+    Error, Result,
     api::document::borrowed,
+    api::setters::setters,
     interrupt::Interrupt,
     operation::{scope::Scope, write_op::WriteOp},
     write::{InsertMode, InsertOutcome},
 };
 
-/// An insertion of documents, in one transaction: a crash leaves all accepted documents or none. See
-/// [`Collection::insert_many`](crate::Collection::insert_many).
+/// An insertion of documents, in one transaction: all of them or none, unless [`InsertMany::ordered`] says otherwise; a crash
+/// leaves all accepted documents or none. See [`Collection::insert_many`](crate::Collection::insert_many).
 #[must_use = "nothing is inserted until `run`"]
 pub struct InsertMany<'d> {
     scope: Scope,
@@ -69,31 +70,7 @@ impl<'d> InsertMany<'d> {
         Self { scope, collection, documents, mode: InsertMode::AllOrNone, interrupt }
     }
 
-    /// Inserts what can be inserted instead of all or nothing, and returns the refused documents in
-    /// [`InsertManyResult::errors`]. With `true` the first refused document ends the insertion, and those before it are
-    /// inserted; with `false` every document that is not refused is inserted.
-    pub fn ordered(mut self, ordered: bool) -> Self {
-        self.mode = if ordered { InsertMode::Ordered } else { InsertMode::Unordered };
-        self
-    }
-
-    /// Inserts all documents or none: if one is refused, [`InsertMany::run`] fails with its error. This is the default.
-    pub fn all_or_nothing(mut self) -> Self {
-        self.mode = InsertMode::AllOrNone;
-        self
-    }
-
-    /// Fails, with nothing inserted, if it does not end within this time from now.
-    pub fn deadline(mut self, within: Duration) -> Self {
-        self.interrupt.within(within);
-        self
-    }
-
-    /// Fails, with nothing inserted, when the token is cancelled.
-    pub fn cancel(mut self, token: CancelToken) -> Self {
-        self.interrupt.by(token);
-        self
-    }
+    setters! { mode: ordered, all_or_nothing; interrupt: deadline, cancel }
 
     /// Copies the documents, so that the builder borrows nothing.
     #[cfg(feature = "async")]

@@ -121,10 +121,10 @@ impl TransactionOptions {
         let wait = self.lock_timeout.unwrap_or(lock_timeout);
         let mut limits = Interrupt::default();
         if let Some(deadline) = self.deadline {
-            limits.within(deadline);
+            limits.deadline(deadline);
         }
         if let Some(token) = &self.cancel {
-            limits.by(token.clone());
+            limits.cancel(token.clone());
         }
         let retry = Retry {
             within: self.deadline.unwrap_or(wait),
@@ -148,7 +148,7 @@ pub(crate) struct Started {
 
 impl Started {
     pub(crate) fn begin_options(&self) -> BeginOptions {
-        let left = self.retry.limits.deadline().map(|end| end.saturating_duration_since(Instant::now()));
+        let left = self.retry.limits.end().map(|end| end.saturating_duration_since(Instant::now()));
         let wait = left.map_or(self.wait, |left| left.min(self.wait));
         BeginOptions { wait, isolation: self.isolation, limits: self.retry.limits.clone() }
     }

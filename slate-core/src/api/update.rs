@@ -1,15 +1,16 @@
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use bson::{Bson, RawDocumentBuf};
+use bson::Bson;
 use slate_query::raw::{Kind, OwnedValue, Value};
 
 use crate::{
-    CancelToken, Explain, ExplainVerbosity, Hint, IntoDocument, Result,
+    Explain, ExplainVerbosity, IntoDocument, Result,
+    api::setters::setters,
     exec::Target,
-    operation::request::{Request, setters},
+    operation::request::Request,
     operation::{scope::Scope, write_op::WriteOp},
     plan::{Output, Query, Ties},
-    write::{IfNone, UpdateKind, UpdateOutcome, UpdateRequest},
+    write::{UpdateKind, UpdateOutcome, UpdateRequest},
 };
 
 /// An update of one or many documents; see [`Collection::update_many`](crate::Collection::update_many).
@@ -27,8 +28,6 @@ pub struct Update {
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) update: OwnedValue,
-    pub(crate) array_filters: Vec<RawDocumentBuf>,
-    pub(crate) if_none: IfNone,
     pub(crate) kind: UpdateKind,
 }
 
@@ -36,15 +35,7 @@ impl Change {
     pub(crate) fn new(request: &mut Request, update: impl IntoDocument, kind: UpdateKind) -> Self {
         let update = request.take(update).unwrap_or_default();
         let update = Value::new(Kind::Document, update.as_bytes()).to_owned();
-        Self { update, array_filters: Vec::new(), if_none: IfNone::Nothing, kind }
-    }
-
-    pub(crate) fn array_filters<F: IntoDocument>(
-        &mut self,
-        request: &mut Request,
-        filters: impl IntoIterator<Item = F>,
-    ) {
-        self.array_filters = filters.into_iter().filter_map(|filter| request.take(filter)).collect();
+        Self { update, kind }
     }
 
     /// Parses the update and the query for its targets.
@@ -54,7 +45,7 @@ impl Change {
         if target == Target::One && query.order().is_some() {
             query.limit = Some(1);
         }
-        UpdateRequest::parse(query, self.update.as_value(), &self.array_filters, self.kind, target, self.if_none)
+        UpdateRequest::parse(query, self.update.as_value(), &request.array_filters, self.kind, target, request.upsert)
     }
 }
 
@@ -84,34 +75,7 @@ impl Update {
         Self { scope, collection: Arc::clone(collection), request, change, target }
     }
 
-    /// If no document matches, inserts one made of the filter's equalities and the update.
-    pub fn upsert(mut self) -> Self {
-        self.change.if_none = IfNone::Upsert;
-        self
-    }
-
-    /// Sets the conditions on array elements for `$[name]` in the update's paths.
-    pub fn array_filters<F: IntoDocument>(mut self, filters: impl IntoIterator<Item = F>) -> Self {
-        self.change.array_filters(&mut self.request, filters);
-        self
-    }
-
-    setters! {
-        /// Chooses the document of `update_one` by this order instead of by `_id`.
-        sort(sort: impl IntoDocument);
-        /// Uses this index, whatever the planner would choose.
-        hint(hint: Hint);
-        /// Fails, with nothing changed, if it does not end within this time from now.
-        deadline(within: Duration);
-        /// Fails, with nothing changed, when the token is cancelled.
-        cancel(token: CancelToken);
-        /// Holds rows in at most this many bytes of memory and the rest in temporary files. The default is the database's, see
-        /// [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
-        memory_limit(bytes: usize);
-        /// Uses the candidate access path with this number, counted from 0; see [`Explain::candidates`](crate::Explain::candidates).
-        #[cfg(feature = "unstable-testing")]
-        force(candidate: usize);
-    }
+    setters! { request: upsert, array_filters, sort, hint, deadline, cancel, memory_limit, force }
 
     /// Returns the plan of the query for the update's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// updated, whatever the verbosity.

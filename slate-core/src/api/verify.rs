@@ -1,7 +1,8 @@
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use crate::{
-    CancelToken, Result, VerifyProgress, VerifyReport,
+    Result, VerifyProgress, VerifyReport,
+    api::setters::setters,
     interrupt::Interrupt,
     maintenance::VerifyRun,
     operation::{read_op::ReadOp, scope::Scope},
@@ -29,17 +30,7 @@ impl<'p> Verify<'p> {
         Verify { scope, collection, interrupt, progress: Box::new(progress) }
     }
 
-    /// Makes the check fail if it does not end within this time from now.
-    pub fn deadline(mut self, within: Duration) -> Self {
-        self.interrupt.within(within);
-        self
-    }
-
-    /// Makes the check fail when the token is cancelled.
-    pub fn cancel(mut self, token: CancelToken) -> Self {
-        self.interrupt.by(token);
-        self
-    }
+    setters! { interrupt: deadline, cancel }
 
     /// Checks one commit, while writers continue. Faults are returned in the report; they are not errors of the call.
     ///

@@ -6,7 +6,7 @@ use crate::{
     api::update::Change,
     exec::Target,
     operation::request::Request,
-    write::{BulkOperation, IfNone, UpdateKind},
+    write::{BulkOperation, UpdateKind},
 };
 
 /// One write of a [`BulkWrite`](crate::BulkWrite).
@@ -68,8 +68,8 @@ impl WriteOperation {
 
     /// Of an update or a replacement: where no document matches, inserts one.
     pub fn upsert(mut self) -> Self {
-        match &mut self.kind {
-            Kind::Update(change, _) => change.if_none = IfNone::Upsert,
+        match &self.kind {
+            Kind::Update(..) => self.request.upsert(),
             Kind::Insert(_) | Kind::Delete(_) => self.misplaced("upsert"),
         }
         self
@@ -77,8 +77,8 @@ impl WriteOperation {
 
     /// Of an update: conditions on array elements, for `$[name]` in its paths.
     pub fn array_filters<F: IntoDocument>(mut self, filters: impl IntoIterator<Item = F>) -> Self {
-        match &mut self.kind {
-            Kind::Update(change, _) => change.array_filters(&mut self.request, filters),
+        match &self.kind {
+            Kind::Update(..) => self.request.array_filters(filters),
             Kind::Insert(_) | Kind::Delete(_) => self.misplaced("array_filters"),
         }
         self

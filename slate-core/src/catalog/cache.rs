@@ -63,6 +63,16 @@ impl CatalogCache {
         Ok(visitor(&self.read(view)?))
     }
 
+    /// Calls `visitor` with the catalog of the latest commit, if it is cached and no commit is changing it.
+    pub(crate) fn try_with<R>(&self, visitor: impl FnOnce(&Catalog) -> R) -> Option<R> {
+        if !self.is_exclusive {
+            return None;
+        }
+        let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
+        let cached = last.as_ref().filter(|cached| self.changes.is_unchanged_since(cached.read_at))?;
+        Some(visitor(&cached.catalog))
+    }
+
     #[cold]
     fn read(&self, view: &impl View) -> Result<Arc<Catalog>> {
         let stored = Catalog::read_version(view)?;

@@ -72,7 +72,7 @@ fn max_time(fields: &mut Fields<'_>) -> Result<Interrupt> {
         let millis =
             i32::try_from(millis).ok().and_then(|millis| u64::try_from(millis).ok()).ok_or_else(out_of_range)?;
         if millis > 0 {
-            interrupt.within(Duration::from_millis(millis));
+            interrupt.deadline(Duration::from_millis(millis));
         }
     }
     Ok(interrupt)

@@ -22,13 +22,13 @@ use crate::{
     operation::handle::DatabaseHandle,
     operation::request::Request,
     operation::scope::Scope,
-    write::{IfNone, UpdateKind},
+    write::UpdateKind,
 };
 
 /// What happens to the found document.
 enum Modification {
     Remove,
-    Update(Change, ReturnDocument),
+    Update(Change),
 }
 
 /// `{findAndModify: collection, query, sort, fields, remove | update, new, upsert, arrayFilters, hint}`.
@@ -47,11 +47,12 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     fields.refuse(&["encryptionInformation", "sampleId", "isTimeseriesNamespace"])?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
-    let modification = modification.check()?;
+    let mut request = Request::default();
+    let modification = modification.check(&mut request)?;
     collation::check(collated)?;
     refuse_variables(variables)?;
 
-    let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
+    request.filter(filter.map(owned).transpose()?.unwrap_or_default());
     if let Some(sort) = sort {
         request.sort(owned(sort)?);
     }
@@ -63,7 +64,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let scope = Scope::Database(database.clone());
     match modification {
         Modification::Remove => remove(&scope, collection, &request),
-        Modification::Update(change, returns) => update(&scope, collection, &request, &change, returns),
+        Modification::Update(change) => update(&scope, collection, &request, &change),
     }
 }
 
@@ -75,14 +76,8 @@ fn remove(scope: &Scope, collection: &str, request: &Request) -> Result<RawDocum
     reply.finish()
 }
 
-fn update(
-    scope: &Scope,
-    collection: &str,
-    request: &Request,
-    change: &Change,
-    returns: ReturnDocument,
-) -> Result<RawDocumentBuf> {
-    let (outcome, document) = update_one(scope, collection, request, change, returns)?;
+fn update(scope: &Scope, collection: &str, request: &Request, change: &Change) -> Result<RawDocumentBuf> {
+    let (outcome, document) = update_one(scope, collection, request, change)?;
     let mut reply = Reply::default();
     reply.nest("lastErrorObject", |last| {
         let existing = outcome.matched > 0;
@@ -123,7 +118,8 @@ fn take_modification<'c>(fields: &mut Fields<'c>) -> Result<Wanted<'c>> {
 }
 
 impl Wanted<'_> {
-    fn check(self) -> Result<Modification> {
+    /// Checks the combination, and adds the options of an update to the request.
+    fn check(self, request: &mut Request) -> Result<Modification> {
         let fault = match (&self.update, self.remove) {
             (None, false) => "Either an update or remove=true must be specified",
             (Some(_), true) => "Cannot specify both an update and remove=true",
@@ -137,14 +133,11 @@ impl Wanted<'_> {
                 "Cannot specify arrayFilters and a pipeline update"
             }
             (Some(update), false) => {
-                let change = Change {
-                    update: Value::to_owned(*update),
-                    array_filters: self.array_filters.unwrap_or_default(),
-                    if_none: if self.upsert { IfNone::Upsert } else { IfNone::Nothing },
-                    kind: UpdateKind::Either,
-                };
-                let returns = if self.new { ReturnDocument::After } else { ReturnDocument::Before };
-                return Ok(Modification::Update(change, returns));
+                request.array_filters = self.array_filters.unwrap_or_default();
+                request.upsert = self.upsert;
+                request.returns = if self.new { ReturnDocument::After } else { ReturnDocument::Before };
+                let change = Change { update: Value::to_owned(*update), kind: UpdateKind::Either };
+                return Ok(Modification::Update(change));
             }
         };
         Err(Error::invalid(Code::FAILED_TO_PARSE, fault))

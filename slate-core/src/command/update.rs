@@ -22,7 +22,7 @@ use crate::{
     operation::handle::DatabaseHandle,
     operation::{request::Request, scope::Scope, write_op::WriteOp},
     plan::Hint,
-    write::{IfNone, UpdateKind, UpdateOutcome},
+    write::{UpdateKind, UpdateOutcome},
 };
 
 /// One of the statements of an `update`.
@@ -32,7 +32,7 @@ struct Statement<'c> {
     constants: Option<Doc<'c>>,
     array_filters: Vec<RawDocumentBuf>,
     target: Target,
-    if_none: IfNone,
+    upsert: bool,
     sort: Option<Doc<'c>>,
     hint: Option<Hint>,
     collation: Option<Doc<'c>>,
@@ -109,7 +109,7 @@ impl<'c> Statement<'c> {
             constants,
             array_filters,
             target: if multi { Target::All } else { Target::One },
-            if_none: if upsert { IfNone::Upsert } else { IfNone::Nothing },
+            upsert,
             sort,
             hint,
             collation,
@@ -132,12 +132,9 @@ impl<'c> Statement<'c> {
         }
         request.hint = self.hint.clone();
         request.interrupt = interrupt.clone();
-        let change = Change {
-            update: self.update.to_owned(),
-            array_filters: self.array_filters.clone(),
-            if_none: self.if_none,
-            kind: UpdateKind::Either,
-        };
+        request.array_filters.clone_from(&self.array_filters);
+        request.upsert = self.upsert;
+        let change = Change { update: self.update.to_owned(), kind: UpdateKind::Either };
         let update = change.parse(&request, self.target)?;
         scope.write(|writer| writer.run(WriteOp::Update { collection, request: &update, interrupt }))
     }

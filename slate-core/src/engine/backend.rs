@@ -1,5 +1,6 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
+use slate_query::raw::Doc;
 use slate_store::{Durability, Keyspace, Size, Store, Transaction};
 
 use super::{
@@ -61,6 +62,17 @@ impl<S: Store> Backend<S> {
         Ok(SnapshotReader::new(view, catalog, self.shared.memory.clone()))
     }
 
+    /// Calls `visitor` with a record of the latest commit, if there is one; returns `false` if that may have to wait.
+    fn try_get(&self, collection: &str, key: &[u8], visitor: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
+        let records = |catalog: &Catalog| catalog.collection(collection).map(|collection| collection.records);
+        let Some(records) = self.shared.catalogs.try_with(records) else { return Ok(false) };
+        let Some(records) = records else { return Ok(true) };
+        let read = self.store.try_get(records, key, |stored| visitor(Doc::stored(stored).bytes()))?;
+        let is_read = read.is_some();
+        read.flatten().transpose()?;
+        Ok(is_read)
+    }
+
     /// The last commit, and its catalog.
     pub(super) fn last(&self) -> Result<(S::Snapshot, Arc<Catalog>)> {
         let view = self.store.snapshot()?;
@@ -78,9 +90,23 @@ impl<S: Store> Engine for Backend<S> {
         Ok(Arc::new(self.reader()?))
     }
 
-    fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
+    fn read(&self, collection: &str, mut op: ReadOp<'_, '_>) -> Result<ReadOutput> {
+        if let ReadOp::Get { key, visitor } = &mut op
+            && self.try_get(collection, key, visitor)?
+        {
+            return Ok(().into());
+        }
         let (view, catalog) = self.last()?;
         read_snapshot(&view, &catalog, &self.shared.memory, collection, op)
+    }
+
+    fn try_read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<Option<ReadOutput>> {
+        if let ReadOp::Get { key, visitor } = op {
+            return Ok(self.try_get(collection, key, visitor)?.then(|| ().into()));
+        }
+        let Some(view) = self.store.try_snapshot() else { return Ok(None) };
+        let catalog = self.shared.catalogs.load(&view)?;
+        read_snapshot(&view, &catalog, &self.shared.memory, collection, op).map(Some)
     }
 
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {

@@ -30,6 +30,9 @@ pub(crate) trait Engine: Send + Sync {
     fn snapshot(&self) -> Result<Arc<dyn Reader>>;
     /// Executes `op` on the latest commit.
     fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput>;
+    /// Executes `op` on the latest commit, unless that may have to wait for a device, a network or another thread; `None`
+    /// then.
+    fn try_read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<Option<ReadOutput>>;
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
     /// Does the work that a commit left over. The commit stands: a failure here postpones the work.
     fn after_commit(&self, work: &AfterCommit, wait: Duration);

@@ -1,4 +1,5 @@
 use std::{
+    borrow::Cow,
     sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
@@ -9,12 +10,20 @@ use crate::{
     Durability, Error, ErrorKind, Result, TransactionOptions,
     catalog::Catalog,
     engine::{Engine, Writer},
-    operation::retry,
+    interrupt::{Interrupt, ShortRead, would_wait},
+    operation::{
+        read_op::{ReadOp, ReadOutput},
+        retry,
+    },
 };
 
 /// An open database as operations use it, without the public API.
 #[derive(Clone)]
-pub(crate) struct DatabaseHandle(Arc<Inner>);
+pub(crate) struct DatabaseHandle {
+    inner: Arc<Inner>,
+    /// If set, a read that would have to wait fails with [`would_wait`].
+    short: Option<ShortRead>,
+}
 
 struct Inner {
     /// `None` after the database was closed.
@@ -27,16 +36,17 @@ struct Inner {
 impl DatabaseHandle {
     pub(crate) fn new(engine: Arc<dyn Engine>, durability: Durability, lock_timeout: Duration) -> Self {
         let store = engine.name();
-        Self(Arc::new(Inner { engine: RwLock::new(Some(engine)), store, durability, lock_timeout }))
+        let inner = Inner { engine: RwLock::new(Some(engine)), store, durability, lock_timeout };
+        Self { inner: Arc::new(inner), short: None }
     }
 
     pub(crate) fn store(&self) -> &'static str {
-        self.0.store
+        self.inner.store
     }
 
     /// Makes every later operation fail with [`ErrorKind::Closed`].
     pub(crate) fn close(&self) {
-        drop(self.0.engine.write().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.inner.engine.write().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// The catalog as of the latest commit.
@@ -45,41 +55,66 @@ impl DatabaseHandle {
     }
 
     pub(crate) fn engine(&self) -> Result<Arc<dyn Engine>> {
-        let engine = self.0.engine.read().unwrap_or_else(PoisonError::into_inner);
+        let engine = self.inner.engine.read().unwrap_or_else(PoisonError::into_inner);
         engine.clone().ok_or_else(|| {
             Error::new(ErrorKind::Closed, Code::ILLEGAL_OPERATION, "the database was closed through one of its handles")
         })
     }
 
+    /// The same database for reads that must not wait.
+    #[cfg(feature = "async")]
+    pub(crate) fn without_waiting(&self) -> Self {
+        Self { short: Some(ShortRead::default()), ..self.clone() }
+    }
+
+    #[cfg(feature = "async")]
+    pub(crate) fn short(&self) -> Option<&ShortRead> {
+        self.short.as_ref()
+    }
+
+    /// Executes `op` on the latest commit.
+    pub(crate) fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
+        let engine = self.engine()?;
+        match self.short {
+            Some(_) => engine.try_read(collection, op)?.ok_or_else(would_wait),
+            None => engine.read(collection, op),
+        }
+    }
+
+    /// The interrupt of a read: see [`Interrupt::short`].
+    pub(crate) fn limited<'i>(&self, interrupt: &'i Interrupt) -> Cow<'i, Interrupt> {
+        self.short.as_ref().map_or(Cow::Borrowed(interrupt), |short| Cow::Owned(interrupt.short(short)))
+    }
+
     /// Runs one write in its own transaction and retries it after a conflict.
     pub(crate) fn write<R>(&self, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
-        let started = TransactionOptions::default().start(self.0.lock_timeout);
+        let started = TransactionOptions::default().start(self.inner.lock_timeout);
         retry::on_conflict(&started.retry, || {
             let mut writer = self.engine()?.begin(&started.begin_options())?;
             let result = work(&mut *writer)?;
-            self.finish(writer, self.0.durability)?;
+            self.finish(writer, self.inner.durability)?;
             Ok(result)
         })
     }
 
     /// Gathers a collection's statistics and retries after a conflict.
     pub(crate) fn analyze(&self, collection: &str) -> Result<()> {
-        let started = TransactionOptions::default().start(self.0.lock_timeout);
-        retry::on_conflict(&started.retry, || self.engine()?.analyze(collection, self.0.lock_timeout))
+        let started = TransactionOptions::default().start(self.inner.lock_timeout);
+        retry::on_conflict(&started.retry, || self.engine()?.analyze(collection, self.inner.lock_timeout))
     }
 
     /// Begins a transaction without retries.
     pub(crate) fn begin_write(&self) -> Result<Box<dyn Writer>> {
-        let started = TransactionOptions::default().start(self.0.lock_timeout);
+        let started = TransactionOptions::default().start(self.inner.lock_timeout);
         self.engine()?.begin(&started.begin_options())
     }
 
     pub(crate) fn durability(&self) -> Durability {
-        self.0.durability
+        self.inner.durability
     }
 
     pub(crate) fn lock_timeout(&self) -> Duration {
-        self.0.lock_timeout
+        self.inner.lock_timeout
     }
 
     /// Commits, then drops unlinked keyspaces and refreshes statistics that the commit made stale.
@@ -88,7 +123,7 @@ impl DatabaseHandle {
         if !work.is_empty()
             && let Ok(engine) = self.engine()
         {
-            engine.after_commit(&work, self.0.lock_timeout);
+            engine.after_commit(&work, self.inner.lock_timeout);
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use slate_query::{
 };
 
 use crate::{
-    CancelToken, Error, IntoDocument, Result,
+    CancelToken, Error, IntoDocument, Result, ReturnDocument,
     exec::Rows,
     interrupt::Interrupt,
     operation::scope::Scope,
@@ -31,6 +31,12 @@ pub(crate) struct Request {
     pub(crate) force: Force,
     pub(crate) interrupt: Interrupt,
     pub(crate) memory_limit: Option<usize>,
+    /// Of an update: the conditions on array elements.
+    pub(crate) array_filters: Vec<RawDocumentBuf>,
+    /// Of an update: whether a document is inserted if none matches.
+    pub(crate) upsert: bool,
+    /// Of an update that returns its document: which version.
+    pub(crate) returns: ReturnDocument,
     /// The error of the first invalid argument, returned when the builder is run.
     fault: Option<Fault>,
 }
@@ -45,8 +51,12 @@ struct Fault(Arc<Error>);
 impl Request {
     pub(crate) fn new(filter: impl IntoDocument) -> Self {
         let mut request = Self::default();
-        request.filter = request.take(filter);
+        request.filter(filter);
         request
+    }
+
+    pub(crate) fn filter(&mut self, filter: impl IntoDocument) {
+        self.filter = self.take(filter);
     }
 
     /// Returns the document; if it is invalid, stores the error and returns `None`.
@@ -95,17 +105,34 @@ impl Request {
         self.memory_limit = Some(bytes);
     }
 
+    pub(crate) fn array_filters(&mut self, filters: impl IntoIterator<Item = impl IntoDocument>) {
+        self.array_filters = filters.into_iter().filter_map(|filter| self.take(filter)).collect();
+    }
+
+    pub(crate) fn upsert(&mut self) {
+        self.upsert = true;
+    }
+
+    pub(crate) fn return_document(&mut self, returns: ReturnDocument) {
+        self.returns = returns;
+    }
+
     #[cfg(feature = "unstable-testing")]
     pub(crate) fn force(&mut self, candidate: usize) {
         self.force = Force::Candidate(candidate);
     }
 
     pub(crate) fn deadline(&mut self, within: Duration) {
-        self.interrupt.within(within);
+        self.interrupt.deadline(within);
     }
 
     pub(crate) fn cancel(&mut self, token: CancelToken) {
-        self.interrupt.by(token);
+        self.interrupt.cancel(token);
+    }
+
+    #[cfg(feature = "async")]
+    pub(crate) fn child_token(&mut self) -> CancelToken {
+        self.interrupt.child_token()
     }
 
     /// Returns the error of an invalid argument.
@@ -205,27 +232,6 @@ impl Request {
         Ok(())
     }
 }
-
-/// Declares builder methods that hand their argument to the method of the same name of a field, `request` by default.
-macro_rules! setters {
-    ($field:tt $(. $rest:tt)*: $($methods:tt)*) => {
-        setters!(@ [$field $(. $rest)*] $($methods)*);
-    };
-    (@ $path:tt $($(#[$doc:meta])* $name:ident($argument:ident: $type:ty);)*) => {
-        $(setters!(@one $path $(#[$doc])* $name($argument: $type));)*
-    };
-    (@one [$($field:tt)*] $(#[$doc:meta])* $name:ident($argument:ident: $type:ty)) => {
-        $(#[$doc])*
-        pub fn $name(mut self, $argument: $type) -> Self {
-            self.$($field)*.$name($argument);
-            self
-        }
-    };
-    ($($methods:tt)*) => {
-        setters!(@ [request] $($methods)*);
-    };
-}
-pub(crate) use setters;
 
 /// The order of `_id` as a sort.
 fn by_id(direction: Direction) -> Result<Sort> {

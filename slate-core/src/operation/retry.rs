@@ -31,7 +31,7 @@ pub(crate) fn on_conflict<R>(retry: &Retry, mut attempt: impl FnMut() -> Result<
             Err(error) if error.is_retryable() && left > 0 && start.elapsed() < retry.within => {
                 let noise = start.elapsed().subsec_nanos() % 1_000;
                 let spread = pause / 2 + pause.saturating_mul(noise) / 1_000;
-                if retry.limits.deadline().is_some_and(|end| Instant::now() + spread >= end) {
+                if retry.limits.end().is_some_and(|end| Instant::now() + spread >= end) {
                     return Err(error);
                 }
                 retry.limits.check()?;

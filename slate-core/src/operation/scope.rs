@@ -108,7 +108,7 @@ impl Scope {
         ReadOutput: TryInto<R, Error = Error>,
     {
         match self {
-            Self::Database(database) => database.engine()?.read(collection, op)?,
+            Self::Database(database) => database.read(collection, op)?,
             Self::Snapshot(reader) => reader.read(collection, op)?,
             Self::Transaction(transaction) => transaction.with(|writer| writer.read(collection, op))?,
         }
@@ -116,7 +116,29 @@ impl Scope {
     }
 
     pub(crate) fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
+        let interrupt = match self {
+            Self::Database(database) => &*database.limited(interrupt),
+            Self::Snapshot(_) | Self::Transaction(_) => interrupt,
+        };
         self.read(collection, ReadOp::Find { query, interrupt })
+    }
+
+    /// The same scope for reads that must not wait; `None` if its reads always wait.
+    #[cfg(feature = "async")]
+    pub(crate) fn without_waiting(&self) -> Option<Self> {
+        match self {
+            Self::Database(database) => Some(Self::Database(database.without_waiting())),
+            Self::Snapshot(_) | Self::Transaction(_) => None,
+        }
+    }
+
+    /// The limit of reads that must not wait, if it is such a scope.
+    #[cfg(feature = "async")]
+    pub(crate) fn short(&self) -> Option<crate::interrupt::ShortRead> {
+        match self {
+            Self::Database(database) => database.short().cloned(),
+            Self::Snapshot(_) | Self::Transaction(_) => None,
+        }
     }
 
     pub(crate) fn explain(

@@ -45,6 +45,16 @@ pub(crate) enum InsertMode {
     Unordered,
 }
 
+impl InsertMode {
+    pub(crate) fn ordered(&mut self, ordered: bool) {
+        *self = if ordered { Self::Ordered } else { Self::Unordered };
+    }
+
+    pub(crate) fn all_or_nothing(&mut self) {
+        *self = Self::AllOrNone;
+    }
+}
+
 /// Most documents whose keys are looked up together.
 const BATCH: usize = 4_096;
 

@@ -37,4 +37,4 @@ pub(crate) use entry_maker::EntryMaker;
 pub(crate) use insert::{InsertMode, InsertOutcome};
 pub(crate) use put::{PutKind, PutOutcome};
 pub(crate) use session::{BeginOptions, Reads, Session, Shared};
-pub(crate) use update::{IfNone, UpdateKind, UpdateOutcome, UpdateRequest};
+pub(crate) use update::{UpdateKind, UpdateOutcome, UpdateRequest};

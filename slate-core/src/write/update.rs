@@ -22,7 +22,8 @@ pub(crate) struct UpdateRequest {
     pub(crate) query: Query,
     pub(crate) update: Update,
     pub(crate) target: Target,
-    pub(crate) if_none: IfNone,
+    /// Whether a document, built from the filter's equalities and the update, is inserted if none matches.
+    pub(crate) upsert: bool,
     pub(crate) now_millis: i64,
     /// Which version of the document to return, for an update of one document.
     pub(crate) shows: Option<ReturnDocument>,
@@ -47,7 +48,7 @@ impl UpdateRequest {
         array_filters: &[RawDocumentBuf],
         kind: UpdateKind,
         target: Target,
-        if_none: IfNone,
+        upsert: bool,
     ) -> Result<Self> {
         let array_filters: Vec<Doc<'_>> = array_filters.iter().map(Doc::from).collect();
         let update = Update::parse(update, &array_filters).map_err(Error::from)?;
@@ -58,20 +59,11 @@ impl UpdateRequest {
                 "multi update is not supported for replacement-style update"
             }
             _ => {
-                return Ok(Self { query, update, target, if_none, now_millis: clock::now_millis(), shows: None });
+                return Ok(Self { query, update, target, upsert, now_millis: clock::now_millis(), shows: None });
             }
         };
         Err(Error::invalid(Code::FAILED_TO_PARSE, fault))
     }
-}
-
-/// What happens if no document matches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum IfNone {
-    #[default]
-    Nothing,
-    /// Inserts a document built from the filter's equalities and the update.
-    Upsert,
 }
 
 /// The result of an update.
@@ -115,7 +107,7 @@ impl<T: Transaction> Session<T> {
             })?;
             self.check_and_apply(&collection, changes, interrupt)?;
         }
-        if outcome.matched == 0 && request.if_none == IfNone::Upsert {
+        if outcome.matched == 0 && request.upsert {
             self.upsert(name, request, &mut outcome, interrupt)?;
         }
         Ok(outcome)

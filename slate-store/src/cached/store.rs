@@ -31,6 +31,22 @@ impl<S: Store> Store for Cached<S> {
         Ok(CachedSnapshot::new(self.inner.snapshot()?, &self.cache))
     }
 
+    fn try_snapshot(&self) -> Option<Self::Snapshot> {
+        Some(CachedSnapshot::new(self.inner.try_snapshot()?, &self.cache))
+    }
+
+    fn try_get<R>(
+        &self,
+        keyspace: Keyspace,
+        key: &[u8],
+        visitor: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<Option<R>>> {
+        match self.cache.get(keyspace, key, self.cache.hash(keyspace, key), Version::MAX) {
+            Some(value) => Ok(Some(Some(visitor(value.bytes())))),
+            None => self.inner.try_get(keyspace, key, visitor),
+        }
+    }
+
     fn begin(&self, wait: Duration) -> Result<Self::Transaction> {
         Ok(CachedTransaction::new(self.inner.begin(wait)?, &self.cache))
     }

@@ -72,6 +72,7 @@ macro_rules! conformance {
             points::keys_near_and_far_are_loaded_alike
             points::own_writes_of_any_order_are_loaded_and_committed
             points::points_see_own_writes
+            snapshots::a_read_that_does_not_wait_shows_the_last_commit
             snapshots::a_snapshot_has_no_phantoms
             snapshots::a_snapshot_is_never_torn
             snapshots::a_snapshot_outlives_the_store_and_its_own_handle

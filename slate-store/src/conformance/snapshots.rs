@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
 };
 
@@ -232,4 +232,40 @@ pub fn a_snapshot_outlives_the_store_and_its_own_handle<S: Store>(fixture: &Fixt
         assert!(cursor.step_forward().unwrap() && !cursor.step_forward().unwrap());
     });
     moved.join().unwrap();
+}
+
+pub fn a_read_that_does_not_wait_shows_the_last_commit<S: Store>(fixture: &Fixture<S>) {
+    const COMMITS: u64 = 500;
+    let store = fixture.open();
+    let committed = AtomicU64::new(0);
+    let number = |value: &[u8]| u64::from_be_bytes(value.try_into().unwrap());
+    let commit_number = |number: u64| {
+        let mut transaction = begin(&store);
+        transaction.put(A, b"a", &number.to_be_bytes()).unwrap();
+        commit(transaction);
+        committed.store(number, Ordering::SeqCst);
+    };
+    let check = || {
+        let before = committed.load(Ordering::SeqCst);
+        let read = store.snapshot().unwrap().get(A, b"a", number).unwrap();
+        let tried = store.try_get(A, b"a", number).unwrap();
+        let snapshot = store.try_snapshot().map(|view| view.get(A, b"a", number).unwrap());
+        for read in [Some(read), tried, snapshot].into_iter().flatten() {
+            assert!(read.unwrap_or_default() >= before, "{read:?} of {before}");
+        }
+    };
+    std::thread::scope(|threads| {
+        threads.spawn(|| (1..=COMMITS).for_each(commit_number));
+        threads.spawn(|| {
+            while committed.load(Ordering::SeqCst) < COMMITS {
+                check();
+            }
+        });
+    });
+    // Several reads, so that a cache holds the value.
+    (0..3).for_each(|_| check());
+    let mut transaction = begin(&store);
+    transaction.delete(A, b"a").unwrap();
+    commit(transaction);
+    assert_eq!(store.try_get(A, b"a", number).unwrap().flatten(), None);
 }

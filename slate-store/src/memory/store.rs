@@ -39,6 +39,11 @@ impl Shared {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The last commit, unless a commit is being made in place.
+    fn try_root(&self) -> Option<Arc<Root>> {
+        self.root.try_read().ok().map(|root| Arc::clone(&root))
+    }
+
     /// The last commit.
     pub(super) fn root(&self) -> Arc<Root> {
         Arc::clone(&self.root.read().unwrap_or_else(PoisonError::into_inner))
@@ -102,6 +107,10 @@ impl Store for MemoryStore {
 
     fn snapshot(&self) -> Result<MemorySnapshot> {
         Ok(MemorySnapshot::new(self.shared.root()))
+    }
+
+    fn try_snapshot(&self) -> Option<MemorySnapshot> {
+        self.shared.try_root().map(MemorySnapshot::new)
     }
 
     fn begin(&self, _: Duration) -> Result<MemoryTransaction> {

@@ -1,0 +1,135 @@
+//! The setters that several builders share, each described once.
+
+/// Declares setters inside an `impl` block of a builder: `setters! { path.to.field: sort, skip; other: deadline }` calls the
+/// method of the same name of the field. `setters! { async: sort, skip }` calls that of the builder which a
+/// [`Call`](crate::aio::Call) holds.
+macro_rules! setters {
+    (async: $($name:ident),*) => {
+        $(setters!(@ $name async);)*
+    };
+    ($($field:ident $(. $rest:ident)*: $($name:ident),*);*) => {
+        $(setters!(@@ [$field $(. $rest)*] $($name)*);)*
+    };
+    (@@ $path:tt $($name:ident)*) => {
+        $(setters!(@ $name $path);)*
+    };
+
+    (@ sort $to:tt) => {
+        setters! { @method $to
+            /// Orders by fields, each 1 (ascending) or -1; `{ $natural: 1 }` is the order of `_id`. A write to one document
+            /// takes the first in this order, by default in the order of `_id`. Distinct values can be sorted by their own
+            /// path only.
+            sort(sort: impl crate::IntoDocument)
+        }
+    };
+    (@ projection $to:tt) => {
+        setters! { @method $to
+            /// Returns only some fields of each document, as a MongoDB projection says.
+            projection(projection: impl crate::IntoDocument)
+        }
+    };
+    (@ skip $to:tt) => {
+        setters! { @method $to
+            /// Skips this many documents or distinct values.
+            skip(count: u64)
+        }
+    };
+    (@ limit $to:tt) => {
+        setters! { @method $to
+            /// Stops after this many documents or distinct values.
+            limit(count: u64)
+        }
+    };
+    (@ hint $to:tt) => {
+        setters! { @method $to
+            /// Uses this index, or the order of `_id`, whatever the planner would choose.
+            hint(hint: crate::Hint)
+        }
+    };
+    (@ memory_limit $to:tt) => {
+        setters! { @method $to
+            /// Holds rows in at most this many bytes of memory and the rest in temporary files. The default is the
+            /// database's, see [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
+            memory_limit(bytes: usize)
+        }
+    };
+    (@ force $to:tt) => {
+        setters! { @method $to
+            /// Uses the candidate access path with this number, counted from 0; see
+            /// [`Explain::candidates`](crate::Explain::candidates).
+            #[cfg(feature = "unstable-testing")]
+            force(candidate: usize)
+        }
+    };
+    (@ deadline $to:tt) => {
+        setters! { @method $to
+            /// Fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the call does not end within this
+            /// time from now. A write then has changed nothing.
+            deadline(within: std::time::Duration)
+        }
+    };
+    (@ cancel $to:tt) => {
+        setters! { @token $to }
+        setters! { @method $to
+            /// Fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when the token is cancelled. A write
+            /// then has changed nothing.
+            cancel(token: crate::CancelToken)
+        }
+    };
+    (@ array_filters $to:tt) => {
+        setters! { @method $to
+            /// Sets the conditions on array elements for `$[name]` in the update's paths.
+            array_filters(filters: impl IntoIterator<Item = impl crate::IntoDocument>)
+        }
+    };
+    (@ upsert $to:tt) => {
+        setters! { @method $to
+            /// If no document matches, inserts one made of the filter's equalities and the update.
+            upsert()
+        }
+    };
+    (@ return_document $to:tt) => {
+        setters! { @method $to
+            /// Chooses whether to return the document before the change (the default) or after it.
+            return_document(returns: crate::ReturnDocument)
+        }
+    };
+    (@ ordered $to:tt) => {
+        setters! { @method $to
+            /// Does the writes that can be done and reports the others in the result's `errors`. With `true` the first
+            /// refused write ends the call, and those before it are done; with `false` every write that is not refused is
+            /// done, in order.
+            ordered(ordered: bool)
+        }
+    };
+    (@ all_or_nothing $to:tt) => {
+        setters! { @method $to
+            /// Does all writes or none: if one is refused, the call fails with its error.
+            all_or_nothing()
+        }
+    };
+
+    (@token async) => {};
+    (@token [$($field:tt)*]) => {
+        /// Replaces the caller's token by a child of it, and returns the child.
+        #[cfg(feature = "async")]
+        pub(crate) fn child_token(&mut self) -> crate::CancelToken {
+            self.$($field)*.child_token()
+        }
+    };
+
+    (@method async $(#[$attribute:meta])* $name:ident($($argument:ident: $type:ty)?)) => {
+        $(#[$attribute])*
+        pub fn $name(self, $($argument: $type)?) -> Self {
+            self.map(|builder| builder.$name($($argument)?))
+        }
+    };
+    (@method [$($field:tt)*] $(#[$attribute:meta])* $name:ident($($argument:ident: $type:ty)?)) => {
+        $(#[$attribute])*
+        pub fn $name(mut self, $($argument: $type)?) -> Self {
+            self.$($field)*.$name($($argument)?);
+            self
+        }
+    };
+}
+pub(crate) use setters;

@@ -1,7 +1,7 @@
 //! Slate's async API beside the blocking one.
 
 use std::{
-    sync::{Arc, Barrier},
+    sync::{Arc, Barrier, OnceLock},
     time::{Duration, Instant},
 };
 
@@ -129,13 +129,14 @@ impl Bench<'_> {
     }
 
     fn threads(&self) -> Result<Duration> {
-        let start = Barrier::new(usize::try_from(PARTIES)? + 1);
+        let (start, begun) = (Barrier::new(usize::try_from(PARTIES)?), OnceLock::new());
         std::thread::scope(|threads| {
             let parties: Vec<_> = (0..PARTIES)
                 .map(|party| {
-                    let (collection, start) = (self.blocking(), &start);
+                    let (collection, start, begun) = (self.blocking(), &start, &begun);
                     threads.spawn(move || {
                         start.wait();
+                        begun.get_or_init(Instant::now);
                         for (call, id) in self.ids(party, usize::try_from(CALLS)?).into_iter().enumerate() {
                             if call % 10 == 9 {
                                 collection.update_one(doc! { "_id": id }, doc! { "$inc": { "visits": 1 } }).run()?;
@@ -147,13 +148,11 @@ impl Bench<'_> {
                     })
                 })
                 .collect();
-            start.wait();
-            let begin = Instant::now();
             for party in parties {
                 let done: Result<()> = party.join().map_err(|_| "a thread panicked")?;
                 done?;
             }
-            Ok(begin.elapsed())
+            Ok(begun.get().map_or(Duration::ZERO, Instant::elapsed))
         })
     }
 

@@ -220,12 +220,6 @@ fn short_reads_that_need_not_wait_are_executed_where_they_are_awaited_and_others
         assert!(!last.first().await.unwrap().unwrap().0, "a scan of many rows is handed over");
         let all = documents.find(doc! {}).collect().await.unwrap();
         assert_eq!((all.len(), all.iter().any(|read| read.0)), (1_000, false));
-        let mut rows = documents.find(doc! {}).run().await.unwrap();
-        let (mut first, mut later) = (0, 0);
-        while let Some(row) = rows.next().await {
-            *if row.unwrap().0 { &mut first } else { &mut later } += 1;
-        }
-        assert_eq!((first, later), if in_memory { (64, 936) } else { (0, 1_000) });
     });
 }
 
@@ -263,13 +257,13 @@ fn a_cursor_lends_each_document_of_a_query() {
 }
 
 #[test]
-fn a_stream_reads_at_most_two_batches_ahead_and_nothing_once_it_is_dropped() {
+fn a_stream_deserializes_a_document_when_it_returns_it() {
     static READ: AtomicUsize = AtomicUsize::new(0);
     struct Counted;
     impl<'de> Deserialize<'de> for Counted {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             READ.fetch_add(1, Ordering::Relaxed);
-            bson::Document::deserialize(deserializer).map(|_| Self)
+            IgnoredAny::deserialize(deserializer).map(|_| Self)
         }
     }
     on_one_thread(|db, _| async move {
@@ -277,11 +271,9 @@ fn a_stream_reads_at_most_two_batches_ahead_and_nothing_once_it_is_dropped() {
         fill(&db.collection("documents"), 5_000).await;
         let mut rows = db.collection::<Counted>("documents").find(doc! {}).run().await.unwrap();
         rows.next().await.unwrap().unwrap();
-        sleep(Duration::from_millis(50)).await;
-        assert!(READ.load(Ordering::Relaxed) <= 64 + 128);
         drop(rows);
         sleep(Duration::from_millis(20)).await;
-        assert!(READ.load(Ordering::Relaxed) <= 64 + 128);
+        assert_eq!(READ.load(Ordering::Relaxed), 1);
     });
 }
 

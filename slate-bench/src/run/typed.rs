@@ -23,7 +23,8 @@ const PER_COMMIT: usize = 10_000;
 /// Runs and reports each selected row. A failure is reported in its row.
 pub fn run<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
     let wanted: Vec<&str> = ROWS.into_iter().filter(|row| bench.options.shared.wants(TYPED, row)).collect();
-    if wanted.is_empty() {
+    let wants_own = bench.options.shared.wants(ASYNC, ASYNC);
+    if wanted.is_empty() && !wants_own {
         return;
     }
     let records = bench.records(0);
@@ -37,7 +38,7 @@ pub fn run<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
         };
         bench.push(TYPED, reported);
     }
-    if filled.is_ok() && bench.options.shared.wants(ASYNC, ASYNC) {
+    if filled.is_ok() && wants_own {
         match subject.own_rows(bench.size, bench.options.shared.repeat()) {
             Ok(rows) => rows.into_iter().for_each(|(section, row)| bench.push(section, row)),
             Err(error) => bench.push(ASYNC, Row::new(ASYNC).failed(&error)),

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     Cursor, Documents,
-    documents::Batch,
+    documents::{Batch, collect},
     operation::{CancelOnDrop, Operation},
     runner::{Read, Runner},
 };
@@ -106,7 +106,7 @@ macro_rules! builders {
         // Cancels the cursor, which outlives this operation, when the stream is dropped.
         let abandoned = CancelOnDrop($token);
         let first = $runner.read(CancelToken::new(), $find, Batch::first);
-        Operation::new(async move { Ok(Documents::new(first.await?, abandoned)) })
+        Operation::new(async move { Ok(Documents::new(Cursor::new(first.await?, abandoned))) })
     }};
     (@ $how:ident $runner:ident, $token:ident, $builder:ident) => {
         $runner.$how($token, move || $builder.run())
@@ -146,8 +146,8 @@ impl<T: DeserializeOwned + Send + Any> Call<Find<T>> {
     /// # Errors
     /// As [`Find::cursor`].
     pub fn cursor(self) -> Operation<Cursor> {
-        let documents = self.map(Find::with_raw_documents).run();
-        Operation::new(async move { Ok(Cursor::new(documents.await?)) })
+        let documents = self.run();
+        Operation::new(async move { Ok(documents.await?.into_cursor()) })
     }
 
     /// Returns all documents at once.
@@ -155,7 +155,7 @@ impl<T: DeserializeOwned + Send + Any> Call<Find<T>> {
     /// # Errors
     /// As [`Find::run`]; if a document is not a `T`.
     pub fn collect(mut self) -> Operation<Vec<T>> {
-        self.runner.read(self.builder.child_token(), self.builder, Batch::all)
+        self.runner.read(self.builder.child_token(), self.builder, collect)
     }
 
     /// Returns the first document, `None` if there is none.

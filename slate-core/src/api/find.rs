@@ -59,10 +59,6 @@ impl<T> Find<T> {
     pub(crate) fn short(&self) -> Option<crate::interrupt::ShortRead> {
         self.target.scope.short()
     }
-
-    pub(crate) fn with_raw_documents(self) -> Find<bson::RawDocumentBuf> {
-        Find { target: self.target, documents: PhantomData }
-    }
 }
 
 #[cfg(feature = "async")]

@@ -7,6 +7,7 @@
 //! JSONB.
 //! - Rows are read as `_id` and JSONB, borrowed from the statement. This is the least work for SQLite, and less than
 //! most programs need.
+//! - Typed documents are JSON text in a table of their own, through `serde_json` and a struct.
 //! - Statements are prepared once and cached; values are bound.
 //!
 //! `ANALYZE` affects few rows, but strongly: `SELECT DISTINCT` over an index reads the whole index without it, and
@@ -15,5 +16,6 @@
 mod database;
 mod sql;
 mod subject;
+mod typed;
 
 pub use database::{Place, Sqlite, Statistics};

@@ -8,7 +8,7 @@ use rusqlite::{
     types::{Value as Sql, ValueRef},
 };
 use slate_bench::{
-    Answer, Change, Consume, Fetched, Field, Query, Subject,
+    Answer, Change, Consume, Fetched, Field, Query, Subject, TypedTask,
     harness::{About, Result, Unsupported, number::count},
     json,
 };
@@ -166,6 +166,10 @@ impl Subject for Sqlite {
             }
         }
         Ok(Fetched::Documents(documents))
+    }
+
+    fn typed(&mut self, task: TypedTask<'_>) -> Result<Answer> {
+        self.typed_task(task)
     }
 
     fn verify(&mut self) -> Result<()> {

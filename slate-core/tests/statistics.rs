@@ -48,6 +48,25 @@ fn analyze_notices_what_growth_does_not_tell() {
 }
 
 #[test]
+fn a_value_that_has_become_rare_is_noticed_although_the_statistics_call_it_common() {
+    on_every_store(|test| {
+        let c: Documents = test.collection("c");
+        for field in ["a", "b"] {
+            c.create_index(Index::on(doc! { field: 1 })).run().unwrap();
+        }
+        c.insert_many(&documents(5_000)).run().unwrap();
+        c.analyze().unwrap();
+        let plan = |find: slate_core::Find<RawDocumentBuf>| {
+            find.sort(doc! { "b": 1 }).limit(20).explain(ExplainVerbosity::QueryPlanner).unwrap().to_string()
+        };
+        let common = || plan(c.find(doc! { "a": "common" }));
+        assert!(common().contains("INDEX SCAN b_1"), "{}", common());
+        c.update_many(doc! { "_id": { "$gt": 5 } }, doc! { "$set": { "a": "done" } }).run().unwrap();
+        assert!(common().contains("INDEX SCAN a_1"), "{}", common());
+    });
+}
+
+#[test]
 fn statistics_conflict_with_no_transaction() {
     let db = Database::open("memory:").unwrap();
     let c: Documents = db.collection("c");

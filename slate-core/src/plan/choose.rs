@@ -20,6 +20,10 @@ pub(crate) const MAX_UNWEIGHED_ENTRIES: usize = 8;
 /// The same limit for a path by ranges: the records that cost as much as one probe.
 const MAX_UNWEIGHED_FETCHES: u64 = 2;
 
+/// A path that costs too much by the statistics is counted up to this many keys: statistics are out of date if the values of
+/// documents have changed since.
+const CONFIRMING_KEYS: u64 = 128;
+
 /// A path with at most this cost is chosen without considering others.
 fn settled_cost(path: &AccessPath) -> u64 {
     match path {
@@ -137,7 +141,12 @@ impl<'a> Candidate<'a> {
         let Keys::Within(ranges) = &self.keys else { return Ok(None) };
         let cap = self.rates.cap();
         let lost_at = best.map_or(cap, |best| self.first_above(best, cap));
-        let counted = ranges.count(context, lost_at)?;
+        let is_expected_to_lose = lost_at < cap && ranges.estimate().is_some_and(|keys| keys / 2 >= lost_at);
+        let count_to = if is_expected_to_lose { lost_at.min(CONFIRMING_KEYS) } else { lost_at };
+        let counted = ranges.count(context, count_to)?;
+        if count_to < lost_at && counted == count_to {
+            return Ok(None);
+        }
         Ok(if counted < lost_at {
             Some(self.rank(counted))
         } else if lost_at < cap {

@@ -16,7 +16,9 @@ impl Sqlite {
         match task {
             TypedTask::Clear => self.clear_typed().map(|()| Answer::default()),
             TypedTask::Insert(batch) => self.insert_typed(&batch.json),
-            TypedTask::Scan => self.scan_typed(|text| Ok(black_box(serde_json::from_str::<TypedRecord<i64>>(text)?).id)),
+            TypedTask::Scan => {
+                self.scan_typed(|text| Ok(black_box(serde_json::from_str::<TypedRecord<i64>>(text)?).id))
+            }
             TypedTask::ScanThree => {
                 self.scan_typed(|text| Ok(black_box(serde_json::from_str::<ThreeFields<'_>>(text)?).id))
             }

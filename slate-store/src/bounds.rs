@@ -1,13 +1,13 @@
 use std::ops::Bound;
 
-/// A half-open range of keys, borrowed: `start` is in it, `end` is not; `None` is open.
+/// A half-open key range, borrowed: includes `start`, excludes `end`.
 ///
 /// A range whose `end` is at or below its `start` is empty, not an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds<'a> {
-    /// The smallest key in the range; `None` for the first there is.
+    /// The smallest key in the range; `None` for no lower bound.
     pub start: Option<&'a [u8]>,
-    /// The smallest key above the range; `None` for no end.
+    /// The smallest key above the range; `None` for no upper bound.
     pub end: Option<&'a [u8]>,
 }
 
@@ -15,36 +15,36 @@ impl<'a> Bounds<'a> {
     /// Every key.
     pub const ALL: Self = Self { start: None, end: None };
 
-    /// Whether `key` lies in the range.
+    /// Returns whether `key` is in the range.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.start.is_none_or(|start| start <= key) && self.end.is_none_or(|end| key < end)
     }
 
-    /// The lower bound, as ranges of the standard library take it.
+    /// Returns the lower bound as a standard library bound.
     pub fn lower(self) -> Bound<&'a [u8]> {
         self.start.map_or(Bound::Unbounded, Bound::Included)
     }
 
-    /// The upper bound, as ranges of the standard library take it.
+    /// Returns the upper bound as a standard library bound.
     pub fn upper(self) -> Bound<&'a [u8]> {
         self.end.map_or(Bound::Unbounded, Bound::Excluded)
     }
 
-    /// Whether `key` is below the upper bound.
+    /// Returns whether `key` is below the upper bound.
     #[inline]
     pub fn below_end(self, key: &[u8]) -> bool {
         self.end.is_none_or(|end| key < end)
     }
 
-    /// Whether `key` is at or above the lower bound.
+    /// Returns whether `key` is at or above the lower bound.
     #[inline]
     pub fn above_start(self, key: &[u8]) -> bool {
         self.start.is_none_or(|start| start <= key)
     }
 
-    /// Where a cursor confined to these bounds begins to search for `edge`, and in which direction.
+    /// Returns where a cursor with these bounds begins to search for `edge`, and in which direction.
     ///
-    /// The entry found there still has to be compared with the other bound.
+    /// The entry that is found must still be compared with the other bound.
     pub fn confine(self, edge: Edge<'a>) -> Landing<'a> {
         match edge {
             Edge::First => Landing::Up(self.lower()),
@@ -60,7 +60,7 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// Whether no key can lie in the range, whatever is stored.
+    /// Returns whether the range contains no key at all.
     pub fn is_empty(&self) -> bool {
         match (self.start, self.end) {
             (Some(start), Some(end)) => end <= start,
@@ -70,7 +70,7 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// Where a cursor's seek goes. The cursor's bounds confine it: the entry it lands on lies within them.
+/// The target of a cursor's seek. The seek is confined to the cursor's bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge<'a> {
     /// The smallest key.
@@ -91,20 +91,20 @@ pub struct OwnedBounds {
 }
 
 impl OwnedBounds {
-    /// Copies bounds. An empty start becomes none: no key is below it.
+    /// Copies bounds. An empty start becomes `None`, because no key is below it.
     pub fn of(bounds: Bounds<'_>) -> Self {
         let start = bounds.start.filter(|start| !start.is_empty());
         Self { start: start.map(Box::from), end: bounds.end.map(Box::from) }
     }
 
-    /// The bounds, borrowed.
+    /// Returns the bounds, borrowed.
     #[inline]
     pub fn bounds(&self) -> Bounds<'_> {
         Bounds { start: self.start.as_deref(), end: self.end.as_deref() }
     }
 }
 
-/// Where a seek begins: the bound next to the entry it looks for.
+/// Where a search begins: a bound, and the direction of the entry that it looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landing<'b> {
     /// The smallest entry above the bound.

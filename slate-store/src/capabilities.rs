@@ -1,6 +1,6 @@
-/// What a backend can do, and its limits.
+/// What a backend supports, and its limits.
 ///
-/// A backend of one's own starts from [`MINIMAL`](Self::MINIMAL):
+/// A backend outside this crate starts from [`MINIMAL`](Self::MINIMAL):
 ///
 /// ```
 /// use slate_store::Capabilities;
@@ -9,12 +9,12 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// The backend's name in messages, in lower case: `"memory"`.
+    /// The backend's name for messages, in lower case: `"memory"`.
     pub name: &'static str,
-    /// Whether several write transactions may be open at once. If not, `begin` waits for the other one to end.
+    /// Whether several write transactions may be open at the same time. If not, `begin` waits until the open one ends.
     pub concurrent_writers: bool,
-    /// Whether this process alone writes to the database while it is open. If not, nothing that was read may be cached
-    /// without comparing versions.
+    /// Whether only this process writes to the database while it is open. If not, values that were read may be cached
+    /// only if versions are compared before each use.
     pub exclusive: bool,
     /// Whether commits outlive the process.
     pub persistent: bool,
@@ -29,8 +29,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// The least that a backend can do: one writer at a time, other processes may write, nothing outlives the process, no
-    /// backup, with the limits
+    /// The minimum: one writer at a time, other processes may write, not persistent, no backup, and the limits
     /// [`MAX_KEY`](crate::MAX_KEY) and [`MAX_VALUE`](crate::MAX_VALUE).
     pub const MINIMAL: Self = Self {
         name: "unnamed",
@@ -43,7 +42,7 @@ impl Capabilities {
         max_transaction_bytes: None,
     };
 
-    /// Checks keys and values to be written against the limits of one key and one value.
+    /// Checks the lengths of keys and values against the limits.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 /// What a commit waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
-    /// Until the device has it. Concurrent commits share one trip to the device.
+    /// Until the device has it. Concurrent commits share one sync of the device.
     #[default]
     Sync,
     /// Until readers can see it. It is on the device after the next `Sync` commit or [`flush`](crate::Store::flush). A

@@ -8,7 +8,7 @@ use std::{
 /// The result of a store's operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error, by meaning. Each backend maps its library's errors to this type in one file.
+/// An error, classified by its meaning for the caller. Each backend maps its library's errors to this type in one file.
 ///
 /// Two words in size, so that a cursor's `Result<bool>` is returned in registers; the details are boxed.
 #[derive(Debug)]
@@ -93,10 +93,10 @@ impl fmt::Display for Error {
             Self::NewerVersion(context) => ("the database was written by a newer version", context),
             Self::Corrupt(context) => ("the stored bytes are damaged", context),
             Self::Full(context) => ("no space is left for the database", context),
-            Self::Missing(context) => ("there is no such file or folder", context),
-            Self::Exists(context) => ("there is something already", context),
+            Self::Missing(context) => ("the file or folder does not exist", context),
+            Self::Exists(context) => ("the target already exists", context),
             Self::ReadOnly(context) => ("the database is read-only", context),
-            Self::Unsupported(context) => ("this backend does not offer what was asked", context),
+            Self::Unsupported(context) => ("this backend does not support the operation", context),
             Self::Io(context) => ("storage failed", context),
             Self::TooLarge(excess) => return excess.fmt(f),
         };

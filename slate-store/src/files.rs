@@ -46,7 +46,7 @@ impl Draft {
     pub(crate) fn of(target: &Path) -> Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         if target.symlink_metadata().is_ok() {
-            return Err(Error::Exists(Box::new(Context::new("it was left alone").at(target))));
+            return Err(Error::Exists(Box::new(Context::new("it was not changed").at(target))));
         }
         let folder = folder(target);
         if !folder.is_dir() {
@@ -63,7 +63,7 @@ impl Draft {
 
     /// Moves the draft to its target durably, unless the target exists by now.
     pub(crate) fn publish(self) -> Result<()> {
-        let putting = "while putting it in its place";
+        let putting = "while moving it into place";
         // Unlike a rename, a link never replaces a file. Some file systems do not support links, and directories never
         // do.
         match fs::hard_link(&self.path, &self.target) {
@@ -72,7 +72,7 @@ impl Draft {
                 return Err(failed(error, putting, &self.target));
             }
             Err(_) if self.target.symlink_metadata().is_ok() => {
-                return Err(Error::Exists(Box::new(Context::new("it was left alone").at(&self.target))));
+                return Err(Error::Exists(Box::new(Context::new("it was not changed").at(&self.target))));
             }
             Err(_) => fs::rename(&self.path, &self.target).map_err(|error| failed(error, putting, &self.target))?,
         }
@@ -101,7 +101,7 @@ pub(crate) fn folder(path: &Path) -> &Path {
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     if cfg!(unix) {
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(|error| failed(error, "while putting a folder on the device", folder))?;
+        synced.map_err(|error| failed(error, "while syncing a folder to the device", folder))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The `Store` contract: ordered bytes, snapshots, transactions; and the backends that keep it.
+//! The `Store` contract (ordered keys, snapshots, transactions) and the backends that implement it.
 //!
 //! ```text
 //! Store ─snapshot()→ Snapshot ─────────────┐
@@ -6,20 +6,20 @@
 //!                        └─ write, guard, commit   └─point_reader()→ PointReader: load keys, lend values
 //! ```
 //!
-//! A store is ordered maps of bytes, [`Keyspace`]s, under one order of commits. What is promised of every backend stands
-//! with the traits, and the `conformance` module (behind the feature of that name) checks it, on a backend of anyone's.
-//! In what backends differ, they say so by their [`Capabilities`].
+//! A store is a set of ordered maps of bytes, [`Keyspace`]s, with one total order of commits. The documentation of the
+//! traits states what every backend guarantees. The `conformance` module (behind the feature of that name) tests it for
+//! any backend, including those outside this crate. [`Capabilities`] describe the differences between backends.
 //!
 //! | backend | where | writers | for |
 //! |---|---|---|---|
-//! | [`memory`] | in main memory | at once; the first to commit wins | tests, caches, what can be computed again |
-//! | `redb` (feature, on unless switched off) | one file, pure Rust | take turns | everything else on one machine |
-//! | `rocksdb` (feature) | a folder, C++ | at once; the first to commit wins | many writers, more data than memory |
+//! | [`memory`] | in main memory | concurrent; first committer wins | tests, caches, what can be computed again |
+//! | `redb` (default feature) | one file, pure Rust | one at a time | everything else on one machine |
+//! | `rocksdb` (feature) | a folder, C++ | concurrent; first committer wins | many writers, more data than memory |
 //!
 //! # What it is not
 //!
-//! It sees no documents, no indexes and no queries: those are bytes here. It has no thread of its own (RocksDB brings
-//! some), no network and no `unsafe`.
+//! This crate knows no documents, indexes or queries: they are bytes to it. It starts no threads (RocksDB starts its
+//! own), uses no network, and has no `unsafe`.
 //!
 //! # Example
 //!

@@ -1,16 +1,16 @@
 use branches::prefetch_read_data;
 
-/// The bytes of a cache line.
+/// The size of a cache line in bytes.
 pub(crate) const LINE: usize = 64;
 
-/// Asks for a value that will be read soon, so that its cache lines are on their way while something else is done.
+/// Prefetches a value that will be read soon. Values are scattered in memory, so reading one after another would wait
+/// for main memory at each.
 ///
-/// Values lie apart in memory, and who goes from one to the next would wait for main memory at each. The first three
-/// lines are asked for, and the last, which a reader of BSON looks at; who reads all of them is helped by the processor, which
-/// sees what comes next.
+/// Prefetches the first three cache lines and the last one, which a reader of BSON checks. The processor itself
+/// prefetches the rest of a value that is read in full.
 #[inline]
 pub(crate) fn prefetch(value: &[u8]) {
-    // A value without bytes may lie nowhere.
+    // An empty value may have no valid address.
     let [first, .., last] = value else { return };
     prefetch_read_data::<u8, 0>(first);
     prefetch_read_data::<u8, 0>(last);

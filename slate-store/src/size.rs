@@ -1,10 +1,10 @@
-/// How much room a database takes. `None` where a backend cannot tell without reading everything.
+/// The space that a database takes. `None` if the backend would have to read everything to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Bytes of all files on the device, free space within them included.
     pub on_disk: Option<u64>,
     /// Bytes of main memory that hold or cache data.
     pub in_memory: Option<u64>,
-    /// Bytes of the keys and values of the last commit themselves, without what it takes to store them.
+    /// Total bytes of the keys and values of the last commit, without storage overhead.
     pub data: Option<u64>,
 }

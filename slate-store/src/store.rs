@@ -4,25 +4,25 @@ use std::{path::Path, time::Duration};
 
 use crate::{Capabilities, Keyspace, Result, Size, Snapshot, Transaction, Version, View};
 
-/// A database: ordered maps of bytes, the keyspaces, under one order of commits.
+/// A database: a set of keyspaces (ordered maps of bytes) with one total order of commits.
 ///
 /// A handle, cheap to share behind an [`Arc`](std::sync::Arc). The snapshots and transactions opened on it keep the
 /// database open, also after the handle was dropped.
 pub trait Store: Send + Sync + 'static {
-    /// A commit, to be read.
+    /// A read-only view of one commit.
     type Snapshot: Snapshot;
     /// An open write transaction.
     type Transaction: Transaction;
 
-    /// What this backend can do, and its limits. The same for as long as the store is open.
+    /// Returns what this backend supports, and its limits. Constant while the store is open.
     fn capabilities(&self) -> Capabilities;
 
-    /// A snapshot of the last commit, across all keyspaces. Does not wait for transactions; at most for a commit that is
-    /// being put in place.
+    /// Returns a snapshot of the last commit, across all keyspaces. Waits at most for a commit that is being published, never
+    /// for open transactions.
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails.
+    /// Any failure of the backend's storage.
     fn snapshot(&self) -> Result<Self::Snapshot>;
 
     /// A snapshot of the last commit, if it and short reads of it need not wait for a device, a network or another thread;
@@ -36,7 +36,7 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails.
+    /// Any failure of the backend's storage.
     fn try_get<R>(
         &self,
         keyspace: Keyspace,
@@ -48,54 +48,54 @@ pub trait Store: Send + Sync + 'static {
 
     /// Begins a write transaction over the last commit.
     ///
-    /// If writers take turns ([`Capabilities::concurrent_writers`] is false), waits at most `wait` for the writers before
-    /// it, first come, first served. Other backends ignore `wait`.
+    /// A backend that admits one writer at a time ([`Capabilities::concurrent_writers`] is false) waits at most `wait` for
+    /// earlier writers, first come, first served. Other backends ignore `wait`.
     ///
     /// # Errors
     ///
-    /// [`Conflict`](crate::Error::Conflict) when `wait` is over; [`Reentrant`](crate::Error::Reentrant), at once, if
-    /// writers take turns and this thread began the open transaction; [`ReadOnly`](crate::Error::ReadOnly) if the
-    /// database is.
+    /// [`Conflict`](crate::Error::Conflict) after `wait`; [`Reentrant`](crate::Error::Reentrant), at once, if the backend
+    /// admits one writer at a time and this thread began the open transaction; [`ReadOnly`](crate::Error::ReadOnly) if
+    /// the database is read-only.
     fn begin(&self, wait: Duration) -> Result<Self::Transaction>;
 
-    /// Drops a keyspace with everything in it; returns the version from which on it is empty. Snapshots that are open keep
-    /// showing it. Dropping a keyspace that does not exist does nothing.
+    /// Drops a keyspace with all its keys. Returns the version from which on it is empty. Open snapshots still show it.
+    /// Dropping a keyspace that does not exist does nothing.
     ///
-    /// It takes its place in the order of commits like a [`Deferred`](crate::Durability::Deferred) commit, and is on the
-    /// device by the next [`Sync`](crate::Durability::Sync) commit or [`flush`](Self::flush). The cost does not grow with
-    /// the number of keys, beyond freeing their space.
+    /// A drop has a commit version and the durability of a [`Deferred`](crate::Durability::Deferred) commit. Apart from
+    /// freeing space, its cost does not grow with the number of keys.
     ///
-    /// If writers are concurrent, an open transaction that wrote to the keyspace or guarded a key of it fails to commit
-    /// with [`Conflict`](crate::Error::Conflict). If writers take turns, the drop waits for its turn, at most `wait`.
+    /// With concurrent writers, an open transaction that wrote to the keyspace or guarded a key in it fails to commit with
+    /// [`Conflict`](crate::Error::Conflict). With one writer at a time, the drop waits in the writer queue for at most
+    /// `wait`.
     ///
     /// # Errors
     ///
     /// As [`begin`](Self::begin).
     fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<Version>;
 
-    /// Puts every commit that has returned on the device. If writers take turns, waits for its own turn without limit.
+    /// Syncs every commit that has returned to the device. With one writer at a time, waits in the writer queue without limit.
     ///
     /// # Errors
     ///
     /// [`Reentrant`](crate::Error::Reentrant) as [`begin`](Self::begin);
-    /// [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the device fails: what was not on it may be lost.
+    /// [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the device fails: commits that were not synced may be lost.
     fn flush(&self) -> Result<()>;
 
-    /// Writes a copy, as of one commit, that opens as a database of this backend. Does not block writers.
+    /// Writes a copy of the last commit that can be opened with this backend. Does not block writers.
     ///
     /// The copy is on the device when this returns. Costs a read and a write of the whole database.
     ///
     /// # Errors
     ///
-    /// [`Exists`](crate::Error::Exists) if something exists at `to`, which is then left alone;
+    /// [`Exists`](crate::Error::Exists) if something exists at `to`; it is not changed;
     /// [`Missing`](crate::Error::Missing) if its folder does not exist; [`Unsupported`](crate::Error::Unsupported)
     /// if the backend has no backup. A copy that failed half-way is removed.
     fn backup(&self, to: &Path) -> Result<()>;
 
     /// Returns the space of deleted data to the file system, as far as the backend can; does nothing by default.
     ///
-    /// May cost a read and a write of the whole database. If writers take turns, it waits for its own turn, at most `wait`,
-    /// and neither snapshots nor transactions begin until it is done.
+    /// May cost a read and a write of the whole database. With one writer at a time, it waits in the writer queue for at most
+    /// `wait`, and snapshots and transactions begin only after it has finished.
     ///
     /// # Errors
     ///
@@ -105,10 +105,10 @@ pub trait Store: Send + Sync + 'static {
         Ok(())
     }
 
-    /// The space that the database takes, as far as the backend knows it without reading everything.
+    /// Returns the space that the database takes, as far as the backend knows it without reading everything.
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails.
+    /// Any failure of the backend's storage.
     fn size(&self) -> Result<Size>;
 }

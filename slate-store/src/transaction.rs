@@ -1,50 +1,52 @@
 use crate::{Durability, Guard, Keyspace, Result, Version, View};
 
-/// A key and the value it is to have; `None` deletes the key.
+/// A key and its new value; `None` deletes the key.
 pub type Write<'w> = (&'w [u8], Option<&'w [u8]>);
 
 /// An open write transaction. Dropping it rolls it back.
 ///
-/// Reading borrows it, writing borrows it mutably: no cursor is open while a key changes, by type.
+/// Reads borrow the transaction and writes borrow it mutably, so no cursor is open while a key changes.
 pub trait Transaction: Send + 'static {
     /// The transaction's snapshot with its own writes applied.
     type View<'t>: View
     where
         Self: 't;
 
-    /// The transaction's snapshot with its own writes applied. Its version is the snapshot's.
+    /// Returns the transaction's snapshot with its own writes applied. Its version is the snapshot's.
     fn view(&self) -> Self::View<'_>;
 
-    /// Puts and deletes keys, in the order given: the last write of a key stays. Deleting a key that does not exist is a
-    /// write, too: it conflicts like one. Keys in ascending order are cheapest, above all keys that the keyspace holds.
+    /// Puts and deletes keys, in the order given: the last write to a key wins. Deleting a key that does not exist is
+    /// also a write and can conflict. Writes are cheapest in ascending key order, above all existing keys of the
+    /// keyspace.
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](crate::Error::TooLarge) over the limits that [`Capabilities`](crate::Capabilities) state: nothing of
-    /// `writes` is written then, and the transaction stays usable. As the backend's storage fails.
+    /// [`TooLarge`](crate::Error::TooLarge) if a limit of [`Capabilities`](crate::Capabilities) is exceeded: then none
+    /// of `writes` is applied, and the transaction stays usable. Any failure of the backend's storage.
     fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()>;
 
-    /// Makes the commit depend on a key that is not written. [`Guard`] says what it conflicts with. A conflict is between
-    /// this transaction and one that committed after this transaction's view: [`View::version`].
+    /// Makes the commit depend on a key that this transaction does not write. [`Guard`] states which accesses conflict.
+    /// Only transactions that committed after this transaction's view ([`View::version`]) can conflict with it.
     ///
     /// To guard a range, guard a key that every writer of the range writes or guards.
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails.
+    /// Any failure of the backend's storage.
     fn guard(&mut self, keyspace: Keyspace, key: &[u8], guard: Guard) -> Result<()>;
 
-    /// Applies all writes at once, or none. Returns the version from which on they are visible; that of the view if
-    /// nothing was written.
+    /// Applies all writes atomically. Returns the version of the commit; the version of the view if nothing was
+    /// written.
     ///
-    /// If writers take turns, a [`Sync`](Durability::Sync) commit may wait for the writers that are queued at the time,
-    /// to share one sync of the device. None of them may wait for this commit before it ends its own transaction.
+    /// A backend that admits one writer at a time may let a [`Sync`](Durability::Sync) commit wait for the writers that
+    /// are queued at the time, to share one sync of the device. A queued writer must therefore not wait for this commit
+    /// before it ends its own transaction.
     ///
     /// # Errors
     ///
     /// [`Conflict`](crate::Error::Conflict) if another transaction committed a write of a key that this one wrote or
-    /// guarded, or if guards conflict; nothing is written then. [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the
-    /// device failed and only opening the database again can tell.
+    /// guarded, or if guards conflict; then nothing is written. [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the
+    /// device failed and only reopening the database can show the outcome.
     fn commit(self, durability: Durability) -> Result<Version>;
 }
 

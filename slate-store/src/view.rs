@@ -2,58 +2,59 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use crate::{Bounds, Edge, Keyspace, Result, Version};
 
-/// A view that owns what it needs, so that it and everything opened on it can be kept and sent to any thread.
+/// A view that owns its data, so that it and everything opened on it can be stored and sent to another thread.
 ///
-/// Implemented for every type that qualifies; a backend implements [`View`] only.
+/// Implemented for every view that qualifies. A backend implements only [`View`].
 pub trait Snapshot: View<Cursor: Send + 'static, PointReader: Send + 'static> + Send + Sync + 'static {}
 
 impl<V> Snapshot for V where V: View<Cursor: Send + 'static, PointReader: Send + 'static> + Send + Sync + 'static {}
 
-/// A consistent state of the database to read: a snapshot, or a transaction's snapshot with its own writes applied.
+/// A consistent state of the database: a snapshot, or a transaction's snapshot with its own writes applied.
 ///
-/// The executor is generic over it. Cursors and point readers are plain associated types: those of a snapshot own
-/// everything they need, those of a transaction borrow it. Cloning a view is cheap; a clone reads the same.
+/// The executor is generic over this trait. Cursors and point readers of a snapshot own everything they need, those of
+/// a transaction borrow it. Cloning a view is cheap, and the clone shows the same state.
 pub trait View: Clone {
     /// A position in a range of keys.
     type Cursor: Cursor;
     /// A reader of single keys.
     type PointReader: PointReader;
 
-    /// The last commit that the view shows: exactly the commits up to this version are visible.
+    /// Returns the last commit that the view shows: exactly the commits up to this version are visible.
     fn version(&self) -> Version;
 
-    /// A cursor confined to `bounds`, not yet positioned. Naming the bounds lets a backend prune and read ahead.
+    /// Opens a cursor confined to `bounds`, not yet positioned. A backend can use the bounds to skip files and to read
+    /// ahead.
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails.
+    /// Any failure of the backend's storage.
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Self::Cursor>;
 
-    /// A reader of single keys, of every keyspace. Opening one may cost more than a read: reuse it.
+    /// Opens a reader of single keys of all keyspaces. Opening one may cost more than a read, so reuse it.
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails.
+    /// Any failure of the backend's storage.
     fn point_reader(&self) -> Result<Self::PointReader>;
 
-    /// Calls `visitor` with the value of one key; `None` if the key does not exist. For several keys, use a
-    /// [`point_reader`](Self::point_reader).
+    /// Calls `visitor` with the value of one key. Returns `None` if the key does not exist. Use a
+    /// [`point_reader`](Self::point_reader) for several keys.
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails.
+    /// Any failure of the backend's storage.
     fn get<R>(&self, keyspace: Keyspace, key: &[u8], visitor: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
         let mut reader = self.point_reader()?;
         reader.load(&[(keyspace, key)])?;
         Ok(reader.loaded(0).map(visitor))
     }
 
-    /// Calls `visitor` with the keys and values within `bounds`, in ascending order, until it breaks; returns what it
-    /// breaks with. On some backends this costs less than opening a [`cursor`](Self::cursor).
+    /// Calls `visitor` with the keys and values within `bounds`, in ascending order, until it breaks. Returns the value
+    /// of the break. On some backends this costs less than a [`cursor`](Self::cursor).
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails.
+    /// Any failure of the backend's storage.
     fn scan<B>(
         &self,
         keyspace: Keyspace,
@@ -71,12 +72,12 @@ pub trait View: Clone {
         Ok(None)
     }
 
-    /// The number of keys within `bounds`. A backend that counts by stepping calls `should_continue` with the number of
-    /// keys counted so far before it counts another, and returns `None` once that returns false.
+    /// Returns the number of keys within `bounds`. A backend that counts by stepping calls `should_continue` with the
+    /// number of keys counted so far before each key, and returns `None` once that returns false.
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails.
+    /// Any failure of the backend's storage.
     fn count(
         &self,
         keyspace: Keyspace,
@@ -91,7 +92,7 @@ pub trait View: Clone {
 ///
 /// # Errors
 ///
-/// As the backend's storage fails.
+/// Any failure of the backend's storage.
 pub(crate) fn count_steps(
     cursor: &mut impl Cursor,
     mut should_continue: impl FnMut(u64) -> bool,
@@ -107,40 +108,40 @@ pub(crate) fn count_steps(
     Ok(Some(counted))
 }
 
-/// A position in a range of keys. `seek` and `step_*` move and return whether there is an entry; `current` lends it.
+/// A position in a range of keys. `seek` and `step_*` move and return whether an entry was found; `current` lends it.
 ///
 /// Moving and reading are two calls because a lending `next() -> Option<(&[u8], &[u8])>` cannot be returned out of a loop
-/// that skips rows (the borrow checker's "problem case 3"), which is what every filter does.
+/// that skips rows, as every filter does (the borrow checker's "problem case 3").
 ///
-/// Off either end, and after an error, the cursor has no position: `current` is `None`, a step returns `false`, and only
-/// `seek` positions it again.
+/// Beyond either end and after an error, the cursor has no position: `current` returns `None`, a step returns `false`, and
+/// only `seek` positions it again.
 pub trait Cursor {
     /// Moves to the entry that `edge` names, within the bounds. Costs a descent of the tree.
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails.
+    /// Any failure of the backend's storage.
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool>;
 
     /// Moves to the next greater key.
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails.
+    /// Any failure of the backend's storage.
     fn step_forward(&mut self) -> Result<bool>;
 
     /// Moves to the next smaller key.
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails.
+    /// Any failure of the backend's storage.
     fn step_back(&mut self) -> Result<bool>;
 
-    /// The key and the value at the cursor's position, lent until it moves.
+    /// Returns the key and the value at the cursor's position, lent until it moves.
     fn current(&self) -> Option<(&[u8], &[u8])>;
 
-    /// The value at the cursor's position, shared instead of copied. `None` if there is no position, and always on
-    /// backends that hold no values in memory: copy what [`current`](Self::current) lends there.
+    /// Returns the value at the cursor's position, shared instead of copied. `None` without a position, and always on
+    /// backends that hold no values in memory; there, copy the value that [`current`](Self::current) lends.
     fn shared(&self) -> Option<Arc<[u8]>> {
         None
     }
@@ -153,14 +154,14 @@ pub trait PointReader {
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails; nothing is loaded then.
+    /// Any failure of the backend's storage; nothing is loaded then.
     fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()>;
 
-    /// The value of the key at that index of the last [`load`](Self::load); `None` if the key does not exist, or the index
-    /// is out of range.
+    /// Returns the value of the key with that index in the last [`load`](Self::load). `None` if the key does not exist or
+    /// the index is out of range.
     fn loaded(&self, index: usize) -> Option<&[u8]>;
 
-    /// The same value, shared instead of copied; `None` where [`Cursor::shared`] is.
+    /// Returns the same value, shared instead of copied; `None` on the same backends as [`Cursor::shared`].
     fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
         let _ = index;
         None

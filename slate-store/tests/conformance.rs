@@ -19,7 +19,7 @@ slate_store::conformance!(rocksdb, |folder| {
     slate_store::rocksdb::RocksStore::open(&folder.join("db"), &slate_store::rocksdb::Options::default()).unwrap()
 });
 
-// Small buffers, so that most data is in files and compaction runs constantly.
+// Small buffers, so that most data are in files and compaction runs constantly.
 #[cfg(feature = "rocksdb")]
 slate_store::conformance!(rocksdb_with_small_buffers, |folder| {
     use slate_store::rocksdb::{Options, RocksStore};
@@ -27,7 +27,7 @@ slate_store::conformance!(rocksdb_with_small_buffers, |folder| {
     RocksStore::open(&folder.join("db"), &options).unwrap()
 });
 
-// A cache so small that it evicts all the time, over stores of both kinds of writers.
+// A small cache that evicts constantly, over a store with concurrent writers and one with a single writer.
 slate_store::conformance!(cached_memory, |_| {
     slate_store::Cached::new(slate_store::memory::MemoryStore::new(), 256 << 10)
 });

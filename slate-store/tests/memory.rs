@@ -54,7 +54,7 @@ fn a_backup_restores_every_keyspace_as_of_its_commit() {
 }
 
 #[test]
-fn a_damaged_or_foreign_backup_is_refused_by_what_it_is() {
+fn damaged_and_foreign_backups_fail_with_their_own_errors() {
     let folder = tempfile::tempdir().unwrap();
     let (path, store) = (folder.path().join("backup"), MemoryStore::new());
     put(&store, A, &[(b"key", b"value"), (b"other", b"thing")]);
@@ -92,14 +92,14 @@ fn clones_share_one_database() {
 }
 
 #[test]
-fn the_size_follows_what_is_written_overwritten_and_deleted() {
+fn the_size_changes_with_puts_overwrites_and_deletes() {
     let store = MemoryStore::new();
     let size = || store.size().unwrap().data.unwrap();
     put(&store, A, &[(b"a", b"12345"), (b"bb", b"")]);
     assert_eq!(size(), 8);
     put(&store, A, &[(b"a", b"1")]);
     assert_eq!(size(), 4);
-    // Merged over another's commit.
+    // Merged with another transaction's commit.
     let mut transaction = store.begin(Duration::ZERO).unwrap();
     transaction.delete(A, b"bb").unwrap();
     transaction.put(A, b"c", b"123").unwrap();

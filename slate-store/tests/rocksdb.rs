@@ -1,4 +1,4 @@
-//! Properties of the RocksDB store only: opening, locks, formats, crashes, and what its transactions remember.
+//! Properties of the RocksDB store only: opening, locks, formats, crashes, and conflict detection.
 #![cfg(feature = "rocksdb")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -56,13 +56,13 @@ impl PointCache {
         hasher.finish()
     }
 
-    /// The memory taken, in bytes.
+    /// Returns the memory taken, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let fixed = self.stamps.bytes() + size_of_val(&*self.requested);
         self.values.weight().saturating_add(u64::try_from(fixed).unwrap_or(u64::MAX))
     }
 
-    /// The value of a key with that hash, as a view of that version shows it.
+    /// Returns the cached value of a key with that hash, if it is current for a view of that version.
     pub(super) fn get(&self, keyspace: Keyspace, key: &[u8], hash: u64, version: Version) -> Option<CachedValue> {
         let value = self.values.get(&hash)?;
         // Read after the value: every commit that this value or this view shows has stamped its keys by then.
@@ -79,11 +79,11 @@ impl PointCache {
         }
     }
 
-    /// Whether the hash was the last requested of those that share its place; it is from now on.
+    /// Returns whether the hash was the last one requested of those that share its slot, and records it as requested.
     fn was_requested(&self, hash: u64) -> bool {
         let place = self.stamps.index(hash).and_then(|index| self.requested.get(index));
         let Some(place) = place else { return false };
-        // The low bits choose the place. Zero means that nothing was requested.
+        // The low bits select the slot. Zero means that nothing was requested.
         let high = u16::try_from(hash >> (u64::BITS - u16::BITS)).unwrap_or_default().max(1);
         place.swap(high, Ordering::Relaxed) == high
     }
@@ -101,7 +101,7 @@ impl PointCache {
             Err(Error::Conflict(_) | Error::Reentrant(_) | Error::ReadOnly(_) | Error::TooLarge(_)) => {
                 self.stamps.end(&keys, None);
             }
-            // The commit may have become visible: its keys stay pending.
+            // The commit may have become visible, so its keys stay pending.
             Err(_) => {}
         }
         committed

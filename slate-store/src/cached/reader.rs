@@ -3,26 +3,26 @@ use std::sync::Arc;
 use super::{cache::PointCache, value::CachedValue};
 use crate::{Keyspace, PointReader, Result, Version};
 
-/// Reads single keys: from the cache, and the rest from the store in one round.
+/// Reads single keys from the cache, and the others from the store in one load.
 pub struct CachedPointReader<R> {
     inner: R,
     cache: Arc<PointCache>,
     version: Version,
-    /// Where the loaded values are; `None` if the last load bypassed the cache.
+    /// The locations of the loaded values; `None` if the last load bypassed the cache.
     slots: Option<Vec<Slot>>,
-    /// How many more lookups may miss before the cache is no longer asked: a reader that walks a whole index would find
-    /// little in it, and evict what others need.
+    /// The number of further misses before this reader bypasses the cache: a reader that walks a whole index would have
+    /// few hits and would evict the values that others need.
     misses_left: u16,
 }
 
-/// Where a loaded value is.
+/// The location of a loaded value.
 enum Slot {
     Cached(CachedValue),
-    /// At this index of what the store loaded.
+    /// In the store's point reader, with this index of its last load.
     Inner(usize),
 }
 
-/// Each hit makes up for one miss.
+/// The initial `misses_left`. Each hit adds one.
 const MAX_MISSES: u16 = 512;
 
 impl<R: PointReader> CachedPointReader<R> {

@@ -3,7 +3,7 @@ use std::{ops::ControlFlow, sync::Arc};
 use super::{cache::PointCache, reader::CachedPointReader};
 use crate::{Bounds, Keyspace, Result, Snapshot, Version, View};
 
-/// A snapshot of a [`Cached`](super::Cached) store. Its point reads go through the cache.
+/// A snapshot of a [`Cached`](super::Cached) store. Its point readers use the cache.
 #[derive(Clone)]
 pub struct CachedSnapshot<V> {
     inner: V,

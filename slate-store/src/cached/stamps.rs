@@ -2,14 +2,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::Version;
 
-/// Last-write stamps, found by the hashes of keys. Keys with the same low bits share one.
+/// Last-write stamps, found by the hashes of keys. Keys whose hashes have the same low bits share a stamp.
 pub(super) struct Stamps {
     stamps: Box<[Stamp]>,
     /// The stamp of every key, for writes whose keys are not known: dropped keyspaces and very large commits.
     all: Stamp,
 }
 
-/// The version of the last commit that wrote, in the low bits; how many commits are under way that write, above them.
+/// The version of the last commit that wrote, in the low bits, and the number of pending commits in the high bits.
 #[derive(Default)]
 struct Stamp(AtomicU64);
 
@@ -17,7 +17,7 @@ const VERSION_BITS: u32 = 48;
 const VERSION: u64 = (1 << VERSION_BITS) - 1;
 const ONE_PENDING: u64 = 1 << VERSION_BITS;
 
-/// Which keys a commit writes.
+/// The keys that a commit writes.
 #[derive(Debug)]
 pub(super) enum WrittenKeys {
     /// Keys with these hashes.
@@ -26,10 +26,10 @@ pub(super) enum WrittenKeys {
     All,
 }
 
-/// The most hashes that a transaction records: 2 MiB of them. A larger transaction stamps all keys.
+/// The most hashes that a transaction records, which take 2 MiB. A larger transaction stamps all keys.
 const MAX_HASHES: usize = 1 << 18;
 
-/// The most stamps: 32 MiB.
+/// The most stamps, which take 32 MiB.
 const MAX_STAMPS: usize = 1 << 22;
 
 impl WrittenKeys {
@@ -65,7 +65,7 @@ impl Stamps {
 
     /// Marks the keys as pending. To be called before the commit can become visible.
     pub(super) fn begin(&self, keys: &mut WrittenKeys) {
-        // Once per stamp: a stamp counts commits, at most 65,535 of them.
+        // Deduplicated, because a stamp can count only 65,535 pending commits.
         if let WrittenKeys::Hashed(hashes) = keys {
             hashes.sort_unstable_by_key(|hash| self.index(*hash));
             hashes.dedup_by_key(|hash| self.index(*hash));
@@ -73,7 +73,7 @@ impl Stamps {
         self.each(keys, Stamp::begin);
     }
 
-    /// Ends what [`begin`](Self::begin) began: the commit is visible with that version, or there was none.
+    /// Ends the pending state: the commit is visible with that version, or failed.
     pub(super) fn end(&self, keys: &WrittenKeys, committed: Option<Version>) {
         self.each(keys, |stamp| stamp.end(committed));
     }

@@ -5,14 +5,14 @@ use crate::{Capabilities, Keyspace, Result, Size, Store, Version};
 
 /// A store with a point cache in front of it.
 ///
-/// Where the store says that other processes write to it, too ([`Capabilities::exclusive`] is false), nothing is cached.
+/// Caches nothing if other processes write to the store ([`Capabilities::exclusive`] is false).
 pub struct Cached<S> {
     inner: S,
     cache: Arc<PointCache>,
 }
 
 impl<S: Store> Cached<S> {
-    /// Caches values of `inner` in at most about `bytes` of memory. Every write must go through what is returned.
+    /// Caches values of `inner` in about `bytes` of memory. Every write must go through the returned store.
     pub fn new(inner: S, bytes: usize) -> Self {
         let bytes = if inner.capabilities().exclusive { bytes } else { 0 };
         Self { inner, cache: Arc::new(PointCache::new(bytes)) }

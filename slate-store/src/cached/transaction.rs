@@ -3,8 +3,8 @@ use std::sync::Arc;
 use super::{cache::PointCache, stamps::WrittenKeys};
 use crate::{Durability, Guard, Keyspace, Result, Transaction, Version};
 
-/// A write transaction of a [`Cached`](super::Cached) store. It reads from the store, and stamps the keys that it wrote
-/// when it commits.
+/// A write transaction of a [`Cached`](super::Cached) store. It reads from the store, and its commit stamps the keys
+/// that it wrote.
 pub struct CachedTransaction<T> {
     inner: T,
     cache: Arc<PointCache>,

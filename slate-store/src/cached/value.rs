@@ -4,12 +4,12 @@ use quick_cache::Weighter;
 
 use crate::{Keyspace, Version};
 
-/// A cached value, with its key: two keys may have the same hash.
+/// A cached value with its key, because two keys may have the same hash.
 #[derive(Clone)]
 pub(super) struct CachedValue {
     /// The keyspace's number, the key and the value.
     bytes: Arc<[u8]>,
-    /// Where the value begins.
+    /// The offset of the value.
     value: usize,
     /// The version of the view that read it.
     pub(super) version: Version,
@@ -36,7 +36,7 @@ impl CachedValue {
 #[derive(Clone)]
 pub(super) struct ValueWeight;
 
-/// What a value takes besides its bytes: its entry in a hash table that is half to all of full, and one allocation.
+/// The memory of a value besides its bytes: its entry in a hash table that is at least half full, and one allocation.
 const OVERHEAD: usize = mem::size_of::<CachedValue>() + 128;
 
 impl Weighter<u64, CachedValue> for ValueWeight {

@@ -1,14 +1,14 @@
-//! Counts: of what the view has, whoever counted before.
+//! Counts of keys within bounds.
 
 use std::collections::BTreeSet;
 
 use super::{
     Fixture,
-    tools::{A, B, LONG, Random, Writes, begin, commit, count, look_beside_writers, number, put, transact, within},
+    tools::{A, B, LONG, Random, Writes, begin, commit, count, number, put, read_during_writes, transact, within},
 };
 use crate::{Bounds, Durability, Keyspace, Store, Transaction, TransactionExt, View};
 
-pub fn a_count_is_of_the_keys_within_its_bounds<S: Store>(fixture: &Fixture<S>) {
+pub fn a_count_is_the_number_of_keys_within_bounds<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", ""), ("b", ""), ("c", ""), ("d", "")]);
     let view = store.snapshot().unwrap();
@@ -26,7 +26,7 @@ pub fn a_count_is_of_the_keys_within_its_bounds<S: Store>(fixture: &Fixture<S>) 
     assert_eq!(count(&view, B, Bounds::ALL), 0);
 }
 
-pub fn a_count_that_is_broken_off_tells_nothing<S: Store>(fixture: &Fixture<S>) {
+pub fn a_stopped_count_returns_none<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     transact(&store, Durability::Deferred, |transaction| {
         (0..5_000_u16).for_each(|key| transaction.put(A, &key.to_be_bytes(), b"").unwrap());
@@ -42,14 +42,14 @@ pub fn a_count_that_is_broken_off_tells_nothing<S: Store>(fixture: &Fixture<S>) 
     assert_eq!(count(&view, A, bounds), 3_000);
 }
 
-/// What is in two keyspaces.
+/// The keys of two keyspaces.
 type Model = [BTreeSet<[u8; 2]>; 2];
 
 fn key(random: &mut Random) -> [u8; 2] {
     u16::try_from(random.below(8_000)).unwrap().to_be_bytes()
 }
 
-/// Counts within bounds that are repeated, like those of an index's values, and within random ones.
+/// Counts within bounds that repeat, as those of an index's values do, and within random bounds.
 fn check_counts(view: &impl View, model: &Model, random: &mut Random) {
     let usual = [[0, 0], [3, 0], [8, 0], [30, 0]];
     for (keyspace, keys) in [A, B].into_iter().zip(model) {
@@ -68,8 +68,8 @@ fn check_counts(view: &impl View, model: &Model, random: &mut Random) {
     }
 }
 
-/// As many keys as stores may keep counts of, and as few as they may count each time.
-pub fn each_snapshot_counts_what_it_has<S: Store>(fixture: &Fixture<S>) {
+/// Uses enough keys for a store to cache counts, and few enough for one to count them each time.
+pub fn each_snapshot_counts_its_own_keys<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let mut random = Random::new(17);
     let mut model = Model::default();
@@ -126,11 +126,11 @@ pub fn each_snapshot_counts_what_it_has<S: Store>(fixture: &Fixture<S>) {
     }
 }
 
-pub fn counts_beside_writers_are_whole_and_never_old<S: Store>(fixture: &Fixture<S>) {
+pub fn counts_during_writes_are_consistent_and_current<S: Store>(fixture: &Fixture<S>) {
     const ROUNDS: Keyspace = Keyspace(9);
     const BEFORE: u32 = 3_000;
     let store = fixture.open();
-    // Spread, so that all parts of a keyspace are written to.
+    // Scatters the numbers, so that all parts of a keyspace are written to.
     let spread = |number: u32| number.wrapping_mul(0x9e37_79b1).to_be_bytes();
     transact(&store, Durability::Deferred, |transaction| {
         for keyspace in [A, B] {
@@ -145,9 +145,9 @@ pub fn counts_beside_writers_are_whole_and_never_old<S: Store>(fixture: &Fixture
         assert_eq!(counted, u64::from(BEFORE) + round);
         round
     };
-    look_beside_writers(&store, 300, round, |transaction, keyspace, round| {
+    read_during_writes(&store, 300, round, |transaction, keyspace, round| {
         let number = u32::try_from(round).unwrap();
-        // One more than before: two come, and one goes.
+        // Increases the number of keys by one: puts two and deletes one.
         let [gone, first, second] = [number, BEFORE + 2 * number, BEFORE + 2 * number + 1].map(spread);
         transaction.delete(keyspace, &gone).unwrap();
         transaction.put(keyspace, &first, b"").unwrap();

@@ -1,4 +1,4 @@
-//! Cursors: bounds, seeks, steps and turns.
+//! Cursors: bounds, seeks, steps and changes of direction.
 
 use std::thread;
 
@@ -20,7 +20,7 @@ pub fn a_cursor_is_confined_to_its_bounds<S: Store>(fixture: &Fixture<S>) {
     assert_eq!(keys(&view, A, Bounds { start: Some(b"c"), end: None }), "cde");
     assert_eq!(keys(&view, A, Bounds { start: None, end: Some(b"c") }), "ab");
     assert_eq!(keys(&view, A, within("x", "z")), "");
-    assert_eq!(all(&view, Keyspace(99)), "", "a keyspace that nobody wrote to is empty");
+    assert_eq!(all(&view, Keyspace(99)), "", "a keyspace that was never written to is empty");
 }
 
 pub fn a_seek_beyond_the_bounds_is_confined_to_them<S: Store>(fixture: &Fixture<S>) {
@@ -28,7 +28,7 @@ pub fn a_seek_beyond_the_bounds_is_confined_to_them<S: Store>(fixture: &Fixture<
     put(&store, A, &LETTERS);
     let view = store.snapshot().unwrap();
     let mut cursor = view.cursor(A, within("b", "e")).unwrap();
-    assert!(cursor.current().is_none(), "a new cursor stands nowhere");
+    assert!(cursor.current().is_none(), "a new cursor has no position");
     assert!(cursor.seek(Edge::AtOrAfter(b"a")).unwrap());
     assert_eq!(key_of(&cursor), b"b");
     assert!(cursor.seek(Edge::Before(b"z")).unwrap());
@@ -47,7 +47,7 @@ pub fn a_seek_beyond_the_bounds_is_confined_to_them<S: Store>(fixture: &Fixture<
     }
 }
 
-pub fn a_turn_steps_to_the_neighbour<S: Store>(fixture: &Fixture<S>) {
+pub fn a_step_in_the_other_direction_returns_the_adjacent_key<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &LETTERS);
     let view = store.snapshot().unwrap();
@@ -61,12 +61,12 @@ pub fn a_turn_steps_to_the_neighbour<S: Store>(fixture: &Fixture<S>) {
     assert_eq!(cursor.current().unwrap(), (&b"c"[..], &b"3"[..]));
 }
 
-pub fn a_cursor_off_an_end_returns_only_by_a_seek<S: Store>(fixture: &Fixture<S>) {
+pub fn a_cursor_beyond_an_end_is_positioned_only_by_a_seek<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &LETTERS);
     let view = store.snapshot().unwrap();
     let mut cursor = view.cursor(A, within("b", "d")).unwrap();
-    assert!(!cursor.step_forward().unwrap() && !cursor.step_back().unwrap(), "it never stood anywhere");
+    assert!(!cursor.step_forward().unwrap() && !cursor.step_back().unwrap(), "it was never positioned");
     for (edge, back) in [(Edge::Last, false), (Edge::First, true)] {
         assert!(cursor.seek(edge).unwrap());
         assert!(!if back { cursor.step_back() } else { cursor.step_forward() }.unwrap());
@@ -78,7 +78,7 @@ pub fn a_cursor_off_an_end_returns_only_by_a_seek<S: Store>(fixture: &Fixture<S>
     assert_eq!(key_of(&cursor), b"b");
 }
 
-pub fn bounds_at_0xff_hold_what_they_name<S: Store>(fixture: &Fixture<S>) {
+pub fn bounds_of_0xff_bytes_are_exact<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let keys: [&[u8]; 6] = [b"", b"\0", b"\xfe\xff", b"\xff", b"\xff\xff", b"\xff\xff\xff"];
     let mut transaction = begin(&store);
@@ -108,7 +108,7 @@ pub fn bounds_at_0xff_hold_what_they_name<S: Store>(fixture: &Fixture<S>) {
     }
 }
 
-pub fn empty_and_inverted_bounds_hold_nothing<S: Store>(fixture: &Fixture<S>) {
+pub fn empty_and_inverted_bounds_contain_nothing<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &LETTERS);
     let check = |view: &dyn Fn(Bounds<'_>) -> bool| {
@@ -132,7 +132,7 @@ pub fn empty_and_inverted_bounds_hold_nothing<S: Store>(fixture: &Fixture<S>) {
     assert_eq!(all(&transaction.view(), A), "abcde", "an empty range deletes nothing");
 }
 
-pub fn two_cursors_of_a_transaction_stand_at_once<S: Store>(fixture: &Fixture<S>) {
+pub fn two_cursors_of_a_transaction_are_independent<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &LETTERS);
     let mut transaction = begin(&store);
@@ -151,7 +151,7 @@ pub fn a_cursor_of_a_snapshot_can_be_sent_to_another_thread<S: Store>(fixture: &
     let mut cursor = store.snapshot().unwrap().cursor(A, Bounds::ALL).unwrap();
     assert!(cursor.seek(Edge::AtOrAfter(b"c")).unwrap());
     let moved = thread::spawn(move || {
-        assert_eq!(key_of(&cursor), b"c", "it stands where it stood");
+        assert_eq!(key_of(&cursor), b"c", "the move to another thread keeps the position");
         assert!(cursor.step_forward().unwrap());
         cursor
     });

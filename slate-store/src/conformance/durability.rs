@@ -1,5 +1,4 @@
-//! What is there after closing and opening again, and backups. Crashes are the backends' own tests': only they can stage
-//! them.
+//! Reopening a database, and backups. Only a backend's own tests can simulate crashes.
 
 use std::{fs, thread};
 
@@ -9,7 +8,7 @@ use super::{
 };
 use crate::{Bounds, Durability, Error, Store, TransactionExt};
 
-pub fn what_was_committed_sync_is_there_after_reopening<S: Store>(fixture: &Fixture<S>) {
+pub fn sync_commits_exist_after_reopening<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     if !store.capabilities().persistent {
         return;
@@ -23,7 +22,7 @@ pub fn what_was_committed_sync_is_there_after_reopening<S: Store>(fixture: &Fixt
     assert_eq!((all(&view, A), all(&view, B), get(&view, A, "b")), ("ab".into(), "x".into(), Some("2".into())));
 }
 
-pub fn deferred_commits_are_there_after_a_flush<S: Store>(fixture: &Fixture<S>) {
+pub fn deferred_commits_exist_after_a_flush_and_reopening<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     store.flush().unwrap();
     for round in 0..100_u64 {
@@ -85,8 +84,8 @@ pub fn concurrent_committers_are_all_durable<S: Store>(fixture: &Fixture<S>) {
     }
 }
 
-/// What is in it is each backend's own test's: only they know how to open it.
-pub fn a_backup_is_made_beside_an_open_writer<S: Store>(fixture: &Fixture<S>) {
+/// Checks only that the backup is created: how to open it depends on the backend and is tested there.
+pub fn a_backup_succeeds_during_an_open_transaction<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1"), ("b", "2")]);
     put(&store, B, &[("x", "3")]);
@@ -102,10 +101,13 @@ pub fn a_backup_is_made_beside_an_open_writer<S: Store>(fixture: &Fixture<S>) {
     store.drop_keyspace(A, LONG).unwrap();
     assert!(to.exists());
     let beside: Vec<_> = fs::read_dir(fixture.folder()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(beside.iter().all(|name| !name.to_string_lossy().contains(".part")), "nothing is left over: {beside:?}");
+    assert!(
+        beside.iter().all(|name| !name.to_string_lossy().contains(".part")),
+        "no temporary file remains: {beside:?}"
+    );
 }
 
-pub fn a_backup_leaves_alone_what_lies_in_its_place<S: Store>(fixture: &Fixture<S>) {
+pub fn a_backup_does_not_overwrite_a_file<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     if !store.capabilities().backup {
         return;

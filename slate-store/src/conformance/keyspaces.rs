@@ -1,4 +1,4 @@
-//! Keyspaces: apart from each other, and dropped whole.
+//! Keyspaces are separate and can be dropped.
 
 use super::{
     Fixture,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{Bounds, Cursor, Edge, Error, Guard, Keyspace, Store, Transaction, TransactionExt, View};
 
-pub fn a_keyspace_is_blind_to_the_others<S: Store>(fixture: &Fixture<S>) {
+pub fn keyspaces_are_separate<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let numbers = [0, 1, 2, 0xff, 0x100, 0x1_0000, u32::MAX - 1, u32::MAX];
     for (number, key) in numbers.iter().zip("abcdefgh".chars()) {
@@ -40,7 +40,7 @@ pub fn a_dropped_keyspace_is_empty_at_once<S: Store>(fixture: &Fixture<S>) {
     }
 }
 
-pub fn an_open_snapshot_keeps_seeing_a_dropped_keyspace<S: Store>(fixture: &Fixture<S>) {
+pub fn an_open_snapshot_shows_a_dropped_keyspace<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1"), ("b", "2")]);
     let view = store.snapshot().unwrap();
@@ -52,7 +52,7 @@ pub fn an_open_snapshot_keeps_seeing_a_dropped_keyspace<S: Store>(fixture: &Fixt
     assert_eq!(all(&view, A), "ab");
 }
 
-pub fn dropping_what_does_not_exist_does_nothing<S: Store>(fixture: &Fixture<S>) {
+pub fn dropping_a_missing_keyspace_does_nothing<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1")]);
     store.drop_keyspace(Keyspace(77), LONG).unwrap();
@@ -60,9 +60,9 @@ pub fn dropping_what_does_not_exist_does_nothing<S: Store>(fixture: &Fixture<S>)
     assert_eq!(all(&store.snapshot().unwrap(), A), "a");
 }
 
-/// Where writers are concurrent, one that wrote to or guarded the keyspace conflicts and one that only read it does not;
-/// where they take turns, the drop waits for its own.
-pub fn dropping_a_keyspace_and_an_open_writer<S: Store>(fixture: &Fixture<S>) {
+/// With concurrent writers, a transaction that wrote to or guarded the keyspace conflicts with the drop, and one that
+/// only read it does not. With one writer at a time, the drop waits for the open transaction.
+pub fn dropping_a_keyspace_conflicts_with_or_waits_for_open_writers<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1")]);
     put(&store, B, &[("x", "1")]);
@@ -86,20 +86,20 @@ pub fn dropping_a_keyspace_and_an_open_writer<S: Store>(fixture: &Fixture<S>) {
         guard.put(B, b"guard", b"1").unwrap();
         assert_eq!(all(&reader.view(), A), "a");
         reader.put(B, b"reader", b"1").unwrap();
-        // The second keyspace comes and goes in between.
+        // Creates and drops the second keyspace in between.
         put(&store, keyspace, &[("c", "1")]);
         store.drop_keyspace(keyspace, LONG).unwrap();
         for transaction in [writer, deleter, guard] {
             assert!(transaction.commit(crate::Durability::Sync).unwrap_err().is_retryable());
         }
         commit(reader);
-        assert_eq!(all(&store.snapshot().unwrap(), keyspace), "", "nothing came back");
+        assert_eq!(all(&store.snapshot().unwrap(), keyspace), "", "dropped keys do not reappear");
         put(&store, A, &[("a", "1")]);
     }
     assert_eq!(all(&store.snapshot().unwrap(), B), "readerx");
 }
 
-pub fn the_size_of_a_database_can_be_asked<S: Store>(fixture: &Fixture<S>) {
+pub fn the_size_of_a_database_is_reported<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1"), ("bb", "22")]);
     put(&store, A, &[("a", "123")]);

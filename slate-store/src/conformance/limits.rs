@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{Error, Store, Transaction, TransactionExt};
 
-/// Puts the entry, and checks that its own transaction and a snapshot show it.
-fn is_kept<S: Store>(store: &S, key: &[u8], value: &[u8]) {
+/// Puts the entry and checks that its own transaction and a snapshot show it.
+fn check_entry<S: Store>(store: &S, key: &[u8], value: &[u8]) {
     let mut transaction = begin(store);
     transaction.put(A, key, value).unwrap();
     assert!(single(&transaction.view(), A).get(key) == Some(value));
@@ -18,25 +18,25 @@ fn is_kept<S: Store>(store: &S, key: &[u8], value: &[u8]) {
     assert!(single.get(key) == Some(value));
 }
 
-pub fn a_long_key_and_an_empty_key_and_value_are_kept<S: Store>(fixture: &Fixture<S>) {
+pub fn long_keys_and_empty_keys_and_values_are_stored<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
-    // The backend's own limit, at most 4 KiB: larger keys are tested as such below.
+    // The backend's own limit, at most 4 KiB: another test covers larger keys.
     let length = store.capabilities().max_key.min(4096);
     let long: Vec<u8> = (0_u8..=255).cycle().take(length).collect();
     for key in [&b""[..], b"\0", b"k", &long] {
         for value in [&b""[..], b"\0", b"v", &long] {
-            is_kept(&store, key, value);
+            check_entry(&store, key, value);
         }
     }
     let mut points = single(&store.snapshot().unwrap(), A);
     assert_eq!(points.get(&long[..length - 1]), None);
 }
 
-pub fn a_value_of_16_mb_is_kept<S: Store>(fixture: &Fixture<S>) {
+pub fn a_value_of_16_mb_is_stored<S: Store>(fixture: &Fixture<S>) {
     let value: Vec<u8> = (0..4 << 20_u32).flat_map(u32::to_be_bytes).collect();
     assert_eq!(value.len(), 16 << 20);
     let store = fixture.open();
-    is_kept(&store, b"large", &value);
+    check_entry(&store, b"large", &value);
     if store.capabilities().persistent {
         drop(store);
         let mut points = single(&fixture.open().snapshot().unwrap(), A);
@@ -44,16 +44,16 @@ pub fn a_value_of_16_mb_is_kept<S: Store>(fixture: &Fixture<S>) {
     }
 }
 
-pub fn the_largest_key_and_value_are_kept<S: Store>(fixture: &Fixture<S>) {
+pub fn the_largest_key_and_value_are_stored<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let capabilities = store.capabilities();
     assert!(capabilities.max_value >= 16 << 20, "a value holds the longest BSON document");
-    is_kept(&store, &vec![0xff; capabilities.max_key], b"small");
+    check_entry(&store, &vec![0xff; capabilities.max_key], b"small");
     // A backend may have no practical limit.
-    is_kept(&store, b"largest", &vec![7; capabilities.max_value.min(32 << 20)]);
+    check_entry(&store, b"largest", &vec![7; capabilities.max_value.min(32 << 20)]);
 }
 
-pub fn what_is_over_the_limit_is_refused_and_the_transaction_goes_on<S: Store>(fixture: &Fixture<S>) {
+pub fn writes_over_a_limit_fail_and_the_transaction_stays_usable<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let capabilities = store.capabilities();
     let mut transaction = begin(&store);

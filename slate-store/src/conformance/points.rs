@@ -1,4 +1,4 @@
-//! Readers of single keys.
+//! Point readers.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub fn a_load_takes_duplicates_missing_keys_and_any_order<S: Store>(fixture: &Fi
     assert_eq!(nowhere.get(b"a"), None);
 }
 
-pub fn a_point_lends_what_a_cursor_shows<S: Store>(fixture: &Fixture<S>) {
+pub fn point_reads_agree_with_a_cursor<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let mut random = Random::new(3);
     let mut transaction = begin(&store);
@@ -62,7 +62,7 @@ pub fn a_point_lends_what_a_cursor_shows<S: Store>(fixture: &Fixture<S>) {
     }
 }
 
-pub fn points_see_own_writes<S: Store>(fixture: &Fixture<S>) {
+pub fn point_reads_show_own_writes<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1"), ("b", "2"), ("c", "3")]);
     put(&store, B, &[("x", "1")]);
@@ -85,7 +85,7 @@ pub fn points_see_own_writes<S: Store>(fixture: &Fixture<S>) {
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Loads of many kinds, by one reader: close together and apart, ascending and not, more and fewer.
+/// Keys for loads: close together and far apart, ascending and not, many and few.
 const LOADS: [fn() -> Vec<u32>; 9] = [
     || (0..200).collect(),
     || (100..150).flat_map(|number| [number, number]).collect(),
@@ -98,7 +98,7 @@ const LOADS: [fn() -> Vec<u32>; 9] = [
     Vec::new,
 ];
 
-/// Makes the loads one after the other, from each of them on, and compares each value with the model's.
+/// Makes all loads with one reader, starting from each of them, and compares each value with the model.
 fn check_loads(view: &impl View, model: &Model) {
     for first in 0..LOADS.len() {
         let mut points = single(view, A);
@@ -113,7 +113,7 @@ fn check_loads(view: &impl View, model: &Model) {
     }
 }
 
-pub fn keys_near_and_far_are_loaded_alike<S: Store>(fixture: &Fixture<S>) {
+pub fn close_and_distant_keys_are_loaded<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let mut model = Model::new();
     let mut transaction = begin(&store);
@@ -155,8 +155,8 @@ pub fn keys_near_and_far_are_loaded_alike<S: Store>(fixture: &Fixture<S>) {
     check_loads(&transaction.view(), &model);
 }
 
-/// However a transaction writes, in which order, and how much: single keys are read as they are, and committed.
-pub fn own_writes_of_any_order_are_loaded_and_committed<S: Store>(fixture: &Fixture<S>) {
+/// Single keys must be read and committed correctly for every order and number of writes.
+pub fn own_writes_in_any_order_are_loaded_and_committed<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let mut model = Model::new();
     for (seed, steps) in [(1, 3), (2, 12), (3, 40), (4, 12), (5, 150), (6, 40)] {

@@ -1,4 +1,4 @@
-//! Snapshots: one commit, whole, for as long as they live.
+//! A snapshot shows one complete commit for as long as it is open.
 
 use std::{
     collections::BTreeMap,
@@ -9,13 +9,13 @@ use std::{
 use super::{
     Fixture,
     tools::{
-        A, B, LONG, Random, Writes, all, begin, commit, get, look_beside_writers, number, put, scan, single, transact,
+        A, B, LONG, Random, Writes, all, begin, commit, get, number, put, read_during_writes, scan, single, transact,
         within,
     },
 };
 use crate::{Bounds, Cursor, Durability, Edge, Keyspace, Store, Transaction, TransactionExt, View};
 
-/// Not by small commits, nor by larger ones: stores may make them in ways of their own.
+/// Tests small and large commits, because a store may apply them differently.
 pub fn a_snapshot_is_never_torn<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     commit_beside_readers(&store, 4, 300);
@@ -51,7 +51,7 @@ fn commit_beside_readers<S: Store>(store: &S, keys: u8, rounds: u64) {
                         assert_eq!(entries.len(), usize::from(keys));
                     }
                     drop(view);
-                    // So that there are moments in which nobody reads.
+                    // Leaves times during which no reader is active.
                     thread::yield_now();
                 }
             });
@@ -66,7 +66,7 @@ type Model = BTreeMap<(Keyspace, [u8; 1]), Vec<u8>>;
 /// The keys of [`read_often`].
 const FEW: u8 = 12;
 
-/// Reads the same few keys again and again, in all ways.
+/// Reads the same few keys repeatedly with every kind of read.
 fn read_often(view: &impl View, model: &Model) {
     for keyspace in [A, B] {
         let keys: Vec<[u8; 1]> = (0..FEW).rev().map(|key| [key]).collect();
@@ -84,8 +84,8 @@ fn read_often(view: &impl View, model: &Model) {
     }
 }
 
-/// Whatever a store keeps of what was read.
-pub fn what_is_read_often_is_what_each_snapshot_has<S: Store>(fixture: &Fixture<S>) {
+/// Covers all caches of a store.
+pub fn repeated_reads_agree_with_each_snapshot<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let mut random = Random::new(11);
     let mut model = Model::new();
@@ -158,7 +158,7 @@ pub fn what_is_read_often_is_what_each_snapshot_has<S: Store>(fixture: &Fixture<
     }
 }
 
-pub fn what_is_read_often_beside_writers_is_whole_and_never_old<S: Store>(fixture: &Fixture<S>) {
+pub fn repeated_reads_during_writes_are_consistent_and_current<S: Store>(fixture: &Fixture<S>) {
     const KEYS: [u8; 3] = [1, 2, 3];
     let store = fixture.open();
     let round = |view: &S::Snapshot, keyspace| {
@@ -167,7 +167,7 @@ pub fn what_is_read_often_beside_writers_is_whole_and_never_old<S: Store>(fixtur
         assert!((0..9).all(|at| value(KEYS[at % 3]) == round), "torn");
         round
     };
-    look_beside_writers(&store, 400, round, |transaction, keyspace, round| {
+    read_during_writes(&store, 400, round, |transaction, keyspace, round| {
         KEYS.iter().for_each(|key| transaction.put(keyspace, &[*key], &round.to_be_bytes()).unwrap());
     });
 }
@@ -184,12 +184,12 @@ pub fn a_snapshot_has_no_phantoms<S: Store>(fixture: &Fixture<S>) {
     assert!(cursor.step_forward().unwrap());
     assert_eq!(cursor.current().unwrap(), (&b"d"[..], &b"1"[..]));
     assert!(!cursor.step_forward().unwrap());
-    assert_eq!(all(&view, A), "bd", "nor for a cursor opened later");
+    assert_eq!(all(&view, A), "bd", "a cursor opened later shows no phantom either");
     assert_eq!(get(&view, A, "c"), None);
     assert_eq!(all(&store.snapshot().unwrap(), A), "acde");
 }
 
-pub fn a_snapshot_outlives_what_is_deleted_after_it<S: Store>(fixture: &Fixture<S>) {
+pub fn a_snapshot_shows_values_that_were_deleted_later<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1"), ("b", "2"), ("c", "3")]);
     put(&store, B, &[("x", "1")]);
@@ -200,7 +200,7 @@ pub fn a_snapshot_outlives_what_is_deleted_after_it<S: Store>(fixture: &Fixture<
     commit(transaction);
     store.drop_keyspace(B, LONG).unwrap();
     store.flush().unwrap();
-    // Whatever freed room may hold, it is written over.
+    // Overwrites any space that was freed.
     for round in 0..20 {
         let value = [round; 4_000];
         transact(&store, Durability::Sync, |transaction| {

@@ -18,15 +18,15 @@ pub(super) fn begin<S: Store>(store: &S) -> S::Transaction {
     store.begin(LONG).unwrap()
 }
 
-/// Writes that only tests make in this form.
+/// Write helpers for tests.
 pub(super) trait Writes: Transaction {
-    /// Puts many entries.
+    /// Puts several entries.
     fn put_many(&mut self, keyspace: Keyspace, entries: &[(&[u8], &[u8])]) -> Result<()> {
         let writes: Vec<_> = entries.iter().map(|(key, value)| (*key, Some(*value))).collect();
         self.write(keyspace, &writes)
     }
 
-    /// Deletes the keys within `bounds` that the transaction sees.
+    /// Deletes the keys within `bounds` that the transaction's view shows.
     fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) {
         let keys: Vec<Vec<u8>> = scan(&self.view(), keyspace, bounds).into_iter().map(|(key, _)| key).collect();
         let writes: Vec<_> = keys.iter().map(|key| (&key[..], None)).collect();
@@ -36,7 +36,7 @@ pub(super) trait Writes: Transaction {
 
 impl<T: Transaction> Writes for T {}
 
-/// A point reader, for keys of one keyspace.
+/// A point reader for keys of one keyspace.
 pub(super) struct Points<R> {
     reader: R,
     keyspace: Keyspace,
@@ -96,21 +96,21 @@ pub(super) fn within<'b>(start: &'b str, end: &'b str) -> Bounds<'b> {
 
 pub(super) type Entry = (Vec<u8>, Vec<u8>);
 
-/// Every entry within the bounds, in order, read forwards; that backwards, and one after the other handed over, they are the
-/// same is checked too.
+/// Returns all entries within the bounds in order. Checks that a cursor returns the same entries forwards and
+/// backwards, and that `scan` does, too.
 pub(super) fn scan<V: View>(view: &V, keyspace: Keyspace, bounds: Bounds<'_>) -> Vec<Entry> {
     let mut cursor = view.cursor(keyspace, bounds).unwrap();
     let forwards = collect(&mut cursor, Edge::First, Cursor::step_forward);
     let mut backwards = collect(&mut cursor, Edge::Last, Cursor::step_back);
     backwards.reverse();
-    assert_eq!(forwards, backwards, "both ways show the same");
+    assert_eq!(forwards, backwards, "both directions return the same entries");
     let mut each = Vec::new();
     let visitor = |key: &[u8], value: &[u8]| -> ControlFlow<()> {
         each.push((key.to_vec(), value.to_vec()));
         ControlFlow::Continue(())
     };
     assert_eq!(view.scan(keyspace, bounds, visitor).unwrap(), None);
-    assert_eq!(forwards, each, "what is handed over is what a cursor shows");
+    assert_eq!(forwards, each, "a scan and a cursor return the same entries");
     forwards
 }
 
@@ -126,7 +126,7 @@ fn collect<U: Cursor>(cursor: &mut U, from: Edge<'_>, step: fn(&mut U) -> Result
     entries
 }
 
-/// The keys within the bounds, run together.
+/// Returns the concatenated keys within the bounds.
 pub(super) fn keys<V: View>(view: &V, keyspace: Keyspace, bounds: Bounds<'_>) -> String {
     scan(view, keyspace, bounds).into_iter().map(|(key, _)| String::from_utf8(key).unwrap()).collect()
 }
@@ -147,9 +147,10 @@ pub(super) fn key_of(cursor: &impl Cursor) -> &[u8] {
     cursor.current().unwrap().0
 }
 
-/// Two who write, each to a keyspace of its own, so many rounds; and two who look, again and again, at the last commit and at an
-/// older one. `round` tells which round of a keyspace's writer a snapshot has, having looked whether it has it whole.
-pub(super) fn look_beside_writers<S: Store>(
+/// Runs two writers, each making `rounds` commits to its own keyspace, and two readers that repeatedly check the last
+/// commit and an older snapshot. `round` checks that a snapshot shows a complete round of a keyspace and returns its
+/// number.
+pub(super) fn read_during_writes<S: Store>(
     store: &S,
     rounds: u64,
     round: impl Fn(&S::Snapshot, Keyspace) -> u64 + Sync,
@@ -164,9 +165,9 @@ pub(super) fn look_beside_writers<S: Store>(
             let at_least = committed.each_ref().map(|number| number.load(Ordering::Acquire));
             let view = store.snapshot().unwrap();
             let now = seen(&view);
-            assert!(now.iter().zip(at_least).all(|(now, least)| *now >= least), "what was committed before is seen");
+            assert!(now.iter().zip(at_least).all(|(now, least)| *now >= least), "a snapshot shows all earlier commits");
             if let Some((view, then)) = &old {
-                assert_eq!(seen(view), *then, "it stays as it is");
+                assert_eq!(seen(view), *then, "an open snapshot does not change");
             }
             if turn % 5 == 0 {
                 old = Some((view, now));

@@ -1,4 +1,4 @@
-//! Transactions, one at a time: own writes, all or nothing.
+//! Single transactions: own writes and atomicity.
 
 use super::{
     Fixture,
@@ -10,7 +10,7 @@ pub fn a_transaction_reads_its_own_writes<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")]);
     let mut transaction = begin(&store);
-    assert_eq!(all(&transaction.view(), A), "abcd", "before it wrote anything");
+    assert_eq!(all(&transaction.view(), A), "abcd", "before its first write");
     transaction.put(A, b"bb", b"new").unwrap();
     transaction.put(A, b"c", b"changed").unwrap();
     transaction.delete(A, b"a").unwrap();
@@ -27,7 +27,7 @@ pub fn a_transaction_reads_its_own_writes<S: Store>(fixture: &Fixture<S>) {
     assert_eq!(cursor.current().unwrap(), (&b"bb"[..], &b"new"[..]));
     assert_eq!((get(&view, A, "a"), get(&view, A, "c")), (None, Some("changed".into())));
     drop((cursor, view));
-    assert_eq!(all(&store.snapshot().unwrap(), A), "abcd", "nobody else sees it yet");
+    assert_eq!(all(&store.snapshot().unwrap(), A), "abcd", "uncommitted writes are invisible to snapshots");
     commit(transaction);
     assert_eq!(all(&store.snapshot().unwrap(), A), "bbbcd");
 }
@@ -95,10 +95,10 @@ pub fn a_dropped_transaction_leaves_nothing<S: Store>(fixture: &Fixture<S>) {
     let view = store.snapshot().unwrap();
     assert_eq!((all(&view, A), all(&view, B), get(&view, A, "a")), ("ab".into(), String::new(), Some("1".into())));
     put(&store, A, &[("c", "3")]);
-    assert_eq!(all(&store.snapshot().unwrap(), A), "abc", "and it is in nobody's way");
+    assert_eq!(all(&store.snapshot().unwrap(), A), "abc", "a dropped transaction does not conflict");
 }
 
-pub fn a_transaction_goes_on_after_an_error<S: Store>(fixture: &Fixture<S>) {
+pub fn a_transaction_stays_usable_after_an_error<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1")]);
     let mut transaction = begin(&store);
@@ -106,19 +106,19 @@ pub fn a_transaction_goes_on_after_an_error<S: Store>(fixture: &Fixture<S>) {
     let long = vec![b'k'; store.capabilities().max_key + 1];
     assert!(matches!(transaction.put(A, &long, b""), Err(Error::TooLarge(_))));
     assert!(matches!(transaction.put_many(A, &[(b"c", b"3"), (&long, b"")]), Err(Error::TooLarge(_))));
-    assert!(transaction.put(Keyspace(8), &long, b"").is_err(), "nor in a keyspace it did not touch");
-    assert_eq!(all(&transaction.view(), A), "ab", "earlier writes stand, and of the failed ones there is nothing");
+    assert!(transaction.put(Keyspace(8), &long, b"").is_err(), "in a keyspace without earlier writes");
+    assert_eq!(all(&transaction.view(), A), "ab", "earlier writes remain, and failed ones have no effect");
     transaction.put(A, b"d", b"4").unwrap();
     commit(transaction);
     assert_eq!(all(&store.snapshot().unwrap(), A), "abd");
 }
 
-pub fn many_puts_at_once_are_as_one_put_each<S: Store>(fixture: &Fixture<S>) {
+pub fn one_call_with_many_puts_equals_single_puts<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("b", "1"), ("m", "1")]);
     let mut transaction = begin(&store);
     transaction.put_many(A, &[]).unwrap();
-    // Above all, ascending; with one that is there; out of order; and one key twice.
+    // Keys above all existing ones, ascending; an existing key; unsorted keys; one key twice.
     transaction.put_many(A, &[(b"n", b"2"), (b"o", b"2"), (b"p", b"2")]).unwrap();
     transaction.put_many(A, &[(b"q", b"3"), (b"b", b"3"), (b"r", b"3"), (b"r", b"4")]).unwrap();
     transaction.put_many(A, &[(b"d", b"5"), (b"c", b"5"), (b"a", b"5"), (b"z", b"5")]).unwrap();
@@ -129,7 +129,7 @@ pub fn many_puts_at_once_are_as_one_put_each<S: Store>(fixture: &Fixture<S>) {
     assert_eq!((all(&view, A), all(&view, B)), ("abcdmnopqrz".into(), "xy".into()));
     let values: String = "abcdmnopqrz".chars().filter_map(|key| get(&view, A, &key.to_string())).collect();
     assert_eq!(values, "53551222345");
-    // More than fits one page, beside what is there.
+    // More keys than fit into one page, in a keyspace that has others.
     let keys: Vec<[u8; 4]> = (0..5_000_u32).map(u32::to_be_bytes).collect();
     let entries: Vec<(&[u8], &[u8])> = keys.iter().map(|key| (&key[..], &key[..])).collect();
     let mut transaction = begin(&store);

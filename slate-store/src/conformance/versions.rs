@@ -1,4 +1,4 @@
-//! Versions: the order of commits.
+//! Commit versions.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -15,7 +15,7 @@ fn last(store: &impl Store) -> Version {
     store.snapshot().unwrap().version()
 }
 
-pub fn a_commit_returns_the_version_from_which_on_it_is_seen<S: Store>(fixture: &Fixture<S>) {
+pub fn a_commit_returns_the_version_at_which_it_is_visible<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     for round in 0..20_u64 {
         let before = store.snapshot().unwrap();
@@ -52,7 +52,7 @@ pub fn versions_grow_across_reopening<S: Store>(fixture: &Fixture<S>) {
     assert!(transaction.commit(Durability::Sync).unwrap() > version);
 }
 
-/// Each writer puts its commit's number; what a view shows is decided by its version alone.
+/// Each writer stores the number of its commit. The contents of a view must depend on its version only.
 pub fn a_view_shows_exactly_the_commits_up_to_its_version<S: Store>(fixture: &Fixture<S>) {
     const ROUNDS: u64 = 200;
     let store = fixture.open();

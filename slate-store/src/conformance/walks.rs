@@ -13,7 +13,7 @@ use crate::{Bounds, Cursor, Durability, Edge, Store, Transaction, TransactionExt
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Keys of several lengths, among them the empty one, neighbours by one byte and runs of 0xff.
+/// Keys of several lengths, among them the empty key, keys that differ in one byte, and runs of 0xff.
 fn key(random: &mut Random) -> Vec<u8> {
     let letters = [0x00, b'a', b'b', 0xfe, 0xff];
     let length = match random.below(8) {
@@ -29,7 +29,7 @@ fn bounds(random: &mut Random) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     (end(), end())
 }
 
-/// The model's entries within the bounds; none where the bounds are inverted.
+/// The model's entries within the bounds; none if the bounds are inverted.
 fn entries<'m>(model: &'m Model, bounds: Bounds<'_>) -> Vec<(&'m [u8], &'m [u8])> {
     if bounds.is_empty() {
         return Vec::new();
@@ -39,7 +39,7 @@ fn entries<'m>(model: &'m Model, bounds: Bounds<'_>) -> Vec<(&'m [u8], &'m [u8])
     model.range::<[u8], _>((start, end)).map(|(key, value)| (&key[..], &value[..])).collect()
 }
 
-/// Seeks and steps at random within random bounds, comparing each place with the model's.
+/// Seeks and steps at random within random bounds, and compares each position with the model.
 fn walk<V: View>(view: &V, model: &Model, random: &mut Random) {
     let (start, end) = bounds(random);
     let bounds = Bounds { start: start.as_deref(), end: end.as_deref() };
@@ -52,8 +52,8 @@ fn walk<V: View>(view: &V, model: &Model, random: &mut Random) {
     };
     let broken = view.scan(A, bounds, visitor).unwrap();
     let seen: Vec<_> = seen.iter().map(|(key, value)| (&key[..], &value[..])).collect();
-    assert_eq!(seen, expected[..most.min(expected.len())], "each in {bounds:?}");
-    assert_eq!(broken.as_deref(), expected.get(most - 1).map(|(key, _)| *key), "each in {bounds:?}");
+    assert_eq!(seen, expected[..most.min(expected.len())], "a scan that breaks in {bounds:?}");
+    assert_eq!(broken.as_deref(), expected.get(most - 1).map(|(key, _)| *key), "a scan that breaks in {bounds:?}");
     let mut cursor = view.cursor(A, bounds).unwrap();
     for _ in 0..3 {
         let target = key(random);
@@ -85,7 +85,7 @@ fn walk<V: View>(view: &V, model: &Model, random: &mut Random) {
     }
 }
 
-/// One random change, to the transaction and to the model.
+/// Applies one random change to the transaction and to the model.
 fn change(transaction: &mut impl Transaction, model: &mut Model, random: &mut Random, round: u32) {
     let at = key(random);
     match random.below(16) {
@@ -101,7 +101,7 @@ fn change(transaction: &mut impl Transaction, model: &mut Model, random: &mut Ra
             model.remove(&at);
         }
         _ => {
-            // From empty to more than a page.
+            // From an empty value to one larger than a page.
             let value = vec![round.to_be_bytes()[3]; usize::try_from(random.below(10).pow(4)).unwrap()];
             transaction.put(A, &at, &value).unwrap();
             model.insert(at, value);
@@ -118,7 +118,7 @@ pub fn random_walks_over_uncommitted_writes_agree_with_a_btree_map<S: Store>(fix
         let mut transaction = begin(&store);
         for round in 0..600 {
             change(&mut transaction, &mut model, &mut random, round);
-            // After each change, or after many, of which none was read in between.
+            // Compares after each change, or only after several.
             if seed % 2 == 0 || random.below(20) == 0 {
                 walk(&transaction.view(), &model, &mut random);
             }
@@ -160,6 +160,6 @@ pub fn random_walks_agree_with_a_btree_map<S: Store>(fixture: &Fixture<S>) {
     }
     for (view, model) in kept {
         let found = scan(&view, A, Bounds::ALL);
-        assert!(found.into_iter().eq(model), "an old snapshot shows what it showed");
+        assert!(found.into_iter().eq(model), "an old snapshot does not change");
     }
 }

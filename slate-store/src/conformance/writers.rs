@@ -20,19 +20,23 @@ pub fn the_second_of_two_writers_gets_a_retryable_error<S: Store>(fixture: &Fixt
         commit(first);
         assert!(second.commit(Durability::Sync).unwrap_err().is_retryable());
     } else {
-        // On another thread: on this one it would wait for itself.
+        // On another thread, because a second `begin` on this one fails with `Reentrant`.
         let second = || store.begin(std::time::Duration::from_millis(5)).err().unwrap();
         assert!(thread::scope(|scope| scope.spawn(second).join().unwrap()).is_retryable());
         commit(first);
     }
     let view = store.snapshot().unwrap();
-    assert_eq!((get(&view, A, "a"), all(&view, B)), (Some("2".into()), String::new()), "of the loser there is nothing");
+    assert_eq!(
+        (get(&view, A, "a"), all(&view, B)),
+        (Some("2".into()), String::new()),
+        "no write of the conflicting transaction is visible"
+    );
     put(&store, A, &[("a", "4")]);
-    assert_eq!(get(&store.snapshot().unwrap(), A, "a"), Some("4".into()), "running it again succeeds");
+    assert_eq!(get(&store.snapshot().unwrap(), A, "a"), Some("4".into()), "the retry succeeds");
 }
 
-/// Where writers take turns, a second transaction of the same thread would wait for itself.
-pub fn who_waits_for_himself_is_told_at_once<S: Store>(fixture: &Fixture<S>) {
+/// With one writer at a time, a second transaction on the same thread would wait for itself.
+pub fn a_second_transaction_on_one_thread_fails_at_once<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let mut first = begin(&store);
     first.put(A, b"a", b"1").unwrap();
@@ -49,7 +53,7 @@ pub fn who_waits_for_himself_is_told_at_once<S: Store>(fixture: &Fixture<S>) {
     assert_eq!(all(&store.snapshot().unwrap(), A), "a");
 }
 
-pub fn writers_apart_do_not_conflict<S: Store>(fixture: &Fixture<S>) {
+pub fn writers_of_different_keys_do_not_conflict<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     if !store.capabilities().concurrent_writers {
         return;
@@ -68,7 +72,7 @@ pub fn writers_apart_do_not_conflict<S: Store>(fixture: &Fixture<S>) {
     assert_eq!(get(&view, A, "a"), Some("2".into()));
 }
 
-pub fn what_others_deleted_stays_deleted<S: Store>(fixture: &Fixture<S>) {
+pub fn keys_deleted_by_other_transactions_stay_deleted<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     if !store.capabilities().concurrent_writers {
         return;
@@ -82,8 +86,8 @@ pub fn what_others_deleted_stays_deleted<S: Store>(fixture: &Fixture<S>) {
     assert_eq!(all(&store.snapshot().unwrap(), A), "c");
 }
 
-/// After `second` did its work in a transaction and before that commits, `others` commit one by one; the second's commit
-/// must then conflict. Gives back the store, or `None` where writers take turns and cannot meet.
+/// Runs `second` in a transaction and commits `others` one by one before it commits. Its commit must then conflict.
+/// Returns the store, or `None` if the backend admits one writer at a time.
 fn conflicts<S: Store>(
     fixture: &Fixture<S>,
     others: &[fn(&mut S::Transaction)],
@@ -94,7 +98,7 @@ fn conflicts<S: Store>(
         return None;
     }
     put(&store, A, &[("a", "1")]);
-    // Empty, which is not the same as never written to.
+    // Emptied again, which a store may treat differently from never written to.
     put(&store, Keyspace(3), &[("gone", "")]);
     transact(&store, Durability::Sync, |transaction| transaction.delete(Keyspace(3), b"gone").unwrap());
     let mut transaction = begin(&store);
@@ -107,15 +111,15 @@ fn conflicts<S: Store>(
     Some(store)
 }
 
-pub fn an_equal_value_conflicts_all_the_same<S: Store>(fixture: &Fixture<S>) {
+pub fn writing_an_equal_value_conflicts<S: Store>(fixture: &Fixture<S>) {
     let same = |transaction: &mut S::Transaction| transaction.put(A, b"a", b"1").unwrap();
     conflicts(fixture, &[same], same);
     let empty = |transaction: &mut S::Transaction| transaction.put(B, b"", b"").unwrap();
     conflicts(fixture, &[empty], empty);
 }
 
-/// A store may drop its record of commits that no open transaction needs, but not what distinguishes two puts of a key.
-pub fn what_was_put_before_is_told_from_what_is_put_again<S: Store>(fixture: &Fixture<S>) {
+/// A store may discard records of commits that no open transaction needs, but must still detect a second put of a key.
+pub fn a_repeated_put_conflicts_after_earlier_puts_of_the_key<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     if !store.capabilities().concurrent_writers {
         return;
@@ -125,7 +129,7 @@ pub fn what_was_put_before_is_told_from_what_is_put_again<S: Store>(fixture: &Fi
     deleter.delete(A, b"x").unwrap();
     commit(deleter);
     drop(witness);
-    // As many transactions as there were when it was put for the first time, and a few more.
+    // A few more transactions than at the first put.
     for _ in 0..6 {
         let (mut first, mut second) = (begin(&store), begin(&store));
         first.put(A, b"a", b"").unwrap();
@@ -159,7 +163,7 @@ pub fn a_key_made_and_deleted_again_conflicts<S: Store>(fixture: &Fixture<S>) {
     conflicts(fixture, &[make, delete], |transaction| transaction.guard(Keyspace(3), b"new", Guard::Shared).unwrap());
 }
 
-pub fn deleting_what_the_other_changed_conflicts<S: Store>(fixture: &Fixture<S>) {
+pub fn deleting_a_key_that_another_transaction_changed_conflicts<S: Store>(fixture: &Fixture<S>) {
     let delete = |transaction: &mut S::Transaction| transaction.delete(A, b"a").unwrap();
     let change = |transaction: &mut S::Transaction| transaction.put(A, b"a", b"2").unwrap();
     let range = |transaction: &mut S::Transaction| transaction.delete_range(A, Bounds::ALL);
@@ -187,7 +191,7 @@ pub fn a_guarded_key_that_was_created_conflicts<S: Store>(fixture: &Fixture<S>) 
 pub fn write_skew_is_prevented_by_a_guard<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("on call 1", "yes"), ("on call 2", "yes")]);
-    // Each goes off duty if the other stays.
+    // Each person goes off call if the other one stays on call.
     let leave = |me: &[u8], other: &[u8]| {
         let mut transaction = begin(&store);
         transaction.guard(A, other, Guard::Shared).unwrap();
@@ -205,10 +209,11 @@ pub fn write_skew_is_prevented_by_a_guard<S: Store>(fixture: &Fixture<S>) {
         commit(leave(b"on call 1", b"on call 2"));
         commit(leave(b"on call 2", b"on call 1"));
     }
-    assert_eq!(get(&store.snapshot().unwrap(), A, "on call 2"), Some("yes".into()), "somebody is on call");
+    assert_eq!(get(&store.snapshot().unwrap(), A, "on call 2"), Some("yes".into()), "one person stays on call");
 }
 
-/// Two transactions begin, guard `key` of A as given, write apart, and commit one after the other; the error of the second.
+/// Opens two transactions that guard `key` of A as given, lets both write other keys, and commits them one after the
+/// other. Returns the error of the second.
 fn guard_both<S: Store>(store: &S, first: Guard, second: Guard) -> Option<Error> {
     let (mut one, mut two) = (begin(store), begin(store));
     one.guard(A, b"relied on", first).unwrap();
@@ -251,7 +256,7 @@ pub fn an_exclusive_guard_conflicts_with_every_other_guard_and_with_writes<S: St
         let error = guard_both(&store, first, second).unwrap();
         assert!(error.is_retryable(), "{first:?} before {second:?}: {error}");
     }
-    // An exclusive guard alone is a commit.
+    // A transaction with only an exclusive guard still commits.
     let (mut guards, mut writes) = (begin(&store), begin(&store));
     guards.guard(A, b"relied on", Guard::Exclusive).unwrap();
     commit(guards);
@@ -265,8 +270,8 @@ pub fn an_exclusive_guard_conflicts_with_every_other_guard_and_with_writes<S: St
     assert_eq!(get(&store.snapshot().unwrap(), A, "relied on"), Some("1".into()), "a guard changes nothing");
 }
 
-/// Where writers take turns, they get theirs in the order in which they came.
-pub fn writers_are_served_in_the_order_in_which_they_came<S: Store>(fixture: &Fixture<S>) {
+/// With one writer at a time, waiting writers are admitted in the order of arrival.
+pub fn writers_are_admitted_in_the_order_of_arrival<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     if store.capabilities().concurrent_writers {
         return;
@@ -281,7 +286,7 @@ pub fn writers_are_served_in_the_order_in_which_they_came<S: Store>(fixture: &Fi
                 order.lock().unwrap().push(own);
                 drop(transaction);
             });
-            // Long enough for the thread to queue.
+            // Long enough for the thread to enter the queue.
             thread::sleep(std::time::Duration::from_millis(40));
         }
         drop(first);
@@ -312,8 +317,8 @@ pub fn a_counter_under_many_writers_loses_no_increment<S: Store>(fixture: &Fixtu
     assert!((0..4_u8).all(|own| number(&view, A, &[own]) == EACH));
 }
 
-/// Several transactions open at once, at random; each must conflict if one that committed meanwhile wrote what it wrote or
-/// guarded, whatever became of the key since.
+/// Opens several transactions at random. Each must conflict if a concurrent one first committed a write of a key that
+/// it wrote or guarded, whatever happened to the key since.
 pub fn random_interleavings_conflict_where_they_must<S: Store>(fixture: &Fixture<S>) {
     struct Open<T> {
         transaction: T,
@@ -331,7 +336,7 @@ pub fn random_interleavings_conflict_where_they_must<S: Store>(fixture: &Fixture
     let mut random = Random::new(17);
     let mut open: Vec<Open<S::Transaction>> = Vec::new();
     let mut model = BTreeMap::<Key, u64>::new();
-    // Which commit, counted from the first, wrote each key last.
+    // The commit that wrote each key last, by its number.
     let mut written = BTreeMap::<Key, usize>::new();
     let (mut commits, mut needless) = (0, 0);
     for round in 0..6_000_u64 {
@@ -387,7 +392,7 @@ pub fn random_interleavings_conflict_where_they_must<S: Store>(fixture: &Fixture
             _ => drop(open.swap_remove(which)),
         }
     }
-    assert!(commits > 200 && needless * 10 <= commits, "{needless} of {commits} conflicted for nothing");
+    assert!(commits > 200 && needless * 10 <= commits, "{needless} unnecessary conflicts, {commits} commits");
     let view = store.snapshot().unwrap();
     let found = (0..3).flat_map(|keyspace| {
         super::tools::scan(&view, Keyspace(keyspace), Bounds::ALL)
@@ -397,9 +402,9 @@ pub fn random_interleavings_conflict_where_they_must<S: Store>(fixture: &Fixture
     assert!(found.eq(model));
 }
 
-/// Stores may make them in ways of their own: in the order of keys and not, looked at before they are done, and with or
-/// without another commit in between.
-pub fn transactions_of_many_writes_commit_and_conflict_as_others_do<S: Store>(fixture: &Fixture<S>) {
+/// A store may apply large commits differently: tests sorted and unsorted writes, with and without reads before the
+/// commit, and with and without a concurrent commit.
+pub fn large_transactions_commit_and_conflict_like_small_ones<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let concurrent = store.capabilities().concurrent_writers;
     let mut model: BTreeMap<(Keyspace, [u8; 8]), Vec<u8>> = BTreeMap::new();
@@ -453,7 +458,7 @@ pub fn transactions_of_many_writes_commit_and_conflict_as_others_do<S: Store>(fi
     }
 }
 
-/// The entries but for the one that another transaction put.
+/// The entries without the one that another transaction put.
 fn all_entries(view: &impl View, keyspace: Keyspace) -> Vec<Entry> {
     let mut entries = scan(view, keyspace, Bounds::ALL);
     entries.retain(|(key, _)| key != b"other");

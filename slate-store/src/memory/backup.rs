@@ -1,4 +1,4 @@
-//! A database in memory as a file.
+//! The file format of a backup of a database in memory.
 //!
 //! ```text
 //! file  = magic (8 bytes), version (u32), entry*, end, checksum (u64)
@@ -6,7 +6,7 @@
 //! end   = the greatest u32 three times
 //! ```
 //!
-//! All numbers are little-endian. The checksum is FNV-1a over everything before it: it finds damage, not malice.
+//! All numbers are little-endian. The checksum is FNV-1a over everything before it. It detects accidental damage only.
 
 use std::{
     fs::File,
@@ -67,11 +67,11 @@ pub(super) fn read(from: &Path) -> Result<Root> {
     if whole.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::UnexpectedEof) {
         whole.map_err(failed)?;
     } else if whole.is_err() || magic != MAGIC {
-        return Err(Error::WrongFormat(Box::new(Context::new("not a backup of a database in memory").at(from))));
+        return Err(Error::WrongFormat(Box::new(Context::new("not a backup of a memory store").at(from))));
     }
     let [version] = file.numbers().map_err(failed)?;
     if version > VERSION {
-        let detail = format!("the backup has version {version}, this one reads {VERSION}");
+        let detail = format!("the backup has format version {version}, and this version of Slate reads {VERSION}");
         return Err(Error::NewerVersion(Box::new(Context::new(detail).at(from))));
     }
     let damaged = |detail: &'static str| Error::Corrupt(Box::new(Context::new(detail).at(from)));
@@ -81,10 +81,10 @@ pub(super) fn read(from: &Path) -> Result<Root> {
         if head == END {
             break;
         }
-        // Before room is made for them: damaged lengths must not take all the memory there is.
+        // Checked before memory is allocated, because damaged lengths could request all of it.
         let lengths = usize::try_from(key_len).ok().zip(usize::try_from(value_len).ok());
         let Some((key_len, value_len)) = lengths.filter(|(key, value)| *key <= MAX_KEY && *value <= MAX_VALUE) else {
-            return Err(damaged("an entry is longer than entries may be"));
+            return Err(damaged("an entry exceeds the size limits"));
         };
         key.resize(key_len, 0);
         value.resize(value_len, 0);
@@ -102,7 +102,7 @@ pub(super) fn read(from: &Path) -> Result<Root> {
     Ok(root)
 }
 
-/// A stream, and the checksum of what went through it.
+/// A stream that computes the checksum of the bytes that pass through it.
 struct Summed<S> {
     inner: S,
     sum: u64,

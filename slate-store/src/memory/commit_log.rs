@@ -10,10 +10,10 @@ use crate::Keyspace;
 /// fail to commit.
 const MAX_KEYS: usize = if cfg!(test) { 100 } else { 1 << 20 };
 
-/// The fewest keys at which keys that no open transaction needs are removed.
+/// The fewest keys at which the log removes those that no open transaction needs.
 const MIN_TRIM: usize = if cfg!(test) { 10 } else { 1 << 10 };
 
-/// What a transaction did to a key.
+/// How a transaction accessed a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     /// A put or a delete.

@@ -18,7 +18,7 @@ use crate::{
 };
 
 self_cell!(
-    /// A cursor that owns the commit it reads.
+    /// A cursor that owns the commit that it reads.
     pub struct MemoryCursor {
         owner: Held,
         #[covariant]
@@ -68,7 +68,7 @@ pub struct BorrowedCursor<'t> {
 
 impl<'t> BorrowedCursor<'t> {
     pub(super) fn new(tree: Option<&'t Tree>, bounds: Bounds<'_>) -> Self {
-        // A range that is empty whatever the tree holds may have its bounds in the wrong order.
+        // The bounds of an empty range may be inverted, which the map does not accept.
         let tree = tree.filter(|_| !bounds.is_empty());
         Self { tree, bounds: OwnedBounds::of(bounds), walk: Walk::default(), current: None }
     }
@@ -141,7 +141,7 @@ struct Walk<'t> {
     heading: Heading,
     /// The remaining entries of the current leaf, within the bounds.
     rest: &'t [Entry],
-    /// The leaf after the current one, where it is known already.
+    /// The leaf after the current one, if it is already known.
     next: Option<&'t Leaf>,
     /// The tree, and the separator of the last leaf that was found: of `next` or else the current one. `None` where the walk
     /// ends there.

@@ -12,10 +12,10 @@ pub(super) const MAX_INLINE: usize = if cfg!(test) { 8 } else { 64 };
 /// every value, each in a cache line of its own.
 const MAX_SHARED: usize = MAX_INLINE / 2;
 
-/// The longest run of writes that is made write by write. A longer run is merged with the entries in one pass.
+/// The longest run of writes that is applied write by write. A longer run is merged with the entries in one pass.
 const MAX_SINGLE: usize = 4;
 
-/// Unused capacity that a leaf is given, in entries: few leaves grow, and all of them take memory.
+/// Spare capacity of a new leaf, in entries. It is small because few leaves grow, but every leaf takes memory.
 const SPARE: usize = 4;
 
 pub(super) type Entry = (Key, Value);
@@ -54,7 +54,7 @@ pub(super) fn size(length: usize) -> u64 {
 /// How a leaf that has become too large is split.
 #[derive(Clone, Copy)]
 pub(super) enum Split {
-    /// All leaves but the last are full: for keys that arrive in ascending order.
+    /// All leaves except the last are full: for keys that arrive in ascending order.
     Full,
     /// All leaves have the same size.
     Even,
@@ -69,7 +69,8 @@ pub(super) struct Leaf {
 /// The copy has spare capacity, because a leaf is copied to be written to.
 impl Clone for Leaf {
     fn clone(&self) -> Self {
-        // Each reference count is incremented atomically, which would otherwise wait for one cache miss after another.
+        // Prefetches the reference counts, because incrementing each atomically would wait for one cache miss after
+        // another.
         self.entries.iter().for_each(|(_, value)| value.prefetch());
         let mut entries = Vec::with_capacity(self.entries.len() + SPARE);
         entries.extend_from_slice(&self.entries);
@@ -180,7 +181,8 @@ impl Leaf {
         self.entries.get(..end).unwrap_or_default()
     }
 
-    /// Makes writes in ascending order of keys and leaves `writes` empty. Afterwards the leaf may be overfull, underfull or empty.
+    /// Applies writes in ascending order of keys and empties `writes`. Afterwards the leaf may be overfull, underfull
+    /// or empty.
     pub(super) fn write(&mut self, writes: &mut Vec<Write>, extent: &mut Extent) {
         if writes.len() > MAX_SINGLE {
             return self.merge(writes, extent);

@@ -1,4 +1,4 @@
-//! A store in main memory. Every commit is a persistent tree, so that readers never wait for writers.
+//! A store in main memory. Every commit is a persistent tree, so readers do not wait for writers.
 //!
 //! ```text
 //! MemoryStore ─ Shared ─┬─ log: CommitLog       which keys the recent commits accessed (commit_log.rs)
@@ -15,12 +15,12 @@
 //! write set per keyspace (write_set.rs). Point reads search sorted writes and then the tree; other reads build a tree with
 //! the writes applied.
 //!
-//! A commit checks the log for conflicts, then applies its write sets to the last commit: in place where nobody holds that,
-//! otherwise to a copy, which shares all unchanged leaves, and replaces the pointer. The invariants of commits are stated at
-//! `Shared` (store.rs) and `CommitLog`, those of trees at `Tree`.
+//! A commit checks the log for conflicts, then applies its write sets to the last commit: in place if nobody reads that
+//! commit, otherwise to a copy, which shares all unchanged leaves, and replaces the pointer. The invariants of commits
+//! are stated at `Shared` (store.rs) and `CommitLog`, those of trees at `Tree`.
 //!
-//! Nothing is written to a device: all durabilities mean the same. [`backup`](crate::Store::backup) writes a file that
-//! [`MemoryStore::restore`] reads.
+//! Nothing is written to a device, so all durabilities are equivalent. [`backup`](crate::Store::backup) writes a file
+//! that [`MemoryStore::restore`] reads.
 
 mod backup;
 mod commit_log;

@@ -42,7 +42,7 @@ self_cell!(
     }
 );
 
-/// A point reader that owns the commit it reads.
+/// A point reader that owns the commit that it reads.
 pub struct MemoryPointReader(Cell);
 
 impl MemoryPointReader {
@@ -93,7 +93,7 @@ impl PointReader for MemoryTransactionPointReader<'_> {
     }
 }
 
-/// A tree, and sorted writes that are to be read before it.
+/// A tree, and sorted writes that take precedence over it.
 type Overlay<'t> = (Option<&'t Tree>, &'t [Write]);
 
 /// Loads the values of keys; `overlay` returns what a keyspace contains.
@@ -103,7 +103,7 @@ fn load<'t>(keys: &[(Keyspace, &[u8])], loaded: &mut Loaded<'t>, overlay: impl F
     for run in keys.chunk_by(|(a, _), (b, _)| a == b) {
         let Some((keyspace, _)) = run.first() else { continue };
         let (tree, writes) = overlay(*keyspace);
-        // Keys that come in order are often in the same leaf.
+        // Ascending keys are often in the same leaf.
         let mut last: Option<(&Separator, &Leaf)> = None;
         let mut at = 0;
         loaded.0.extend(run.iter().map(|(_, key)| {

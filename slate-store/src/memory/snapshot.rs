@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{Bounds, Keyspace, Result, Version, View};
 
-/// One commit of a [`MemoryStore`](super::MemoryStore). While it lives, so does every value it holds.
+/// A snapshot of a [`MemoryStore`](super::MemoryStore). All its values stay in memory while it is open.
 #[derive(Clone)]
 pub struct MemorySnapshot {
     root: Arc<Root>,

@@ -8,11 +8,11 @@ use std::{
 use super::{MemorySnapshot, MemoryTransaction, backup, commit_log::CommitLog, root::Root};
 use crate::{Capabilities, Keyspace, Result, Size, Store, Version};
 
-/// The memory that a tree takes per entry beyond the bytes of the key and the value: what the key's 32 bytes exceed most keys
-/// by, the value's pointer and reference counts, and a share of the leaf's unused capacity.
+/// Approximate memory of an entry beyond the bytes of its key and value: unused bytes of the 32-byte key, the value's
+/// pointer and reference counts, and a share of the leaf's spare capacity.
 const ENTRY_OVERHEAD: u64 = 56;
 
-/// A database in memory. Clones share it; it ends when the last of them and of their snapshots and transactions is dropped.
+/// A database in memory. Clones share it. It is freed when the last clone, snapshot and transaction is dropped.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -28,14 +28,14 @@ pub struct MemoryStore {
 pub(super) struct Shared {
     /// Locked while the pointer is copied or replaced, or while a commit is made in place.
     root: RwLock<Arc<Root>>,
-    /// Locked while a transaction begins and while a commit is checked and made. Snapshots never lock it.
+    /// Locked while a transaction begins and while a commit is checked and applied. Snapshots never lock it.
     log: Mutex<CommitLog>,
 }
 
 impl Shared {
     /// Takes the commit lock.
     pub(super) fn lock(&self) -> MutexGuard<'_, CommitLog> {
-        // Nothing that is done under this lock panics between two changes that belong together.
+        // No code under this lock can panic between two dependent updates.
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -77,14 +77,14 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// A database with what [`backup`](Store::backup) wrote to the file at `from`.
+    /// Opens a database with the contents of the [`backup`](Store::backup) at `from`.
     ///
     /// # Errors
     ///
-    /// [`Missing`](crate::Error::Missing) when there is no such file;
-    /// [`WrongFormat`](crate::Error::WrongFormat) when it is none of these;
-    /// [`NewerVersion`](crate::Error::NewerVersion) when a later version wrote it;
-    /// [`Corrupt`](crate::Error::Corrupt) when its checksum does not match or it ends too early.
+    /// [`Missing`](crate::Error::Missing) if the file does not exist;
+    /// [`WrongFormat`](crate::Error::WrongFormat) if it is not such a backup;
+    /// [`NewerVersion`](crate::Error::NewerVersion) if a later version of Slate wrote it;
+    /// [`Corrupt`](crate::Error::Corrupt) if its checksum does not match or it is truncated.
     pub fn restore(from: &Path) -> Result<Self> {
         let root = backup::read(from)?;
         Ok(Self { shared: Arc::new(Shared { root: RwLock::new(Arc::new(root)), ..Shared::default() }) })
@@ -143,7 +143,7 @@ impl Store for MemoryStore {
         backup::write(&self.snapshot()?, to)
     }
 
-    /// `in_memory` is estimated from the number of entries. It leaves out what only old snapshots hold.
+    /// `in_memory` is estimated from the number of entries, without values that only old snapshots hold.
     fn size(&self) -> Result<Size> {
         let root = self.shared.root();
         let data: u64 = root.keyspaces.values().map(|tree| tree.extent().bytes).sum();

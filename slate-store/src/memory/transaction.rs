@@ -8,11 +8,11 @@ use crate::{
     Bounds, Capabilities, Context, Durability, Error, Guard, Keyspace, Result, Transaction, Version, View, Write,
 };
 
-/// The most writes of a commit that are made while the root is locked, in place where nobody reads it. Bounds the time that a
-/// reader waits for the lock to a few milliseconds.
+/// The most writes of a commit that are applied while the root is locked, which is done if nobody reads it. Bounds the
+/// time that a reader waits for the lock to a few milliseconds.
 const MAX_IN_PLACE: usize = 8192;
 
-/// An open write transaction of a [`MemoryStore`](super::MemoryStore): a commit to read and the writes to make.
+/// An open write transaction of a [`MemoryStore`](super::MemoryStore): the commit that it reads, and its writes.
 ///
 /// Any number of transactions may be open at once, also on one thread.
 pub struct MemoryTransaction {
@@ -41,7 +41,7 @@ impl MemoryTransaction {
         self.write_sets.get(&keyspace).map_or(base, |writes| writes.merged(base))
     }
 
-    /// A keyspace's tree, and sorted writes that are to be read before it.
+    /// Returns a keyspace's tree, and sorted writes that take precedence over it.
     pub(super) fn overlay(&self, keyspace: Keyspace) -> (Option<&Tree>, &[leaf::Write]) {
         let base = self.base(keyspace);
         self.write_sets.get(&keyspace).map_or((base, &[][..]), |set| set.overlay(base))
@@ -72,7 +72,7 @@ impl Transaction for MemoryTransaction {
         let mut made = writes.iter().map(|(key, value)| (Key::new(key), value.map(Value::new)));
         let set = self.write_set(keyspace);
         if writes.len() > 1 && writes.is_sorted_by(|(a, _), (b, _)| a < b) {
-            // Values that are read one after another are allocated one after another.
+            // Values that are read together are allocated together.
             set.write_sorted(made.collect());
         } else {
             made.by_ref().for_each(|(key, value)| set.write(key, value));
@@ -98,7 +98,8 @@ impl Transaction for MemoryTransaction {
             return Ok(Version(base.version));
         }
         if writes > MAX_IN_PLACE {
-            // Done now, so that others wait for this only if a commit comes first that writes to the same keyspace.
+            // Merged before the lock is taken, so that others wait for it only if another commit to the same keyspace
+            // comes first.
             for (keyspace, writes) in &write_sets {
                 writes.merged(base.tree(*keyspace));
             }
@@ -112,7 +113,7 @@ impl Transaction for MemoryTransaction {
         log.close(base.version);
         if is_refused {
             drop(log);
-            let detail = "another transaction committed a change to the same keys first";
+            let detail = "another transaction first committed a change to the same keys";
             return Err(Error::Conflict(Box::new(Context::new(detail))));
         }
         if !write_sets.values().any(WriteSet::leaves_trace) {
@@ -130,19 +131,19 @@ impl Transaction for MemoryTransaction {
         let (replaced, base) = if writes > MAX_IN_PLACE {
             (Some(self.shared.replace(|root| apply(root, Some(&base)))), Some(base))
         } else {
-            // A commit that this transaction still held would not be changed in place.
+            // Releases the commit that this transaction reads; otherwise it could not be changed in place.
             drop(latest);
             let older = Some(base).filter(|_| !is_first);
             (self.shared.change(|root| apply(root, None)), older)
         };
-        // After the lock is released, because freeing what only old commits contain may take long.
+        // After the lock is released, because freeing values that only old commits contain may take long.
         drop(log);
         drop((replaced, base));
         Ok(Version(version))
     }
 }
 
-/// What a [`MemoryTransaction`] reads: its commit with its own writes applied.
+/// The view of a [`MemoryTransaction`]: the commit that it reads with its own writes applied.
 #[derive(Clone, Copy)]
 pub struct MemoryView<'t>(&'t MemoryTransaction);
 

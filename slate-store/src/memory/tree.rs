@@ -43,7 +43,7 @@ impl Tree {
         self.extent
     }
 
-    /// Whether nothing was written to either of two versions of a tree since one became the other. May be false for equal trees.
+    /// Whether nothing was written between two versions of a tree. May be false for equal trees.
     pub(super) fn is_same_version(&self, other: &Self) -> bool {
         self.leaves.ptr_eq(&other.leaves)
     }
@@ -54,7 +54,7 @@ impl Tree {
         self.leaf(&key).and_then(|(_, leaf)| leaf.get(&key))
     }
 
-    /// The leaf that has the key if any has, and its separator. `None` where the tree is empty.
+    /// Returns the leaf whose range contains the key, and its separator. `None` if the tree is empty.
     #[inline]
     pub(super) fn leaf(&self, key: &Probe<'_>) -> Option<(&Separator, &Leaf)> {
         self.leaves.get_key_value(&Around(key)).or_else(|| self.retry(key)).map(found)
@@ -101,7 +101,7 @@ impl Tree {
         self.leaves.values().flat_map(|leaf| leaf.entries())
     }
 
-    /// The number of keys within bounds; where that is above `cap`, any number above `cap`. Costs a step per leaf.
+    /// Returns the number of keys within bounds, or any number above `cap` if it is above `cap`. Costs a step per leaf.
     pub(super) fn count(&self, bounds: Bounds<'_>, cap: u64) -> u64 {
         if bounds == Bounds::ALL {
             return self.extent.entries;
@@ -214,7 +214,7 @@ enum Outcome {
 fn write_leaf(separator: &Separator, place: &mut Arc<Leaf>, run: &mut Vec<Write>, extent: &mut Extent) -> Outcome {
     let deletes_nothing = |(key, value): &Write| value.is_none() && place.get(&Probe::from(key)).is_none();
     if run.iter().all(deletes_nothing) {
-        // The leaf is not copied for that.
+        // Avoids copying the leaf for a delete that changes nothing.
         run.clear();
         return Outcome::Fits;
     }

@@ -3,7 +3,7 @@ use std::{ops::Deref, sync::Arc};
 /// A value in 16 bytes.
 #[derive(Clone)]
 pub(super) enum Value {
-    /// Up to [`INLINE`] bytes, such as those of an index entry: not allocated and not counted.
+    /// Up to [`INLINE`] bytes, such as those of an index entry: neither allocated nor reference-counted.
     Inline(Inline),
     /// Shared by all versions of the tree that contain it and by readers that keep it.
     Shared(Arc<[u8]>),

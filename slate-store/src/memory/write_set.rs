@@ -110,7 +110,8 @@ impl WriteSet {
         }))
     }
 
-    /// A tree and sorted writes that are to be read before it. Builds the merged tree only if the writes are not sorted.
+    /// Returns a tree and sorted writes that take precedence over it. Builds the merged tree only if the writes are not
+    /// sorted.
     pub(super) fn overlay<'t>(&'t self, base: Option<&'t Tree>) -> (Option<&'t Tree>, &'t [Write]) {
         match (self.order, self.merged.get()) {
             (Order::Sorted, None) => (base, &self.writes),
@@ -136,7 +137,7 @@ impl WriteSet {
 
 /// Finds the write to a key in sorted writes; `None` where the key was not written.
 pub(super) fn find<'w>(writes: &'w [Write], key: &[u8]) -> Option<Option<&'w Value>> {
-    // Reads and writes are often both ascending, so that most keys are above all written ones.
+    // Reads and writes are often both ascending, so most keys are above all written ones.
     writes.last().filter(|(last, _)| last.as_slice() >= key)?;
     let at = writes.binary_search_by(|(other, _)| other.as_slice().cmp(key)).ok()?;
     writes.get(at).map(|(_, value)| value.as_ref())

@@ -6,7 +6,7 @@ use crate::{bounds::Heading, prefetch::LINE};
 /// size is prefetched. Short values are left to the processor's own prefetching.
 #[inline]
 pub(super) fn prefetch_next(value: &[u8], heading: Heading) {
-    /// Long values: a caller that reads a field or two needs only the beginning.
+    /// A longer value is prefetched only up to this many cache lines, because many callers read only its first fields.
     const MOST: usize = 8;
     let from = match heading {
         Heading::Forward => value.as_ptr().wrapping_add(value.len()),

@@ -41,11 +41,11 @@ pub(super) fn committing(error: CommitError) -> Error {
             Context::new("an operation of the transaction failed half-way, and it was rolled back").because(error),
         )),
         CommitError::Storage(::redb::StorageError::Io(error)) if files::is_full(error.kind()) => {
-            Error::Full(Box::new(Context::new("while committing; open the database again to go on").because(error)))
+            Error::Full(Box::new(Context::new("while committing; reopen the database to continue").because(error)))
         }
         CommitError::Storage(error @ ::redb::StorageError::Corrupted(_)) => storage(error),
         other => Error::OutcomeUnknown(Box::new(
-            Context::new("the device failed; open the database again to find out").because(other),
+            Context::new("the device failed; reopen the database to see which commits it has").because(other),
         )),
     }
 }
@@ -54,7 +54,7 @@ pub(super) fn committing(error: CommitError) -> Error {
 pub(super) fn compacting(error: CompactionError) -> Error {
     match error {
         CompactionError::TransactionInProgress => Error::Conflict(Box::new(
-            Context::new("a snapshot is open, and the file can be compacted while there is none").because(error),
+            Context::new("the file cannot be compacted while a snapshot is open").because(error),
         )),
         other => storage(other),
     }
@@ -65,16 +65,14 @@ fn by_meaning(error: RedbError, context: Context) -> Error {
         RedbError::Corrupted(_) => Error::Corrupt(Box::new(context.because(error))),
         RedbError::Io(error) => by_io(error, context),
         RedbError::PreviousIo => Error::Io(Box::new(
-            context
-                .or("the storage failed earlier, and nothing is written until the database is opened again")
-                .because(error),
+            context.or("the storage failed earlier; the database rejects writes until it is reopened").because(error),
         )),
         other => Error::Io(Box::new(context.because(other))),
     }
 }
 
-/// Maps an I/O error during operation. Only a full device has a meaning of its own: missing files or permissions would
-/// have failed when the database was opened.
+/// Maps an I/O error during operation. Only a full device has an error kind of its own: a missing file or missing
+/// permissions already fail when the database is opened.
 fn by_io(error: io::Error, context: Context) -> Error {
     match error.kind() {
         kind if files::is_full(kind) => Error::Full(Box::new(context.because(error))),

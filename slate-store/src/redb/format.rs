@@ -52,7 +52,7 @@ pub(super) fn inspect(path: Option<&Path>, len: u64, read: impl FnOnce(&mut [u8]
     Ok(Found::Redb)
 }
 
-/// The same for storage of the caller's own.
+/// Reads the first bytes of storage that the caller supplied.
 pub(super) fn inspect_storage(storage: &impl StorageBackend) -> Result<Found> {
     let failed = |error| Error::Io(Box::new(Context::new("while reading the storage's length").because(error)));
     inspect(None, storage.len().map_err(failed)?, |bytes| storage.read(0, bytes))
@@ -72,7 +72,7 @@ pub(super) fn write_mark(transaction: &WriteTransaction) -> Result<()> {
 
 /// Checks the layout version of an existing database.
 pub(super) fn check_mark(transaction: &ReadTransaction, path: Option<&Path>) -> Result<()> {
-    let foreign = || Error::WrongFormat(Box::new(at(path, Context::new("a redb file, but not one of Slate's"))));
+    let foreign = || Error::WrongFormat(Box::new(at(path, Context::new("a redb file that Slate did not create"))));
     let table = match transaction.open_table(MARK) {
         Ok(table) => table,
         Err(TableError::Storage(error)) => return Err(error::storage(error)),
@@ -83,13 +83,13 @@ pub(super) fn check_mark(transaction: &ReadTransaction, path: Option<&Path>) -> 
         None => Err(foreign()),
         Some(VERSION) => Ok(()),
         Some(version) => {
-            let detail = format!("the data have layout {version}, this version reads {VERSION}");
+            let detail = format!("the data have layout version {version}, and this version of Slate reads {VERSION}");
             Err(Error::NewerVersion(Box::new(at(path, Context::new(detail)))))
         }
     }
 }
 
-/// Returns whether a database has no tables, so that it can be used.
+/// Returns whether a database has no tables. Slate then creates its own in it.
 pub(super) fn is_blank(transaction: &ReadTransaction) -> Result<bool> {
     let tables = transaction.list_tables().map_err(error::storage)?.count();
     let multimaps = transaction.list_multimap_tables().map_err(error::storage)?.count();

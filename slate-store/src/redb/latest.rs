@@ -30,7 +30,7 @@ impl Latest {
     /// Drops the shared snapshot, because it is no longer the last commit or blocks a writer.
     pub(super) fn forget(&self) {
         let kept = self.lock().take();
-        // Drops it outside the lock, so that others need not wait.
+        // Dropped outside the lock, because dropping a snapshot takes time.
         drop(kept);
     }
 

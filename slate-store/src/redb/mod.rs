@@ -1,4 +1,5 @@
-//! One redb table per keyspace, in one file. Writers take turns; a read transaction is a snapshot.
+//! A store with one redb table per keyspace, in one file. One writer is admitted at a time; a read transaction is a
+//! snapshot.
 //!
 //! # Durability
 //!

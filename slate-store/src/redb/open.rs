@@ -17,7 +17,7 @@ use crate::{
     files::{self, Draft},
 };
 
-/// A database that is open, one way or the other.
+/// A database opened for reading and writing, or for reading only.
 pub(super) enum Handle {
     Writable(Database),
     ReadOnly(ReadOnlyDatabase),
@@ -45,9 +45,9 @@ impl Opened {
         Self { handle: RwLock::new(handle), path }
     }
 
-    /// For beginning a transaction.
+    /// Locks the handle to begin a transaction.
     pub(super) fn handle(&self) -> RwLockReadGuard<'_, Handle> {
-        // A handle is never half-way changed: redb alone changes it.
+        // Only redb changes a handle, so a panic elsewhere cannot leave it inconsistent.
         self.handle.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -72,7 +72,7 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
     let missing = |detail: &'static str| Err(Error::Missing(Box::new(Context::new(detail))));
     match (found, options.access) {
         (_, Access::ReadOnly) => {
-            let detail = "opening storage of the caller's own to be read only";
+            let detail = "storage supplied by the caller cannot be opened read-only";
             return Err(Error::Unsupported(Box::new(Context::new(detail))));
         }
         (Found::Nothing, Access::OpenExisting) => return missing("the storage is empty"),
@@ -80,7 +80,7 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
     }
     let database = builder(options).create_with_backend(storage).map_err(|error| error::opening(error, None))?;
     let read = database.begin_read().map_err(error::storage)?;
-    // A crash between making the database and marking it leaves a blank one behind.
+    // A crash between creating the database and writing its layout version leaves a database without tables.
     if options.access == Access::CreateOrOpen && format::is_blank(&read)? {
         mark(&database)?;
     } else {
@@ -90,7 +90,7 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
     Ok(Opened::new(Handle::Writable(database), None))
 }
 
-/// Refuses what is no database, before redb sees it.
+/// Fails if `path` is not a database, before redb opens it.
 fn look(path: &Path) -> Result<()> {
     let looking = "while opening it";
     let metadata = path.metadata().map_err(|error| match error.kind() {
@@ -102,7 +102,7 @@ fn look(path: &Path) -> Result<()> {
         return wrong("it is a folder");
     }
     let mut file = File::open(path).map_err(|error| match error.kind() {
-        // Refused reading is no read-only database.
+        // A file that cannot be read is not a read-only database.
         io::ErrorKind::PermissionDenied => Error::Io(Box::new(Context::new(looking).at(path).because(error))),
         _ => files::failed(error, looking, path),
     })?;
@@ -116,7 +116,7 @@ fn look(path: &Path) -> Result<()> {
 /// a complete database or does not exist.
 fn create(path: &Path, options: &Options) -> Result<()> {
     let draft = match Draft::of(path) {
-        // Another process was quicker.
+        // Another process created the database first.
         Err(Error::Exists(_)) => return look(path),
         draft => draft?,
     };

@@ -13,43 +13,45 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The most memory, in bytes, for pages that were read or are to be written. 256 MiB by default.
+    /// Sets the size in bytes of the cache for pages that were read or will be written. 256 MiB by default.
     #[must_use]
     pub fn cache_bytes(self, cache_bytes: usize) -> Self {
         Self { cache_bytes, ..self }
     }
 
-    /// What may be done with the database, and whether it may be created. [`Access::CreateOrOpen`] if not said.
+    /// Sets which access is allowed, and whether a missing database is created. [`Access::CreateOrOpen`] by default.
     #[must_use]
     pub fn access(self, access: Access) -> Self {
         Self { access, ..self }
     }
 
-    /// When to pay for opening again after a crash. [`Recovery::WhenOpened`] if not said.
+    /// Sets how the database recovers after a crash. [`Recovery::WhenOpened`] by default.
     #[must_use]
     pub fn recovery(self, recovery: Recovery) -> Self {
         Self { recovery, ..self }
     }
 }
 
-/// What may be done with a database, and whether it may be created.
+/// The allowed access to a database, and whether a missing one is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Read and write; creates the database where there is none.
+    /// Read and write; creates the database if it does not exist.
     #[default]
     CreateOrOpen,
-    /// Read and write a database that exists.
+    /// Read and write an existing database.
     OpenExisting,
-    /// Read a database that exists and was closed properly. Many may read it at once; none while one writes.
+    /// Read an existing database that was closed properly. Several processes may read it at the same time, but not
+    /// while one writes.
     ReadOnly,
 }
 
-/// When to pay for opening again after a crash.
+/// How a database recovers after a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// Commits are quick; after a crash the first to open the database reads all of it.
+    /// The first open after a crash reads the whole file. Commits cost nothing extra.
     #[default]
     WhenOpened,
-    /// Each commit to the device writes down what opening needs, and goes to the device twice; opening is always quick.
+    /// Each `Sync` commit also writes what a fast open needs, which takes a second sync. Opening never reads the whole
+    /// file.
     WithEachCommit,
 }

@@ -22,7 +22,7 @@ const FIRST_STEPS: usize = 8;
 /// A walk over the entries of a table.
 struct Entries<'t> {
     range: Range<'t, Bytes, Bytes>,
-    /// The current entry; its value is `None` once it was taken.
+    /// The current entry. Its value is `None` after it was moved out.
     entry: Option<(AccessGuard<'t, Bytes>, Option<AccessGuard<'t, Bytes>>)>,
 }
 
@@ -39,7 +39,7 @@ impl Walk for Entries<'_> {
 }
 
 impl<'t> Loaded<'t> {
-    /// Loads keys of one table. `range` walks its entries from a key on, `get` looks up one.
+    /// Loads keys of one table. `range` returns the entries from a key on; `get` looks up one key.
     fn load(
         &mut self,
         keys: &[(Keyspace, &[u8])],
@@ -89,7 +89,7 @@ impl<'t> Loaded<'t> {
     }
 }
 
-/// Loads each run of keys of one keyspace; on an error nothing stays loaded.
+/// Loads each run of keys that are in one keyspace. After an error nothing is loaded.
 fn load_runs<'t>(
     loaded: &mut Loaded<'t>,
     keys: &[(Keyspace, &[u8])],

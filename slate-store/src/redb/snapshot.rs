@@ -13,20 +13,20 @@ use super::{
 };
 use crate::{Bounds, Keyspace, Result, Version, View, view};
 
-/// A keyspace's table; `None` where nobody wrote to it yet.
+/// A keyspace's table; `None` if the keyspace was never written to.
 pub(super) type ReadTable = Option<Arc<ReadOnlyTable<Bytes, Bytes>>>;
 
-/// One commit of a [`RedbStore`](super::RedbStore). While it lives, the pages it sees are not used again, and the file
-/// grows with what is written.
+/// A snapshot of a [`RedbStore`](super::RedbStore). While it is open, redb does not reuse the pages that it shows, and
+/// the file grows with every write.
 #[derive(Clone)]
 pub struct RedbSnapshot(Arc<Inner>);
 
 struct Inner {
     transaction: ReadTransaction,
-    /// Opening a table reads redb's catalog; it is done once per keyspace.
+    /// The opened tables. Opening a table reads redb's catalog, so each is opened once.
     tables: Mutex<HashMap<Keyspace, ReadTable>>,
     version: Version,
-    /// redb gives up the file, and the lock on it, when its `Database` drops, readers or not.
+    /// redb closes the file and releases its lock when its `Database` is dropped, even if read transactions are open.
     _opened: Arc<Opened>,
 }
 
@@ -35,7 +35,7 @@ impl RedbSnapshot {
         Self::of(&opened.handle(), opened)
     }
 
-    /// The same, of a handle that the caller holds.
+    /// Opens a snapshot with a handle that the caller has locked.
     pub(super) fn of(handle: &Handle, opened: &Arc<Opened>) -> Result<Self> {
         let transaction = handle.begin_read()?;
         let version = version::read(&transaction)?;

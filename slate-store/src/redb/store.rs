@@ -10,37 +10,38 @@ use super::{
 };
 use crate::{Capabilities, Durability, Keyspace, Result, Size, Store, Version, files};
 
-/// A database in a redb file. Clones share it; it ends with the last of them and of what they opened.
+/// A database in a redb file. Clones share it. It is closed when the last clone, snapshot and transaction is dropped.
 #[derive(Clone)]
 pub struct RedbStore {
     writer: Arc<Writer>,
 }
 
 impl RedbStore {
-    /// Opens the database at `path`, or makes it, as `options` say. A database comes into being whole: whatever happens
-    /// meanwhile, there is one at `path` or nothing. After a crash, opening reads the whole file unless
-    /// [`Options::recovery`] had it otherwise.
+    /// Opens the database at `path` or creates it, depending on `options`. Creation is atomic: if it fails or the
+    /// process crashes, `path` has a complete database or nothing. After a crash, opening reads the whole file unless
+    /// [`Options::recovery`] selects otherwise.
     ///
     /// # Errors
     ///
-    /// Each names the path. [`Missing`](crate::Error::Missing): its folder, or with
-    /// [`Access::OpenExisting`](super::Access::OpenExisting) or [`ReadOnly`](super::Access::ReadOnly) the file, is not
-    /// there. [`WrongFormat`](crate::Error::WrongFormat): it is a folder, empty, no redb file, or one that Slate did not
-    /// make. [`NewerVersion`](crate::Error::NewerVersion): a later version of redb or of Slate made it.
-    /// [`Locked`](crate::Error::Locked): it is open already, here or in another process. [`ReadOnly`](crate::Error::ReadOnly): its
-    /// medium or its permissions allow no writing; or it was to be read only, and needs repair, which writes.
-    /// [`Corrupt`](crate::Error::Corrupt) and [`Full`](crate::Error::Full), as they say.
+    /// Each error names the path. [`Missing`](crate::Error::Missing): the directory does not exist, or with
+    /// [`Access::OpenExisting`](super::Access::OpenExisting) or [`ReadOnly`](super::Access::ReadOnly) the file does
+    /// not. [`WrongFormat`](crate::Error::WrongFormat): a directory, an empty file, not a redb file, or one that Slate
+    /// did not create. [`NewerVersion`](crate::Error::NewerVersion): written by a later version of redb or Slate.
+    /// [`Locked`](crate::Error::Locked): already open in this or another process. [`ReadOnly`](crate::Error::ReadOnly):
+    /// the medium or the permissions forbid writing, or a database opened read-only needs repair.
+    /// [`Corrupt`](crate::Error::Corrupt) and [`Full`](crate::Error::Full) as documented there.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
         Self::over(open::at(path, options)?, options)
     }
 
-    /// Opens a database over storage of the caller's own, or makes one in it where it is empty. Tests inject faults that way.
-    /// A crash in the middle of making one may leave storage that is neither empty nor a database.
+    /// Opens or creates a database in storage that the caller supplies, for example to inject faults in tests. A
+    /// database is created if the storage is empty. A crash during creation can leave storage that is neither empty nor
+    /// a database.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), without a path. Opening it [`ReadOnly`](super::Access::ReadOnly) is
-    /// [`Unsupported`](crate::Error::Unsupported).
+    /// As [`open`](Self::open), without a path. [`Unsupported`](crate::Error::Unsupported) with
+    /// [`ReadOnly`](super::Access::ReadOnly).
     pub fn open_over(storage: impl StorageBackend, options: &Options) -> Result<Self> {
         Self::over(open::over(storage, options)?, options)
     }
@@ -83,12 +84,13 @@ impl Store for RedbStore {
         backup::write(&self.snapshot()?, to)
     }
 
-    /// redb moves no page that an open snapshot may read.
+    /// redb does not move pages that an open snapshot may read.
     fn compact(&self, wait: Duration) -> Result<()> {
         self.writer.compact(wait)
     }
 
-    /// `data` would take reading every page, and storage of the caller's own does not tell its length.
+    /// Does not report `data`, because that would read every page. Storage supplied by the caller does not report its
+    /// length.
     fn size(&self) -> Result<Size> {
         let on_disk = match &self.writer.opened.path {
             Some(path) => {

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{Capabilities, Durability, Guard, Keyspace, Result, Transaction, Version, Write};
 
-/// The written tables. They stay open between writes because opening one costs a third of a put.
+/// The written tables. They stay open between writes because opening one is expensive.
 type Tables<'t> = BTreeMap<Keyspace, Table<'t, Bytes, Bytes>>;
 
 self_cell!(
@@ -61,7 +61,7 @@ impl RedbTransaction {
         }
     }
 
-    /// The version of the commit that it reads.
+    /// Returns the version of the commit that the transaction reads.
     pub(super) fn version(&self) -> Version {
         self.version
     }
@@ -89,8 +89,8 @@ fn open<'a, 't>(
     }
 }
 
-/// Makes the first writes that put keys above all keys of the table, and returns their number. redb builds whole pages
-/// of such entries instead of searching for the place of each.
+/// Appends the leading writes whose keys are above all keys of the table, and returns their number. redb fills whole
+/// pages with such entries instead of searching for the position of each.
 fn append(table: &mut Table<'_, Bytes, Bytes>, writes: &[Write<'_>]) -> Result<usize> {
     let mut gap = table.upper_bound_mut(Bound::<&[u8]>::Unbounded).map_err(error::storage)?;
     let mut appended = 0;
@@ -127,7 +127,7 @@ impl Transaction for RedbTransaction {
         })
     }
 
-    /// One writer at a time: nothing that was read can change meanwhile.
+    /// One writer is admitted at a time, so no other commit can change a guarded key.
     fn guard(&mut self, _: Keyspace, _: &[u8], _: Guard) -> Result<()> {
         Ok(())
     }

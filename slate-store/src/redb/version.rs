@@ -1,14 +1,14 @@
-//! The version of the last commit, stored with it.
+//! The version of the last commit. It is stored with the commit.
 
 use ::redb::{ReadTransaction, TableDefinition, TableError, WriteTransaction};
 
 use super::{error, table::Bytes};
 use crate::{Context, Error, Result, Version};
 
-/// The version, big-endian, under the empty key. A database written before there was this table is at version 0.
+/// The version, big-endian, under the empty key. A database without this table is at version 0.
 const VERSION: TableDefinition<'_, Bytes, Bytes> = TableDefinition::new("version");
 
-/// The version that a transaction reads.
+/// Returns the version of the commit that a transaction reads.
 pub(super) fn read(transaction: &ReadTransaction) -> Result<Version> {
     let table = match transaction.open_table(VERSION) {
         Ok(table) => table,
@@ -20,7 +20,7 @@ pub(super) fn read(transaction: &ReadTransaction) -> Result<Version> {
     Ok(Version(u64::from_be_bytes(bytes.value().try_into().map_err(corrupt)?)))
 }
 
-/// Makes `version` that of the commit of `transaction`.
+/// Stores `version` as that of the commit of `transaction`.
 pub(super) fn write(transaction: &WriteTransaction, version: Version) -> Result<()> {
     let mut table = transaction.open_table(VERSION).map_err(error::storage)?;
     table.insert(&[][..], &version.0.to_be_bytes()[..]).map_err(error::storage)?;

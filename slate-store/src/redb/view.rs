@@ -1,7 +1,7 @@
 use super::{RedbTransaction, RedbTransactionCursor, RedbTransactionPointReader};
 use crate::{Bounds, Keyspace, Result, Version, View, view};
 
-/// What a [`RedbTransaction`] sees: its snapshot with its own writes laid over.
+/// The view of a [`RedbTransaction`]: its snapshot with its own writes applied.
 #[derive(Clone, Copy)]
 pub struct RedbTransactionView<'t>(&'t RedbTransaction);
 

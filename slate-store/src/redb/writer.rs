@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{Context, Durability, Error, Result, Version};
 
-/// Makes commits: admits one writer at a time and decides how a commit reaches the device.
+/// Commits transactions: admits one writer at a time and decides when a commit is synced to the device.
 pub(super) struct Writer {
     pub(super) opened: Arc<Opened>,
     pub(super) latest: Latest,
@@ -51,11 +51,11 @@ impl Writer {
         Ok((permit, transaction))
     }
 
-    /// Begins a transaction of redb. The permit ensures that redb does not block in it.
+    /// Begins a transaction of redb. The permit guarantees that redb has no other writer and does not block.
     fn begin_in(&self, _: &WritePermit) -> Result<WriteTransaction> {
         match &*self.opened.handle() {
             Handle::Writable(database) => {
-                // redb may reuse the pages that only this snapshot pins, if it is dropped first.
+                // Drops the cached snapshot first, so that redb can reuse the pages that only it pins.
                 self.latest.forget();
                 database.begin_write().map_err(error::storage)
             }
@@ -78,7 +78,7 @@ impl Writer {
         }))
     }
 
-    /// Moves pages to the front of the file and cuts its end off.
+    /// Moves pages to the front of the file and truncates it.
     pub(super) fn compact(&self, wait: Duration) -> Result<()> {
         self.check_writable()?;
         let permit = WriterQueue::acquire(&self.queue, wait)?;
@@ -141,7 +141,7 @@ impl Writer {
         if made.is_ok() {
             self.version.store(version.0, Ordering::Release);
         }
-        // A failed commit may be visible, too.
+        // A failed commit may be visible as well.
         self.latest.forget();
         made.map_err(error::committing)
     }
@@ -163,9 +163,9 @@ impl Writer {
     }
 }
 
-/// The error of a visible commit that did not reach the device. After one failed sync redb refuses all later commits, so
-/// that every writer that waits for a sync returns this error.
+/// The error of a visible commit that did not reach the device. After a failed sync redb rejects all later commits, so
+/// every writer that waits for a sync returns this error.
 fn unsynced(source: Error) -> Error {
-    let context = Context::new("the device failed under the commits it was to be written with");
+    let context = Context::new("the sync of the device that was to include this commit failed");
     Error::OutcomeUnknown(Box::new(context.because(source)))
 }

@@ -30,8 +30,8 @@ struct State {
 
 /// Identified by its condition variable.
 struct Waiter {
-    /// The thread that began the transaction. The transaction may have been moved to another thread since; a second
-    /// `begin` on this thread would still wait for itself.
+    /// The thread that began the transaction. The transaction may have been moved to another thread since, but another
+    /// `begin` on this thread still fails with `Reentrant`.
     thread: ThreadId,
     purpose: Purpose,
     wake: Arc<Condvar>,
@@ -65,11 +65,11 @@ impl WriterQueue {
     pub(super) fn acquire(queue: &Arc<Self>, wait: Duration) -> Result<WritePermit> {
         let mut state = queue.lock();
         if state.holder.as_ref().is_some_and(|holder| holder.thread == thread::current().id()) {
-            let detail = "writers take turns here, and waiting for oneself would never end; \
+            let detail = "this backend admits one writer at a time, so waiting would never end; \
                           use the open transaction, or end it first";
             return Err(Error::Reentrant(Box::new(Context::new(detail))));
         }
-        // A wait beyond what the clock can represent never ends.
+        // A wait beyond the range of `Instant` has no deadline.
         let deadline = Instant::now().checked_add(wait);
         let wake = state.enqueue(Purpose::Write);
         if state.holder.is_none() {
@@ -80,7 +80,7 @@ impl WriterQueue {
             state = match left {
                 Some(Duration::ZERO) => {
                     state.queue.retain(|waiter| !Arc::ptr_eq(&waiter.wake, &wake));
-                    let detail = format!("writers take turns here, and the turn did not come within {wait:?}");
+                    let detail = format!("another writer was still open after waiting {wait:?}");
                     return Err(Error::Conflict(Box::new(Context::new(detail))));
                 }
                 Some(left) => wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
@@ -97,7 +97,7 @@ impl WriterQueue {
 }
 
 impl WritePermit {
-    /// Returns whether the next in the queue wants to write, and can therefore sync this commit, too.
+    /// Returns whether the next waiter in the queue wants to write. It can then sync this commit together with its own.
     pub(super) fn is_followed_by_a_writer(&self) -> bool {
         let state = self.0.lock();
         if state.queue.is_empty() && state.synced_for_others > 0 {
@@ -231,7 +231,7 @@ mod tests {
             thread::scope(|scope| {
                 let second = scope.spawn(|| {
                     let held = WriterQueue::acquire(&queue, LONG).unwrap();
-                    assert!(!held.is_followed_by_a_writer(), "a waiter for a sync does not write");
+                    assert!(!held.is_followed_by_a_writer(), "the next waiter waits for a sync, not to write");
                     if synced {
                         held.set_durable(Version(2))
                     }

@@ -1,10 +1,11 @@
-//! The order of commits, and which of several conflicting transactions may commit: the first.
+//! Orders commits and detects conflicts: of several conflicting transactions the first committer wins.
 //!
-//! One commit is compared and written at a time, so that RocksDB's sequence number after the write is its version, and a
-//! snapshot of sequence number `s` shows exactly the commits up to `s`. While transactions are open, what each commit wrote
-//! is remembered: a transaction is compared with the commits after the version that it reads.
+//! Commits are checked and written one at a time, so RocksDB's sequence number after the write is the commit's version,
+//! and a snapshot of sequence number `s` shows exactly the commits up to `s`. While transactions are open, the keys of
+//! each commit are recorded: a transaction is checked against the commits after the version that it reads.
 //!
-//! Keys are remembered as hashes of eight bytes. Two keys with the same hash cause an unnecessary conflict, nothing else.
+//! Keys are recorded as hashes of eight bytes. Two keys with the same hash can cause an unnecessary conflict, but no
+//! missed one.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque, btree_map::Entry},
@@ -13,10 +14,10 @@ use std::{
 
 use crate::{Context, Error, Keyspace, Result, Version};
 
-/// The most keys that are remembered; at eight bytes each, 32 MiB. The oldest commits are forgotten first.
+/// The most keys that are recorded; at eight bytes each, 32 MiB. The oldest commits are discarded first.
 const MAX_REMEMBERED: usize = 4 << 20;
 
-/// The memory of a remembered commit beside its keys, in units of one key.
+/// The memory of a recorded commit beside its keys, in units of one key.
 const COMMIT_OVERHEAD: usize = 10;
 
 #[derive(Default)]
@@ -42,7 +43,7 @@ struct Commit {
 
 #[derive(Default)]
 struct State {
-    /// The last commits in their order, back to the first that some open transaction does not see.
+    /// The last commits in their order, from the first one that some open transaction does not see.
     recent: VecDeque<Commit>,
     /// The total cost of `recent`, in units of one key.
     remembered: usize,
@@ -84,7 +85,7 @@ impl Commits {
 impl State {
     fn check(&self, version: Version, keys: &Keys) -> Result<()> {
         if version < self.forgotten {
-            return conflict("it was open for longer than the commits that are remembered reach back");
+            return conflict("it was open for so long that the record of concurrent commits was discarded");
         }
         let was_dropped = |keyspace| self.dropped.get(keyspace).is_some_and(|dropped| *dropped > version);
         if keys.keyspaces.iter().any(was_dropped) {
@@ -97,7 +98,7 @@ impl State {
             || intersects(&keys.shared, written())
             || intersects(&keys.exclusive, shared)
         {
-            return conflict("another one committed a change to the same keys first");
+            return conflict("another transaction first committed a change to the same keys");
         }
         Ok(())
     }
@@ -113,7 +114,7 @@ impl State {
         }
     }
 
-    /// Forgets the commits that every open transaction sees.
+    /// Discards the commits that every open transaction sees.
     fn forget(&mut self) {
         let Some(oldest) = self.open.keys().next().copied() else {
             *self = Self::default();
@@ -185,7 +186,7 @@ impl Began {
         let mut state = self.commits.lock();
         state.check(self.version, &keys)?;
         let version = write()?;
-        // This transaction is one of the open ones.
+        // The count includes this transaction.
         if state.open.len() > 1 || state.open.values().next().is_some_and(|open| *open > 1) {
             state.remember(version, keys);
         }
@@ -217,7 +218,7 @@ mod tests {
 
     const A: Keyspace = Keyspace(1);
 
-    /// Commits, and the number of the last one.
+    /// A database that only counts its commits.
     #[derive(Default)]
     struct Database {
         commits: Arc<Commits>,
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_write_one_key_the_first_commits() {
+    fn the_first_committer_of_two_writers_of_a_key_wins() {
         let db = Database::default();
         let (first, second, apart) = (db.begin(), db.begin(), db.begin());
         db.commit(first, writes([1, 2])).unwrap();
@@ -267,7 +268,7 @@ mod tests {
         let [first, second, third, fourth, fifth] = open;
         db.commit(first, shares(1, 10)).unwrap();
         db.commit(second, shares(1, 11)).unwrap();
-        assert!(db.commit(third, excludes(1)).is_err(), "shared guards of it were committed");
+        assert!(db.commit(third, excludes(1)).is_err(), "another transaction committed a shared guard of the key");
         db.commit(fourth, excludes(2)).unwrap();
         assert!(db.commit(fifth, shares(2, 12)).is_err());
         let (guards_only, writer) = (db.begin(), db.begin());

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Bounds, Cursor, Edge, Keyspace, Result};
 
-/// `None` over impossible bounds, where there is nothing to walk.
+/// `None` if the bounds are empty or inverted.
 type Walk<'s> = Option<Iterate<'s>>;
 
 self_cell!(

@@ -42,7 +42,7 @@ fn meaning_in_opening(kind: ErrorKind, text: &str) -> Meaning {
             (Error::NewerVersion, newer)
         }
         // The options do not match the database: another comparator or more column families.
-        ErrorKind::InvalidArgument => (Error::WrongFormat, "a RocksDB database, but not one of Slate's"),
+        ErrorKind::InvalidArgument => (Error::WrongFormat, "a RocksDB database that Slate did not create"),
         ErrorKind::IOError if says(text, &["Permission denied", "Read-only file system"]) => {
             (Error::ReadOnly, "while opening it")
         }
@@ -56,7 +56,7 @@ fn meaning_in_opening(kind: ErrorKind, text: &str) -> Meaning {
 fn meaning_in_storage(kind: ErrorKind, text: &str) -> Meaning {
     match kind {
         ErrorKind::Corruption => (Error::Corrupt, ""),
-        ErrorKind::NotSupported if says(text, &["read only mode"]) => (Error::ReadOnly, "it was opened so"),
+        ErrorKind::NotSupported if says(text, &["read only mode"]) => (Error::ReadOnly, "it was opened read-only"),
         _ if is_full(text) => (Error::Full, ""),
         _ => (Error::Io, ""),
     }
@@ -65,9 +65,9 @@ fn meaning_in_storage(kind: ErrorKind, text: &str) -> Meaning {
 /// After a failed commit RocksDB does not write until it is reopened.
 fn meaning_in_committing(kind: ErrorKind, text: &str) -> Meaning {
     match kind {
-        _ if is_full(text) => (Error::Full, "while committing; open the database again to go on"),
+        _ if is_full(text) => (Error::Full, "while committing; reopen the database to continue"),
         ErrorKind::Corruption => (Error::Corrupt, "while committing"),
-        _ => (Error::OutcomeUnknown, "the device failed; open the database again to find out"),
+        _ => (Error::OutcomeUnknown, "the device failed; reopen the database to see which commits it has"),
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_rocksdb_gets_its_meaning() {
+    fn rocksdb_messages_map_to_errors() {
         use ErrorKind::{Corruption, IOError, InvalidArgument, NotSupported};
         let locked =
             "IO error: lock hold by current process, acquire time 1 acquiring thread 2: db/LOCK: No locks available";

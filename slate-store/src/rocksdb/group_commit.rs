@@ -48,7 +48,7 @@ impl GroupCommit {
     pub(super) fn check(&self) -> Result<()> {
         match self.lock().sync {
             Sync::Failed => {
-                let detail = "the device failed earlier, and nothing is written until the database is opened again";
+                let detail = "the device failed earlier; the database rejects writes until it is reopened";
                 Err(Error::Io(Box::new(Context::new(detail))))
             }
             Sync::Idle | Sync::Running => Ok(()),
@@ -72,7 +72,7 @@ impl GroupCommit {
                 Sync::Idle => break,
                 Sync::Running => state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Sync::Failed => {
-                    let detail = "the device failed under the commits it was to be written with; open the database again to find out";
+                    let detail = "the sync that was to include this commit failed; reopen the database to see which commits it has";
                     return Err(Error::OutcomeUnknown(Box::new(Context::new(detail))));
                 }
             }

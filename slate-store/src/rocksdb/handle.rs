@@ -21,26 +21,26 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// The database, unless it was opened for reading alone.
+    /// Returns the database, unless it was opened read-only.
     pub(super) fn writable(&self) -> Result<&Db> {
         match self.access {
             Access::CreateOrOpen | Access::OpenExisting => Ok(&self.db),
-            Access::ReadOnly => Err(Error::ReadOnly(Box::new(Context::new("it was opened so").at(&self.path)))),
+            Access::ReadOnly => Err(Error::ReadOnly(Box::new(Context::new("it was opened read-only").at(&self.path)))),
         }
     }
 
-    /// What RocksDB says of itself in numbers; 0 where it does not know.
+    /// Returns a numeric property of RocksDB, 0 if it is not known.
     pub(super) fn property(&self, name: &::rocksdb::properties::PropName) -> Result<u64> {
         Ok(self.db.property_int_value(name).map_err(error::storage)?.unwrap_or_default())
     }
 
-    /// The one column family, which every database has.
+    /// Returns the only column family.
     pub(super) fn family(&self) -> Result<&ColumnFamily> {
-        let missing = || Error::Io(Box::new(Context::new("RocksDB gave no handle of its default column family")));
+        let missing = || Error::Io(Box::new(Context::new("RocksDB returned no handle for its default column family")));
         self.db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME).ok_or_else(missing)
     }
 
-    /// Reads many whole keys in one round.
+    /// Reads many whole keys in one call.
     pub(super) fn multi_get<'h, 'k>(
         &'h self,
         keys: impl Iterator<Item = &'k [u8]>,
@@ -53,7 +53,7 @@ impl Opened {
     }
 }
 
-/// In what order keys are given.
+/// Whether keys are given in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sorted {
     Ascending,

@@ -83,11 +83,11 @@ fn check(text: &[u8], folder: &Path) -> Result<()> {
     match version.and_then(|version| version.parse::<u32>().ok()) {
         Some(VERSION) => Ok(()),
         Some(version) if version > VERSION => {
-            let detail = format!("the data have layout {version}, this version reads {VERSION}");
+            let detail = format!("the data have layout version {version}, and this version of Slate reads {VERSION}");
             Err(Error::NewerVersion(Box::new(Context::new(detail).at(folder))))
         }
         _ => {
-            let detail = "its file SLATE does not hold a layout version of Slate";
+            let detail = "its file SLATE does not contain a layout version of Slate";
             Err(Error::WrongFormat(Box::new(Context::new(detail).at(folder))))
         }
     }

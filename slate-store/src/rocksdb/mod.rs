@@ -4,9 +4,9 @@
 //! # Transactions
 //!
 //! A transaction takes a snapshot when it begins and buffers its writes in memory. Its views merge the buffer with the
-//! snapshot. The commit compares each written or guarded key with the commits since the snapshot and passes the writes to
-//! RocksDB as one batch: see `commits`. RocksDB's own optimistic transactions are not used: they index, copy and lock each
-//! key on its own, which takes several times as long as storing it.
+//! snapshot. The commit checks each written or guarded key against the commits since the snapshot and passes the writes
+//! to RocksDB as one batch: see `commits`. RocksDB's own optimistic transactions are not used, because they index, copy
+//! and lock each key separately.
 //!
 //! While transactions are open, the hashes of committed keys are held in memory. A transaction that is open while others
 //! write four million keys, or make 300,000 small commits, can no longer be checked and fails with

@@ -25,17 +25,17 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
     let lock = match (layout_version::open(path, options.access)?, contents) {
         (Some(lock), _) => lock,
         (None, Contents::Nothing) => return missing(path, "the folder is empty"),
-        (None, Contents::Foreign) => return wrong(path, "the folder holds something else"),
+        (None, Contents::Foreign) => return wrong(path, "the folder contains something else"),
         (None, Contents::Database | Contents::Wreck) => {
-            return wrong(path, "a RocksDB database, but not one of Slate's");
+            return wrong(path, "a RocksDB database that Slate did not create");
         }
     };
     // Checks again under the lock: another process may have been creating the database at the first check.
     match (folder::look(path)?, options.access) {
         (Contents::Database, _) | (Contents::Nothing, Access::CreateOrOpen) => {}
-        (Contents::Nothing, _) => return missing(path, "making it was begun, and not finished"),
+        (Contents::Nothing, _) => return missing(path, "its creation was not finished"),
         (Contents::Wreck | Contents::Foreign, _) => {
-            let detail = "there are files with data, and CURRENT is missing, which tells how they belong together";
+            let detail = "the folder has data files, but the file CURRENT that refers to them is missing";
             return Err(Error::Corrupt(Box::new(Context::new(detail).at(path))));
         }
     }

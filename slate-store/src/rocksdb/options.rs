@@ -13,38 +13,38 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How much memory, in bytes, blocks that were read may take, with the filters and indexes of the files, an eighth of it
-    /// for single entries that were read repeatedly, a sixty-fourth for counts. 256 MiB if not said. What was written lately
-    /// takes room [besides](Self::write_buffer_bytes).
+    /// Sets the size in bytes of the cache for blocks that were read, and for the filters and indexes of files. 256 MiB
+    /// by default. [Write buffers](Self::write_buffer_bytes) take memory in addition.
     #[must_use]
     pub fn cache_bytes(self, cache_bytes: usize) -> Self {
         Self { cache_bytes, ..self }
     }
 
-    /// How much is gathered in memory, in bytes, before it is written to a file. 64 MiB if not said, 64 KiB at least. Larger
-    /// buffers make for larger files and fewer merges of them; opening after a crash reads as much from the log.
+    /// Sets the size in bytes of a write buffer, which is written to a file when it is full. 64 MiB by default, at
+    /// least 64 KiB. Larger buffers produce larger files and fewer merges, but opening after a crash reads up to this
+    /// much log.
     ///
-    /// Up to twice as much may be in memory: one buffer that is filled while the one before is written out.
+    /// Up to two buffers are in memory: one that is filled while the previous one is written.
     #[must_use]
     pub fn write_buffer_bytes(self, write_buffer_bytes: usize) -> Self {
         Self { write_buffer_bytes, ..self }
     }
 
-    /// What may be done with the database, and whether it may be created. [`Access::CreateOrOpen`] if not said.
+    /// Sets which access is allowed, and whether a missing database is created. [`Access::CreateOrOpen`] by default.
     #[must_use]
     pub fn access(self, access: Access) -> Self {
         Self { access, ..self }
     }
 }
 
-/// What may be done with a database, and whether it may be created.
+/// The allowed access to a database, and whether a missing one is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Read and write; creates the database where there is nothing, or an empty folder.
+    /// Read and write; creates the database if the directory is empty or does not exist.
     #[default]
     CreateOrOpen,
-    /// Read and write a database that exists.
+    /// Read and write an existing database.
     OpenExisting,
-    /// Read a database that exists. Many may read it at once; none while one writes.
+    /// Read an existing database. Several processes may read it at the same time, but not while one writes.
     ReadOnly,
 }

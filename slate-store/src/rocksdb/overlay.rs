@@ -11,8 +11,9 @@ use crate::{
 
 /// A cursor over a keyspace of a snapshot with a transaction's own writes on top.
 ///
-/// Steps through both in parallel. Going forward, each is at its first key that has not been passed, and the cursor is
-/// at the smaller of the two; going back, at the greater. If both have the same key, the transaction's write counts.
+/// Steps through the snapshot and the writes in parallel. Forwards, each is at its first key that has not been passed,
+/// and the cursor is at the smaller of the two; backwards, at the greater. If both have the same key, the transaction's
+/// write is used.
 pub(super) struct Overlay<'t> {
     base: RocksCursor,
     own: Own<'t>,
@@ -20,7 +21,7 @@ pub(super) struct Overlay<'t> {
     place: Place,
 }
 
-/// Which of the two are at the cursor's key.
+/// Which of the snapshot and the writes are at the cursor's key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Nowhere,
@@ -55,7 +56,7 @@ impl<'t> Overlay<'t> {
         }
     }
 
-    /// Moves those that are at the cursor's key.
+    /// Moves past the cursor's key whichever of the two are at it.
     fn pass(&mut self) -> Result<()> {
         let place = std::mem::replace(&mut self.place, Place::Nowhere);
         if matches!(place, Place::Own | Place::Both) {
@@ -70,7 +71,7 @@ impl<'t> Overlay<'t> {
         Ok(())
     }
 
-    /// Determines the cursor's position from the two, skipping deleted keys.
+    /// Determines the cursor's position from the positions of the two, skipping deleted keys.
     fn settle(&mut self) -> Result<bool> {
         loop {
             let base = self.base.current().map(|(key, _)| key);

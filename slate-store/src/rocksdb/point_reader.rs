@@ -23,7 +23,8 @@ impl<'r> Loaded<'r> {
         Ok(())
     }
 
-    /// Reads the keys by stepping and returns `true`, if they are close together. Once they are not, no later load tries.
+    /// Reads the keys by stepping and returns `true` if they are close together. After one load whose keys are far
+    /// apart, no later load tries.
     fn walk(&mut self, from: &'r RocksSnapshot, keys: &[(Keyspace, &[u8])]) -> Result<bool> {
         let Some((keyspace, _)) = keys.first() else { return Ok(false) };
         let is_candidate = self.locality.allows_stepping(keys)

@@ -45,7 +45,7 @@ impl RocksSnapshot {
         self.0.borrow_dependent()
     }
 
-    /// `options` must be [the options](Self::options) of this snapshot.
+    /// Reads a whole key. `options` must be [the options](Self::options) of this snapshot.
     pub(super) fn read(&self, whole: &[u8], options: &ReadOptions) -> Result<Option<DBPinnableSlice<'_>>> {
         self.0.borrow_owner().db.get_pinned_opt(whole, options).map_err(error::storage)
     }

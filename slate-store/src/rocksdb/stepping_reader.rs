@@ -7,14 +7,14 @@ use crate::{
     key_locality::{KeyLocality, STEPS_PER_KEY, Walk},
 };
 
-/// The most deleted keys or old versions that a step passes. A lookup finds at once that its key is deleted; a step has
-/// to pass each.
+/// The most deleted keys or old versions that one step skips. A lookup finds a deleted key directly, but a step skips
+/// each one.
 const MAX_DELETED: u64 = 32;
 
 /// The largest average size, in bytes, of values that are copied. Larger ones are read in place.
 const MAX_COPIED: usize = 4 << 10;
 
-/// Reads ascending keys that are close together by stepping from one to the next. A step costs a fifth of a lookup,
+/// Reads ascending keys that are close together by stepping from one to the next. A step costs less than a lookup,
 /// which searches each of RocksDB's buffers and files.
 pub(super) struct SteppingReader<'r> {
     limits: Limits,

@@ -12,20 +12,20 @@ pub struct RocksStore {
 }
 
 impl RocksStore {
-    /// Opens the database in the folder at `path`, or creates it, as `options` say. After a crash, opening reads the log
-    /// since the last flush: usually at most 64 MiB.
+    /// Opens the database in the directory at `path` or creates it, depending on `options`. After a crash, opening
+    /// reads the log since the last flush: usually at most 64 MiB.
     ///
     /// RocksDB runs background threads, which flush its write buffers and merge files.
     ///
     /// # Errors
     ///
-    /// Each names the path. [`Missing`](crate::Error::Missing): the folder it is in, or with
-    /// [`Access::OpenExisting`](super::Access::OpenExisting) or [`ReadOnly`](super::Access::ReadOnly) the database, is not
-    /// there. [`WrongFormat`](crate::Error::WrongFormat): it is a file, or a folder with other things in it, or a RocksDB
-    /// database that Slate did not make. [`NewerVersion`](crate::Error::NewerVersion): a later version of RocksDB or of
-    /// Slate made it. [`Locked`](crate::Error::Locked): it is open already, here or in another process, and one of the two
-    /// writes. [`ReadOnly`](crate::Error::ReadOnly): its medium or its permissions allow no writing.
-    /// [`Corrupt`](crate::Error::Corrupt) and [`Full`](crate::Error::Full), as they say.
+    /// Each error names the path. [`Missing`](crate::Error::Missing): the parent directory does not exist, or with
+    /// [`Access::OpenExisting`](super::Access::OpenExisting) or [`ReadOnly`](super::Access::ReadOnly) the database does
+    /// not. [`WrongFormat`](crate::Error::WrongFormat): a file, a directory with other content, or a RocksDB database
+    /// that Slate did not create. [`NewerVersion`](crate::Error::NewerVersion): written by a later version of RocksDB
+    /// or Slate. [`Locked`](crate::Error::Locked): already open in this or another process, and one of the two writes.
+    /// [`ReadOnly`](crate::Error::ReadOnly): the medium or the permissions forbid writing.
+    /// [`Corrupt`](crate::Error::Corrupt) and [`Full`](crate::Error::Full) as documented there.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
         Ok(Self { writer: Arc::new(Writer::new(open::at(path, options)?)) })
     }
@@ -64,8 +64,8 @@ impl Store for RocksStore {
         self.writer.flush()
     }
 
-    /// On the same file system the copy shares its files with the database by hard links, because RocksDB never changes
-    /// them; on another one they are copied.
+    /// On the same file system the copy shares the database's files through hard links, because RocksDB never changes
+    /// them. On another one they are copied.
     fn backup(&self, to: &Path) -> Result<()> {
         backup::write(&self.writer.opened, to)
     }

@@ -28,8 +28,9 @@ pub(super) struct Tuning {
     pub(super) cache: Cache,
 }
 
-/// Options that the crate has no function for. A commit writes keys in ascending order, and a load often reads them so:
-/// within a keyspace (a prefix of four bytes), the write buffers search for each key from the position of the previous one.
+/// Options that the crate has no function for. Commits write keys in ascending order and loads often read them so.
+/// Within a keyspace (a prefix of four bytes), the write buffers search for each key from the position of the previous
+/// one.
 const BY_NAME: &str = "memtable_insert_with_hint_prefix_extractor=fixed:4;memtable_batch_lookup_optimization=true";
 
 impl Tuning {
@@ -38,9 +39,9 @@ impl Tuning {
         let mut database = RocksOptions::default().get_options_from_string(BY_NAME)?;
         database.set_block_based_table_factory(&blocks(&cache));
 
-        // LZ4 on every level: it halves documents at least, and decompressing a block is faster than reading the bytes that
-        // it saves. Zstandard would save more on the last level, but reads of it would take several times as long, and it is
-        // one more C library in the build.
+        // LZ4 on every level: it compresses documents well, and decompressing a block is faster than reading the saved
+        // bytes. Zstandard compresses better, but reads would be several times slower, and it is another C library in
+        // the build.
         database.set_compression_type(DBCompressionType::Lz4);
 
         database.set_write_buffer_size(options.write_buffer_bytes);

@@ -1,7 +1,7 @@
 use super::{RocksTransaction, RocksTransactionCursor, RocksTransactionPointReader};
 use crate::{Bounds, Keyspace, Result, Version, View};
 
-/// What a [`RocksTransaction`] sees: its snapshot with its own writes laid over.
+/// The view of a [`RocksTransaction`]: its snapshot with its own writes applied.
 #[derive(Clone, Copy)]
 pub struct RocksTransactionView<'t>(&'t RocksTransaction);
 

@@ -109,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn writes_come_in_the_order_of_keys_and_the_last_of_a_key_stays() {
+    fn writes_are_sorted_by_key_and_the_last_write_to_a_key_remains() {
         let [a, b, c] = [&b"a"[..], b"b", b""];
         let writes =
             [(b, Some(&b"1"[..])), (a, Some(b"1")), (b, None), (c, Some(b"")), (a, Some(b"2")), (a, Some(b"3"))];
         for part in (0..=writes.len()).map(|length| &writes[..length]) {
             let expected = owned(BTreeMap::from_iter(part.iter().copied()).into_iter());
-            // Sorted by a reader before some of the writes, or by none.
+            // The writes are sorted by a read before some of them, or by no read.
             for read_at in 0..=part.len() {
                 let mut writes = KeyspaceWrites::default();
                 for (at, (key, value)) in part.iter().enumerate() {

@@ -30,8 +30,8 @@ pub(super) struct Writer {
     hasher: RandomState,
 }
 
-/// From this size on, in bytes, RocksDB's write buffer is flushed after a drop in it. Skipping the deleted keys of a smaller
-/// one takes some milliseconds.
+/// The size in bytes of RocksDB's write buffer from which it is flushed after a keyspace in it is dropped. Reads skip
+/// the deleted keys of a smaller one quickly.
 const MIN_FLUSHED: u64 = 8 << 20;
 
 impl Writer {
@@ -156,7 +156,7 @@ impl Writer {
         if failures()? == before {
             return Ok(());
         }
-        let detail = "while merging files; see the file LOG in the folder";
+        let detail = "while merging files; see the file LOG in the database folder";
         Err(Error::Io(Box::new(Context::new(detail).at(&self.opened.path))))
     }
 
@@ -180,7 +180,7 @@ impl Writer {
         let db = self.opened.writable()?;
         self.group_commit.wait(commit, || {
             db.flush_wal(true).map_err(|error| {
-                let context = Context::new("the device failed; open the database again to find out");
+                let context = Context::new("the device failed; reopen the database to see which commits it has");
                 Error::OutcomeUnknown(Box::new(context.because(error)))
             })
         })

@@ -11,11 +11,12 @@ pub(super) type Write<'w> = (&'w [u8], Option<&'w [u8]>);
 pub(super) enum Written {
     /// Also used for writes after the first read, as long as each key is greater than all before it.
     Run(OrderedRun),
-    /// Used otherwise; costs several times as much per key.
+    /// Used otherwise. Costs more per key.
     Tree(BTreeMap<Box<[u8]>, Option<Box<[u8]>>>),
 }
 
-/// Writes in the order in which they were made, end to end, because most transactions only collect and commit them.
+/// Unsorted writes in the order in which they were made, stored end to end. Most transactions only collect writes and
+/// commit them.
 #[derive(Default)]
 pub(super) struct Run {
     bytes: Vec<u8>,
@@ -165,7 +166,7 @@ mod tests {
     use crate::conformance::Random;
 
     #[test]
-    fn what_was_written_is_found_in_order_whether_keys_ascend_or_not() {
+    fn writes_are_found_in_key_order_whether_or_not_keys_were_ascending() {
         let mut random = Random::new(7);
         let key = |random: &mut Random| [u8::try_from(random.below(40)).unwrap()];
         for round in 0..200 {

@@ -1,4 +1,4 @@
-//! A device in memory that can fail, and that forgets what was not synced when its power is cut.
+//! A device in memory that can fail, and that loses unsynced writes when its power is cut.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ pub(crate) struct Device(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     bytes: Mutex<Bytes>,
-    /// Each counts down to the operation that fails, and from there on all do. 0 is never.
+    /// Each counts down to the first operation that fails; all later ones fail, too. 0 disables it.
     write_fails_at: AtomicUsize,
     sync_fails_at: AtomicUsize,
     refusal: Mutex<Option<io::ErrorKind>>,
@@ -33,17 +33,17 @@ struct Bytes {
 }
 
 impl Device {
-    /// Another handle on the same device.
+    /// Returns another handle on the same device.
     pub(crate) fn handle(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 
-    /// A device with what this one would hold after its power was cut: what was synced.
+    /// Returns a device with the contents after a power cut: everything that was synced.
     pub(crate) fn after_power_cut(&self) -> Self {
         Self::holding(self.0.bytes.lock().unwrap().synced.clone())
     }
 
-    /// A device with what this one would hold after the process died: all that was written.
+    /// Returns a device with the contents after the process was killed: everything that was written.
     pub(crate) fn after_kill(&self) -> Self {
         Self::holding(self.0.bytes.lock().unwrap().cached.clone())
     }

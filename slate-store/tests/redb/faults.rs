@@ -1,4 +1,4 @@
-//! What a failing device leaves behind: a typed error, and after opening again whole commits only.
+//! Failures of the device produce typed errors and, after reopening, complete commits only.
 
 use slate_store::{
     Durability, Error, Keyspace, Store, Transaction, TransactionExt,
@@ -14,8 +14,8 @@ fn over(device: &Device) -> RedbStore {
     RedbStore::open_over(device.handle(), &Options::default()).unwrap()
 }
 
-/// A transaction of many pages in two keyspaces: every key that begins with `round`.
-fn write_much(store: &RedbStore, round: u8, durability: Durability) -> slate_store::Result<()> {
+/// Commits a transaction of many pages in two keyspaces. Every key begins with `round`.
+fn write_round(store: &RedbStore, round: u8, durability: Durability) -> slate_store::Result<()> {
     let mut transaction = store.begin(LONG)?;
     for number in 0..200_u8 {
         transaction.put(A, &[round, number], &[round; 500])?;
@@ -24,15 +24,15 @@ fn write_much(store: &RedbStore, round: u8, durability: Durability) -> slate_sto
     transaction.commit(durability).map(drop)
 }
 
-/// Checks that the rounds are there whole or not at all, without a hole, and tells how many they are.
+/// Checks that each round is complete or absent, without a gap. Returns the number of rounds.
 fn whole_rounds(store: &RedbStore) -> usize {
     let keys = keys(store);
-    assert_eq!(keys.len() % 200, 0, "a round is there by half");
+    assert_eq!(keys.len() % 200, 0, "a round is incomplete");
     let rounds: Vec<u8> = keys.chunks(200).map(|round| round[0][0]).collect();
     assert!(rounds.iter().zip(0_u8..).all(|(found, expected)| *found == expected), "a hole: {rounds:?}");
     use slate_store::{Bounds, View};
     let beside = store.snapshot().unwrap().count(Keyspace(2), Bounds::ALL, |_| true).unwrap();
-    assert_eq!(beside, Some(u64::try_from(keys.len()).unwrap()), "torn across keyspaces");
+    assert_eq!(beside, Some(u64::try_from(keys.len()).unwrap()), "a commit is complete in one keyspace only");
     rounds.len()
 }
 
@@ -41,7 +41,7 @@ fn is_typed(error: &Error) -> bool {
 }
 
 #[test]
-fn storage_of_the_callers_own_opens_again() {
+fn caller_supplied_storage_can_be_reopened() {
     let device = Device::default();
     put(&over(&device), b"a", b"1", Durability::Sync).unwrap();
     assert_eq!(keys(&over(&device)), [b"a"]);
@@ -54,19 +54,22 @@ fn storage_of_the_callers_own_opens_again() {
 }
 
 #[test]
-fn a_write_that_fails_anywhere_leaves_whole_commits() {
+fn a_failed_device_write_leaves_complete_commits() {
     for recovery in [Recovery::WhenOpened, Recovery::WithEachCommit] {
         let options = Options::default().recovery(recovery);
         for successes in 0..60 {
             let device = Device::default();
             let store = RedbStore::open_over(device.handle(), &options).unwrap();
-            write_much(&store, 0, Durability::Sync).unwrap();
+            write_round(&store, 0, Durability::Sync).unwrap();
             device.fail_write_after(successes);
-            let error = write_much(&store, 1, Durability::Sync).err();
+            let error = write_round(&store, 1, Durability::Sync).err();
             if let Some(error) = &error {
                 assert!(is_typed(error), "{error}");
                 device.heal();
-                assert!(is_typed(&put(&store, b"z", b"", Durability::Sync).unwrap_err()), "until it is opened again");
+                assert!(
+                    is_typed(&put(&store, b"z", b"", Durability::Sync).unwrap_err()),
+                    "writes fail until the database is reopened"
+                );
             }
             for device in [device.after_power_cut(), device.after_kill()] {
                 let rounds = whole_rounds(&over(&device));
@@ -81,9 +84,9 @@ fn a_sync_that_fails_leaves_the_outcome_unknown() {
     for successes in 0..3 {
         let device = Device::default();
         let store = over(&device);
-        write_much(&store, 0, Durability::Sync).unwrap();
+        write_round(&store, 0, Durability::Sync).unwrap();
         device.fail_sync_after(successes);
-        let error = (1..9).find_map(|round| write_much(&store, round, Durability::Sync).err()).unwrap();
+        let error = (1..9).find_map(|round| write_round(&store, round, Durability::Sync).err()).unwrap();
         assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
         use std::error::Error as _;
         assert!(error.source().is_some());
@@ -95,12 +98,12 @@ fn a_sync_that_fails_leaves_the_outcome_unknown() {
 }
 
 #[test]
-fn a_full_device_is_told_from_a_broken_one() {
+fn a_full_device_is_distinguished_from_a_broken_one() {
     let device = Device::default();
     let store = over(&device);
-    write_much(&store, 0, Durability::Sync).unwrap();
+    write_round(&store, 0, Durability::Sync).unwrap();
     device.fill_up();
-    let error = (1..50).find_map(|round| write_much(&store, round, Durability::Sync).err()).unwrap();
+    let error = (1..50).find_map(|round| write_round(&store, round, Durability::Sync).err()).unwrap();
     assert!(matches!(error, Error::Full(_)), "{error}");
     drop(store);
     device.heal();
@@ -108,7 +111,7 @@ fn a_full_device_is_told_from_a_broken_one() {
 }
 
 #[test]
-fn a_read_only_medium_is_told_from_a_broken_one() {
+fn a_read_only_medium_is_distinguished_from_a_broken_one() {
     let device = Device::default();
     put(&over(&device), b"a", b"", Durability::Sync).unwrap();
     let medium = device.after_power_cut();
@@ -118,13 +121,13 @@ fn a_read_only_medium_is_told_from_a_broken_one() {
 }
 
 #[test]
-fn a_power_cut_loses_a_suffix_of_the_deferred_commits_and_no_other() {
+fn a_power_cut_loses_only_the_last_deferred_commits() {
     let device = Device::default();
     let store = over(&device);
-    write_much(&store, 0, Durability::Sync).unwrap();
-    (1..4).for_each(|round| write_much(&store, round, Durability::Deferred).unwrap());
-    write_much(&store, 4, Durability::Sync).unwrap();
-    (5..9).for_each(|round| write_much(&store, round, Durability::Deferred).unwrap());
+    write_round(&store, 0, Durability::Sync).unwrap();
+    (1..4).for_each(|round| write_round(&store, round, Durability::Deferred).unwrap());
+    write_round(&store, 4, Durability::Sync).unwrap();
+    (5..9).for_each(|round| write_round(&store, round, Durability::Deferred).unwrap());
     assert_eq!(whole_rounds(&store), 9);
     for device in [device.after_power_cut(), device.after_kill()] {
         assert!((5..=9).contains(&whole_rounds(&over(&device))));
@@ -136,7 +139,7 @@ fn a_power_cut_loses_a_suffix_of_the_deferred_commits_and_no_other() {
 }
 
 #[test]
-fn a_flush_goes_to_the_device_only_for_something() {
+fn a_flush_without_new_commits_does_not_sync() {
     let device = Device::default();
     let store = over(&device);
     let before = device.syncs();
@@ -153,17 +156,17 @@ fn a_flush_goes_to_the_device_only_for_something() {
 }
 
 #[test]
-fn a_flush_that_fails_says_so() {
+fn a_failed_flush_returns_an_error() {
     let device = Device::default();
     let store = over(&device);
-    write_much(&store, 0, Durability::Deferred).unwrap();
+    write_round(&store, 0, Durability::Deferred).unwrap();
     device.fail_sync_after(0);
     assert!(matches!(store.flush(), Err(Error::OutcomeUnknown(_))));
     assert!(whole_rounds(&over(&device.after_power_cut())) <= 1);
 }
 
 #[test]
-fn a_power_cut_while_a_database_is_made_leaves_a_database_or_nothing_like_one() {
+fn a_power_cut_during_creation_leaves_a_database_or_none() {
     for successes in 0..40 {
         let device = Device::default();
         device.fail_write_after(successes);

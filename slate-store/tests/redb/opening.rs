@@ -1,4 +1,4 @@
-//! Each way in which opening fails, by its own error and naming the path.
+//! Each failure to open has its own error that names the path.
 
 use std::{
     fs,
@@ -24,7 +24,7 @@ fn made(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn a_missing_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nothing");
     for access in [Access::OpenExisting, Access::ReadOnly] {
@@ -37,11 +37,11 @@ fn what_is_missing_is_named() {
         assert!(matches!(error, Error::Missing(_)), "{error}");
         assert!(error.to_string().contains("no such folder"), "{error}");
     }
-    assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "and nothing was made on the way");
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "no file was created");
 }
 
 #[test]
-fn what_is_no_database_is_refused_and_left_alone() {
+fn other_files_are_rejected_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     for bytes in [&b""[..], b"r", b"hello, not a database at all", &[0; 8192], b"redb"] {
@@ -61,7 +61,7 @@ fn what_is_no_database_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_redb_file_that_is_not_slates_is_refused_and_left_alone() {
+fn foreign_redb_files_are_rejected_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("foreign");
     let foreign = |tables: &[&str]| {
@@ -73,7 +73,7 @@ fn a_redb_file_that_is_not_slates_is_refused_and_left_alone() {
         }
         transaction.commit().unwrap();
     };
-    // With tables of its own; with none; with one of the mark's name and another type.
+    // With other tables; without tables; with Slate's table of the layout version, but of another type.
     for tables in [&["k00000001"][..], &[], &["slate"]] {
         foreign(tables);
         for access in EVERY {
@@ -84,7 +84,7 @@ fn a_redb_file_that_is_not_slates_is_refused_and_left_alone() {
 }
 
 #[test]
-fn what_a_newer_slate_wrote_is_refused() {
+fn files_of_a_newer_slate_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     let database = Database::open(&path).unwrap();
@@ -99,7 +99,7 @@ fn what_a_newer_slate_wrote_is_refused() {
 }
 
 #[test]
-fn what_a_newer_redb_wrote_is_refused() {
+fn files_of_a_newer_redb_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     let mut bytes = fs::read(&path).unwrap();
@@ -112,7 +112,7 @@ fn what_a_newer_redb_wrote_is_refused() {
 }
 
 #[test]
-fn what_an_older_redb_wrote_is_refused() {
+fn files_of_an_older_redb_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     let mut bytes = fs::read(&path).unwrap();
@@ -123,7 +123,7 @@ fn what_an_older_redb_wrote_is_refused() {
 }
 
 #[test]
-fn damage_to_the_header_is_told_from_a_foreign_file() {
+fn a_damaged_header_is_distinguished_from_a_foreign_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     let mut bytes = fs::read(&path).unwrap();
@@ -134,7 +134,7 @@ fn damage_to_the_header_is_told_from_a_foreign_file() {
 }
 
 #[test]
-fn a_database_is_made_whole_and_nothing_is_left_beside_it() {
+fn creation_leaves_no_temporary_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -143,7 +143,7 @@ fn a_database_is_made_whole_and_nothing_is_left_beside_it() {
 }
 
 #[test]
-fn many_openers_at_once_make_one_database() {
+fn concurrent_opens_create_one_database() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
     std::thread::scope(|scope| {
@@ -172,7 +172,7 @@ fn an_open_database_is_locked_in_this_process() {
         let error = open_error(&path, access);
         assert!(matches!(error, Error::Locked(_)) && error.path() == Some(&path), "{error}");
     }
-    // What it opened keeps it open.
+    // A snapshot keeps the database open.
     let snapshot = store.snapshot().unwrap();
     drop(store);
     assert!(matches!(open_error(&path, Access::CreateOrOpen), Error::Locked(_)));
@@ -180,7 +180,7 @@ fn an_open_database_is_locked_in_this_process() {
     drop(open(&path));
 }
 
-/// Not a test of its own: the other process of the next one, which runs it by name.
+/// Not a test of its own: the next test runs it by name in another process.
 #[test]
 fn held_open_by_another_process() {
     let Some(path) = std::env::var_os("SLATE_TEST_HOLD_OPEN") else { return };
@@ -213,13 +213,13 @@ fn an_open_database_is_locked_in_another_process() {
 }
 
 #[test]
-fn a_database_opened_to_be_read_only_refuses_writers() {
+fn a_database_opened_read_only_rejects_writers() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     let read_only = Options::default().access(Access::ReadOnly);
     let store = RedbStore::open(&path, &read_only).unwrap();
     let other = RedbStore::open(&path, &read_only).unwrap();
-    assert_eq!((keys(&store), keys(&other)), (vec![b"a".to_vec()], vec![b"a".to_vec()]), "many may read it");
+    assert_eq!((keys(&store), keys(&other)), (vec![b"a".to_vec()], vec![b"a".to_vec()]), "several handles may read it");
     let error = store.begin(LONG).err().unwrap();
     assert!(matches!(error, Error::ReadOnly(_)) && error.path() == Some(&path), "{error}");
     assert!(matches!(store.drop_keyspace(crate::tools::A, LONG), Err(Error::ReadOnly(_))));
@@ -239,11 +239,11 @@ fn a_database_that_was_not_closed_needs_a_writer_to_repair_it() {
     let error = open_error(&copy, Access::ReadOnly);
     assert!(matches!(error, Error::ReadOnly(_)) && error.to_string().contains("closed"), "{error}");
     assert_eq!(keys(&open(&copy)), [b"a"]);
-    assert!(RedbStore::open(&copy, &Options::default().access(Access::ReadOnly)).is_ok(), "and then it is");
+    assert!(RedbStore::open(&copy, &Options::default().access(Access::ReadOnly)).is_ok(), "the writer repaired it");
 }
 
 #[test]
-fn a_backup_opens_as_a_database_with_what_was_committed() {
+fn a_backup_opens_as_a_database_with_all_commits() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (made(folder.path()), folder.path().join("copy"));
     let store = open(&path);
@@ -262,7 +262,7 @@ fn a_backup_opens_as_a_database_with_what_was_committed() {
 }
 
 #[test]
-fn the_size_on_disk_is_the_files() {
+fn the_size_on_disk_is_that_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     assert_eq!(open(&path).size().unwrap().on_disk, Some(fs::metadata(&path).unwrap().len()));
@@ -270,7 +270,7 @@ fn the_size_on_disk_is_the_files() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_may_not_be_written_is_read_only() {
+fn a_write_protected_file_is_read_only() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());

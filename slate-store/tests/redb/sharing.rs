@@ -1,4 +1,4 @@
-//! Committers that meet share trips to the device, and each is told the truth about his own commit.
+//! Group commit: concurrent commits share syncs, and each returns its own outcome.
 
 use std::{
     sync::{Barrier, mpsc},
@@ -21,7 +21,7 @@ fn over(device: &Device) -> RedbStore {
 }
 
 #[test]
-fn committers_that_meet_share_trips_to_the_device() {
+fn concurrent_commits_share_syncs() {
     const THREADS: u8 = 8;
     const EACH: u8 = 10;
     let device = Device::default();
@@ -37,7 +37,7 @@ fn committers_that_meet_share_trips_to_the_device() {
                 for round in 0..EACH {
                     put(store, &[own, round], b"", Durability::Sync).unwrap();
                     if round == EACH / 2 {
-                        // What was acknowledged is there whenever the power is cut.
+                        // Acknowledged commits survive a power cut at any time.
                         let survived = keys(&over(&device.after_power_cut()));
                         assert!((0..=round).all(|round| survived.contains(&vec![own, round])));
                     }
@@ -46,12 +46,12 @@ fn committers_that_meet_share_trips_to_the_device() {
         }
     });
     let (trips, commits) = (device.syncs() - before, usize::from(THREADS * EACH));
-    assert!(trips < commits * 2 / 3, "{trips} trips for {commits} commits");
+    assert!(trips < commits * 2 / 3, "{trips} syncs for {commits} commits");
     assert_eq!(keys(&over(&device.after_power_cut())).len(), commits);
 }
 
 #[test]
-fn a_lone_committer_goes_to_the_device_each_time() {
+fn a_single_committer_syncs_each_commit() {
     let device = Device::default();
     let store = over(&device);
     let before = device.syncs();
@@ -60,7 +60,7 @@ fn a_lone_committer_goes_to_the_device_each_time() {
 }
 
 #[test]
-fn who_was_to_be_covered_learns_that_the_device_failed() {
+fn a_commit_fails_if_the_sync_that_includes_it_fails() {
     let device = Device::default();
     let store = over(&device);
     put(&store, b"before", b"", Durability::Sync).unwrap();
@@ -87,7 +87,7 @@ fn who_was_to_be_covered_learns_that_the_device_failed() {
 }
 
 #[test]
-fn who_was_to_be_covered_goes_himself_when_the_writer_behind_gives_up() {
+fn a_commit_syncs_itself_if_the_next_writer_does_not_commit() {
     let device = Device::default();
     let store = over(&device);
     let mut first = begin(&store);
@@ -104,7 +104,7 @@ fn who_was_to_be_covered_goes_himself_when_the_writer_behind_gives_up() {
         waits.recv().unwrap();
         thread::sleep(Duration::from_millis(50));
         first.commit(Durability::Sync).unwrap();
-        assert_eq!(keys(&over(&device.after_power_cut())), [b"first"], "when it returns, it is on the device");
+        assert_eq!(keys(&over(&device.after_power_cut())), [b"first"], "a returned commit is on the device");
     });
 }
 
@@ -121,7 +121,7 @@ fn a_transaction_may_be_committed_by_another_thread() {
 }
 
 #[test]
-fn a_transaction_dropped_in_a_panic_gives_up_its_turn() {
+fn a_transaction_dropped_in_a_panic_admits_the_next_writer() {
     let device = Device::default();
     let store = over(&device);
     let panicked = thread::scope(|scope| {

@@ -22,10 +22,10 @@ fn write_round(store: &RocksStore, round: u8, durability: Durability) {
 /// Checks that each round is complete or absent, without a gap. Returns the number of rounds.
 fn whole_rounds(store: &RocksStore) -> usize {
     let keys = keys(store);
-    assert_eq!(keys.len() % 5, 0, "a round is there by half");
+    assert_eq!(keys.len() % 5, 0, "a round is incomplete");
     let rounds: Vec<u8> = keys.chunks(5).map(|round| round[0][0]).collect();
     assert!(rounds.iter().zip(0_u8..).all(|(found, expected)| *found == expected), "a hole: {rounds:?}");
-    assert_eq!(keys_of(store, B).unwrap(), keys, "torn across keyspaces");
+    assert_eq!(keys_of(store, B).unwrap(), keys, "a commit is complete in one keyspace only");
     rounds.len()
 }
 
@@ -48,7 +48,7 @@ fn a_crash_of_the_process_loses_no_commit_whatever_its_durability() {
 }
 
 #[test]
-fn a_log_cut_anywhere_loses_a_suffix_of_the_commits_and_no_other() {
+fn a_truncated_log_loses_only_the_last_commits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
     let store = open(&path);
@@ -60,7 +60,7 @@ fn a_log_cut_anywhere_loses_a_suffix_of_the_commits_and_no_other() {
         copy(&path, &crashed);
         fs::OpenOptions::new().write(true).open(log(&crashed)).unwrap().set_len(cut).unwrap();
         let rounds = whole_rounds(&open(&crashed));
-        assert!(rounds >= last, "more of the log is more of the commits");
+        assert!(rounds >= last, "a longer log has at least as many commits");
         last = rounds;
         fs::remove_dir_all(&crashed).unwrap();
     }
@@ -68,7 +68,7 @@ fn a_log_cut_anywhere_loses_a_suffix_of_the_commits_and_no_other() {
 }
 
 #[test]
-fn a_log_damaged_anywhere_loses_a_suffix_of_the_commits_and_no_other() {
+fn a_damaged_log_loses_only_the_last_commits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
     let store = open(&path);
@@ -99,7 +99,7 @@ fn a_dropped_keyspace_stays_dropped_after_a_crash() {
 }
 
 #[test]
-fn a_crash_while_a_database_is_made_leaves_what_is_made_again() {
+fn after_a_crash_during_creation_the_next_open_creates_the_database() {
     let folder = tempfile::tempdir().unwrap();
     let whole = made(folder.path());
     // In the order of their creation.
@@ -121,7 +121,7 @@ fn a_crash_while_a_database_is_made_leaves_what_is_made_again() {
 }
 
 #[test]
-fn a_damaged_file_is_told_when_it_is_read() {
+fn reading_a_damaged_file_fails() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
     let small = Options::default().write_buffer_bytes(64 << 10);

@@ -1,4 +1,4 @@
-//! Each failure to open has its own error that names the path; and the files of a database.
+//! Each failure to open has its own error that names the path. Also tests the files of a database.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use crate::tools::{A, LONG, begin, keys, made, names, open, open_error, put};
 const EVERY: [Access; 3] = [Access::CreateOrOpen, Access::OpenExisting, Access::ReadOnly];
 
 #[test]
-fn what_is_missing_is_named() {
+fn a_missing_folder_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nothing");
     for access in [Access::OpenExisting, Access::ReadOnly] {
@@ -30,11 +30,11 @@ fn what_is_missing_is_named() {
         assert!(matches!(error, Error::Missing(_)), "{error}");
         assert!(error.to_string().contains("no such folder"), "{error}");
     }
-    assert!(names(folder.path()).is_empty(), "and nothing was made on the way");
+    assert!(names(folder.path()).is_empty(), "no file was created");
 }
 
 #[test]
-fn an_empty_folder_is_a_place_for_a_database_and_none_yet() {
+fn a_database_is_created_in_an_empty_folder_only_if_allowed() {
     let folder = tempfile::tempdir().unwrap();
     for access in [Access::OpenExisting, Access::ReadOnly] {
         let error = open_error(folder.path(), access);
@@ -46,7 +46,7 @@ fn an_empty_folder_is_a_place_for_a_database_and_none_yet() {
 }
 
 #[test]
-fn what_is_no_database_is_refused_and_left_alone() {
+fn other_folders_are_rejected_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, b"hello, not a database at all").unwrap();
@@ -62,21 +62,24 @@ fn what_is_no_database_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_database_of_rocksdb_that_is_not_slates_is_refused_and_left_alone() {
+fn foreign_rocksdb_databases_are_rejected_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     fs::remove_file(path.join("SLATE")).unwrap();
     let before = names(&path);
     for access in EVERY {
         let error = open_error(&path, access);
-        assert!(matches!(error, Error::WrongFormat(_)) && error.to_string().contains("not one of Slate's"), "{error}");
+        assert!(
+            matches!(error, Error::WrongFormat(_)) && error.to_string().contains("Slate did not create"),
+            "{error}"
+        );
         assert_eq!(error.path(), Some(&*path));
     }
     assert_eq!(names(&path), before);
 }
 
 #[test]
-fn what_a_newer_slate_wrote_is_refused_and_left_alone() {
+fn databases_of_a_newer_slate_are_rejected_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     fs::write(path.join("SLATE"), "slate rocksdb layout 2\n").unwrap();
@@ -89,7 +92,7 @@ fn what_a_newer_slate_wrote_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_mark_that_says_something_else_is_no_mark() {
+fn a_malformed_layout_version_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     for text in ["", "slate rocksdb layout", "slate rocksdb layout 1", "slate rocksdb layout 0\n", "\u{fffd}\n"] {
@@ -104,7 +107,7 @@ fn a_mark_that_says_something_else_is_no_mark() {
 }
 
 #[test]
-fn a_database_without_its_pointer_is_damaged_not_new() {
+fn a_database_without_its_current_file_is_damaged_not_new() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     fs::remove_file(path.join("CURRENT")).unwrap();
@@ -112,11 +115,11 @@ fn a_database_without_its_pointer_is_damaged_not_new() {
         let error = open_error(&path, access);
         assert!(matches!(error, Error::Corrupt(_)) && error.path() == Some(&path), "{error}");
     }
-    assert!(names(&path).iter().any(|name| name.ends_with(".log")), "what there is stays");
+    assert!(names(&path).iter().any(|name| name.ends_with(".log")), "existing files remain");
 }
 
 #[test]
-fn a_damaged_manifest_is_told() {
+fn a_damaged_manifest_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     let manifest = names(&path).into_iter().find(|name| name.starts_with("MANIFEST")).unwrap();
@@ -128,7 +131,7 @@ fn a_damaged_manifest_is_told() {
 }
 
 #[test]
-fn many_openers_at_once_make_one_database() {
+fn concurrent_opens_create_one_database() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
     std::thread::scope(|scope| {
@@ -146,7 +149,7 @@ fn many_openers_at_once_make_one_database() {
         }
     });
     assert_eq!(keys(&open(&path)).len(), 8);
-    assert!(names(&path).iter().all(|name| !name.contains(".part")), "nothing is left over");
+    assert!(names(&path).iter().all(|name| !name.contains(".part")), "no temporary file remains");
 }
 
 #[test]
@@ -158,7 +161,7 @@ fn an_open_database_is_locked_in_this_process() {
         let error = open_error(&path, access);
         assert!(matches!(error, Error::Locked(_)) && error.path() == Some(&path), "{error}");
     }
-    // Objects of a closed store keep the database open.
+    // A snapshot keeps the database open.
     let snapshot = store.snapshot().unwrap();
     drop(store);
     assert!(matches!(open_error(&path, Access::CreateOrOpen), Error::Locked(_)));
@@ -199,11 +202,11 @@ fn an_open_database_is_locked_in_another_process() {
 }
 
 #[test]
-fn rocksdbs_own_lock_is_told_too() {
+fn the_lock_of_rocksdb_itself_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     let store = open(&path);
-    // The directory as seen by a program that knows RocksDB but not Slate's marker file.
+    // The directory as a program sees it that does not know Slate's file of the layout version.
     fs::rename(path.join("SLATE"), path.join("aside")).unwrap();
     fs::write(path.join("SLATE"), "slate rocksdb layout 1\n").unwrap();
     let error = open_error(&path, Access::OpenExisting);
@@ -212,13 +215,13 @@ fn rocksdbs_own_lock_is_told_too() {
 }
 
 #[test]
-fn a_database_opened_to_be_read_only_refuses_writers() {
+fn a_database_opened_read_only_rejects_writers() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     let read_only = Options::default().access(Access::ReadOnly);
     let store = RocksStore::open(&path, &read_only).unwrap();
     let other = RocksStore::open(&path, &read_only).unwrap();
-    assert_eq!((keys(&store), keys(&other)), (vec![b"a".to_vec()], vec![b"a".to_vec()]), "many may read it");
+    assert_eq!((keys(&store), keys(&other)), (vec![b"a".to_vec()], vec![b"a".to_vec()]), "several handles may read it");
     let error = store.begin(LONG).err().unwrap();
     assert!(matches!(error, Error::ReadOnly(_)) && error.path() == Some(&path), "{error}");
     assert!(matches!(store.drop_keyspace(A, LONG), Err(Error::ReadOnly(_))));
@@ -244,7 +247,7 @@ fn reading_only_writes_nothing() {
 }
 
 #[test]
-fn a_backup_opens_as_a_database_with_what_was_committed() {
+fn a_backup_opens_as_a_database_with_all_commits() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (made(folder.path()), folder.path().join("copy"));
     let store = open(&path);
@@ -272,7 +275,7 @@ fn a_backup_opens_as_a_database_with_what_was_committed() {
 }
 
 #[test]
-fn a_backup_is_of_one_commit_while_writers_run() {
+fn a_backup_during_writes_shows_one_commit() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (made(folder.path()), folder.path().join("copy"));
     let store = open(&path);
@@ -300,11 +303,11 @@ fn a_backup_is_of_one_commit_while_writers_run() {
     let rounds = crate::tools::keys_of(&copied, crate::tools::B).unwrap();
     assert!(rounds.len() >= 200);
     assert!(rounds.iter().zip(0_u32..).all(|(key, round)| **key == round.to_be_bytes()), "no hole");
-    assert_eq!(keys(&copied).len(), rounds.len() + 1, "torn across keyspaces");
+    assert_eq!(keys(&copied).len(), rounds.len() + 1, "a commit is complete in one keyspace only");
 }
 
 #[test]
-fn the_size_is_told() {
+fn the_size_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     let store = open(&path);
@@ -316,7 +319,7 @@ fn the_size_is_told() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_that_may_not_be_written_is_read_only() {
+fn a_write_protected_folder_is_read_only() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());

@@ -29,7 +29,7 @@ pub(crate) fn open_error(path: &Path, access: Access) -> Error {
     RocksStore::open(path, &Options::default().access(access)).err().unwrap()
 }
 
-/// A closed database with one entry.
+/// Creates and closes a database with one entry.
 pub(crate) fn made(folder: &Path) -> PathBuf {
     let path = folder.join("db");
     put(&open(&path), b"a", b"1", Durability::Sync).unwrap();
@@ -67,7 +67,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A copy of the directory as it is now, open or not: what a crash of the process would leave.
+/// Copies the directory in its current state, as a crash of the process would leave it.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for name in names(from) {

@@ -1,4 +1,4 @@
-//! What transactions are compared with when they commit, and what dropping a keyspace costs.
+//! Conflict detection at commit, and the cost of dropping a keyspace.
 
 use slate_store::{
     Durability, Error, Guard, Keyspace, Store, Transaction, TransactionExt,
@@ -7,7 +7,7 @@ use slate_store::{
 
 use crate::tools::{A, LONG, begin, keys, keys_of, made, names, open, put};
 
-/// Commits of others, `count` of them, of a MiB each.
+/// Commits `count` transactions of 1 MiB each.
 fn write_mebibytes(store: &RocksStore, count: u32) {
     let value: Vec<u8> = (0..1_u32 << 18).flat_map(|at| at.wrapping_mul(0x9e37_79b9).to_be_bytes()).collect();
     for number in 0..count {
@@ -18,7 +18,7 @@ fn write_mebibytes(store: &RocksStore, count: u32) {
 }
 
 #[test]
-fn a_transaction_outlives_buffers_that_are_written_out_meanwhile() {
+fn conflicts_are_detected_after_write_buffers_were_flushed() {
     let folder = tempfile::tempdir().unwrap();
     let store = RocksStore::open(&folder.path().join("db"), &Options::default().write_buffer_bytes(4 << 20)).unwrap();
     let (mut apart, mut meets) = (begin(&store), begin(&store));
@@ -27,11 +27,11 @@ fn a_transaction_outlives_buffers_that_are_written_out_meanwhile() {
     put(&store, b"meets", b"", Durability::Deferred).unwrap();
     write_mebibytes(&store, 20);
     apart.commit(Durability::Sync).unwrap();
-    assert!(meets.commit(Durability::Sync).unwrap_err().is_retryable(), "the other's write is remembered");
+    assert!(meets.commit(Durability::Sync).unwrap_err().is_retryable(), "the other transaction's write is detected");
 }
 
 #[test]
-fn what_only_guards_is_compared_all_the_same() {
+fn a_transaction_with_only_guards_is_checked_for_conflicts() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(&made(folder.path()));
     let guard = || {
@@ -46,7 +46,7 @@ fn what_only_guards_is_compared_all_the_same() {
 }
 
 #[test]
-fn dropping_a_keyspace_writes_the_same_little_however_much_it_holds() {
+fn dropping_a_keyspace_writes_little_whatever_its_size() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
     let store = open(&path);
@@ -62,14 +62,14 @@ fn dropping_a_keyspace_writes_the_same_little_however_much_it_holds() {
     let after = store.size().unwrap().on_disk.unwrap();
     assert!((1..200).contains(&(after - before)), "{before} bytes became {after}");
     store.drop_keyspace(A, LONG).unwrap();
-    assert_eq!(store.size().unwrap().on_disk, Some(after), "what is empty costs nothing");
+    assert_eq!(store.size().unwrap().on_disk, Some(after), "dropping an empty keyspace writes nothing");
     store.drop_keyspace(Keyspace(u32::MAX), LONG).unwrap();
     let counts = [A, Keyspace(2), Keyspace(u32::MAX)].map(|keyspace| keys_of(&store, keyspace).unwrap().len());
     assert_eq!(counts, [0, 20_000, 0]);
 }
 
 #[test]
-fn what_was_dropped_does_not_stay_in_a_large_buffer() {
+fn a_drop_flushes_a_large_write_buffer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
     let store = open(&path);
@@ -86,7 +86,7 @@ fn what_was_dropped_does_not_stay_in_a_large_buffer() {
 }
 
 #[test]
-fn drops_and_commits_that_meet_leave_nothing_behind() {
+fn concurrent_drops_and_commits_leave_no_keys() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(&folder.path().join("db"));
     std::thread::scope(|scope| {
@@ -94,7 +94,7 @@ fn drops_and_commits_that_meet_leave_nothing_behind() {
             let store = &store;
             scope.spawn(move || {
                 for round in 0..400_u32 {
-                    // The catalog of a caller: whether the keyspace is in use stands beside it.
+                    // A caller's catalog entry records whether the keyspace is in use.
                     let mut transaction = store.begin(LONG).unwrap();
                     let keyspace = Keyspace(10 + round / 20);
                     transaction.put(keyspace, &[own], &round.to_be_bytes()).unwrap();
@@ -103,7 +103,7 @@ fn drops_and_commits_that_meet_leave_nothing_behind() {
                         Err(error) => assert!(error.is_retryable(), "{error}"),
                     }
                     if own == 0 && round % 20 == 19 {
-                        // Written before the drop, committed after it: must not come back.
+                        // Written before the drop and committed after it: must conflict.
                         let mut late = store.begin(LONG).unwrap();
                         late.put(keyspace, b"late", b"").unwrap();
                         store.drop_keyspace(keyspace, LONG).unwrap();
@@ -117,7 +117,7 @@ fn drops_and_commits_that_meet_leave_nothing_behind() {
 }
 
 #[test]
-fn compacting_gives_back_what_was_dropped_and_keeps_what_a_snapshot_sees() {
+fn compaction_frees_dropped_keyspaces_but_not_data_of_open_snapshots() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(&made(folder.path()));
     write_mebibytes(&store, 8);
@@ -128,7 +128,7 @@ fn compacting_gives_back_what_was_dropped_and_keeps_what_a_snapshot_sees() {
     assert_eq!(snapshot.count(Keyspace(9), Bounds::ALL, |_| true).unwrap(), Some(8));
     drop(snapshot);
     store.compact(LONG).unwrap();
-    // RocksDB removes files a moment after they were of use last.
+    // RocksDB removes unused files with a short delay.
     let small = |_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
         store.size().unwrap().on_disk.unwrap() < 1 << 20

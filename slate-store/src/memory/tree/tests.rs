@@ -1,5 +1,5 @@
-//! Trees against the map of the standard library. Blocks are small here, so that all that happens to large trees happens to
-//! small ones.
+//! Compares trees with the standard library's `BTreeMap`. Leaves are small in tests, so that small trees split and
+//! merge like large ones.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use crate::{Cursor, Edge, conformance::Random};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Kinds of keys: numbers; the same behind more bytes than lie in place; texts of all lengths, one the beginning of the next.
+/// Kinds of keys: numbers; numbers with a prefix that is too long for an inline key; texts of all lengths, each a
+/// prefix of the next.
 #[derive(Clone, Copy, Debug)]
 enum Keys {
     Short,
@@ -34,7 +35,7 @@ impl Keys {
     }
 }
 
-/// Kinds of values: none has bytes, as in an index; all have, as in a collection; some have.
+/// Kinds of values: all empty, as in an index; none empty, as in a collection; some empty.
 #[derive(Clone, Copy, Debug)]
 enum Values {
     Empty,
@@ -111,7 +112,7 @@ fn put(tree: &mut Tree, model: &mut Model, entries: impl IntoIterator<Item = (Ve
 }
 
 #[test]
-fn a_tree_and_the_versions_kept_of_it_hold_what_a_plain_map_does() {
+fn a_tree_and_its_old_versions_equal_a_btree_map() {
     const RANGE: u64 = 4_000;
     for (keys, values, seed) in [
         (Keys::Short, Values::Empty, 1),
@@ -159,9 +160,9 @@ fn a_tree_and_the_versions_kept_of_it_hold_what_a_plain_map_does() {
     }
 }
 
-/// What lies behind one key for long is parted again and again: the map leads by fences that were once around all of it.
+/// Splits the leaves around a few keys repeatedly, so that `OrdMap` searches by outdated copies of separators.
 #[test]
-fn keys_are_found_where_the_map_leads_astray() {
+fn keys_are_found_despite_outdated_separators_in_the_map() {
     let (mut tree, mut model) = (Tree::default(), Model::new());
     let random = &mut Random::new(7);
     let group = |group: u64, number: u64| group * 100_000 + number;
@@ -174,13 +175,13 @@ fn keys_are_found_where_the_map_leads_astray() {
         }
     }
     let all = model.keys().map(|key| Probe::new(key));
-    let astray = all.filter(|key| tree.leaves.get(&Around(key)).is_none()).count();
-    assert!(astray > 0, "this tree shows nothing");
+    let misled = all.filter(|key| tree.leaves.get(&Around(key)).is_none()).count();
+    assert!(misled > 0, "no search of this tree is misled");
     for key in model.keys() {
         assert!(tree.get(key).is_some(), "{key:?}");
     }
     check(&tree, &model, Keys::Short, group(40, 0), random);
-    // What is written there is found, too, and what is deleted is gone.
+    // Writes and deletes are found in the same places.
     let again: Vec<_> = (0..600).step_by(7).map(|number| Keys::Short.key(group(number % 40, number))).collect();
     for key in &again {
         put(&mut tree, &mut model, [(key.clone(), Some(vec![1]))]);

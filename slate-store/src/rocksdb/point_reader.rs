@@ -15,6 +15,10 @@ struct Loaded<'r> {
 
 impl<'r> Loaded<'r> {
     fn load(&mut self, from: &'r RocksSnapshot, options: &ReadOptions, keys: &[(Keyspace, &[u8])]) -> Result<()> {
+        if let [(keyspace, key)] = keys {
+            self.values.push(from.read(&key::whole(*keyspace, key), options)?);
+            return Ok(());
+        }
         if self.walk(from, keys)? {
             return Ok(());
         }

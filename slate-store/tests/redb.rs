@@ -10,5 +10,7 @@ mod faults;
 mod opening;
 #[path = "redb/sharing.rs"]
 mod sharing;
+#[path = "redb/space.rs"]
+mod space;
 #[path = "redb/tools.rs"]
 mod tools;

@@ -24,6 +24,7 @@ mod open;
 mod options;
 mod point_reader;
 mod snapshot;
+mod space;
 mod store;
 mod table;
 mod transaction;

@@ -73,7 +73,9 @@ impl Store for RedbStore {
         if !existed {
             return Ok(self.writer.version());
         }
-        self.writer.commit(permit, transaction, Durability::Deferred)
+        let dropped = self.writer.commit(permit, transaction, Durability::Deferred, 0);
+        self.writer.space.dropped_keyspace();
+        dropped
     }
 
     fn flush(&self) -> Result<()> {

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use ::redb::{CursorError, Table, WriteTransaction};
+use ::redb::{AccessGuard, CursorError, Table, WriteTransaction};
 use self_cell::self_cell;
 
 use super::{
@@ -35,6 +35,8 @@ pub struct RedbTransaction {
     /// because redb creates a table to read it. Opened by the first read: no other commit can happen before.
     base: OnceLock<RedbSnapshot>,
     version: Version,
+    /// The bytes of keys and values that it added; negative if it removed more.
+    added: i64,
     permit: WritePermit,
     writer: Arc<Writer>,
 }
@@ -44,7 +46,7 @@ impl RedbTransaction {
         let (permit, transaction) = writer.begin(wait)?;
         let cell = Cell::new(transaction, |_| Tables::new());
         let version = writer.version();
-        Ok(Self { cell, base: OnceLock::new(), version, permit, writer: Arc::clone(writer) })
+        Ok(Self { cell, base: OnceLock::new(), version, added: 0, permit, writer: Arc::clone(writer) })
     }
 
     pub(super) fn written(&self, keyspace: Keyspace) -> Option<&Table<'_, Bytes, Bytes>> {
@@ -118,13 +120,22 @@ impl Transaction for RedbTransaction {
         if writes.is_empty() {
             return Ok(());
         }
-        self.with_table(keyspace, |table| {
+        let mut added = 0;
+        let written = self.with_table(keyspace, |table| {
             let appended = if writes.len() > 1 { append(table, writes)? } else { 0 };
-            writes.iter().skip(appended).try_for_each(|(key, value)| match value {
-                Some(value) => table.insert(*key, *value).map(drop).map_err(error::storage),
-                None => table.remove(*key).map(drop).map_err(error::storage),
-            })
-        })
+            added += writes.iter().take(appended).map(|(key, value)| bytes(key, *value)).sum::<i64>();
+            for (key, value) in writes.iter().skip(appended) {
+                let before = match value {
+                    Some(value) => table.insert(*key, *value),
+                    None => table.remove(*key),
+                }
+                .map_err(error::storage)?;
+                added += bytes(key, *value) - bytes(key, before.as_ref().map(AccessGuard::value));
+            }
+            Ok(())
+        });
+        self.added += added;
+        written
     }
 
     /// One writer is admitted at a time, so no other commit can change a guarded key.
@@ -133,7 +144,7 @@ impl Transaction for RedbTransaction {
     }
 
     fn commit(self, durability: Durability) -> Result<Version> {
-        let Self { cell, base, version, permit, writer } = self;
+        let Self { cell, base, version, added, permit, writer } = self;
         if cell.borrow_dependent().is_empty() {
             // Nothing was written. The transaction must end before the permit is released.
             drop(cell);
@@ -141,6 +152,11 @@ impl Transaction for RedbTransaction {
         }
         // redb cannot reuse the pages that the snapshot pins.
         drop(base);
-        writer.commit(permit, cell.into_owner(), durability)
+        writer.commit(permit, cell.into_owner(), durability, added)
     }
+}
+
+/// The bytes of an entry; 0 if there is none.
+fn bytes(key: &[u8], value: Option<&[u8]>) -> i64 {
+    value.map_or(0, |value| i64::try_from(key.len() + value.len()).unwrap_or(i64::MAX))
 }

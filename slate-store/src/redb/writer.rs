@@ -3,7 +3,7 @@ use std::{
         Arc, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ::redb::WriteTransaction;
@@ -13,6 +13,7 @@ use super::{
     latest::Latest,
     open::{Handle, Opened},
     options::Recovery,
+    space::{Occasion, Space},
     version,
     writer_queue::{GroupCommit, WritePermit, WriterQueue},
 };
@@ -22,6 +23,7 @@ use crate::{Context, Durability, Error, Result, Version};
 pub(super) struct Writer {
     pub(super) opened: Arc<Opened>,
     pub(super) latest: Latest,
+    pub(super) space: Space,
     queue: Arc<WriterQueue>,
     recovery: Recovery,
     /// The version of the last commit. Changed only by the writer that holds the permit.
@@ -32,6 +34,7 @@ impl Writer {
     pub(super) fn new(opened: Opened, recovery: Recovery) -> Result<Self> {
         let version = version::read(&opened.handle().begin_read()?)?;
         Ok(Self {
+            space: Space::of(opened.path.clone()),
             opened: Arc::new(opened),
             latest: Latest::default(),
             queue: Arc::new(WriterQueue::new(version)),
@@ -81,7 +84,10 @@ impl Writer {
     /// Moves pages to the front of the file and truncates it.
     pub(super) fn compact(&self, wait: Duration) -> Result<()> {
         self.check_writable()?;
-        let permit = WriterQueue::acquire(&self.queue, wait)?;
+        self.compact_in(&WriterQueue::acquire(&self.queue, wait)?)
+    }
+
+    fn compact_in(&self, permit: &WritePermit) -> Result<()> {
         let mut handle = self.opened.handle.write().unwrap_or_else(PoisonError::into_inner);
         match &mut *handle {
             Handle::Writable(database) => {
@@ -93,25 +99,44 @@ impl Writer {
         };
         // The compaction ends with a durable commit, which includes all before it.
         permit.set_durable(self.version());
+        self.space.set_compacted();
         Ok(())
     }
 
-    /// Commits and releases the permit.
+    /// Compacts the file if it is worthwhile. A failure is not the caller's: if the device is at fault, the next commit fails.
+    fn save_space(&self, occasion: Occasion, permit: &WritePermit) {
+        if self.space.should_compact(occasion) {
+            let begin = Instant::now();
+            let _ = self.compact_in(permit);
+            self.space.set_tried(begin);
+        }
+    }
+
+    /// Commits and releases the permit. The transaction has added `added` bytes of keys and values.
     pub(super) fn commit(
         &self,
         permit: WritePermit,
         transaction: WriteTransaction,
         durability: Durability,
+        added: i64,
     ) -> Result<Version> {
         let version = Version(self.version().0 + 1);
         version::write(&transaction, version)?;
         if durability == Durability::Sync && !permit.is_followed_by_a_writer() {
             self.commit_to_device(&permit, transaction, version)?;
+            self.space.committed(added);
             return Ok(version);
         }
         self.commit_to_memory(transaction, version)?;
+        let needs_freed_pages = self.space.committed(added);
         match durability {
-            Durability::Deferred => Ok(version),
+            Durability::Deferred => {
+                if needs_freed_pages {
+                    // The commit is made already; if the device fails, the next one reports it.
+                    let _ = self.flush_in(&permit);
+                }
+                Ok(version)
+            }
             Durability::Sync => match permit.wait_for_sync(version) {
                 GroupCommit::Synced => Ok(version),
                 GroupCommit::SyncNow(permit) => self.flush_in(&permit).map_err(unsynced).map(|()| version),
@@ -150,7 +175,10 @@ impl Writer {
         if self.check_writable().is_err() {
             return Ok(());
         }
-        self.flush_in(&WriterQueue::acquire(&self.queue, Duration::MAX)?)
+        let permit = WriterQueue::acquire(&self.queue, Duration::MAX)?;
+        self.flush_in(&permit)?;
+        self.save_space(Occasion::Flush, &permit);
+        Ok(())
     }
 
     /// Syncs all commits: an empty durable commit of redb includes all before it.
@@ -160,6 +188,16 @@ impl Writer {
         }
         let transaction = self.begin_in(permit)?;
         self.commit_to_device(permit, transaction, self.version())
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.check_writable().is_ok()
+            && let Ok(permit) = WriterQueue::acquire(&self.queue, Duration::ZERO)
+        {
+            self.save_space(Occasion::Close, &permit);
+        }
     }
 }
 

@@ -1,0 +1,108 @@
+//! Decides when the file is compacted without an explicit call.
+//!
+//! redb doubles the file when it is full, and it reuses the pages that a commit frees only after the next commit to the device.
+//! The decision depends on the length of the file and on the expected length: the length after the last compaction plus what
+//! transactions have added since.
+//!
+//! | when | if | then |
+//! |---|---|---|
+//! | after a commit to memory | the file has grown, to more than twice the expected length | a commit to the device makes freed pages usable |
+//! | in `flush`, when the database is closed | the file is a fifth longer than expected, and [short enough](Occasion) | it is compacted |
+//!
+//! Nobody can begin a transaction during a compaction, so `flush` spends at most a twentieth of the time on them.
+//! Compaction is skipped while a snapshot is open.
+
+use std::{
+    mem,
+    path::PathBuf,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+/// The lengths of the file. Without a path nothing is known, and nothing is compacted.
+pub(super) struct Space {
+    path: Option<PathBuf>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What the file would take after a compaction, in bytes.
+    expected: u64,
+    /// The length at the last commit, in bytes.
+    length: u64,
+    /// `flush` does not compact before this time.
+    pause_until: Option<Instant>,
+}
+
+/// When a compaction is considered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Occasion {
+    /// Files of at most 256 MiB.
+    Flush,
+    /// Files of at most 1 GiB.
+    Close,
+}
+
+/// A shorter file is never compacted.
+const SHORTEST: u64 = 16 << 20;
+
+/// The bytes that pages take for the keys and values in them, in eighths of the latter.
+const EIGHTHS: i64 = 9;
+
+/// After a compaction `flush` pauses for this many times its duration.
+const PAUSE: u32 = 19;
+
+impl Space {
+    pub(super) fn of(path: Option<PathBuf>) -> Self {
+        let space = Self { path, state: Mutex::default() };
+        space.set_compacted();
+        space
+    }
+
+    /// Records a commit that has added this many bytes of keys and values. Returns whether the file has grown although the
+    /// data does not explain its length.
+    pub(super) fn committed(&self, added: i64) -> bool {
+        let Some(length) = self.length() else { return false };
+        let mut state = self.state();
+        state.expected = state.expected.saturating_add_signed(added.saturating_mul(EIGHTHS) / 8);
+        let has_grown = length > mem::replace(&mut state.length, length);
+        has_grown && length > state.expected.saturating_mul(2)
+    }
+
+    /// Records that an unknown part of the data was removed.
+    pub(super) fn dropped_keyspace(&self) {
+        self.state().expected = 0;
+    }
+
+    pub(super) fn should_compact(&self, occasion: Occasion) -> bool {
+        let Some(length) = self.length() else { return false };
+        let state = self.state();
+        let is_allowed = match occasion {
+            Occasion::Flush => length <= 256 << 20 && state.pause_until.is_none_or(|end| Instant::now() >= end),
+            Occasion::Close => length <= 1 << 30,
+        };
+        is_allowed && length >= SHORTEST && length > state.expected.saturating_add(state.expected / 5)
+    }
+
+    /// Records that the file is as short as it can be.
+    pub(super) fn set_compacted(&self) {
+        let length = self.length().unwrap_or_default();
+        let mut state = self.state();
+        (state.expected, state.length) = (length, length);
+    }
+
+    /// Records a compaction, successful or not, that began at this time.
+    pub(super) fn set_tried(&self, begin: Instant) {
+        self.state().pause_until = Instant::now().checked_add(begin.elapsed() * PAUSE);
+    }
+
+    fn length(&self) -> Option<u64> {
+        Some(self.path.as_ref()?.metadata().ok()?.len())
+    }
+
+    /// No code panics under this lock.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

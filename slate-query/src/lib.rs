@@ -11,6 +11,7 @@
 //! | [`filter`] | conditions: matching, array positions, index bounds |
 //! | [`pattern`], [`sort`], [`distinct`] | a document's keys in an index or a sort; its distinct values |
 //! | [`projection`], [`update`] | new documents from old ones |
+//! | [`mod@serde`] | conversion between raw BSON and Rust types |
 
 pub mod distinct;
 mod error;
@@ -23,6 +24,7 @@ pub mod path;
 pub mod pattern;
 pub mod projection;
 pub mod raw;
+pub mod serde;
 pub mod sort;
 #[cfg(feature = "testing")]
 #[doc(hidden)]

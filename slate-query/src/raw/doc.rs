@@ -42,6 +42,12 @@ impl<'a> Doc<'a> {
         !self.table.is_empty()
     }
 
+    /// The mark and the offset of a field in the field table, by the field's number.
+    #[inline]
+    pub(crate) fn entry(self, number: usize) -> Option<(u8, usize)> {
+        self.table.entry(number)
+    }
+
     /// Whether it has no elements.
     pub fn is_empty(self) -> bool {
         self.elements().next().is_none()
@@ -280,15 +286,15 @@ fn named<'a>(rest: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
 }
 
 /// The position of the first NUL.
-pub(super) struct Terminator {
-    pub(super) at: usize,
+pub(crate) struct Terminator {
+    pub(crate) at: usize,
     /// Whether the bytes before it are ASCII.
-    pub(super) is_ascii: bool,
+    pub(crate) is_ascii: bool,
 }
 
 /// Finds the first NUL, eight bytes at a time: names are too short for a call to `memchr` to pay off.
 #[inline(always)]
-pub(super) fn terminator(bytes: &[u8]) -> Option<Terminator> {
+pub(crate) fn terminator(bytes: &[u8]) -> Option<Terminator> {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let (words, tail) = bytes.as_chunks();
     let mut before = 0;

@@ -130,11 +130,22 @@ impl<'o, 'd> TableWriter<'o, 'd> {
 
 /// A set of marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Marks([u64; 4]);
+pub(crate) struct Marks([u64; 4]);
+
+impl FromIterator<u8> for Marks {
+    #[inline]
+    fn from_iter<I: IntoIterator<Item = u8>>(each: I) -> Self {
+        let mut marks = Self::default();
+        for mark in each {
+            marks.insert(mark);
+        }
+        marks
+    }
+}
 
 impl Marks {
     #[inline]
-    fn has(&self, mark: u8) -> bool {
+    pub(crate) fn has(&self, mark: u8) -> bool {
         self.0.get(usize::from(mark / 64)).is_some_and(|word| word & (1 << (mark % 64)) != 0)
     }
 
@@ -216,10 +227,7 @@ impl<'n> FromIterator<&'n [u8]> for Names {
         let mut names: Box<[_]> =
             numbered.map(|(number, name)| Name { mark: mark(name), number, text: name.into() }).collect();
         names.sort_unstable();
-        let mut marks = Marks::default();
-        for Name { mark, .. } in &names {
-            marks.insert(*mark);
-        }
+        let marks = names.iter().map(|name| name.mark).collect();
         Self { names, marks }
     }
 }
@@ -227,7 +235,7 @@ impl<'n> FromIterator<&'n [u8]> for Names {
 /// A hash of a name in one byte. Names of a document often differ in their length, their last byte or their first byte.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the lowest byte of the length is what is wanted")]
-pub(super) fn mark(name: &[u8]) -> u8 {
+pub(crate) fn mark(name: &[u8]) -> u8 {
     match name {
         [first, .., last] => (name.len() as u8).wrapping_mul(0x1d) ^ first.rotate_left(3) ^ last,
         [only] => *only,

@@ -1,0 +1,65 @@
+use std::fmt;
+
+/// An error of a conversion between BSON and a Rust type: a message, and the path of the field at fault if there is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
+    message: Box<str>,
+    path: Option<String>,
+}
+
+impl Error {
+    #[cold]
+    pub(super) fn new(message: impl Into<Box<str>>) -> Self {
+        Self(Box::new(Inner { message: message.into(), path: None }))
+    }
+
+    /// Returns the error for bytes that are not valid BSON.
+    #[cold]
+    pub(super) fn damaged() -> Self {
+        Self::new("the bytes are not valid BSON")
+    }
+
+    /// Prepends a field's name or an array position to the path.
+    #[cold]
+    pub(super) fn within(mut self, name: impl fmt::Display) -> Self {
+        let path = self.0.path.take().map_or_else(|| name.to_string(), |inner| format!("{name}.{inner}"));
+        self.0.path = Some(path);
+        self
+    }
+
+    /// The message without the path.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The dotted path of the field at fault, such as `address.lines.2`; `None` if it is the whole document.
+    pub fn path(&self) -> Option<&str> {
+        self.0.path.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        self.0.path.as_ref().map_or(Ok(()), |path| write!(f, " (at '{path}')"))
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl serde::de::Error for Error {
+    #[cold]
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+}
+
+impl serde::ser::Error for Error {
+    #[cold]
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+}

@@ -106,4 +106,6 @@ pub use api::write_operation::WriteOperation;
 pub use engine::Access;
 pub use error::{Error, ErrorKind, Result};
 pub use interrupt::CancelToken;
-pub use maintenance::{CollectionStats, IndexStats, VerifyFinding, VerifyFindingKind, VerifyProgress, VerifyReport};
+pub use maintenance::{
+    CollectionStats, DatabaseStats, IndexStats, VerifyFinding, VerifyFindingKind, VerifyProgress, VerifyReport,
+};

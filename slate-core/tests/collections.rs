@@ -123,6 +123,16 @@ fn collections_are_listed_with_their_indexes_and_measured() {
         assert!(stats.indexes.iter().all(|index| index.bytes > index.entries));
         assert_eq!(test.collection("empty").stats().unwrap(), slate_core::CollectionStats::default());
         assert_eq!(test.collection("none").stats().unwrap(), slate_core::CollectionStats::default());
+        let whole = test.db.stats().unwrap();
+        assert_eq!(whole.document_bytes(), u64::try_from(documents).unwrap());
+        assert_eq!(whole.collections["c"], stats);
+        assert_eq!(whole.index_bytes(), stats.indexes.iter().map(|index| index.bytes).sum::<u64>());
+        assert_eq!(whole.record_overhead_bytes(), stats.bytes - stats.document_bytes);
+        let on_disk = test.db.store() != "memory";
+        assert_eq!(whole.storage_overhead_bytes().is_some(), on_disk);
+        assert!(!on_disk || whole.storage.free < whole.storage.on_disk, "{whole:?}");
+        assert!(whole.to_string().contains("c: index b_-1, 20 entries"), "{whole}");
+
         let in_transaction = test.db.transact(|tx| {
             tx.collection("c").insert_one(&rawdoc! { "b": [1, 2, 3] })?;
             tx.collection::<RawDocumentBuf>("c").stats()

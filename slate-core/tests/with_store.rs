@@ -8,7 +8,7 @@ mod btree;
 use bson::{Document, doc};
 use btree::BTreeStore;
 use slate_core::{Database, ErrorKind, Index};
-use slate_store::{Capabilities, Keyspace, Result, Size, Store, Version};
+use slate_store::{Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version};
 use std::{path::Path, time::Duration};
 
 slate_store::conformance!(btree_store, |_| crate::btree::BTreeStore::default());
@@ -64,8 +64,8 @@ impl Store for SharedStore {
         self.0.backup(to)
     }
 
-    fn size(&self) -> Result<Size> {
-        self.0.size()
+    fn size(&self, detail: SizeDetail) -> Result<Size> {
+        self.0.size(detail)
     }
 }
 

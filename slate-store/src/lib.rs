@@ -81,7 +81,7 @@ pub use error::{Context, Error, Result, Source, TooLarge};
 pub use guard::Guard;
 pub use keyspace::Keyspace;
 pub use limits::{MAX_KEY, MAX_VALUE};
-pub use size::Size;
+pub use size::{Size, SizeDetail};
 pub use store::Store;
 pub use transaction::{Transaction, TransactionExt, Write};
 pub use version::Version;

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use crate::{Capabilities, Keyspace, Result, Size, Snapshot, Transaction, Version, View};
+use crate::{Capabilities, Keyspace, Result, Size, SizeDetail, Snapshot, Transaction, Version, View};
 
 /// A database: a set of keyspaces (ordered maps of bytes) with one total order of commits.
 ///
@@ -105,10 +105,10 @@ pub trait Store: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns the space that the database takes, as far as the backend knows it without reading everything.
+    /// The space that the database takes, as far as the backend knows it, or may measure it.
     ///
     /// # Errors
     ///
-    /// Any failure of the backend's storage.
-    fn size(&self) -> Result<Size>;
+    /// As the backend's storage fails; while measuring, as [`begin`](Self::begin).
+    fn size(&self, detail: SizeDetail) -> Result<Size>;
 }

@@ -4,7 +4,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use slate_store::{
-    Bounds, Cursor, Durability, Edge, Error, Keyspace, Result, Store, Transaction, TransactionExt, View,
+    Bounds, Cursor, Durability, Edge, Error, Keyspace, Result, SizeDetail, Store, Transaction, TransactionExt, View,
     memory::MemoryStore,
 };
 
@@ -45,7 +45,7 @@ fn a_backup_restores_every_keyspace_as_of_its_commit() {
     let restored = MemoryStore::restore(&path).unwrap();
     assert_eq!(scan(&restored, A), [(vec![], vec![]), (b"a".to_vec(), b"1".to_vec()), (long.clone(), long)]);
     assert_eq!(scan(&restored, Keyspace(u32::MAX)), [(b"x".to_vec(), b"last".to_vec())]);
-    assert_eq!(restored.size().unwrap().data, Some(1 + 1 + 120_000 + 1 + 4));
+    assert_eq!(restored.size(SizeDetail::Known).unwrap().data, Some(1 + 1 + 120_000 + 1 + 4));
     put(&restored, A, &[(b"b", b"2")]);
     assert_eq!(scan(&restored, A).len(), 4);
     let empty = folder.path().join("empty");
@@ -94,7 +94,7 @@ fn clones_share_one_database() {
 #[test]
 fn the_size_changes_with_puts_overwrites_and_deletes() {
     let store = MemoryStore::new();
-    let size = || store.size().unwrap().data.unwrap();
+    let size = || store.size(SizeDetail::Known).unwrap().data.unwrap();
     put(&store, A, &[(b"a", b"12345"), (b"bb", b"")]);
     assert_eq!(size(), 8);
     put(&store, A, &[(b"a", b"1")]);
@@ -106,7 +106,7 @@ fn the_size_changes_with_puts_overwrites_and_deletes() {
     put(&store, A, &[(b"d", b"1")]);
     transaction.commit(Durability::Sync).unwrap();
     assert_eq!(size(), 2 + 4 + 2);
-    let size = store.size().unwrap();
+    let size = store.size(SizeDetail::Known).unwrap();
     assert!(size.in_memory > size.data && size.on_disk.is_none());
 }
 

@@ -7,8 +7,8 @@ use super::{
     runner::{Pool, Runner},
 };
 use crate::{
-    CancelToken, CollectionDescription, Config, DatabaseBuilder, Result, StorageSize, TransactionOptions,
-    WriteOperation,
+    CancelToken, CollectionDescription, Config, DatabaseBuilder, DatabaseStats, Result, StorageSize,
+    TransactionOptions, WriteOperation,
 };
 
 /// An open database, for async code; see the [module's page](super).
@@ -196,6 +196,7 @@ impl Database {
         list_collection_names -> Vec<String>;
         list_collections -> Vec<CollectionDescription>;
         size -> StorageSize;
+        stats -> DatabaseStats;
     }
 
     operations! { write:

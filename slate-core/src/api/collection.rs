@@ -99,7 +99,7 @@ impl<T> ReadCollection<T> {
 
     /// Counts the collection's documents, index entries and their bytes. A collection that does not exist has none.
     ///
-    /// Cost: constant in memory; on disk, a scan of all records and entries.
+    /// Cost: a scan of all records and entries.
     ///
     /// # Errors
     /// Fails if the storage fails.

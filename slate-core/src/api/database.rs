@@ -1,17 +1,17 @@
-use std::{fmt, path::Path, time::Duration};
+use std::{collections::BTreeMap, fmt, path::Path, time::Duration};
 
 use bson::{RawDocument, RawDocumentBuf};
-use slate_store::Store;
+use slate_store::{SizeDetail, Store};
 
 use crate::{
-    BulkWrite, Collection, CollectionDescription, Durability, ErrorKind, Result, Snapshot, StorageSize, Transaction,
-    TransactionOptions, Verify, WriteOperation,
+    BulkWrite, Collection, CollectionDescription, CollectionStats, DatabaseStats, Durability, ErrorKind, Result,
+    Snapshot, StorageSize, Transaction, TransactionOptions, Verify, WriteOperation,
     api::index_build,
     api::transaction_options::Started,
     command,
     engine::{self, Access, OpenOptions},
     operation::retry,
-    operation::{handle::DatabaseHandle, scope::Scope},
+    operation::{handle::DatabaseHandle, read_op::ReadOp, scope::Scope},
 };
 
 /// An open database.
@@ -313,7 +313,34 @@ impl Database {
     /// # Errors
     /// Fails if the storage fails.
     pub fn size(&self) -> Result<StorageSize> {
-        self.handle.engine()?.size()
+        self.handle.engine()?.size(SizeDetail::Known)
+    }
+
+    /// Measures what the database takes: the documents, the field tables and keys, each index, and in the files what is free
+    /// and what the store needs besides.
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// db.collection("users").insert_one(&bson::rawdoc! { "_id": 1 })?;
+    /// println!("{}", db.stats()?);
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    ///
+    /// Cost: reads the whole database. On redb it waits for its turn among the writers.
+    ///
+    /// # Errors
+    /// Fails if the storage fails; on redb as a write.
+    pub fn stats(&self) -> Result<DatabaseStats> {
+        let engine = self.handle.engine()?;
+        let snapshot = engine.snapshot()?;
+        let mut collections = BTreeMap::new();
+        for collection in snapshot.catalog().collections() {
+            let stats: CollectionStats = snapshot.read(&collection.name, ReadOp::Stats)?.try_into()?;
+            collections.insert(collection.name.to_string(), stats);
+        }
+        drop(snapshot);
+        let storage = engine.size(SizeDetail::Measured(self.handle.lock_timeout()))?;
+        Ok(DatabaseStats { collections, storage })
     }
 
     /// The store's name: `"memory"`, `"redb"`, `"rocksdb"`.

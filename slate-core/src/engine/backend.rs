@@ -1,7 +1,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use slate_query::raw::Doc;
-use slate_store::{Durability, Keyspace, Size, Store, Transaction};
+use slate_store::{Durability, Keyspace, Size, SizeDetail, Store, Transaction};
 
 use super::{
     Engine, Reader, Writer,
@@ -145,7 +145,7 @@ impl<S: Store> Engine for Backend<S> {
         Ok(self.store.compact(wait)?)
     }
 
-    fn size(&self) -> Result<Size> {
-        Ok(self.store.size()?)
+    fn size(&self, detail: SizeDetail) -> Result<Size> {
+        Ok(self.store.size(detail)?)
     }
 }

@@ -9,7 +9,7 @@ mod transaction;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use slate_store::{Durability, Size};
+use slate_store::{Durability, Size, SizeDetail};
 
 pub use open::Access;
 pub(crate) use open::{OpenOptions, open, with_store};
@@ -42,7 +42,7 @@ pub(crate) trait Engine: Send + Sync {
     fn backup(&self, to: &Path) -> Result<()>;
     /// `wait` bounds the time in the writer queue.
     fn compact(&self, wait: Duration) -> Result<()>;
-    fn size(&self) -> Result<Size>;
+    fn size(&self, detail: SizeDetail) -> Result<Size>;
 }
 
 /// A snapshot: reads one commit.

@@ -4,6 +4,6 @@ mod stats;
 mod verify;
 
 pub(crate) use stats::stats;
-pub use stats::{CollectionStats, IndexStats};
+pub use stats::{CollectionStats, DatabaseStats, IndexStats};
 pub use verify::{VerifyFinding, VerifyFindingKind, VerifyProgress, VerifyReport};
 pub(crate) use verify::{VerifyRun, verify};

@@ -1,8 +1,9 @@
-use std::ops::ControlFlow;
+use std::{collections::BTreeMap, fmt, ops::ControlFlow};
 
+use slate_query::raw::Doc;
 use slate_store::{Bounds, Keyspace, View};
 
-use crate::{Result, catalog::CollectionInfo};
+use crate::{Result, StorageSize, catalog::CollectionInfo};
 
 /// The sizes of a collection and its indexes; see [`ReadCollection::stats`](crate::ReadCollection::stats).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct CollectionStats {
     pub documents: u64,
     /// Bytes of the documents, their field tables and their keys, without the store's overhead.
     pub bytes: u64,
+    /// Bytes of the documents alone, as BSON.
+    pub document_bytes: u64,
     /// The indexes in the order of their declaration; indexes that are being built come last.
     pub indexes: Vec<IndexStats>,
 }
@@ -28,22 +31,86 @@ pub struct IndexStats {
     pub bytes: u64,
 }
 
-pub(crate) fn stats<V: View>(view: &V, collection: &CollectionInfo) -> Result<CollectionStats> {
-    let indexes = collection.maintained().map(|index| {
-        let (entries, bytes) = measure(view, index.keyspace)?;
-        Ok(IndexStats { name: index.name.to_string(), entries, bytes })
-    });
-    let indexes = indexes.collect::<Result<_>>()?;
-    let (documents, bytes) = measure(view, collection.records)?;
-    Ok(CollectionStats { documents, bytes, indexes })
+/// The sizes of a database; see [`Database::stats`](crate::Database::stats). Its `Display` is a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DatabaseStats {
+    /// The collections by name.
+    pub collections: BTreeMap<String, CollectionStats>,
+    /// What the store takes.
+    pub storage: StorageSize,
 }
 
-fn measure<V: View>(view: &V, keyspace: Keyspace) -> Result<(u64, u64)> {
-    let (mut keys, mut bytes) = (0, 0_u64);
+impl DatabaseStats {
+    /// Bytes of all documents, as BSON.
+    pub fn document_bytes(&self) -> u64 {
+        self.collections.values().map(|collection| collection.document_bytes).sum()
+    }
+
+    /// Bytes of all index entries.
+    pub fn index_bytes(&self) -> u64 {
+        self.collections.values().flat_map(|collection| &collection.indexes).map(|index| index.bytes).sum()
+    }
+
+    /// Bytes of all field tables and keys of documents.
+    pub fn record_overhead_bytes(&self) -> u64 {
+        self.collections.values().map(|collection| collection.bytes - collection.document_bytes).sum()
+    }
+
+    /// Bytes of the files that are neither data nor free: pages that are not full, and the store's own structures. `None` if
+    /// the store does not know what is free. 0 if it compresses more than it adds.
+    pub fn storage_overhead_bytes(&self) -> Option<u64> {
+        let data = self.document_bytes() + self.record_overhead_bytes() + self.index_bytes();
+        Some(self.storage.on_disk?.saturating_sub(self.storage.free?).saturating_sub(data))
+    }
+}
+
+impl fmt::Display for DatabaseStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut row = |what: &str, bytes: u64| writeln!(f, "{bytes:>16}  {what}");
+        for (name, collection) in &self.collections {
+            row(&format!("{name}: {} documents", collection.documents), collection.document_bytes)?;
+            row(&format!("{name}: field tables and keys"), collection.bytes - collection.document_bytes)?;
+            for index in &collection.indexes {
+                row(&format!("{name}: index {}, {} entries", index.name, index.entries), index.bytes)?;
+            }
+        }
+        let storage = [
+            ("free in the files", self.storage.free),
+            ("the store's overhead", self.storage_overhead_bytes()),
+            ("the files", self.storage.on_disk),
+            ("main memory", self.storage.in_memory),
+        ];
+        storage.into_iter().try_for_each(|(what, bytes)| bytes.map_or(Ok(()), |bytes| row(what, bytes)))
+    }
+}
+
+pub(crate) fn stats<V: View>(view: &V, collection: &CollectionInfo) -> Result<CollectionStats> {
+    let indexes = collection.maintained().map(|index| {
+        let (mut entries, mut bytes) = (0, 0);
+        scan(view, index.keyspace, |key, value| {
+            entries += 1;
+            bytes += length(key) + length(value);
+        })?;
+        Ok(IndexStats { name: index.name.to_string(), entries, bytes })
+    });
+    let mut stats = CollectionStats { indexes: indexes.collect::<Result<_>>()?, ..CollectionStats::default() };
+    scan(view, collection.records, |key, stored| {
+        stats.documents += 1;
+        stats.bytes += length(key) + length(stored);
+        stats.document_bytes += length(Doc::stored(stored).bytes());
+    })?;
+    Ok(stats)
+}
+
+fn scan<V: View>(view: &V, keyspace: Keyspace, mut visitor: impl FnMut(&[u8], &[u8])) -> Result<()> {
     view.scan(keyspace, Bounds::ALL, |key, value| -> ControlFlow<()> {
-        keys += 1;
-        bytes = bytes.saturating_add(u64::try_from(key.len() + value.len()).unwrap_or(u64::MAX));
+        visitor(key, value);
         ControlFlow::Continue(())
     })?;
-    Ok((keys, bytes))
+    Ok(())
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }

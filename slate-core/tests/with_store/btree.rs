@@ -10,7 +10,7 @@ use std::{
 
 use slate_store::{
     Bounds, Capabilities, Context, Cursor, Durability, Edge, Error, Guard, Keyspace, Landing, OwnedBounds, PointReader,
-    Result, Size, Store, Transaction, Version, View, Write,
+    Result, Size, SizeDetail, Store, Transaction, Version, View, Write,
 };
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -78,7 +78,7 @@ impl Store for BTreeStore {
         Err(Error::Unsupported(Box::new(Context::new("this store has no backup"))))
     }
 
-    fn size(&self) -> Result<Size> {
+    fn size(&self, _: SizeDetail) -> Result<Size> {
         Ok(Size::default())
     }
 }

@@ -13,8 +13,8 @@ use std::{
 };
 
 use slate_store::{
-    Bounds, Capabilities, Durability, Edge, Guard, Keyspace, PointReader, Result, Size, Store, Transaction, Version,
-    View,
+    Bounds, Capabilities, Durability, Edge, Guard, Keyspace, PointReader, Result, Size, SizeDetail, Store, Transaction,
+    Version, View,
     memory::{MemoryStore, MemoryTransaction},
 };
 
@@ -85,8 +85,8 @@ impl Store for CountingStore {
         self.store.backup(to)
     }
 
-    fn size(&self) -> Result<Size> {
-        self.store.size()
+    fn size(&self, detail: SizeDetail) -> Result<Size> {
+        self.store.size(detail)
     }
 }
 

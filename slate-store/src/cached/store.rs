@@ -1,7 +1,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use super::{cache::PointCache, snapshot::CachedSnapshot, stamps::WrittenKeys, transaction::CachedTransaction};
-use crate::{Capabilities, Keyspace, Result, Size, Store, Version};
+use crate::{Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version};
 
 /// A store with a point cache in front of it.
 ///
@@ -67,8 +67,8 @@ impl<S: Store> Store for Cached<S> {
         self.inner.compact(wait)
     }
 
-    fn size(&self) -> Result<Size> {
-        let size = self.inner.size()?;
+    fn size(&self, detail: SizeDetail) -> Result<Size> {
+        let size = self.inner.size(detail)?;
         Ok(Size { in_memory: size.in_memory.map(|bytes| bytes.saturating_add(self.cache.bytes())), ..size })
     }
 }

@@ -66,7 +66,7 @@ impl Eq for Separator {}
 pub(super) struct Around<'k>(pub(super) &'k Probe<'k>);
 
 impl Comparable<Separator> for Around<'_> {
-    #[inline]
+    #[inline(always)]
     fn compare(&self, separator: &Separator) -> Ordering {
         match self.0.compare(&separator.low) {
             Ordering::Greater if separator.is_above(self.0) => Ordering::Equal,

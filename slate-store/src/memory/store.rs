@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{MemorySnapshot, MemoryTransaction, backup, commit_log::CommitLog, root::Root};
-use crate::{Capabilities, Keyspace, Result, Size, Store, Version};
+use crate::{Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version};
 
 /// Approximate memory of an entry beyond the bytes of its key and value: unused bytes of the 32-byte key, the value's
 /// pointer and reference counts, and a share of the leaf's spare capacity.
@@ -144,7 +144,7 @@ impl Store for MemoryStore {
     }
 
     /// `in_memory` is estimated from the number of entries, without values that only old snapshots hold.
-    fn size(&self) -> Result<Size> {
+    fn size(&self, _: SizeDetail) -> Result<Size> {
         let root = self.shared.root();
         let data: u64 = root.keyspaces.values().map(|tree| tree.extent().bytes).sum();
         let entries: u64 = root.keyspaces.values().map(|tree| tree.extent().entries).sum();
@@ -152,6 +152,7 @@ impl Store for MemoryStore {
             in_memory: Some(data.saturating_add(entries.saturating_mul(ENTRY_OVERHEAD))),
             data: Some(data),
             on_disk: None,
+            free: None,
         })
     }
 }

@@ -8,7 +8,7 @@ use super::{
     table,
     writer::Writer,
 };
-use crate::{Capabilities, Durability, Keyspace, Result, Size, Store, Version, files};
+use crate::{Capabilities, Durability, Keyspace, Result, Size, SizeDetail, Store, Version, files};
 
 /// A database in a redb file. Clones share it. It is closed when the last clone, snapshot and transaction is dropped.
 #[derive(Clone)]
@@ -93,14 +93,13 @@ impl Store for RedbStore {
 
     /// Does not report `data`, because that would read every page. Storage supplied by the caller does not report its
     /// length.
-    fn size(&self) -> Result<Size> {
-        let on_disk = match &self.writer.opened.path {
-            Some(path) => {
-                let metadata = path.metadata().map_err(|error| files::failed(error, "while taking its size", path))?;
-                Some(metadata.len())
-            }
-            None => None,
+    fn size(&self, detail: SizeDetail) -> Result<Size> {
+        let Some(path) = &self.writer.opened.path else { return Ok(Size::default()) };
+        let metadata = path.metadata().map_err(|error| files::failed(error, "while taking its size", path))?;
+        let free = match detail {
+            SizeDetail::Known => None,
+            SizeDetail::Measured(wait) => Some(metadata.len().saturating_sub(self.writer.allocated(wait)?)),
         };
-        Ok(Size { on_disk, ..Size::default() })
+        Ok(Size { on_disk: Some(metadata.len()), free, ..Size::default() })
     }
 }

@@ -112,6 +112,14 @@ impl Writer {
         }
     }
 
+    /// Returns the bytes of the pages in use. Reads every page.
+    pub(super) fn allocated(&self, wait: Duration) -> Result<u64> {
+        let (_permit, transaction) = self.begin(wait)?;
+        let stats = transaction.stats().map_err(error::storage)?;
+        transaction.abort().map_err(error::storage)?;
+        Ok(stats.allocated_pages().saturating_mul(u64::try_from(stats.page_size()).unwrap_or(u64::MAX)))
+    }
+
     /// Commits and releases the permit. The transaction has added `added` bytes of keys and values.
     pub(super) fn commit(
         &self,

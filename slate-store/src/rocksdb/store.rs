@@ -3,7 +3,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use ::rocksdb::properties;
 
 use super::{Options, RocksSnapshot, RocksTransaction, backup, folder, open, writer::Writer};
-use crate::{Capabilities, Keyspace, Result, Size, Store, Version};
+use crate::{Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version};
 
 /// A database in a RocksDB folder. Clones share it. It is closed when the last clone, snapshot and transaction is dropped.
 #[derive(Clone)]
@@ -75,13 +75,17 @@ impl Store for RocksStore {
         self.writer.compact()
     }
 
-    /// Does not report `data`: it would have to read every key.
-    fn size(&self) -> Result<Size> {
+    /// Does not report `data`: it would have to read every key. `free` is RocksDB's estimate of what was deleted or replaced and
+    /// is still in its tables.
+    fn size(&self, _: SizeDetail) -> Result<Size> {
         let opened = &self.writer.opened;
         let cache = u64::try_from(opened.cache.get_usage()).unwrap_or(u64::MAX);
         let buffers = opened.property(properties::SIZE_ALL_MEM_TABLES)?;
         let readers = opened.property(properties::ESTIMATE_TABLE_READERS_MEM)?;
         let in_memory = cache.saturating_add(buffers).saturating_add(readers);
-        Ok(Size { on_disk: Some(folder::size(&opened.path)?), in_memory: Some(in_memory), ..Size::default() })
+        let on_disk = folder::size(&opened.path)?;
+        let tables = opened.property(properties::TOTAL_SST_FILES_SIZE)?;
+        let free = tables.saturating_sub(opened.property(properties::ESTIMATE_LIVE_DATA_SIZE)?);
+        Ok(Size { on_disk: Some(on_disk), in_memory: Some(in_memory), free: Some(free), data: None })
     }
 }

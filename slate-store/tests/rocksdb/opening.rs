@@ -8,7 +8,7 @@ use std::{
 };
 
 use slate_store::{
-    Bounds, Durability, Error, Keyspace, PointReader, Store, Transaction, TransactionExt, View,
+    Bounds, Durability, Error, Keyspace, PointReader, SizeDetail, Store, Transaction, TransactionExt, View,
     rocksdb::{Access, Options, RocksStore},
 };
 
@@ -229,7 +229,7 @@ fn a_database_opened_read_only_rejects_writers() {
     let mut points = store.snapshot().unwrap().point_reader().unwrap();
     points.load(&[(A, b"b"), (A, b"a")]).unwrap();
     assert_eq!((points.loaded(0), points.loaded(1)), (None, Some(&b"1"[..])));
-    assert!(store.size().unwrap().on_disk.unwrap() > 0);
+    assert!(store.size(SizeDetail::Known).unwrap().on_disk.unwrap() > 0);
     store.backup(&folder.path().join("copy")).unwrap();
     assert_eq!(keys(&open(&folder.path().join("copy"))), [b"a"]);
     assert!(matches!(open_error(&path, Access::CreateOrOpen), Error::Locked(_)), "no writer beside readers");
@@ -311,7 +311,7 @@ fn the_size_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path());
     let store = open(&path);
-    let size = store.size().unwrap();
+    let size = store.size(SizeDetail::Known).unwrap();
     let files = names(&path).iter().map(|name| fs::metadata(path.join(name)).unwrap().len()).sum::<u64>();
     assert_eq!(size.on_disk, Some(files));
     assert!(size.in_memory.unwrap() > 0 && size.data.is_none());

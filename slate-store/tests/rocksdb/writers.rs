@@ -1,7 +1,7 @@
 //! Conflict detection at commit, and the cost of dropping a keyspace.
 
 use slate_store::{
-    Durability, Error, Guard, Keyspace, Store, Transaction, TransactionExt,
+    Durability, Error, Guard, Keyspace, SizeDetail, Store, Transaction, TransactionExt,
     rocksdb::{Access, Options, RocksStore},
 };
 
@@ -57,12 +57,16 @@ fn dropping_a_keyspace_writes_little_whatever_its_size() {
         }
     }
     transaction.commit(Durability::Sync).unwrap();
-    let before = store.size().unwrap().on_disk.unwrap();
+    let before = store.size(SizeDetail::Known).unwrap().on_disk.unwrap();
     store.drop_keyspace(A, LONG).unwrap();
-    let after = store.size().unwrap().on_disk.unwrap();
+    let after = store.size(SizeDetail::Known).unwrap().on_disk.unwrap();
     assert!((1..200).contains(&(after - before)), "{before} bytes became {after}");
     store.drop_keyspace(A, LONG).unwrap();
-    assert_eq!(store.size().unwrap().on_disk, Some(after), "dropping an empty keyspace writes nothing");
+    assert_eq!(
+        store.size(SizeDetail::Known).unwrap().on_disk,
+        Some(after),
+        "dropping an empty keyspace writes nothing"
+    );
     store.drop_keyspace(Keyspace(u32::MAX), LONG).unwrap();
     let counts = [A, Keyspace(2), Keyspace(u32::MAX)].map(|keyspace| keys_of(&store, keyspace).unwrap().len());
     assert_eq!(counts, [0, 20_000, 0]);
@@ -131,9 +135,9 @@ fn compaction_frees_dropped_keyspaces_but_not_data_of_open_snapshots() {
     // RocksDB removes unused files with a short delay.
     let small = |_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
-        store.size().unwrap().on_disk.unwrap() < 1 << 20
+        store.size(SizeDetail::Known).unwrap().on_disk.unwrap() < 1 << 20
     };
-    assert!((0..200).any(small), "{:?}", store.size());
+    assert!((0..200).any(small), "{:?}", store.size(SizeDetail::Known));
     assert_eq!(keys(&store), [b"a"]);
     drop(store);
     let read_only = RocksStore::open(&folder.path().join("db"), &Options::default().access(Access::ReadOnly)).unwrap();

@@ -1,6 +1,6 @@
 use std::{error::Error as StdError, fmt};
 
-use slate_query::{Code, Refusal};
+use slate_query::{Code, Refusal, raw::Doc};
 
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -97,6 +97,18 @@ impl Error {
     pub(crate) fn conversion(source: impl StdError + Send + Sync + 'static) -> Self {
         let message = format!("the value could not be converted: {source}");
         let mut error = Self::new(ErrorKind::Conversion, Code::BAD_VALUE, message);
+        error.0.source = Some(source.into());
+        error
+    }
+
+    /// Returns the error for a document of the collection that is not a value of the caller's type.
+    #[cold]
+    pub(crate) fn not_convertible(collection: &str, document: Doc<'_>, source: slate_query::serde::Error) -> Self {
+        let id = document.get("_id").map_or_else(|| "without _id".into(), |id| format!("with _id {id:?}"));
+        let message =
+            format!("the document {id} of collection {collection} could not be converted: {}", source.message());
+        let mut error = Self::new(ErrorKind::Conversion, Code::BAD_VALUE, message);
+        error.0.path = source.path().map(str::to_owned);
         error.0.source = Some(source.into());
         error
     }

@@ -375,3 +375,37 @@ fn a_transaction_open_at_the_close_can_still_be_committed() {
         }
     });
 }
+
+#[test]
+fn a_document_that_does_not_fit_the_type_is_named_with_the_path_of_the_field() {
+    #[derive(Debug, serde::Deserialize)]
+    struct User {
+        #[serde(rename = "address")]
+        _address: Address,
+    }
+    #[derive(Debug, serde::Deserialize)]
+    struct Address {
+        #[serde(rename = "lines")]
+        _lines: Vec<String>,
+    }
+    let db = Database::open("memory:").unwrap();
+    let raw = db.collection::<RawDocumentBuf>("users");
+    raw.insert_one(&rawdoc! { "_id": "ada", "address": { "lines": ["a", "b", 3] } }).unwrap();
+    let users = raw.with_type::<User>();
+    let mut cursor = users.find(doc! {}).cursor().unwrap();
+    assert!(cursor.advance().unwrap());
+    for error in [
+        users.find_by_id("ada").unwrap_err(),
+        users.find_one(doc! {}).unwrap_err(),
+        users.find(doc! {}).run().unwrap().next().unwrap().unwrap_err(),
+        cursor.deserialize_current::<User>().unwrap_err(),
+        users.find_one_and_delete(doc! {}).run().unwrap_err(),
+    ] {
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Conversion, Some("address.lines.2")));
+        assert_eq!(
+            error.message(),
+            "the document with _id \"ada\" of collection users could not be converted: invalid type: integer `3`, expected a \
+             string"
+        );
+    }
+}

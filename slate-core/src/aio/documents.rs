@@ -3,6 +3,7 @@ use std::{
     fmt,
     marker::PhantomData,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
@@ -10,6 +11,7 @@ use std::{
 use bson::RawDocument;
 use futures_core::Stream;
 use serde::{Deserialize, de::DeserializeOwned};
+use slate_query::raw::Doc;
 
 use super::{job::Answer, operation::CancelOnDrop, runner::on_pool};
 use crate::{
@@ -30,6 +32,7 @@ use crate::{
 /// Dropping it ends the reading. It ends after an error of the storage or an interruption.
 pub struct Cursor {
     batch: Rows,
+    collection: Arc<str>,
     /// Number of rows of the batch moved to; one more after the last.
     moved: usize,
     /// The error that ended the batch.
@@ -54,6 +57,7 @@ const BATCH_TIME: Duration = Duration::from_millis(5);
 #[derive(Default)]
 pub(super) struct Batch {
     rows: Rows,
+    collection: Arc<str>,
     error: Option<Error>,
     rest: Option<Rest>,
 }
@@ -77,9 +81,9 @@ impl Rows {
         self.ends.push(self.bytes.len());
     }
 
-    fn get(&self, index: usize) -> Option<&[u8]> {
+    fn get(&self, index: usize) -> Option<Doc<'_>> {
         let start = index.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
-        self.bytes.get(start..*self.ends.get(index)?)
+        self.bytes.get(start..*self.ends.get(index)?).map(Doc::new)
     }
 }
 
@@ -99,18 +103,18 @@ impl Batch {
 
     fn read(mut rest: Rest) -> Self {
         let start = Instant::now();
-        let mut rows = Rows::default();
+        let (mut rows, collection) = (Rows::default(), Arc::clone(rest.cursor.collection()));
         loop {
             match rest.cursor.advance() {
                 Ok(true) => {}
-                Ok(false) => return Self { rows, error: None, rest: None },
-                Err(error) => return Self { rows, error: Some(error), rest: None },
+                Ok(false) => return Self { rows, collection, error: None, rest: None },
+                Err(error) => return Self { rows, collection, error: Some(error), rest: None },
             }
             rest.cursor.bytes().into_iter().for_each(|row| rows.push(row));
             let is_full = rows.ends.len() >= rest.rows_at_once || rows.bytes.len() >= BATCH_BYTES;
             if is_full || start.elapsed() >= BATCH_TIME {
                 rest.rows_at_once = (rest.rows_at_once * 2).min(LARGEST_BATCH_ROWS);
-                return Self { rows, error: None, rest: Some(rest) };
+                return Self { rows, collection, error: None, rest: Some(rest) };
             }
         }
     }
@@ -121,24 +125,28 @@ pub(super) fn collect<T: DeserializeOwned + Any>(find: Find<T>) -> Result<Vec<T>
     if find.short().is_none() {
         return find.run()?.collect();
     }
-    let Batch { rows, error, rest } = Batch::first(find)?;
+    let Batch { rows, collection, error, rest } = Batch::first(find)?;
     match error {
         Some(error) => Err(error),
         None if rest.is_some() => Err(would_wait()),
-        None => (0..rows.ends.len()).filter_map(|row| rows.get(row)).map(from_raw).collect(),
+        None => {
+            let documents = (0..rows.ends.len()).filter_map(|row| rows.get(row));
+            documents.map(|document| from_raw(&collection, document)).collect()
+        }
     }
 }
 
 impl Cursor {
     /// `abandoned` cancels the blocking cursor.
     pub(super) fn new(first: Batch, abandoned: CancelOnDrop) -> Self {
-        let mut cursor = Self { batch: Rows::default(), moved: 0, error: None, next: None, abandoned };
+        let collection = Arc::clone(&first.collection);
+        let mut cursor = Self { batch: Rows::default(), collection, moved: 0, error: None, next: None, abandoned };
         cursor.take(first);
         cursor
     }
 
     /// Starts lending the batch and reading the next one.
-    fn take(&mut self, Batch { rows, error, rest }: Batch) {
+    fn take(&mut self, Batch { rows, error, rest, .. }: Batch) {
         (self.batch, self.moved, self.error) = (rows, 0, error);
         if let Some(rest) = rest {
             // The cursor checks its own token; a token here would only hide the cursor's error.
@@ -179,13 +187,17 @@ impl Cursor {
         }
     }
 
-    fn bytes(&self) -> Option<&[u8]> {
+    fn document(&self) -> Option<Doc<'_>> {
         self.batch.get(self.moved.checked_sub(1)?)
+    }
+
+    fn read_current<T: DeserializeOwned + Any>(&self) -> Option<Result<T>> {
+        self.document().map(|document| from_raw(&self.collection, document))
     }
 
     /// The current document; `None` before the first and after the last.
     pub fn current(&self) -> Option<&RawDocument> {
-        self.bytes().and_then(|row| as_raw(row).ok())
+        self.document().and_then(|row| as_raw(row.bytes()).ok())
     }
 
     /// Deserializes the current document into a type that may borrow from it.
@@ -193,7 +205,7 @@ impl Cursor {
     /// # Errors
     /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if the document is not a `T`, or there is none.
     pub fn deserialize_current<'c, T: Deserialize<'c>>(&'c self) -> Result<T> {
-        deserialize_current(self.bytes())
+        deserialize_current(&self.collection, self.document())
     }
 }
 
@@ -213,7 +225,7 @@ impl<T: DeserializeOwned + Any> Documents<T> {
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted); if the storage fails.
     pub async fn next(&mut self) -> Option<Result<T>> {
         match self.cursor.advance().await {
-            Ok(true) => self.cursor.bytes().map(from_raw),
+            Ok(true) => self.cursor.read_current(),
             Ok(false) => None,
             Err(error) => Some(Err(error)),
         }
@@ -225,7 +237,7 @@ impl<T: DeserializeOwned + Any> Stream for Documents<T> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<T>>> {
         Poll::Ready(match ready!(self.cursor.poll_advance(context)) {
-            Ok(true) => self.cursor.bytes().map(from_raw),
+            Ok(true) => self.cursor.read_current(),
             Ok(false) => None,
             Err(error) => Some(Err(error)),
         })

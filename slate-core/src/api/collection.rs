@@ -2,7 +2,7 @@ use std::{any::Any, borrow::Cow, fmt, marker::PhantomData, ops::Deref, sync::Arc
 
 use bson::{Bson, RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
-use slate_query::raw::with_value;
+use slate_query::raw::{Doc, with_value};
 
 use crate::{
     BulkWrite, CollectionStats, Count, CreateIndex, Delete, Distinct, Error, Find, FindOneAndDelete, FindOneAndUpdate,
@@ -147,8 +147,8 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
     pub fn find_by_id(&self, id: impl Into<Bson>) -> Result<Option<T>> {
         let key = with_value(&id.into(), record_key)?;
         let mut found = None;
-        let visitor = &mut |bytes: &[u8]| {
-            found = Some(from_raw(bytes)?);
+        let visitor = &mut |document: Doc<'_>| {
+            found = Some(from_raw(&self.name, document)?);
             Ok(())
         };
         self.scope.read::<()>(&self.name, ReadOp::Get { key: &key, visitor })?;

@@ -1,7 +1,8 @@
-use std::{any::Any, fmt};
+use std::{any::Any, fmt, sync::Arc};
 
 use bson::RawDocument;
 use serde::{Deserialize, de::DeserializeOwned};
+use slate_query::{raw::Doc, serde::deserialize};
 
 use crate::{
     Error, Result,
@@ -25,11 +26,12 @@ use crate::{
 /// ```
 pub struct Cursor {
     rows: Box<dyn Rows + Send>,
+    collection: Arc<str>,
 }
 
 impl Cursor {
-    pub(crate) fn new(rows: Box<dyn Rows + Send>) -> Self {
-        Self { rows }
+    pub(crate) fn new(rows: Box<dyn Rows + Send>, collection: Arc<str>) -> Self {
+        Self { rows, collection }
     }
 
     /// Moves to the next document; returns `false` after the last.
@@ -42,7 +44,7 @@ impl Cursor {
 
     /// The current document, lent until the next move; `None` before the first and after the last.
     pub fn current(&self) -> Option<&RawDocument> {
-        self.rows.current().and_then(|bytes| as_raw(bytes).ok())
+        self.rows.current().and_then(|document| as_raw(document.bytes()).ok())
     }
 
     /// Deserializes the current document into a type that may borrow from it.
@@ -50,11 +52,22 @@ impl Cursor {
     /// # Errors
     /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if the document is not such a value, or there is none.
     pub fn deserialize_current<'c, R: Deserialize<'c>>(&'c self) -> Result<R> {
-        deserialize_current(self.rows.current())
+        deserialize_current(&self.collection, self.rows.current())
     }
 
+    /// The current document as `T`.
+    pub(crate) fn read_current<T: DeserializeOwned + Any>(&self) -> Option<Result<T>> {
+        self.rows.current().map(|document| from_raw(&self.collection, document))
+    }
+
+    /// The current document's bytes.
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
-        self.rows.current()
+        self.rows.current().map(Doc::bytes)
+    }
+
+    /// The collection that is read.
+    pub(crate) fn collection(&self) -> &Arc<str> {
+        &self.collection
     }
 }
 
@@ -65,9 +78,9 @@ impl fmt::Debug for Cursor {
 }
 
 /// Deserializes a cursor's document.
-pub(crate) fn deserialize_current<'c, R: Deserialize<'c>>(current: Option<&'c [u8]>) -> Result<R> {
-    let bytes = current.ok_or_else(|| Error::conversion(NoDocument))?;
-    bson::deserialize_from_slice(bytes).map_err(Error::conversion)
+pub(crate) fn deserialize_current<'c, R: Deserialize<'c>>(collection: &str, current: Option<Doc<'c>>) -> Result<R> {
+    let document = current.ok_or_else(|| Error::conversion(NoDocument))?;
+    deserialize(document).map_err(|error| Error::not_convertible(collection, document, error))
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +106,7 @@ impl<T: DeserializeOwned + Any> Iterator for Documents<T> {
         let cursor = self.cursor.as_mut()?;
         let moved = cursor.advance();
         match moved {
-            Ok(true) => cursor.bytes().map(from_raw),
+            Ok(true) => cursor.read_current(),
             Ok(false) => {
                 self.cursor = None;
                 None

@@ -2,6 +2,7 @@ use std::{any::Any, borrow::Cow, marker::PhantomData};
 
 use bson::{Document, RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
+use slate_query::{raw::Doc, serde::deserialize};
 
 use crate::{Error, Result};
 
@@ -75,15 +76,15 @@ pub(crate) fn borrowed(documents: &[impl AsRef<RawDocument>]) -> Vec<&RawDocumen
     documents.iter().map(AsRef::as_ref).collect()
 }
 
-/// Deserializes a stored document. Raw documents are copied without serde.
-pub(crate) fn from_raw<T: DeserializeOwned + Any>(bytes: &[u8]) -> Result<T> {
+/// Deserializes a document of the collection. Raw documents are copied without serde.
+pub(crate) fn from_raw<T: DeserializeOwned + Any>(collection: &str, document: Doc<'_>) -> Result<T> {
     let mut same = None::<T>;
     if let Some(raw) = (&mut same as &mut dyn Any).downcast_mut::<Option<RawDocumentBuf>>() {
-        *raw = Some(RawDocumentBuf::from_bytes(bytes.to_vec()).map_err(Error::conversion)?);
+        *raw = Some(RawDocumentBuf::from_bytes(document.bytes().to_vec()).map_err(Error::conversion)?);
     }
     match same {
         Some(raw) => Ok(raw),
-        None => bson::deserialize_from_slice(bytes).map_err(Error::conversion),
+        None => deserialize(document).map_err(|error| Error::not_convertible(collection, document, error)),
     }
 }
 

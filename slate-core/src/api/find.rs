@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     Cursor, Documents, Explain, ExplainVerbosity, IntoDocument, Result,
-    api::document::{As, from_raw},
+    api::document::As,
     api::setters::setters,
     operation::{request::Request, scope::Scope},
 };
@@ -89,7 +89,7 @@ impl<T> Find<T> {
     /// Fails if the query is not valid, with MongoDB's code and the path at fault, or if the storage fails.
     pub fn cursor(self) -> Result<Cursor> {
         let Target { scope, collection, request } = &self.target;
-        Ok(Cursor::new(request.find(scope, collection)?))
+        Ok(Cursor::new(request.find(scope, collection)?, Arc::clone(collection)))
     }
 
     /// Counts the documents instead of returning them, after skip and limit. The projection is ignored.
@@ -146,7 +146,7 @@ impl<T: DeserializeOwned + Any> Find<T> {
     /// As [`Find::cursor`].
     pub fn first(self) -> Result<Option<T>> {
         let mut cursor = self.limit(1).cursor()?;
-        Ok(if cursor.advance()? { cursor.bytes().map(from_raw).transpose()? } else { None })
+        if cursor.advance()? { cursor.read_current().transpose() } else { Ok(None) }
     }
 }
 

@@ -61,7 +61,7 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     /// As [`Update::run`](crate::Update::run).
     pub fn run(self) -> Result<Option<T>> {
         let (_, document) = update_one(&self.scope, &self.collection, &self.request, &self.change)?;
-        document.map(|document| from_raw(&document)).transpose()
+        document.map(|document| from_raw(&self.collection, Doc::new(&document))).transpose()
     }
 }
 
@@ -78,7 +78,7 @@ impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
     /// As [`Delete::run`](crate::Delete::run).
     pub fn run(self) -> Result<Option<T>> {
         let document = delete_one(&self.scope, &self.collection, &self.request)?;
-        document.map(|document| from_raw(&document)).transpose()
+        document.map(|document| from_raw(&self.collection, Doc::new(&document))).transpose()
     }
 }
 

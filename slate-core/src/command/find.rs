@@ -1,5 +1,5 @@
 use bson::RawDocumentBuf;
-use slate_query::{Code, raw::Doc};
+use slate_query::Code;
 
 use super::{
     call::Call,
@@ -33,7 +33,7 @@ pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocume
     reply.cursor(&find.common.namespace(find.collection), |batch, name| {
         let more = rows.advance()?;
         if let Some(row) = rows.current().filter(|_| more) {
-            batch.document(name, Doc::new(row));
+            batch.document(name, row);
         }
         Ok(more)
     })?;

@@ -63,11 +63,11 @@ impl<S: Store> Backend<S> {
     }
 
     /// Calls `visitor` with a record of the latest commit, if there is one; returns `false` if that may have to wait.
-    fn try_get(&self, collection: &str, key: &[u8], visitor: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
+    fn try_get(&self, collection: &str, key: &[u8], visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>) -> Result<bool> {
         let records = |catalog: &Catalog| catalog.collection(collection).map(|collection| collection.records);
         let Some(records) = self.shared.catalogs.try_with(records) else { return Ok(false) };
         let Some(records) = records else { return Ok(true) };
-        let read = self.store.try_get(records, key, |stored| visitor(Doc::stored(stored).bytes()))?;
+        let read = self.store.try_get(records, key, |stored| visitor(Doc::stored(stored)))?;
         let is_read = read.is_some();
         read.flatten().transpose()?;
         Ok(is_read)

@@ -77,7 +77,7 @@ pub(super) fn read<V: View>(
         }
         ReadOp::Get { key, visitor } => {
             if let Some(collection) = catalog.collection(collection) {
-                view.get(collection.records, key, |stored| visitor(Doc::stored(stored).bytes()))?.unwrap_or(Ok(()))?;
+                view.get(collection.records, key, |stored| visitor(Doc::stored(stored)))?.unwrap_or(Ok(()))?;
             }
             ().into()
         }

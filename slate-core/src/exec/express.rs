@@ -142,9 +142,8 @@ impl<V: View> Rows for ExpressRows<V> {
         Ok(self.moved <= self.records)
     }
 
-    fn current(&self) -> Option<&[u8]> {
-        let stored = self.moved.checked_sub(1).and_then(|at| self.reader.loaded(at));
-        stored.map(|stored| Doc::stored(stored).bytes())
+    fn current(&self) -> Option<Doc<'_>> {
+        self.moved.checked_sub(1).and_then(|at| self.reader.loaded(at)).map(Doc::stored)
     }
 }
 

@@ -1,3 +1,4 @@
+use slate_query::raw::Doc;
 use slate_store::View;
 
 use super::{Resources, Rows, output::open_shared, resources::holders};
@@ -23,7 +24,7 @@ pub(crate) fn gather<'v, V: View + 'v>(
     let mut rows = open_shared(plan, view, collection, &resources)?;
     while rows.advance()? {
         if let Some(row) = rows.current() {
-            gathered.push(row)?;
+            gathered.push(row.bytes())?;
         }
     }
     Ok(GatheredRows(gathered.into_rows()?))
@@ -34,7 +35,7 @@ impl Rows for GatheredRows {
         self.0.advance()
     }
 
-    fn current(&self) -> Option<&[u8]> {
-        self.0.current()
+    fn current(&self) -> Option<Doc<'_>> {
+        self.0.current().map(Doc::new)
     }
 }

@@ -21,8 +21,8 @@ pub(crate) trait Rows {
     /// Moves to the next row. Returns `false` after the last.
     fn advance(&mut self) -> Result<bool>;
 
-    /// Returns the current row as a document's bytes.
-    fn current(&self) -> Option<&[u8]>;
+    /// Returns the current row. A whole record has its field table.
+    fn current(&self) -> Option<Doc<'_>>;
 }
 
 /// Opens the rows of a plan. A count returns one row `{n}`; distinct returns one row `{v}` per value.
@@ -117,15 +117,16 @@ impl<V: View> Rows for Output<V> {
     }
 
     #[inline]
-    fn current(&self) -> Option<&[u8]> {
-        match self {
-            Self::Whole(rows) => rows.stored().map(|stored| Doc::stored(stored).bytes()),
+    fn current(&self) -> Option<Doc<'_>> {
+        let built = match self {
+            Self::Whole(rows) => return rows.stored().map(Doc::stored),
             Self::Project(rows) => rows.row.as_deref(),
             Self::Covered(rows) => rows.current(),
             Self::Counted(rows) => rows.current(),
             Self::Distinct(rows) => rows.current(),
             Self::DistinctKeys(rows) => rows.current(),
-        }
+        };
+        built.map(Doc::new)
     }
 }
 

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use slate_query::Code;
+use slate_query::{Code, raw::Doc};
 
 use crate::{
     CollectionStats, Error, Result,
@@ -20,7 +20,7 @@ pub(crate) enum ReadOp<'o, 'p> {
     /// can write while its caller iterates.
     Find { query: &'o Query, interrupt: &'o Interrupt },
     /// Calls `visitor` with the document stored under `key`, if there is one.
-    Get { key: &'o [u8], visitor: &'o mut dyn FnMut(&[u8]) -> Result<()> },
+    Get { key: &'o [u8], visitor: &'o mut dyn FnMut(Doc<'_>) -> Result<()> },
     /// Plans a query, and executes the plan if `verbosity` says so.
     Explain { query: &'o Query, verbosity: ExplainVerbosity, interrupt: &'o Interrupt },
     /// Counts documents, index entries and their bytes.

@@ -210,7 +210,7 @@ impl Request {
         let query = self.parse_count()?;
         let mut rows = scope.find(collection, &query, &self.interrupt)?;
         rows.advance()?;
-        let counted = rows.current().and_then(|row| Doc::new(row).get("n")).and_then(Value::as_i64);
+        let counted = rows.current().and_then(|row| row.get("n")).and_then(Value::as_i64);
         Ok(counted.and_then(|counted| u64::try_from(counted).ok()).unwrap_or_default())
     }
 
@@ -225,7 +225,7 @@ impl Request {
         let query = self.parse_distinct(path)?;
         let mut rows = scope.find(collection, &query, &self.interrupt)?;
         while rows.advance()? {
-            if let Some(value) = rows.current().and_then(|row| Doc::new(row).get("v")) {
+            if let Some(value) = rows.current().and_then(|row| row.get("v")) {
                 visitor(value);
             }
         }

@@ -113,6 +113,19 @@ impl Error {
         error
     }
 
+    /// Returns the error for a value of the caller's type that is not a document.
+    #[cold]
+    pub(crate) fn not_serializable(source: slate_query::serde::Error) -> Self {
+        let mut error = Self::new(
+            ErrorKind::Conversion,
+            Code::BAD_VALUE,
+            format!("the value could not be converted: {}", source.message()),
+        );
+        error.0.path = source.path().map(str::to_owned);
+        error.0.source = Some(source.into());
+        error
+    }
+
     /// Maps errors of temporary files; the only place that does so.
     pub(crate) fn spill(what: &str, source: std::io::Error) -> Self {
         use std::io::ErrorKind as Cause;

@@ -11,11 +11,11 @@ use std::{
 
 use bson::{Bson, DateTime, Document, RawBson, RawDocument, RawDocumentBuf, doc, oid::ObjectId, rawdoc};
 use proptest::prelude::*;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_types::*;
 use slate_query::{
     raw::{Doc, Kind, OwnedValue, store},
-    serde::{Error, deserialize, deserialize_value},
+    serde::{Error, deserialize, deserialize_value, serialize},
     testing,
 };
 
@@ -291,4 +291,93 @@ proptest! {
         both::<RawBson>(&value)?;
         for_each_value_type!(both, &value);
     }
+
+    #[test]
+    fn values_are_written_as_by_the_bson_crate(document in likely()) {
+        let fields: Document = match bson::deserialize_from_slice(&document) {
+            Ok(fields) => fields,
+            Err(_) => return Ok(()),
+        };
+        writes_alike(&fields)?;
+        writes_alike(&RawDocumentBuf::from_bytes(document.clone()).unwrap())?;
+        writes_alike(&A { a: RawDocumentBuf::from_bytes(document.clone()).unwrap(), b: None })?;
+        for_each_type!(written_back, &document);
+    }
+
+    #[test]
+    fn fields_of_every_type_are_written_as_by_the_bson_crate(value in testing::value()) {
+        let document = testing::document_of(&[("a".to_owned(), value.clone())]);
+        let as_field = |error: TestCaseError| error;
+        fn written<T: DeserializeOwned + Serialize + Debug>(document: &[u8]) -> Result<(), TestCaseError> {
+            written_back::<A<T>>(document)
+        }
+        written::<Bson>(&document).map_err(as_field)?;
+        written::<RawBson>(&document)?;
+        for_each_written_type!(written, &document);
+    }
+}
+
+/// Serializes with both and compares the bytes, or that both fail.
+fn writes_alike<T: Serialize + Debug>(value: &T) -> Result<(), TestCaseError> {
+    let mut ours = vec![1, 2, 3];
+    let written = serialize(value, &mut ours);
+    match bson::serialize_to_vec(value) {
+        Ok(theirs) => {
+            prop_assert!(written.is_ok(), "{value:?}: {written:?}");
+            prop_assert_eq!(&ours[3..], &theirs[..], "{:?}", value);
+        }
+        Err(theirs) => prop_assert!(written.is_err(), "{value:?}, bson: {theirs}"),
+    }
+    prop_assert!(written.is_ok() || ours == [1, 2, 3]);
+    Ok(())
+}
+
+/// Reads a value, if the document is one, and writes it.
+fn written_back<T: DeserializeOwned + Serialize + Debug>(document: &[u8]) -> Result<(), TestCaseError> {
+    deserialize::<T>(Doc::new(document)).map_or(Ok(()), |value| writes_alike(&value))
+}
+
+#[test]
+fn every_type_of_the_bson_crate_is_written() {
+    let document = every_type();
+    writes_alike(&document).unwrap();
+    writes_alike(&rawdoc! { "a": RawDocumentBuf::try_from(&document).unwrap() }).unwrap();
+    let typed: EveryType = bson::deserialize_from_document(document).unwrap();
+    writes_alike(&typed).unwrap();
+    writes_alike(&A { a: Bytes(vec![1, 2]), b: Some(1) }).unwrap();
+    writes_alike(&A { a: 'é', b: Some(1) }).unwrap();
+    writes_alike(&A { a: (u32::MAX, u64::MAX >> 1, 1.5_f32, [(); 11]), b: None }).unwrap();
+    for key in [External::Unit, External::Newtype(1)] {
+        writes_alike(&BTreeMap::from([(key, 1)])).unwrap();
+    }
+    writes_alike(&bson::serde_helpers::HumanReadable(A { a: bson::Uuid::from_bytes([1; 16]), b: None })).unwrap();
+}
+
+#[test]
+fn what_bson_cannot_represent_fails_with_the_path_of_the_field() {
+    let error = |value: &dyn Fn(&mut Vec<u8>) -> Result<(), Error>| {
+        let error = value(&mut Vec::new()).unwrap_err();
+        (error.path().map(str::to_owned), error.message().to_owned())
+    };
+    let expect = |path: Option<&str>, message: &str| (path.map(str::to_owned), message.to_owned());
+    let large = A { a: vec![BTreeMap::from([("x", 1), ("y", u64::MAX)])], b: None };
+    assert_eq!(
+        error(&|buffer| serialize(&large, buffer)),
+        expect(Some("a.0.y"), "the integer 18446744073709551615 exceeds an int64")
+    );
+    assert_eq!(
+        error(&|buffer| serialize(&A { a: BTreeMap::from([(1, 1)]), b: None }, buffer)),
+        expect(Some("a"), "the key of a map must be a string, found an integer")
+    );
+    assert_eq!(
+        error(&|buffer| serialize(&A { a: doc! { "x\0": 1 }, b: None }, buffer)),
+        expect(Some("a"), "a field's name and a regular expression must not contain a NUL: \"x\\0\"")
+    );
+    assert_eq!(
+        error(&|buffer| serialize(&[1], buffer)),
+        expect(None, "expected a document, found a value of type array")
+    );
+    writes_alike(&large).unwrap();
+    writes_alike(&1).unwrap();
+    writes_alike(&A { a: 1_i128, b: None }).unwrap();
 }

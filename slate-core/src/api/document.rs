@@ -2,7 +2,10 @@ use std::{any::Any, borrow::Cow, marker::PhantomData};
 
 use bson::{Document, RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
-use slate_query::{raw::Doc, serde::deserialize};
+use slate_query::{
+    raw::Doc,
+    serde::{deserialize, serialize},
+};
 
 use crate::{Error, Result};
 
@@ -63,11 +66,11 @@ pub(crate) fn to_raw<T: Serialize + Any>(value: &T) -> Result<Cow<'_, RawDocumen
 }
 
 /// The initial capacity in bytes when a document is serialized: enough for most documents without growing the buffer.
-const USUAL: usize = 128;
+const USUAL: usize = 512;
 
 fn serialized(value: &impl Serialize) -> Result<RawDocumentBuf> {
     let mut bytes = Vec::with_capacity(USUAL);
-    bson::serialize_to_buffer(value, &mut bytes).map_err(Error::conversion)?;
+    serialize(value, &mut bytes).map_err(Error::not_serializable)?;
     RawDocumentBuf::from_bytes(bytes).map_err(Error::conversion)
 }
 

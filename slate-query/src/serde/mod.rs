@@ -11,6 +11,8 @@
 mod de;
 mod error;
 mod newtype;
+mod ser;
 
 pub use de::{deserialize, deserialize_value};
 pub use error::Error;
+pub use ser::serialize;

@@ -179,8 +179,16 @@ pub(crate) struct A<T> {
 /// Calls a generic function once for each type that a field may have.
 macro_rules! for_each_value_type {
     ($function:ident, $($argument:expr),*) => {
-        for_each_value_type! { @each $function ($($argument),*)
-            bool, i8, i16, i32, i64, i128, u8, u16, u32, u64, u128, f32, f64, char, String, (), Unit, Option<i32>,
+        for_each_written_type! { $function, $($argument),* }
+        for_each_written_type! { @each $function ($($argument),*) i128, u128, serde::de::IgnoredAny }
+    };
+}
+
+/// Calls a generic function once for each type that a field may have and that can be written.
+macro_rules! for_each_written_type {
+    ($function:ident, $($argument:expr),*) => {
+        for_each_written_type! { @each $function ($($argument),*)
+            bool, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, char, String, (), Unit, Option<i32>,
             Option<Option<String>>, Vec<i32>, Vec<Bson>, (i32, String), [f64; 2], Box<str>, Bytes,
             std::borrow::Cow<'static, str>, std::collections::BTreeSet<External>, BTreeMap<i32, i32>,
             BTreeMap<char, Bson>, BTreeMap<Key, Bson>, BTreeMap<External, i32>, BTreeMap<ObjectId, i32>,
@@ -188,11 +196,11 @@ macro_rules! for_each_value_type {
             Denying, Flattened, Helpers, Dates, ObjectId, DateTime, bson::Timestamp, bson::Regex, bson::Binary,
             bson::Decimal128, bson::Uuid, bson::DbPointer, bson::JavaScriptCodeWithScope, Document, RawDocumentBuf,
             bson::RawArrayBuf, serde_json::Value, Option<DateTime>, Vec<ObjectId>, std::time::Duration,
-            std::net::IpAddr, bson::serde_helpers::HumanReadable<std::net::IpAddr>, serde::de::IgnoredAny,
+            std::net::IpAddr, bson::serde_helpers::HumanReadable<std::net::IpAddr>,
             bson::serde_helpers::HumanReadable<ObjectId>, bson::serde_helpers::HumanReadable<Bson>
         }
     };
-    (@each $function:ident $arguments:tt $($type:ty),*) => { $(for_each_value_type!(@one $function $arguments $type);)* };
+    (@each $function:ident $arguments:tt $($type:ty),*) => { $(for_each_written_type!(@one $function $arguments $type);)* };
     (@one $function:ident ($($argument:expr),*) $type:ty) => { $function::<$type>($($argument),*)?; };
 }
 
@@ -223,4 +231,4 @@ macro_rules! for_each_type {
     };
 }
 
-pub(crate) use {for_each_type, for_each_value_type};
+pub(crate) use {for_each_type, for_each_value_type, for_each_written_type};

@@ -8,9 +8,9 @@ slate_store::conformance!(redb, |folder| {
 });
 
 #[cfg(feature = "redb")]
-slate_store::conformance!(redb_with_quick_recovery, |folder| {
+slate_store::conformance!(redb_recovered_when_opened, |folder| {
     use slate_store::redb::{Options, Recovery, RedbStore};
-    let options = Options::default().recovery(Recovery::WithEachCommit).cache_bytes(1 << 20);
+    let options = Options::default().recovery(Recovery::WhenOpened).cache_bytes(1 << 20);
     RedbStore::open(&folder.join("db"), &options).unwrap()
 });
 

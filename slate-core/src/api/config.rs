@@ -2,7 +2,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Access, Database, DatabaseBuilder, Durability, Result, units};
+use crate::{Access, Database, DatabaseBuilder, Durability, Recovery, Result, units};
 
 /// The location and the settings of a database, as part of a service's configuration.
 ///
@@ -13,6 +13,7 @@ use crate::{Access, Database, DatabaseBuilder, Durability, Result, units};
 /// | `url` | `"memory:"`, `"redb:PATH"`, … | | [`Database::open`] |
 /// | `access` | `"create_or_open"`, `"open"`, `"read_only"` | `"create_or_open"` | [`DatabaseBuilder::access`] |
 /// | `durability` | `"sync"`, `"deferred"` | `"sync"` | [`DatabaseBuilder::durability`] |
+/// | `recovery` | `"with_each_commit"`, `"when_opened"` | `"with_each_commit"` | [`DatabaseBuilder::recovery`] |
 /// | `cache` | a size | the store's own | [`DatabaseBuilder::cache`] |
 /// | `lock_timeout` | a time | `"5s"` | [`DatabaseBuilder::lock_timeout`] |
 /// | `memory_limit` | a size | `"64MiB"` | [`DatabaseBuilder::memory_limit`] |
@@ -56,6 +57,9 @@ pub struct Config {
     /// When a commit returns.
     #[serde(default, with = "durability", skip_serializing_if = "Option::is_none")]
     pub durability: Option<Durability>,
+    /// What pays for opening a redb database after a crash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
     /// The size in bytes of the page cache of a store on disk.
     #[serde(default, with = "units::bytes", skip_serializing_if = "Option::is_none")]
     pub cache: Option<usize>,
@@ -77,6 +81,7 @@ impl Config {
             url: url.into(),
             access: None,
             durability: None,
+            recovery: None,
             cache: None,
             lock_timeout: None,
             memory_limit: None,
@@ -89,13 +94,16 @@ impl Config {
 impl From<&Config> for DatabaseBuilder {
     fn from(config: &Config) -> Self {
         // Destructured, so that a new field that is not used does not compile.
-        let Config { url, access, durability, cache, lock_timeout, memory_limit, temp_directory } = config;
+        let Config { url, access, durability, recovery, cache, lock_timeout, memory_limit, temp_directory } = config;
         let mut builder = Database::builder(url);
         if let Some(access) = access {
             builder = builder.access(*access);
         }
         if let Some(durability) = durability {
             builder = builder.durability(*durability);
+        }
+        if let Some(recovery) = recovery {
+            builder = builder.recovery(*recovery);
         }
         if let Some(cache) = cache {
             builder = builder.cache(*cache);

@@ -9,7 +9,7 @@ use crate::{
     api::index_build,
     api::transaction_options::Started,
     command,
-    engine::{self, Access, OpenOptions},
+    engine::{self, Access, OpenOptions, Recovery},
     operation::retry,
     operation::{handle::DatabaseHandle, read_op::ReadOp, scope::Scope},
 };
@@ -382,6 +382,12 @@ impl DatabaseBuilder {
     /// Sets whether the database may be created, or written to.
     pub fn access(mut self, access: Access) -> Self {
         self.options.access = access;
+        self
+    }
+
+    /// Sets what pays for opening a redb database after a crash: each synced commit, the default, or the first to open it.
+    pub fn recovery(mut self, recovery: Recovery) -> Self {
+        self.options.recovery = recovery;
         self
     }
 

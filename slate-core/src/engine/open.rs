@@ -14,6 +14,7 @@ use crate::{Error, Result, spill::Memory};
 pub(crate) struct OpenOptions {
     pub(crate) cache_bytes: Option<usize>,
     pub(crate) access: Access,
+    pub(crate) recovery: Recovery,
     pub(crate) memory: Memory,
 }
 
@@ -28,6 +29,17 @@ pub enum Access {
     Open,
     /// Read only what is there already.
     ReadOnly,
+}
+
+/// What pays for opening a redb database after a crash. The other stores do not need it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recovery {
+    /// Each commit that is synced to the device records what opening needs, with a second sync.
+    #[default]
+    WithEachCommit,
+    /// A commit is synced once. The first to open the database after a crash reads all of it.
+    WhenOpened,
 }
 
 /// Opens any store.
@@ -86,7 +98,11 @@ fn redb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
         Access::Open => redb::Access::OpenExisting,
         Access::ReadOnly => redb::Access::ReadOnly,
     };
-    let settings = redb::Options::default().access(access);
+    let recovery = match options.recovery {
+        Recovery::WithEachCommit => redb::Recovery::WithEachCommit,
+        Recovery::WhenOpened => redb::Recovery::WhenOpened,
+    };
+    let settings = redb::Options::default().access(access).recovery(recovery);
     let cache = CacheShares::of(options);
     let settings = settings.cache_bytes(cache.pages);
     let store = Cached::new(redb::RedbStore::open(path, &settings)?, cache.values);

@@ -45,13 +45,12 @@ pub enum Access {
     ReadOnly,
 }
 
-/// How a database recovers after a crash.
+/// What pays for opening after a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// The first open after a crash reads the whole file. Commits cost nothing extra.
+    /// Each commit to the device records what opening needs, with a second sync. Opening is always quick.
     #[default]
-    WhenOpened,
-    /// Each `Sync` commit also writes what a fast open needs, which takes a second sync. Opening never reads the whole
-    /// file.
     WithEachCommit,
+    /// A commit to the device takes one sync. The first to open the database after a crash reads all of it.
+    WhenOpened,
 }

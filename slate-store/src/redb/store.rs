@@ -18,7 +18,7 @@ pub struct RedbStore {
 
 impl RedbStore {
     /// Opens the database at `path` or creates it, depending on `options`. Creation is atomic: if it fails or the
-    /// process crashes, `path` has a complete database or nothing. After a crash, opening reads the whole file unless
+    /// process crashes, `path` has a complete database or nothing. After a crash, opening is quick unless
     /// [`Options::recovery`] selects otherwise.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::{
 
 use slate_store::{
     Durability, Error, Store, Transaction, TransactionExt,
-    redb::{Options, RedbStore},
+    redb::{Options, Recovery, RedbStore},
 };
 
 use crate::{
@@ -16,8 +16,10 @@ use crate::{
     tools::{A, LONG, begin, keys, put},
 };
 
+/// A store whose commits sync once.
 fn over(device: &Device) -> RedbStore {
-    RedbStore::open_over(device.handle(), &Options::default()).unwrap()
+    let options = Options::default().recovery(Recovery::WhenOpened);
+    RedbStore::open_over(device.handle(), &options).unwrap()
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod serde_types;
 
 use std::{
+    any::Any,
     collections::{BTreeMap, HashMap},
     fmt::Debug,
 };
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_types::*;
 use slate_query::{
     raw::{Doc, Kind, OwnedValue, store},
-    serde::{Error, deserialize, deserialize_value, serialize},
+    serde::{Error, deserialize, deserialize_document, deserialize_value, serialize},
     testing,
 };
 
@@ -26,9 +27,17 @@ fn stored(document: &[u8]) -> Vec<u8> {
 }
 
 /// Deserializes with and without a field table, and with the `bson` crate, and compares. `Debug` tells NaNs alike.
-fn agrees<T: DeserializeOwned + Debug>(document: &[u8]) -> Result<(), TestCaseError> {
+fn agrees<T: DeserializeOwned + Debug + Any>(document: &[u8]) -> Result<(), TestCaseError> {
     let (plain, record) = (Doc::new(document), stored(document));
     let theirs = bson::deserialize_from_slice::<T>(document);
+    if let Some(theirs) = (&theirs as &dyn Any).downcast_ref::<Result<Document, bson::error::Error>>() {
+        let direct = deserialize_document(plain);
+        prop_assert_eq!(direct.is_ok(), theirs.is_ok());
+        prop_assert_eq!(
+            direct.ok().map(|document| format!("{document:?}")),
+            theirs.as_ref().ok().map(|document| format!("{document:?}"))
+        );
+    }
     for (ours, table) in [(deserialize::<T>(plain), false), (deserialize::<T>(Doc::stored(&record)), true)] {
         let name = std::any::type_name::<T>();
         match (&ours, &theirs) {

@@ -4,7 +4,7 @@ use bson::{Document, RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 use slate_query::{
     raw::Doc,
-    serde::{deserialize, serialize},
+    serde::{deserialize, deserialize_document, serialize},
 };
 
 use crate::{Error, Result};
@@ -79,15 +79,18 @@ pub(crate) fn borrowed(documents: &[impl AsRef<RawDocument>]) -> Vec<&RawDocumen
     documents.iter().map(AsRef::as_ref).collect()
 }
 
-/// Deserializes a document of the collection. Raw documents are copied without serde.
+/// Deserializes a document of the collection. Raw documents and maps are made without serde.
 pub(crate) fn from_raw<T: DeserializeOwned + Any>(collection: &str, document: Doc<'_>) -> Result<T> {
+    let failed = |error| Error::not_convertible(collection, document, error);
     let mut same = None::<T>;
     if let Some(raw) = (&mut same as &mut dyn Any).downcast_mut::<Option<RawDocumentBuf>>() {
         *raw = Some(RawDocumentBuf::from_bytes(document.bytes().to_vec()).map_err(Error::conversion)?);
+    } else if let Some(map) = (&mut same as &mut dyn Any).downcast_mut::<Option<Document>>() {
+        *map = Some(deserialize_document(document).map_err(failed)?);
     }
     match same {
         Some(raw) => Ok(raw),
-        None => deserialize(document).map_err(|error| Error::not_convertible(collection, document, error)),
+        None => deserialize(document).map_err(failed),
     }
 }
 

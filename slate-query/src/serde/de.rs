@@ -4,6 +4,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
+pub use self::document::deserialize_document;
 use self::{
     access::{Fields, Items, Variant},
     extended::{Node, entries},
@@ -13,6 +14,7 @@ use super::{Error, newtype};
 use crate::raw::{Doc, Kind, MAX_DEPTH, Value};
 
 mod access;
+mod document;
 mod extended;
 mod known_fields;
 mod type_of;

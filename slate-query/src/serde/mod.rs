@@ -13,6 +13,6 @@ mod error;
 mod newtype;
 mod ser;
 
-pub use de::{deserialize, deserialize_value};
+pub use de::{deserialize, deserialize_document, deserialize_value};
 pub use error::Error;
 pub use ser::serialize;

@@ -1,0 +1,46 @@
+use bson::{Binary, Bson, Decimal128, Document};
+
+use super::{Context, Result, deserialize, utf8, without_inner_length};
+use crate::raw::{Doc, Kind, Value};
+
+/// Deserializes into [`Document`] without serde: as [`deserialize`], but each name is copied once.
+///
+/// # Errors
+/// As [`deserialize`].
+pub fn deserialize_document(document: Doc<'_>) -> Result<Document> {
+    convert(document, Context::default()).map_or_else(|| deserialize(document), Ok)
+}
+
+/// Converts a document. Returns `None` where a conversion with serde may give another value, an error included: a name
+/// that begins with `$` may be read as extended JSON.
+fn convert(document: Doc<'_>, context: Context) -> Option<Document> {
+    let mut converted = Document::new();
+    for element in document.elements() {
+        let name = utf8(element.name).filter(|name| !name.starts_with('$'))?;
+        converted.insert(name.to_owned(), convert_value(element.value, context)?);
+    }
+    Some(converted)
+}
+
+fn convert_value(value: Value<'_>, context: Context) -> Option<Bson> {
+    match value.kind() {
+        Kind::Document => convert(Doc::new(value.bytes()), context.inside().ok()?).map(Bson::Document),
+        Kind::Array => {
+            let context = context.inside().ok()?;
+            Doc::new(value.bytes())
+                .values()
+                .map(|item| convert_value(item, context))
+                .collect::<Option<_>>()
+                .map(Bson::Array)
+        }
+        Kind::Binary => value.as_binary().map(|(subtype, payload)| {
+            let bytes = without_inner_length(subtype, payload).to_vec();
+            Bson::Binary(Binary { subtype: subtype.into(), bytes })
+        }),
+        Kind::Decimal128 => value.as_decimal().map(|bytes| Bson::Decimal128(Decimal128::from_bytes(bytes))),
+        Kind::Symbol => value.text().and_then(utf8).map(|text| Bson::Symbol(text.into())),
+        Kind::Code => value.text().and_then(utf8).map(|text| Bson::JavaScriptCode(text.into())),
+        Kind::Regex | Kind::DbPointer | Kind::CodeWithScope => None,
+        _ => value.to_bson(),
+    }
+}

@@ -105,22 +105,19 @@ impl Error {
     #[cold]
     pub(crate) fn not_convertible(collection: &str, document: Doc<'_>, source: slate_query::serde::Error) -> Self {
         let id = document.get("_id").map_or_else(|| "without _id".into(), |id| format!("with _id {id:?}"));
-        let message =
-            format!("the document {id} of collection {collection} could not be converted: {}", source.message());
-        let mut error = Self::new(ErrorKind::Conversion, Code::BAD_VALUE, message);
-        error.0.path = source.path().map(str::to_owned);
-        error.0.source = Some(source.into());
-        error
+        Self::of_serde(&format!("the document {id} of collection {collection}"), source)
     }
 
-    /// Returns the error for a value of the caller's type that is not a document.
+    /// Returns the error for a value of the caller's type that cannot be stored as a document of the collection.
     #[cold]
-    pub(crate) fn not_serializable(source: slate_query::serde::Error) -> Self {
-        let mut error = Self::new(
-            ErrorKind::Conversion,
-            Code::BAD_VALUE,
-            format!("the value could not be converted: {}", source.message()),
-        );
+    pub(crate) fn not_serializable(collection: &str, source: slate_query::serde::Error) -> Self {
+        let what = format!("a document for collection {collection}");
+        Self::of_serde(&what, source)
+    }
+
+    fn of_serde(what: &str, source: slate_query::serde::Error) -> Self {
+        let message = format!("{what} could not be converted: {}", source.message());
+        let mut error = Self::new(ErrorKind::Conversion, Code::BAD_VALUE, message);
         error.0.path = source.path().map(str::to_owned);
         error.0.source = Some(source.into());
         error

@@ -377,6 +377,28 @@ fn a_transaction_open_at_the_close_can_still_be_committed() {
 }
 
 #[test]
+fn a_value_that_is_no_document_is_named_with_its_collection_and_the_path_of_the_field() {
+    #[derive(Debug, serde::Serialize)]
+    struct User {
+        counts: Vec<u64>,
+    }
+    let db = Database::open("memory:").unwrap();
+    let (users, user) = (db.collection::<User>("users"), User { counts: vec![1, u64::MAX] });
+    for error in [
+        users.insert_one(&user).unwrap_err(),
+        users.insert_many([&user]).run().unwrap_err(),
+        users.upsert_many([&user]).unwrap_err(),
+        users.replace_one(doc! {}, &user).run().unwrap_err(),
+    ] {
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Conversion, Some("counts.1")));
+        assert_eq!(
+            error.message(),
+            "a document for collection users could not be converted: the integer 18446744073709551615 exceeds an int64"
+        );
+    }
+}
+
+#[test]
 fn a_document_that_does_not_fit_the_type_is_named_with_the_path_of_the_field() {
     #[derive(Debug, serde::Deserialize)]
     struct User {

@@ -192,7 +192,7 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Errors
     /// As the blocking method.
     pub fn insert_one(&self, document: &T) -> Operation<Bson> {
-        let document = to_raw(document).map(Cow::into_owned);
+        let document = to_raw(self.collection.name(), document).map(Cow::into_owned);
         self.write(|collection| collection.with_type().insert_one(&document?))
     }
 
@@ -206,8 +206,10 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Errors
     /// As the blocking method.
     pub fn upsert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Operation<UpsertManyResult> {
-        let documents: Result<Vec<RawDocumentBuf>> =
-            documents.into_iter().map(|document| to_raw(document).map(Cow::into_owned)).collect();
+        let documents: Result<Vec<RawDocumentBuf>> = documents
+            .into_iter()
+            .map(|document| to_raw(self.collection.name(), document).map(Cow::into_owned))
+            .collect();
         self.write(|collection| collection.with_type().upsert_many(&documents?))
     }
 }

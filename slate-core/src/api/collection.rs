@@ -311,7 +311,7 @@ impl<T: Serialize + Any> Collection<T> {
     /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if its `_id`, or its values of a unique index, exist;
     /// [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) if it exceeds 16 MiB.
     pub fn insert_one(&self, document: &T) -> Result<Bson> {
-        let (document, interrupt) = (to_raw(document)?, &Interrupt::default());
+        let (document, interrupt) = (to_raw(&self.name, document)?, &Interrupt::default());
         let inserted = self.scope.write(|writer| {
             let (collection, documents) = (&*self.name, &[&*document][..]);
             let mode = InsertMode::AllOrNone;
@@ -336,7 +336,11 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn insert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> InsertMany<'d> {
-        InsertMany::new(self.scope.clone(), &self.name, documents.into_iter().map(to_raw).collect())
+        InsertMany::new(
+            self.scope.clone(),
+            &self.name,
+            documents.into_iter().map(|document| to_raw(&self.name, document)).collect(),
+        )
     }
 
     /// Replaces or inserts documents by their `_id`s: a document whose `_id` exists replaces the stored one; others are
@@ -346,7 +350,8 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Errors
     /// As [`Collection::insert_one`]. Uniqueness is checked at the end of the call.
     pub fn upsert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Result<UpsertManyResult> {
-        let documents: Vec<_> = documents.into_iter().map(to_raw).collect::<Result<_>>()?;
+        let documents: Vec<_> =
+            documents.into_iter().map(|document| to_raw(&self.name, document)).collect::<Result<_>>()?;
         self.put_raw(&borrowed(&documents), PutKind::Replace)
     }
 
@@ -354,7 +359,7 @@ impl<T: Serialize + Any> Collection<T> {
     ///
     /// [`Update::run`] fails if `replacement` cannot be serialized as a document.
     pub fn replace_one(&self, filter: impl IntoDocument, replacement: &T) -> Update {
-        let replacement = Converted(to_raw(replacement).map(Cow::into_owned));
+        let replacement = Converted(to_raw(&self.name, replacement).map(Cow::into_owned));
         Update::new(self.scope.clone(), &self.name, filter, replacement, Target::One, UpdateKind::Replacement)
     }
 }
@@ -374,7 +379,7 @@ impl<T: DeserializeOwned + Any> Collection<T> {
 impl<T: Serialize + DeserializeOwned + Any> Collection<T> {
     /// Replaces the first document that matches and returns it, as it was before or after. Its `_id` stays.
     pub fn find_one_and_replace(&self, filter: impl IntoDocument, replacement: &T) -> FindOneAndUpdate<T> {
-        let replacement = Converted(to_raw(replacement).map(Cow::into_owned));
+        let replacement = Converted(to_raw(&self.name, replacement).map(Cow::into_owned));
         FindOneAndUpdate::new(self.scope.clone(), &self.name, filter, replacement, UpdateKind::Replacement)
     }
 }

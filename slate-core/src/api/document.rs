@@ -57,20 +57,20 @@ impl IntoDocument for Converted {
     }
 }
 
-/// Serializes a caller's value. Raw documents are borrowed.
-pub(crate) fn to_raw<T: Serialize + Any>(value: &T) -> Result<Cow<'_, RawDocument>> {
+/// Serializes a caller's value for the collection. Raw documents are borrowed.
+pub(crate) fn to_raw<'v, T: Serialize + Any>(collection: &str, value: &'v T) -> Result<Cow<'v, RawDocument>> {
     match (value as &dyn Any).downcast_ref::<RawDocumentBuf>() {
         Some(raw) => Ok(Cow::Borrowed(raw)),
-        None => serialized(value).map(Cow::Owned),
+        None => serialized(collection, value).map(Cow::Owned),
     }
 }
 
 /// The initial capacity in bytes when a document is serialized: enough for most documents without growing the buffer.
 const USUAL: usize = 512;
 
-fn serialized(value: &impl Serialize) -> Result<RawDocumentBuf> {
+fn serialized(collection: &str, value: &impl Serialize) -> Result<RawDocumentBuf> {
     let mut bytes = Vec::with_capacity(USUAL);
-    serialize(value, &mut bytes).map_err(Error::not_serializable)?;
+    serialize(value, &mut bytes).map_err(|error| Error::not_serializable(collection, error))?;
     RawDocumentBuf::from_bytes(bytes).map_err(Error::conversion)
 }
 

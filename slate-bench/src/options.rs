@@ -45,7 +45,7 @@ impl Options {
             about: "Runs the database workload: loads records, runs queries with known results, writes, and \
                     tells how long each took.",
             options: &[
-                ("--records N[,N…]", "records per collection, one set of tables each (10000,100000)"),
+                ("--records N[,N…]", "records per collection, one set of tables each (10k,100k)"),
                 ("--users N", "number of users, one collection each (3)"),
             ],
         };
@@ -67,14 +67,23 @@ impl Options {
 
 fn sizes(list: &str) -> Result<Vec<u64>> {
     let size = |size: &str| {
-        let number: u64 =
-            size.trim().replace('_', "").parse().map_err(|_| format!("{size} is not a number of records"))?;
+        let number = number(size).ok_or_else(|| format!("{size} is not a number of records"))?;
         if number < FEWEST {
             return Err(format!("a collection has at least {FEWEST} records, not {number}").into());
         }
         Ok(number)
     };
     list.split(',').map(size).collect()
+}
+
+/// Parses digits with an optional unit: `1_000`, `10k`, `1M`.
+fn number(size: &str) -> Option<u64> {
+    let digits = size.trim().replace('_', "");
+    let (digits, unit) = match digits.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1_000),
+        None => digits.strip_suffix(['m', 'M']).map_or((&*digits, 1), |digits| (digits, 1_000_000)),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 #[cfg(test)]
@@ -87,16 +96,21 @@ mod tests {
 
     #[test]
     fn sizes_are_a_list() {
-        let Request::Run(options) = parse(&["--records", "1000,1_000_000", "--users=1", "--runs=2"]).unwrap() else {
+        let Request::Run(options) = parse(&["--records", "1000,1_000_000,10k, 2M", "--users=1", "--runs=2"]).unwrap()
+        else {
             panic!("no run");
         };
-        assert_eq!((options.records, options.users, options.shared.runs), (vec![1_000, 1_000_000], 1, 2));
+        assert_eq!(
+            (options.records, options.users, options.shared.runs),
+            (vec![1_000, 1_000_000, 10_000, 2_000_000], 1, 2)
+        );
         assert_eq!(parse(&[]).unwrap(), Request::Run(Options::default()));
     }
 
     #[test]
     fn what_makes_no_sense_is_refused() {
         assert!(parse(&["--records", "many"]).unwrap_err().to_string().contains("many"));
+        assert!(parse(&["--records", "k"]).is_err());
         assert!(parse(&["--records", "5"]).unwrap_err().to_string().contains("at least"));
         assert!(parse(&["--users", "0"]).is_err());
     }

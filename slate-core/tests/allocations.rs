@@ -5,8 +5,9 @@
 
 mod common;
 
-use bson::{Document, RawDocumentBuf, doc, rawdoc};
+use bson::{DateTime, Document, RawDocumentBuf, doc, rawdoc};
 use common::{Store, TestDatabase, records};
+use serde::Deserialize;
 use slate_core::{Collection, Find, Hint, Index};
 
 type Documents = Collection<RawDocumentBuf>;
@@ -122,6 +123,46 @@ fn a_row_that_is_lent_takes_no_allocation_and_an_owned_one_takes_one() {
         assert_eq!(owned.rows, lent.rows, "{name}");
         assert!(owned.allocations <= owned.rows + allowed, "{name}, owned: {owned:?}");
     }
+}
+
+#[derive(Deserialize)]
+struct Borrowed<'r> {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: &'r str,
+    contacts_count: i64,
+}
+
+#[derive(Deserialize)]
+struct Owned {
+    name: String,
+    tags: Vec<String>,
+    last_contacted_at: DateTime,
+    notes: Option<String>,
+}
+
+#[test]
+fn a_typed_row_takes_the_allocations_of_what_its_type_owns() {
+    let sizes = Sizes::fill();
+    let borrowed = sizes.of_more_rows(|collection| {
+        let mut cursor = collection.find(doc! {}).cursor().unwrap();
+        let mut rows = 0;
+        while cursor.advance().unwrap() {
+            let row: Borrowed<'_> = cursor.deserialize_current().unwrap();
+            assert!(row.id >= 0 && row.contacts_count >= 0 && row.name.starts_with("record"));
+            rows += 1;
+        }
+        rows
+    });
+    assert_eq!((borrowed.rows, borrowed.allocations), (8_000, 0));
+    let owned = sizes.of_more_rows(|collection| {
+        let rows = collection.with_type::<Owned>().find(doc! {}).run().unwrap().map(Result::unwrap);
+        rows.inspect(|row| assert!(row.name.len() > 6 && row.tags.len() == 3 && row.last_contacted_at > DateTime::MIN))
+            .map(|row| 1 - row.notes.map_or(0, |notes| u64::from(notes.is_empty())))
+            .sum()
+    });
+    // The name, the list of tags, three tags, the key that bson's `DateTime` reads, and in half of the records notes.
+    assert_eq!((owned.rows, owned.allocations), (8_000, 8_000 * 6 + 4_000));
 }
 
 #[test]

@@ -31,10 +31,10 @@ pub type Wrong = String;
 pub fn check_answer(answer: &Answer, expected: &Outline) -> Result<(), Wrong> {
     let wanted = expected.answer;
     if answer.count != wanted.count {
-        return Err(format!("{} where {} are expected", answer.count, wanted.count));
+        return Err(format!("{} rows, expected {}", answer.count, wanted.count));
     }
     if expected.determined == Determined::Ids && *answer != wanted {
-        return Err(format!("{} rows as expected, but with other _ids", answer.count));
+        return Err(format!("{} rows as expected, but with different _ids", answer.count));
     }
     Ok(())
 }

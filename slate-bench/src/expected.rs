@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_through_equals_leaves_the_ids_open() {
+    fn a_limit_within_ties_does_not_determine_the_ids() {
         let records = records(&[("active", 1), ("active", 2), ("active", 2)]);
         let sorted = |limit| Find { sort: vec![(Field::ContactsCount, Order::Ascending)], limit, ..Find::default() };
         let known = |find: Find| Expected::of(&Query::Find(find), &records).outline().determined == Determined::Ids;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_and_values_are_those_of_the_matching() {
+    fn counts_and_values_are_those_of_matching_records() {
         let records = records(&[("active", 3), ("rejected", 1), ("active", 2), ("active", 3)]);
         assert_eq!(Expected::of(&Query::Count(vec![ACTIVE]), &records), Expected::Count(3));
         let distinct = Query::Distinct { field: Field::ContactsCount, filter: vec![ACTIVE], sort: None };

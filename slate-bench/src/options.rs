@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_values_are_rejected() {
         assert!(parse(&["--records", "many"]).unwrap_err().to_string().contains("many"));
         assert!(parse(&["--records", "k"]).is_err());
         assert!(parse(&["--records", "5"]).unwrap_err().to_string().contains("at least"));

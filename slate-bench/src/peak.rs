@@ -66,5 +66,5 @@ fn load(options: &Options, size: u64, report: &Path) -> Result<()> {
     if output.status.success() {
         return Ok(());
     }
-    Err(format!("loading {size} records in a process of its own: {}", String::from_utf8_lossy(&output.stderr)).into())
+    Err(format!("loading {size} records in a separate process: {}", String::from_utf8_lossy(&output.stderr)).into())
 }

@@ -53,7 +53,7 @@ impl Bench<'_> {
         blocking(self)?;
         awaited(self)?;
         let [first, second] = &mut samples;
-        while self.repeat.goes_on(first) {
+        while self.repeat.needs_another_run(first) {
             first.push(blocking(self)?);
             second.push(awaited(self)?);
         }

@@ -162,10 +162,10 @@ pub trait Subject: Sized + Send {
     /// Fails with the database's own errors.
     fn typed(&mut self, task: TypedTask<'_>) -> Result<Answer> {
         let _ = task;
-        Err(Unsupported::because("it is not compared with typed documents").into())
+        Err(Unsupported::because("typed documents are not measured for it").into())
     }
 
-    /// Measures what only this database has, on the collection of typed documents, which has `size` documents. Returns
+    /// Measures the rows that only this database has, on the collection of typed documents, which has `size` documents. Returns
     /// titles of sections and rows.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Typed documents: the records as a service declares them, and what it does with them.
+//! Typed documents: the records as a service declares them, and the operations on them.
 
 use bson::DateTime;
 use serde::{Deserialize, Serialize};

@@ -59,7 +59,7 @@ impl Pair {
 const NONE: f64 = 0.03;
 
 #[test]
-fn a_row_that_is_lent_takes_no_allocation() {
+fn a_lent_row_takes_no_allocation() {
     let mut pair = Pair::new();
     let scan = query("Full scan (no filter)");
     let indexed = query("status = 'active' (indexed)");
@@ -73,7 +73,7 @@ fn a_row_that_is_lent_takes_no_allocation() {
 }
 
 #[test]
-fn a_row_that_is_owned_takes_one_allocation() {
+fn an_owned_row_takes_one_allocation() {
     let mut pair = Pair::new();
     for name in ["Full scan (no filter)", "projection (name, status only)", "sort contacts_count (no take)"] {
         let growth = pair.per_record(&query(name), Consume::Owned);
@@ -82,7 +82,7 @@ fn a_row_that_is_owned_takes_one_allocation() {
 }
 
 #[test]
-fn a_row_that_is_rejected_takes_no_allocation() {
+fn a_rejected_row_takes_no_allocation() {
     let mut pair = Pair::new();
     let rejecting = |field, test| Condition { field, test };
     let filters = [

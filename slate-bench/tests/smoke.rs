@@ -35,7 +35,7 @@ fn check_whole(report: &Report) {
 }
 
 #[test]
-fn every_answer_is_right_in_memory() {
+fn every_result_is_correct_in_memory() {
     let report = run::run(&options(), &Peaks::new(), |folder, users| Slate::open("memory", folder, users)).unwrap();
     check_whole(&report);
     let text = run::tables::markdown(&report);
@@ -43,7 +43,7 @@ fn every_answer_is_right_in_memory() {
 }
 
 #[test]
-fn every_answer_is_right_on_redb() {
+fn every_result_is_correct_on_redb() {
     let report = run::run(&options(), &Peaks::new(), |folder, users| Slate::open("redb", folder, users)).unwrap();
     check_whole(&report);
     assert!(report.section("Space", Some(600)).unwrap().rows.iter().any(|row| row.name.starts_with("size on disk")));
@@ -61,7 +61,7 @@ fn the_same_seed_gives_the_same_records_and_queries() {
     assert_ne!(counts(1), counts(2));
 }
 
-/// Returns what the report says about a faulty database.
+/// Returns the differences that the report lists for a faulty database.
 fn wrong(fault: Fault) -> Vec<String> {
     let shared = Arguments { runs: 1, ..Arguments::default() };
     let options = Options { shared, records: vec![300], users: 1 };
@@ -95,7 +95,7 @@ fn a_reader_that_sees_half_a_commit_is_detected() {
 }
 
 #[test]
-fn what_is_not_supported_is_no_error() {
+fn an_unsupported_operation_is_no_error() {
     let shared = Arguments { runs: 1, ..Arguments::default() };
     let options = Options { shared, records: vec![300], users: 1 };
     let open = |folder: &std::path::Path, users| {
@@ -133,7 +133,7 @@ fn the_program_prints_tables_and_writes_its_report_and_its_chart() {
 }
 
 #[test]
-fn an_option_that_is_not_known_ends_the_program_with_its_name() {
+fn an_unknown_option_ends_the_program_with_its_name() {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_slate-bench-memory")).arg("--fast").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--fast"));

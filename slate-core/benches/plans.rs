@@ -1,6 +1,6 @@
-//! From a question to its plan: parsing, the candidates and their costs, and the rules. Nothing is read but the probes.
+//! The planner: parsing, the candidates and their costs, and the rules. Only probes read the store.
 //!
-//! The plan is drawn, too, as `explain` does: the empty question shows what that takes.
+//! Also draws the plan, as `explain` does; the empty query measures the cost of drawing.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench fails by panicking")]
 
@@ -68,7 +68,7 @@ fn counts_and_values(criterion: &mut Criterion) {
     criterion.bench_function("plan of a count", |bencher| {
         bencher.iter(|| collection.find(black_box(&filter)).count().explain(ExplainVerbosity::QueryPlanner).unwrap());
     });
-    criterion.bench_function("plan of different values", |bencher| {
+    criterion.bench_function("plan of a distinct", |bencher| {
         bencher.iter(|| {
             collection
                 .find(black_box(&filter))

@@ -1,4 +1,4 @@
-//! Calls about one document, in memory: what a call costs beyond the work it is about.
+//! Calls on one document in memory: the overhead of a call.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench fails by panicking")]
 
@@ -12,7 +12,7 @@ use slate_core::{Collection, Index};
 
 const RECORDS: i32 = 10_000;
 
-/// `_id`s of records that are there, in an order without a pattern that a cache or a predictor could use.
+/// `_id`s of existing records, in an order that caches and predictors cannot exploit.
 fn ids() -> impl Iterator<Item = i32> {
     (0_i32..).map(|n| n.wrapping_mul(7_919).rem_euclid(RECORDS))
 }

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     orders.create_index(Index::on(doc! { "total": 1 })).run()?;
     orders.insert_many(&(0..20_000).map(|n| doc! { "_id": n, "total": n % 97 }).collect::<Vec<_>>()).run()?;
 
-    // The copy contains one commit, whatever is written in the meantime.
+    // The copy contains one commit, independent of concurrent writes.
     let copy = folder.path().join("copy.slate");
     let done = AtomicBool::new(false);
     let written = thread::scope(|scope| {

@@ -45,7 +45,7 @@ const BATCH_DOCUMENTS: usize = 1_000;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Number of existing documents that are listed individually; the total is always printed.
-const DUPLICATES_TOLD: u64 = 10;
+const DUPLICATES_LISTED: u64 = 10;
 
 /// MongoDB's code for a duplicate key.
 const DUPLICATE_KEY: i32 = 11000;
@@ -234,19 +234,19 @@ impl<'a> Load<'a> {
 
     fn duplicate(&mut self, place: Place, message: &str) {
         self.tally.duplicates += 1;
-        if self.tally.duplicates <= DUPLICATES_TOLD {
-            self.tell(place, message);
-        } else if self.tally.duplicates == DUPLICATES_TOLD + 1 {
+        if self.tally.duplicates <= DUPLICATES_LISTED {
+            self.report(place, message);
+        } else if self.tally.duplicates == DUPLICATES_LISTED + 1 {
             self.bar.suspend(|| eprintln!("{}: more documents exist already", self.file.display()));
         }
     }
 
     fn fault(&mut self, place: Place, why: impl fmt::Display) {
         self.tally.faults += 1;
-        self.tell(place, why);
+        self.report(place, why);
     }
 
-    fn tell(&self, place: Place, what: impl fmt::Display) {
+    fn report(&self, place: Place, what: impl fmt::Display) {
         self.bar.suspend(|| eprintln!("{}, {place}: {what}", self.file.display()));
     }
 }

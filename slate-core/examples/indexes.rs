@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     orders.insert_many(&documents).run()?;
 
     println!("Without an index, the whole collection is read:\n");
-    ask(&orders)?;
+    explain_queries(&orders)?;
 
     // Equality fields first, then the sort field: the index finds the documents and provides their order.
     orders.create_index(Index::on(doc! { "customer": 1, "total": -1 })).run()?;
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     orders.create_index(Index::on(doc! { "tags": 1 })).run()?;
 
     println!("\nWith indexes:\n");
-    ask(&orders)?;
+    explain_queries(&orders)?;
 
     orders.create_index(Index::on(doc! { "reference": 1 }).unique().sparse()).run()?;
     orders.insert_one(&doc! { "_id": "x", "reference": 7 })?;
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn ask(orders: &Collection<Document>) -> slate_core::Result<()> {
+fn explain_queries(orders: &Collection<Document>) -> slate_core::Result<()> {
     let questions = [
         ("of one customer, dearest first", orders.find(doc! { "customer": 17 }).sort(doc! { "total": -1 }).limit(5)),
         ("the totals alone", orders.find(doc! { "customer": 17 }).projection(doc! { "total": 1, "_id": 0 })),

@@ -74,7 +74,7 @@ fn main() -> ExitCode {
         }
     };
     let mut out = BufWriter::new(io::stdout().lock());
-    match ask(arguments, &mut out).and_then(|()| Ok(out.flush()?)) {
+    match run(arguments, &mut out).and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader closed the pipe.
         Err(error)
@@ -118,7 +118,7 @@ fn document(what: &str, text: &str) -> Result<Document, lexopt::Error> {
     extjson::document(text.as_bytes(), Regexes::Operators).map_err(|error| format!("{what}: {error}").into())
 }
 
-fn ask(arguments: Arguments, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+fn run(arguments: Arguments, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let database = Database::open(&arguments.url)?;
     let collection = database.collection::<RawDocumentBuf>(&arguments.collection);
     if let Some(keys) = arguments.index {

@@ -38,7 +38,7 @@ fn transfer(tx: &Transaction, from: &str, to: &str, amount: i64) -> Result<Trans
 }
 
 fn total(db: &Database) -> Result<i64> {
-    // Reads of one snapshot see the same commit, whatever is committed in the meantime.
+    // All reads of one snapshot see the same commit, independent of later commits.
     let snapshot = db.snapshot()?;
     snapshot.collection::<Account>("accounts").find(doc! {}).run()?.map(|account| Ok(account?.balance)).sum()
 }

@@ -5,7 +5,7 @@ use slate_query::{Code, Refusal, raw::Doc};
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error: its kind, a message, MongoDB's code, the field that caused it if there is one, and the cause.
+/// An error: its kind, a message, MongoDB's code, optionally the path of the field at fault, and the cause.
 ///
 /// One word in size, so that results are returned in registers.
 #[derive(Debug)]

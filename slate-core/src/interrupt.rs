@@ -68,7 +68,7 @@ pub(crate) struct Interrupt {
 /// Rows between two checks. Reading the clock costs about as much as processing a row.
 const ROWS_PER_CHECK: u32 = 128;
 
-/// A read that must not wait or take long: a node of its plan that handles [`ROWS_PER_CHECK`] rows fails with
+/// The limit of a read that must not wait or take long: a plan node that processes [`ROWS_PER_CHECK`] rows fails with
 /// [`would_wait`], unless the read was moved to a thread that may wait.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShortRead(Arc<AtomicBool>);
@@ -85,10 +85,10 @@ impl ShortRead {
     }
 }
 
-/// The code of [`would_wait`]. No error that leaves the crate has it.
+/// The code of [`would_wait`]. It never leaves the crate.
 const WOULD_WAIT: Code = Code(i32::MIN);
 
-/// The error of an operation that must not wait, and would have to wait or to handle many rows.
+/// The error of an operation that must not wait, but would have to wait or to process many rows.
 pub(crate) fn would_wait() -> Error {
     Error::new(ErrorKind::Interrupted, WOULD_WAIT, "the operation would have to wait")
 }

@@ -1,6 +1,6 @@
 use slate_query::raw::SmallBytes;
 
-/// A range of keys from `start` (inclusive) to `end` (exclusive, if there is one).
+/// A range of keys from `start` (inclusive) to `end` (exclusive; `None` for no end).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeyRange {
     pub(crate) start: SmallBytes,

@@ -1,4 +1,4 @@
-//! The async face, on every store: what runs where, what a dropped future leaves, streams and transactions.
+//! The async API on every store: which thread executes a call, dropped futures, streams and transactions.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -37,7 +37,7 @@ struct User {
     age: i32,
 }
 
-/// Runs a test on every store, on a runtime of one thread: whoever blocks it blocks everything.
+/// Runs a test on every store, on a runtime with one thread, which a blocking call would block completely.
 fn on_one_thread<F: Future<Output = ()>>(test: impl Fn(Database, Store) -> F) {
     on_every_store(|database| {
         let runtime = runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -45,7 +45,7 @@ fn on_one_thread<F: Future<Output = ()>>(test: impl Fn(Database, Store) -> F) {
     });
 }
 
-/// Runs a test on every store, on a runtime of two threads and this pool.
+/// Runs a test on every store, on a runtime with two threads and a pool of `blocking_threads`.
 fn on_two_threads<F: Future<Output = ()>>(blocking_threads: usize, test: impl Fn(Database, Store) -> F) {
     on_every_store(|database| {
         let runtime = runtime::Builder::new_multi_thread()
@@ -64,7 +64,7 @@ async fn fill(documents: &Documents, count: i32) {
     documents.insert_many(&all).run().await.unwrap();
 }
 
-/// Polls once, so that it is begun.
+/// Polls once to start the operation.
 async fn begin<F: Future>(mut operation: Pin<&mut F>) -> Option<F::Output> {
     poll_fn(|context| match operation.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
@@ -74,7 +74,7 @@ async fn begin<F: Future>(mut operation: Pin<&mut F>) -> Option<F::Output> {
 }
 
 #[test]
-fn every_call_does_what_the_blocking_one_does() {
+fn every_async_call_agrees_with_the_blocking_one() {
     on_one_thread(|db, store| async move {
         let ada = User { id: 1, name: "Ada".into(), age: 36 };
         let bob = User { id: 2, name: "Bob".into(), age: 17 };
@@ -175,10 +175,10 @@ fn databases_are_opened_by_url_settings_and_builder() {
 }
 
 #[test]
-fn a_call_that_must_wait_holds_up_nobody_else_on_the_callers_thread() {
+fn a_waiting_call_does_not_block_the_callers_thread() {
     on_one_thread(|db, _| async move {
-        // Where writers take turns, this thread has the turn, and the insertion can be done only once this thread, which is
-        // the runtime's, goes on and gives it up.
+        // With one writer at a time, this transaction of the runtime's thread blocks the insert until the thread ends
+        // it.
         let open = db.as_blocking().begin().unwrap();
         let documents = db.collection("documents");
         let insertion = documents.insert_one(&rawdoc! { "_id": 1 });
@@ -192,7 +192,7 @@ fn a_call_that_must_wait_holds_up_nobody_else_on_the_callers_thread() {
 }
 
 #[test]
-fn short_reads_that_need_not_wait_are_executed_where_they_are_awaited_and_others_are_not() {
+fn only_short_reads_without_waiting_run_on_the_awaiting_thread() {
     thread_local!(static HERE: Cell<bool> = const { Cell::new(false) });
     /// Whether it was deserialized by the thread that awaits it.
     struct IsHere(bool);
@@ -217,14 +217,14 @@ fn short_reads_that_need_not_wait_are_executed_where_they_are_awaited_and_others
         assert!(page.clone().collect().await.unwrap().iter().all(|read| read.0 == in_memory));
         assert_eq!(page.count().await.unwrap(), 20);
         let last = documents.find(doc! { "_id": { "$mod": [1_000, 999] } });
-        assert!(!last.first().await.unwrap().unwrap().0, "a scan of many rows is handed over");
+        assert!(!last.first().await.unwrap().unwrap().0, "a scan of many rows runs on another thread");
         let all = documents.find(doc! {}).collect().await.unwrap();
         assert_eq!((all.len(), all.iter().any(|read| read.0)), (1_000, false));
     });
 }
 
 #[test]
-fn a_stream_hands_out_every_document_of_one_commit() {
+fn a_stream_returns_every_document_of_one_commit() {
     on_one_thread(|db, _| async move {
         let documents: Documents = db.collection("documents");
         fill(&documents, 5_000).await;
@@ -237,7 +237,7 @@ fn a_stream_hands_out_every_document_of_one_commit() {
             next += 1;
         }
         assert_eq!(next, 5_000);
-        assert!(rows.next().await.is_none(), "it stays at its end");
+        assert!(rows.next().await.is_none(), "it stays at the end");
     });
 }
 
@@ -278,7 +278,7 @@ fn a_stream_deserializes_a_document_when_it_returns_it() {
 }
 
 #[test]
-fn a_document_that_is_no_t_is_told_in_its_place_and_a_question_that_is_not_valid_at_once() {
+fn a_stream_returns_deserialization_errors_in_place_and_query_errors_at_once() {
     on_one_thread(|db, _| async move {
         let documents: Documents = db.collection("documents");
         let ada = rawdoc! { "_id": 1, "name": "Ada", "age": 36 };
@@ -301,7 +301,7 @@ fn a_document_that_is_no_t_is_told_in_its_place_and_a_question_that_is_not_valid
 }
 
 #[test]
-fn a_dropped_write_is_done_wholly_or_not_at_all() {
+fn a_dropped_write_is_atomic() {
     on_two_threads(512, |db, _| async move {
         let documents: Documents = db.collection("documents");
         fill(&documents, 2_000).await;
@@ -316,7 +316,7 @@ fn a_dropped_write_is_done_wholly_or_not_at_all() {
 }
 
 #[test]
-fn a_write_that_was_never_polled_or_still_waited_in_line_is_not_done() {
+fn a_write_dropped_before_it_starts_has_no_effect() {
     on_one_thread(|db, store| async move {
         let documents: Documents = db.collection("documents");
         drop(documents.insert_one(&rawdoc! { "_id": "never polled" }));
@@ -376,7 +376,7 @@ fn a_transaction_reads_its_own_writes_and_is_committed_or_rolled_back() {
 }
 
 #[test]
-fn rows_that_a_transaction_read_can_be_gone_through_after_its_end() {
+fn rows_read_by_a_transaction_remain_after_its_end() {
     on_one_thread(|db, _| async move {
         fill(&db.collection("documents"), 100).await;
         let tx = db.begin().await.unwrap();
@@ -392,7 +392,7 @@ fn rows_that_a_transaction_read_can_be_gone_through_after_its_end() {
 }
 
 #[test]
-fn a_dropped_transaction_ends_what_it_does_and_lets_the_next_in() {
+fn a_dropped_transaction_ends_and_admits_the_next_writer() {
     on_one_thread(|db, _| async move {
         let documents: Documents = db.collection("documents");
         fill(&documents, 20_000).await;
@@ -408,7 +408,7 @@ fn a_dropped_transaction_ends_what_it_does_and_lets_the_next_in() {
 }
 
 #[test]
-fn a_dropped_call_within_a_transaction_is_carried_out_in_its_place() {
+fn a_dropped_call_in_a_transaction_is_executed_in_order() {
     on_one_thread(|db, _| async move {
         let tx = db.begin().await.unwrap();
         let within: Documents = tx.collection("documents");
@@ -423,15 +423,15 @@ fn a_dropped_call_within_a_transaction_is_carried_out_in_its_place() {
         let documents: Documents = db.collection("documents");
         let deadline = Instant::now() + Duration::from_secs(30);
         while documents.count_documents(doc! { "n": 1 }).run().await.unwrap() != 2_000 {
-            assert!(Instant::now() < deadline, "a commit that was polled is carried out");
+            assert!(Instant::now() < deadline, "a commit that was polled is executed");
             sleep(Duration::from_millis(1)).await;
         }
     });
 }
 
 #[test]
-fn transactions_of_many_tasks_are_never_taken_for_one_another() {
-    // Threads of the pool carry out the calls of one task after the other while transactions are open.
+fn transactions_of_concurrent_tasks_are_separate() {
+    // Threads of the pool execute calls of different tasks in turn while transactions are open.
     on_two_threads(40, |db, _| async move {
         let documents: Documents = db.collection("documents");
         documents.insert_one(&rawdoc! { "_id": 0, "n": 0 }).await.unwrap();
@@ -468,7 +468,7 @@ fn transactions_of_many_tasks_are_never_taken_for_one_another() {
 }
 
 #[test]
-fn a_crowd_of_writers_does_not_keep_the_one_whose_turn_it_is_from_reading() {
+fn many_waiting_writers_do_not_block_the_open_transaction() {
     on_two_threads(64, |db, _| async move {
         let documents: Documents = db.collection("documents");
         fill(&documents, 10).await;
@@ -493,7 +493,7 @@ fn a_crowd_of_writers_does_not_keep_the_one_whose_turn_it_is_from_reading() {
 }
 
 #[test]
-fn transact_tries_again_on_a_conflict_and_rolls_back_an_error() {
+fn transact_retries_conflicts_and_rolls_back_errors() {
     on_two_threads(512, |db, _| async move {
         let documents: Documents = db.collection("documents");
         fill(&documents, 1).await;
@@ -528,7 +528,7 @@ fn transact_tries_again_on_a_conflict_and_rolls_back_an_error() {
 }
 
 #[test]
-fn deadlines_and_tokens_end_calls_streams_and_transactions_with_nothing_changed() {
+fn deadlines_and_cancellation_end_calls_without_changes() {
     on_one_thread(|db, _| async move {
         let documents: Documents = db.collection("documents");
         fill(&documents, 5_000).await;
@@ -567,7 +567,7 @@ fn deadlines_and_tokens_end_calls_streams_and_transactions_with_nothing_changed(
 }
 
 #[test]
-fn a_dropped_beginning_leaves_no_transaction_open() {
+fn a_dropped_begin_leaves_no_transaction_open() {
     on_one_thread(|db, _| async move {
         let open = db.begin().await.unwrap();
         let mut next = Box::pin(db.begin());
@@ -580,7 +580,7 @@ fn a_dropped_beginning_leaves_no_transaction_open() {
 }
 
 #[test]
-fn a_panic_of_the_callers_code_continues_in_its_task_and_leaves_nothing_open() {
+fn a_panic_in_the_callers_code_unwinds_its_task_and_leaves_nothing_open() {
     on_two_threads(4, |db, _| async move {
         let within = db.clone();
         let task = tokio::spawn(async move {
@@ -599,7 +599,7 @@ fn a_panic_of_the_callers_code_continues_in_its_task_and_leaves_nothing_open() {
 }
 
 #[test]
-fn handles_are_shared_and_futures_and_streams_are_sent() {
+fn handles_are_sync_and_futures_and_streams_are_send() {
     fn shared<T: Send + Sync + 'static>() {}
     fn sent<T: Send + 'static>(_: T) {}
     shared::<Database>();
@@ -621,11 +621,11 @@ fn handles_are_shared_and_futures_and_streams_are_sent() {
 }
 
 #[test]
-fn outside_of_a_runtime_a_call_fails_and_says_why() {
+fn a_call_outside_a_runtime_fails_with_the_reason() {
     let db = Database::from(slate_core::Database::open("memory:").unwrap());
     let mut call = pin!(db.collection::<RawDocumentBuf>("documents").count_documents(doc! {}).run());
     let Poll::Ready(Err(error)) = call.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
-        panic!("it must not wait for a runtime that is not there");
+        panic!("it must not wait without a runtime");
     };
     assert!(error.to_string().contains("tokio runtime"), "{error}");
 }

@@ -1,5 +1,5 @@
-//! What a row costs in allocations, on the memory store: the difference between a small and a large collection, in which
-//! what a question costs by itself drops out.
+//! Allocations per row on the memory store: compares a small and a large collection, so that the constant allocations
+//! of a query cancel out.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -15,24 +15,24 @@ type Documents = Collection<RawDocumentBuf>;
 const SMALL: i32 = 2_000;
 const LARGE: i32 = 10_000;
 
-/// Buffers that hold all rows double until they are large enough: so many times at most, from the small collection to
-/// the large, all buffers together.
+/// The most reallocations of all growing buffers together, which double their size between the small collection and the
+/// large one.
 const GROWTH: u64 = 16;
 
-/// Records are fetched by their keys in batches of 256; each takes two allocations, the list of its keys and the way that a
-/// walk goes down the tree.
+/// Records are fetched by their keys in batches of 256. Each batch takes two allocations: the list of keys and the path
+/// of a cursor in the tree.
 const BATCHES: u64 = 2 * ((LARGE as u64 - SMALL as u64) / 256 + 2);
 
-/// Two collections that differ in their size alone.
+/// Two collections that differ only in size.
 struct Sizes {
     small: TestDatabase,
     large: TestDatabase,
 }
 
-/// What answering took.
+/// The cost of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Answer {
-    /// Documents or values handed out, or counted.
+struct Cost {
+    /// Documents or values that were returned or counted.
     rows: u64,
     allocations: u64,
 }
@@ -47,22 +47,22 @@ impl Sizes {
         Self { small: of(SMALL), large: of(LARGE) }
     }
 
-    /// What the rows by which the large collection's answer is longer cost.
-    fn of_more_rows(&self, answer: impl Fn(&Documents) -> u64) -> Answer {
+    /// Returns the difference in cost between the large and the small collection.
+    fn of_more_rows(&self, run: impl Fn(&Documents) -> u64) -> Cost {
         let one = |database: &TestDatabase| {
             let collection = database.collection("c");
-            // The first question of its kind fills caches.
-            answer(&collection);
+            // Fills caches before measuring.
+            run(&collection);
             let mut rows = 0;
-            let allocations = allocation_counter::measure(|| rows = answer(&collection)).count_total;
-            Answer { rows, allocations }
+            let allocations = allocation_counter::measure(|| rows = run(&collection)).count_total;
+            Cost { rows, allocations }
         };
         let (small, large) = (one(&self.small), one(&self.large));
-        Answer { rows: large.rows - small.rows, allocations: large.allocations.saturating_sub(small.allocations) }
+        Cost { rows: large.rows - small.rows, allocations: large.allocations.saturating_sub(small.allocations) }
     }
 }
 
-/// Reads every row where it lies; how many there were.
+/// Reads every row in place. Returns the number of rows.
 fn lent(find: Find<RawDocumentBuf>) -> u64 {
     let mut cursor = find.cursor().unwrap();
     let mut rows = 0;
@@ -73,7 +73,7 @@ fn lent(find: Find<RawDocumentBuf>) -> u64 {
     rows
 }
 
-/// Takes every row as a document of its own; how many there were.
+/// Reads every row as an owned document. Returns the number of rows.
 fn owned(find: Find<RawDocumentBuf>) -> u64 {
     find.run().unwrap().map(Result::unwrap).count() as u64
 }
@@ -82,10 +82,10 @@ fn by(index: &str) -> Hint {
     Hint::Name(index.into())
 }
 
-type Question = fn(&Documents) -> Find<RawDocumentBuf>;
+type QueryBuilder = fn(&Documents) -> Find<RawDocumentBuf>;
 
-/// Questions that hand out rows, and what all the rows of one may take together.
-const QUESTIONS: &[(&str, Question, u64)] = &[
+/// Queries that return rows, and the allocations that all rows of one may take together.
+const QUERIES: &[(&str, QueryBuilder, u64)] = &[
     ("scan", |c| c.find(doc! {}), 0),
     ("scan backward", |c| c.find(doc! {}).hint(Hint::Backward), 0),
     ("scan with a filter", |c| c.find(doc! { "status": "active", "name": { "$gt": "a" } }).hint(Hint::Forward), 0),
@@ -94,32 +94,32 @@ const QUESTIONS: &[(&str, Question, u64)] = &[
     ("index range", |c| c.find(doc! { "number": { "$gte": 0 } }).hint(by("number_1")), BATCHES),
     ("index range, a filter", |c| c.find(doc! { "number": { "$gte": 0 }, "ten": 3 }).hint(by("number_1")), BATCHES),
     ("sort by index", |c| c.find(doc! {}).sort(doc! { "number": -1 }).hint(by("number_1")), BATCHES),
-    // Which records were handed out already is held.
+    // The executor holds which records it has returned.
     ("multikey index", |c| c.find(doc! { "pairs": { "$gte": 0 } }).hint(by("pairs_1")), BATCHES + GROWTH),
-    ("either of two indexes", |c| c.find(doc! { "$or": [{ "ten": 3 }, { "pair": { "$lt": 50 } }] }), BATCHES + GROWTH),
+    ("union of two indexes", |c| c.find(doc! { "$or": [{ "ten": 3 }, { "pair": { "$lt": 50 } }] }), BATCHES + GROWTH),
     ("covered", |c| c.find(doc! { "number": { "$gte": 0 } }).projection(doc! { "number": 1, "_id": 0 }), 0),
     ("covered, with _id", |c| c.find(doc! { "number": { "$gte": 0 } }).projection(doc! { "number": 1 }), 0),
     (
-        "covered, of two fields",
+        "covered projection of two fields",
         |c| c.find(doc! { "status": "active" }).projection(doc! { "contacts_count": 1, "status": 1 }),
         0,
     ),
     ("projection", |c| c.find(doc! {}).projection(doc! { "name": 1, "status": 1 }), 0),
-    ("projection that leaves out", |c| c.find(doc! {}).projection(doc! { "tags": 0 }), 0),
-    // What is sorted is held.
+    ("projection that excludes a field", |c| c.find(doc! {}).projection(doc! { "tags": 0 }), 0),
+    // The executor holds the rows that it sorts.
     ("sort", |c| c.find(doc! {}).sort(doc! { "name": 1 }), GROWTH),
     ("sort by two fields", |c| c.find(doc! {}).sort(doc! { "status": -1, "name": 1 }), GROWTH),
-    ("sort in groups", |c| c.find(doc! {}).sort(doc! { "ten": 1, "name": 1 }).hint(by("ten_1")), BATCHES + GROWTH),
+    ("sort within groups", |c| c.find(doc! {}).sort(doc! { "ten": 1, "name": 1 }).hint(by("ten_1")), BATCHES + GROWTH),
 ];
 
 #[test]
-fn a_row_that_is_lent_takes_no_allocation_and_an_owned_one_takes_one() {
+fn a_lent_row_takes_no_allocation_and_an_owned_one_takes_one() {
     let sizes = Sizes::fill();
-    for (name, question, allowed) in QUESTIONS {
-        let lent = sizes.of_more_rows(|collection| lent(question(collection)));
+    for (name, query, allowed) in QUERIES {
+        let lent = sizes.of_more_rows(|collection| lent(query(collection)));
         assert!(lent.rows >= 800, "{name}: {lent:?}");
         assert!(lent.allocations <= *allowed, "{name}, lent: {lent:?}");
-        let owned = sizes.of_more_rows(|collection| owned(question(collection)));
+        let owned = sizes.of_more_rows(|collection| owned(query(collection)));
         assert_eq!(owned.rows, lent.rows, "{name}");
         assert!(owned.allocations <= owned.rows + allowed, "{name}, owned: {owned:?}");
     }
@@ -166,7 +166,7 @@ fn a_typed_row_takes_the_allocations_of_what_its_type_owns() {
 }
 
 #[test]
-fn a_row_that_is_rejected_takes_no_allocation() {
+fn a_rejected_row_takes_no_allocation() {
     let sizes = Sizes::fill();
     let filters: [Document; 20] = [
         doc! { "status": "none" },
@@ -192,54 +192,54 @@ fn a_row_that_is_rejected_takes_no_allocation() {
     ];
     for filter in &filters {
         let none = sizes.of_more_rows(|collection| lent(collection.find(filter).hint(Hint::Forward)));
-        assert_eq!(none, Answer { rows: 0, allocations: 0 }, "{filter}");
+        assert_eq!(none, Cost { rows: 0, allocations: 0 }, "{filter}");
     }
-    // By what an index's entry holds, before its record is fetched.
+    // A condition that is evaluated on the index entry, before the record is fetched.
     let checked = doc! { "status": { "$gte": "a" }, "contacts_count": { "$mod": [1_000, 999] } };
     for filter in [doc! { "status": { "$gte": "a" }, "contacts_count": 700 }, checked] {
         let none =
             sizes.of_more_rows(|collection| lent(collection.find(&filter).hint(by("status_1_contacts_count_1"))));
         assert!(none.rows == 0 && none.allocations <= BATCHES, "{filter}: {none:?}");
     }
-    // Few of many rows are kept: the others leave no trace but buffers that grew.
+    // Few of many rows are retained: rejected rows cost nothing but the growth of buffers.
     let top = sizes.of_more_rows(|collection| lent(collection.find(doc! {}).sort(doc! { "name": 1 }).limit(100)));
     assert!(top.rows == 0 && top.allocations <= GROWTH, "{top:?}");
 }
 
 #[test]
-fn a_row_that_is_counted_takes_no_allocation() {
+fn a_counted_row_takes_no_allocation() {
     let sizes = Sizes::fill();
-    let questions: [(&str, Question, u64); 5] = [
+    let queries: [(&str, QueryBuilder, u64); 5] = [
         ("by scan", |c| c.find(doc! { "status": "active" }).hint(Hint::Forward), 0),
         ("by index", |c| c.find(doc! { "ten": 3 }).hint(by("ten_1")), GROWTH),
         ("by index and filter", |c| c.find(doc! { "ten": 3, "missing": null }).hint(by("ten_1")), BATCHES),
         ("by multikey index", |c| c.find(doc! { "pairs": { "$gte": 0 } }).hint(by("pairs_1")), BATCHES + GROWTH),
         ("all", |c| c.find(doc! {}), 0),
     ];
-    for (name, question, allowed) in questions {
-        let counted = sizes.of_more_rows(|collection| question(collection).count().run().unwrap());
+    for (name, query, allowed) in queries {
+        let counted = sizes.of_more_rows(|collection| query(collection).count().run().unwrap());
         assert!(counted.rows >= 800 && counted.allocations <= allowed, "{name}: {counted:?}");
     }
 }
 
 #[test]
-fn different_values_take_allocations_by_their_number_and_not_by_that_of_the_rows() {
+fn distinct_allocates_per_value_and_not_per_row() {
     let sizes = Sizes::fill();
-    let values = |question: Question, path: &str| {
-        sizes.of_more_rows(|collection| question(collection).distinct(path).run().unwrap().len() as u64)
+    let values = |query: QueryBuilder, path: &str| {
+        sizes.of_more_rows(|collection| query(collection).distinct(path).run().unwrap().len() as u64)
     };
-    assert_eq!(values(|c| c.find(doc! {}).hint(Hint::Forward), "ten"), Answer { rows: 0, allocations: 0 });
-    assert_eq!(values(|c| c.find(doc! {}), "ten"), Answer { rows: 0, allocations: 0 });
-    // Numbers, and the list of them.
+    assert_eq!(values(|c| c.find(doc! {}).hint(Hint::Forward), "ten"), Cost { rows: 0, allocations: 0 });
+    assert_eq!(values(|c| c.find(doc! {}), "ten"), Cost { rows: 0, allocations: 0 });
+    // Numbers take no allocation each; their list does.
     let of_index = values(|c| c.find(doc! {}).hint(by("number_1")), "number");
     assert!(of_index.rows == 8_000 && of_index.allocations <= GROWTH, "{of_index:?}");
-    // A table holds each value's key bytes, the value and the key of the record that it is in; the caller, its text.
+    // A hash table holds each value's key bytes, the value and the key of its record; the caller owns its text.
     let of_scan = values(|c| c.find(doc! {}).hint(Hint::Forward), "name");
     assert!(of_scan.rows == 8_000 && of_scan.allocations <= 4 * of_scan.rows + GROWTH, "{of_scan:?}");
 }
 
 #[test]
-fn a_document_by_its_id_takes_few_allocations_whatever_the_collections_size() {
+fn find_by_id_takes_few_allocations_in_a_collection_of_any_size() {
     let sizes = Sizes::fill();
     let lookups = |database: &TestDatabase| {
         let collection = database.collection("c");
@@ -253,9 +253,9 @@ fn a_document_by_its_id_takes_few_allocations_whatever_the_collections_size() {
 }
 
 #[test]
-fn a_document_by_one_value_of_an_index_takes_few_allocations_whatever_the_collections_size() {
+fn a_point_lookup_by_index_takes_few_allocations_in_a_collection_of_any_size() {
     let sizes = Sizes::fill();
-    let filter = rawdoc! { "name": "a name of its own" };
+    let filter = rawdoc! { "name": "a unique name" };
     let lookups = |database: &TestDatabase| {
         let collection: Documents = database.collection("c");
         collection.create_index(Index::on(doc! { "name": 1 })).run().unwrap();

@@ -1,4 +1,4 @@
-//! Writes of many documents: what each means, what a refused one leaves, and that stores and scopes agree.
+//! Writes of many documents: their meaning, the state after a rejected write, and agreement between stores and scopes.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ fn all(collection: &Documents) -> Vec<RawDocumentBuf> {
     collection.find(doc! {}).sort(doc! { "_id": 1 }).run().unwrap().map(Result::unwrap).collect()
 }
 
-/// What an index holds, read through it alone.
+/// Returns the values of an index, read only from its entries.
 fn by_index(collection: &Documents, field: &str) -> Vec<Bson> {
     let hint = slate_core::Hint::Keys(common::raw(&doc! { field: 1 }));
     let found = collection.find(doc! {}).hint(hint).sort(doc! { field: 1 }).run().unwrap();
@@ -72,7 +72,7 @@ fn merge_many_takes_literal_names_and_whole_values_and_keeps_positions() {
 }
 
 #[test]
-fn of_two_documents_with_one_id_the_second_meets_the_first() {
+fn the_second_of_two_documents_with_one_id_updates_the_first() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.create_index(Index::on(doc! { "a": 1 }).unique()).run().unwrap();
@@ -85,7 +85,7 @@ fn of_two_documents_with_one_id_the_second_meets_the_first() {
     });
 }
 
-/// Values go around in a circle, in calls of one round, of several that are applied together, and of more.
+/// Rotates values among documents, in calls of one batch and of several.
 #[test]
 fn puts_are_unique_at_the_end_of_the_call() {
     on_every_store(|test| {
@@ -105,14 +105,14 @@ fn puts_are_unique_at_the_end_of_the_call() {
             assert_eq!(c.upsert_many(&broken.collect::<Vec<_>>()).unwrap_err().kind(), ErrorKind::DuplicateKey);
             let invalid = documents(3).chain([rawdoc! { "_id": [1] }]);
             assert_eq!(c.upsert_many(&invalid.collect::<Vec<_>>()).unwrap_err().code(), 53);
-            assert_eq!(all(&c), before, "a refused write leaves the collection as it was");
+            assert_eq!(all(&c), before, "a rejected write does not change the collection");
         }
     });
 }
 
-/// As many as are read in several rounds, some of which have no `_id`, and some of which change nothing.
+/// Uses several batches of documents, some without `_id` and some without changes.
 #[test]
-fn puts_of_several_rounds_settle_each_document() {
+fn puts_of_several_batches_write_each_document() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
@@ -133,9 +133,9 @@ fn puts_of_several_rounds_settle_each_document() {
     });
 }
 
-/// Also of several rounds, where those are applied together.
+/// Covers calls of one batch and of several.
 #[test]
-fn a_put_that_is_refused_leaves_its_transaction_usable() {
+fn a_rejected_put_leaves_its_transaction_usable() {
     on_every_store(|test| {
         for count in [2, 1_000] {
             let name = format!("c{count}");
@@ -157,7 +157,7 @@ fn a_put_that_is_refused_leaves_its_transaction_usable() {
 }
 
 #[test]
-fn puts_by_an_id_that_is_equal_and_of_another_type_meet_the_record() {
+fn a_put_by_an_equal_id_of_another_type_updates_the_record() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.create_index(Index::on(doc! { "a": 1, "_id": 1 })).run().unwrap();
@@ -202,7 +202,7 @@ fn insertions() -> Vec<RawDocumentBuf> {
 }
 
 #[test]
-fn an_ordered_insertion_ends_at_the_first_refused_document() {
+fn an_ordered_insert_stops_at_the_first_rejected_document() {
     on_every_store(|test| {
         let c = test.collection("c");
         let outcome = c.insert_many(&insertions()).ordered(true).run().unwrap();
@@ -214,7 +214,7 @@ fn an_ordered_insertion_ends_at_the_first_refused_document() {
 }
 
 #[test]
-fn an_unordered_insertion_tells_each_refused_document() {
+fn an_unordered_insert_reports_each_rejected_document() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.create_index(Index::on(doc! { "a": 1 }).unique()).run().unwrap();
@@ -227,9 +227,9 @@ fn an_unordered_insertion_tells_each_refused_document() {
     });
 }
 
-/// Documents that are refused once some of their entries are made, between others that are not.
+/// Inserts documents that are rejected after some of their entries were encoded, between accepted ones.
 #[test]
-fn a_refused_insertion_leaves_no_entry_in_any_index() {
+fn a_rejected_insert_leaves_no_index_entries() {
     on_every_store(|test| {
         let c = test.collection("c");
         for index in
@@ -239,7 +239,7 @@ fn a_refused_insertion_leaves_no_entry_in_any_index() {
         }
         c.insert_one(&rawdoc! { "_id": -1, "tags": ["there"], "u": -1 }).unwrap();
         let document = |n: i32| match n % 4 {
-            // A key that is there, one of this call, and two arrays for one index.
+            // An existing key, a key of the same call, and two arrays for one index.
             1 => rawdoc! { "_id": n, "tags": ["refused", n], "u": -1 },
             2 => rawdoc! { "_id": n, "tags": ["refused", n, n + 1], "u": n - 2 },
             3 => rawdoc! { "_id": n, "tags": ["refused"], "u": n, "a": [1, 2], "b": [1, 2] },
@@ -259,13 +259,13 @@ fn a_refused_insertion_leaves_no_entry_in_any_index() {
         let tagged = |tag: &str| c.count_documents(doc! { "tags": tag }).run().unwrap();
         assert_eq!((tagged("taken"), tagged("refused"), tagged("there")), (2_111, 0, 1));
         assert_eq!(c.find(doc! {}).distinct("tags").run().unwrap().len(), 2_111 + 2);
-        // What was refused may be had by another.
+        // Other documents can take the values of rejected ones.
         c.insert_one(&rawdoc! { "_id": "later", "u": 3 }).unwrap();
     });
 }
 
 #[test]
-fn a_plain_insertion_is_all_or_none_however_large() {
+fn a_large_insert_is_atomic_by_default() {
     on_every_store(|test| {
         let c = test.collection("c");
         let mut documents: Vec<RawDocumentBuf> = (0..9_000).map(|n| rawdoc! { "_id": n }).collect();
@@ -279,7 +279,7 @@ fn a_plain_insertion_is_all_or_none_however_large() {
 }
 
 #[test]
-fn an_ordered_insertion_ends_at_the_document_refused_however_far_it_came() {
+fn a_large_ordered_insert_stops_at_the_first_rejected_document() {
     on_every_store(|test| {
         let c = test.collection("c");
         let mut documents: Vec<RawDocumentBuf> = (0..9_000).map(|n| rawdoc! { "_id": n }).collect();
@@ -293,7 +293,7 @@ fn an_ordered_insertion_ends_at_the_document_refused_however_far_it_came() {
 }
 
 #[test]
-fn a_cancelled_or_late_write_leaves_nothing() {
+fn a_cancelled_or_timed_out_write_has_no_effect() {
     on_every_store(|test| {
         let c = test.collection("c");
         let token = CancelToken::new();
@@ -322,7 +322,7 @@ fn operations() -> Vec<WriteOperation> {
 }
 
 #[test]
-fn an_unordered_bulk_write_does_all_but_the_refused_operations() {
+fn an_unordered_bulk_write_executes_all_valid_operations() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.create_index(Index::on(doc! { "a": 1 }).unique()).run().unwrap();
@@ -338,7 +338,7 @@ fn an_unordered_bulk_write_does_all_but_the_refused_operations() {
 }
 
 #[test]
-fn an_ordered_bulk_write_ends_at_the_first_refused_operation() {
+fn an_ordered_bulk_write_stops_at_the_first_rejected_operation() {
     on_every_store(|test| {
         let c = test.collection("c");
         let outcome = c.bulk_write(operations()).run().unwrap();
@@ -347,9 +347,9 @@ fn an_ordered_bulk_write_ends_at_the_first_refused_operation() {
     });
 }
 
-/// An update of more documents than are changed in one go is refused as a whole, and what came before it stays.
+/// An update of several batches of documents is rejected as a whole, and earlier operations remain.
 #[test]
-fn a_large_update_that_is_refused_leaves_the_bulk_write_going() {
+fn a_bulk_write_continues_after_a_rejected_large_update() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.create_index(Index::on(doc! { "a": 1 }).unique()).run().unwrap();
@@ -403,7 +403,7 @@ fn all_or_nothing_is_a_transaction_around_a_bulk_write() {
 }
 
 #[test]
-fn update_one_with_a_sort_takes_the_first_in_its_order_and_by_id_among_equals() {
+fn update_one_with_a_sort_updates_the_first_and_breaks_ties_by_id() {
     on_every_store(|test| {
         for indexed in [false, true] {
             let c = test.collection(&format!("c{indexed}"));
@@ -428,7 +428,7 @@ fn update_one_with_a_sort_takes_the_first_in_its_order_and_by_id_among_equals() 
 }
 
 #[test]
-fn each_document_that_current_date_stamps_has_a_timestamp_of_its_own() {
+fn current_date_sets_a_different_timestamp_in_each_document() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.insert_many(&(0..600).map(|n| rawdoc! { "_id": n }).collect::<Vec<_>>()).run().unwrap();
@@ -443,7 +443,7 @@ fn each_document_that_current_date_stamps_has_a_timestamp_of_its_own() {
 }
 
 #[test]
-fn an_empty_timestamp_is_stamped_where_a_document_is_inserted_or_replaced_whole() {
+fn an_empty_timestamp_is_filled_in_by_inserts_and_replacements() {
     on_every_store(|test| {
         let c = test.collection("c");
         let empty = Timestamp { time: 0, increment: 0 };
@@ -456,9 +456,9 @@ fn an_empty_timestamp_is_stamped_where_a_document_is_inserted_or_replaced_whole(
         c.upsert_many(&[rawdoc! { "_id": 1, "t": empty }]).unwrap();
         assert!(stamped());
         c.merge_many([doc! { "_id": 1, "t": empty }]).unwrap();
-        assert!(!stamped(), "a merge writes values as they are");
+        assert!(!stamped(), "a merge writes values unchanged");
         c.drop().unwrap();
         c.merge_many([doc! { "_id": 1, "t": empty }]).unwrap();
-        assert!(stamped(), "it was inserted");
+        assert!(stamped(), "an insert fills in the timestamp");
     });
 }

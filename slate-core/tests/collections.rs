@@ -1,4 +1,4 @@
-//! Collections as wholes: renamed, measured, verified, copied, compacted, closed.
+//! Operations on whole collections: rename, statistics, verify, backup, compact, close.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -27,7 +27,7 @@ fn filled(test: &TestDatabase, count: i32) {
 }
 
 #[test]
-fn a_renamed_collection_has_its_documents_and_indexes_under_the_new_name_alone() {
+fn a_renamed_collection_keeps_its_documents_and_indexes() {
     on_every_store(|test| {
         filled(&test, 100);
         let old = test.collection("c");
@@ -47,7 +47,7 @@ fn a_renamed_collection_has_its_documents_and_indexes_under_the_new_name_alone()
 }
 
 #[test]
-fn a_collection_is_renamed_over_another_only_where_that_is_said() {
+fn rename_replaces_another_collection_only_on_request() {
     on_every_store(|test| {
         test.collection("a").insert_one(&rawdoc! { "_id": "a" }).unwrap();
         let b = test.collection("b");
@@ -59,7 +59,7 @@ fn a_collection_is_renamed_over_another_only_where_that_is_said() {
         assert_eq!(refused("no$", RenameTarget::DropExisting).code(), 73);
         let missing = test.collection("none").rename("x", RenameTarget::DropExisting).unwrap_err();
         assert_eq!((missing.kind(), missing.code()), (ErrorKind::NotFound, 26));
-        assert!(b.find_by_id("b").unwrap().is_some(), "a refused write leaves the collection as it was");
+        assert!(b.find_by_id("b").unwrap().is_some(), "a rejected rename does not change the target");
 
         let snapshot = test.db.snapshot().unwrap();
         test.collection("a").rename("b", RenameTarget::DropExisting).unwrap();
@@ -70,7 +70,7 @@ fn a_collection_is_renamed_over_another_only_where_that_is_said() {
 }
 
 #[test]
-fn a_rename_belongs_to_its_transaction() {
+fn a_rename_in_a_transaction_is_committed_or_rolled_back() {
     on_every_store(|test| {
         test.collection("a").insert_one(&rawdoc! { "_id": 1 }).unwrap();
         let swap = |tx: &slate_core::Transaction| {
@@ -91,7 +91,7 @@ fn a_rename_belongs_to_its_transaction() {
 }
 
 #[test]
-fn a_writer_that_began_before_a_rename_conflicts_and_comes_again() {
+fn a_writer_that_began_before_a_rename_conflicts_and_is_retried() {
     on_every_store(|test| {
         if test.db.store() == "redb" {
             return;
@@ -106,7 +106,7 @@ fn a_writer_that_began_before_a_rename_conflicts_and_comes_again() {
 }
 
 #[test]
-fn collections_are_listed_with_their_indexes_and_measured() {
+fn collections_are_listed_with_indexes_and_sizes() {
     on_every_store(|test| {
         filled(&test, 10);
         test.collection("empty").create().unwrap();
@@ -142,17 +142,18 @@ fn collections_are_listed_with_their_indexes_and_measured() {
 }
 
 #[test]
-fn a_sound_collection_is_found_sound_with_progress_and_can_be_cancelled() {
+fn verify_finds_no_damage_reports_progress_and_can_be_cancelled() {
     on_every_store(|test| {
         filled(&test, 3_000);
         test.collection("c").delete_many(doc! { "a": 3 }).run().unwrap();
         test.collection("c").update_many(doc! { "a": 4 }, doc! { "$push": { "b": 4 } }).run().unwrap();
-        let mut told = Vec::new();
-        let report = test.collection("c").verify().progress(|progress| told.push(progress.documents)).run().unwrap();
+        let mut reported = Vec::new();
+        let report =
+            test.collection("c").verify().progress(|progress| reported.push(progress.documents)).run().unwrap();
         assert!(report.is_sound(), "{:?}", report.findings);
         assert_eq!(report.documents, test.collection("c").count_documents(doc! {}).run().unwrap());
         let entries: u64 = test.collection("c").stats().unwrap().indexes.iter().map(|index| index.entries).sum();
-        assert_eq!((report.entries, told), (entries, vec![1_024, 2_048]));
+        assert_eq!((report.entries, reported), (entries, vec![1_024, 2_048]));
         let token = CancelToken::new();
         token.cancel();
         assert_eq!(test.collection("c").verify().cancel(token).run().unwrap_err().code(), 11601);
@@ -161,7 +162,7 @@ fn a_sound_collection_is_found_sound_with_progress_and_can_be_cancelled() {
     });
 }
 
-/// All entries of a keyspace.
+/// Returns all entries of a keyspace.
 fn entries(store: &MemoryStore, keyspace: Keyspace) -> Vec<(Vec<u8>, Vec<u8>)> {
     fn scan(snapshot: &impl Snapshot, keyspace: Keyspace) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut cursor = snapshot.cursor(keyspace, Bounds::ALL).unwrap();
@@ -176,7 +177,7 @@ fn entries(store: &MemoryStore, keyspace: Keyspace) -> Vec<(Vec<u8>, Vec<u8>)> {
     scan(&store.snapshot().unwrap(), keyspace)
 }
 
-/// A database of one collection and one index, damaged under its feet: records lie in keyspace 1, entries in 2.
+/// Opens a database with one collection and one index and damages its store: records are in keyspace 1, entries in 2.
 fn damaged(index: Index, damage: impl FnOnce(&MemoryStore, &mut <MemoryStore as Store>::Transaction)) -> Database {
     try_damaged(index, damage).unwrap()
 }
@@ -203,7 +204,7 @@ fn try_damaged(
 }
 
 #[test]
-fn a_database_of_another_format_is_refused() {
+fn a_database_of_another_format_is_rejected() {
     let opened = |format: u32| {
         try_damaged(Index::on(doc! { "a": 1 }), |_, tx| tx.put(Keyspace(0), b"f", &format.to_be_bytes()).unwrap())
     };
@@ -225,7 +226,7 @@ fn faults(db: &Database) -> Vec<VerifyFindingKind> {
 }
 
 #[test]
-fn each_kind_of_damage_is_found() {
+fn verify_finds_each_kind_of_damage() {
     for unique in [false, true] {
         let index = || if unique { Index::on(doc! { "a": 1 }).unique() } else { Index::on(doc! { "a": 1 }) };
         let untouched = damaged(index(), |_, _| {});
@@ -252,7 +253,7 @@ fn each_kind_of_damage_is_found() {
         });
         assert_eq!(faults(&invalid), [VerifyFindingKind::InvalidDocument]);
         let wrong_table = damaged(index(), |store, tx| {
-            // The table begins with the number of fields; then follow a mark and a place for each.
+            // The field table begins with the number of fields, followed by a name byte and an offset for each.
             let (key, mut value) = entries(store, RECORDS)[1].clone();
             value[5] += 1;
             tx.put(RECORDS, &key, &value).unwrap();
@@ -274,7 +275,7 @@ fn each_kind_of_damage_is_found() {
 }
 
 #[test]
-fn a_copy_is_made_while_writers_run_and_opens_by_the_same_scheme() {
+fn a_backup_during_writes_opens_with_the_same_url_scheme() {
     on_every_store(|test| {
         filled(&test, 500);
         let folder = tempfile::tempdir().unwrap();
@@ -309,7 +310,7 @@ fn a_copy_is_made_while_writers_run_and_opens_by_the_same_scheme() {
 }
 
 #[test]
-fn compacting_gives_room_back_and_keeps_everything() {
+fn compact_frees_space_and_keeps_all_documents() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.insert_many(&(0..2_000).map(|n| rawdoc! { "_id": n, "text": "x".repeat(2_000) }).collect::<Vec<_>>())
@@ -334,7 +335,7 @@ fn compacting_gives_room_back_and_keeps_everything() {
 }
 
 #[test]
-fn a_closed_database_is_closed_for_every_handle_and_can_be_opened_again() {
+fn closing_affects_every_handle_and_the_database_can_be_reopened() {
     on_every_store(|test| {
         let url = test.url();
         let c = test.collection("c");
@@ -350,7 +351,7 @@ fn a_closed_database_is_closed_for_every_handle_and_can_be_opened_again() {
         assert_eq!(
             snapshot.collection::<RawDocumentBuf>("c").count_documents(doc! {}).run().unwrap(),
             1,
-            "what is open goes on"
+            "an open cursor continues"
         );
         drop(snapshot);
         if Path::new(url.split_once(':').unwrap().1).exists() {
@@ -368,7 +369,11 @@ fn a_transaction_open_at_the_close_can_still_be_committed() {
         if test.db.store() == "redb" {
             assert_eq!(test.db.clone().close().unwrap_err().kind(), ErrorKind::Reentrant);
             tx.commit().unwrap();
-            assert_eq!(test.collection("c").count_documents(doc! {}).run().unwrap(), 1, "it stayed open");
+            assert_eq!(
+                test.collection("c").count_documents(doc! {}).run().unwrap(),
+                1,
+                "the memory store keeps its data"
+            );
         } else {
             test.db.clone().close().unwrap();
             tx.commit().unwrap();

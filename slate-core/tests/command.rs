@@ -1,4 +1,4 @@
-//! Commands: what they answer, how they are refused, on every store.
+//! Commands on every store: replies and errors.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ use slate_core::{Database, Error};
 
 use self::common::STORES;
 
-/// Runs a behaviour on every store.
+/// Runs a test on every store.
 fn on_every_store(behaviour: impl Fn(&Database)) {
     for store in STORES {
         behaviour(&store.open().db);
@@ -26,7 +26,7 @@ fn run(db: &Database, wanted: Document) -> Document {
     command(db, &wanted).unwrap_or_else(|error| panic!("{wanted}: {error}"))
 }
 
-/// The documents of a cursor's only batch.
+/// Returns the documents of a cursor's only batch.
 #[track_caller]
 fn rows(db: &Database, wanted: Document) -> Vec<Document> {
     let reply = run(db, wanted);
@@ -38,7 +38,7 @@ fn rows(db: &Database, wanted: Document) -> Vec<Document> {
 #[track_caller]
 fn refused(db: &Database, wanted: Document, code: i32) {
     match command(db, &wanted) {
-        Ok(reply) => panic!("{wanted}\nwas not refused: {reply}"),
+        Ok(reply) => panic!("{wanted}\ndid not fail: {reply}"),
         Err(error) => assert_eq!((error.code(), error.unsupported()), (code, None), "{wanted}: {error}"),
     }
 }
@@ -46,18 +46,18 @@ fn refused(db: &Database, wanted: Document, code: i32) {
 #[track_caller]
 fn unsupported(db: &Database, wanted: Document, name: &str) {
     match command(db, &wanted) {
-        Ok(reply) => panic!("{wanted}\nwas not refused: {reply}"),
+        Ok(reply) => panic!("{wanted}\ndid not fail: {reply}"),
         Err(error) => assert_eq!(error.unsupported(), Some(name), "{wanted}: {error}"),
     }
 }
 
 fn write_error_codes(reply: &Document) -> Vec<(i32, i32)> {
     let errors = reply.get_array("writeErrors").map(Vec::as_slice).unwrap_or_default();
-    let told = |error: &Bson| {
+    let code = |error: &Bson| {
         let error = error.as_document().unwrap();
         (error.get_i32("index").unwrap(), error.get_i32("code").unwrap())
     };
-    errors.iter().map(told).collect()
+    errors.iter().map(code).collect()
 }
 
 fn with_numbers(db: &Database) {
@@ -66,7 +66,7 @@ fn with_numbers(db: &Database) {
 }
 
 #[test]
-fn find_gives_everything_in_the_first_batch() {
+fn find_returns_all_documents_in_the_first_batch() {
     on_every_store(|db| {
         with_numbers(db);
         let reply = run(
@@ -84,7 +84,7 @@ fn find_gives_everything_in_the_first_batch() {
 }
 
 #[test]
-fn find_refuses_what_mongodb_refuses() {
+fn find_fails_where_mongodb_fails() {
     on_every_store(|db| {
         refused(db, doc! { "find": "c", "filter": 1 }, 14);
         refused(db, doc! { "find": "c", "filter": Bson::Null }, 14);
@@ -116,7 +116,7 @@ fn find_refuses_what_mongodb_refuses() {
 }
 
 #[test]
-fn concerns_that_hold_anyway_and_the_simple_collation_are_taken() {
+fn concerns_that_always_hold_and_the_simple_collation_are_accepted() {
     on_every_store(|db| {
         for level in ["available", "linearizable", "local", "majority", "snapshot"] {
             assert_eq!(run(db, doc! { "count": "c", "readConcern": { "level": level } }), doc! { "n": 0, "ok": 1.0 });
@@ -136,7 +136,7 @@ fn concerns_that_hold_anyway_and_the_simple_collation_are_taken() {
 }
 
 #[test]
-fn count_takes_limits_of_either_sign_and_any_numeric_type() {
+fn count_accepts_limits_of_either_sign_and_any_numeric_type() {
     on_every_store(|db| {
         with_numbers(db);
         let count = |options: Document| {
@@ -162,7 +162,7 @@ fn count_takes_limits_of_either_sign_and_any_numeric_type() {
 }
 
 #[test]
-fn distinct_gives_values_in_order() {
+fn distinct_returns_values_in_order() {
     on_every_store(|db| {
         with_numbers(db);
         let reply = run(db, doc! { "distinct": "c", "key": "tags", "query": { "n": { "$lt": 5 } } });
@@ -175,7 +175,7 @@ fn distinct_gives_values_in_order() {
 }
 
 #[test]
-fn an_insert_stops_at_the_first_refusal_unless_it_is_unordered() {
+fn an_insert_stops_at_the_first_error_unless_it_is_unordered() {
     on_every_store(|db| {
         let documents = vec![doc! { "_id": 1 }, doc! { "_id": 1 }, doc! { "_id": [1] }, doc! { "_id": 2 }];
         let reply = run(db, doc! { "insert": "a", "documents": &documents });
@@ -192,7 +192,7 @@ fn an_insert_stops_at_the_first_refusal_unless_it_is_unordered() {
 }
 
 #[test]
-fn an_update_runs_its_statements_in_turn_and_tells_what_each_did() {
+fn an_update_executes_its_statements_in_order_and_reports_each() {
     on_every_store(|db| {
         with_numbers(db);
         let reply = run(
@@ -211,7 +211,7 @@ fn an_update_runs_its_statements_in_turn_and_tells_what_each_did() {
 }
 
 #[test]
-fn a_refused_statement_is_told_and_those_before_it_stand() {
+fn a_failed_statement_is_reported_and_earlier_ones_remain() {
     on_every_store(|db| {
         with_numbers(db);
         let updates = vec![
@@ -238,7 +238,7 @@ fn a_refused_statement_is_told_and_those_before_it_stand() {
 }
 
 #[test]
-fn an_update_that_is_ill_formed_fails_as_a_whole() {
+fn a_malformed_update_fails_as_a_whole() {
     on_every_store(|db| {
         let update = |statement: Document| doc! { "update": "c", "updates": [statement] };
         refused(db, update(doc! { "u": {} }), 40414);
@@ -253,7 +253,7 @@ fn an_update_that_is_ill_formed_fails_as_a_whole() {
 }
 
 #[test]
-fn a_delete_takes_one_or_all() {
+fn a_delete_removes_one_or_all() {
     on_every_store(|db| {
         with_numbers(db);
         let reply = run(
@@ -271,7 +271,7 @@ fn a_delete_takes_one_or_all() {
 }
 
 #[test]
-fn find_and_modify_gives_the_document_before_or_after() {
+fn find_and_modify_returns_the_document_before_or_after() {
     on_every_store(|db| {
         with_numbers(db);
         let found = run(
@@ -295,7 +295,7 @@ fn find_and_modify_gives_the_document_before_or_after() {
 }
 
 #[test]
-fn find_and_modify_refuses_what_does_not_go_together_and_leaves_all_as_it_was() {
+fn find_and_modify_rejects_contradictory_options_without_changes() {
     on_every_store(|db| {
         with_numbers(db);
         let with = |options: Document| {
@@ -343,7 +343,7 @@ fn collections_are_created_listed_and_dropped() {
 }
 
 #[test]
-fn indexes_are_created_all_or_none() {
+fn create_indexes_is_atomic() {
     on_every_store(|db| {
         with_numbers(db);
         let index = |spec: Document| doc! { "createIndexes": "c", "indexes": [spec] };
@@ -374,7 +374,7 @@ fn indexes_are_created_all_or_none() {
 }
 
 #[test]
-fn create_indexes_refuses_what_mongodb_refuses() {
+fn create_indexes_fails_where_mongodb_fails() {
     on_every_store(|db| {
         run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1 }, "name": "a" }] });
         let index = |spec: Document| doc! { "createIndexes": "c", "indexes": [spec] };
@@ -428,7 +428,7 @@ fn indexes_are_dropped_by_name_by_keys_and_all_at_once() {
 }
 
 #[test]
-fn explain_tells_the_plan_without_running_it() {
+fn explain_returns_the_plan_without_executing_it() {
     on_every_store(|db| {
         with_numbers(db);
         run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "n": 1 }, "name": "n_1" }] });
@@ -452,7 +452,7 @@ fn explain_tells_the_plan_without_running_it() {
 }
 
 #[test]
-fn commands_are_known_by_name() {
+fn unknown_commands_fail_by_name() {
     on_every_store(|db| {
         assert_eq!(run(db, doc! { "ping": 1 }), doc! { "ok": 1.0 });
         refused(db, doc! { "fetch": "c" }, 59);
@@ -464,13 +464,13 @@ fn commands_are_known_by_name() {
 }
 
 #[test]
-fn a_field_given_twice_and_damaged_bytes_are_refused() {
+fn duplicate_fields_and_damaged_bytes_are_rejected() {
     on_every_store(|db| {
         let mut twice = bson::rawdoc! { "find": "c", "limit": 1 };
         twice.append(bson::cstr!("limit"), 2);
         assert_eq!(db.command(&twice).unwrap_err().code(), 40413);
         let mut bytes = bson::rawdoc! { "find": "c", "limit": 1 }.into_bytes();
-        // The type of `limit` becomes one that there is not.
+        // Changes the type of `limit` to one that BSON does not have.
         let limit = bytes.windows(6).position(|name| name == b"limit\0").unwrap();
         bytes[limit - 1] = 0x60;
         let damaged = RawDocumentBuf::from_bytes(bytes).unwrap();
@@ -479,7 +479,7 @@ fn a_field_given_twice_and_damaged_bytes_are_refused() {
 }
 
 #[test]
-fn time_that_is_up_ends_a_command() {
+fn a_command_ends_at_its_time_limit() {
     on_every_store(|db| {
         let documents: Vec<Document> = (0..20_000).map(|n| doc! { "_id": n, "n": n }).collect();
         run(db, doc! { "insert": "c", "documents": documents });

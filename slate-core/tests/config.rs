@@ -1,4 +1,4 @@
-//! Settings: what they accept, what they refuse, and in which words.
+//! Settings: accepted keys and values, and error messages for others.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -13,9 +13,9 @@ fn parse(settings: &str) -> Result<Config, String> {
 
 #[track_caller]
 fn refused(settings: &str, words: &[&str]) {
-    let told = parse(settings).unwrap_err();
+    let error = parse(settings).unwrap_err();
     for word in words {
-        assert!(told.contains(word), "{told}\ndoes not name {word}");
+        assert!(error.contains(word), "{error}\ndoes not name {word}");
     }
 }
 
@@ -46,7 +46,7 @@ fn every_key_is_read() {
 }
 
 #[test]
-fn settings_are_written_as_they_are_read() {
+fn settings_survive_a_round_trip() {
     let settings =
         "url = \"redb:x\"\naccess = \"open\"\ndurability = \"sync\"\ncache = \"1536KiB\"\nlock_timeout = \"2m\"\n";
     assert_eq!(toml::to_string(&parse(settings).unwrap()).unwrap(), settings);
@@ -58,13 +58,13 @@ fn settings_are_written_as_they_are_read() {
 }
 
 #[test]
-fn an_unknown_key_is_refused_by_name_with_those_there_are() {
+fn an_unknown_key_fails_with_its_name_and_the_valid_keys() {
     refused("url = 'memory:'\ncahce = '1GiB'", &["unknown field `cahce`", "`cache`", "`lock_timeout`", "line 2"]);
     refused("durability = 'sync'", &["missing field `url`"]);
 }
 
 #[test]
-fn a_value_that_is_none_is_refused_with_what_would_be_one() {
+fn an_invalid_value_fails_with_the_valid_values() {
     refused("url = 'memory:'\ncache = 'big'", &["line 2", "\"big\"", "256MiB"]);
     for size in
         ["'256mib'", "'MiB'", "''", "'-1'", "-1", "1.5", "true", "'1.5GiB'", "'99999999999999999999'", "'99999999TiB'"]
@@ -79,7 +79,7 @@ fn a_value_that_is_none_is_refused_with_what_would_be_one() {
 }
 
 #[test]
-fn a_database_is_opened_as_the_settings_say() {
+fn a_database_is_opened_with_the_settings() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("redb:{}", folder.path().join("db.slate").display());
     let mut config = Config::new(&url);
@@ -100,7 +100,7 @@ fn a_database_is_opened_as_the_settings_say() {
 }
 
 #[test]
-fn the_lock_timeout_of_the_settings_is_how_long_a_writer_waits() {
+fn a_writer_waits_for_the_lock_timeout_of_the_settings() {
     let folder = tempfile::tempdir().unwrap();
     let mut config = Config::new(format!("redb:{}", folder.path().join("db.slate").display()));
     config.lock_timeout = Some(Duration::from_millis(20));

@@ -1,5 +1,4 @@
-//! What a call promises besides its answer: faults told each time, bytes checked where they enter, half-done calls that
-//! leave nothing.
+//! Guarantees of calls besides their results: repeated errors, validation of bytes, no partial effects.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -9,27 +8,27 @@ use bson::{RawDocumentBuf, doc, rawdoc};
 use common::on_every_store;
 use slate_core::{ErrorKind, ExplainVerbosity, Index};
 
-/// A document of one field whose type no BSON knows.
+/// A document with one field of an unknown BSON type.
 fn damaged() -> RawDocumentBuf {
     RawDocumentBuf::from_bytes(vec![8, 0, 0, 0, 0x55, b'a', 0, 0]).unwrap()
 }
 
 #[test]
-fn one_id_given_twice_leaves_unique_entries_of_the_last_document_alone() {
+fn an_id_given_twice_leaves_the_unique_entries_of_the_last_document_only() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
         let mut documents: Vec<RawDocumentBuf> = (1..2_500).map(|n| rawdoc! { "_id": n, "u": n }).collect();
         documents.push(rawdoc! { "_id": 1, "u": 10_000 });
         c.upsert_many(&documents).unwrap();
-        assert_eq!(c.count_documents(doc! { "u": 1 }).run().unwrap(), 0, "the value was given up");
+        assert_eq!(c.count_documents(doc! { "u": 1 }).run().unwrap(), 0, "the first document's value is free");
         assert_eq!(c.find_one(doc! { "u": 10_000 }).unwrap().unwrap().get_i32("_id").unwrap(), 1);
         c.insert_one(&rawdoc! { "_id": 0, "u": 1 }).unwrap();
     });
 }
 
 #[test]
-fn a_fault_of_an_argument_is_told_each_time_the_call_is_run() {
+fn an_invalid_argument_fails_each_time_the_call_runs() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.insert_one(&rawdoc! { "_id": 1 }).unwrap();
@@ -42,7 +41,7 @@ fn a_fault_of_an_argument_is_told_each_time_the_call_is_run() {
 }
 
 #[test]
-fn raw_bytes_are_checked_wherever_they_enter() {
+fn raw_bytes_are_validated_in_every_call() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.insert_one(&rawdoc! { "_id": 1 }).unwrap();
@@ -63,7 +62,7 @@ fn raw_bytes_are_checked_wherever_they_enter() {
 }
 
 #[test]
-fn a_document_that_cannot_be_shown_is_not_changed_in_a_transaction_either() {
+fn find_one_and_update_fails_in_a_transaction_if_its_projection_fails() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.insert_one(&rawdoc! { "_id": 1, "a": [1, 2] }).unwrap();
@@ -77,7 +76,7 @@ fn a_document_that_cannot_be_shown_is_not_changed_in_a_transaction_either() {
 }
 
 #[test]
-fn a_write_to_one_document_goes_by_natural_order_where_it_is_asked_for() {
+fn a_write_to_one_document_uses_natural_order_on_request() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.insert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }, rawdoc! { "_id": 3 }]).run().unwrap();
@@ -90,7 +89,7 @@ fn a_write_to_one_document_goes_by_natural_order_where_it_is_asked_for() {
 }
 
 #[test]
-fn a_cursor_stands_nowhere_after_the_last_document_of_a_limit() {
+fn a_cursor_has_no_position_after_its_limit() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.insert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }]).run().unwrap();
@@ -102,7 +101,7 @@ fn a_cursor_stands_nowhere_after_the_last_document_of_a_limit() {
 }
 
 #[test]
-fn a_call_within_a_call_of_one_transaction_fails_at_once() {
+fn a_nested_call_on_one_transaction_fails_at_once() {
     on_every_store(|test| {
         test.collection("c").insert_many(&[rawdoc! { "_id": 1 }]).run().unwrap();
         let transaction = test.db.begin().unwrap();
@@ -117,7 +116,7 @@ fn a_call_within_a_call_of_one_transaction_fails_at_once() {
 }
 
 #[test]
-fn an_update_whose_outcome_is_too_large_says_so_by_kind() {
+fn an_update_with_a_too_large_result_fails_with_too_large() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.insert_one(&rawdoc! { "_id": 1, "a": "x".repeat(9 << 20) }).unwrap();
@@ -127,7 +126,7 @@ fn an_update_whose_outcome_is_too_large_says_so_by_kind() {
 }
 
 #[test]
-fn a_hint_by_keys_takes_the_index_that_serves() {
+fn a_hint_by_keys_selects_the_usable_index() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.insert_many(&[rawdoc! { "_id": 1, "a": 1 }, rawdoc! { "_id": 2, "a": 2 }]).run().unwrap();
@@ -139,7 +138,7 @@ fn a_hint_by_keys_takes_the_index_that_serves() {
 }
 
 #[test]
-fn a_count_of_keys_ends_when_it_is_cancelled() {
+fn a_count_of_keys_can_be_cancelled() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.insert_many(&(0..500).map(|n| rawdoc! { "_id": n, "a": n }).collect::<Vec<_>>()).run().unwrap();
@@ -163,7 +162,7 @@ fn a_count_of_keys_ends_when_it_is_cancelled() {
 }
 
 #[test]
-fn documents_that_are_refused_as_they_are_laid_out_leave_nothing_among_the_others() {
+fn documents_rejected_during_encoding_leave_no_bytes_in_the_others() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();

@@ -1,5 +1,5 @@
-//! Different values over an index are those of a scan: whatever the ranges, the direction, the window, and however many
-//! entries a value has.
+//! Distinct over an index returns the same values as over a scan, for all ranges, directions and windows, and for any
+//! number of entries per value.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,8 +9,8 @@ use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
 use common::on_every_store;
 use slate_core::{Collection, Hint, Index};
 
-/// Values of one entry, of two, of more than are stepped over, many such values in a row and small ones behind them; null
-/// behind missing fields; equal numbers of two types.
+/// Values with one entry, with two, and with so many that the executor seeks past them; many such values in a row
+/// followed by small ones; null and missing fields; equal numbers of two types.
 fn documents() -> Vec<RawDocumentBuf> {
     let mut documents = vec![rawdoc! {}, rawdoc! {}, rawdoc! { "a": null }, rawdoc! {}, rawdoc! { "a": null }];
     for (value, times) in [(3, 1), (4, 2), (5, 9), (6, 5), (7, 1), (8, 30), (9, 2)] {
@@ -25,7 +25,7 @@ fn documents() -> Vec<RawDocumentBuf> {
 }
 
 #[test]
-fn different_values_over_an_index_are_those_of_a_scan() {
+fn distinct_over_an_index_agrees_with_a_scan() {
     for direction in [1, -1] {
         on_every_store(|test| {
             let c = test.collection("c");
@@ -42,10 +42,10 @@ fn different_values_over_an_index_are_those_of_a_scan() {
             for filter in &filters {
                 for sort in [None, Some(1), Some(-1)] {
                     for (skip, limit) in [(0, None), (1, None), (0, Some(2)), (2, Some(3)), (50, Some(1))] {
-                        let asked = (filter, sort, (skip, limit));
-                        let by_index = distinct(&c, asked, Hint::Keys(rawdoc! { "a": direction }));
-                        let by_scan = distinct(&c, asked, Hint::Forward);
-                        assert_eq!(by_index, by_scan, "{asked:?} by an index of direction {direction}");
+                        let options = (filter, sort, (skip, limit));
+                        let by_index = distinct(&c, options, Hint::Keys(rawdoc! { "a": direction }));
+                        let by_scan = distinct(&c, options, Hint::Forward);
+                        assert_eq!(by_index, by_scan, "{options:?} with an index of direction {direction}");
                     }
                 }
             }

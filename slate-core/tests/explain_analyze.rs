@@ -1,4 +1,4 @@
-//! What a run of a plan tells of itself: the work is counted, node by node, and is the same on every store.
+//! Execution statistics: each plan node counts its work, and the counts are the same on every store.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -35,7 +35,7 @@ fn on_a_thousand(test: impl Fn(&Documents)) {
     });
 }
 
-/// Keys, documents and rows.
+/// Returns the numbers of keys examined, documents examined and rows returned.
 fn work(explained: &Explain) -> (u64, u64, u64) {
     let stats = explained.execution_stats().unwrap();
     (stats.keys_examined, stats.documents_examined, stats.rows)
@@ -51,8 +51,8 @@ fn all_nodes(node: &Document) -> Vec<&Document> {
     std::iter::once(node).chain(inputs.flat_map(all_nodes)).collect()
 }
 
-/// A number that the nodes of a stage tell, together.
-fn told(explained: &Explain, stage: &str, field: &str) -> i64 {
+/// Returns the sum of a statistic over the nodes of a stage.
+fn statistic(explained: &Explain, stage: &str, field: &str) -> i64 {
     let document = explained.to_document();
     let nodes = all_nodes(&document);
     let of_stage: Vec<_> = nodes.iter().filter(|node| node.get_str("stage").unwrap() == stage).collect();
@@ -65,16 +65,17 @@ fn a_scan_reads_every_document_and_no_key() {
     on_a_thousand(|collection| {
         let explained = collection.find(doc! { "text": "text 7" }).explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (0, 1_000, 10), "{explained}");
-        assert_eq!(told(&explained, "COLLSCAN", "nReturned"), 1_000);
-        assert_eq!(told(&explained, "FILTER", "nReturned"), 10);
+        assert_eq!(statistic(&explained, "COLLSCAN", "nReturned"), 1_000);
+        assert_eq!(statistic(&explained, "FILTER", "nReturned"), 10);
         let bytes: usize = rows(collection.find(doc! {})).unwrap().iter().map(|row| row.as_bytes().len()).sum();
-        // Each of five fields has three bytes in the table that a document is stored behind, which counts them in a byte.
-        assert_eq!(told(&explained, "COLLSCAN", "bytesRead"), i64::try_from(bytes + 16 * 1_000).unwrap());
+        // Each record is a document behind a field table: one byte for the number of fields and three for each of the
+        // five fields.
+        assert_eq!(statistic(&explained, "COLLSCAN", "bytesRead"), i64::try_from(bytes + 16 * 1_000).unwrap());
     });
 }
 
 #[test]
-fn a_scan_that_has_its_rows_reads_no_further() {
+fn a_scan_stops_at_the_limit() {
     on_a_thousand(|collection| {
         let explained =
             collection.find(doc! { "text": "text 7" }).limit(2).explain(ExplainVerbosity::ExecutionStats).unwrap();
@@ -91,8 +92,8 @@ fn an_index_scan_reads_the_entries_within_its_bounds_and_their_documents() {
             .explain(ExplainVerbosity::ExecutionStats)
             .unwrap();
         assert_eq!(work(&explained), (200, 200, 200), "{explained}");
-        assert_eq!(told(&explained, "IXSCAN", "keysExamined"), 200);
-        assert_eq!(told(&explained, "FETCH", "docsExamined"), 200);
+        assert_eq!(statistic(&explained, "IXSCAN", "keysExamined"), 200);
+        assert_eq!(statistic(&explained, "FETCH", "docsExamined"), 200);
     });
 }
 
@@ -102,12 +103,12 @@ fn a_record_with_several_entries_is_fetched_once() {
         let all = collection.find(doc! { "tags": { "$gte": 0 } }).hint(by("tags_1"));
         let explained = all.explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (2_000, 1_000, 1_000), "{explained}");
-        assert_eq!(told(&explained, "IXSCAN", "nReturned"), 1_000);
+        assert_eq!(statistic(&explained, "IXSCAN", "nReturned"), 1_000);
     });
 }
 
 #[test]
-fn a_limit_on_an_order_that_an_index_gives_reads_no_more_than_it_hands_out() {
+fn a_limit_with_an_index_order_reads_only_the_returned_rows() {
     on_a_thousand(|collection| {
         let first = collection.find(doc! {}).sort(doc! { "a": -1 }).hint(by("a_1")).skip(2).limit(5);
         let explained = first.explain(ExplainVerbosity::ExecutionStats).unwrap();
@@ -116,22 +117,22 @@ fn a_limit_on_an_order_that_an_index_gives_reads_no_more_than_it_hands_out() {
 }
 
 #[test]
-fn ids_that_are_asked_for_cost_a_key_each_and_those_that_are_there_a_document() {
+fn a_query_by_ids_examines_each_id_and_each_existing_document() {
     on_a_thousand(|collection| {
-        let asked = collection.find(doc! { "_id": { "$in": [1, 2, 5_000] } });
-        let explained = asked.explain(ExplainVerbosity::ExecutionStats).unwrap();
+        let find = collection.find(doc! { "_id": { "$in": [1, 2, 5_000] } });
+        let explained = find.explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (3, 2, 2), "{explained}");
-        assert_eq!(told(&explained, "IDHACK", "keysExamined"), 3);
+        assert_eq!(statistic(&explained, "IDHACK", "keysExamined"), 3);
     });
 }
 
 #[test]
-fn a_covered_answer_reads_no_document() {
+fn a_covered_query_reads_no_document() {
     on_a_thousand(|collection| {
         let covered = collection.find(doc! { "a": 3 }).projection(doc! { "a": 1, "_id": 0 }).hint(by("a_1"));
         let explained = covered.explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (100, 0, 100), "{explained}");
-        assert_eq!(told(&explained, "IXSCAN", "nReturned"), 100);
+        assert_eq!(statistic(&explained, "IXSCAN", "nReturned"), 100);
     });
 }
 
@@ -141,16 +142,16 @@ fn counting_an_indexs_keys_reads_no_document() {
         let explained =
             collection.find(doc! { "a": 3 }).hint(by("a_1")).count().explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (100, 0, 1), "{explained}");
-        assert_eq!(told(&explained, "IXSCAN", "nReturned"), 100);
+        assert_eq!(statistic(&explained, "IXSCAN", "nReturned"), 100);
         let explained =
             collection.find(doc! { "text": "text 7" }).count().explain(ExplainVerbosity::ExecutionStats).unwrap();
         assert_eq!(work(&explained), (0, 1_000, 1), "{explained}");
-        assert_eq!(told(&explained, "FILTER", "nReturned"), 10);
+        assert_eq!(statistic(&explained, "FILTER", "nReturned"), 10);
     });
 }
 
 #[test]
-fn different_values_of_an_index_are_found_by_skipping_from_one_to_the_next() {
+fn distinct_over_an_index_seeks_from_one_value_to_the_next() {
     on_a_thousand(|collection| {
         let explained = collection.find(doc! {}).distinct("a").explain(ExplainVerbosity::ExecutionStats).unwrap();
         let (keys, documents, values) = work(&explained);
@@ -158,7 +159,7 @@ fn different_values_of_an_index_are_found_by_skipping_from_one_to_the_next() {
         assert!(keys < 60, "{explained}");
         let first =
             collection.find(doc! {}).skip(1).limit(2).distinct("a").explain(ExplainVerbosity::ExecutionStats).unwrap();
-        assert_eq!(told(&first, "IXSCAN", "nReturned"), 3, "{first}");
+        assert_eq!(statistic(&first, "IXSCAN", "nReturned"), 3, "{first}");
         assert!(work(&first).0 < 20, "{first}");
         let explained = collection
             .find(doc! {})
@@ -171,7 +172,7 @@ fn different_values_of_an_index_are_found_by_skipping_from_one_to_the_next() {
 }
 
 #[test]
-fn each_input_of_a_merge_tells_its_own_work() {
+fn each_input_of_a_merge_counts_its_own_work() {
     on_a_thousand(|collection| {
         let either = || collection.find(doc! { "$or": [{ "a": 3 }, { "b": 2, "a": 4 }] });
         let merged = (0..either().explain(ExplainVerbosity::QueryPlanner).unwrap().candidates())
@@ -180,35 +181,39 @@ fn each_input_of_a_merge_tells_its_own_work() {
         let explained = merged.expect("a merge is among the plans");
         let b2_a4 = 14;
         assert_eq!(work(&explained), (100 + b2_a4, 100 + b2_a4, 100 + b2_a4), "{explained}");
-        assert_eq!(told(&explained, "IXSCAN", "nReturned"), i64::try_from(100 + b2_a4).unwrap());
-        assert_eq!(told(&explained, "OR", "nReturned"), i64::try_from(100 + b2_a4).unwrap());
+        assert_eq!(statistic(&explained, "IXSCAN", "nReturned"), i64::try_from(100 + b2_a4).unwrap());
+        assert_eq!(statistic(&explained, "OR", "nReturned"), i64::try_from(100 + b2_a4).unwrap());
     });
 }
 
 #[test]
-fn what_outgrows_memory_is_told_by_the_node_that_held_it() {
+fn spills_are_counted_by_the_node_that_spilled() {
     on_a_thousand(|collection| {
         let sorted = collection.find(doc! {}).sort(doc! { "text": 1 }).memory_limit(20_000);
         let explained = sorted.clone().explain(ExplainVerbosity::ExecutionStats).unwrap();
         let stats = explained.execution_stats().unwrap();
         assert!(stats.spills > 1 && stats.spilled_bytes > 50_000, "{explained}");
-        assert_eq!(told(&explained, "SORT", "spills"), i64::try_from(stats.spills).unwrap());
+        assert_eq!(statistic(&explained, "SORT", "spills"), i64::try_from(stats.spills).unwrap());
         assert!(explained.to_string().contains("spilled"), "{explained}");
         let explained = sorted.memory_limit(10 << 20).explain(ExplainVerbosity::ExecutionStats).unwrap();
-        assert_eq!(told(&explained, "SORT", "spills"), 0);
+        assert_eq!(statistic(&explained, "SORT", "spills"), 0);
         assert!(!explained.to_string().contains("spilled"), "{explained}");
 
         let multikey = collection.find(doc! { "tags": { "$gte": 0 } }).hint(by("tags_1")).memory_limit(5_000);
-        assert!(told(&multikey.explain(ExplainVerbosity::ExecutionStats).unwrap(), "IXSCAN", "spills") > 0);
+        assert!(statistic(&multikey.explain(ExplainVerbosity::ExecutionStats).unwrap(), "IXSCAN", "spills") > 0);
         let values = collection.find(doc! {}).memory_limit(1_000).hint(Hint::Forward);
         assert!(
-            told(&values.distinct("text").explain(ExplainVerbosity::ExecutionStats).unwrap(), "DISTINCT", "spills") > 0
+            statistic(
+                &values.distinct("text").explain(ExplainVerbosity::ExecutionStats).unwrap(),
+                "DISTINCT",
+                "spills"
+            ) > 0
         );
     });
 }
 
 #[test]
-fn few_rows_of_many_are_sorted_without_temporary_files() {
+fn a_top_k_sort_does_not_spill() {
     on_a_thousand(|collection| {
         let explained = collection
             .find(doc! {})
@@ -217,12 +222,12 @@ fn few_rows_of_many_are_sorted_without_temporary_files() {
             .memory_limit(20_000)
             .explain(ExplainVerbosity::ExecutionStats)
             .unwrap();
-        assert_eq!(told(&explained, "SORT", "spills"), 0, "{explained}");
+        assert_eq!(statistic(&explained, "SORT", "spills"), 0, "{explained}");
     });
 }
 
 #[test]
-fn the_plan_is_drawn_behind_columns_of_what_was_done() {
+fn the_plan_is_drawn_with_columns_of_statistics() {
     on_a_thousand(|collection| {
         let find = collection.find(doc! { "a": 3 }).hint(by("a_1")).limit(2);
         let explained = find.explain(ExplainVerbosity::ExecutionStats).unwrap();
@@ -239,7 +244,7 @@ fn the_plan_is_drawn_behind_columns_of_what_was_done() {
 }
 
 #[test]
-fn a_transaction_tells_what_reading_its_own_writes_took() {
+fn a_transaction_counts_reads_of_its_own_writes() {
     on_every_store(|database| {
         thousand(&database.collection("c"));
         let transaction = database.db.begin().unwrap();
@@ -253,7 +258,7 @@ fn a_transaction_tells_what_reading_its_own_writes_took() {
 }
 
 #[test]
-fn of_a_collection_that_is_not_there_nothing_is_read() {
+fn a_missing_collection_is_not_read() {
     on_every_store(|database| {
         let explained =
             database.collection("none").find(doc! { "a": 1 }).explain(ExplainVerbosity::ExecutionStats).unwrap();
@@ -262,7 +267,7 @@ fn of_a_collection_that_is_not_there_nothing_is_read() {
 }
 
 #[test]
-fn a_command_tells_execution_stats_in_mongodbs_terms() {
+fn a_command_returns_execution_stats_with_mongodbs_names() {
     on_every_store(|database| {
         thousand(&database.collection("c"));
         let find = doc! { "find": "c", "filter": { "a": 3 }, "hint": "a_1" };
@@ -287,7 +292,7 @@ fn a_command_tells_execution_stats_in_mongodbs_terms() {
     });
 }
 
-/// Without the time, which differs from run to run.
+/// Removes the time, which differs between runs.
 fn timeless(explained: &Explain) -> (ExecutionStats, Document) {
     fn without_time(node: &Document) -> Document {
         let timeless = |value: &Bson| match value {
@@ -321,11 +326,11 @@ fn find(collection: &Documents, query: &RandomQuery, plan: usize) -> Find<RawDoc
     }
 }
 
-/// Every node tells what it did, and together they tell what the answer shows.
-fn check_told(explained: &Explain, rows: Option<usize>) -> Result<(), TestCaseError> {
+/// Checks that every node has statistics, and that they add up to the totals of the query.
+fn check_statistics(explained: &Explain, rows: Option<usize>) -> Result<(), TestCaseError> {
     let document = explained.to_document();
     for node in all_nodes(&document) {
-        prop_assert!(node.contains_key("nReturned"), "a node tells nothing: {}", document);
+        prop_assert!(node.contains_key("nReturned"), "a node has no statistics: {}", document);
     }
     let stats = explained.execution_stats().unwrap();
     prop_assert_eq!(document.get_i64("nReturned").unwrap(), i64::try_from(stats.rows).unwrap(), "{}", document);
@@ -339,7 +344,7 @@ fn check_told(explained: &Explain, rows: Option<usize>) -> Result<(), TestCaseEr
 }
 
 #[test]
-fn every_node_of_every_plan_tells_its_work_and_tells_the_same_on_every_store() {
+fn every_plan_node_has_statistics_that_are_equal_on_every_store() {
     let stores = STORES.map(Store::open);
     let case = random::pool()
         .prop_flat_map(|pool| (pool.documents(20), pool.indexes(3), prop::collection::vec(pool.query(), 1..4)));
@@ -370,18 +375,18 @@ fn every_node_of_every_plan_tells_its_work_and_tells_the_same_on_every_store() {
                     let found = rows(find.clone()).ok().map(|rows| rows.len());
                     (find.explain(ExplainVerbosity::ExecutionStats).ok(), counted.ok(), distinct.ok(), found)
                 });
-                let told = each.each_ref().map(|(find, count, distinct, found)| {
+                let results = each.each_ref().map(|(find, count, distinct, found)| {
                     format!("{:?} {found:?}", [find, count, distinct].map(|explained| explained.as_ref().map(timeless)))
                 });
-                for other in &told[1..] {
-                    prop_assert_eq!(&told[0], other, "{:?} with plan {}", query, plan);
+                for other in &results[1..] {
+                    prop_assert_eq!(&results[0], other, "{:?} with plan {}", query, plan);
                 }
                 let (find, count, distinct, found) = &each[0];
                 for explained in [find, count, distinct].into_iter().flatten() {
-                    check_told(explained, None)?;
+                    check_statistics(explained, None)?;
                 }
                 if let Some(explained) = find {
-                    check_told(explained, *found)?;
+                    check_statistics(explained, *found)?;
                 }
             }
         }
@@ -396,7 +401,7 @@ fn every_node_of_every_plan_tells_its_work_and_tells_the_same_on_every_store() {
 }
 
 #[test]
-fn explaining_a_write_shows_its_targets_and_never_writes() {
+fn explaining_a_write_shows_its_targets_and_does_not_write() {
     on_every_store(|test| {
         let c = test.collection("c");
         let documents: Vec<_> = (0..10).map(|n| rawdoc! { "_id": n, "a": n % 2 }).collect();

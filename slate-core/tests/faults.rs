@@ -1,4 +1,4 @@
-//! Faults that an earlier system had, each by name: they stay away.
+//! Regression tests for faults of an earlier system.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 #![allow(
@@ -70,20 +70,20 @@ fn int32_int64_double_and_decimal_agree_between_index_and_scan() {
         finds(&numbers.find(doc! { "n": { "$gt": (1_i64 << 53) as f64 } }), [10]);
         finds(&numbers.find(doc! { "n": 0.1 }), [12]);
         finds(&numbers.find(doc! { "n": Bson::Decimal128("0.1".parse().unwrap()) }), [13]);
-        // The double 0.1 is a little more than a tenth.
+        // The double 0.1 is slightly greater than the decimal 0.1.
         finds_in_order(&numbers.find(doc! { "n": { "$lt": 1 } }).sort(doc! { "n": 1 }), [13, 12]);
     });
 }
 
 #[test]
-fn an_id_is_read_whole_from_the_end_of_an_index_key() {
+fn the_id_at_the_end_of_an_index_key_is_read_completely() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "v": 1 })).run().unwrap();
         records.create_index(Index::on(doc! { "v": -1, "w": 1 })).run().unwrap();
         let mut every_id = random::ids();
         every_id.extend([125, 126, 127, 128, 253, 254, 255, 256, 1_900].map(|length| Bson::from("i".repeat(length))));
-        // The length of the values is told at the key's end: in one byte up to 254, in more beyond.
+        // The length of the values is stored at the key's end: in one byte up to 254, in more beyond.
         for length in [0, 1, 250, 251, 252, 253, 254, 255, 256, 257, 1_990, 1_998, 2_000, 2_001, 5_000] {
             let value = "v".repeat(length);
             insert(&records, every_id.iter().map(|id| doc! { "_id": id.clone(), "v": &value, "w": "\u{ff}\0" }));
@@ -100,12 +100,12 @@ fn an_id_is_read_whole_from_the_end_of_an_index_key() {
 }
 
 #[test]
-fn a_sort_by_several_indexed_fields_with_a_limit_keeps_whole_groups() {
+fn a_sort_within_groups_with_a_limit_reads_complete_groups() {
     on_every_store(|database| {
         let people = database.collection("people");
         people.create_index(Index::on(doc! { "age": 1 })).run().unwrap();
         people.create_index(Index::on(doc! { "age": 1, "name": 1 })).run().unwrap();
-        // In each group the order of `_id`, which an index on the age alone gives, runs against that of the names.
+        // Within each group, the order by `_id`, which an index on the age provides, is the reverse of that by name.
         let document = |n: i32| doc! { "_id": n, "age": n / 10, "name": format!("{:02}", 99 - n), "k": n % 2 };
         insert(&people, (0..100).map(document));
         for (limit, skip) in [(1, 0), (5, 0), (10, 0), (11, 0), (25, 0), (3, 9), (15, 8), (100, 95)] {
@@ -113,14 +113,14 @@ fn a_sort_by_several_indexed_fields_with_a_limit_keeps_whole_groups() {
             let sorted = people.find(doc! {}).sort(doc! { "age": 1, "name": 1 }).skip(skip).limit(limit as u64);
             finds_in_order(&sorted, wanted);
         }
-        // The limit counts what the filter leaves, and the groups are those of the index.
+        // The limit applies after the filter, and the groups are those of the index.
         let filtered = people.find(doc! { "k": 1 }).sort(doc! { "age": -1, "name": 1 }).limit(7);
         finds_in_order(&filtered, [99, 97, 95, 93, 91, 89, 87]);
     });
 }
 
 #[test]
-fn records_are_told_apart_by_their_ids_and_not_by_a_hash() {
+fn records_are_identified_by_their_ids_and_not_by_a_hash() {
     on_every_store(|database| {
         let tagged = database.collection("tagged");
         tagged.create_index(Index::on(doc! { "tags": 1 })).run().unwrap();
@@ -176,7 +176,7 @@ fn nan_does_not_break_the_order() {
 }
 
 #[test]
-fn a_snapshot_is_of_one_commit_across_collections() {
+fn a_snapshot_shows_one_commit_in_all_collections() {
     on_every_store(|database| {
         let db = &database.db;
         for (name, balance) in [("left", 1_000), ("right", 0)] {
@@ -206,9 +206,9 @@ fn a_snapshot_is_of_one_commit_across_collections() {
                 };
                 let (left, right) = (balance("left"), balance("right"));
                 assert_eq!(left + right, 1_000);
-                assert!(right >= moved, "time ran backwards");
+                assert!(right >= moved, "a later snapshot shows an earlier commit");
                 moved = right;
-                assert_eq!((left, right), (balance("left"), balance("right")), "a snapshot does not move on");
+                assert_eq!((left, right), (balance("left"), balance("right")), "a snapshot does not change");
             }
         });
         let left = rows(db.collection::<RawDocumentBuf>("left").find(doc! {})).unwrap();

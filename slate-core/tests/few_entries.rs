@@ -1,5 +1,4 @@
-//! One value of an indexed field has the same documents however many they are, and by whatever way they are found: few
-//! entries are read without a plan.
+//! The express path returns the same documents as a scan for every number of documents per value.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +10,7 @@ use slate_core::{CancelToken, Collection, ErrorKind, ExplainVerbosity, Find, Hin
 
 type Documents = Collection<RawDocumentBuf>;
 
-/// As many documents of each value as the value says; and others that an equality with one of them may mistake.
+/// For each value `v`, `v` documents; and documents that an equality could match by mistake.
 fn documents() -> Vec<RawDocumentBuf> {
     let mut documents = Vec::new();
     for value in 0..20 {
@@ -23,7 +22,7 @@ fn documents() -> Vec<RawDocumentBuf> {
     documents
 }
 
-/// What is found, in the order of `_id`.
+/// Returns the documents found, in the order of `_id`.
 fn found(find: Find<RawDocumentBuf>) -> Vec<RawDocumentBuf> {
     let mut found: Vec<_> = find.run().unwrap().map(Result::unwrap).collect();
     found.sort_by_key(|document| document.get_object_id("_id").unwrap());
@@ -49,7 +48,7 @@ fn check(c: &Documents, filter: &Document) {
 }
 
 #[test]
-fn a_value_has_the_same_documents_by_its_entries_as_by_a_scan() {
+fn the_express_path_agrees_with_a_scan() {
     for keys in [doc! { "a": 1 }, doc! { "a": -1 }, doc! { "a": 1, "b": -1 }, doc! { "a": -1, "b": 1, "c": 1 }] {
         on_every_store(|test| {
             let c: Documents = test.collection("c");
@@ -70,7 +69,8 @@ fn a_value_has_the_same_documents_by_its_entries_as_by_a_scan() {
             for filter in values.chain(others) {
                 check(&c, &filter);
             }
-            // An array makes the index multikey: a value may then be one of several, and a record have several entries of it.
+            // An array makes the index multikey: a document can match by one of several elements and have several
+            // entries of a value.
             c.insert_one(&rawdoc! { "a": 5, "b": [1, 2, 3] }).unwrap();
             check(&c, &doc! { "a": 5 });
             c.insert_one(&rawdoc! { "a": [5, 6, 5], "b": 1 }).unwrap();
@@ -78,7 +78,7 @@ fn a_value_has_the_same_documents_by_its_entries_as_by_a_scan() {
             for filter in [doc! { "a": 5 }, doc! { "a": 6 }, doc! { "a": [3] }, doc! { "a": 3 }, doc! { "a": "many" }] {
                 check(&c, &filter);
             }
-            // And a value that is cut no longer tells.
+            // Values that are truncated in the entries do not identify the document's value.
             let [long, longer] = [2_500, 2_501].map(|length| "x".repeat(length));
             c.insert_many(&[rawdoc! { "a": long.as_str() }, rawdoc! { "a": longer.as_str() }]).run().unwrap();
             for filter in [doc! { "a": long.as_str() }, doc! { "a": longer.as_str() }, doc! { "a": 5 }] {
@@ -89,7 +89,7 @@ fn a_value_has_the_same_documents_by_its_entries_as_by_a_scan() {
 }
 
 #[test]
-fn a_value_of_a_unique_index_has_one_document_at_most() {
+fn a_value_of_a_unique_index_has_at_most_one_document() {
     on_every_store(|test| {
         let c: Documents = test.collection("c");
         c.create_index(Index::on(doc! { "a": 1 }).unique()).run().unwrap();
@@ -108,7 +108,7 @@ fn fill_with_two(c: &Documents) {
 }
 
 #[test]
-fn a_hint_and_a_forced_plan_are_heeded_where_few_entries_would_do() {
+fn a_hint_and_a_forced_plan_override_the_express_path() {
     on_every_store(|test| {
         let c: Documents = test.collection("c");
         fill_with_two(&c);
@@ -120,7 +120,7 @@ fn a_hint_and_a_forced_plan_are_heeded_where_few_entries_would_do() {
 }
 
 #[test]
-fn a_cursor_over_few_entries_sees_one_commit_stays_behind_its_end_and_ends_where_it_must() {
+fn a_cursor_of_the_express_path_shows_one_commit_and_ends_like_others() {
     on_every_store(|test| {
         let c: Documents = test.collection("c");
         fill_with_two(&c);
@@ -140,7 +140,7 @@ fn a_cursor_over_few_entries_sees_one_commit_stays_behind_its_end_and_ends_where
 }
 
 #[test]
-fn few_entries_are_read_and_explained_so_in_a_collection_that_a_scan_would_read_for_less() {
+fn explain_shows_the_express_path_where_a_scan_would_be_cheaper() {
     on_every_store(|test| {
         let c: Documents = test.collection("c");
         c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();

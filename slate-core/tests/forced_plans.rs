@@ -1,7 +1,7 @@
-//! The promise above all others: a question has the same answer whatever plan serves it.
+//! The central guarantee: a query returns the same result with every plan.
 //!
-//! Each random question is put to a collection without indexes, and then to one with the same documents and indexes,
-//! once for each plan that could serve it.
+//! Each random query runs on a collection without indexes, and then on one with the same documents and indexes, once
+//! for each usable plan.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -21,17 +21,17 @@ use slate_query::{raw::Doc, sort::Sort};
 
 type Documents = Collection<RawDocumentBuf>;
 
-/// A collection, and the questions it is asked.
+/// Documents, indexes and queries.
 #[derive(Clone)]
 struct Case {
     documents: Vec<Document>,
     indexes: Vec<RandomIndex>,
-    /// Documents that are deleted again: what an index was seen to hold outlives them.
+    /// The number of documents that are deleted again, so that the statistics of indexes are outdated.
     deleted: usize,
     queries: Vec<RandomQuery>,
 }
 
-/// Shown in a line each: a failure is read by people.
+/// Prints one line per item, to make failures readable.
 impl fmt::Debug for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.documents.iter().try_for_each(|document| writeln!(f, "insert {}", brief(&document.to_string())))?;
@@ -56,7 +56,7 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Some questions ask for what an index has: its condition, bounds on its fields, its order.
+/// Makes some queries fit an index: its condition, bounds on its fields, its order.
 fn aimed(mut query: RandomQuery, index: &RandomIndex, filter: u8, sort: u8, conditions: Vec<Bson>) -> RandomQuery {
     if filter >= 5 {
         let fields = index.keys.keys().take(usize::from(filter) - 4);
@@ -95,14 +95,14 @@ impl Pair {
         let (plain, indexed) = (database.collection(&name("plain")), database.collection(&name("indexed")));
         let create = |collection: &Documents, before: bool| {
             for index in case.indexes.iter().filter(|index| index.before_documents == before) {
-                // One that the documents do not allow (or that is there already) is left out.
+                // An index that the documents do not allow or that exists already is skipped.
                 let _ = collection.create_index(index.spec()).run();
             }
         };
         create(&indexed, true);
         let kept = database.db.transact(|tx| {
             let indexed = tx.collection::<RawDocumentBuf>(&name("indexed"));
-            // A document that an index refuses is left out of both.
+            // A document that an index rejects is inserted into neither.
             let accepted = |document: &&Document| indexed.insert_one(&raw(document)).is_ok();
             let kept: Vec<RawDocumentBuf> = case.documents.iter().filter(accepted).map(raw).collect();
             tx.collection::<RawDocumentBuf>(&name("plain")).insert_many(&kept).run()?;
@@ -151,34 +151,34 @@ fn sort_keys(sort: &Document, rows: &[RawDocumentBuf]) -> Vec<Vec<u8>> {
     rows.iter().map(key).collect()
 }
 
-/// What a question must be answered, by the collection without indexes.
+/// The expected result of a query, from the collection without indexes.
 struct Answer {
-    /// All that matches, in the order asked for.
+    /// All matching documents, in the requested order.
     rows: Vec<RawDocumentBuf>,
     query: RandomQuery,
 }
 
 impl Answer {
-    /// Whether rows are a right answer, without skip and limit.
+    /// Checks that rows are a correct result without skip and limit.
     fn check_whole(&self, rows: &[RawDocumentBuf]) -> Result<(), String> {
         if multiset(rows) != multiset(&self.rows) {
-            return Err(format!("rows are {rows:?}, and should be {:?}", self.rows));
+            return Err(format!("rows are {rows:?}, expected {:?}", self.rows));
         }
         self.check_order(rows, &self.rows)
     }
 
-    /// Whether rows are a right answer, with skip and limit.
+    /// Checks that rows are a correct result with skip and limit.
     fn check_sliced(&self, rows: &[RawDocumentBuf]) -> Result<(), String> {
         let skip = usize::try_from(self.query.skip).unwrap();
         let limit = self.query.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap());
         let right: Vec<RawDocumentBuf> = self.rows.iter().skip(skip).take(limit).cloned().collect();
         if right.len() != rows.len() {
-            return Err(format!("there are {} rows, and should be {}: {rows:?}", rows.len(), right.len()));
+            return Err(format!("{} rows, expected {}: {rows:?}", rows.len(), right.len()));
         }
         let mut left = multiset(&self.rows);
         for row in rows {
             let Ok(place) = left.binary_search(&row.as_bytes()) else {
-                return Err(format!("{row:?} is no row of the answer, or comes twice"));
+                return Err(format!("{row:?} is not a row of the result, or appears twice"));
             };
             left.remove(place);
         }
@@ -188,14 +188,14 @@ impl Answer {
     fn check_order(&self, rows: &[RawDocumentBuf], right: &[RawDocumentBuf]) -> Result<(), String> {
         match &self.query.sort {
             Some(sort) if sort_keys(sort, rows) != sort_keys(sort, right) => {
-                Err(format!("the order is {rows:?}, and should be {right:?}"))
+                Err(format!("the order is {rows:?}, expected {right:?}"))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// Checks every plan for every question.
+/// Checks every plan for every query.
 fn check(database: &TestDatabase, number: u32, case: &Case) -> Result<(), TestCaseError> {
     let pair = Pair::build(database, number, case);
     let checked = case.queries.iter().try_for_each(|query| {
@@ -247,25 +247,25 @@ fn check_query(database: &TestDatabase, pair: &Pair, query: &RandomQuery) -> Res
     check_targets(database, pair, query, candidates)
 }
 
-/// Each plan refuses what the scan refuses. Only a plan that need not look at every row under a limit may miss a row
-/// that cannot be sorted: which rows it looks at is its own affair.
+/// Checks that each plan fails where the scan fails. A plan that stops at a limit may not read a row that cannot be
+/// sorted, and may then succeed.
 fn check_refused(pair: &Pair, query: &RandomQuery, refused: &Refusal) -> Result<(), TestCaseError> {
     let explained = find(&pair.indexed, query).explain(ExplainVerbosity::QueryPlanner);
     let candidates = match explained {
         Ok(explained) => explained.candidates(),
         Err(error) if refusal(&error) == *refused => return Ok(()),
-        Err(error) => return Err(fail(format!("explain is refused with {error}, and should be with {refused:?}"))),
+        Err(error) => return Err(fail(format!("explain fails with {error}, expected {refused:?}"))),
     };
     for plan in 0..candidates {
         let answered = rows(find(&pair.indexed, query).force(plan));
         if answered.as_ref().err() != Some(refused) {
-            return Err(fail(format!("plan {plan} answers {answered:?}, and should refuse with {refused:?}")));
+            return Err(fail(format!("plan {plan} returns {answered:?}, expected {refused:?}")));
         }
     }
     Ok(())
 }
 
-/// A projection shapes each row as it does without indexes: the same plan yields the same rows in the same order.
+/// Checks that a projection does not depend on indexes: the same plan returns the same rows in the same order.
 fn check_projection(
     pair: &Pair,
     query: &RandomQuery,
@@ -279,14 +279,14 @@ fn check_projection(
         Err(refused) => {
             return match rows(projected()) {
                 Err(other) if other == refused => Ok(()),
-                other => Err(format!("{other:?}, and should refuse with {refused:?}")),
+                other => Err(format!("{other:?}, expected {refused:?}")),
             };
         }
     };
     let shapes: HashMap<&[u8], &RawDocumentBuf> = plain.iter().map(|row| row.as_bytes()).zip(&right).collect();
     let right: Vec<&RawDocumentBuf> = whole.iter().map(|row| shapes[row.as_bytes()]).collect();
     let got = rows(projected()).map_err(|error| format!("{error:?}"))?;
-    if got.iter().collect::<Vec<_>>() == right { Ok(()) } else { Err(format!("{got:?}, and should be {right:?}")) }
+    if got.iter().collect::<Vec<_>>() == right { Ok(()) } else { Err(format!("{got:?}, expected {right:?}")) }
 }
 
 fn check_distinct(pair: &Pair, query: &RandomQuery) -> Result<(), TestCaseError> {
@@ -295,20 +295,20 @@ fn check_distinct(pair: &Pair, query: &RandomQuery) -> Result<(), TestCaseError>
         match pair.indexed.find(&query.filter).distinct(&query.distinct).explain(ExplainVerbosity::QueryPlanner) {
             Ok(explained) => explained,
             Err(error) if right.as_ref().err() == Some(&refusal(&error)) => return Ok(()),
-            Err(error) => return Err(fail(format!("distinct is refused with {error}, and should give {right:?}"))),
+            Err(error) => return Err(fail(format!("distinct fails with {error}, expected {right:?}"))),
         };
     for plan in 0..explained.candidates() {
         let got = pair.indexed.find(&query.filter).force(plan).distinct(&query.distinct).run();
         let got = got.map_err(|error| refusal(&error));
-        // Compared as text: NaN is not equal to itself.
+        // Compared as text because NaN is not equal to itself.
         if format!("{got:?}") != format!("{right:?}") {
-            return Err(fail(format!("distinct with plan {plan}: {got:?}, and should be {right:?}")));
+            return Err(fail(format!("distinct with plan {plan}: {got:?}, expected {right:?}")));
         }
     }
     Ok(())
 }
 
-/// Writes take the same documents whatever the plan: of several the first in the order of `_id`.
+/// Checks that writes select the same documents with every plan: of several, the first in the order of `_id`.
 fn check_targets(
     database: &TestDatabase,
     pair: &Pair,
@@ -325,7 +325,7 @@ fn check_targets(
     let mut right: Option<[String; 5]> = None;
     for plan in plans {
         let name = plan.map_or_else(|| pair.plain.name(), |(indexed, _)| indexed.name());
-        // Each target is taken in a transaction that is rolled back.
+        // Each target is selected in a transaction that is rolled back.
         let attempt = |write: &dyn Fn(&Documents) -> slate_core::Result<String>| {
             let transaction = database.db.begin().unwrap();
             let collection = transaction.collection(name);
@@ -335,7 +335,7 @@ fn check_targets(
             format!("{:?} {left:?}", written.map_err(|error| refusal(&error)))
         };
         let unsorted_plan = |candidates: usize| plan.map(|(_, plan)| plan).filter(|plan| *plan < candidates);
-        // Without the sort there may be fewer plans.
+        // A query without the sort may have fewer plans.
         let unsorted = pair
             .indexed
             .find(&query.filter)
@@ -387,7 +387,7 @@ fn check_targets(
                 for ((name, right), got) in names.iter().zip(right).zip(&outcomes) {
                     if right != got {
                         let plan = plan.map(|(_, plan)| plan);
-                        return Err(fail(format!("{name} with plan {plan:?}: {got}, and should be {right}")));
+                        return Err(fail(format!("{name} with plan {plan:?}: {got}, expected {right}")));
                     }
                 }
             }
@@ -396,7 +396,7 @@ fn check_targets(
     Ok(())
 }
 
-fn every_plan_answers_as_the_scan_does(store: Store, cases: u32) {
+fn every_plan_agrees_with_the_scan(store: Store, cases: u32) {
     let database = store.open();
     let number = Cell::new(0);
     let tested = runner(cases).run(&case(), |case| {
@@ -409,17 +409,17 @@ fn every_plan_answers_as_the_scan_does(store: Store, cases: u32) {
 }
 
 #[test]
-fn every_plan_answers_as_the_scan_does_in_memory() {
-    every_plan_answers_as_the_scan_does(Store::Memory, 300);
+fn every_plan_agrees_with_the_scan_in_memory() {
+    every_plan_agrees_with_the_scan(Store::Memory, 300);
 }
 
 #[test]
-fn every_plan_answers_as_the_scan_does_on_redb() {
-    every_plan_answers_as_the_scan_does(Store::Redb, 100);
+fn every_plan_agrees_with_the_scan_on_redb() {
+    every_plan_agrees_with_the_scan(Store::Redb, 100);
 }
 
 #[cfg(feature = "rocksdb")]
 #[test]
-fn every_plan_answers_as_the_scan_does_on_rocksdb() {
-    every_plan_answers_as_the_scan_does(Store::RocksDb, 100);
+fn every_plan_agrees_with_the_scan_on_rocksdb() {
+    every_plan_agrees_with_the_scan(Store::RocksDb, 100);
 }

@@ -1,5 +1,5 @@
-//! Both stores live through the same random histories and stay equal, step by step; and after each step every index holds
-//! what the documents say.
+//! Applies the same random histories to all stores. After each step all stores must be equal, and every index must
+//! agree with the documents.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -35,7 +35,7 @@ enum Call {
 }
 
 #[derive(Clone)]
-#[expect(clippy::large_enum_variant, reason = "there are a few")]
+#[expect(clippy::large_enum_variant, reason = "few exist")]
 enum Step {
     Call(&'static str, Call),
     Transaction {
@@ -43,23 +43,23 @@ enum Step {
         commit: bool,
     },
     TakeSnapshot,
-    /// Closes what can be closed, and opens it again.
+    /// Closes and reopens persistent databases.
     Reopen,
 }
 
 impl fmt::Debug for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = match self {
+        let text = match self {
             Self::Call(name, call) => format!("{name}: {call:?}"),
             Self::Transaction { calls, commit } => format!("commit {commit}: {calls:?}"),
             Self::TakeSnapshot => "take a snapshot".into(),
             Self::Reopen => "reopen".into(),
         };
-        f.write_str(&brief(&told))
+        f.write_str(&brief(&text))
     }
 }
 
-/// So few `_id`s that they collide.
+/// Few `_id`s, so that they collide.
 fn id() -> BoxedStrategy<Bson> {
     let mut ids = random::ids();
     ids.truncate(7);
@@ -105,7 +105,7 @@ fn update(pool: &Pool) -> BoxedStrategy<Document> {
 
 fn call(pool: &Pool) -> BoxedStrategy<Call> {
     let insert = vec(with_id(pool), 1..4).prop_map(Call::Insert);
-    // An upsert without an `_id` would be given one that differs from store to store.
+    // An upsert without an `_id` would generate a different one on each store.
     let upserting = (id(), pool.filter(), option::weighted(0.3, Just(()))).prop_map(|(id, filter, upsert)| {
         let filter = if upsert.is_some() {
             doc! { "_id": id }
@@ -153,55 +153,55 @@ fn history() -> impl Strategy<Value = (Pool, Vec<Step>)> {
 }
 
 fn run(collection: &Documents, call: &Call) -> Result<String, (i32, String)> {
-    let tell = |told: &dyn fmt::Debug| format!("{told:?}");
+    let show = |value: &dyn fmt::Debug| format!("{value:?}");
     let outcome = match call {
         Call::Insert(documents) => {
             let documents: Vec<RawDocumentBuf> = documents.iter().map(raw).collect();
-            collection.insert_many(&documents).run().map(|ids| tell(&ids))
+            collection.insert_many(&documents).run().map(|ids| show(&ids))
         }
         Call::Update { filter, update, many, upsert } => {
             let update =
                 if *many { collection.update_many(filter, update) } else { collection.update_one(filter, update) };
             let update = if *upsert { update.upsert() } else { update };
-            update.run().map(|result| tell(&result))
+            update.run().map(|result| show(&result))
         }
         Call::Replace { filter, replacement, upsert } => {
             let replace = collection.replace_one(filter, &raw(replacement));
             let replace = if *upsert { replace.upsert() } else { replace };
-            replace.run().map(|result| tell(&result))
+            replace.run().map(|result| show(&result))
         }
         Call::Delete { filter, many } => {
             let delete = if *many { collection.delete_many(filter) } else { collection.delete_one(filter) };
-            delete.run().map(|deleted| tell(&deleted))
+            delete.run().map(|deleted| show(&deleted))
         }
         Call::FindOneAndUpdate { filter, update, sort } => collection
             .find_one_and_update(filter, update)
             .sort(sort)
             .return_document(ReturnDocument::After)
             .run()
-            .map(|found| tell(&found)),
+            .map(|found| show(&found)),
         Call::FindOneAndDelete { filter, sort } => {
-            collection.find_one_and_delete(filter).sort(sort).run().map(|found| tell(&found))
+            collection.find_one_and_delete(filter).sort(sort).run().map(|found| show(&found))
         }
-        Call::CreateIndex(index) => collection.create_index(index.spec()).run().map(|name| tell(&name)),
+        Call::CreateIndex(index) => collection.create_index(index.spec()).run().map(|name| show(&name)),
         Call::DropIndex(place) => {
             let indexes = collection.list_indexes().map_err(|error| refusal(&error))?;
             let name = indexes.get(*place).map_or("none", |index| &index.name);
-            collection.drop_index(name).map(|dropped| tell(&dropped))
+            collection.drop_index(name).map(|dropped| show(&dropped))
         }
-        Call::DropCollection => collection.drop().map(|dropped| tell(&dropped)),
+        Call::DropCollection => collection.drop().map(|dropped| show(&dropped)),
     };
     outcome.map_err(|error| refusal(&error))
 }
 
-/// Every document in the order of `_id`, and every index.
+/// Returns every document in the order of `_id`, and every index.
 fn contents(collection: &ReadCollection<RawDocumentBuf>) -> String {
     let documents = rows(collection.find(doc! {}).hint(Hint::Forward));
     format!("{documents:?} {:?}", collection.list_indexes().map_err(|error| refusal(&error)))
 }
 
-/// Each index says of the documents what they say of themselves: asked for each value that is about, every plan gives
-/// what the scan gives.
+/// Checks that each index agrees with the documents: for each value of the pool, every plan returns what the scan
+/// returns.
 fn check_indexes(collection: &ReadCollection<RawDocumentBuf>, pool: &Pool) -> Result<(), String> {
     for index in collection.list_indexes().map_err(|error| error.to_string())? {
         let condition = index.only.as_ref().map_or_else(Document::new, |only| only.try_into().unwrap());
@@ -222,7 +222,7 @@ fn check_indexes(collection: &ReadCollection<RawDocumentBuf>, pool: &Pool) -> Re
                 let drawn = find.clone().explain(ExplainVerbosity::QueryPlanner).map_err(|error| error.to_string())?;
                 let got = rows(find).map_err(|error| format!("{filter}\n{drawn}\n{error:?}"))?;
                 if multiset(&got) != multiset(&right) {
-                    return Err(format!("{filter}\n{drawn}\ngives {got:?}, and should give {right:?}"));
+                    return Err(format!("{filter}\n{drawn}\nreturns {got:?}, expected {right:?}"));
                 }
             }
         }
@@ -230,13 +230,13 @@ fn check_indexes(collection: &ReadCollection<RawDocumentBuf>, pool: &Pool) -> Re
     Ok(())
 }
 
-/// A database, and the snapshots held of it with what they showed when they were taken.
-struct Life {
+/// A database, and its open snapshots with what they showed when they were opened.
+struct TestState {
     database: TestDatabase,
     snapshots: Vec<(Snapshot, String)>,
 }
 
-impl Life {
+impl TestState {
     fn new(store: Store) -> Self {
         Self { database: store.open(), snapshots: Vec::new() }
     }
@@ -245,14 +245,14 @@ impl Life {
         COLLECTIONS.map(|name| contents(&self.database.collection(name))).join("\n")
     }
 
-    /// What the step does, told.
+    /// Executes a step and returns a description of the outcome.
     fn step(self, step: &Step, pool: &Pool) -> Result<(Self, String), String> {
         let before = self.contents();
-        let (mut life, outcome, refused) = match step {
+        let (mut state, outcome, failed) = match step {
             Step::Call(name, call) => {
                 let outcome = run(&self.database.collection(name), call);
-                let refused = outcome.is_err();
-                (self, format!("{outcome:?}"), refused)
+                let failed = outcome.is_err();
+                (self, format!("{outcome:?}"), failed)
             }
             Step::Transaction { calls, commit } => {
                 let (outcome, committed) = self.transaction(calls, *commit, pool)?;
@@ -261,9 +261,9 @@ impl Life {
             Step::TakeSnapshot => {
                 let snapshot = self.database.db.snapshot().unwrap();
                 let shown = snapshot_contents(&snapshot);
-                let mut life = self;
-                life.snapshots.push((snapshot, shown));
-                (life, String::new(), true)
+                let mut state = self;
+                state.snapshots.push((snapshot, shown));
+                (state, String::new(), true)
             }
             Step::Reopen => {
                 // A snapshot keeps the database open.
@@ -271,45 +271,45 @@ impl Life {
                 (Self { database: self.database.reopen(), snapshots: Vec::new() }, String::new(), true)
             }
         };
-        if refused && life.contents() != before {
-            return Err(format!("{outcome}: refused, yet it changed {before} to {}", life.contents()));
+        if failed && state.contents() != before {
+            return Err(format!("{outcome}: failed, but changed {before} to {}", state.contents()));
         }
         for name in COLLECTIONS {
-            let collection = life.database.collection(name);
+            let collection = state.database.collection(name);
             check_indexes(&collection, pool)?;
             let report = collection.verify().run().map_err(|error| error.to_string())?;
             if !report.is_sound() {
                 return Err(format!("{name}: {:?}", report.findings));
             }
         }
-        life.snapshots.retain(|(snapshot, _)| !snapshot.list_collection_names().is_empty());
-        for (snapshot, shown) in &life.snapshots {
+        state.snapshots.retain(|(snapshot, _)| !snapshot.list_collection_names().is_empty());
+        for (snapshot, shown) in &state.snapshots {
             if snapshot_contents(snapshot) != *shown {
-                return Err(format!("a snapshot showed {shown}, and shows {}", snapshot_contents(snapshot)));
+                return Err(format!("a snapshot changed from {shown} to {}", snapshot_contents(snapshot)));
             }
             check_indexes(&snapshot.collection(COLLECTIONS[0]), pool)?;
         }
-        Ok((life, outcome))
+        Ok((state, outcome))
     }
 
     fn transaction(&self, calls: &[(&'static str, Call)], commit: bool, pool: &Pool) -> Result<(String, bool), String> {
         let transaction: Transaction = self.database.db.begin().unwrap();
-        let mut told = Vec::new();
+        let mut outcomes = Vec::new();
         for (name, call) in calls {
             let collection = transaction.collection(name);
             let before = contents(&collection);
             let outcome = run(&collection, call);
             let over = matches!(rows(collection.find(doc! {})), Err((251, _)));
             if outcome.is_err() && !over && contents(&collection) != before {
-                return Err(format!("{call:?}: refused, yet it changed {before} to {}", contents(&collection)));
+                return Err(format!("{call:?}: failed, but changed {before} to {}", contents(&collection)));
             }
-            told.push(format!("{outcome:?} over {over}"));
+            outcomes.push(format!("{outcome:?} over {over}"));
             if !over {
-                check_indexes(&collection, pool).map_err(|why| format!("inside the transaction: {why}"))?;
+                check_indexes(&collection, pool).map_err(|why| format!("in the transaction: {why}"))?;
             }
         }
         let ended = if commit { transaction.commit().map_err(|error| refusal(&error)) } else { Err((0, "".into())) };
-        Ok((format!("{told:?} {ended:?}"), ended.is_ok()))
+        Ok((format!("{outcomes:?} {ended:?}"), ended.is_ok()))
     }
 }
 
@@ -317,37 +317,37 @@ fn snapshot_contents(snapshot: &Snapshot) -> String {
     COLLECTIONS.map(|name| contents(&snapshot.collection(name))).join("\n")
 }
 
-fn live(pool: &Pool, steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut lives: Vec<Life> = STORES.into_iter().map(Life::new).collect();
+fn check_history(pool: &Pool, steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut states: Vec<TestState> = STORES.into_iter().map(TestState::new).collect();
     for (place, step) in steps.iter().enumerate() {
         let fail = |why: String| TestCaseError::fail(brief(&format!("step {place}, {step:?}: {why}")));
-        let mut told: Vec<(Store, String)> = Vec::new();
-        let mut lived = Vec::new();
-        for life in lives {
-            let store = life.database.store;
-            // What lives in memory ends when it is closed: there it goes on.
-            let (life, outcome) = if matches!(step, Step::Reopen) && store == Store::Memory {
-                (life, String::new())
+        let mut outcomes: Vec<(Store, String)> = Vec::new();
+        let mut next = Vec::new();
+        for state in states {
+            let store = state.database.store;
+            // Closing a memory store would discard it, so it stays open.
+            let (state, outcome) = if matches!(step, Step::Reopen) && store == Store::Memory {
+                (state, String::new())
             } else {
-                life.step(step, pool).map_err(|why| fail(format!("on {store:?}: {why}")))?
+                state.step(step, pool).map_err(|why| fail(format!("on {store:?}: {why}")))?
             };
-            told.push((store, format!("{outcome}, leaving {}", life.contents())));
-            lived.push(life);
+            outcomes.push((store, format!("{outcome}, leaving {}", state.contents())));
+            next.push(state);
         }
-        for pair in told.windows(2) {
+        for pair in outcomes.windows(2) {
             let [(left, one), (right, other)] = pair else { continue };
             if one != other {
                 return Err(fail(format!("on {left:?} {one}\non {right:?} {other}")));
             }
         }
-        lives = lived;
+        states = next;
     }
     Ok(())
 }
 
 #[test]
-fn stores_agree_over_histories_and_indexes_hold_what_documents_say() {
-    let tested = runner(60).run(&history(), |(pool, steps)| live(&pool, &steps));
+fn stores_agree_over_histories_and_indexes_agree_with_documents() {
+    let tested = runner(60).run(&history(), |(pool, steps)| check_history(&pool, &steps));
     if let Err(error) = tested {
         panic!("{error}");
     }

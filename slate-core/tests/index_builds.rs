@@ -1,4 +1,4 @@
-//! Indexes that are built while writers of their collection go on, broken off, and finished.
+//! Index builds with concurrent writers, interrupted and resumed.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -35,29 +35,29 @@ fn verify(db: &Database) {
     assert!(report.is_sound(), "{:?}", report.findings);
 }
 
-/// Whether the index answers as the collection does without it.
+/// Checks that the index returns as many documents as a scan.
 fn agrees(collection: &Documents, filter: bson::Document, index: &str) {
     let by_index = collection.find(&filter).hint(slate_core::Hint::Name(index.into())).count().run().unwrap();
     let by_scan = collection.find(&filter).hint(slate_core::Hint::Forward).count().run().unwrap();
     assert_eq!(by_index, by_scan, "{filter}");
 }
 
-/// Begins to build an index and stops half-way as a crash would: whatever has been committed is there, nothing else.
-fn broken_off(c: &Documents, index: Index, rounds: u32) {
+/// Starts an index build and interrupts it as a crash would: only what has been committed remains.
+fn interrupt_build(c: &Documents, index: Index, rounds: u32) {
     let mut left = rounds;
     let stopped = catch_unwind(AssertUnwindSafe(|| {
         c.create_index(index)
             .progress(|_| {
                 left -= 1;
-                assert!(left > 0, "the process is gone");
+                assert!(left > 0, "the build is interrupted");
             })
             .run()
     }));
     assert!(stopped.is_err());
 }
 
-/// What writers do to documents on all sides of the build, in each of its rounds.
-fn meddle(c: &Documents, round: i32) {
+/// Writes to documents that the build has already read, and to others, in each of its rounds.
+fn write_during_build(c: &Documents, round: i32) {
     let id = |place: i32| (place * 997 + round) % COUNT;
     for place in 0..5 {
         c.update_one(doc! { "_id": id(place) }, doc! { "$inc": { "a": 1_000_000 } }).run().unwrap();
@@ -67,7 +67,7 @@ fn meddle(c: &Documents, round: i32) {
             .unwrap();
         c.upsert_many(&[rawdoc! { "_id": -id(place), "a": id(place) + 2_000_000 + COUNT * round }]).unwrap();
     }
-    // Values go round among these, over more than one round of the call.
+    // Rotates values among these documents, which are in several batches of the call.
     let turned = |n: i32| rawdoc! { "_id": COUNT - 1_200 + n, "a": 5_000_000 + (n + round) % 600 };
     c.upsert_many(&(0..600).map(turned).collect::<Vec<_>>()).unwrap();
     let moved = c.update_many(doc! { "_id": { "$gte": COUNT - 600 } }, doc! { "$inc": { "a": 3_000_000 } }).run();
@@ -75,7 +75,7 @@ fn meddle(c: &Documents, round: i32) {
 }
 
 #[test]
-fn writers_between_the_rounds_of_a_build_are_not_lost() {
+fn writes_between_the_rounds_of_a_build_are_indexed() {
     on_every_store(|test| {
         for (name, index) in [
             ("a_1", Index::on(doc! { "a": 1 }).unique()),
@@ -90,7 +90,7 @@ fn writers_between_the_rounds_of_a_build_are_not_lost() {
                     if rounds <= 4 {
                         assert_eq!(states(&c), [(name.to_owned(), IndexState::Building)]);
                         assert!(!c.find(doc! { "a": 3 }).explain(ExplainVerbosity::QueryPlanner).unwrap().uses_index());
-                        meddle(&c, rounds);
+                        write_during_build(&c, rounds);
                     }
                 })
                 .run()
@@ -105,7 +105,7 @@ fn writers_between_the_rounds_of_a_build_are_not_lost() {
 }
 
 #[test]
-fn writers_beside_a_build_are_not_lost() {
+fn writes_during_a_build_are_indexed() {
     on_every_store(|test| {
         let c = filled(&test);
         let done = AtomicBool::new(false);
@@ -141,24 +141,24 @@ fn writers_beside_a_build_are_not_lost() {
 }
 
 #[test]
-fn a_build_that_was_broken_off_is_finished_by_creating_the_index_again() {
+fn creating_the_index_again_resumes_an_interrupted_build() {
     on_every_store(|test| {
         let c = filled(&test);
-        broken_off(&c, Index::on(doc! { "a": 1 }).unique(), 3);
+        interrupt_build(&c, Index::on(doc! { "a": 1 }).unique(), 3);
         drop(c);
         let test = test.reopen();
         let c = test.collection("c");
         assert_eq!(states(&c), [("a_1".to_owned(), IndexState::Building)]);
         assert!(!c.find(doc! { "a": 3 }).explain(ExplainVerbosity::QueryPlanner).unwrap().uses_index());
-        meddle(&c, 1);
+        write_during_build(&c, 1);
         assert_eq!(
             c.create_index(Index::on(doc! { "a": 1 })).run().unwrap_err().code(),
             86,
-            "it is there under that name"
+            "the unfinished index has that name"
         );
-        let mut told = Vec::new();
-        c.create_index(Index::on(doc! { "a": 1 }).unique()).progress(|read| told.push(read)).run().unwrap();
-        assert!(told[0] > 3_000, "it went on where it had stopped: {told:?}");
+        let mut reported = Vec::new();
+        c.create_index(Index::on(doc! { "a": 1 }).unique()).progress(|read| reported.push(read)).run().unwrap();
+        assert!(reported[0] > 3_000, "it resumed where it had stopped: {reported:?}");
         assert_eq!(states(&c), [("a_1".to_owned(), IndexState::Ready)]);
         verify(&test.db);
         agrees(&c, doc! { "a": { "$gt": 1_000 } }, "a_1");
@@ -167,19 +167,19 @@ fn a_build_that_was_broken_off_is_finished_by_creating_the_index_again() {
 }
 
 #[test]
-fn broken_off_builds_can_be_resumed_dropped_renamed_and_made_in_a_transaction() {
+fn interrupted_builds_can_be_resumed_dropped_renamed_and_resumed_in_a_transaction() {
     on_every_store(|test| {
         let c = filled(&test);
-        broken_off(&c, Index::on(doc! { "a": 1 }), 2);
-        broken_off(&c, Index::on(doc! { "b": 1 }), 2);
-        broken_off(&c, Index::on(doc! { "a": -1 }), 2);
+        interrupt_build(&c, Index::on(doc! { "a": 1 }), 2);
+        interrupt_build(&c, Index::on(doc! { "b": 1 }), 2);
+        interrupt_build(&c, Index::on(doc! { "a": -1 }), 2);
         assert!(c.drop_index("a_1").unwrap() && !c.drop_index("a_1").unwrap());
         test.db
             .transact(|tx| tx.collection::<RawDocumentBuf>("c").create_index(Index::on(doc! { "a": -1 })).run())
             .unwrap();
         assert_eq!(states(&c), [("a_-1".to_owned(), IndexState::Ready), ("b_1".to_owned(), IndexState::Building)]);
         let d = c.rename("d", RenameTarget::MustNotExist).unwrap();
-        meddle(&d, 1);
+        write_during_build(&d, 1);
         assert_eq!(test.db.resume_index_builds().unwrap(), 1);
         assert_eq!(states(&d), [("a_-1".to_owned(), IndexState::Ready), ("b_1".to_owned(), IndexState::Ready)]);
         verify(&test.db);
@@ -188,9 +188,9 @@ fn broken_off_builds_can_be_resumed_dropped_renamed_and_made_in_a_transaction() 
 }
 
 #[test]
-fn duplicates_found_at_any_time_fail_the_build_and_leave_nothing() {
+fn duplicates_fail_the_build_and_leave_no_index() {
     on_every_store(|test| {
-        // In one round, in two, and by a writer between them: behind the build, or before it.
+        // Duplicates in one round, in two, and written between rounds before or after the position of the build.
         type Break = fn(&Documents, u32);
         let breaks: [Break; 4] = [
             |c, round| {
@@ -211,7 +211,7 @@ fn duplicates_found_at_any_time_fail_the_build_and_leave_nothing() {
             |c, round| {
                 if round == 1 {
                     c.insert_one(&rawdoc! { "_id": -1, "a": 4_900 }).unwrap();
-                    // The later document holds the key: what becomes of the earlier must not take it away.
+                    // The later document owns the key, and changes of the earlier one must not remove it.
                     c.update_one(doc! { "_id": 4_900 }, doc! { "$set": { "c": 1 } }).run().unwrap();
                     c.update_one(doc! { "_id": 4_901 }, doc! { "$set": { "a": 4_902 } }).run().unwrap();
                 }
@@ -235,12 +235,12 @@ fn duplicates_found_at_any_time_fail_the_build_and_leave_nothing() {
 }
 
 #[test]
-fn who_moves_a_document_off_a_key_that_another_holds_leaves_it_to_the_other() {
+fn changing_a_duplicate_value_keeps_the_entry_of_the_other_document() {
     on_every_store(|test| {
         let c = filled(&test);
-        broken_off(&c, Index::on(doc! { "a": 1 }).unique(), 2);
+        interrupt_build(&c, Index::on(doc! { "a": 1 }).unique(), 2);
         c.insert_one(&rawdoc! { "_id": -1, "a": 4_900 }).unwrap();
-        // Not read by the build yet, and no longer in the way.
+        // Changes a document that the build has not read yet, so that it is no duplicate any more.
         c.update_one(doc! { "_id": 4_900 }, doc! { "$set": { "a": -4_900 } }).run().unwrap();
         c.insert_one(&rawdoc! { "_id": -2, "a": 4_901 }).unwrap();
         c.delete_one(doc! { "_id": 4_901 }).run().unwrap();
@@ -252,7 +252,7 @@ fn who_moves_a_document_off_a_key_that_another_holds_leaves_it_to_the_other() {
 }
 
 #[test]
-fn a_cancelled_build_leaves_nothing() {
+fn a_cancelled_build_leaves_no_index() {
     on_every_store(|test| {
         let c = filled(&test);
         let token = CancelToken::new();
@@ -265,7 +265,7 @@ fn a_cancelled_build_leaves_nothing() {
 }
 
 #[test]
-fn two_who_build_the_same_index_both_end_with_it() {
+fn two_concurrent_builds_of_the_same_index_both_succeed() {
     on_every_store(|test| {
         let c = filled(&test);
         thread::scope(|scope| {
@@ -278,7 +278,7 @@ fn two_who_build_the_same_index_both_end_with_it() {
 }
 
 #[test]
-fn who_builds_an_index_that_is_dropped_meanwhile_is_told() {
+fn a_build_of_an_index_that_is_dropped_fails() {
     on_every_store(|test| {
         let drops: [fn(&Documents) -> bool; 2] = [|c| c.drop_index("a_1").unwrap(), |c| c.drop().unwrap()];
         for drop in drops {
@@ -287,7 +287,7 @@ fn who_builds_an_index_that_is_dropped_meanwhile_is_told() {
             let progress = |_| dropped = dropped || drop(&c);
             let error = c.create_index(Index::on(doc! { "a": 1 })).progress(progress).run().unwrap_err();
             assert_eq!((error.kind(), error.code()), (ErrorKind::NotFound, 276));
-            assert!(!error.is_retryable(), "trying again would wait for an index that is gone");
+            assert!(!error.is_retryable(), "a retry cannot succeed");
             c.drop().unwrap();
         }
     });

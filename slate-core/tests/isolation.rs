@@ -1,4 +1,4 @@
-//! What transactions may not do to each other, on every store.
+//! Isolation between transactions, on every store.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -26,7 +26,7 @@ fn serializable() -> TransactionOptions {
     TransactionOptions::new().isolation(Isolation::Serializable)
 }
 
-/// Whether two write transactions may be open at once.
+/// Returns whether two write transactions may be open at the same time.
 fn has_concurrent_writers(db: &Database) -> bool {
     db.store() != "redb"
 }
@@ -35,9 +35,9 @@ fn documents(tx: &Transaction) -> Documents {
     tx.collection("c")
 }
 
-/// While a transaction that did `first` is open, another one does `second` and commits; what becomes of the first. Where
-/// writers take turns, nothing can come between, and the second is done when the first has committed.
-fn overtaken(
+/// Runs `first` in a transaction, runs and commits `second` in another one before the first commits, and returns the
+/// outcome of the first. With one writer at a time, `second` runs after the first has committed.
+fn overtake(
     test: &TestDatabase,
     options: &TransactionOptions,
     first: impl FnOnce(&Transaction) -> Result<()>,
@@ -55,7 +55,7 @@ fn overtaken(
     }
 }
 
-/// As it must be on a store with concurrent writers; where they take turns, nothing conflicts.
+/// Checks that the first transaction conflicts; with one writer at a time nothing conflicts.
 fn must_conflict(test: &TestDatabase, outcome: Result<()>) {
     match outcome {
         Err(error) => assert!(error.is_retryable() && error.code() == 112, "{error}"),
@@ -67,7 +67,7 @@ fn on_call(db: &Database) -> u64 {
     db.collection::<RawDocumentBuf>("c").count_documents(doc! { "on": true }).run().unwrap()
 }
 
-/// Two doctors, of whom one must stay on call; each leaves if the other stays.
+/// Each of two doctors goes off call if the other one stays on call. One must remain.
 fn skew(test: &TestDatabase, options: &TransactionOptions, stays: impl Fn(&Documents, &str) -> bool + Sync) -> u64 {
     let c = test.collection("c");
     c.upsert_many(&[rawdoc! { "_id": "a", "on": true }, rawdoc! { "_id": "b", "on": true }]).unwrap();
@@ -75,7 +75,7 @@ fn skew(test: &TestDatabase, options: &TransactionOptions, stays: impl Fn(&Docum
     let leave = |me: &str, other: &str| {
         let left = test.db.transact_with(options, |tx| {
             let stays = stays(&documents(tx), other);
-            // Both have read before either writes, where that can be.
+            // With concurrent writers, both read before either writes.
             if tries.fetch_add(1, Ordering::Relaxed) < 2 && has_concurrent_writers(&test.db) {
                 barrier.wait();
             }
@@ -94,7 +94,7 @@ fn skew(test: &TestDatabase, options: &TransactionOptions, stays: impl Fn(&Docum
 }
 
 #[test]
-fn write_skew_by_key_is_prevented_where_asked_for() {
+fn serializable_isolation_prevents_write_skew_by_key() {
     let stays = |c: &Documents, other: &str| c.find_by_id(other).unwrap().unwrap().get_bool("on").unwrap();
     on_every_store(|test| {
         assert_eq!(skew(&test, &serializable(), stays), 1);
@@ -104,7 +104,7 @@ fn write_skew_by_key_is_prevented_where_asked_for() {
 }
 
 #[test]
-fn write_skew_by_a_count_is_prevented() {
+fn serializable_isolation_prevents_write_skew_by_count() {
     on_every_store(|test| {
         assert_eq!(skew(&test, &serializable(), |c, _| c.count_documents(doc! { "on": true }).run().unwrap() > 1), 1);
         assert_eq!(skew(&test, &serializable(), |c, _| c.find(doc! { "on": true }).run().unwrap().count() > 1), 1);
@@ -136,19 +136,23 @@ fn a_phantom_conflicts() {
                     tx.collection("log").insert_one(&rawdoc! { "none": "above 5" }).map(drop)
                 };
                 let outcome =
-                    overtaken(&test, &serializable(), first, |c| c.insert_one(&rawdoc! { "_id": 9, "a": 9 }).map(drop));
+                    overtake(&test, &serializable(), first, |c| c.insert_one(&rawdoc! { "_id": 9, "a": 9 }).map(drop));
                 must_conflict(&test, outcome);
                 let log = test.collection("log").count_documents(doc! {}).run().unwrap();
-                assert_eq!(log, u64::from(!has_concurrent_writers(&test.db)), "of the loser there is nothing");
+                assert_eq!(
+                    log,
+                    u64::from(!has_concurrent_writers(&test.db)),
+                    "no write of the conflicting transaction is visible"
+                );
             });
         }
     }
 }
 
-/// Why a write was refused, or changed nothing, is something that the transaction has read.
+/// The transaction has read the cause of a rejected or empty write.
 #[test]
-fn what_a_refused_write_saw_is_guarded() {
-    // As many as are read in several rounds; of the one that was there, or is in the way, in the last.
+fn a_rejected_write_guards_what_it_read() {
+    // Several batches; the existing or conflicting document is in the last one.
     let many = || (2..600).map(|n| doc! { "_id": n, "a": n + 1_000 });
     let refused: [&dyn Fn(&Documents); 7] = [
         &|c| drop(c.insert_one(&rawdoc! { "_id": 1 }).unwrap_err()),
@@ -169,26 +173,26 @@ fn what_a_refused_write_saw_is_guarded() {
                 tx.collection("log").insert_one(&rawdoc! {}).map(drop)
             };
             let change = doc! { "$set": { "a": 7 } };
-            let outcome = overtaken(&test, &serializable(), first, |c| c.update_one(doc! {}, change).run().map(drop));
+            let outcome = overtake(&test, &serializable(), first, |c| c.update_one(doc! {}, change).run().map(drop));
             must_conflict(&test, outcome);
         });
     }
 }
 
 #[test]
-fn that_a_collection_is_not_there_is_guarded_too() {
+fn reading_a_missing_collection_is_guarded() {
     on_every_store(|test| {
         let first = |tx: &Transaction| {
             assert!(!documents(tx).exists()?);
             assert_eq!(documents(tx).count_documents(doc! {}).run()?, 0);
             tx.collection("log").insert_one(&rawdoc! {}).map(drop)
         };
-        must_conflict(&test, overtaken(&test, &serializable(), first, Collection::create));
+        must_conflict(&test, overtake(&test, &serializable(), first, Collection::create));
     });
 }
 
 #[test]
-fn what_was_not_read_does_not_conflict() {
+fn changes_outside_the_read_set_do_not_conflict() {
     on_every_store(|test| {
         test.collection("c").insert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }]).run().unwrap();
         test.collection("other").insert_one(&rawdoc! { "_id": 1 }).unwrap();
@@ -198,15 +202,15 @@ fn what_was_not_read_does_not_conflict() {
             tx.collection("log").insert_one(&rawdoc! {}).map(drop)
         };
         let second = |c: &Documents| c.update_one(doc! { "_id": 2 }, doc! { "$set": { "a": 1 } }).run().map(drop);
-        overtaken(&test, &serializable(), first, second).unwrap();
+        overtake(&test, &serializable(), first, second).unwrap();
         let reads_only = |tx: &Transaction| documents(tx).count_documents(doc! {}).run().map(drop);
         let second = |c: &Documents| c.insert_one(&rawdoc! {}).map(drop);
-        overtaken(&test, &serializable(), reads_only, second).unwrap();
+        overtake(&test, &serializable(), reads_only, second).unwrap();
     });
 }
 
 #[test]
-fn plain_writers_do_not_conflict_with_each_other_beside_a_serializable_one() {
+fn snapshot_isolated_writers_do_not_conflict_because_of_a_serializable_one() {
     on_every_store(|test| {
         if !has_concurrent_writers(&test.db) {
             return;
@@ -225,9 +229,9 @@ fn plain_writers_do_not_conflict_with_each_other_beside_a_serializable_one() {
     });
 }
 
-/// Each transaction adds a document that says how many it saw: run one after the other, no two can say the same.
+/// Each transaction inserts a document with the count that it read. In a serial execution all counts differ.
 #[test]
-fn many_serializable_transactions_are_as_if_one_came_after_the_other() {
+fn serializable_transactions_are_equivalent_to_a_serial_execution() {
     on_every_store(|test| {
         thread::scope(|scope| {
             for _ in 0..4 {
@@ -249,7 +253,7 @@ fn many_serializable_transactions_are_as_if_one_came_after_the_other() {
 }
 
 #[test]
-fn where_writers_take_turns_a_second_waits_and_then_fails_retryably() {
+fn with_one_writer_at_a_time_a_second_waits_and_fails_retryably() {
     on_every_store(|test| {
         if has_concurrent_writers(&test.db) {
             return;
@@ -274,7 +278,7 @@ fn where_writers_take_turns_a_second_waits_and_then_fails_retryably() {
 }
 
 #[test]
-fn a_plain_write_inside_transact_fails_at_once_where_writers_take_turns() {
+fn with_one_writer_at_a_time_a_plain_write_inside_transact_fails_at_once() {
     on_every_store(|test| {
         let begun = Instant::now();
         let outcome = test.db.transact(|tx| {
@@ -319,7 +323,7 @@ fn a_transaction_past_its_deadline_is_not_committed() {
 }
 
 #[test]
-fn a_transaction_is_tried_again_as_often_as_said() {
+fn a_transaction_is_retried_up_to_the_configured_number() {
     on_every_store(|test| {
         if !has_concurrent_writers(&test.db) {
             return;
@@ -341,7 +345,7 @@ fn a_transaction_is_tried_again_as_often_as_said() {
 }
 
 #[test]
-fn a_commit_may_have_a_durability_of_its_own() {
+fn a_commit_can_have_its_own_durability() {
     on_every_store(|test| {
         for durability in [Durability::Sync, Durability::Deferred] {
             let options = TransactionOptions::new().durability(durability);

@@ -1,4 +1,4 @@
-//! Documents on both sides of what the table of their fields can hold: 255 fields, and places of two bytes.
+//! Documents on both sides of the limits of the field table: 255 fields, and offsets of two bytes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use bson::{RawDocumentBuf, doc, raw::CString};
 use common::on_every_store;
 use slate_core::{ErrorKind, Hint, Index};
 
-/// A document of so many fields, `_id` and `last` among them.
+/// Returns a document with `fields` fields, among them `_id` and `last`.
 fn wide(id: i32, fields: usize) -> RawDocumentBuf {
     let mut document = bson::rawdoc! { "_id": id };
     for field in 2..fields {
@@ -19,7 +19,7 @@ fn wide(id: i32, fields: usize) -> RawDocumentBuf {
     document
 }
 
-/// A document of so many bytes.
+/// Returns a document of `bytes` bytes.
 fn long(id: i32, bytes: usize) -> RawDocumentBuf {
     let of = |text: usize| bson::rawdoc! { "_id": id, "text": "x".repeat(text), "last": id * 10 };
     let document = of(bytes - of(0).as_bytes().len());
@@ -28,7 +28,7 @@ fn long(id: i32, bytes: usize) -> RawDocumentBuf {
 }
 
 #[test]
-fn documents_with_a_table_and_without_answer_alike() {
+fn documents_with_and_without_field_table_return_the_same_results() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.create_index(Index::on(doc! { "last": 1 })).run().unwrap();
@@ -54,7 +54,7 @@ fn documents_with_a_table_and_without_answer_alike() {
         };
         assert_eq!(lasts(1), [10, 20, 30, 40, 50, 60, 70]);
         assert_eq!(lasts(-1), [70, 60, 50, 40, 30, 20, 10]);
-        // Across the limits, both ways.
+        // Updates across the limits in both directions.
         c.update_one(doc! { "_id": 1 }, doc! { "$set": { "one_more": 1 } }).run().unwrap();
         c.update_one(doc! { "_id": 2 }, doc! { "$unset": { "f2": 1 } }).run().unwrap();
         c.update_one(doc! { "_id": 4 }, doc! { "$set": { "one_more": 1 } }).run().unwrap();
@@ -67,9 +67,9 @@ fn documents_with_a_table_and_without_answer_alike() {
     });
 }
 
-/// More bytes than are looked up together: a rejected document is found in a later batch.
+/// More bytes than one batch: the rejected document is in a later batch.
 #[test]
-fn an_insertion_of_many_mebibytes_is_whole_or_not_at_all() {
+fn a_large_insert_is_atomic() {
     on_every_store(|test| {
         let c = test.collection("c");
         let six = 6 << 20;
@@ -89,9 +89,9 @@ fn an_insertion_of_many_mebibytes_is_whole_or_not_at_all() {
     });
 }
 
-/// As many bytes as are put together, several times.
+/// Several batches of bytes.
 #[test]
-fn a_put_of_many_mebibytes_is_whole_or_not_at_all() {
+fn a_large_put_is_atomic() {
     on_every_store(|test| {
         let c = test.collection("c");
         c.create_index(Index::on(doc! { "last": 1 }).unique()).run().unwrap();
@@ -108,7 +108,7 @@ fn a_put_of_many_mebibytes_is_whole_or_not_at_all() {
             assert_eq!(c.find_by_id(id).unwrap().as_ref(), Some(document));
             assert_eq!(c.count_documents(doc! { "last": id * 10 }).run().unwrap(), 1);
         }
-        // Records of many bytes and patches of few.
+        // Large records and small patches.
         let merged = c.merge_many((1..=7).map(|id| doc! { "_id": id, "more": id })).unwrap();
         assert_eq!(merged.modified, 7);
         assert_eq!(c.count_documents(doc! { "more": { "$gte": 1 } }).run().unwrap(), 7);

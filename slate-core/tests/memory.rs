@@ -1,5 +1,4 @@
-//! What the engine holds in memory while it loads, streams and sorts: measured as the largest sum of what is allocated at
-//! one time.
+//! Memory of the engine while it loads, streams and sorts, measured as the peak of allocated bytes.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -16,10 +15,10 @@ fn in_memory() -> Documents {
     Database::open("memory:").unwrap().collection("c")
 }
 
-/// How many records are inserted at a time.
+/// The number of records per insert.
 const BATCH: usize = 1_000;
 
-/// Inserts records; the bytes that they are, and what was allocated beside them.
+/// Inserts records. Returns their total size, and the memory that the insert allocated.
 fn load(collection: &Documents, count: i32) -> (u64, AllocationInfo) {
     let documents: Vec<_> = (0..count).map(record).collect();
     let bytes: usize = documents.iter().map(|document| document.as_bytes().len()).sum();
@@ -31,7 +30,7 @@ fn load(collection: &Documents, count: i32) -> (u64, AllocationInfo) {
     (bytes as u64, taken)
 }
 
-/// Reads all rows where they lie.
+/// Reads all rows in place.
 fn read(find: Find<RawDocumentBuf>) -> usize {
     let mut cursor = find.cursor().unwrap();
     let mut bytes = 0;
@@ -42,7 +41,7 @@ fn read(find: Find<RawDocumentBuf>) -> usize {
 }
 
 #[test]
-fn a_collection_in_memory_with_two_indexes_takes_at_most_twice_its_bytes() {
+fn a_collection_in_memory_with_two_indexes_takes_at_most_twice_its_size() {
     let collection = in_memory();
     for keys in [doc! { "status": 1 }, doc! { "contacts_count": 1 }] {
         collection.create_index(Index::on(keys)).run().unwrap();
@@ -50,13 +49,13 @@ fn a_collection_in_memory_with_two_indexes_takes_at_most_twice_its_bytes() {
     let (bytes, taken) = load(&collection, 50_000);
     let held = taken.bytes_current.unsigned_abs();
     assert!(held <= 2 * bytes, "{bytes} bytes were loaded, {taken:?}");
-    // Copies of a batch: as it is written, its entries, and the nodes of the trees that it changes.
+    // Copies of a batch: the encoded records, their entries, and the tree nodes that the batch changes.
     let batch = bytes / (50_000 / BATCH as u64);
     assert!(taken.bytes_max <= held + 6 * batch, "{bytes} bytes were loaded, {taken:?}");
 }
 
 #[test]
-fn streaming_a_collection_from_disk_takes_the_same_memory_whatever_its_size() {
+fn streaming_from_disk_takes_the_same_memory_for_any_collection_size() {
     let cache = 1 << 20;
     let peak = |count: i32| {
         let folder = tempfile::tempdir().unwrap();
@@ -67,7 +66,7 @@ fn streaming_a_collection_from_disk_takes_the_same_memory_whatever_its_size() {
         load(&collection, count);
         collection.create_index(Index::on(doc! { "number": 1 })).run().unwrap();
         drop((collection, db));
-        // Nothing is cached yet.
+        // Reopens the database to empty its caches.
         let db = open();
         let collection = db.collection::<RawDocumentBuf>("c");
         let scan = measure(|| {
@@ -83,13 +82,13 @@ fn streaming_a_collection_from_disk_takes_the_same_memory_whatever_its_size() {
     };
     let (small, large) = (peak(10_000), peak(40_000));
     for (small, large) in small.into_iter().zip(large) {
-        // The store's cache, and what a batch of records that an index names takes.
+        // The store's cache, and one batch of fetched records.
         assert!(large <= 2 * small && large <= (cache + (256 << 10)) as u64, "{small} and {large} bytes");
     }
 }
 
 #[test]
-fn a_sort_holds_no_more_than_its_limit_and_spills_the_rest() {
+fn a_sort_holds_rows_up_to_its_memory_limit_and_spills_the_rest() {
     let collection = in_memory();
     let (bytes, _) = load(&collection, 20_000);
     let limit = 1 << 20;
@@ -97,7 +96,7 @@ fn a_sort_holds_no_more_than_its_limit_and_spills_the_rest() {
     let taken = measure(|| {
         read(sort());
     });
-    // While a run is written, or runs are merged, buffers are held beside it.
+    // Buffers exist beside the rows while a run is written or runs are merged.
     assert!(taken.bytes_max <= 3 * limit as u64 && taken.bytes_max < bytes, "{bytes} bytes were sorted, {taken:?}");
     assert!(
         sort().explain(ExplainVerbosity::ExecutionStats).unwrap().execution_stats().unwrap().spilled_bytes > bytes / 2

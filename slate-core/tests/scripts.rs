@@ -1,21 +1,21 @@
 //! Behaviour as scripts: each file of `tests/scripts` is run on every store.
 //!
-//! A script is blocks with blank lines between them: commands, one a line (a line that begins with a blank goes on with the
-//! one before it), a line `---`, and what they answer. `#` begins a comment. Documents are extended JSON whose field names
-//! need no quotes. `UPDATE=1 cargo test -p slate-core --test scripts` writes down what is answered now; read the
-//! difference before it is committed: the scripts are the specification.
+//! A script consists of blocks separated by blank lines. A block has commands, one per line (a line that starts with a
+//! space continues the previous one), a line `---`, and the output. `#` begins a comment. Documents are extended JSON
+//! whose field names need no quotes. `UPDATE=1 cargo test -p slate-core --test scripts` replaces the expected output
+//! with the actual one; review the difference before committing it, because the scripts are the specification.
 //!
-//! | command | answers |
+//! | command | output |
 //! |---|---|
-//! | `insert C {…} …` | how many |
-//! | `fill C N {…}` | N documents; a text `=i`, `=i/10` or `=i%10` stands for a number made of the document's place |
+//! | `insert C {…} …` | count |
+//! | `fill C N {…}` | N documents; a text `=i`, `=i/10` or `=i%10` is replaced by that number for document `i` |
 //! | `index C {keys} [unique] [sparse] [named N] [only {…}]` | its name |
 //! | `drop index C N`, `drop C`, `create C`, `indexes C`, `collections` | |
-//! | `find C {filter} [sort {…}] [project {…}] [skip N] [limit N] [hint N or {keys}]` | a row a line |
+//! | `find C {filter} [sort {…}] [project {…}] [skip N] [limit N] [hint N or {keys}]` | one row per line |
 //! | `count C {filter} …`, `distinct C PATH {filter} …` | |
 //! | `explain find …`, `explain count …`, `explain distinct …` | the plan, drawn |
 //! | `update one C {filter} {update} [upsert] [sort {…}] [hint …] [where {…} …]`, `update many …`, `replace C …` | counts |
-//! | `delete one C {filter}`, `delete many …` | how many |
+//! | `delete one C {filter}`, `delete many …` | count |
 //! | `take and update C {filter} {update} [after] [upsert] [sort {…}] [project {…}] …`, `take and delete …` | a row |
 //! | `begin`, `commit`, `rollback`, `reopen` | |
 
@@ -32,7 +32,7 @@ use slate_core::{Collection, Error, Explain, ExplainVerbosity, Find, Hint, Index
 type Documents = Collection<RawDocumentBuf>;
 
 #[test]
-fn scripts_answer_as_they_say() {
+fn scripts_produce_their_expected_output() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "slate"));
@@ -56,63 +56,63 @@ fn scripts_answer_as_they_say() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The lines that differ.
+/// Returns the lines that differ.
 fn difference(wanted: &str, answered: &str) -> String {
     let (mut wanted, mut answered) = (wanted.lines(), answered.lines());
-    let mut told = String::new();
+    let mut output = String::new();
     loop {
         match (wanted.next(), answered.next()) {
-            (None, None) => return told,
+            (None, None) => return output,
             (left, right) if left == right => {}
             (left, right) => {
                 let show = |line: Option<&str>| line.unwrap_or("(nothing)").to_owned();
-                writeln!(told, "- {}\n+ {}", show(left), show(right)).unwrap();
+                writeln!(output, "- {}\n+ {}", show(left), show(right)).unwrap();
             }
         }
     }
 }
 
-/// The script with what it answers in place of what it says.
+/// Returns the script with the actual output.
 fn run(script: &str, database: TestDatabase) -> String {
     let mut session = Session { database: Some(database), transaction: None };
-    let mut told = String::new();
+    let mut output = String::new();
     for block in script.split("\n\n") {
         let block = block.trim_matches('\n');
         let commands = block.split_once("\n---").map_or(block, |(commands, _)| commands);
         if block.is_empty() {
             continue;
         }
-        if !told.is_empty() {
-            told.push('\n');
+        if !output.is_empty() {
+            output.push('\n');
         }
-        writeln!(told, "{commands}").unwrap();
+        writeln!(output, "{commands}").unwrap();
         let joined = commands.replace("\n ", " ");
         let mut lines = joined.lines().filter(|line| !line.starts_with('#')).peekable();
         if lines.peek().is_none() {
             continue;
         }
-        told.push_str("---\n");
+        output.push_str("---\n");
         for line in lines {
             let answer = session.run(line).unwrap_or_else(|error| refusal(&error));
             if !answer.is_empty() {
-                writeln!(told, "{answer}").unwrap();
+                writeln!(output, "{answer}").unwrap();
             }
         }
     }
-    told
+    output
 }
 
 fn refusal(error: &Error) -> String {
     format!("error {} {}: {error}", error.code(), error.code_name())
 }
 
-/// What a script acts on.
+/// The state of a script.
 struct Session {
     database: Option<TestDatabase>,
     transaction: Option<Transaction>,
 }
 
-/// What is left of a command.
+/// The rest of a command.
 struct Words<'s> {
     left: &'s str,
 }
@@ -128,7 +128,7 @@ impl<'s> Words<'s> {
         word
     }
 
-    /// Takes the word where it comes next.
+    /// Consumes the word if it is next.
     fn take(&mut self, word: &str) -> bool {
         let comes = self.peek() == word;
         if comes {
@@ -147,14 +147,14 @@ impl<'s> Words<'s> {
 
     fn document(&mut self) -> Document {
         let mut values = serde_json::Deserializer::from_str(self.left).into_iter::<serde_json::Value>();
-        let value = values.next().unwrap_or_else(|| panic!("a document should stand at {:?}", self.left));
+        let value = values.next().unwrap_or_else(|| panic!("expected a document at {:?}", self.left));
         let value = value.unwrap_or_else(|error| panic!("{error}: {:?}", self.left));
         self.left = self.left[values.byte_offset()..].trim_start();
         let bson = Bson::try_from(value).unwrap();
-        bson.as_document().unwrap_or_else(|| panic!("{bson} is no document")).clone()
+        bson.as_document().unwrap_or_else(|| panic!("{bson} is not a document")).clone()
     }
 
-    /// A document where one comes next, or none that asks anything.
+    /// Parses the next document, or returns an empty filter.
     fn filter(&mut self) -> Document {
         if self.is_document() { self.document() } else { Document::new() }
     }
@@ -171,11 +171,11 @@ impl<'s> Words<'s> {
     }
 
     fn end(&self) {
-        assert!(self.left.trim().is_empty(), "what does {:?} mean?", self.left);
+        assert!(self.left.trim().is_empty(), "unexpected {:?}", self.left);
     }
 }
 
-/// Puts quotes around the names of fields that have none.
+/// Quotes unquoted field names.
 fn quoted(line: &str) -> String {
     let mut out = String::new();
     let (mut word, mut in_string, mut escaped) = (String::new(), false, false);
@@ -232,11 +232,11 @@ impl Session {
             "indexes" => self.indexes(&mut words)?,
             "drop" if words.take("index") => {
                 let dropped = self.collection(words.next()).drop_index(words.next())?;
-                if dropped { "dropped".into() } else { "there was none".into() }
+                if dropped { "dropped".into() } else { "did not exist".into() }
             }
             "drop" => {
                 let dropped = self.collection(words.next()).drop()?;
-                if dropped { "dropped".into() } else { "there was none".into() }
+                if dropped { "dropped".into() } else { "did not exist".into() }
             }
             "find" => self
                 .find(&mut words)
@@ -254,7 +254,7 @@ impl Session {
             "replace" => self.replace(&mut words)?,
             "delete" => self.delete(&mut words)?,
             "take" => self.take(&mut words)?,
-            other => panic!("there is no command {other:?}"),
+            other => panic!("unknown command {other:?}"),
         };
         words.end();
         Ok(answer)
@@ -303,7 +303,7 @@ impl Session {
     }
 
     fn indexes(&self, words: &mut Words<'_>) -> Result<String, Error> {
-        let told = self.collection(words.next()).list_indexes()?.into_iter().map(|index| {
+        let indexes = self.collection(words.next()).list_indexes()?.into_iter().map(|index| {
             let mut line = format!("{} {}", index.name, show(&index.keys));
             for (flag, name) in [(index.unique, "unique"), (index.sparse, "sparse"), (index.multikey, "multikey")] {
                 if flag {
@@ -313,7 +313,7 @@ impl Session {
             index.only.iter().for_each(|only| write!(line, " only {}", show(only)).unwrap());
             line
         });
-        Ok(told.collect::<Vec<_>>().join("\n"))
+        Ok(indexes.collect::<Vec<_>>().join("\n"))
     }
 
     fn find(&self, words: &mut Words<'_>) -> Find<RawDocumentBuf> {
@@ -379,7 +379,7 @@ impl Session {
     }
 
     fn take(&self, words: &mut Words<'_>) -> Result<String, Error> {
-        assert!(words.take("and"), "take and what?");
+        assert!(words.take("and"), "expected `and` after `take`");
         let deletes = words.next() == "delete";
         let collection = self.collection(words.next());
         let filter = words.document();
@@ -412,7 +412,7 @@ impl Session {
     }
 }
 
-/// The template with the numbers that belong to a place.
+/// Fills in a template for document number `place`.
 fn filled(template: &Bson, place: i32) -> Bson {
     match template {
         Bson::Document(fields) => {
@@ -448,18 +448,18 @@ fn changed(mut update: slate_core::Update, words: &mut Words<'_>) -> Result<Stri
         };
     }
     let result = update.run()?;
-    let mut told = format!("matched {} modified {}", result.matched, result.modified);
+    let mut output = format!("matched {} modified {}", result.matched, result.modified);
     if let Some(id) = result.upserted_id {
-        write!(told, " upserted {}", show_value(id)).unwrap();
+        write!(output, " upserted {}", show_value(id)).unwrap();
     }
-    Ok(told)
+    Ok(output)
 }
 
 fn show(document: &RawDocumentBuf) -> String {
     show_value(Bson::Document(document.try_into().unwrap()))
 }
 
-/// A value as extended JSON, names without quotes where they need none.
+/// Formats a value as extended JSON, with quotes only around names that need them.
 fn show_value(value: Bson) -> String {
     show_json(&value.into_relaxed_extjson())
 }

@@ -1,4 +1,4 @@
-//! What `docs/semantics.md` decrees, line by line, on every store.
+//! Tests of `docs/semantics.md`, on every store.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 #![allow(
@@ -39,7 +39,7 @@ pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: i32) -
     error
 }
 
-/// Every document, in the order of `_id`.
+/// Returns every document in the order of `_id`.
 pub(crate) fn contents(collection: &Documents) -> Vec<Document> {
     let rows = collection.find(bson::doc! {}).sort(bson::doc! { "_id": 1 }).run().unwrap();
     rows.map(|row| (&row.unwrap()).try_into().unwrap()).collect()

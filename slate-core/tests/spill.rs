@@ -1,4 +1,4 @@
-//! However little memory a question may use, its answer is the same; and nothing of it stays on the disk.
+//! Queries return the same results with any memory limit, and leave no temporary files.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ use slate_core::{Collection, Database, Durability, ErrorKind, ExplainVerbosity, 
 
 type Documents = Collection<RawDocumentBuf>;
 
-/// Documents, indexes and questions about them, and how much memory each question may use.
+/// Documents, indexes, queries, and the memory limit of each query.
 #[derive(Clone)]
 struct Case {
     documents: Vec<Document>,
@@ -25,7 +25,7 @@ struct Case {
     queries: Vec<(RandomQuery, usize)>,
 }
 
-/// Shown in a line each: a failure is read by people.
+/// Prints one line per item, to make failures readable.
 impl fmt::Debug for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.documents.iter().try_for_each(|document| writeln!(f, "insert {document}"))?;
@@ -42,7 +42,7 @@ fn case() -> impl Strategy<Value = Case> {
         (vec(body, 0..120), pool.indexes(3), vec((pool.query(), memory), 1..4)).prop_map(
             |(bodies, indexes, queries)| {
                 let document = |(number, (body, numbers)): (i32, (Document, Option<Bson>))| {
-                    // 7 and 1009 have no common divisor: the ids differ, and come in no order.
+                    // 7 and 1009 are coprime, so the ids are unique and unsorted.
                     let mut document = doc! { "_id": number * 7 % 1_009 };
                     document.extend(body);
                     document.extend(numbers.map(|numbers| ("n".to_owned(), numbers)));
@@ -70,12 +70,12 @@ fn find(collection: &Documents, query: &RandomQuery) -> Find<RawDocumentBuf> {
 }
 
 fn equal<T: fmt::Debug>(what: &str, limited: &T, unlimited: &T) -> Result<(), TestCaseError> {
-    // Compared as text: NaN is not equal to itself.
+    // Compared as text because NaN is not equal to itself.
     let (limited, unlimited) = (format!("{limited:?}"), format!("{unlimited:?}"));
-    if limited == unlimited { Ok(()) } else { Err(fail(format!("{what}: {limited}, and should be {unlimited}"))) }
+    if limited == unlimited { Ok(()) } else { Err(fail(format!("{what}: {limited}, expected {unlimited}"))) }
 }
 
-/// Compares each way to ask with and without a limit of memory, on each plan.
+/// Compares each kind of query with and without a memory limit, on each plan.
 fn check(db: &Database, collection: &Documents, query: &RandomQuery, memory: usize) -> Result<(), TestCaseError> {
     let Ok(explained) = find(collection, query).explain(ExplainVerbosity::QueryPlanner) else { return Ok(()) };
     for plan in 0..explained.candidates() {
@@ -131,7 +131,7 @@ fn check_writes(
     )
 }
 
-/// A database whose temporary files go to a folder of their own.
+/// Opens a database with its own folder for temporary files.
 fn open(store: Store, folder: &Path) -> Database {
     let spills = folder.join("spills");
     std::fs::create_dir(&spills).unwrap();
@@ -144,7 +144,7 @@ fn assert_nothing_left(folder: &Path) {
     assert!(left.is_empty(), "{left:?}");
 }
 
-fn answers_do_not_depend_on_memory(store: Store, cases: u32) {
+fn results_do_not_depend_on_memory(store: Store, cases: u32) {
     let folder = tempfile::tempdir().unwrap();
     let db = open(store, folder.path());
     let number = Cell::new(0);
@@ -154,10 +154,10 @@ fn answers_do_not_depend_on_memory(store: Store, cases: u32) {
         let documents: Vec<RawDocumentBuf> = case.documents.iter().map(raw).collect();
         collection.insert_many(&documents).run().map_err(|error| TestCaseError::reject(error.to_string()))?;
         for index in &case.indexes {
-            // One that the documents do not allow is left out.
+            // An index that the documents do not allow is skipped.
             let _ = collection.create_index(index.spec()).run();
         }
-        // Found by its many entries a record, which no random index is sure to have.
+        // An index that finds each record by many entries, which the random indexes may not.
         collection.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
         let numbers = RandomQuery {
             filter: doc! { "n": { "$gte": 0 } },
@@ -181,19 +181,19 @@ fn answers_do_not_depend_on_memory(store: Store, cases: u32) {
 }
 
 #[test]
-fn answers_do_not_depend_on_memory_in_memory() {
-    answers_do_not_depend_on_memory(Store::Memory, 60);
+fn results_do_not_depend_on_memory_in_memory() {
+    results_do_not_depend_on_memory(Store::Memory, 60);
 }
 
 #[test]
-fn answers_do_not_depend_on_memory_on_redb() {
-    answers_do_not_depend_on_memory(Store::Redb, 15);
+fn results_do_not_depend_on_memory_on_redb() {
+    results_do_not_depend_on_memory(Store::Redb, 15);
 }
 
 #[cfg(feature = "rocksdb")]
 #[test]
-fn answers_do_not_depend_on_memory_on_rocksdb() {
-    answers_do_not_depend_on_memory(Store::RocksDb, 15);
+fn results_do_not_depend_on_memory_on_rocksdb() {
+    results_do_not_depend_on_memory(Store::RocksDb, 15);
 }
 
 fn numbered(collection: &Documents, count: i32) {
@@ -203,7 +203,7 @@ fn numbered(collection: &Documents, count: i32) {
 }
 
 #[test]
-fn a_cursor_left_in_the_middle_of_a_merge_leaves_no_file() {
+fn a_cursor_dropped_during_a_merge_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let db = open(Store::Memory, folder.path());
     let collection = db.collection::<RawDocumentBuf>("c");
@@ -217,7 +217,7 @@ fn a_cursor_left_in_the_middle_of_a_merge_leaves_no_file() {
 }
 
 #[test]
-fn a_panic_in_the_middle_of_a_merge_leaves_no_file() {
+fn a_panic_during_a_merge_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let db = open(Store::Memory, folder.path());
     let collection = db.collection::<RawDocumentBuf>("c");
@@ -232,7 +232,7 @@ fn a_panic_in_the_middle_of_a_merge_leaves_no_file() {
 }
 
 #[test]
-fn a_limit_larger_than_memory_gives_the_least_rows_in_order() {
+fn a_limit_larger_than_memory_returns_the_first_rows_in_order() {
     let db = Database::open("memory:").unwrap();
     let collection = db.collection::<RawDocumentBuf>("c");
     numbered(&collection, 3_000);
@@ -247,7 +247,7 @@ fn a_limit_larger_than_memory_gives_the_least_rows_in_order() {
 }
 
 #[test]
-fn a_folder_that_is_none_is_refused_when_the_database_is_opened() {
+fn an_invalid_temporary_folder_fails_when_the_database_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing");
     let refused = Database::builder("memory:").temp_directory(&missing).open().unwrap_err();
@@ -256,7 +256,7 @@ fn a_folder_that_is_none_is_refused_when_the_database_is_opened() {
 }
 
 #[test]
-fn a_folder_that_is_gone_fails_the_question_and_not_the_database() {
+fn a_missing_temporary_folder_fails_the_query_and_not_the_database() {
     let folder = tempfile::tempdir().unwrap();
     let db = open(Store::Memory, folder.path());
     let collection = db.collection::<RawDocumentBuf>("c");
@@ -280,7 +280,7 @@ fn a_folder_that_is_gone_fails_the_question_and_not_the_database() {
 }
 
 #[test]
-fn the_builder_sets_the_limit_of_every_question() {
+fn the_builder_sets_the_memory_limit_of_every_query() {
     let folder = tempfile::tempdir().unwrap();
     let spills = folder.path().join("spills");
     std::fs::create_dir(&spills).unwrap();
@@ -289,7 +289,7 @@ fn the_builder_sets_the_limit_of_every_question() {
     numbered(&collection, 1_000);
     assert_eq!(rows(collection.find(doc! {}).sort(doc! { "a": 1 })).unwrap().len(), 1_000);
     std::fs::remove_dir(&spills).unwrap();
-    // Without its folder, what spills fails.
+    // Without the folder, spilling fails.
     let refused = rows(collection.find(doc! {}).sort(doc! { "a": 1 })).unwrap_err();
     assert!(refused.1.contains("temporary file"), "{refused:?}");
 }

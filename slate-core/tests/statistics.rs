@@ -1,4 +1,4 @@
-//! Statistics decide between plans, never what a query returns; writing them is in no user's way.
+//! Statistics affect the plan but never the result of a query, and gathering them does not delay user commits.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,13 +10,13 @@ use slate_core::{Collection, Database, ErrorKind, ExplainVerbosity, Index};
 
 type Documents = Collection<RawDocumentBuf>;
 
-/// Documents whose `a` is `common` in all but every tenth.
+/// Documents whose `a` is `common`, except every tenth.
 fn documents(count: i32) -> Vec<RawDocumentBuf> {
     let a = |id: i32| if id % 10 == 0 { "rare" } else { "common" };
     (0..count).map(|id| rawdoc! { "_id": id, "a": a(id), "b": id % 7 }).collect()
 }
 
-/// The plan for a value that probes alone find in at least as many documents as they count.
+/// The plan for a value that, by probes alone, is in at least as many documents as they count.
 fn plan(collection: &Documents, a: &str) -> String {
     collection.find(doc! { "a": a, "b": 3 }).explain(ExplainVerbosity::QueryPlanner).unwrap().to_string()
 }
@@ -33,7 +33,7 @@ fn a_collection_that_has_grown_by_half_is_sampled_after_the_commit() {
 }
 
 #[test]
-fn analyze_notices_what_growth_does_not_tell() {
+fn analyze_detects_changes_without_growth() {
     on_every_store(|test| {
         let c: Documents = test.collection("c");
         c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
@@ -48,7 +48,7 @@ fn analyze_notices_what_growth_does_not_tell() {
 }
 
 #[test]
-fn a_value_that_has_become_rare_is_noticed_although_the_statistics_call_it_common() {
+fn a_rare_value_is_detected_although_outdated_statistics_show_it_as_common() {
     on_every_store(|test| {
         let c: Documents = test.collection("c");
         for field in ["a", "b"] {
@@ -81,7 +81,7 @@ fn statistics_conflict_with_no_transaction() {
     assert_eq!(within.analyze().unwrap_err().kind(), ErrorKind::ReadOnly);
     transaction.commit().unwrap();
     assert_eq!(c.find(doc! { "a": "y" }).count().run().unwrap(), 1);
-    // And a definition that changed since is not described by statistics from before.
+    // Statistics from before a change of the definition do not apply.
     c.drop().unwrap();
     c.insert_one(&rawdoc! { "a": 1 }).unwrap();
     assert_eq!(c.find(doc! { "a": 1 }).count().run().unwrap(), 1);

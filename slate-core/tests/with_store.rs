@@ -1,4 +1,4 @@
-//! A backend of one's own passes the conformance suite and serves a database.
+//! A custom backend passes the conformance suite and serves a database.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -14,7 +14,7 @@ use std::{path::Path, time::Duration};
 slate_store::conformance!(btree_store, |_| crate::btree::BTreeStore::default());
 
 #[test]
-fn a_database_over_a_store_of_ones_own_works_as_any_other() {
+fn a_database_over_a_custom_store_works_like_any_other() {
     let db = Database::with_store(BTreeStore::default()).unwrap();
     let films = db.collection::<Document>("films");
     films.create_index(Index::on(doc! { "year": 1 })).run().unwrap();
@@ -32,7 +32,7 @@ fn a_database_over_a_store_of_ones_own_works_as_any_other() {
     assert_eq!(films.estimated_document_count().unwrap(), 0);
 }
 
-/// The same store, as one that other processes write to, too.
+/// The same store, declared as one that other processes also write to.
 #[derive(Clone, Default)]
 struct SharedStore(BTreeStore);
 
@@ -70,7 +70,7 @@ impl Store for SharedStore {
 }
 
 #[test]
-fn a_database_sees_at_once_what_another_process_changed_in_the_catalog() {
+fn catalog_changes_of_another_process_are_visible_at_once() {
     let store = SharedStore::default();
     let open = || Database::with_store(store.clone()).unwrap();
     let (here, there) = (open(), open());
@@ -82,7 +82,7 @@ fn a_database_sees_at_once_what_another_process_changed_in_the_catalog() {
     mine.insert_one(&doc! { "_id": 2, "a": 2 }).unwrap();
     assert_eq!(theirs.count_documents(doc! { "a": 2 }).run().unwrap(), 1);
     assert_eq!(mine.insert_one(&doc! { "_id": 3, "a": 2 }).unwrap_err().kind(), ErrorKind::DuplicateKey);
-    // So are its properties: an index with arrays cannot answer everything that one without can.
+    // So is its multikey flag: a multikey index cannot serve every query that another one can.
     assert_eq!(theirs.distinct("a", doc! {}).run().unwrap().len(), 2);
     mine.insert_one(&doc! { "_id": 4, "a": [3, 30] }).unwrap();
     let filter = doc! { "a": { "$elemMatch": { "$gt": 1, "$lt": 10 } } };
@@ -92,7 +92,7 @@ fn a_database_sees_at_once_what_another_process_changed_in_the_catalog() {
 }
 
 #[test]
-fn a_serializable_transaction_conflicts_with_what_another_process_wrote() {
+fn a_serializable_transaction_conflicts_with_writes_of_another_process() {
     use slate_core::{Isolation, TransactionOptions};
 
     let store = SharedStore::default();

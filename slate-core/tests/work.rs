@@ -1,5 +1,5 @@
-//! What each kind of plan reads, on every store, of a thousand records and of ten thousand: keys and documents are those
-//! that the answer needs, and a question about a part of a collection does not read more of a larger one.
+//! The keys and documents that each kind of plan reads, on every store, in collections of 1,000 and of 10,000 records.
+//! A query of part of a collection reads no more in the larger one.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -11,22 +11,22 @@ use slate_core::{Collection, Explain, ExplainVerbosity, Find, Hint};
 
 type Documents = Collection<RawDocumentBuf>;
 
-/// How many records there are.
+/// The number of records.
 const SIZES: [i32; 2] = [1_000, 10_000];
 
-/// How a question is asked.
+/// The operation.
 #[derive(Clone, Copy)]
-enum Ask {
+enum Operation {
     Find,
     Count,
     Distinct(&'static str),
 }
 
-/// A question, the stages that its plan must have, and what it reads of so many records: keys and documents.
+/// A query, the stages that its plan must have, and the keys and documents that it reads by collection size.
 struct Case {
     name: &'static str,
     question: fn(&Documents) -> Find<RawDocumentBuf>,
-    ask: Ask,
+    operation: Operation,
     stages: &'static [&'static str],
     reads: fn(u64) -> (u64, u64),
 }
@@ -39,65 +39,65 @@ const CASES: &[Case] = &[
     Case {
         name: "scan with a filter",
         question: |c| c.find(doc! { "name": "record 0" }),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["COLLSCAN", "FILTER"],
         reads: |n| (0, n),
     },
     Case {
         name: "limit",
         question: |c| c.find(doc! {}).limit(20),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["COLLSCAN", "LIMIT"],
         reads: |_| (0, 20),
     },
     Case {
         name: "filter with limit",
         question: |c| c.find(doc! { "missing": null }).skip(5).limit(20),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["COLLSCAN", "FILTER"],
         reads: |_| (0, 25),
     },
     Case {
         name: "point lookup",
         question: |c| c.find(doc! { "_id": 700 }),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["IDHACK", "FETCH"],
         reads: |_| (1, 1),
     },
     Case {
-        name: "point lookup of what is not there",
+        name: "point lookup of a missing key",
         question: |c| c.find(doc! { "_id": -1 }),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["IDHACK", "FETCH"],
         reads: |_| (1, 0),
     },
     Case {
         name: "range of _id",
         question: |c| c.find(doc! { "_id": { "$gte": 300, "$lt": 400 } }),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["COLLSCAN"],
         reads: |_| (0, 100),
     },
     Case {
         name: "index range",
         question: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 } }),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["IXSCAN", "FETCH"],
         reads: |_| (100, 100),
     },
     Case {
         name: "index range with a filter",
         question: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 }, "notes": 1 }),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["IXSCAN", "FETCH", "FILTER"],
         reads: |_| (100, 100),
     },
     Case {
-        name: "range of an index on arrays",
+        name: "range of a multikey index",
         question: |c| c.find(doc! { "pairs": { "$lt": 400 } }).hint(by("pairs_1")),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["IXSCAN", "FETCH"],
-        // Two entries a record, of which the last has one outside.
+        // Each record has two entries. The last record in the range has one outside it.
         reads: |_| (799, 400),
     },
     Case {
@@ -105,83 +105,83 @@ const CASES: &[Case] = &[
         question: |c| {
             c.find(doc! { "status": "active", "contacts_count": 7 }).hint(by("status_1_contacts_count_1")).limit(2)
         },
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["IXSCAN", "FETCH"],
         reads: |_| (2, 2),
     },
     Case {
         name: "sort by index with limit",
         question: |c| c.find(doc! {}).sort(doc! { "number": -1 }).limit(20),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["IXSCAN", "FETCH"],
         reads: |_| (20, 20),
     },
     Case {
-        name: "sort within the groups of an index, with limit",
+        name: "sort within groups of an index, with limit",
         question: |c| c.find(doc! {}).sort(doc! { "pair": 1, "name": 1 }).hint(by("pair_1")).limit(20),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["IXSCAN", "FETCH", "SORT"],
-        // Groups are read to their end, and records in batches that double.
+        // Groups are read completely, and records in batches of doubling size.
         reads: |_| (24, 24),
     },
     Case {
         name: "top-k without an index",
         question: |c| c.find(doc! {}).sort(doc! { "name": 1 }).limit(20),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["COLLSCAN", "SORT"],
         reads: |n| (0, n),
     },
     Case {
         name: "covered",
         question: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 } }).projection(doc! { "number": 1 }),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["IXSCAN", "PROJECTION_COVERED"],
         reads: |_| (100, 0),
     },
     Case {
         name: "count over an index",
         question: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 } }),
-        ask: Ask::Count,
+        operation: Operation::Count,
         stages: &["IXSCAN", "COUNT_SCAN"],
         reads: |_| (100, 0),
     },
     Case {
         name: "count by scan",
         question: |c| c.find(doc! { "missing": null }),
-        ask: Ask::Count,
+        operation: Operation::Count,
         stages: &["COLLSCAN", "COUNT"],
         reads: |n| (0, n),
     },
     Case {
         name: "distinct over an index",
         question: |c| c.find(doc! {}),
-        ask: Ask::Distinct("ten"),
+        operation: Operation::Distinct("ten"),
         stages: &["IXSCAN"],
-        // One entry of each value, and two more before the walk seeks to the next value.
+        // One entry of each value, and two more before the cursor seeks to the next value.
         reads: |_| (16, 0),
     },
     Case {
         name: "distinct by scan",
         question: |c| c.find(doc! {}),
-        ask: Ask::Distinct("name"),
+        operation: Operation::Distinct("name"),
         stages: &["COLLSCAN"],
         reads: |n| (0, n),
     },
     Case {
-        name: "either of two indexes",
+        name: "union of two indexes",
         question: |c| {
             let (number, pair) =
                 (doc! { "number": { "$gte": 0, "$lt": 50 } }, doc! { "pair": { "$gte": 200, "$lt": 225 } });
             c.find(doc! { "$or": [number, pair] })
         },
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["OR", "IXSCAN", "FETCH"],
         reads: |_| (100, 100),
     },
     Case {
-        name: "both of two indexes",
+        name: "intersection of two indexes",
         question: |c| c.find(doc! { "number": { "$gte": 50, "$lt": 150 }, "pair": { "$lt": 50 } }),
-        ask: Ask::Find,
+        operation: Operation::Find,
         stages: &["AND_SORTED", "IXSCAN", "FETCH"],
         reads: |_| (200, 50),
     },
@@ -196,17 +196,17 @@ fn stages(node: &Document) -> Vec<&str> {
 impl Case {
     fn run(&self, collection: &Documents) -> Explain {
         let find = (self.question)(collection);
-        let explained = match self.ask {
-            Ask::Find => find.explain(ExplainVerbosity::ExecutionStats),
-            Ask::Count => find.count().explain(ExplainVerbosity::ExecutionStats),
-            Ask::Distinct(path) => find.distinct(path).explain(ExplainVerbosity::ExecutionStats),
+        let explained = match self.operation {
+            Operation::Find => find.explain(ExplainVerbosity::ExecutionStats),
+            Operation::Count => find.count().explain(ExplainVerbosity::ExecutionStats),
+            Operation::Distinct(path) => find.distinct(path).explain(ExplainVerbosity::ExecutionStats),
         };
         explained.unwrap()
     }
 }
 
 #[test]
-fn each_kind_of_plan_reads_what_its_answer_needs_whatever_the_collections_size() {
+fn each_kind_of_plan_reads_only_what_its_result_needs() {
     for store in STORES {
         for size in SIZES {
             let database = store.open();
@@ -214,13 +214,13 @@ fn each_kind_of_plan_reads_what_its_answer_needs_whatever_the_collections_size()
             records::fill(&collection, size);
             for case in CASES {
                 let explained = case.run(&collection);
-                let told = format!("{}, {store:?}, {size} records\n{explained}", case.name);
+                let context = format!("{}, {store:?}, {size} records\n{explained}", case.name);
                 let document = explained.to_document();
                 let drawn = stages(&document);
-                assert!(case.stages.iter().all(|stage| drawn.contains(stage)), "{:?}: {told}", case.stages);
+                assert!(case.stages.iter().all(|stage| drawn.contains(stage)), "{:?}: {context}", case.stages);
                 let stats = explained.execution_stats().unwrap();
                 let read = (stats.keys_examined, stats.documents_examined);
-                assert_eq!(read, (case.reads)(size.unsigned_abs().into()), "{told}");
+                assert_eq!(read, (case.reads)(size.unsigned_abs().into()), "{context}");
             }
         }
     }

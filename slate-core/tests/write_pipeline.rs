@@ -78,9 +78,9 @@ fn state(collection: &Collection<Document>) -> Vec<Document> {
     collection.find(doc! {}).sort(doc! { "_id": 1 }).run().unwrap().map(Result::unwrap).collect()
 }
 
-/// Every write once with all the memory it wants, and once with so little that its changes are spilled.
+/// Runs every kind of write with ample memory, and with so little that its changes spill.
 #[test]
-fn writes_beyond_the_memory_limit_do_the_same() {
+fn writes_beyond_the_memory_limit_have_the_same_effect() {
     for store in STORES {
         let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let open = |limit, folder: &tempfile::TempDir| {
@@ -137,7 +137,7 @@ fn writes_beyond_the_memory_limit_do_the_same() {
             format!("{:?}", c.merge_many(&patches).unwrap())
         });
         both("unique keys that move from record to record", &|c| {
-            // Each takes the key of the next, which changes in the same call.
+            // Each document takes the key of the next one, which changes in the same call.
             let mut documents = numbered(200..400);
             for (n, document) in (200..).zip(&mut documents) {
                 document.insert("u", format!("user {}", if n == 399 { 200 } else { n + 1 }));
@@ -153,7 +153,7 @@ fn writes_beyond_the_memory_limit_do_the_same() {
             let update = doc! { "$push": { "tags": -5 }, "$inc": { "n": 10_000 } };
             format!("{:?}", c.update_many(doc! { "n": { "$gte": 20 } }, update).run().unwrap())
         });
-        both("an update that is refused", &|c| {
+        both("a rejected update", &|c| {
             format!("{:?}", c.update_many(doc! {}, doc! { "$set": { "u": 1 } }).run().unwrap_err().code())
         });
         both("delete_many", &|c| format!("{:?}", c.delete_many(doc! { "tags": { "$gt": 140 } }).run().unwrap()));
@@ -195,7 +195,7 @@ fn a_document_beyond_the_limits_of_the_store_is_named() {
 }
 
 #[test]
-fn a_write_beyond_the_transaction_limit_is_refused_and_the_transaction_goes_on() {
+fn a_write_beyond_the_transaction_limit_fails_and_the_transaction_stays_usable() {
     let db = with_limits(|limits| limits.max_transaction_bytes = Some(10_000));
     let transaction = db.begin().unwrap();
     let c = transaction.collection::<Document>("c");
@@ -230,7 +230,7 @@ fn the_first_array_in_an_index_does_not_conflict_with_other_changes_of_the_catal
     }
 }
 
-/// Arrays with so many elements that a round of documents would not fit in memory.
+/// Arrays with so many elements that a fixed number of documents per round would exceed memory.
 #[test]
 fn a_build_over_long_arrays_takes_short_rounds() {
     for store in STORES {

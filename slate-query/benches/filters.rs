@@ -88,7 +88,7 @@ fn joined(criterion: &mut Criterion) {
         "notes": { "$ne": "none" },
     };
     let cases = [
-        ("nothing asked", records, doc! {}),
+        ("empty filter", records, doc! {}),
         ("three equal fields", records, three),
         ("a range", records, doc! { "contacts_count": { "$gte": 25, "$lt": 75 } }),
         ("eight conditions that hold", records, eight),

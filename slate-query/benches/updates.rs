@@ -38,7 +38,7 @@ fn operators(criterion: &mut Criterion) {
     let (records, orders) = (&*common::records(), &*common::orders());
     let cases = [
         ("$addToSet", records, doc! { "$addToSet": { "tags": "seen" } }),
-        ("$addToSet of what is there", orders, doc! { "$addToSet": { "items": { "sku": "sku-0001" } } }),
+        ("$addToSet of an existing value", orders, doc! { "$addToSet": { "items": { "sku": "sku-0001" } } }),
         ("$bit", orders, doc! { "$bit": { "flags": { "xor": 255 } } }),
         ("$currentDate", orders, doc! { "$currentDate": { "created": true } }),
         ("$inc", records, doc! { "$inc": { "contacts_count": 1 } }),
@@ -58,7 +58,7 @@ fn operators(criterion: &mut Criterion) {
         ),
         ("$rename", records, doc! { "$rename": { "notes": "remarks" } }),
         ("$set", records, doc! { "$set": { "status": "pending" } }),
-        ("$set of what is there", records, doc! { "$set": { "status": "active" } }),
+        ("$set of an existing value", records, doc! { "$set": { "status": "active" } }),
         ("$set of a new field", records, doc! { "$set": { "seen": true } }),
         ("$set of a nested field", orders, doc! { "$set": { "customer.address.city": "Stavanger" } }),
         ("$set in every element", orders, doc! { "$set": { "items.$[].quantity": 1 } }),

@@ -185,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_implied_holds(a in filter(), b in filter(), documents in vec(testing::document(), 4)) {
+    fn implied_filters_match(a in filter(), b in filter(), documents in vec(testing::document(), 4)) {
         prop_assert!(a.implies(&a), "{a} implies itself");
         if a.implies(&b) {
             for document in &documents {

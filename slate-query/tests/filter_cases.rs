@@ -118,7 +118,7 @@ fn filters_match_what_mongodb_matches() {
         }
     }
     eprintln!(
-        "filters: {right} right, {unsupported} unsupported, {otherwise} otherwise by decree, {} wrong",
+        "filters: {right} right, {unsupported} unsupported, {otherwise} different by design, {} wrong",
         wrong.len()
     );
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));

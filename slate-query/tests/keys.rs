@@ -186,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn no_byte_that_may_follow_a_whole_value_or_a_beginning_of_a_text_is_0xff(
+    fn no_byte_after_a_complete_value_or_a_text_prefix_is_0xff(
         value in testing::value(), direction in direction(),
     ) {
         let key = directed(value.as_value(), direction);

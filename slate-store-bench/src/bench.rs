@@ -49,7 +49,7 @@ impl Row {
         if sample.answer == self.expected {
             return Ok(());
         }
-        Err(format!("answers {}, not {}", sample.answer, self.expected).into())
+        Err(format!("returned {}, expected {}", sample.answer, self.expected).into())
     }
 }
 
@@ -84,7 +84,7 @@ impl Sample {
     }
 
     /// Returns this sample with a result that was determined later.
-    pub(crate) fn answers(self, answer: u64) -> Self {
+    pub(crate) fn with_answer(self, answer: u64) -> Self {
         Self { answer, ..self }
     }
 }
@@ -129,11 +129,11 @@ impl Bench {
     /// Starts a section if it contains a selected row. `rows` are parts of the rows' names.
     pub(crate) fn begins(&mut self, section: &str, rows: &[&str]) -> bool {
         section.clone_into(&mut self.section);
-        self.progress.tell(section);
+        self.progress.set_message(section);
         let only = &self.arguments.only;
         // A pattern can be longer than the part of the name given here.
-        let meets = |pattern: &String| rows.iter().any(|row| row.contains(pattern.as_str()) || pattern.contains(row));
-        only.is_empty() || self.arguments.wants(section, "") || only.iter().any(meets)
+        let matches = |pattern: &String| rows.iter().any(|row| row.contains(pattern.as_str()) || pattern.contains(row));
+        only.is_empty() || self.arguments.wants(section, "") || only.iter().any(matches)
     }
 
     pub(crate) fn wants(&self, name: &str) -> bool {
@@ -150,7 +150,7 @@ impl Bench {
     pub(crate) fn rows<const N: usize>(&mut self, rows: [Row; N], mut sample: impl FnMut() -> Result<[Sample; N]>) {
         let Some(first) = rows.first().filter(|row| self.wants(&row.name)) else { return };
         self.progress.more(1);
-        self.progress.tell(format!("{}: {}", self.section, first.name));
+        self.progress.set_message(format!("{}: {}", self.section, first.name));
         let found = self.measure(&rows, &mut sample);
         for (place, row) in rows.into_iter().enumerate() {
             let mut reported = Reported { items: row.items, ..Reported::new(&row.name) };
@@ -177,11 +177,13 @@ impl Bench {
         // The first run is a warm-up and is not counted.
         sample()?.into_iter().zip(rows).try_for_each(|(sample, row)| row.check(&sample))?;
         let repeat = Repeat::times(self.arguments.runs.min(first.most_runs));
-        let goes_on = |series: Option<&Series>| {
+        let needs_another_run = |series: Option<&Series>| {
             let samples = series.map(|series| &series.samples);
-            samples.is_some_and(|samples| repeat.goes_on(samples) && count(samples.len()) < u64::from(first.most_runs))
+            samples.is_some_and(|samples| {
+                repeat.needs_another_run(samples) && count(samples.len()) < u64::from(first.most_runs)
+            })
         };
-        while goes_on(found.first()) {
+        while needs_another_run(found.first()) {
             for ((sample, row), series) in sample()?.into_iter().zip(rows).zip(&mut found) {
                 row.check(&sample)?;
                 series.push(&sample);
@@ -211,9 +213,9 @@ impl Bench {
     }
 
     /// Reports a row that cannot be measured, with the reason.
-    pub(crate) fn unsupported(&mut self, name: &str, wants: &str) {
+    pub(crate) fn unsupported(&mut self, name: &str, feature: &str) {
         if self.wants(name) {
-            let row = Reported::new(name).failed(&Unsupported::because(format!("has no {wants}")).into());
+            let row = Reported::new(name).failed(&Unsupported::because(format!("has no {feature}")).into());
             self.report.push(&self.section, None, row);
         }
     }

@@ -71,7 +71,7 @@ fn try_run(about: About, work: impl FnOnce(&mut Bench)) -> Result<Vec<String>> {
 
 fn measured(about: About, arguments: Arguments, records: u64, work: impl FnOnce(&mut Bench)) -> Result<Report> {
     if records < 10_000 {
-        return Err("--records: at least 10,000 of them".into());
+        return Err("--records must be at least 10,000".into());
     }
     let (json, report) = (arguments.json.clone(), Report::begin("slate-store-bench", about, arguments.seed));
     let mut bench = Bench::new(arguments, records, report);

@@ -135,7 +135,11 @@ fn clock(name: &str) -> Result<Clock> {
         "running" => Clock::Running,
         _ => return Err(format!("unknown clock {name}; use wall or running").into()),
     };
-    if clock.is_there() { Ok(clock) } else { Err(format!("the clock {name} is not available on this system").into()) }
+    if clock.is_available() {
+        Ok(clock)
+    } else {
+        Err(format!("the clock {name} is not available on this system").into())
+    }
 }
 
 impl Arguments {
@@ -188,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_named() {
+    fn unknown_options_are_named() {
         assert!(parse(&["--colour"]).unwrap_err().to_string().contains("--colour"));
         assert!(parse(&["--runs", "many"]).unwrap_err().to_string().contains("many"));
         assert!(parse(&["file"]).is_err());

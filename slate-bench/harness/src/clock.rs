@@ -19,7 +19,7 @@ pub enum Clock {
 
 impl Clock {
     /// Returns whether this system has the clock.
-    pub fn is_there(self) -> bool {
+    pub fn is_available(self) -> bool {
         self == Self::Wall || waited().is_some()
     }
 
@@ -34,7 +34,6 @@ impl Clock {
         let waited = waited().zip(before).map_or(Duration::ZERO, |(after, before)| after.saturating_sub(before));
         // A wait can happen between reading the statistics and starting the operation. Subtracting the wait from the
         // time around both readings is never too little, and is done only if there was a wait.
-        // too little, and only where there was one.
         (result, passed.min(begin.elapsed().saturating_sub(waited)))
     }
 }
@@ -67,7 +66,7 @@ impl Repeat {
     }
 
     /// Returns whether another run follows.
-    pub fn goes_on(&self, samples: &Samples) -> bool {
+    pub fn needs_another_run(&self, samples: &Samples) -> bool {
         const FEWEST: u32 = 5;
         let (done, spent) = (u32::try_from(samples.len()).unwrap_or(u32::MAX), samples.total());
         if done < self.runs {
@@ -90,7 +89,7 @@ impl Repeat {
         let input = set_up()?;
         check(operation(input)?)?;
         let mut samples = Samples::default();
-        while self.goes_on(&samples) {
+        while self.needs_another_run(&samples) {
             let input = set_up()?;
             let (output, time) = self.clock.timed(|| operation(input));
             samples.push(time);
@@ -127,24 +126,24 @@ mod tests {
     #[test]
     fn a_short_operation_is_repeated_until_it_took_its_time() {
         let repeat = Repeat::times(10);
-        assert!(repeat.goes_on(&samples(9, Duration::from_millis(20))));
-        assert!(!repeat.goes_on(&samples(10, Duration::from_millis(20))));
-        assert!(repeat.goes_on(&samples(10, Duration::from_millis(1))));
-        assert!(!repeat.goes_on(&samples(40, Duration::from_millis(1))));
-        assert!(!repeat.goes_on(&samples(200, Duration::from_nanos(1))));
+        assert!(repeat.needs_another_run(&samples(9, Duration::from_millis(20))));
+        assert!(!repeat.needs_another_run(&samples(10, Duration::from_millis(20))));
+        assert!(repeat.needs_another_run(&samples(10, Duration::from_millis(1))));
+        assert!(!repeat.needs_another_run(&samples(40, Duration::from_millis(1))));
+        assert!(!repeat.needs_another_run(&samples(200, Duration::from_nanos(1))));
     }
 
     #[test]
     #[cfg(target_os = "linux")]
     fn waiting_for_a_device_counts_and_waiting_for_a_core_does_not() {
         let pause = Duration::from_millis(20);
-        if Clock::Running.is_there() {
+        if Clock::Running.is_available() {
             assert!(Clock::Running.timed(|| std::thread::sleep(pause)).1 > pause / 2);
         }
         // Threads that compete for this thread's core.
         let Some(core) = crate::pin::cores().into_iter().next() else { return };
         std::thread::spawn(move || {
-            if !crate::pin::to_core(core) || !Clock::Running.is_there() {
+            if !crate::pin::to_core(core) || !Clock::Running.is_available() {
                 return;
             }
             let end = Instant::now() + Duration::from_millis(300);
@@ -164,9 +163,9 @@ mod tests {
 
     #[test]
     fn a_long_operation_runs_five_times_and_not_more_than_requested() {
-        assert!(Repeat::times(10).goes_on(&samples(4, Duration::from_secs(9))));
-        assert!(!Repeat::times(10).goes_on(&samples(5, Duration::from_secs(9))));
-        assert!(!Repeat::times(2).goes_on(&samples(2, Duration::from_secs(9))));
+        assert!(Repeat::times(10).needs_another_run(&samples(4, Duration::from_secs(9))));
+        assert!(!Repeat::times(10).needs_another_run(&samples(5, Duration::from_secs(9))));
+        assert!(!Repeat::times(2).needs_another_run(&samples(2, Duration::from_secs(9))));
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl Progress {
     }
 
     /// Sets the description of the current step.
-    pub fn tell(&self, what: impl Into<String>) {
+    pub fn set_message(&self, what: impl Into<String>) {
         self.bar.set_message(what.into());
         self.bar.tick();
     }

@@ -28,8 +28,8 @@ const PER_COMMIT: u64 = 100;
 
 const ACTIVE: Condition = Condition { field: Field::Status, test: Test::Equal(Value::Str("active")) };
 
-/// What the writers write, and the results that readers may see.
-struct Meeting {
+/// The batches of the writers, and the results that readers may see.
+struct Scenario {
     user: usize,
     /// Batches of the updating writer, one per commit.
     turned: Vec<Vec<Record>>,
@@ -43,7 +43,7 @@ struct Meeting {
     scans: Vec<Answer>,
 }
 
-impl Meeting {
+impl Scenario {
     fn new(bench: &Bench<'_>, user: usize) -> Self {
         let records = bench.records(user);
         let half = (bench.size / (COMMITS * 8)).clamp(1, PER_COMMIT / 2);
@@ -85,12 +85,12 @@ fn turned(record: &Record) -> Record {
 }
 
 /// Runs the threads on each user's collection in turn, and reports the time until all are done.
-pub fn meet<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
+pub fn write_and_read<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
     let name = format!("2 writers + {READERS} readers");
     if !bench.options.shared.wants(CONCURRENCY, &name) {
         return;
     }
-    bench.progress.tell(&name);
+    bench.progress.set_message(&name);
     let row = Row::new(name);
     let row = match measure(bench, subject) {
         Ok(samples) => {
@@ -104,32 +104,32 @@ pub fn meet<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
 }
 
 fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S) -> Result<Samples> {
-    let meetings: Vec<Meeting> = (0..bench.options.users).map(|user| Meeting::new(bench, user)).collect();
+    let meetings: Vec<Scenario> = (0..bench.options.users).map(|user| Scenario::new(bench, user)).collect();
     let repeat = bench.options.shared.repeat();
     let mut samples = Samples::default();
-    for meeting in &meetings {
-        once(subject, meeting)?;
+    for scenario in &meetings {
+        once(subject, scenario)?;
     }
-    for meeting in meetings.iter().cycle() {
-        if !repeat.goes_on(&samples) {
+    for scenario in meetings.iter().cycle() {
+        if !repeat.needs_another_run(&samples) {
             break;
         }
-        samples.push(once(subject, meeting)?);
+        samples.push(once(subject, scenario)?);
     }
     Ok(samples)
 }
 
 /// Runs the threads once and restores the records.
-fn once<S: Subject>(subject: &mut S, meeting: &Meeting) -> Result<Duration> {
-    let time = run(subject, meeting);
-    let restored = meeting.restore(subject);
+fn once<S: Subject>(subject: &mut S, scenario: &Scenario) -> Result<Duration> {
+    let time = run(subject, scenario);
+    let restored = scenario.restore(subject);
     let time = time?;
     restored?;
     Ok(time)
 }
 
-fn run<S: Subject>(subject: &S, meeting: &Meeting) -> Result<Duration> {
-    let writers = [(subject.connect()?, &meeting.turned), (subject.connect()?, &meeting.inserted)];
+fn run<S: Subject>(subject: &S, scenario: &Scenario) -> Result<Duration> {
+    let writers = [(subject.connect()?, &scenario.turned), (subject.connect()?, &scenario.inserted)];
     let readers = (0..READERS).map(|_| subject.connect()).collect::<Result<Vec<_>>>()?;
     let start = Start { line: Barrier::new(writers.len() + readers.len()), begun: OnceLock::new() };
     let failures = RwLock::new(Vec::new());
@@ -141,11 +141,11 @@ fn run<S: Subject>(subject: &S, meeting: &Meeting) -> Result<Duration> {
     std::thread::scope(|threads| {
         for (mut handle, batches) in writers {
             let (start, note) = (&start, &note);
-            threads.spawn(move || note(writer(&mut handle, meeting.user, batches, start)));
+            threads.spawn(move || note(writer(&mut handle, scenario.user, batches, start)));
         }
         for mut handle in readers {
             let (start, note) = (&start, &note);
-            threads.spawn(move || note(reader(&mut handle, meeting, start)));
+            threads.spawn(move || note(reader(&mut handle, scenario, start)));
         }
     });
     // The thread scope has joined all threads.
@@ -181,9 +181,9 @@ fn writer<S: Subject>(handle: &mut S, user: usize, batches: &[Vec<Record>], star
     Ok(())
 }
 
-fn reader<S: Subject>(handle: &mut S, meeting: &Meeting, start: &Start) -> Result<()> {
-    let count = handle.prepare(meeting.user, &Query::Count(vec![ACTIVE]));
-    let scan = handle.prepare(meeting.user, &Query::Find(Find::default()));
+fn reader<S: Subject>(handle: &mut S, scenario: &Scenario, start: &Start) -> Result<()> {
+    let count = handle.prepare(scenario.user, &Query::Count(vec![ACTIVE]));
+    let scan = handle.prepare(scenario.user, &Query::Find(Find::default()));
     start.wait();
     let (count, scan) = (count?, scan?);
     let mut seen = 0;
@@ -191,11 +191,11 @@ fn reader<S: Subject>(handle: &mut S, meeting: &Meeting, start: &Start) -> Resul
         // Finds the commit that the reader saw, which cannot be older than the previous one.
         let commits = if number % 2 == 0 {
             let active = handle.run(&count, Consume::Lent)?.count;
-            let commits = meeting.active.iter().position(|&possible| possible == active);
+            let commits = scenario.active.iter().position(|&possible| possible == active);
             commits.ok_or_else(|| format!("a reader counted {active} active records, which matches no commit"))?
         } else {
             let answer = handle.run(&scan, Consume::Lent)?;
-            let commits = meeting.scans.iter().position(|possible| *possible == answer);
+            let commits = scenario.scans.iter().position(|possible| *possible == answer);
             commits
                 .ok_or_else(|| format!("a reader's scan returned {} records, which matches no commit", answer.count))?
         };

@@ -45,7 +45,7 @@ pub fn load<S: Subject>(
         let before = memory::memory();
         let mut opened = open_in(&bench.options.shared, open, users)?;
         for user in 0..users {
-            bench.progress.tell(format!("{} records for user {}", format::count(bench.size), user + 1));
+            bench.progress.set_message(format!("{} records for user {}", format::count(bench.size), user + 1));
             let (time, counted) = insert(bench, &mut opened.subject, user)?;
             samples.push(time);
             allocations = counted;
@@ -54,7 +54,7 @@ pub fn load<S: Subject>(
         if peak == Peak::Here {
             peak = Peak::Known(Growth::since(before));
         }
-        if !wanted || !repeat.goes_on(&samples) {
+        if !wanted || !repeat.needs_another_run(&samples) {
             break opened;
         }
     };
@@ -122,8 +122,8 @@ fn report(
         ..Row::new(name)
     };
     let rows = [(BULK_INSERT, row), (SPACE, peak), (SPACE, held), (SPACE, size)];
-    let told = rows.into_iter().filter(|(_, row)| row.bytes.is_some() || !row.samples.is_empty());
-    for (section, row) in told.filter(|(section, row)| shared.wants(section, &row.name)) {
+    let measured = rows.into_iter().filter(|(_, row)| row.bytes.is_some() || !row.samples.is_empty());
+    for (section, row) in measured.filter(|(section, row)| shared.wants(section, &row.name)) {
         bench.push(section, row);
     }
 }

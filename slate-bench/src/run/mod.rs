@@ -71,15 +71,15 @@ pub fn run<S: Subject>(
             if place == 0 { Peak::Here } else { Peak::Known(peaks.get(&size).copied()) },
         )?;
         verify(&mut bench, &mut opened.subject, "after loading");
-        queries::ask(&mut bench, &mut opened.subject);
+        queries::run_queries(&mut bench, &mut opened.subject);
         writes::write(&mut bench, &mut opened.subject);
-        concurrency::meet(&mut bench, &mut opened.subject);
+        concurrency::write_and_read(&mut bench, &mut opened.subject);
         verify(&mut bench, &mut opened.subject, "at the end");
         drop(opened);
-        // In a database of their own, so that no other row finds what they leave behind.
+        // In a separate database, so that their records do not affect other rows.
         typed::run(&mut bench, &mut open_in(&options.shared, &mut open, 1)?.subject);
     }
-    // The tables lead with what services do.
+    // The tables begin with the calls that services use.
     bench.report.sections.sort_by_key(|section| (section.size, section.title != TYPED, section.title != ASYNC));
     Ok(bench.report)
 }
@@ -125,7 +125,7 @@ fn verify<S: Subject>(bench: &mut Bench<'_>, subject: &mut S, when: &str) {
     if !bench.options.shared.wants(INTEGRITY, &row.name) {
         return;
     }
-    bench.progress.tell(row.name.clone());
+    bench.progress.set_message(row.name.clone());
     let (result, time) = slate_bench_harness::clock::timed(|| subject.verify());
     let row = match result {
         Ok(()) => Row { verdict: Verdict::Right, samples: std::iter::once(time).collect(), ..row },

@@ -18,14 +18,14 @@ pub fn wanted(options: &Options, size: u64) -> Vec<QueryRow> {
 }
 
 /// Runs each selected query and reports one row per way of consuming its result. A failure is reported in its row.
-pub fn ask<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
+pub fn run_queries<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
     let rows = wanted(bench.options, bench.size);
     if rows.is_empty() {
         return;
     }
     let users: Vec<Vec<Record>> = (0..bench.options.users).map(|user| bench.records(user)).collect();
     for row in &rows {
-        bench.progress.tell(row.name);
+        bench.progress.set_message(row.name);
         let expected: Vec<_> = users.iter().map(|records| Expected::of(&row.query, records)).collect();
         for variant in variants(&row.query) {
             let mut reported = Row::new(row.name);
@@ -84,7 +84,7 @@ fn measure<S: Subject>(
         check_answer(&answer, outline).map_err(|wrong| of_user(user, &wrong))?;
     }
     for (user, (query, outline)) in turns.cycle() {
-        if !repeat.goes_on(&samples) {
+        if !repeat.needs_another_run(&samples) {
             break;
         }
         let (answer, time) = repeat.clock.timed(|| subject.run(query, consume));

@@ -144,11 +144,11 @@ fn table(section: &Section) -> Table {
 fn columns(section: &Section, columns: &[Column]) -> Table {
     let lines = lines(section);
     // Leaves out a column that is empty in every line: not every database reports its work.
-    let told = columns.iter().filter(|(_, _, cell)| lines.iter().any(|line| !cell(line).is_empty()));
-    let told: Vec<&Column> = told.collect();
-    let mut table = Table::new(&told.iter().map(|(name, align, _)| (*name, *align)).collect::<Vec<_>>());
+    let shown = columns.iter().filter(|(_, _, cell)| lines.iter().any(|line| !cell(line).is_empty()));
+    let shown: Vec<&Column> = shown.collect();
+    let mut table = Table::new(&shown.iter().map(|(name, align, _)| (*name, *align)).collect::<Vec<_>>());
     for line in &lines {
-        table.row(told.iter().map(|(_, _, cell)| cell(line)));
+        table.row(shown.iter().map(|(_, _, cell)| cell(line)));
     }
     table
 }
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn lent_and_owned_rows_share_a_line_and_columns_that_say_nothing_are_left_out() {
+    fn lent_and_owned_rows_share_a_line_and_empty_columns_are_omitted() {
         let text = markdown(&report());
         let lines: Vec<&str> = text.lines().filter(|line| line.contains("Full scan")).collect();
         assert!(

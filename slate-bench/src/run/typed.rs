@@ -31,7 +31,7 @@ pub fn run<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
     let batches: Vec<TypedBatch> = records.chunks(PER_COMMIT).map(TypedBatch::of).collect();
     let filled = fill(subject, &batches, Clock::Wall);
     for row in wanted {
-        bench.progress.tell(row);
+        bench.progress.set_message(row);
         let reported = match &filled {
             Ok(_) => measure(bench, subject, row, &batches).unwrap_or_else(|error| Row::new(row).failed(&error)),
             Err(error) => Row::new(row).failed(error),
@@ -74,7 +74,7 @@ fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, name: &str, batches: 
         _ if name == by_id => (TypedTask::Lookups(&lookups), lookups.iter().copied().collect()),
         _ => {
             let mut samples = Samples::default();
-            while repeat.goes_on(&samples) {
+            while repeat.needs_another_run(&samples) {
                 samples.push(fill(subject, batches, repeat.clock)?);
             }
             return Ok(Row { samples, items: bench.size, verdict: Verdict::Right, ..Row::new(name) });

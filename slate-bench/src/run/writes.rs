@@ -23,7 +23,7 @@ fn numbered(options: &Options) -> impl Iterator<Item = (u64, &'static WriteRow)>
 /// Runs and reports each selected write. A failure is reported in its row.
 pub fn write<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
     for (number, row) in numbered(bench.options) {
-        bench.progress.tell(row.name);
+        bench.progress.set_message(row.name);
         let reported = match measure(bench, subject, number, *row) {
             Ok(reported) => reported,
             Err(error) => Row::new(row.name).failed(&error),
@@ -38,9 +38,9 @@ struct Written {
     after: Vec<Record>,
 }
 
-/// What a row writes. The existing records are the same in each run and get other values in each, so every run does the
-/// same work. The new records have new `_id`s in each run and are deleted afterwards. With the same `_id`s, a store
-/// that retains deleted versions until compaction would search the deleted versions of all earlier runs.
+/// The records that a row writes. Each run writes the same existing records with different values, so that every run
+/// does the same work. The new records have new `_id`s in each run and are deleted afterwards. With the same `_id`s, a
+/// store that retains deleted versions until compaction would search the deleted versions of all earlier runs.
 struct Plan<'b> {
     bench: &'b Bench<'b>,
     row: WriteRow,
@@ -155,7 +155,7 @@ fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, number: u64, row: Wri
         for (version, user) in (plan.first_version..).zip((0..users).cycle()) {
             run = Run { user, version };
             let warm_up = version - plan.first_version < number::count(users);
-            if !warm_up && !repeat.goes_on(&samples) {
+            if !warm_up && !repeat.needs_another_run(&samples) {
                 break;
             }
             let written = plan.written(run);

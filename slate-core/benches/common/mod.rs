@@ -1,4 +1,4 @@
-//! What the benches share: a collection in memory, and how it is measured.
+//! Shared by the benches: a collection in memory, and measurement settings.
 
 #[path = "../../tests/common/records.rs"]
 #[allow(unreachable_pub, dead_code, reason = "tests use the whole of it")]
@@ -11,7 +11,7 @@ use criterion::Criterion;
 pub(crate) use records::record;
 use slate_core::{Collection, Database};
 
-/// Runs benches with settings that suit calls of microseconds.
+/// Runs benches with settings for calls that take microseconds.
 pub(crate) fn run(benches: &[fn(&mut Criterion)]) {
     let mut criterion = Criterion::default()
         .warm_up_time(Duration::from_millis(300))
@@ -24,7 +24,7 @@ pub(crate) fn run(benches: &[fn(&mut Criterion)]) {
     criterion.final_summary();
 }
 
-/// A collection in a database of its own, in memory, that holds `count` records.
+/// Opens a database in memory, and returns a collection of `count` records.
 pub(crate) fn collection(count: i32) -> Collection<RawDocumentBuf> {
     let collection = Database::open("memory:").unwrap().collection("records");
     collection.create().unwrap();

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_line_costs_no_other() {
+    fn a_malformed_line_does_not_affect_others() {
         assert_eq!(
             read("{\"a\": 1}\n\nnothing\n{\"a\": 2\n{\"a\": 3}\n{\"a\": \"x\n{\"a\": 4}\n{\"a\": 5"),
             lines(&[(1, Some(1)), (3, None), (4, None), (5, Some(3)), (6, None), (7, Some(4)), (8, None)])
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_may_take_several_lines() {
+    fn a_document_can_span_several_lines() {
         assert_eq!(
             read("{\n  \"a\": 1,\n  \"b\": [\n    {}\n  ]\n}\n{\n  \"a\": 2\n}\n"),
             lines(&[(1, Some(1)), (7, Some(2))])
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrays_elements_are_read_whatever_the_lines() {
+    fn array_elements_are_read_across_lines() {
         assert_eq!(
             read(" [{\"a\": 1},{\"a\":\n2} , {\"a\": 3}]\n"),
             elements(&[(1, Some(1)), (2, Some(2)), (3, Some(3))])
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_element_costs_no_other() {
+    fn a_malformed_element_does_not_affect_others() {
         assert_eq!(
             read("[{\"a\": 1}, {\"a\": }, 5, {\"a\": [2}, {\"b\": {\"c\": 3}, {\"a\": 4}]"),
             elements(&[(1, Some(1)), (2, None), (3, None), (4, None), (5, None), (6, Some(4))])
@@ -305,19 +305,19 @@ mod tests {
     }
 
     #[test]
-    fn an_array_that_does_not_end_is_told() {
+    fn an_unterminated_array_is_reported() {
         assert_eq!(read("[{\"a\": 1}"), elements(&[(1, Some(1)), (2, None)]));
         assert_eq!(read("[{\"a\": 1}, {\"a\": 2"), elements(&[(1, Some(1)), (2, None), (3, None)]));
     }
 
     #[test]
-    fn strings_may_hold_brackets_and_quotes() {
+    fn strings_can_contain_brackets_and_quotes() {
         let text = r#"[{"a": 1, "s": "]}\"{["}, {"a": 2}]"#;
         assert_eq!(read(text), elements(&[(1, Some(1)), (2, Some(2))]));
     }
 
     #[test]
-    fn a_name_may_begin_with_a_byte_order_mark() {
+    fn a_name_can_begin_with_a_byte_order_mark() {
         let text = io::Cursor::new("\u{feff}{\"\u{feff}ISO\": 0}\n".as_bytes());
         let input = crate::input::text(text).unwrap();
         let found: Vec<_> = Documents::new(input).map(|entry| entry.unwrap().1.unwrap()).collect();

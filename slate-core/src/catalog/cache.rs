@@ -5,8 +5,8 @@ use slate_store::{Version, View};
 use super::Catalog;
 use crate::{Result, commit::ChangeStamp};
 
-/// The last parsed catalog. It is valid for a view by the rule of [`commit`](crate::commit): no commit between the two
-/// changed the catalog.
+/// The last parsed catalog. [`commit`](crate::commit) explains when it is valid for a view: if no commit between the
+/// two changed the catalog.
 #[derive(Debug)]
 pub(crate) struct CatalogCache {
     last: RwLock<Option<Cached>>,
@@ -30,7 +30,7 @@ impl CatalogCache {
     /// Runs a commit that changes the catalog.
     ///
     /// # Errors
-    /// Those of `commit`.
+    /// Any error of `commit`.
     pub(crate) fn change(&self, commit: impl FnOnce() -> Result<Version>) -> Result<Version> {
         let change = self.changes.begin();
         let committed = commit();
@@ -42,15 +42,15 @@ impl CatalogCache {
         committed
     }
 
-    /// The catalog as `view` sees it. Costs nothing if it is cached, a read of its version if that is the cached one's, and a
-    /// scan of the catalog otherwise.
+    /// Returns the catalog as `view` sees it. Free if it is cached; otherwise reads the catalog's version, and scans
+    /// the catalog only if the version differs from the cached one.
     ///
     /// `view` must be a snapshot, or a transaction that has not changed the catalog.
     pub(crate) fn load(&self, view: &impl View) -> Result<Arc<Catalog>> {
         self.with(view, Arc::clone)
     }
 
-    /// Calls `visitor` with the catalog as `view` sees it.
+    /// Calls `visitor` with the catalog that `view` sees.
     pub(crate) fn with<R>(&self, view: &impl View, visitor: impl FnOnce(&Arc<Catalog>) -> R) -> Result<R> {
         if self.is_exclusive {
             let version = view.version();
@@ -63,7 +63,7 @@ impl CatalogCache {
         Ok(visitor(&self.read(view)?))
     }
 
-    /// Calls `visitor` with the catalog of the latest commit, if it is cached and no commit is changing it.
+    /// Calls `visitor` with the catalog of the latest commit if it is cached and no commit is changing it.
     pub(crate) fn try_with<R>(&self, visitor: impl FnOnce(&Catalog) -> R) -> Option<R> {
         if !self.is_exclusive {
             return None;
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::catalog::{Change, CollectionInfo};
 
-    /// Commits a collection of that name, beside those of `catalog`.
+    /// Commits the collections of `catalog` and another one with that name.
     fn add(store: &MemoryStore, catalog: &Catalog, name: &str) -> Version {
         let mut changed = catalog.clone();
         changed.put(CollectionInfo::new(name, Keyspace(7)));
@@ -121,12 +121,12 @@ mod tests {
         cache.change(|| Ok(add(&store, &empty, "a"))).unwrap();
         let second = store.snapshot().unwrap();
         assert_eq!(names(&cache.load(&second).unwrap()), ["a"]);
-        assert_eq!(names(&cache.load(&first).unwrap()), [""; 0], "an old view");
+        assert_eq!(names(&cache.load(&first).unwrap()), [""; 0], "an older view");
         let loaded = cache.load(&second).unwrap();
         cache
             .change(|| {
                 let version = add(&store, &loaded, "b");
-                // Visible, and not yet known to be committed.
+                // The commit is visible, but its result has not been returned yet.
                 assert_eq!(names(&cache.load(&store.snapshot().unwrap()).unwrap()), ["a", "b"]);
                 assert_eq!(names(&cache.load(&second).unwrap()), ["a"]);
                 Ok(version)
@@ -135,7 +135,7 @@ mod tests {
         let third = store.snapshot().unwrap();
         let loaded = cache.load(&third).unwrap();
         assert_eq!(names(&loaded), ["a", "b"]);
-        // A change that was not announced is not seen by a process that owns the database alone, and by others it is.
+        // A change by another process is visible only if the database is not owned exclusively.
         add(&store, &loaded, "c");
         let last = store.snapshot().unwrap();
         assert_eq!(names(&cache.load(&last).unwrap()), ["a", "b"]);

@@ -16,9 +16,9 @@ pub(crate) struct CollectionInfo {
     pub(crate) records: Keyspace,
     /// The complete indexes, which queries may use.
     pub(crate) indexes: Vec<Arc<IndexInfo>>,
-    /// Written under a key of their own ([`CollectionStatistics::store`]), not with the definition.
+    /// Stored under a separate key ([`CollectionStatistics::store`]), not with the definition.
     pub(crate) statistics: Option<Arc<CollectionStatistics>>,
-    /// The indexes that are being built: writers maintain their entries, no query uses them.
+    /// The indexes that are being built: writers maintain their entries, but no query uses them.
     pub(crate) building: Vec<Arc<IndexInfo>>,
 }
 
@@ -56,7 +56,7 @@ impl CollectionInfo {
         self.indexes.iter().find(|index| &*index.name == name)
     }
 
-    /// The statistics of an index; `None` where they have not been gathered since it was built.
+    /// The statistics of an index; `None` if they have not been gathered since it was built.
     pub(crate) fn index_statistics(&self, index: &IndexInfo) -> Option<&KeyStatistics> {
         self.statistics.as_ref()?.of_index(index.keyspace)
     }
@@ -66,7 +66,7 @@ impl CollectionInfo {
         self.statistics.as_ref().map(|statistics| &statistics.records)
     }
 
-    /// Whether a change of the definition has left statistics incomplete: an index has been built since.
+    /// Whether an index has been built since the statistics were gathered.
     pub(crate) fn lacks_statistics(&self) -> bool {
         self.statistics.is_some() && self.indexes.iter().any(|index| self.index_statistics(index).is_none())
     }

@@ -8,10 +8,11 @@ use slate_store::Keyspace;
 
 use crate::{Error, Result};
 
-/// For each field of an index: bit i is set where the i-th name of the field's path held an array in some document.
+/// For each field of an index, a bit set: bit i is set if some document has an array at the i-th name of the field's
+/// path.
 pub(crate) type MultikeyPaths = Vec<u64>;
 
-/// An index: its definition, the keyspace of its entries, and properties of the values that it has met.
+/// An index: its definition, the keyspace of its entries, and properties of the indexed values.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexInfo {
     pub(crate) name: Box<str>,
@@ -23,7 +24,7 @@ pub(crate) struct IndexInfo {
     pub(crate) sparse: bool,
     pub(crate) partial: Option<Partial>,
     pub(crate) multikey: MultikeyPaths,
-    /// Whether the values of some entry were cut off: its bounds are then exact for no condition.
+    /// Whether the values of some entry were truncated: its bounds are then exact for no condition.
     pub(crate) truncated: bool,
 }
 
@@ -41,31 +42,31 @@ impl Partial {
     }
 }
 
-/// Whether an entry holds its whole values.
+/// Whether entries contain their values completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
     Whole,
-    /// The values were cut off at the longest that an entry holds.
+    /// The values were truncated to the maximum length in an entry.
     Truncated,
 }
 
 impl IndexInfo {
-    /// Whether the path of some field has met an array.
+    /// Whether some document has an array on the path of a field.
     pub(crate) fn is_multikey(&self) -> bool {
         self.multikey.iter().any(|&paths| paths != 0)
     }
 
-    /// Whether the path of this field has met an array.
+    /// Whether some document has an array on the path of this field.
     pub(crate) fn is_multikey_at(&self, field: usize) -> bool {
         self.multikey.get(field).is_some_and(|&paths| paths != 0)
     }
 
-    /// What every entry is sure to hold.
+    /// Whether all entries contain their values completely.
     pub(crate) fn held(&self) -> Held {
         if self.truncated { Held::Truncated } else { Held::Whole }
     }
 
-    /// Records arrays that were met; returns whether any was not known.
+    /// Records array positions of a document. Returns whether any of them is new.
     pub(crate) fn note_multikey(&mut self, met: &[u64]) -> bool {
         let mut is_new = false;
         for (known, met) in self.multikey.iter_mut().zip(met) {
@@ -75,7 +76,7 @@ impl IndexInfo {
         is_new
     }
 
-    /// Reads an index; `None` where the document does not describe one.
+    /// Parses an index. `None` if the document does not describe one.
     pub(crate) fn read(doc: Doc<'_>) -> Result<Option<Self>> {
         read(doc)
     }

@@ -14,7 +14,7 @@ const PENDING_DROP: u8 = b'd';
 const BUILD: u8 = b'b';
 const STATISTICS: u8 = b's';
 
-/// The counter of a collection's changes of properties. Ordered behind [`VERSION`].
+/// The counter of changes to a collection's index properties. Sorts after [`VERSION`].
 pub(super) fn properties_version(name: &str) -> Vec<u8> {
     [VERSION, name.as_bytes()].concat()
 }

@@ -1,7 +1,7 @@
 //! The catalog: the definitions and statistics of collections and indexes.
 //!
-//! It is stored in keyspace 0 (see `docs/format.md`), so that it commits with the data it describes and a snapshot sees the
-//! catalog of its own commit. The last parsed catalog is cached ([`CatalogCache`]).
+//! The catalog is stored in keyspace 0 (see `docs/format.md`), so it is committed together with the data, and a
+//! snapshot sees the catalog of its own commit. The last parsed catalog is cached ([`CatalogCache`]).
 
 mod cache;
 mod collection;
@@ -29,10 +29,10 @@ use crate::{Error, ErrorKind, Result};
 /// The keyspace of the catalog itself.
 pub(crate) const CATALOG: Keyspace = Keyspace(0);
 
-/// The layout that this version reads and writes.
+/// The format version that this version of Slate reads and writes.
 const FORMAT: u32 = 2;
 
-/// Every collection, as of one commit or as a transaction has it so far.
+/// Every collection, as of one commit or as changed by a transaction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
     version: CatalogVersion,
@@ -41,7 +41,7 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// Reads the version alone.
+    /// Reads only the version.
     fn read_version(view: &impl View) -> Result<CatalogVersion> {
         let (start, end) = keys::versions();
         let mut version = CatalogVersion::default();
@@ -94,7 +94,7 @@ impl Catalog {
         self.collections.values()
     }
 
-    /// A keyspace that was never used before.
+    /// Returns the number of a keyspace that was never used before.
     pub(crate) fn allocate(&mut self) -> Result<Keyspace> {
         let keyspace = Keyspace(self.next_keyspace);
         self.next_keyspace = self
@@ -146,20 +146,20 @@ impl Catalog {
     }
 }
 
-/// How the catalog's entry of a collection changes.
+/// The kind of change to a collection's catalog entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Change {
-    /// Properties of its indexes: multikey, truncated, ready. Conflicts with nothing but changes of the same collection.
+    /// Properties of its indexes: multikey, truncated, ready. Conflicts only with changes of the same collection.
     Properties,
-    /// Its definition. Conflicts with every other change of a definition.
+    /// The definition. Conflicts with every other change of a definition.
     Definition,
 }
 
-/// Names one content of the catalog. Each part grows with every commit that changes what it is about.
+/// The version of the catalog's content. Each part grows with every commit that changes its part of the catalog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CatalogVersion {
     definitions: u64,
-    /// The sum over all collections. It only grows while the definitions stay the same.
+    /// The sum of the counters of all collections. Comparable only between equal definitions.
     properties: u64,
     statistics: u64,
 }
@@ -169,8 +169,8 @@ pub(crate) fn definition_key(collection: &str) -> SmallBytes {
     keys::definition(collection)
 }
 
-/// Records, in the transaction that unlinks `keyspace`, that it still has to be dropped: dropping is an operation of its own,
-/// and the process may end before it.
+/// Records, in the transaction that unlinks `keyspace`, that it still has to be dropped. Dropping is a separate
+/// operation, and the process may end before it.
 pub(crate) fn add_pending_drop(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
     Ok(transaction.put(CATALOG, &keys::pending_drop(keyspace), &[])?)
 }
@@ -194,17 +194,17 @@ pub(crate) fn pending_drops(view: &impl View) -> Result<Vec<Keyspace>> {
     Ok(found)
 }
 
-/// How far the building of an index has come.
+/// The progress of an index build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BuildPosition {
-    /// How many documents have been read.
+    /// The number of documents that have been read.
     pub(crate) read: u64,
-    /// The key of the last of them; empty before the first.
+    /// The record key of the last of them; empty before the first.
     pub(crate) after: Vec<u8>,
 }
 
 impl BuildPosition {
-    /// That of the index whose entries lie in `keyspace`.
+    /// Reads the position of the index whose entries are in `keyspace`.
     pub(crate) fn load(view: &impl View, keyspace: Keyspace) -> Result<Self> {
         let Some(bytes) = view.get(CATALOG, &keys::build(keyspace), <[u8]>::to_vec)? else {
             return Ok(Self::default());
@@ -213,14 +213,14 @@ impl BuildPosition {
         Ok(Self { read: u64::from_be_bytes(*read), after: after.to_vec() })
     }
 
-    /// Notes it beside the collections: it changes with every round, and a new version of the catalog would be parsed by
-    /// every reader and conflict with others.
+    /// Stores the position under its own key, because it changes with every round, and a new version of the catalog
+    /// would make every reader parse it and conflict with other changes.
     pub(crate) fn store(&self, transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
         let value = [&self.read.to_be_bytes()[..], &self.after].concat();
         Ok(transaction.put(CATALOG, &keys::build(keyspace), &value)?)
     }
 
-    /// Forgets it, with the build.
+    /// Deletes the position when the build ends.
     pub(crate) fn forget(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
         Ok(transaction.delete(CATALOG, &keys::build(keyspace))?)
     }

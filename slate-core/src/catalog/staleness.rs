@@ -3,27 +3,27 @@ use std::sync::{Mutex, PoisonError};
 use ahash::AHashMap;
 use slate_store::Keyspace;
 
-/// How much each collection has changed since its statistics were gathered, by the keyspace of its records.
+/// The growth of each collection since its statistics were gathered, by the keyspace of its records.
 ///
-/// Counted per process, from the commits that it has made since it opened the database.
+/// Counts only commits of this process since it opened the database.
 #[derive(Debug, Default)]
 pub(crate) struct StatisticsStaleness(Mutex<AHashMap<Keyspace, Changed>>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Changed {
-    /// The records added, less those deleted.
+    /// The number of records added, minus those deleted.
     growth: i64,
     /// The growth at the last attempt to gather statistics.
     attempted: i64,
 }
 
-/// The growth, in records, below which statistics are not gathered again: probes count the keys of small collections
-/// (`plan::cost`), and statistics gathered at every few commits would cost more than they save.
+/// The growth, in records, below which statistics are not gathered again. Small collections are counted by probes
+/// (`plan::cost`), and frequent gathering would cost more than it saves.
 const MIN_GROWTH: u64 = 1_000;
 
 impl StatisticsStaleness {
-    /// Adds the growth of a commit. Returns whether statistics over `known` records should be gathered now: when the
-    /// collection has grown or shrunk by half, and not again until it has changed by [`MIN_GROWTH`] since the last attempt.
+    /// Adds the growth of a commit. Returns whether statistics over `known` records should be gathered now: if the
+    /// collection has grown or shrunk by half, and has changed by [`MIN_GROWTH`] since the last attempt.
     pub(crate) fn add(&self, records: Keyspace, known: u64, growth: i64) -> bool {
         let mut collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = collections.entry(records).or_default();
@@ -36,13 +36,13 @@ impl StatisticsStaleness {
         is_stale
     }
 
-    /// The growth since the collection's statistics were gathered.
+    /// Returns the growth since the collection's statistics were gathered.
     pub(crate) fn growth(&self, records: Keyspace) -> i64 {
         let collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         collections.get(&records).map_or(0, |changed| changed.growth)
     }
 
-    /// Takes off the growth that new statistics include. The rest was committed while they were gathered.
+    /// Subtracts the growth that new statistics include. The rest was committed while they were gathered.
     pub(crate) fn included(&self, records: Keyspace, growth: i64) {
         let mut collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(changed) = collections.get_mut(&records) {
@@ -50,7 +50,7 @@ impl StatisticsStaleness {
         }
     }
 
-    /// Forgets a collection that was dropped.
+    /// Removes a dropped collection.
     pub(crate) fn forget(&self, records: Keyspace) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&records);
     }

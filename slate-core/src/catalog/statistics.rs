@@ -1,8 +1,8 @@
-//! Statistics: how many keys a keyspace holds, and a sample of them, from which the planner estimates how many keys lie
-//! within bounds.
+//! Statistics: the number of keys in a keyspace and a sample of them, from which the planner estimates the number of
+//! keys within bounds.
 //!
-//! They are derived from the data and never needed for a result to be right. They are stored under a key of their own for
-//! each collection, so that writing them conflicts with no user's transaction.
+//! Statistics are derived from the data and never affect the correctness of a result. Each collection's are stored
+//! under a separate key, so writing them does not conflict with user transactions.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,7 +16,7 @@ use slate_store::{Bounds, Cursor, Edge, Guard, Keyspace, Transaction, Transactio
 use super::{CATALOG, Catalog, CollectionInfo, definition_key, index, keys};
 use crate::{Result, key_range::KeyRange};
 
-/// The statistics of a collection: of its records and of each index that had its entries when they were gathered.
+/// The statistics of a collection: of its records, and of each index that was complete when they were gathered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CollectionStatistics {
     pub(super) records: KeyStatistics,
@@ -27,23 +27,23 @@ pub(crate) struct CollectionStatistics {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeyStatistics {
     pub(crate) keys: u64,
-    /// Beginnings of keys, ascending: about as many keys lie between each and the next. Empty where the distribution is
-    /// unknown.
+    /// Key prefixes in ascending order, with about as many keys between any two adjacent ones. Empty if the
+    /// distribution is unknown.
     sample: Vec<Box<[u8]>>,
 }
 
-/// The least number of keys in a sample of a larger keyspace; it has up to twice as many. A range is estimated with an
-/// error of up to two parts in this many.
+/// The minimum sample size of a larger keyspace; the maximum is twice as large. A range is estimated with an error of
+/// up to two parts in this many.
 const SAMPLE_SIZE: usize = 64;
 
-/// The bytes of a key that are stored in a sample: enough to tell most keys apart.
+/// The length of a key prefix in a sample, in bytes: enough to distinguish most keys.
 const SAMPLED_BYTES: usize = 48;
 
 impl CollectionStatistics {
     /// Gathers the statistics of a collection that has grown by `growth` records since its last statistics.
     ///
-    /// Cost: reads at most `max_keys` keys of the records and of each index. A larger keyspace keeps its last
-    /// sample, extended by the keys behind its end, and its number of keys is scaled with the collection's growth.
+    /// Reads at most `max_keys` keys of the records and of each index. A larger keyspace keeps its last sample,
+    /// extended by the keys after its end, and its number of keys is scaled with the collection's growth.
     pub(crate) fn gather(view: &impl View, collection: &CollectionInfo, growth: i64, max_keys: u64) -> Result<Self> {
         let last = collection.statistics.as_deref();
         let last_records = last.map(|last| &last.records);
@@ -70,8 +70,8 @@ impl CollectionStatistics {
         Ok(Self { indexes: indexes.collect::<Result<_>>()?, records })
     }
 
-    /// Writes the statistics and their version. The transaction conflicts with others that write statistics, and fails where
-    /// the collection's definition has changed; it makes no other transaction fail.
+    /// Writes the statistics and their version. Conflicts only with other transactions that write statistics. Fails if
+    /// the collection's definition has changed.
     pub(crate) fn store(&self, transaction: &mut impl Transaction, collection: &CollectionInfo) -> Result<()> {
         let version = Catalog::read_version(&transaction.view())?;
         transaction.guard(CATALOG, &definition_key(&collection.name), Guard::Shared)?;
@@ -110,7 +110,7 @@ impl CollectionStatistics {
     }
 }
 
-/// Adds their statistics to the collections.
+/// Reads the statistics of the collections.
 pub(super) fn read_all(view: &impl View, collections: &mut BTreeMap<Box<str>, Arc<CollectionInfo>>) -> Result<()> {
     let (start, end) = keys::all_statistics();
     let mut cursor = view.cursor(CATALOG, Bounds { start: Some(&start), end: Some(&end) })?;
@@ -128,15 +128,15 @@ pub(super) fn read_all(view: &impl View, collections: &mut BTreeMap<Box<str>, Ar
 }
 
 impl KeyStatistics {
-    /// Reads every key; `None` where there are more than `max_keys`.
+    /// Reads every key. `None` if the keyspace has more than `max_keys`.
     fn read_all(view: &impl View, keyspace: Keyspace, max_keys: u64) -> Result<Option<Self>> {
         let mut sampler = Sampler { statistics: Self::default(), stride: 1 };
         let is_end = sampler.walk(view, keyspace, &[], max_keys)? == Walk::ToEnd;
         Ok(is_end.then_some(sampler.statistics))
     }
 
-    /// The statistics of a keyspace that has about `keys` keys by now: the sample is extended by the keys behind its last one,
-    /// of which at most `max_keys` are read. The other new keys are taken to be distributed like the old ones.
+    /// Returns the statistics of a keyspace that now has about `keys` keys. Extends the sample by at most `max_keys`
+    /// keys after its last one, and assumes that the other new keys are distributed like the old ones.
     fn extended(&self, view: &impl View, keyspace: Keyspace, keys: u64, max_keys: u64) -> Result<Self> {
         let mut sample = self.sample.clone();
         let (size, Some(last)) = (sample.len() as u64, sample.pop()) else { return Ok(Self { keys, sample }) };
@@ -149,7 +149,7 @@ impl KeyStatistics {
         Ok(Self { keys, ..sampler.statistics })
     }
 
-    /// About how many keys lie within the ranges.
+    /// Estimates the number of keys within the ranges.
     pub(crate) fn estimate(&self, ranges: &[KeyRange]) -> u64 {
         let size = if self.sample.is_empty() { SAMPLE_SIZE } else { self.sample.len() };
         let sampled = ranges.iter().map(|range| self.sampled(range)).sum::<usize>();
@@ -157,15 +157,15 @@ impl KeyStatistics {
         (sampled.max(1) as u64).saturating_mul(self.keys) / size as u64
     }
 
-    /// How many keys of the sample lie within a range.
+    /// Returns the number of sampled keys within a range.
     fn sampled(&self, range: &KeyRange) -> usize {
         let below = |end: &[u8]| self.sample.partition_point(|key| **key < *end);
         let end = range.end.as_deref().map_or(self.sample.len(), below);
         end.saturating_sub(below(&range.start))
     }
 
-    /// About how many keys share the first `fields` values of an index: the rows of one group where a sort by those
-    /// fields is completed group by group.
+    /// Estimates the number of keys that share the first `fields` values of an index: the group size of a sort within
+    /// groups.
     pub(crate) fn group(&self, pattern: &KeyPattern, fields: usize) -> u64 {
         let mut groups: Vec<&[u8]> = self.sample.iter().map(|key| leading(key, pattern, fields)).collect();
         groups.dedup();
@@ -184,7 +184,7 @@ impl KeyStatistics {
         writer.append(b"keys", Value::new(Kind::Int64, &keys.to_le_bytes()));
         writer.open_array(b"sample");
         for (place, key) in self.sample.iter().enumerate() {
-            // At most `SAMPLED_BYTES`: the length fits.
+            // At most `SAMPLED_BYTES`, so the length fits.
             let length = i32::try_from(key.len()).unwrap_or_default().to_le_bytes();
             let binary = [&length[..], &[0], key].concat();
             writer.append(place.to_string().as_bytes(), Value::new(Kind::Binary, &binary));
@@ -193,13 +193,13 @@ impl KeyStatistics {
     }
 }
 
-/// Takes every `stride`-th key into the sample. The stride is doubled when the sample is twice as large as wanted.
+/// Samples every `stride`-th key. Doubles the stride when the sample reaches twice its size.
 struct Sampler {
     statistics: KeyStatistics,
     stride: u64,
 }
 
-/// How far a walk came.
+/// How a walk ended.
 #[derive(PartialEq, Eq)]
 enum Walk {
     ToEnd,
@@ -240,7 +240,7 @@ impl Sampler {
     }
 }
 
-/// The first values of a key, or all that the sample has of it where it was cut within them.
+/// Returns the first values of a key, or as much as the sample has of them.
 fn leading<'k>(sampled: &'k [u8], pattern: &KeyPattern, fields: usize) -> &'k [u8] {
     let mut end = 0;
     for (_, direction) in pattern.fields().iter().take(fields) {
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn a_keyspace_beyond_the_limit_keeps_its_distribution_when_it_grows_everywhere() {
         let store = MemoryStore::default();
-        // Two values, each with ascending record keys behind it, as in an index of few values.
+        // Two values, each followed by ascending record keys, as in an index with few distinct values.
         let key = |value: u32, record: u32| (value << 16 | record).to_be_bytes();
         let grow = |records: std::ops::Range<u32>| {
             let mut transaction = store.begin(Duration::ZERO).unwrap();
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collection_beyond_the_limit_keeps_its_sample_and_gains_what_was_appended() {
+    fn a_collection_beyond_the_limit_extends_its_sample_by_appended_keys() {
         let store = MemoryStore::default();
         let mut collection = CollectionInfo::new("c", RECORDS);
         let mut gathered = 0;

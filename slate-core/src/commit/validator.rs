@@ -9,19 +9,19 @@ use crate::{Error, ErrorKind, Result};
 /// How the collection reads of a transaction are validated when it commits.
 #[derive(Clone, Debug)]
 pub(crate) enum Validation {
-    /// Not at all: one writer at a time.
+    /// One writer at a time, so reads need no validation.
     None,
-    /// By the process, which owns the database alone.
+    /// By this process, which owns the database alone.
     InProcess(Arc<OptimisticValidator>),
     /// By the store, through exclusive guards.
     InStore,
 }
 
-/// Validates transactions that have read a collection as a whole: a serializable transaction that ran a query, or one that
-/// fills an index. They conflict with every later commit that wrote to the collection.
+/// Validates transactions that have read a collection as a whole: serializable transactions with a query, and index
+/// builds. They conflict with every later commit that wrote to the collection.
 ///
-/// A store sees conflicts between single keys only. Such a transaction is validated and committed while no other commit is
-/// under way; all other commits run side by side and never conflict here.
+/// A store detects only conflicts between single keys. A transaction that needs validation commits while no other
+/// commit is in progress; all other commits run concurrently and never conflict here.
 #[derive(Debug, Default)]
 pub(crate) struct OptimisticValidator {
     /// Locked for reading by plain commits, for writing by commits that are validated.
@@ -31,11 +31,11 @@ pub(crate) struct OptimisticValidator {
 }
 
 impl OptimisticValidator {
-    /// Runs the commit of a transaction that reads `base`, has read the collections of `read_set` as a whole and wrote to
-    /// those of `written`.
+    /// Runs the commit of a transaction that reads version `base`, has read the collections of `read_set` as a whole,
+    /// and wrote to those of `written`.
     ///
     /// # Errors
-    /// `Conflict` if a collection of the read set was written after `base`; those of `commit`.
+    /// `Conflict` if a collection of the read set was written after `base`; any error of `commit`.
     pub(crate) fn commit<'n>(
         &self,
         base: Version,
@@ -59,13 +59,13 @@ impl OptimisticValidator {
         let version = match &committed {
             Ok(version) => *version,
             Err(error) if error.is_retryable() => return committed,
-            // It may have become visible, at a version that is not known.
+            // The commit may have become visible at an unknown version.
             Err(_) => Version(u64::MAX),
         };
         let mut last = self.written();
         for name in written {
             match last.get_mut(name) {
-                // Of commits side by side the later one may come first.
+                // Of concurrent commits the later one may be recorded first.
                 Some(last) => *last = version.max(*last),
                 None => drop(last.insert(name.into(), version)),
             }
@@ -75,7 +75,7 @@ impl OptimisticValidator {
     }
 
     fn written(&self) -> MutexGuard<'_, AHashMap<Box<str>, Version>> {
-        // Nothing under the lock can panic half-way.
+        // No code under this lock can panic between two dependent updates.
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

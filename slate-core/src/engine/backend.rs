@@ -16,7 +16,7 @@ use crate::{
     write::{AfterCommit, BeginOptions, Session, Shared},
 };
 
-/// Any store, as an engine.
+/// Implements [`Engine`] for any store.
 pub(super) struct Backend<S> {
     pub(super) store: S,
     pub(super) shared: Arc<Shared>,
@@ -24,7 +24,7 @@ pub(super) struct Backend<S> {
 }
 
 impl<S: Store> Backend<S> {
-    /// Takes a store into use: checks the catalog's format and drops what a crash left to be dropped.
+    /// Opens a store: checks the catalog's format and executes the pending drops that a crash left.
     pub(super) fn open(store: S, memory: Memory) -> Result<Self> {
         let shared = Shared {
             catalogs: CatalogCache::new(store.capabilities().exclusive),
@@ -38,7 +38,7 @@ impl<S: Store> Backend<S> {
             catalog::pending_drops(reader.view())?
         };
         if !pending_drops.is_empty() {
-            // A read-only database keeps them for now.
+            // In a read-only database they stay pending.
             let _ = backend.drop_keyspaces(&pending_drops, Duration::ZERO);
         }
         Ok(backend)
@@ -62,7 +62,8 @@ impl<S: Store> Backend<S> {
         Ok(SnapshotReader::new(view, catalog, self.shared.memory.clone()))
     }
 
-    /// Calls `visitor` with a record of the latest commit, if there is one; returns `false` if that may have to wait.
+    /// Calls `visitor` with a record of the latest commit if the record exists. Returns `false` if that might have to
+    /// wait.
     fn try_get(&self, collection: &str, key: &[u8], visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>) -> Result<bool> {
         let records = |catalog: &Catalog| catalog.collection(collection).map(|collection| collection.records);
         let Some(records) = self.shared.catalogs.try_with(records) else { return Ok(false) };
@@ -73,7 +74,7 @@ impl<S: Store> Backend<S> {
         Ok(is_read)
     }
 
-    /// The last commit, and its catalog.
+    /// Returns the last commit and its catalog.
     pub(super) fn last(&self) -> Result<(S::Snapshot, Arc<Catalog>)> {
         let view = self.store.snapshot()?;
         let catalog = self.shared.catalogs.load(&view)?;
@@ -123,7 +124,7 @@ impl<S: Store> Engine for Backend<S> {
 
     fn after_commit(&self, work: &AfterCommit, wait: Duration) {
         if !work.dropped.is_empty() {
-            // What cannot be dropped now is dropped when the database is opened next.
+            // A keyspace that cannot be dropped now stays a pending drop until the next open.
             let _ = self.drop_keyspaces(&work.dropped, wait);
         }
         self.refresh_statistics(&work.stale);

@@ -30,11 +30,11 @@ pub(crate) trait Engine: Send + Sync {
     fn snapshot(&self) -> Result<Arc<dyn Reader>>;
     /// Executes `op` on the latest commit.
     fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput>;
-    /// Executes `op` on the latest commit, unless that may have to wait for a device, a network or another thread; `None`
-    /// then.
+    /// Executes `op` on the latest commit. Returns `None` if that might have to wait for a device, a network or another
+    /// thread.
     fn try_read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<Option<ReadOutput>>;
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
-    /// Does the work that a commit left over. The commit stands: a failure here postpones the work.
+    /// Executes the work after a commit. The commit has succeeded; a failure here postpones the work.
     fn after_commit(&self, work: &AfterCommit, wait: Duration);
     /// Gathers a collection's statistics from all its keys.
     fn analyze(&self, collection: &str, wait: Duration) -> Result<()>;
@@ -45,7 +45,7 @@ pub(crate) trait Engine: Send + Sync {
     fn size(&self, detail: SizeDetail) -> Result<Size>;
 }
 
-/// A snapshot: reads one commit.
+/// A reader of one commit.
 pub(crate) trait Reader: Send + Sync {
     fn catalog(&self) -> &Arc<Catalog>;
     /// Executes `op`. A collection that does not exist is read as empty.
@@ -64,7 +64,7 @@ pub(crate) trait Writer: Send {
 }
 
 impl dyn Writer + '_ {
-    /// Executes `op` and converts its output into the type that belongs to it.
+    /// Executes `op` and converts its output to the result type of the operation.
     pub(crate) fn run<R>(&mut self, op: WriteOp<'_>) -> Result<R>
     where
         WriteOutput: TryInto<R, Error = Error>,

@@ -1,4 +1,4 @@
-//! The one place that knows backends by name.
+//! Opens stores by URL; the only module that names the backends.
 
 use std::{path::Path, sync::Arc};
 
@@ -9,7 +9,7 @@ use slate_store::{Store, memory::MemoryStore};
 use super::{Engine, backend::Backend};
 use crate::{Error, Result, spill::Memory};
 
-/// What a backend is opened with.
+/// Options for opening a database.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenOptions {
     pub(crate) cache_bytes: Option<usize>,
@@ -18,16 +18,16 @@ pub(crate) struct OpenOptions {
     pub(crate) memory: Memory,
 }
 
-/// What an open database may be used for, and whether it may be made.
+/// The allowed access to a database, and whether a missing one is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
-    /// Read and write; the database is created where there is none.
+    /// Read and write; the database is created if it does not exist.
     #[default]
     CreateOrOpen,
-    /// Read and write what is there already.
+    /// Read and write an existing database.
     Open,
-    /// Read only what is there already.
+    /// Read an existing database.
     ReadOnly,
 }
 
@@ -47,23 +47,23 @@ pub(crate) fn with_store(store: impl Store, options: &OpenOptions) -> Result<Arc
     Ok(Arc::new(Backend::open(store, options.memory.clone())?))
 }
 
-/// Opens a URL: `memory:`, `memory:PATH` of a copy, `redb:PATH` or `rocksdb:PATH`.
+/// Opens a URL: `memory:`, `memory:PATH` of a backup, `redb:PATH` or `rocksdb:PATH`.
 pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     match url.split_once(':') {
         Some(("memory", "")) => with_store(MemoryStore::default(), options),
         Some(("memory", copy)) => with_store(MemoryStore::restore(Path::new(copy))?, options),
         Some((scheme @ ("redb" | "rocksdb"), "")) => {
-            Err(Error::invalid(Code::BAD_VALUE, format!("{url} names no path: {scheme}:PATH")))
+            Err(Error::invalid(Code::BAD_VALUE, format!("{url} has no path; expected {scheme}:PATH")))
         }
         Some(("redb", path)) => redb(Path::new(path), options),
         Some(("rocksdb", path)) => rocksdb(Path::new(path), options),
         Some((scheme, _)) => Err(Error::invalid(
             Code::BAD_VALUE,
-            format!("there is no store of the name {scheme:?}; there are: memory:, redb:PATH, rocksdb:PATH"),
+            format!("unknown store {scheme:?}; expected memory:, redb:PATH or rocksdb:PATH"),
         )),
         None => Err(Error::invalid(
             Code::BAD_VALUE,
-            format!("a database's URL is memory:, redb:PATH or rocksdb:PATH, and {url:?} has no scheme"),
+            format!("{url:?} has no scheme; expected memory:, redb:PATH or rocksdb:PATH"),
         )),
     }
 }
@@ -73,16 +73,16 @@ pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> 
 struct CacheShares {
     /// For the pages or blocks that the store's library caches.
     pages: usize,
-    /// For the point cache in front of it.
+    /// For the point cache of single values.
     values: usize,
 }
 
 #[cfg(any(feature = "redb", feature = "rocksdb"))]
 impl CacheShares {
-    /// The cache memory where the options name none.
+    /// The cache memory if the options do not set it.
     const DEFAULT: usize = 256 << 20;
 
-    /// An eighth is for the point cache.
+    /// Assigns an eighth to the point cache.
     fn of(options: &OpenOptions) -> Self {
         let all = options.cache_bytes.unwrap_or(Self::DEFAULT);
         Self { pages: all - all / 8, values: all / 8 }

@@ -42,7 +42,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
     }
 }
 
-/// Executes a read over a snapshot. Its rows are read as they are consumed.
+/// Executes a read on a snapshot. Rows are read as they are consumed.
 pub(super) fn read_snapshot<V: Snapshot>(
     view: &V,
     catalog: &Catalog,
@@ -59,7 +59,7 @@ pub(super) fn read_snapshot<V: Snapshot>(
     }
 }
 
-/// Executes a read over any view.
+/// Executes a read on any view.
 pub(super) fn read<V: View>(
     view: &V,
     catalog: &Catalog,
@@ -95,9 +95,9 @@ pub(super) fn read<V: View>(
     })
 }
 
-/// The collection; an empty one if it does not exist.
+/// Returns the collection, or an empty one if it does not exist.
 fn resolve<'c>(catalog: &'c Catalog, name: &str) -> Cow<'c, CollectionInfo> {
-    // No keyspace has this number, and a keyspace that does not exist is empty.
+    // No keyspace has this number, and a missing keyspace is empty.
     let absent = || Cow::Owned(CollectionInfo::new(name, Keyspace(u32::MAX)));
     catalog.collection(name).map_or_else(absent, |collection| Cow::Borrowed(&**collection))
 }

@@ -1,5 +1,5 @@
-//! Gathers statistics from a snapshot and writes them in a transaction of their own. No user's transaction scans a
-//! collection for them, waits for them or conflicts with them.
+//! Gathers statistics from a snapshot and writes them in a separate transaction. User transactions neither scan a
+//! collection for them, nor wait for them, nor conflict with them.
 
 use std::time::Duration;
 
@@ -12,26 +12,25 @@ use crate::{
     write::StaleCollection,
 };
 
-/// The most keys of a keyspace that are read after a commit made its statistics stale. It bounds the latency that the
-/// commit's caller sees. The statistics of larger keyspaces are extended, see [`CollectionStatistics::gather`].
+/// The most keys of a keyspace that are read after a commit that made its statistics stale. Bounds the latency that
+/// this adds to the commit. The statistics of larger keyspaces are extended, see [`CollectionStatistics::gather`].
 const MAX_KEYS: u64 = 65_536;
 
-/// After a commit that added many records, the most keys that are read for each of them: the work stays in proportion to
-/// the commit's own.
+/// The most keys that are read per record that the commit added, so that the work stays proportional to the commit.
 const MAX_KEYS_PER_RECORD: u64 = 4;
 
 impl<S: Store> Backend<S> {
-    /// Renews statistics that a commit has made stale. Where another writer is in the way, they stay stale.
+    /// Gathers statistics again that a commit has made stale. They stay stale if another writer is active.
     pub(super) fn refresh_statistics(&self, stale: &[StaleCollection]) {
         for StaleCollection { records, growth } in stale {
             let max_keys = growth.unsigned_abs().saturating_mul(MAX_KEYS_PER_RECORD).max(MAX_KEYS);
             let is_stale = |collection: &CollectionInfo| collection.records == *records;
-            // The commit has succeeded; this may fail.
+            // The commit has succeeded, so a failure here is ignored.
             let _ = self.renew_statistics(is_stale, max_keys, Duration::ZERO);
         }
     }
 
-    /// Gathers the statistics of a collection from all of its keys; of one that does not exist, none.
+    /// Gathers the statistics of a collection from all its keys. Does nothing if the collection does not exist.
     pub(super) fn gather_statistics(&self, collection: &str, wait: Duration) -> Result<()> {
         self.renew_statistics(|found| &*found.name == collection, u64::MAX, wait)
     }

@@ -21,7 +21,7 @@ impl<T: Transaction> Writer for Session<T> {
                 read(&self.view(), self.catalog(), self.memory(), collection, ReadOp::Find { query, interrupt })
             }
             ReadOp::Explain { query, verbosity, interrupt } => {
-                // What a plan counts depends on the documents; the plan alone does not.
+                // Execution statistics depend on the documents; the plan alone does not.
                 if verbosity == ExplainVerbosity::ExecutionStats {
                     self.reads(collection, Reads::Matches(&query.filter))?;
                 }

@@ -14,7 +14,7 @@ use crate::{
     plan::{Analysis, Plan},
 };
 
-/// Executes a plan to its end; returns what each of its nodes did.
+/// Executes a plan to its end. Returns the measures of each of its nodes.
 pub(crate) fn analyze<'v, V: View + 'v>(
     plan: Plan,
     view: &V,

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_follow_on_each_other_whatever_their_ids_are() {
+    fn consecutive_rows_are_built_for_any_ids() {
         let mut row = Row::default();
         let ids = [
             1_i64.into(),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_entry_gives_no_row_and_leaves_the_next_ones_whole() {
+    fn a_damaged_entry_fails_and_does_not_affect_the_next_rows() {
         let mut row = Row::default();
         let good = |id: i64| (parts("same", id), bson::doc! { "_id": id, "a": "same" });
         for damaged in [&[][..], &[0x00], &[0x40, b'x'], &[0x60, 1]] {

@@ -25,7 +25,7 @@ pub(crate) struct DistinctKeyRows<V: View> {
     cursor: Option<V::Cursor>,
     /// The encoded values of the last entry; the walk continues after all entries with these values.
     group: Vec<u8>,
-    /// How many values in a row had more entries than were stepped over.
+    /// The number of consecutive values with more entries than [`MAX_STEPS`].
     large_values: usize,
     last: LastValue,
     skip: u64,
@@ -34,15 +34,15 @@ pub(crate) struct DistinctKeyRows<V: View> {
     meter: Meter,
 }
 
-/// Number of entries of one value that are stepped over before the walk seeks past the others. A step costs a fraction
+/// The number of entries of one value that the walk steps over before it seeks past the others. A step costs a fraction
 /// of a seek.
 const MAX_STEPS: usize = 4;
 
-/// After values with more entries than that, every one of this many values is stepped over by one entry, to notice when
-/// values become smaller.
+/// After a value with more entries, the walk seeks at once. For every one of this many such values it steps over one
+/// entry first, to detect when values have fewer entries.
 const RETRY_STEPS_EVERY: usize = 8;
 
-/// The number of entries to step over after this many values in a row had more entries than were stepped over.
+/// Returns the number of entries to step over after this many consecutive large values.
 fn max_steps(large_values: usize) -> usize {
     match large_values {
         0 => MAX_STEPS,

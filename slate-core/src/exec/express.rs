@@ -1,9 +1,9 @@
 //! The express path: finds the records of a single equality without building a plan.
 //!
-//! It serves a query whose filter is exactly one equality and that wants whole records in any order. An equality on
-//! `_id` reads the record by its key; an equality on the leading field of an index reads the records of its entries,
-//! where there are at most [`MAX_ENTRIES`]. Every other query is planned. A plan returns the same records: without this
-//! file, lookups take longer and nothing else changes.
+//! It serves a query whose filter is exactly one equality and that returns whole records in any order. An equality on
+//! `_id` reads the record by its key. An equality on the leading field of an index reads the records of its entries, if
+//! they are at most [`MAX_ENTRIES`]. Every other query is planned. A plan returns the same records: without this file,
+//! only lookups would be slower.
 
 use std::ops::ControlFlow;
 
@@ -24,7 +24,8 @@ use crate::{
     plan::{Force, MAX_UNWEIGHED_ENTRIES, Output, Query, component_range},
 };
 
-/// Most index entries that are read without a plan. The planner, too, takes such an index without weighing it.
+/// Most index entries that are read without a plan. The planner also selects an index with so few entries without
+/// comparing costs.
 const MAX_ENTRIES: usize = MAX_UNWEIGHED_ENTRIES;
 
 /// The rows of records that were loaded together.
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_that_wants_more_than_whole_records_in_any_order_is_planned() {
+    fn a_query_with_other_output_or_order_is_planned() {
         let plain = query(&rawdoc! { "_id": 5 });
         let sort = Sort::parse(Doc::from(&rawdoc! { "a": 1, "b": 1 })).unwrap();
         for planned in [
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_index_whose_entries_name_exactly_the_records_that_match_serves() {
+    fn only_an_index_whose_entries_name_exactly_the_matching_records_is_used() {
         for (serves, options) in [
             (true, rawdoc! { "key": { "a": 1 } }),
             (true, rawdoc! { "key": { "a": -1, "b": 1 } }),

@@ -24,8 +24,8 @@ pub(crate) struct FetchRows<V: View> {
     meter: Meter,
 }
 
-/// Size of the first batch, small so that little is loaded in vain if the caller stops early. Each batch is twice as
-/// large as the one before, up to a size at which the cost of a round trip is negligible.
+/// Size of the first batch, small so that few records are loaded needlessly if the caller stops early. Each batch is
+/// twice as large as the previous one, up to a size at which the cost of a round trip is negligible.
 const FIRST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 256;
 
@@ -65,7 +65,7 @@ impl<V: View> FetchRows<V> {
                     return Ok(false);
                 }
                 load(&mut self.reader, self.records, &self.batch)?;
-                // What was loaded counts as read, whether or not the caller gets to it.
+                // Loaded records count as read even if the caller does not consume them.
                 let read = if self.meter.is_read() { self.batch.len() } else { 0 };
                 for document in (0..read).filter_map(|at| self.reader.loaded(at)) {
                     self.meter.document_read(document);

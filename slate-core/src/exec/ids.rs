@@ -73,7 +73,7 @@ impl IdBatch {
     }
 }
 
-/// How often an id can be returned.
+/// How often an id may be returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeats {
     Never,

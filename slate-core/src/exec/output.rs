@@ -92,7 +92,7 @@ pub(crate) enum Output<V: View> {
 }
 
 impl<V: View> Output<V> {
-    /// Returns what the root node has written to temporary files.
+    /// Returns the amount that the root node has written to temporary files.
     pub(super) fn spilled(&self) -> Spilled {
         match self {
             Self::Distinct(rows) => rows.spilled(),

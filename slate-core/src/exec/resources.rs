@@ -5,7 +5,7 @@ use crate::{
     spill::Memory,
 };
 
-/// What the nodes of a query share: interrupt and memory limit.
+/// Shared by the nodes of a query: interrupt and memory limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Resources {
     pub(crate) interrupt: Interrupt,
@@ -18,8 +18,8 @@ impl Resources {
         Self { interrupt: interrupt.clone(), memory, recorder: None }
     }
 
-    /// Divides the memory among the nodes that hold rows. Their number is known in advance, so that what a query spills
-    /// does not depend on other queries.
+    /// Divides the memory among the nodes that hold rows. Their number is known in advance, so that spilling does not
+    /// depend on other queries.
     pub(super) fn shared_by(&self, holders: usize) -> Self {
         Self { memory: self.memory.shared_by(holders), ..self.clone() }
     }

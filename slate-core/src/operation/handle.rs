@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// An open database as operations use it, without the public API.
+/// An open database as used by operations, without the public API.
 #[derive(Clone)]
 pub(crate) struct DatabaseHandle {
     inner: Arc<Inner>,
@@ -49,7 +49,7 @@ impl DatabaseHandle {
         drop(self.inner.engine.write().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// The catalog as of the latest commit.
+    /// Returns the catalog of the latest commit.
     pub(crate) fn catalog(&self) -> Result<Arc<Catalog>> {
         Ok(Arc::clone(self.engine()?.snapshot()?.catalog()))
     }
@@ -61,7 +61,7 @@ impl DatabaseHandle {
         })
     }
 
-    /// The same database for reads that must not wait.
+    /// Returns a handle of the same database for reads that must not wait.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Self {
         Self { short: Some(ShortRead::default()), ..self.clone() }
@@ -81,7 +81,7 @@ impl DatabaseHandle {
         }
     }
 
-    /// The interrupt of a read: see [`Interrupt::short`].
+    /// Returns the interrupt of a read, see [`Interrupt::short`].
     pub(crate) fn limited<'i>(&self, interrupt: &'i Interrupt) -> Cow<'i, Interrupt> {
         self.short.as_ref().map_or(Cow::Borrowed(interrupt), |short| Cow::Owned(interrupt.short(short)))
     }

@@ -1,5 +1,6 @@
-//! Operations: [`read_op`] and [`write_op`] list them, [`request`] parses a builder's arguments, [`handle`] is an open database, [`scope`] dispatches to
-//! the database, a snapshot or an open transaction, [`retry`] repeats after conflicts.
+//! Operations. [`read_op`] and [`write_op`] list them, [`request`] parses a builder's arguments, [`handle`] is an open
+//! database, [`scope`] dispatches to the database, a snapshot or an open transaction, and [`retry`] retries after
+//! conflicts.
 
 pub(crate) mod handle;
 pub(crate) mod read_op;

@@ -19,9 +19,9 @@ pub(crate) enum ReadOp<'o, 'p> {
     /// Runs a query. A snapshot's rows are read as they are consumed; a transaction reads all of them at once, so that it
     /// can write while its caller iterates.
     Find { query: &'o Query, interrupt: &'o Interrupt },
-    /// Calls `visitor` with the document stored under `key`, if there is one.
+    /// Calls `visitor` with the document stored under `key`, if it exists.
     Get { key: &'o [u8], visitor: &'o mut dyn FnMut(Doc<'_>) -> Result<()> },
-    /// Plans a query, and executes the plan if `verbosity` says so.
+    /// Plans a query, and executes the plan if `verbosity` requires it.
     Explain { query: &'o Query, verbosity: ExplainVerbosity, interrupt: &'o Interrupt },
     /// Counts documents, index entries and their bytes.
     Stats,
@@ -29,8 +29,8 @@ pub(crate) enum ReadOp<'o, 'p> {
     Verify(&'o mut VerifyRun<'p>),
 }
 
-/// A plan, the rules that changed it, the number of candidates for its access path, and what executing it did, if it was
-/// executed.
+/// A plan, the rules that changed it, the number of candidates for its access path, and the measures of its execution,
+/// if it was executed.
 pub(crate) struct Explained {
     pub(crate) plan: Plan,
     pub(crate) rules: FiredRules,
@@ -79,7 +79,7 @@ outputs! {
     }
 }
 
-/// The error for an operation that returned another operation's type of result: a bug in Slate.
+/// The error for an operation that returned the result type of another operation: a bug in Slate.
 pub(crate) fn mismatch() -> Error {
     Error::new(crate::ErrorKind::Io, Code::INTERNAL_ERROR, "an operation returned a result of the wrong type")
 }

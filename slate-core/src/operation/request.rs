@@ -21,7 +21,7 @@ use crate::{
 /// The arguments that a builder collects. They are parsed when the builder is run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Request {
-    /// `None` matches every document, or stands for an invalid argument.
+    /// `None` matches every document, and is also used for an invalid argument.
     filter: Option<RawDocumentBuf>,
     sort: Option<RawDocumentBuf>,
     projection: Option<RawDocumentBuf>,
@@ -31,11 +31,11 @@ pub(crate) struct Request {
     pub(crate) force: Force,
     pub(crate) interrupt: Interrupt,
     pub(crate) memory_limit: Option<usize>,
-    /// Of an update: the conditions on array elements.
+    /// The conditions on array elements of an update.
     pub(crate) array_filters: Vec<RawDocumentBuf>,
-    /// Of an update: whether a document is inserted if none matches.
+    /// Whether an update inserts a document if none matches.
     pub(crate) upsert: bool,
-    /// Of an update that returns its document: which version.
+    /// Which version of the document an update returns.
     pub(crate) returns: ReturnDocument,
     /// The error of the first invalid argument, returned when the builder is run.
     fault: Option<Fault>,
@@ -44,7 +44,7 @@ pub(crate) struct Request {
 /// A document without fields.
 const EMPTY: [u8; 5] = [5, 0, 0, 0, 0];
 
-/// An error that is returned each time that the builder or a clone of it is run.
+/// An error that is returned each time the builder or a clone of it is run.
 #[derive(Clone, Debug)]
 struct Fault(Arc<Error>);
 
@@ -61,7 +61,7 @@ impl Request {
 
     /// Returns the document; if it is invalid, stores the error and returns `None`.
     pub(crate) fn take(&mut self, document: impl IntoDocument) -> Option<RawDocumentBuf> {
-        // The bytes of raw documents are not checked before; all later code relies on valid ones.
+        // Validates the bytes of raw documents here; all later code relies on it.
         let whole = |document: RawDocumentBuf| validate(document.as_bytes()).map(drop).map(|()| document);
         match document.into_document().and_then(|document| Ok(whole(document)?)) {
             Ok(document) => Some(document),
@@ -72,7 +72,7 @@ impl Request {
         }
     }
 
-    /// Stores an error about an option that the call does not have.
+    /// Stores an error about an option that the call does not support.
     pub(crate) fn refuse(&mut self, message: &str, option: &str) {
         self.fault(Error::invalid(Code::INVALID_OPTIONS, message).at(option));
     }
@@ -144,7 +144,7 @@ impl Request {
         Ok(self.projection.as_ref().map(|document| Projection::parse(Doc::from(document))).transpose()?)
     }
 
-    /// Parses everything but the projection.
+    /// Parses everything except the projection.
     pub(crate) fn parse(&self, output: Output, ties: Ties) -> Result<Query> {
         self.check()?;
         let filter = self.filter.as_ref().map_or(Doc::new(&EMPTY), Doc::from);
@@ -156,7 +156,7 @@ impl Request {
         if let Some(direction) = query.sort.as_ref().and_then(Sort::natural) {
             (query.sort, query.hint) = match ties {
                 Ties::Any => (None, Some(Hint::Natural(direction))),
-                // A sort decides which document a write to one document changes, never the plan.
+                // The document that a write to one document changes depends on the sort, never on the plan.
                 Ties::ById => (Some(by_id(direction)?), query.hint),
             };
         }
@@ -193,7 +193,7 @@ impl Request {
             None | Some([]) => Direction::Ascending,
             Some([(by, direction)]) if *by == path => *direction,
             Some(_) => {
-                let message = format!("different values of {path} can be sorted by {path} alone");
+                let message = format!("the distinct values of {path} can only be sorted by {path}");
                 return Err(Error::invalid(Code::BAD_VALUE, message).at("sort"));
             }
         };
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_argument_that_is_no_document_is_reported_however_plain_the_others_are() {
+    fn an_argument_that_is_not_a_document_fails_the_call() {
         let broken = || bson::RawDocumentBuf::from_bytes(vec![9, 0, 0, 0, 16, b'a', 0, 1, 0]).unwrap();
         let (mut sorted, mut projected) = (Request::new(doc! { "a": 5 }), Request::new(doc! { "a": 5 }));
         sorted.sort(broken());

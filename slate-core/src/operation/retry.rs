@@ -6,22 +6,22 @@ use crate::{Result, interrupt::Interrupt};
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_micros(50);
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// How often, and how soon, a transaction is tried again.
+/// The limits for retrying a transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct Retry {
-    /// No new try begins later than this after the first.
+    /// The time after the first attempt within which the last one must begin.
     pub(crate) within: Duration,
-    /// At most so many tries after the first.
+    /// The most attempts after the first.
     pub(crate) retries: u32,
     pub(crate) first_pause: Duration,
     pub(crate) longest_pause: Duration,
-    /// When the caller wants to hear of it, whatever has come of it.
+    /// The caller's deadline and cancellation, which end the retries.
     pub(crate) limits: Interrupt,
 }
 
-/// Tries until it succeeds, fails otherwise than by a conflict, or may not be tried again.
+/// Retries until an attempt succeeds, fails with another error than a conflict, or the limits are reached.
 ///
-/// Pauses double, and are spread by the clock's own noise so that two writers do not meet again.
+/// The pause doubles with each attempt, and is randomized by the clock so that two writers do not conflict again.
 pub(crate) fn on_conflict<R>(retry: &Retry, mut attempt: impl FnMut() -> Result<R>) -> Result<R> {
     let start = Instant::now();
     let mut pause = retry.first_pause;

@@ -21,7 +21,7 @@ use crate::{
 pub(crate) enum Scope {
     /// Each read sees the latest commit; each write is its own transaction.
     Database(DatabaseHandle),
-    /// Reads see one commit; writes fail.
+    /// All reads see one commit; writes fail.
     Snapshot(Arc<dyn Reader>),
     /// Reads and writes belong to one transaction.
     Transaction(OpenTransaction),
@@ -33,8 +33,8 @@ pub(crate) struct OpenTransaction(Arc<Shared>);
 
 struct Shared {
     writer: Mutex<Option<Box<dyn Writer>>>,
-    /// The thread whose operation is running: the caller's own code that runs within it (a progress callback, a
-    /// `Deserialize`) must not start another operation of the same transaction.
+    /// The thread that runs an operation. The caller's code that runs within it (a progress callback, a `Deserialize`)
+    /// must not start another operation of the same transaction.
     caller: Mutex<Option<ThreadId>>,
 }
 
@@ -43,7 +43,7 @@ impl OpenTransaction {
         Self(Arc::new(Shared { writer: Mutex::new(Some(writer)), caller: Mutex::new(None) }))
     }
 
-    /// Takes the writer out: later operations fail.
+    /// Takes the writer out, so that later operations fail.
     pub(crate) fn take(&self) -> Result<Box<dyn Writer>> {
         self.lock()?.take().ok_or_else(ended)
     }
@@ -64,11 +64,11 @@ impl OpenTransaction {
     /// Waits for an operation of another thread. Fails for a nested operation of this thread, which would deadlock.
     fn lock(&self) -> Result<MutexGuard<'_, Option<Box<dyn Writer>>>> {
         if *unpoisoned(&self.0.caller) == Some(std::thread::current().id()) {
-            let message = "a call within a call of the same transaction would wait for itself";
+            let message = "a nested call on the same transaction would wait for itself";
             return Err(Error::new(ErrorKind::Reentrant, Code::ILLEGAL_OPERATION, message));
         }
         Ok(self.0.writer.lock().unwrap_or_else(|poisoned| {
-            // An operation panicked: how much of it was applied is unknown, so the transaction is rolled back.
+            // An operation panicked and may be partially applied, so the transaction is rolled back.
             let mut writer = poisoned.into_inner();
             *writer = None;
             writer
@@ -102,7 +102,7 @@ fn ended() -> Error {
 }
 
 impl Scope {
-    /// Executes `op` and converts its output into the type that belongs to it.
+    /// Executes `op` and converts its output to the result type of the operation.
     pub(crate) fn read<R>(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<R>
     where
         ReadOutput: TryInto<R, Error = Error>,
@@ -123,7 +123,7 @@ impl Scope {
         self.read(collection, ReadOp::Find { query, interrupt })
     }
 
-    /// The same scope for reads that must not wait; `None` if its reads always wait.
+    /// Returns the same scope for reads that must not wait; `None` if its reads always wait.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Option<Self> {
         match self {
@@ -132,7 +132,7 @@ impl Scope {
         }
     }
 
-    /// The limit of reads that must not wait, if it is such a scope.
+    /// Returns the limit of reads that must not wait, if the scope has one.
     #[cfg(feature = "async")]
     pub(crate) fn short(&self) -> Option<crate::interrupt::ShortRead> {
         match self {
@@ -151,12 +151,12 @@ impl Scope {
         Ok(Explain::new(collection, self.read(collection, ReadOp::Explain { query, verbosity, interrupt })?))
     }
 
-    /// The collection's definition; `None` if it does not exist.
+    /// Returns the collection's definition; `None` if it does not exist.
     pub(crate) fn definition(&self, collection: &str) -> Result<Option<Arc<CollectionInfo>>> {
         self.read(collection, ReadOp::Definition)
     }
 
-    /// Gathers a collection's statistics, which belong to no transaction.
+    /// Gathers a collection's statistics, outside any transaction.
     pub(crate) fn analyze(&self, collection: &str) -> Result<()> {
         match self {
             Self::Database(database) => database.analyze(collection),
@@ -167,7 +167,7 @@ impl Scope {
         }
     }
 
-    /// Runs `work` in the open transaction, or else in a transaction of its own that is retried after a conflict.
+    /// Runs `work` in the open transaction, or else in its own transaction, which is retried after a conflict.
     pub(crate) fn write<R>(&self, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         match self {
             Self::Database(database) => database.write(work),

@@ -10,12 +10,12 @@ use slate_query::{
 use super::{Combine, Conjuncts, IdPlan, IndexBounds, IndexScan, RawPlan};
 use crate::catalog::IndexInfo;
 
-/// An access path in a direction: what a plan's leaf reads.
+/// An access path and its direction: the leaf of a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub(crate) path: AccessPath,
     pub(crate) direction: Direction,
-    /// The conjuncts of the filter that its bounds are exact for: every record read this way satisfies them.
+    /// The conjuncts for which its bounds are exact: every record read this way satisfies them.
     pub(crate) exact_for: Conjuncts,
 }
 
@@ -25,7 +25,7 @@ pub(crate) enum AccessPath {
     Records { bounds: Option<IntervalSet> },
     /// The records of these `_id`s.
     Points { ids: IntervalSet },
-    /// The records of an index's entries; for `checks` see [`IndexScan::checks`].
+    /// The records of an index's entries. See [`IndexScan::checks`] for `checks`.
     Index { index: Arc<IndexInfo>, bounds: IndexBounds, checks: Vec<(usize, IntervalSet)> },
     /// The records that any or all of several paths return.
     Merge { how: Combine, inputs: Vec<AccessPath> },
@@ -70,12 +70,12 @@ impl AccessPath {
     }
 }
 
-/// To what extent the rows of an access path are in the order of a sort.
+/// The extent to which the rows of an access path are in the order of a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowOrder {
     /// Number of leading sort fields by which the rows are ordered.
     pub(crate) fields: usize,
-    /// Whether rows that are equal in all of these come in the order of `_id`.
+    /// Whether rows that are equal in all of these are in the order of `_id`.
     pub(crate) ties_by_id: bool,
 }
 

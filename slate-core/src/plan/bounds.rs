@@ -92,10 +92,10 @@ fn push_ranges(
 /// end after the truncation is widened to all keys with the same untruncated part.
 fn range(before: &[u8], interval: &Interval, held: Held) -> KeyRange {
     let low = interval.low().to_bytes_behind(before);
-    let start = if is_cut(before, interval.low(), held) { kept(&low).into() } else { low };
+    let start = if is_cut(before, interval.low(), held) { untruncated(&low).into() } else { low };
     let high = interval.high().to_bytes_behind(before);
     // After a truncation any byte can follow, including 0xff.
-    let end = if is_cut(before, interval.high(), held) { successor(kept(&high)) } else { Some(high) };
+    let end = if is_cut(before, interval.high(), held) { successor(untruncated(&high)) } else { Some(high) };
     KeyRange { start, end }
 }
 
@@ -107,11 +107,11 @@ fn is_cut(before: &[u8], place: &Place, held: Held) -> bool {
     }
 }
 
-fn kept(place: &[u8]) -> &[u8] {
+fn untruncated(place: &[u8]) -> &[u8] {
     place.get(..MAX_UNIQUE_PREFIX).unwrap_or(place)
 }
 
-/// Returns the least bytes above all that start with `prefix`; `None` if there are none.
+/// Returns the least bytes above all that start with `prefix`; `None` if all such bytes are 0xff.
 fn successor(prefix: &[u8]) -> Option<SmallBytes> {
     let (last, before) = prefix.get(..=prefix.iter().rposition(|&byte| byte != 0xff)?)?.split_last()?;
     Some(SmallBytes::concat(&[before, &[last + 1]]))

@@ -89,8 +89,8 @@ pub(super) fn candidates(collection: &CollectionInfo, query: &Query) -> Vec<Acce
     found
 }
 
-/// Returns the paths by `_id` or one index that can be the cheapest. A path with a single record is returned alone:
-/// nothing is cheaper, and listing the others takes several times as long as reading that record.
+/// Returns the paths by `_id` or one index that can be the cheapest. A path that reads at most one record is returned
+/// alone, because no other path is cheaper and listing them takes longer than reading the record.
 pub(super) fn viable_candidates(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     let terms = Terms::of(query.filter.conjuncts(), collection);
     let is_of_one_record = |access: &Access| access.path.is_of_one_record();

@@ -13,15 +13,15 @@ use super::{
 };
 use crate::Result;
 
-/// An index path by single values with at most this many entries is chosen without considering others: a probe of
-/// another path costs a descent, which is about what it could save.
+/// An index path by single values with at most this many entries is chosen without considering others, because probing
+/// another path costs a descent, which is about as much as it could save.
 pub(crate) const MAX_UNWEIGHED_ENTRIES: usize = 8;
 
-/// The same limit for a path by ranges: the records that cost as much as one probe.
+/// The same limit for a path by ranges: the number of records that cost as much as one probe.
 const MAX_UNWEIGHED_FETCHES: u64 = 2;
 
-/// A path that costs too much by the statistics is counted up to this many keys: statistics are out of date if the values of
-/// documents have changed since.
+/// A path that is too expensive according to statistics is still counted up to this many keys, because statistics may
+/// be outdated if the values of documents have changed.
 const CONFIRMING_KEYS: u64 = 128;
 
 /// A path with at most this cost is chosen without considering others.
@@ -57,7 +57,7 @@ struct Uncounted {
 
 /// Chooses among the usable access paths.
 pub(super) fn cheapest(mut usable: Vec<Access>, merging: Merging, context: &Context<'_>) -> Result<Access> {
-    // A single record: nothing is cheaper.
+    // No path is cheaper than one that reads a single record.
     if let Some(point) = usable.iter().position(|access| access.path.is_of_one_record()) {
         return Ok(usable.swap_remove(point));
     }

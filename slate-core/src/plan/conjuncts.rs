@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_64_places_are_held() {
+    fn the_first_64_positions_are_stored() {
         let odd =
             [1, 3, 63, 64, 65, usize::MAX].map(Conjuncts::one).into_iter().fold(Conjuncts::default(), Conjuncts::union);
         for place in [0, 1, 2, 3, 62, 63, 64, 65, 1 << 32, usize::MAX] {

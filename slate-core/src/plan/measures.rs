@@ -4,7 +4,7 @@ use bson::{Bson, Document, doc};
 
 use super::Stage;
 
-/// What a node of a plan did when it was executed.
+/// The counts and times of a plan node's execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Measures {
     /// Rows returned to the node above.
@@ -24,7 +24,7 @@ pub(crate) struct Measures {
 }
 
 impl Measures {
-    /// The measures as fields of a document, under MongoDB's names where it has them.
+    /// Returns the measures as fields of a document, with MongoDB's names where they exist.
     pub(crate) fn describe(&self) -> Document {
         doc! {
             "nReturned": number(self.rows),
@@ -42,7 +42,7 @@ fn number(number: u64) -> Bson {
     Bson::Int64(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-/// What executing a plan did, in total and by node.
+/// The measures of a plan's execution, in total and by node.
 #[derive(Clone, Debug)]
 pub(crate) struct Analysis {
     /// Rows returned to the caller.

@@ -1,10 +1,10 @@
-//! Query → plan.
+//! The planner: turns a query into a plan.
 //!
-//! A plan is plain data in three tiers that are three types: record ids ([`IdPlan`]), raw records ([`RawPlan`]) and what
-//! the caller sees ([`Plan`]). [`build`] starts from the naive plan, which is right by construction (scan, filter, sort,
-//! slice, project), and applies the [`rules`] in order. Each rule rewrites the plan and keeps its result.
+//! A plan is plain data in three tiers with three types: record ids ([`IdPlan`]), raw records ([`RawPlan`]) and the
+//! output ([`Plan`]). [`build`] starts from the naive plan, which is correct by construction (scan, filter, sort,
+//! slice, project), and applies the [`rules`] in order. Each rule rewrites the plan without changing its result.
 //!
-//! A new node is a variant of one of the tiers and a [`Stage`]; the compiler lists the arms to write: its inputs
+//! A new node is a variant of one of the tiers and a [`Stage`]. The compiler lists the match arms to add: its inputs
 //! (`node.rs`), how it is drawn (`draw.rs`), and in `exec` how it is executed and how many of its inputs hold rows.
 
 mod access;

@@ -13,9 +13,9 @@ use crate::catalog::IndexInfo;
 pub(crate) enum IdPlan {
     /// The records of these `_id`s, in their order; an `_id` without a record yields nothing.
     Points(IntervalSet),
-    /// The records that the entries of an index name.
+    /// The records that index entries refer to.
     Index(IndexScan),
-    /// The records that any, or all, of the inputs name, in the order of `_id`.
+    /// The records that any, or all, of the inputs return, in the order of `_id`.
     Merge { how: Combine, inputs: Vec<IdPlan> },
 }
 
@@ -31,17 +31,17 @@ pub(crate) enum Combine {
 pub(crate) struct IndexScan {
     pub(crate) index: Arc<IndexInfo>,
     pub(crate) bounds: IndexBounds,
-    /// Fields that the bounds do not reach, and where their values must lie: other entries are skipped.
+    /// The allowed values of fields after the bounds: other entries are skipped.
     pub(crate) checks: Vec<(usize, IntervalSet)>,
     pub(crate) direction: Direction,
-    /// The most records to yield; set where no node above rejects a record.
+    /// The most records to return. Set only if no node above rejects a record.
     pub(crate) limit: Option<u64>,
 }
 
 /// The raw tier: yields records as borrowed raw BSON.
 #[derive(Clone, Debug)]
 pub(crate) enum RawPlan {
-    /// No rows, whatever the data.
+    /// No rows, independent of the data.
     Eof { reason: &'static str },
     /// The records in the order of `_id`, within bounds on it.
     Scan { bounds: Option<IntervalSet>, direction: Direction },
@@ -49,8 +49,8 @@ pub(crate) enum RawPlan {
     Fetch { ids: IdPlan },
     /// The records that match.
     Filter { input: Box<RawPlan>, filter: Filter },
-    /// The records in order. The input is ordered by the first `presorted` fields: only rows equal in those are held and
-    /// sorted, and no more than `limit` of them.
+    /// The records in order. If the input is ordered by the first `presorted` fields, only rows that are equal in them
+    /// are held and sorted at a time. Holds at most `limit` rows.
     Sort { input: Box<RawPlan>, sort: Sort, presorted: usize, limit: Option<u64> },
     /// The records without the first `skip`, at most `limit` of them.
     Slice { input: Box<RawPlan>, window: Window },
@@ -63,7 +63,7 @@ pub(crate) struct Window {
     pub(crate) limit: Option<u64>,
 }
 
-/// The projection tier: what the caller sees.
+/// The output tier.
 #[derive(Clone, Debug)]
 pub(crate) enum Plan {
     Whole {
@@ -85,7 +85,7 @@ pub(crate) enum Plan {
     Count {
         input: RawPlan,
     },
-    /// The number of keys: no record is read.
+    /// The number of keys, without reading records.
     CountKeys {
         keys: CountedKeys,
         window: Window,
@@ -117,7 +117,7 @@ pub(crate) enum CoveredField {
     Indexed(usize),
 }
 
-/// The order of distinct values, and which of them are wanted.
+/// The order of distinct values, and the window of them to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Values {
     pub(crate) direction: Direction,
@@ -125,7 +125,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Whether a walk over the index yields the values in this order.
+    /// Whether a walk over the index returns the values in this order.
     pub(crate) fn are_sorted_by(&self, scan: &IndexScan) -> bool {
         scan.index.pattern.fields().last().is_some_and(|(_, direction)| *direction == self.direction)
     }
@@ -138,7 +138,7 @@ impl Window {
         limit.into_iter().chain((self.skip > 0).then_some(Stage::Skip))
     }
 
-    /// How many rows have to be found, those to skip included; `None` for all.
+    /// The number of rows to find, including those to skip; `None` for all.
     pub(crate) fn reach(self) -> Option<u64> {
         self.limit.map(|limit| limit.saturating_add(self.skip))
     }
@@ -147,14 +147,14 @@ impl Window {
         self == Self::default()
     }
 
-    /// How many of `rows` are within the window.
+    /// Returns how many of `rows` are within the window.
     pub(crate) fn count(self, rows: u64) -> u64 {
         rows.saturating_sub(self.skip).min(self.limit.unwrap_or(u64::MAX))
     }
 }
 
 impl IndexScan {
-    /// Moves the scan out of a plan that is about to be replaced.
+    /// Moves the scan out of a plan that will be replaced.
     pub(crate) fn take(&mut self) -> Self {
         let (bounds, checks) = (std::mem::take(&mut self.bounds), std::mem::take(&mut self.checks));
         Self { index: Arc::clone(&self.index), bounds, checks, direction: self.direction, limit: self.limit }
@@ -162,12 +162,12 @@ impl IndexScan {
 }
 
 impl Plan {
-    /// The plan of a query that has no rows.
+    /// The plan of a query without rows.
     pub(crate) fn eof(reason: &'static str) -> Self {
         Self::Whole { input: RawPlan::Eof { reason } }
     }
 
-    /// The raw tier, where the plan has one.
+    /// Returns the raw tier, if the plan has one.
     pub(crate) fn input_mut(&mut self) -> Option<&mut RawPlan> {
         match self {
             Self::Whole { input }
@@ -239,7 +239,7 @@ impl RawPlan {
         Self::Scan { bounds: None, direction: Direction::Ascending }
     }
 
-    /// Moves the plan out of a place that is about to be given another.
+    /// Moves the plan out of a place that will be overwritten.
     pub(crate) fn take(&mut self) -> Self {
         std::mem::replace(self, Self::full_scan())
     }
@@ -260,7 +260,7 @@ impl RawPlan {
         }
     }
 
-    /// The leaf and the slice above it, where there is no other node.
+    /// Returns the leaf and the slice above it, if the plan has no other nodes.
     pub(crate) fn sliced_leaf_mut(&mut self) -> Option<(&mut Self, Window)> {
         match self {
             Self::Slice { input, window } => input.is_leaf().then_some((&mut **input, *window)),

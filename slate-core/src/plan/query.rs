@@ -14,27 +14,27 @@ pub(crate) struct Query {
     pub(crate) hint: Option<Hint>,
     pub(crate) force: Force,
     pub(crate) ties: Ties,
-    /// The bytes of memory in which the query may hold rows; `None` for the database's limit.
+    /// The memory in bytes for the rows that the query holds; `None` for the database's limit.
     pub(crate) memory_limit: Option<usize>,
 }
 
-/// What the caller gets of the records found.
+/// The output of a query.
 #[derive(Clone, Debug)]
 pub(crate) enum Output {
     /// Whole documents.
     Whole,
-    /// Documents as the projection leaves them.
+    /// Documents with the projection applied.
     Project { projection: Projection, document: RawDocumentBuf },
-    /// Their number.
+    /// The number of documents.
     Count,
     /// The distinct values at this path, in order.
     Distinct { path: Path, values: Values },
 }
 
-/// The access path that the caller wants.
+/// The access path that the caller requests.
 #[derive(Clone, Debug)]
 pub(crate) enum Hint {
-    /// A scan of the records in the order of `_id`, or against it.
+    /// A scan of the records in ascending or descending order of `_id`.
     Natural(Direction),
     /// The index with this name.
     Name(String),
@@ -42,13 +42,13 @@ pub(crate) enum Hint {
     Keys(RawDocumentBuf),
 }
 
-/// Which candidate is taken: tests take each in turn.
+/// Which candidate is chosen. Tests force each of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Force {
     /// The cheapest.
     #[default]
     No,
-    /// The candidate at this position of the list; beyond its end, an error.
+    /// The candidate at this position of the list; an error beyond its end.
     #[cfg_attr(not(feature = "unstable-testing"), expect(dead_code, reason = "only tests force a candidate"))]
     Candidate(usize),
 }
@@ -56,7 +56,7 @@ pub(crate) enum Force {
 /// The order of rows that compare equal in the sort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ties {
-    /// Any: it may depend on the plan.
+    /// Any order, which may depend on the plan.
     #[default]
     Any,
     /// The order of `_id`. The target of a write to one document must not depend on the plan.
@@ -64,7 +64,7 @@ pub(crate) enum Ties {
 }
 
 impl Query {
-    /// The query for the documents that match, whole and in any order.
+    /// Returns the query for all matching documents, whole and in any order.
     pub(crate) fn of(filter: Filter) -> Self {
         Self {
             filter,
@@ -84,7 +84,7 @@ impl Query {
         Window { skip: self.skip, limit: self.limit }
     }
 
-    /// The sort, unless it has no fields.
+    /// The sort, if it has fields.
     pub(crate) fn order(&self) -> Option<&Sort> {
         self.sort.as_ref().filter(|sort| !sort.fields().is_empty())
     }

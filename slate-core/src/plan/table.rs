@@ -1,10 +1,11 @@
-//! What the nodes of a plan did, in columns in front of its tree: they stay in line however long a node's text is.
+//! Formats the measures of a plan's nodes as columns in front of the tree, where they are aligned for node texts of any
+//! length.
 
 use std::time::Duration;
 
 use super::Measures;
 
-/// A column: its name, and what it shows of a node.
+/// A column: its name and its value for a node.
 type Column = (&'static str, fn(&Measures) -> String);
 
 const COLUMNS: [Column; 6] = [
@@ -16,7 +17,7 @@ const COLUMNS: [Column; 6] = [
     ("time", |measures| time(measures.time)),
 ];
 
-/// Draws the lines of a tree behind the columns. Columns without anything to show are left out.
+/// Draws the lines of a tree after the columns. Omits empty columns.
 pub(super) fn draw(lines: &[(String, Measures)]) -> String {
     let columns: Vec<(&str, Vec<String>)> = COLUMNS
         .iter()

@@ -95,7 +95,7 @@ impl Memory {
     }
 }
 
-/// Counts what an operation wrote to temporary files.
+/// Counts the data that an operation wrote to temporary files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spilled {
     /// Runs written because memory was full.

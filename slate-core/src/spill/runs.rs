@@ -42,7 +42,7 @@ const MIN_FAN_IN: usize = 8;
 const BUFFER_PER_RUN: usize = 64 << 10;
 
 impl Runs {
-    /// Returns the runs in `runs`, creating the file if there is none.
+    /// Returns the runs in `runs`. Creates the file if necessary.
     pub(super) fn get_or_create<'r>(runs: &'r mut Option<Self>, memory: &Memory) -> Result<&'r mut Self> {
         Ok(match runs {
             Some(runs) => runs,
@@ -93,8 +93,8 @@ impl Runs {
         Ok(RowReader::new(self.writer.finish()?, all, buffer_size(&self.memory, 1)))
     }
 
-    /// Merges until so few runs are left that they can be read together, and returns what was written in total. With more runs than the fan-in, merges in several
-    /// passes, each of which writes only the `max_rows` least rows of a group.
+    /// Merges until the remaining runs can be read together. Returns the amount of data written in total. With more
+    /// runs than the fan-in, merges in several passes, each of which writes only the `max_rows` least rows of a group.
     pub(super) fn merge(mut self, max_rows: u64, interrupt: &mut Interrupt) -> Result<(SortedRuns, Spilled)> {
         let fan_in = self.fan_in();
         while self.runs.len() > fan_in {

@@ -256,7 +256,7 @@ impl Sorter {
         self.spilled += spilled;
     }
 
-    /// Returns what was written to temporary files.
+    /// Returns the amount of data written to temporary files.
     pub(crate) fn spilled(&self) -> Spilled {
         let mut spilled = self.spilled;
         if let Some(runs) = &self.runs {

@@ -1,4 +1,4 @@
-//! What the tests share: databases on every store, random documents and questions, comparisons.
+//! Shared by the tests: databases on every store, random documents and queries, comparisons.
 
 #![allow(unreachable_pub, missing_docs, reason = "a test's own module")]
 #![allow(dead_code, reason = "each test file uses a part")]
@@ -18,7 +18,7 @@ use std::path::Path;
 use bson::{Bson, Document, RawDocumentBuf};
 use slate_core::{Collection, Database, Durability, Error, ExplainVerbosity, Find};
 
-/// The stores that every behaviour is tested on.
+/// The stores that every test runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Store {
     Memory,
@@ -34,7 +34,7 @@ pub const STORES: [Store; 2] = [Store::Memory, Store::Redb];
 #[cfg(feature = "rocksdb")]
 pub const STORES: [Store; 3] = [Store::Memory, Store::Redb, Store::RocksDb];
 
-/// A database of its own, and the folder that it lies in where it lies in one.
+/// A test database, and its folder if the store is persistent.
 pub struct TestDatabase {
     pub db: Database,
     pub store: Store,
@@ -42,7 +42,7 @@ pub struct TestDatabase {
 }
 
 impl Store {
-    /// An empty database. Its commits do not wait for the device.
+    /// Opens an empty database. Its commits do not wait for the device.
     pub fn open(self) -> TestDatabase {
         let folder = tempfile::tempdir().unwrap();
         let url = self.url_in(folder.path());
@@ -50,17 +50,17 @@ impl Store {
         TestDatabase { db, store: self, folder }
     }
 
-    /// Whether what was committed is there after closing and opening again.
+    /// Returns whether commits survive closing and reopening.
     pub fn is_persistent(self) -> bool {
         self != Self::Memory
     }
 
-    /// Whether several may write at once, and conflict; where not, they take turns.
+    /// Returns whether several write transactions may be open at the same time.
     pub fn has_concurrent_writers(self) -> bool {
         self != Self::Redb
     }
 
-    /// The URL of its database in that folder.
+    /// Returns the URL of a database in that folder.
     pub fn url_in(self, folder: &Path) -> String {
         let path = folder.join("db.slate");
         match self {
@@ -77,7 +77,7 @@ impl TestDatabase {
         self.store.url_in(self.folder.path())
     }
 
-    /// Closes the database and opens it again, where its store outlives that.
+    /// Closes and reopens a persistent database.
     pub fn reopen(self) -> Self {
         if !self.store.is_persistent() {
             return self;
@@ -102,31 +102,31 @@ pub fn raw(document: &Document) -> RawDocumentBuf {
     RawDocumentBuf::try_from(document).unwrap()
 }
 
-/// An error as far as two plans, or two stores, must agree on it.
+/// The parts of an error on which all plans and stores must agree.
 pub type Refusal = (i32, String);
 
 pub fn refusal(error: &Error) -> Refusal {
     (error.code(), error.to_string())
 }
 
-/// All rows, in their order, or the error.
+/// Returns all rows in their order, or the error.
 pub fn rows(find: Find<RawDocumentBuf>) -> Result<Vec<RawDocumentBuf>, Refusal> {
     find.run().and_then(Iterator::collect).map_err(|error| refusal(&error))
 }
 
-/// The rows without their order.
+/// Returns the rows sorted by their bytes.
 pub fn multiset(rows: &[RawDocumentBuf]) -> Vec<&[u8]> {
     let mut bytes: Vec<&[u8]> = rows.iter().map(|row| row.as_bytes()).collect();
     bytes.sort_unstable();
     bytes
 }
 
-/// The `_id`s of rows.
+/// Returns the `_id`s of rows.
 pub fn ids(rows: &[RawDocumentBuf]) -> Vec<Bson> {
     rows.iter().map(|row| row.get("_id").unwrap().unwrap().try_into().unwrap()).collect()
 }
 
-/// The rows of each plan that could serve the question, with the plan as it is drawn.
+/// Returns the rows of each usable plan, with the drawn plan.
 pub fn each_plan(find: &Find<RawDocumentBuf>) -> Vec<(String, Vec<RawDocumentBuf>)> {
     let candidates = find.clone().explain(ExplainVerbosity::QueryPlanner).unwrap().candidates();
     let forced = |plan| {
@@ -138,13 +138,13 @@ pub fn each_plan(find: &Find<RawDocumentBuf>) -> Vec<(String, Vec<RawDocumentBuf
     (0..candidates).map(forced).collect()
 }
 
-/// Checks that each plan, and the one that is chosen, finds the documents of these `_id`s, in any order.
+/// Checks that each plan, forced or chosen, finds the documents with these `_id`s, in any order.
 #[track_caller]
 pub fn finds(find: &Find<RawDocumentBuf>, wanted: impl IntoIterator<Item = impl Into<Bson>>) {
     let sorted = |ids: Vec<Bson>| {
-        let mut told: Vec<String> = ids.iter().map(|id| format!("{id:?}")).collect();
-        told.sort();
-        told
+        let mut shown: Vec<String> = ids.iter().map(|id| format!("{id:?}")).collect();
+        shown.sort();
+        shown
     };
     let wanted = sorted(wanted.into_iter().map(Into::into).collect());
     let chosen = ("the chosen plan".to_owned(), rows(find.clone()).unwrap());
@@ -153,7 +153,7 @@ pub fn finds(find: &Find<RawDocumentBuf>, wanted: impl IntoIterator<Item = impl 
     }
 }
 
-/// Checks that each plan, and the one that is chosen, finds the documents of these `_id`s, in this order.
+/// Checks that each plan, forced or chosen, finds the documents with these `_id`s, in this order.
 #[track_caller]
 pub fn finds_in_order(find: &Find<RawDocumentBuf>, wanted: impl IntoIterator<Item = impl Into<Bson>>) {
     let wanted: Vec<Bson> = wanted.into_iter().map(Into::into).collect();
@@ -163,11 +163,11 @@ pub fn finds_in_order(find: &Find<RawDocumentBuf>, wanted: impl IntoIterator<Ite
     }
 }
 
-/// Text in which runs of one character, or of one pair of them, are told by their length: documents with long texts are
-/// read by people when a test fails.
+/// Abbreviates runs of one character, or of one pair of characters, by their length, to make failures with long texts
+/// readable.
 pub fn brief(text: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
-    let mut told = String::new();
+    let mut output = String::new();
     let mut at = 0;
     while at < characters.len() {
         let repeats = |unit: usize| {
@@ -177,18 +177,18 @@ pub fn brief(text: &str) -> String {
         let unit = if repeats(1) > 40 { 1 } else { 2 };
         let count = if at + unit <= characters.len() { repeats(unit) } else { 0 };
         if count > 40 {
-            told.extend(&characters[at..at + unit]);
-            told.push_str(&format!("<{count} times>"));
+            output.extend(&characters[at..at + unit]);
+            output.push_str(&format!("<{count} times>"));
             at += count * unit;
         } else {
-            told.push(characters[at]);
+            output.push(characters[at]);
             at += 1;
         }
     }
-    told
+    output
 }
 
-/// How often a property is tried: `SLATE_CASES`, or so many times.
+/// The number of cases of a property: `SLATE_CASES`, or this default.
 pub fn runner(default_cases: u32) -> proptest::test_runner::TestRunner {
     use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
     let cases = std::env::var("SLATE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default_cases);

@@ -21,7 +21,7 @@ fn binary(subtype: BinarySubtype, bytes: &[u8]) -> Bson {
     Bson::Binary(Binary { subtype, bytes: bytes.to_vec() })
 }
 
-/// Numbers that meet across the four types, or almost do.
+/// Numbers that are equal or almost equal across the four types.
 fn numbers() -> Vec<Bson> {
     vec![
         Bson::Int32(0),
@@ -85,7 +85,7 @@ fn others() -> Vec<Bson> {
     ]
 }
 
-/// Texts around and beyond what an index entry keeps, which differ only at their ends.
+/// Texts around and beyond the length that an index entry stores, which differ only at their ends.
 fn long_texts() -> Vec<Bson> {
     let lengths = [1_960, 1_967, 1_995, 1_999, 2_100];
     lengths.into_iter().flat_map(|length| ["a", "b"].map(|end| Bson::from("x".repeat(length) + end))).collect()
@@ -95,7 +95,7 @@ fn scalar() -> BoxedStrategy<Bson> {
     prop_oneof![6 => select(numbers()), 3 => select(texts()), 3 => select(others())].boxed()
 }
 
-/// What one case is made of: so few paths and values that conditions, indexes and documents meet.
+/// The paths and values of one case. They are few, so that conditions, indexes and documents match.
 #[derive(Clone, Debug)]
 pub struct Pool {
     values: Vec<Bson>,
@@ -103,16 +103,16 @@ pub struct Pool {
     width: Width,
 }
 
-/// How much of everything there may be.
+/// The variety of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// All operators, kinds of indexes and shapes.
     Wide,
-    /// Small numbers, bounds on plain indexes: much matches, and much almost does.
+    /// Small numbers and bounds on plain indexes: many matches and near matches.
     Narrow,
 }
 
-/// Paths that have to do with each other.
+/// Related paths.
 const RELATED: [&[&str]; 13] = [
     &["a"],
     &["a", "b"],
@@ -155,7 +155,7 @@ pub fn pool() -> BoxedStrategy<Pool> {
 const NAMES: [&str; 3] = ["a", "b", "0"];
 
 impl Pool {
-    /// The values that the case is about.
+    /// Returns the scalar values of the case.
     pub fn values(&self) -> &[Bson] {
         &self.values
     }
@@ -164,7 +164,7 @@ impl Pool {
         select(self.values.clone()).boxed()
     }
 
-    /// Values with documents, arrays, and arrays of both.
+    /// Returns values, among them documents, arrays, and arrays of both.
     pub fn nested(&self) -> BoxedStrategy<Bson> {
         let names = || prop_oneof![5 => Just("a"), 5 => Just("b"), 1 => Just("0")];
         self.value()
@@ -177,7 +177,7 @@ impl Pool {
             .boxed()
     }
 
-    /// Documents of one shape, which paths through arrays are about.
+    /// Returns documents of one shape, for paths through arrays.
     fn element(&self) -> BoxedStrategy<Bson> {
         if self.width == Width::Narrow {
             let fields = vec((select(&NAMES[..2]), self.value()), 1..4);
@@ -188,7 +188,7 @@ impl Pool {
         vec((select(&NAMES[..2]), value), 0..4).prop_map(|fields| Bson::Document(document_of(fields))).boxed()
     }
 
-    /// A value of a field that a path begins with; where that path goes on, there is mostly something to go on to.
+    /// Returns a value for the first field of a path. Where the path continues, the value mostly does, too.
     fn field(&self, name: &str) -> BoxedStrategy<Bson> {
         let goes_on = self.paths.iter().any(|path| path.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')));
         let elements = vec(prop_oneof![8 => self.element(), 1 => self.value()], 0..4).prop_map(Bson::Array);
@@ -234,7 +234,7 @@ fn document_of(fields: Vec<(&str, Bson)>) -> Document {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// `_id`s of every type that one may have, all different.
+/// `_id`s of every permitted type, all different.
 pub fn ids() -> Vec<Bson> {
     vec![
         Bson::Int32(3),
@@ -265,7 +265,7 @@ pub fn ids() -> Vec<Bson> {
 }
 
 impl Pool {
-    /// Some documents, their `_id`s in no order.
+    /// Returns documents with unsorted `_id`s.
     pub fn documents(&self, most: usize) -> BoxedStrategy<Vec<Document>> {
         (vec(self.body(), 0..most), 0..ids().len())
             .prop_map(|(bodies, first)| {
@@ -275,7 +275,7 @@ impl Pool {
                     document.extend(body);
                     document
                 };
-                // 5 and 24 have no common divisor: up to 24 documents get different ids.
+                // 5 and 24 are coprime, so up to 24 documents get different ids.
                 bodies.into_iter().take(ids.len()).enumerate().map(with_id).collect()
             })
             .boxed()
@@ -342,7 +342,7 @@ fn element_path() -> BoxedStrategy<String> {
 }
 
 impl Pool {
-    /// One operator with its operand, on a path's value.
+    /// Returns one operator with its operand.
     fn operator(&self, depth: u32) -> BoxedStrategy<(String, Bson)> {
         let named = |name: &'static str| move |operand: Bson| (name.to_owned(), operand);
         let compared =
@@ -412,7 +412,7 @@ impl Pool {
         prop_oneof![4 => one, 5 => several, 3 => logical].boxed()
     }
 
-    /// A condition that bounds an index.
+    /// Returns a condition that bounds an index.
     pub fn condition(&self) -> BoxedStrategy<Bson> {
         let range = (select(vec!["$gt", "$gte", "$lt", "$lte", "$eq", "$ne"]), self.value());
         let range = range.prop_map(|(name, operand)| (name.to_owned(), operand));
@@ -425,7 +425,7 @@ impl Pool {
         .boxed()
     }
 
-    /// A filter over all operators.
+    /// Returns a filter over all operators.
     pub fn filter(&self) -> BoxedStrategy<Document> {
         prop_oneof![1 => Just(Document::new()), 12 => self.filter_on(self.path(), 2)].boxed()
     }
@@ -494,7 +494,7 @@ impl Pool {
     }
 }
 
-/// An index, and whether it is there before the documents.
+/// An index, and whether it is created before the documents are inserted.
 #[derive(Clone)]
 pub struct RandomIndex {
     pub keys: Document,
@@ -504,7 +504,7 @@ pub struct RandomIndex {
     pub before_documents: bool,
 }
 
-/// Shown in one line: a failure is read by people.
+/// Prints one line, to make failures readable.
 impl fmt::Debug for RandomIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "index {}", self.keys)?;
@@ -531,7 +531,7 @@ impl RandomIndex {
     }
 }
 
-/// A question.
+/// A query.
 #[derive(Clone)]
 pub struct RandomQuery {
     pub filter: Document,
@@ -542,7 +542,7 @@ pub struct RandomQuery {
     pub distinct: String,
 }
 
-/// Shown in one line: a failure is read by people.
+/// Prints one line, to make failures readable.
 impl fmt::Debug for RandomQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "find {}", self.filter)?;

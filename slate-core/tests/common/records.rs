@@ -1,11 +1,10 @@
-//! Records as the database benchmark has them, and what counting on them needs: tests of what a question costs, and
-//! benches.
+//! Records like those of the database benchmark, for benches and for tests of the cost of queries.
 
 use bson::{DateTime, RawBson, RawDocumentBuf, doc, rawdoc};
 use slate_core::{Collection, Index};
 
-/// A document of about 290 bytes. What is counted is about the last fields: `number` is `n`, `pair` half of it, `ten` one
-/// of ten values, `pairs` two numbers.
+/// A document of about 290 bytes. Tests use the last fields: `number` is `n`, `pair` half of it, `ten` one of ten
+/// values, `pairs` two numbers.
 pub fn record(n: i32) -> RawDocumentBuf {
     let notes = (n % 2 == 1).then(|| format!("Asked for a call back after the end of quarter {}, in writing.", n % 4));
     let notes = notes.map_or(RawBson::Null, RawBson::String);
@@ -26,7 +25,7 @@ pub fn record(n: i32) -> RawDocumentBuf {
     }
 }
 
-/// Fills a collection with records numbered from 0, and indexes those fields.
+/// Fills a collection with records numbered from 0, and creates indexes on those fields.
 pub fn fill(collection: &Collection<RawDocumentBuf>, count: i32) {
     collection.insert_many(&(0..count).map(record).collect::<Vec<_>>()).run().unwrap();
     for keys in [

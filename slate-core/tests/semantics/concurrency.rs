@@ -1,4 +1,4 @@
-//! Transactions that meet.
+//! Concurrent transactions.
 
 use std::{
     sync::{
@@ -17,16 +17,16 @@ use crate::{
     contents, insert, refused,
 };
 
-fn where_writers_are_concurrent(test: impl Fn(TestDatabase)) {
+fn on_stores_with_concurrent_writers(test: impl Fn(TestDatabase)) {
     STORES.into_iter().filter(|store| store.has_concurrent_writers()).for_each(|store| test(store.open()));
 }
 
-fn where_writers_take_turns(test: impl Fn(TestDatabase)) {
+fn on_stores_with_one_writer_at_a_time(test: impl Fn(TestDatabase)) {
     STORES.into_iter().filter(|store| !store.has_concurrent_writers()).for_each(|store| test(store.open()));
 }
 
 #[test]
-fn of_two_concurrent_inserts_of_one_unique_value_one_is_refused() {
+fn one_of_two_concurrent_inserts_of_a_unique_value_fails() {
     on_every_store(|database| {
         let users = database.collection("users");
         users.create_index(Index::on(doc! { "mail": 1 }).unique()).run().unwrap();
@@ -51,8 +51,8 @@ fn of_two_concurrent_inserts_of_one_unique_value_one_is_refused() {
 }
 
 #[test]
-fn of_two_open_transactions_with_one_unique_value_the_second_conflicts() {
-    where_writers_are_concurrent(|database| {
+fn the_second_of_two_transactions_with_one_unique_value_conflicts() {
+    on_stores_with_concurrent_writers(|database| {
         let users = database.collection("users");
         users.create_index(Index::on(doc! { "mail": 1 }).unique()).run().unwrap();
         let (first, second) = (database.db.begin().unwrap(), database.db.begin().unwrap());
@@ -95,20 +95,20 @@ fn concurrent_increments_are_all_counted() {
 
 #[test]
 fn creating_an_index_conflicts_with_open_writers_of_its_collection() {
-    where_writers_are_concurrent(|database| {
+    on_stores_with_concurrent_writers(|database| {
         let db = &database.db;
         let users = database.collection("users");
         let others = database.collection("others");
         insert(&users, [doc! { "_id": 0, "a": 0 }]);
         insert(&others, [doc! { "_id": 0, "a": 0 }]);
-        // The writer commits first: the index would lack what it wrote.
+        // The writer commits first: the index would lack its document.
         let (writer, creator) = (db.begin().unwrap(), db.begin().unwrap());
         writer.collection("users").insert_one(&rawdoc! { "_id": 1, "a": 1 }).unwrap();
         creator.collection::<RawDocumentBuf>("users").create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         writer.commit().unwrap();
         assert!(creator.commit().is_err_and(|error| error.is_retryable()), "an index without the writer's document");
         assert!(users.list_indexes().unwrap().is_empty());
-        // The index is committed first: the writer would leave it without an entry.
+        // The index is committed first: the writer's document would lack an entry.
         let (writer, creator) = (db.begin().unwrap(), db.begin().unwrap());
         writer.collection("users").insert_one(&rawdoc! { "_id": 2, "a": 2 }).unwrap();
         let elsewhere = db.begin().unwrap();
@@ -118,7 +118,7 @@ fn creating_an_index_conflicts_with_open_writers_of_its_collection() {
         assert!(writer.commit().is_err_and(|error| error.is_retryable()), "a document without its entry");
         elsewhere.commit().unwrap();
         finds(&users.find(doc! { "a": { "$gte": 0 } }), [0, 1]);
-        // Dropping too.
+        // Dropping an index conflicts in the same way.
         let (writer, dropper) = (db.begin().unwrap(), db.begin().unwrap());
         writer.collection::<RawDocumentBuf>("users").delete_one(doc! { "_id": 1 }).run().unwrap();
         assert!(dropper.collection::<RawDocumentBuf>("users").drop_index("a_1").unwrap());
@@ -129,7 +129,7 @@ fn creating_an_index_conflicts_with_open_writers_of_its_collection() {
 }
 
 #[test]
-fn indexes_created_among_writers_miss_nothing() {
+fn indexes_created_during_writes_are_complete() {
     on_every_store(|database| {
         let db = &database.db;
         let users = database.collection("users");
@@ -167,8 +167,8 @@ fn indexes_created_among_writers_miss_nothing() {
 }
 
 #[test]
-fn a_write_outside_of_this_threads_own_transaction_fails_at_once() {
-    where_writers_take_turns(|database| {
+fn a_write_outside_this_threads_open_transaction_fails_at_once() {
+    on_stores_with_one_writer_at_a_time(|database| {
         let db = &database.db;
         let start = Instant::now();
         db.transact(|tx| {
@@ -182,7 +182,7 @@ fn a_write_outside_of_this_threads_own_transaction_fails_at_once() {
         .unwrap();
         assert!(start.elapsed() < Duration::from_secs(2), "it waited");
         finds(&database.collection("users").find(doc! {}), [1]);
-        // Reading is no writing.
+        // Reads do not fail.
         let transaction = db.begin().unwrap();
         assert_eq!(db.collection::<RawDocumentBuf>("users").count_documents(doc! {}).run().unwrap(), 1);
         transaction.rollback();
@@ -206,7 +206,7 @@ fn a_second_writer_waits_for_the_lock_timeout_and_then_fails_retryably() {
             assert!(start.elapsed() >= timeout, "it did not wait");
             let error = db.collection("users").insert_one(&rawdoc! { "_id": 2 }).unwrap_err();
             assert!(error.is_retryable(), "{error}");
-            // Who reads waits for nobody.
+            // Readers do not wait for writers.
             assert_eq!(db.collection::<RawDocumentBuf>("users").count_documents(doc! {}).run().unwrap(), 1);
         });
     });
@@ -216,7 +216,7 @@ fn a_second_writer_waits_for_the_lock_timeout_and_then_fails_retryably() {
 }
 
 #[test]
-fn a_writer_gets_its_turn_when_the_other_ends() {
+fn a_waiting_writer_continues_when_the_other_ends() {
     on_every_store(|database| {
         let db = &database.db;
         database.collection("users").create().unwrap();
@@ -237,7 +237,7 @@ fn a_writer_gets_its_turn_when_the_other_ends() {
 }
 
 #[test]
-fn readers_see_whole_commits_while_writers_write() {
+fn readers_see_complete_commits_during_writes() {
     on_every_store(|database| {
         let db = &database.db;
         let users = database.collection("users");
@@ -252,7 +252,7 @@ fn readers_see_whole_commits_while_writers_write() {
                         let found = rows(users.find(doc! { "round": { "$gte": 0 } }).force(2)).unwrap();
                         let round = found[0].get_i32("round").unwrap();
                         assert_eq!(found.len(), 20, "{:?}", ids(&found));
-                        assert!(found.iter().all(|row| row.get_i32("round").unwrap() == round), "half of a commit");
+                        assert!(found.iter().all(|row| row.get_i32("round").unwrap() == round), "an incomplete commit");
                     }
                 });
             }
@@ -265,7 +265,7 @@ fn readers_see_whole_commits_while_writers_write() {
 }
 
 #[test]
-fn a_cursor_reads_on_in_its_own_commit() {
+fn a_cursor_continues_in_its_own_snapshot() {
     on_every_store(|database| {
         let users = database.collection("users");
         users.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
@@ -289,7 +289,7 @@ fn a_cursor_reads_on_in_its_own_commit() {
 }
 
 #[test]
-fn an_ended_transaction_refuses_calls_and_a_dropped_one_is_rolled_back() {
+fn an_ended_transaction_rejects_calls_and_a_dropped_one_is_rolled_back() {
     on_every_store(|database| {
         let transaction = database.db.begin().unwrap();
         let inside: Documents = transaction.collection("users");
@@ -299,13 +299,13 @@ fn an_ended_transaction_refuses_calls_and_a_dropped_one_is_rolled_back() {
         assert_eq!(error.kind(), ErrorKind::TransactionOver);
         refused(inside.count_documents(doc! {}).run(), 251);
         finds(&database.collection("users").find(doc! {}), Vec::<i32>::new());
-        // The turn to write is given back.
+        // The next writer is admitted.
         insert(&database.collection("users"), [doc! { "_id": 2 }]);
     });
 }
 
 #[test]
-fn what_was_committed_is_there_after_reopening() {
+fn commits_exist_after_reopening() {
     for store in STORES.into_iter().filter(|store| store.is_persistent()) {
         let database = store.open();
         let users = database.collection("users");

@@ -1,4 +1,4 @@
-//! Indexes.
+//! Semantics of indexes.
 
 use bson::{Bson, doc};
 use slate_core::{ErrorKind, ExplainVerbosity, Hint, Index};
@@ -15,7 +15,7 @@ fn indexed(collection: &Documents, name: &str) -> bool {
 }
 
 #[test]
-fn missing_is_keyed_as_null_and_told_from_it() {
+fn missing_is_keyed_as_null_and_distinguished_from_it() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
@@ -43,7 +43,7 @@ fn missing_is_keyed_as_null_and_told_from_it() {
         finds(&records.find(doc! { "a": [] }), [2]);
         finds(&records.find(doc! { "a": { "$size": 0 } }), [2]);
         finds(&records.find(doc! { "a": { "$in": [null, 1] } }), [0, 1, 3, 7, 8]);
-        // A scalar, and an array without documents, have no place for `b`; an element that lacks it does.
+        // A scalar and an array without documents cannot contain `b`; an element document without `b` can.
         finds(&records.find(doc! { "a.b": null }), [0, 1, 4, 5, 6, 7]);
         finds(&records.find(doc! { "a.b": { "$exists": false } }), [0, 1, 2, 3, 4, 7]);
         finds(&records.find(doc! { "a": { "$gte": null } }), [0, 1, 3]);
@@ -64,7 +64,7 @@ fn the_multikey_flag_commits_with_the_entries_that_cause_it() {
         finds(&inside.find(doc! { "a": { "$gt": 1, "$lt": 5 } }), [2]);
         assert!(!indexed(&records, "a_1"));
         transaction.rollback();
-        assert!(!indexed(&records, "a_1"), "what was rolled back was never seen");
+        assert!(!indexed(&records, "a_1"), "a rolled-back array does not make the index multikey");
 
         insert(&records, [doc! { "_id": 2, "a": [0, 5] }]);
         assert!(indexed(&records, "a_1"));
@@ -74,7 +74,7 @@ fn the_multikey_flag_commits_with_the_entries_that_cause_it() {
 }
 
 #[test]
-fn two_predicates_on_a_multikey_path_may_be_met_by_two_elements() {
+fn two_predicates_on_a_multikey_path_can_match_different_elements() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
@@ -119,7 +119,7 @@ fn predicates_under_a_shared_array_do_not_compound() {
 }
 
 #[test]
-fn parallel_arrays_are_refused() {
+fn parallel_arrays_are_rejected() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "a": 1, "b": 1 })).run().unwrap();
@@ -155,11 +155,11 @@ fn multikey_results_are_deduplicated_before_limits_count() {
 }
 
 #[test]
-fn a_multikey_sort_goes_by_the_whole_array_whatever_the_bounds() {
+fn a_multikey_sort_uses_the_whole_array_for_any_bounds() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
-        // Of the first, the least element lies outside the bounds.
+        // The least element of the first document is outside the bounds.
         insert(&records, [doc! { "_id": 0, "a": [0, 9] }, doc! { "_id": 1, "a": [5] }, doc! { "_id": 2, "a": 7 }]);
         finds_in_order(&records.find(doc! { "a": { "$gt": 4 } }).sort(doc! { "a": 1 }), [0, 1, 2]);
         finds_in_order(&records.find(doc! { "a": { "$lt": 8 } }).sort(doc! { "a": -1 }), [0, 2, 1]);
@@ -196,7 +196,7 @@ fn distinct_and_count_by_a_multikey_index_see_every_element() {
 }
 
 #[test]
-fn of_equal_values_distinct_gives_the_one_first_in_the_order_of_id() {
+fn distinct_returns_the_first_of_equal_values_by_id() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
@@ -208,7 +208,7 @@ fn of_equal_values_distinct_gives_the_one_first_in_the_order_of_id() {
         {
             assert_eq!(records.find(doc! {}).force(plan).distinct("a").run().unwrap(), [Bson::Null, Bson::Double(1.0)]);
         }
-        // What is missing is no value.
+        // A missing field has no value.
         insert(&records, [doc! { "_id": 4 }]);
         assert_eq!(records.distinct("b", doc! {}).run().unwrap(), Vec::<Bson>::new());
     });
@@ -240,7 +240,7 @@ fn a_sort_by_an_index_keeps_documents_that_lack_the_field() {
 }
 
 #[test]
-fn sparse_and_partial_indexes_serve_only_what_implies_their_condition() {
+fn sparse_and_partial_indexes_serve_only_queries_that_imply_their_condition() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "a": 1 }).sparse().named("sparse")).run().unwrap();
@@ -290,7 +290,7 @@ fn sparse_and_partial_indexes_serve_only_what_implies_their_condition() {
 }
 
 #[test]
-fn a_sparse_index_leaves_out_elements_and_with_them_neither_records_nor_order() {
+fn a_sparse_index_without_some_elements_loses_neither_records_nor_order() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "a.x": 1 }).sparse()).run().unwrap();
@@ -299,7 +299,7 @@ fn a_sparse_index_leaves_out_elements_and_with_them_neither_records_nor_order() 
             &records,
             [
                 doc! { "_id": 0, "a": { "x": 1, "y": 1 } },
-                // The first element has no entry: both fields are missing there.
+                // The first element has no entry, because both fields are missing.
                 doc! { "_id": 1, "a": [{}, { "x": 2, "y": 2 }] },
                 doc! { "_id": 2, "a": [{ "x": 3 }, { "y": 3 }] },
             ],
@@ -307,14 +307,14 @@ fn a_sparse_index_leaves_out_elements_and_with_them_neither_records_nor_order() 
         finds(&records.find(doc! { "$and": [{ "a.x": null }, { "a.x": { "$exists": true } }] }), [1, 2]);
         finds(&records.find(doc! { "a.x": null, "a.y": { "$exists": true } }), [1, 2]);
         finds(&records.find(doc! { "a.x": { "$in": [null, 1] }, "a.y": { "$gte": 0 } }), [0, 1, 2]);
-        // The element that lacks the field is the least.
+        // The element without the field sorts first.
         finds_in_order(&records.find(doc! { "a.x": { "$gt": 0 } }).sort(doc! { "a.x": 1, "_id": 1 }), [1, 2, 0]);
         finds_in_order(&records.find(doc! { "a.x": { "$gt": 0 } }).sort(doc! { "a.x": -1 }), [2, 1, 0]);
     });
 }
 
 #[test]
-fn a_partial_index_follows_its_condition() {
+fn a_partial_index_contains_the_documents_that_match_its_condition() {
     on_every_store(|database| {
         let orders = database.collection("orders");
         orders.create_index(Index::on(doc! { "due": 1 }).only(doc! { "open": true }).unique()).run().unwrap();
@@ -338,7 +338,7 @@ fn in_a_unique_index_missing_counts_as_null() {
         refused(users.insert_one(&raw(&doc! { "_id": 1 })), 11000);
         insert(&users, [doc! { "_id": 1, "mail": "a" }, doc! { "_id": 2, "mail": "b" }]);
         refused(users.insert_one(&raw(&doc! { "_id": 3, "mail": "c", "phone": null })), 11000);
-        // One document may hold one value twice; two documents may not share an element.
+        // One document may contain a value twice; two documents may not share an element.
         insert(&users, [doc! { "_id": 4, "mail": ["x", "y", "x"] }]);
         refused(users.insert_one(&raw(&doc! { "_id": 5, "mail": ["z", "y"] })), 11000);
         finds(&users.find(doc! { "mail": "x" }), [4]);
@@ -346,10 +346,10 @@ fn in_a_unique_index_missing_counts_as_null() {
 }
 
 #[test]
-fn a_unique_index_is_not_created_over_documents_that_break_it() {
+fn a_unique_index_is_not_created_over_duplicates() {
     on_every_store(|database| {
         let users = database.collection("users");
-        // Further apart than what a build holds at a time.
+        // The duplicates are in different rounds of the build.
         insert(&users, (0..3_000).map(|n| doc! { "_id": n, "n": n % 2_999 }));
         refused(users.create_index(Index::on(doc! { "n": 1 }).unique()).run(), 11000);
         assert!(users.list_indexes().unwrap().is_empty());
@@ -360,7 +360,7 @@ fn a_unique_index_is_not_created_over_documents_that_break_it() {
 }
 
 #[test]
-fn creating_an_index_twice_is_one_creation_and_differing_ones_are_refused() {
+fn create_index_is_idempotent_and_rejects_different_options() {
     on_every_store(|database| {
         let users = database.collection("users");
         let by_age = || Index::on(doc! { "age": 1 });

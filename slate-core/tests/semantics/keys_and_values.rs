@@ -1,4 +1,4 @@
-//! Keys and values.
+//! Semantics of keys and values.
 
 use bson::{Binary, Bson, DateTime, Document, RawDocumentBuf, Timestamp, doc, oid::ObjectId, spec::BinarySubtype};
 use slate_core::{CancelToken, ErrorKind, Hint, Index};
@@ -54,17 +54,17 @@ fn keys_are_equal_exactly_when_values_are() {
             Bson::Document(doc! { "a": 1_i64, "b": decimal("1.0") }),
             decimal("0.10"),
         ];
-        // In this order undefined has a place of its own or that of null; what MongoDB has it be is tested below.
+        // Skips undefined, whose place in the order is tested below.
         for value in equal.into_iter().skip(1) {
             let document = raw(&doc! { "v": value.clone() });
-            let Err(error) = values.insert_one(&document) else { panic!("{value:?} was taken for another value") };
+            let Err(error) = values.insert_one(&document) else { panic!("{value:?} is not equal to the others") };
             assert_eq!((error.code(), error.kind()), (11000, ErrorKind::DuplicateKey), "{value:?}: {error}");
         }
     });
 }
 
 #[test]
-fn values_come_back_from_documents_with_their_own_types() {
+fn values_keep_their_types_in_documents() {
     on_every_store(|database| {
         let values = database.collection("values");
         values.create_index(Index::on(doc! { "v": 1 })).run().unwrap();
@@ -102,7 +102,7 @@ fn numbers_compare_by_their_exact_values() {
         finds_in_order(&numbers.find(doc! {}).sort(doc! { "n": -1 }), (0..12).rev());
         for (n, value) in ascending.iter().enumerate() {
             finds(&numbers.find(doc! { "n": value.clone() }), [n as i32]);
-            // NaN is in no range but its own.
+            // A range contains NaN only if it names NaN.
             let from = if n == 0 { 12 } else { n as i32 + 1 };
             finds(&numbers.find(doc! { "n": { "$gt": value.clone() } }), from..12);
             finds(&numbers.find(doc! { "n": { "$lt": value.clone() } }), 1..n.max(1) as i32);
@@ -142,7 +142,7 @@ fn the_order_has_a_place_for_every_type() {
         finds_in_order(&values.find(doc! {}).sort(doc! { "v": -1 }), (0..ascending.len() as i32).rev());
         let distinct = values.distinct("v", doc! {}).run().unwrap();
         assert_eq!(distinct, ascending);
-        // As `_id`s they have the same order; a regular expression cannot be one.
+        // They have the same order as `_id`s, except regular expressions, which cannot be `_id`s.
         let records = database.collection("records");
         let may_be_id = ascending.iter().filter(|value| !matches!(value, Bson::RegularExpression(_)));
         insert(&records, may_be_id.clone().rev().map(|value| doc! { "_id": value.clone() }));
@@ -151,7 +151,7 @@ fn the_order_has_a_place_for_every_type() {
     });
 }
 
-/// An `_id`'s type is found beside its key, and found once for all indexes of a document.
+/// The `_id`'s type is stored beside its key, and shared by all indexes of a document.
 #[test]
 fn ids_of_equal_bytes_and_of_equal_keys_keep_their_types_in_covered_answers() {
     on_every_store(|database| {
@@ -160,7 +160,7 @@ fn ids_of_equal_bytes_and_of_equal_keys_keep_their_types_in_covered_answers() {
         things.create_index(Index::on(doc! { "b": 1 })).run().unwrap();
         let of = |id: Bson, a: i32| doc! { "_id": id, "a": a, "b": a };
         let date = Bson::DateTime(bson::DateTime::from_millis(5));
-        // Neighbours of one type's bytes, and of one type's key.
+        // Adjacent `_id`s, some with equal bytes and others with equal keys, of different types.
         insert(&things, [of(Bson::Int64(5), 1), of(date, 2), of(Bson::Int32(6), 3), of(Bson::Double(7.0), 4)]);
         things.upsert_many(&[raw(&of(Bson::Int64(6), 3)), raw(&of(Bson::Int32(7), 5))]).unwrap();
         for field in ["a", "b"] {
@@ -179,13 +179,13 @@ fn ids_of_equal_bytes_and_of_equal_keys_keep_their_types_in_covered_answers() {
 }
 
 #[test]
-fn a_filter_of_more_conditions_than_are_told_apart_answers_as_the_scan_does() {
+fn a_filter_of_more_than_64_conditions_agrees_with_the_scan() {
     on_every_store(|database| {
         let numbers = database.collection("numbers");
         numbers.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
         insert(&numbers, (0..200).map(|n| doc! { "_id": n, "n": n }));
         for count in [63, 64, 65, 70] {
-            // Each leaves out one more; the last ones lie beyond the 64th.
+            // Each condition excludes one more document; the last ones are beyond the 64th.
             let conditions: Vec<Document> = (0..count).map(|n| doc! { "n": { "$gt": n } }).collect();
             let filter = doc! { "$and": conditions };
             finds(&numbers.find(&filter), count..200);
@@ -198,7 +198,7 @@ fn a_filter_of_more_conditions_than_are_told_apart_answers_as_the_scan_does() {
 }
 
 #[test]
-fn values_longer_than_an_entry_keeps_are_still_told_apart() {
+fn values_longer_than_an_entry_stores_are_distinguished() {
     on_every_store(|database| {
         let texts = database.collection("texts");
         texts.create_index(Index::on(doc! { "t": 1 })).run().unwrap();
@@ -208,7 +208,7 @@ fn values_longer_than_an_entry_keeps_are_still_told_apart() {
             lengths.iter().flat_map(|length| ["a", "b"].map(|end| "x".repeat(*length) + end)).collect();
         for (n, text) in long.iter().enumerate() {
             insert(&texts, [doc! { "_id": n as i32, "t": text, "n": 1 }]);
-            // As long as every entry holds its value whole, and from then on.
+            // First every entry stores its value completely, then some are truncated.
             for (n, text) in long.iter().enumerate().take(n + 1) {
                 let mut plans = each_plan(&texts.find(doc! { "t": text }));
                 plans.extend(each_plan(&texts.find(doc! { "t": text, "n": { "$gte": 1 } })));
@@ -231,7 +231,7 @@ fn values_longer_than_an_entry_keeps_are_still_told_apart() {
 }
 
 #[test]
-fn long_values_are_unique_by_all_of_their_bytes() {
+fn long_values_are_unique_by_all_their_bytes() {
     on_every_store(|database| {
         let texts = database.collection("texts");
         texts.create_index(Index::on(doc! { "t": 1 }).unique()).run().unwrap();
@@ -251,7 +251,7 @@ fn long_values_are_unique_by_all_of_their_bytes() {
                 );
             }
         }
-        // Freed with the document that had it.
+        // Free again once its document is deleted.
         let taken = doc! { "t": "x".repeat(3_000) + "a" };
         texts.delete_one(&taken).run().unwrap();
         texts.insert_one(&raw(&taken)).unwrap();
@@ -275,7 +275,7 @@ fn ids_collide_by_value() {
 }
 
 #[test]
-fn the_record_of_one_id_is_found_as_any_other_is() {
+fn a_query_by_id_agrees_with_other_plans() {
     on_every_store(|database| {
         let records = database.collection("records");
         insert(&records, (0..20).map(|id| doc! { "_id": id, "a": id % 2, "b": [1, 2] }));
@@ -294,7 +294,7 @@ fn the_record_of_one_id_is_found_as_any_other_is() {
         assert!(cursor.current().is_none() && cursor.advance().unwrap());
         assert_eq!(cursor.current().unwrap().get_i32("_id").unwrap(), 5);
         assert!((0..2).all(|_| !cursor.advance().unwrap() && cursor.current().is_none()));
-        // It stays as it was when it was asked for.
+        // The cursor and the snapshot do not change.
         let (mut cursor, snapshot) = (find().cursor().unwrap(), database.db.snapshot().unwrap());
         records.delete_one(doc! { "_id": 5 }).run().unwrap();
         assert!(cursor.advance().unwrap());
@@ -323,7 +323,7 @@ fn an_id_moves_to_the_front_and_a_missing_one_is_an_object_id() {
 }
 
 #[test]
-fn an_empty_timestamp_is_stamped_at_the_top_level_alone() {
+fn an_empty_timestamp_is_filled_in_only_at_the_top_level() {
     on_every_store(|database| {
         let records = database.collection("records");
         let empty = Bson::Timestamp(Timestamp { time: 0, increment: 0 });
@@ -334,14 +334,14 @@ fn an_empty_timestamp_is_stamped_at_the_top_level_alone() {
         assert_eq!(stored.get("_id"), Some(&empty));
         assert_eq!(stored.get_document("d").unwrap(), &doc! { "t": empty.clone() });
         assert!(stored.get_timestamp("t").unwrap().time > 0);
-        // Where an `_id` is given to the document, too; and nothing else of it changes.
+        // Also if the `_id` is generated; nothing else in the document changes.
         records.delete_many(doc! {}).run().unwrap();
         records.insert_one(&raw(&doc! { "n": 1, "t": empty.clone(), "d": { "t": empty.clone() } })).unwrap();
         let stored = &contents(&records)[0];
         assert_eq!(stored.keys().collect::<Vec<_>>(), ["_id", "n", "t", "d"]);
         assert_eq!(stored.get_document("d").unwrap(), &doc! { "t": empty.clone() });
         assert!(stored.get_timestamp("t").unwrap().time > 0);
-        // And in a document that takes the place of another, whose `_id` it takes over.
+        // And in a replacement that keeps the `_id` of the replaced document.
         let replacement = raw(&doc! { "n": 2, "t": empty.clone(), "d": { "t": empty.clone() } });
         records.replace_one(doc! { "n": 1 }, &replacement).run().unwrap();
         let stored = &contents(&records)[0];
@@ -352,7 +352,7 @@ fn an_empty_timestamp_is_stamped_at_the_top_level_alone() {
 }
 
 #[test]
-fn an_id_that_cannot_be_one_is_refused() {
+fn an_invalid_id_is_rejected() {
     on_every_store(|database| {
         let records = database.collection("records");
         let regex = bson::Regex {
@@ -370,7 +370,7 @@ fn an_id_that_cannot_be_one_is_refused() {
         let error = records.insert_one(&raw(&doc! { "_id": "i".repeat(longest + 1) })).unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::TooLarge, Some("_id")), "{error}");
         finds(&records.find(doc! { "_id": "i".repeat(longest) }), ["i".repeat(longest)]);
-        // Asked for, it is an `_id` that no record has.
+        // In a query, it is an `_id` that no record has.
         finds(&records.find(doc! { "_id": "i".repeat(longest + 1) }), Vec::<Bson>::new());
         finds(&records.find(doc! { "_id": { "$gt": "i".repeat(longest + 1) } }), Vec::<Bson>::new());
         assert_eq!(
@@ -381,7 +381,7 @@ fn an_id_that_cannot_be_one_is_refused() {
 }
 
 #[test]
-fn of_fields_of_one_name_the_first_wins_and_updates_leave_the_others() {
+fn the_first_of_duplicate_fields_wins_and_updates_keep_the_others() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();

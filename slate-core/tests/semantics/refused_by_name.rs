@@ -1,4 +1,4 @@
-//! Refused by name until it is built: nothing is silently ignored.
+//! Unsupported features fail with their name; none is silently ignored.
 
 use bson::{Bson, Document, doc};
 use slate_core::{Error, ErrorKind, ExplainVerbosity, Index};
@@ -12,7 +12,7 @@ fn by_name<T: std::fmt::Debug>(result: Result<T, Error>, name: &str) {
 }
 
 #[test]
-fn operators_of_filters_that_are_not_built_are_refused_by_name() {
+fn unsupported_filter_operators_fail_by_name() {
     on_every_store(|database| {
         let records = database.collection("records");
         for (filter, name) in [
@@ -37,7 +37,7 @@ fn operators_of_filters_that_are_not_built_are_refused_by_name() {
 }
 
 #[test]
-fn unknown_operators_are_refused_with_the_path_where_they_stand() {
+fn unknown_operators_fail_with_their_path() {
     on_every_store(|database| {
         let records = database.collection("records");
         let error = records.find(doc! { "a.b": { "$unheard": 1 } }).run().unwrap_err();
@@ -51,7 +51,7 @@ fn unknown_operators_are_refused_with_the_path_where_they_stand() {
 }
 
 #[test]
-fn regular_expressions_that_need_pcre_are_refused() {
+fn regular_expressions_that_need_pcre_fail() {
     on_every_store(|database| {
         let records = database.collection("records");
         for pattern in ["a(?=b)", "a(?!b)", "(?<=a)b", "(?<!a)b", "(a)\\1", "a\\Kb"] {
@@ -62,7 +62,7 @@ fn regular_expressions_that_need_pcre_are_refused() {
 }
 
 #[test]
-fn kinds_of_indexes_that_are_not_built_are_refused_by_name() {
+fn unsupported_kinds_of_indexes_fail_by_name() {
     on_every_store(|database| {
         let records = database.collection("records");
         let create = |keys: Document| records.create_index(Index::on(keys)).run();
@@ -73,12 +73,12 @@ fn kinds_of_indexes_that_are_not_built_are_refused_by_name() {
             let error = create(keys).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         }
-        assert!(!records.exists().unwrap(), "what is refused leaves nothing behind");
+        assert!(!records.exists().unwrap(), "a failed call creates nothing");
     });
 }
 
 #[test]
-fn computed_projections_that_are_not_built_are_refused() {
+fn unsupported_computed_projections_fail() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.insert_one(&raw(&doc! { "_id": 0, "a": 1, "b": 2 })).unwrap();

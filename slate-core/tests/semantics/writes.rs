@@ -1,4 +1,4 @@
-//! Writes.
+//! Semantics of writes.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::{
 };
 
 #[test]
-fn a_write_to_one_document_takes_the_first_by_id_whatever_the_plan() {
+fn a_write_to_one_document_selects_the_first_by_id_with_every_plan() {
     on_every_store(|database| {
         let records = database.collection("records");
-        // Both indexes meet the documents in another order than that of `_id`.
+        // Both indexes return the documents in another order than that of `_id`.
         records.create_index(Index::on(doc! { "a": -1 })).run().unwrap();
         records.create_index(Index::on(doc! { "tags": 1 })).run().unwrap();
         insert(&records, (0..20).map(|n| doc! { "_id": n, "a": n, "tags": [20 - n, 40 - n], "k": n / 10 }));
@@ -30,7 +30,7 @@ fn a_write_to_one_document_takes_the_first_by_id_whatever_the_plan() {
             inside.update_one(&filter, doc! { "$set": { "hit": 1 } }).force(plan).run().unwrap();
             assert_eq!(inside.delete_one(&filter).force(plan).run().unwrap(), 1);
             finds(&inside.find(doc! { "_id": { "$lt": 8 } }), [0, 1, 2, 3, 4, 7]);
-            // Under a sort, the first by `_id` of those that tie.
+            // With a sort, the first by `_id` among ties.
             let sorted = inside.find_one_and_delete(&filter).sort(doc! { "k": -1 });
             assert_eq!(sorted.force(plan).run().unwrap().unwrap().get_i32("_id").unwrap(), 10);
             transaction.rollback();
@@ -40,7 +40,7 @@ fn a_write_to_one_document_takes_the_first_by_id_whatever_the_plan() {
 }
 
 #[test]
-fn an_update_does_not_meet_what_it_has_moved() {
+fn an_update_does_not_change_a_document_twice() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
@@ -66,7 +66,7 @@ fn uniqueness_holds_at_the_end_of_a_call() {
             records.create_index(Index::on(doc! { "n": 1 }).unique()).run().unwrap();
             records.create_index(Index::on(doc! { "n": -1, "m": 1 }).unique()).run().unwrap();
             insert(&records, (0..count).map(|n| doc! { "_id": n, "n": n, "m": 0 }));
-            // Each document takes the value that another one had, upwards and downwards, whatever comes first.
+            // Each document takes the value of another one, in ascending and descending order.
             for by in [1, -1] {
                 let filter = doc! { "n": { "$gte": -5 } };
                 for plan in 0..records.find(&filter).explain(ExplainVerbosity::QueryPlanner).unwrap().candidates() {
@@ -75,7 +75,7 @@ fn uniqueness_holds_at_the_end_of_a_call() {
                 }
             }
             finds(&records.find(doc! { "n": { "$gte": -100 } }), 0..count);
-            // What two documents still share at the end is refused, and nothing is changed.
+            // Values that are duplicates at the end of the call fail it, and nothing changes.
             let before = contents(&records);
             refused(records.update_many(doc! {}, doc! { "$set": { "n": 7 } }).run(), 11000);
             refused(records.update_many(doc! { "_id": { "$gt": 0 } }, doc! { "$inc": { "n": -1 } }).run(), 11000);
@@ -110,7 +110,7 @@ fn the_position_comes_from_the_whole_filter() {
 }
 
 #[test]
-fn a_refused_write_leaves_the_collection_as_it_was() {
+fn a_rejected_write_does_not_change_the_collection() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
@@ -122,7 +122,7 @@ fn a_refused_write_leaves_the_collection_as_it_was() {
             finds(&records.find(doc! { "u": { "$gte": 0 } }), 0..600);
             finds(&records.find(doc! { "a": { "$gte": 0 } }), 0..600);
         };
-        // Insertions: refused by `_id`, by a unique value, by an index, at their end, in one batch and in several.
+        // Inserts rejected by `_id`, by a unique value, by an index, at their end, in one batch and in several.
         for count in [3, 9_000] {
             let mut documents: Vec<RawDocumentBuf> =
                 (0..count).map(|n| raw(&doc! { "_id": 10_000 + n, "u": 10_000 + n })).collect();
@@ -140,7 +140,7 @@ fn a_refused_write_leaves_the_collection_as_it_was() {
                 unchanged();
             }
         }
-        // Updates: the last of the targets is refused.
+        // Updates whose last target is rejected.
         for filter in [doc! { "_id": { "$gte": 590 } }, doc! {}] {
             refused(records.update_many(&filter, doc! { "$set": { "b": 1, "u": 5 } }).run(), 11000);
             unchanged();
@@ -159,7 +159,7 @@ fn a_refused_write_leaves_the_collection_as_it_was() {
 }
 
 #[test]
-fn a_refused_write_inside_a_transaction_leaves_it_usable() {
+fn a_rejected_write_in_a_transaction_leaves_it_usable() {
     on_every_store(|database| {
         let transaction = database.db.begin().unwrap();
         let records: Documents = transaction.collection("records");
@@ -172,7 +172,7 @@ fn a_refused_write_inside_a_transaction_leaves_it_usable() {
 }
 
 #[test]
-fn a_large_write_that_is_refused_leaves_its_transaction_as_it_was() {
+fn a_rejected_large_write_does_not_change_its_transaction() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
@@ -201,7 +201,7 @@ fn a_large_write_that_is_refused_leaves_its_transaction_as_it_was() {
 }
 
 #[test]
-fn a_transaction_reads_its_own_writes_and_nobody_else_does() {
+fn only_a_transaction_reads_its_uncommitted_writes() {
     on_every_store(|database| {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
@@ -221,7 +221,7 @@ fn a_transaction_reads_its_own_writes_and_nobody_else_does() {
 }
 
 #[test]
-fn find_one_and_update_gives_the_document_as_it_was_or_is() {
+fn find_one_and_update_returns_the_document_before_or_after() {
     on_every_store(|database| {
         let records = database.collection("records");
         let update = || records.find_one_and_update(doc! { "_id": 0 }, doc! { "$inc": { "n": 1 } });

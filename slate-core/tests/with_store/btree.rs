@@ -19,12 +19,12 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 #[derive(Clone, Default)]
 struct State(BTreeMap<Keyspace, Arc<Map>>);
 
-/// The last commit, and what its transactions are compared with.
+/// The last commit, and the data for conflict checks.
 #[derive(Default)]
 struct Last {
     state: State,
     version: Version,
-    /// Per key, the last commit that wrote it or guarded it exclusively, and the last that guarded it shared.
+    /// Per key, the last commit that wrote it or guarded it exclusively, and the last one that guarded it shared.
     accesses: HashMap<(Keyspace, Vec<u8>), [Version; 2]>,
     /// The last drop of each keyspace.
     drops: HashMap<Keyspace, Version>,
@@ -83,7 +83,7 @@ impl Store for BTreeStore {
     }
 }
 
-/// A commit, or a transaction's own state.
+/// A view of a commit, or of a transaction's own state.
 #[derive(Clone)]
 pub(crate) struct BTreeView {
     state: State,
@@ -111,13 +111,13 @@ impl View for BTreeView {
 pub(crate) struct BTreeCursor {
     map: Arc<Map>,
     bounds: OwnedBounds,
-    /// Where it stands.
+    /// The cursor's position.
     key: Option<Vec<u8>>,
 }
 
 impl BTreeCursor {
-    /// Moves to `key`, if that is within the bounds.
-    fn stand_at(&mut self, key: Option<Vec<u8>>) -> bool {
+    /// Moves to `key` if it is within the bounds.
+    fn move_to(&mut self, key: Option<Vec<u8>>) -> bool {
         self.key = key.filter(|key| self.bounds.bounds().contains(key));
         self.key.is_some()
     }
@@ -130,19 +130,19 @@ impl Cursor for BTreeCursor {
             Landing::Down(to) => self.map.range::<[u8], _>((Unbounded, to)).next_back(),
         };
         let key = entry.map(|(key, _)| key.clone());
-        Ok(self.stand_at(key))
+        Ok(self.move_to(key))
     }
 
     fn step_forward(&mut self) -> Result<bool> {
         let Some(key) = self.key.take() else { return Ok(false) };
         let next = self.map.range::<[u8], _>((Excluded(&key[..]), Unbounded)).next().map(|(key, _)| key.clone());
-        Ok(self.stand_at(next))
+        Ok(self.move_to(next))
     }
 
     fn step_back(&mut self) -> Result<bool> {
         let Some(key) = self.key.take() else { return Ok(false) };
         let next = self.map.range::<[u8], _>((Unbounded, Excluded(&key[..]))).next_back().map(|(key, _)| key.clone());
-        Ok(self.stand_at(next))
+        Ok(self.move_to(next))
     }
 
     fn current(&self) -> Option<(&[u8], &[u8])> {
@@ -169,7 +169,7 @@ impl PointReader for BTreePointReader {
 
 pub(crate) struct BTreeTransaction {
     store: BTreeStore,
-    /// The commit that it reads, with its own writes applied.
+    /// The commit that the transaction reads, with its own writes applied.
     view: BTreeView,
     writes: BTreeMap<(Keyspace, Vec<u8>), Option<Vec<u8>>>,
     guards: Vec<(Keyspace, Vec<u8>, Guard)>,
@@ -219,7 +219,7 @@ impl Transaction for BTreeTransaction {
             was_dropped(*keyspace) || written > base || (*guard == Guard::Exclusive && shared > base)
         });
         if write_conflicts || guard_conflicts {
-            let detail = "another transaction committed a change to the same keys first";
+            let detail = "another transaction first committed a change to the same keys";
             return Err(Error::Conflict(Box::new(Context::new(detail))));
         }
         if self.writes.is_empty() && self.guards.iter().all(|(.., guard)| *guard == Guard::Shared) {

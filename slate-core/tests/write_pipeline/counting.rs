@@ -37,7 +37,7 @@ impl Counts {
     }
 }
 
-/// The memory store with counts and with limits of one's own.
+/// The memory store with counters and configurable limits.
 pub struct CountingStore {
     store: MemoryStore,
     pub capabilities: Capabilities,
@@ -133,7 +133,7 @@ impl<C: slate_store::Cursor> slate_store::Cursor for Counting<C> {
         self.inner.seek(edge)
     }
 
-    // A backend over a network reads ahead: a step is no round trip.
+    // A backend over a network reads ahead, so a step is no round trip.
     fn step_forward(&mut self) -> Result<bool> {
         self.inner.step_forward()
     }

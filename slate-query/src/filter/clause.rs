@@ -1,4 +1,4 @@
-//! What the parser hands to an operator, and how operators read numbers and booleans from their operands.
+//! The arguments of an operator's parser, and how operators read numbers and booleans from their operands.
 
 use crate::{
     Code, Error, Result,

@@ -94,7 +94,7 @@ pub(super) enum Cost {
 }
 
 /// The order in which MongoDB sorts the conditions of a conjunction. Where several arrays match, the last condition in
-/// this order determines the position that `$` stands for.
+/// this order determines the position that `$` represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     ElemMatchObject,

@@ -1,8 +1,8 @@
 //! Regular expressions in PCRE's notation, matched by an engine whose time is linear in the text.
 //!
-//! What such an engine cannot do (lookaround, back-references, recursion, possessive and atomic groups) is refused with
-//! the code of an invalid expression and a message that names the construct. What PCRE only writes differently is
-//! translated.
+//! Constructs that such an engine does not support (lookaround, back-references, recursion, possessive and atomic
+//! groups) fail with the code of an invalid expression and a message that names the construct. Other differences in
+//! notation are translated.
 
 mod class;
 mod escape;

@@ -1,7 +1,7 @@
 //! Type bits: what the encoding of a key loses, as a list of exceptions.
 //!
 //! Every value whose encoding is ambiguous (a number, a string, a null, an array) has a position, counted in the order
-//! of the key. A position with the most likely interpretation needs nothing. At any other position there is an
+//! of the key. A position with the most likely interpretation is not stored. Any other position is stored as an
 //! exception: its distance from the previous exception, and a code.
 
 /// Codes of exceptions, in the low half of a byte. The high half contains the number of positions since the previous
@@ -82,11 +82,11 @@ pub(super) trait Losses {
     /// Records a position whose value must be stored as a whole.
     fn raw(&mut self, value: Value<'_>);
     /// Whether this implementation records anything.
-    const NOTED: bool;
+    const RECORDS: bool;
 }
 
 impl Losses for TypeBits {
-    const NOTED: bool = true;
+    const RECORDS: bool = true;
 
     #[inline]
     fn keep(&mut self) {
@@ -110,7 +110,7 @@ impl Losses for TypeBits {
 pub(super) struct Forget;
 
 impl Losses for Forget {
-    const NOTED: bool = false;
+    const RECORDS: bool = false;
 
     #[inline]
     fn keep(&mut self) {}

@@ -133,7 +133,7 @@ impl<L: Losses> Encoder<'_, L> {
     fn array(&mut self, array: Value<'_>) {
         let elements = Doc::new(array.bytes());
         self.out.push(tag::ARRAY);
-        if !L::NOTED || is_canonical(elements) {
+        if !L::RECORDS || is_canonical(elements) {
             self.losses.keep();
             elements.values().for_each(|element| self.value(element));
         } else {

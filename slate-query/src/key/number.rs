@@ -74,7 +74,7 @@ fn decimal_typed<L: Losses>(value: Value<'_>, decimal: Decimal, out: &mut Vec<u8
             Some((likeliest, exact.exponent - exponent))
         }
     };
-    if !L::NOTED {
+    if !L::RECORDS {
         return;
     }
     if value.as_decimal() != Some(decimal.to_bits()) {

@@ -46,7 +46,7 @@ fn int_double(int: i64, double: f64) -> Ordering {
 
 pub(super) fn decimals(a: Decimal, b: Decimal) -> Ordering {
     rank(a).cmp(&rank(b)).then_with(|| match (a, b) {
-        // Zeros are equal whatever their exponents.
+        // Zeros with different exponents are equal.
         (Decimal::Finite { coefficient: 0, .. }, _) => Ordering::Equal,
         (
             Decimal::Finite { sign, coefficient: a, exponent: x },

@@ -52,7 +52,7 @@ impl Keys {
         self.entries.len()
     }
 
-    /// Whether there are none: before the first document, or after [`Keys::drop_absent`].
+    /// Whether the list is empty: before the first document, or after [`Keys::drop_absent`].
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -38,7 +38,7 @@ static METADATA: &str = "
 /// The variables that are defined in every expression.
 static VARIABLES: &[&str] = &["CLUSTER_TIME", "CURRENT", "NOW", "REMOVE", "ROOT", "SEARCH_META", "USER_ROLES"];
 
-/// The code of errors without a code of their own.
+/// The code of errors that have no specific code.
 const LITERAL: &str = "computed projections";
 
 pub(super) fn is_expression(name: &str) -> bool {

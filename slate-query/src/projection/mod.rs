@@ -1,4 +1,4 @@
-//! Projections: which parts of a document a find hands out.
+//! Projections: the parts of a document that a find returns.
 //!
 //! A projection document is parsed into a tree of its paths, and that into the passes that make one document out of
 //! another: first its shape (fields included or excluded), then the changes to single arrays (`$slice`, the positional

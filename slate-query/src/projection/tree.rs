@@ -10,7 +10,7 @@ pub(super) enum Action {
     /// Shows the element of this field that the filter of an `$elemMatch` matches.
     ElemMatch(Box<Filter>),
     Positional,
-    /// A computed field. It takes part in conflict checks, and the projection is refused at the end.
+    /// A computed field. It is included in conflict checks, after which the projection fails.
     Computed,
     Within(Branch),
 }

@@ -124,7 +124,7 @@ impl Writer {
     #[inline]
     fn seal(&mut self, start: usize) {
         self.buffer.push(0);
-        // Documents over 2 GiB are refused where they enter; this length marks a larger one as damaged.
+        // Documents over 2 GiB are rejected on input; this length marks a larger one as damaged.
         let length = i32::try_from(self.buffer.len() - start).unwrap_or(i32::MAX);
         if let Some(head) = self.buffer.get_mut(start..start + 4) {
             head.copy_from_slice(&length.to_le_bytes());

@@ -1,7 +1,7 @@
 /// The context of an update: the matched position, the time, and the purpose of the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// The array position that the positional operator `$` stands for.
+    /// The array position that the positional operator `$` represents.
     pub position: Option<usize>,
     /// The time for `$currentDate`, in milliseconds since 1970.
     pub now_millis: i64,

@@ -8,7 +8,7 @@ use bson::{Bson, Document};
 pub(crate) fn cases(file: &str, areas: &[&str]) -> Vec<Document> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/oracle").join(file);
     let Ok(compressed) = File::open(&path) else {
-        eprintln!("skipped: {file} is not at hand");
+        eprintln!("skipped: {file} is not available");
         return Vec::new();
     };
     let mut text = String::new();

@@ -56,7 +56,7 @@ fn find<D: Documents>(
                 }
                 Ok(0)
             })?;
-            Ok(sample.answers(u64::try_from(difference)?))
+            Ok(sample.with_answer(u64::try_from(difference)?))
         });
     }
     Ok(())

@@ -6,7 +6,7 @@ use crate::{
     workload::tools::{Folder, Folders},
 };
 
-/// A store in a directory of its own. The store is dropped before the directory.
+/// A store in its own directory. The store is dropped before the directory.
 pub(super) struct Opened<D> {
     pub(super) store: D,
     pub(super) folder: Folder,

@@ -55,7 +55,7 @@ pub(super) fn run<D: Documents>(bench: &mut Bench) -> Result<()> {
             }
             Ok(0)
         })?;
-        Ok(sample.answers(u64::from(opened.store.get(id)? == last)))
+        Ok(sample.with_answer(u64::from(opened.store.get(id)? == last)))
     });
 
     let to_device = row("insert, each to the device", FSYNCS);

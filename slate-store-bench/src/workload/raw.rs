@@ -233,7 +233,7 @@ fn deletes_range<S: Subject>(bench: &mut Bench, store: &S, entries: &Entries) ->
         })?;
         let left = store.read(|reader| reader.get(&keys::raw_key(to - 1), keys::number))?;
         commit(store, Durability::Deferred, |writer| writer.put_sorted(&deleted))?;
-        Ok(sample.answers(u64::from(left.is_some())))
+        Ok(sample.with_answer(u64::from(left.is_some())))
     });
     Ok(())
 }

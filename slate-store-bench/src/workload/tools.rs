@@ -88,7 +88,7 @@ pub(crate) fn load<S: Subject>(store: &S, entries: &Entries) -> Result<()> {
     commit(store, Durability::Sync, |writer| writer.put_sorted(&entries))
 }
 
-/// A store in a directory of its own. The store is dropped before the directory.
+/// A store in its own directory. The store is dropped before the directory.
 pub(crate) struct Opened<S> {
     pub(crate) store: S,
     pub(crate) folder: Folder,

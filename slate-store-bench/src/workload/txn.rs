@@ -64,7 +64,7 @@ fn single_threaded<S: Subject>(bench: &mut Bench, folders: &Folders) -> Result<(
             Ok(0)
         })?;
         let seen = opened.store.read(|reader| reader.get(b"hot", keys::number))?;
-        Ok(sample.answers(u64::from(seen == Some(next))))
+        Ok(sample.with_answer(u64::from(seen == Some(next))))
     });
 
     let opened = seeded::<S>(folders, 1)?;
@@ -81,7 +81,7 @@ fn single_threaded<S: Subject>(bench: &mut Bench, folders: &Folders) -> Result<(
             }
             Ok(0)
         })?;
-        Ok(sample.answers(counter(&opened.store)? - before))
+        Ok(sample.with_answer(counter(&opened.store)? - before))
     });
 
     for batch in [1_u64, 8, 64, 512] {
@@ -99,7 +99,7 @@ fn single_threaded<S: Subject>(bench: &mut Bench, folders: &Folders) -> Result<(
                 Ok(0)
             })?;
             let last = opened.store.read(|reader| reader.get(&(batch - 1).to_le_bytes(), keys::number))?;
-            Ok(sample.answers(last.unwrap_or(u64::MAX)))
+            Ok(sample.with_answer(last.unwrap_or(u64::MAX)))
         });
     }
     Ok(())

@@ -14,8 +14,8 @@
 //! view that read it, and, per hash of a key, a *last-write stamp*: the version of the last commit that wrote a key
 //! with that hash, and the number of such commits in progress.
 //!
-//! A commit marks the stamps of its keys as pending before it can become visible, and sets them to its version once it
-//! is visible. A commit with an unknown outcome stays pending.
+//! 1. A commit marks the stamps of its keys as pending before it can become visible, and sets them to its version once
+//!    it is visible. A commit with an unknown outcome stays pending.
 //! 2. A value read at version `r` is returned to a view of version `v` only if the key's stamp is not pending and is at most
 //!    `min(r, v)`. The stamp is read after the value.
 //!

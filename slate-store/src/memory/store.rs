@@ -18,12 +18,12 @@ pub struct MemoryStore {
     shared: Arc<Shared>,
 }
 
-/// The last commit, and what is needed to make the next one.
+/// The last commit, and the log for checking the next one.
 ///
 /// Invariants:
 /// - `root` is replaced, or changed in place, only under the lock of `log`. Its version grows by one each time.
-/// - It is changed in place only while `root` is locked for writing and nobody else holds the `Arc`. A commit that somebody
-///   holds never changes.
+/// - It is changed in place only while `root` is locked for writing and no other owner of the `Arc` exists. A shared
+///   commit never changes.
 #[derive(Default)]
 pub(super) struct Shared {
     /// Locked while the pointer is copied or replaced, or while a commit is made in place.
@@ -49,8 +49,8 @@ impl Shared {
         Arc::clone(&self.root.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Makes the next commit, under the [commit lock](Self::lock): in place where nobody else holds the last commit, so that
-    /// nothing is copied; otherwise as [`replace`](Self::replace). Readers wait meanwhile.
+    /// Makes the next commit, under the [commit lock](Self::lock): in place if no reader holds the last commit, which copies
+    /// nothing; otherwise as [`replace`](Self::replace). Readers wait meanwhile.
     pub(super) fn change(&self, change: impl FnOnce(&mut Root)) -> Option<Arc<Root>> {
         let mut latest = self.root.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(root) = Arc::get_mut(&mut latest) {

@@ -54,7 +54,7 @@ impl Store for RocksStore {
         RocksTransaction::begin(&self.writer)
     }
 
-    /// One range delete, whatever the number of keys. RocksDB frees their space when it merges files, or in
+    /// Writes one range delete for any number of keys. RocksDB frees their space when it merges files, or in
     /// [`compact`](Self::compact). A write buffer of 8 MiB or more is flushed in the background.
     fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<Version> {
         self.writer.drop_keyspace(keyspace)

@@ -207,7 +207,7 @@ fn an_open_database_is_locked_in_another_process() {
         assert!(matches!(error, Error::Locked(_)) && error.path() == Some(&path), "{error}");
     }
     drop(other.stdin.take());
-    said.for_each(drop); // What the test runner has to say in the end needs somebody to say it to.
+    said.for_each(drop); // Reads the rest, so that the test runner can write its last lines.
     assert!(other.wait().unwrap().success());
     assert_eq!(keys(&open(&path)), [b"a"]);
 }

@@ -11,7 +11,7 @@ use crate::{Result, number::ratio};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goals {
-    /// For each program, its baseline programs; the fastest of them counts in each row. `*` stands for all other
+    /// The baseline programs of each program; each row uses the fastest of them. `*` is the entry for all other
     /// programs.
     #[serde(default)]
     pub baselines: BTreeMap<String, Vec<String>>,
@@ -57,7 +57,7 @@ pub enum Reach {
     Aim,
 }
 
-/// Key for programs without a baseline of their own.
+/// Key for programs without their own baseline.
 const ALL_OTHERS: &str = "*";
 
 impl Goals {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_answer_is_no_baseline() {
+    fn a_wrong_result_is_no_baseline() {
         let joined = joined(Verdict::Wrong("no".into()));
         let ratio = goals().ratio(&joined, &joined.lines[0], 0).unwrap();
         assert!((ratio - 10.0).abs() < 1e-9, "{ratio}");

@@ -150,7 +150,7 @@ fn lookups<'c>(collection: &'c Collection<Document>, ids: &'c [i64]) -> impl Ite
     ids.iter().filter_map(|id| collection.find_one(doc! { "_id": *id }).map_err(Into::into).transpose())
 }
 
-fn ask<T: DeserializeOwned + Send + Sync>(
+fn run_query<T: DeserializeOwned + Send + Sync>(
     collection: &Collection<Document>,
     converted: &ConvertedQuery,
 ) -> Result<ClientCursor<T>> {

@@ -7,7 +7,7 @@
 //! JSONB.
 //! - Rows are read as `_id` and JSONB, borrowed from the statement. This is the least work for SQLite, and less than
 //! most programs need.
-//! - Typed documents are JSON text in a table of their own, through `serde_json` and a struct.
+//! - Typed documents are JSON text in a separate table, through `serde_json` and a struct.
 //! - Statements are prepared once and cached; values are bound.
 //!
 //! `ANALYZE` affects few rows, but strongly: `SELECT DISTINCT` over an index reads the whole index without it, and

@@ -1,5 +1,5 @@
-//! Counts keys instead of records, where no filter is left. A record may have several entries in a multikey index: those
-//! are fetched as before.
+//! Counts keys instead of records if no filter remains. Records of a multikey index are still fetched, because a record
+//! may have several entries.
 
 use slate_query::pattern::Direction;
 

@@ -1,5 +1,5 @@
-//! Builds the documents of a projection from an index's entries where those hold all of its fields: no record is fetched.
-//! An entry of several fields also holds their order within the document.
+//! Builds the documents of a projection from index entries that contain all its fields, without fetching records. An
+//! entry of several fields also contains their order in the document.
 
 use super::Outcome;
 use crate::{

@@ -1,5 +1,5 @@
-//! Reads the distinct values of an index's field from the index, seeking from one value to the next. A multikey index is
-//! not read this way: its bounds would let other elements of the same arrays through.
+//! Reads the distinct values of a field from an index, seeking from one value to the next. A multikey index is not
+//! used, because its bounds select documents whose other array elements count, too.
 
 use super::Outcome;
 use crate::{

@@ -1,5 +1,5 @@
-//! Hands a limit right above a fetch to the index scan below it: entries and records beyond the limit are not read. A
-//! filter in between prevents that, since not every entry becomes a row.
+//! Moves a limit directly above a fetch into the index scan below it, so that entries and records beyond the limit are
+//! not read. Not possible with a filter in between, because not every entry then becomes a row.
 
 use super::Outcome;
 use crate::{

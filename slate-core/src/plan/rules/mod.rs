@@ -1,8 +1,8 @@
 //! The rules, in the order in which they are applied.
 //!
-//! To add one: write a file with a function `apply` and a doc comment that says what the rule rewrites and why the result
-//! stays the same; add its `mod` line and its line in [`ALL`], where the comment says why it stands there. Explain lists
-//! the rules that changed a plan.
+//! To add a rule, write a file with a function `apply` and a doc comment that states what the rule rewrites and why the
+//! result does not change. Add its `mod` line and its line in [`ALL`], with a comment that gives the reason for its
+//! position. Explain lists the rules that changed a plan.
 
 mod count_keys;
 mod cover;
@@ -19,18 +19,18 @@ pub(super) use rule::{Outcome, Rule};
 
 /// Every rule.
 pub(super) const ALL: &[Rule] = &[
-    // First: without rows there is nothing to choose, and the rules after it probe the store.
+    // First, because without rows no access path is needed, and later rules probe the store.
     Rule { name: "no_rows", apply: no_rows::apply },
-    // Before the rest, which depend on the order of the leaf's rows and on the filter that is left.
+    // Before the others, which depend on the order of the leaf's rows and on the remaining filter.
     Rule { name: "select_access", apply: select_access::apply },
     // Before the limit rules: it removes sorts.
     Rule { name: "sort_by_index", apply: sort_by_index::apply },
-    // After it is known which sorts are left.
+    // After `sort_by_index`, which determines the remaining sorts.
     Rule { name: "top_k", apply: top_k::apply },
-    // After the filters and sorts that could stand between the limit and the fetch are gone.
+    // After the rules that remove filters and sorts between the limit and the fetch.
     Rule { name: "limit_pushdown", apply: limit_pushdown::apply },
-    // Last: these replace the whole plan by one that reads no record. Each is about another output, so that their order
-    // does not matter.
+    // Last, because these replace the whole plan by one that reads no records. Each applies to another output, so their
+    // order does not matter.
     Rule { name: "cover", apply: cover::apply },
     Rule { name: "count_keys", apply: count_keys::apply },
     Rule { name: "distinct_keys", apply: distinct_keys::apply },

@@ -1,5 +1,5 @@
-//! Replaces the input of a query that has no rows, because its limit is 0 or its filter matches no document, by `Eof`.
-//! Nothing is read.
+//! Replaces the input of a query without rows, because its limit is 0 or its filter matches no document, by `Eof`,
+//! which reads nothing.
 
 use slate_query::filter::Node;
 
@@ -11,7 +11,7 @@ use crate::{
 
 pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
     let query = context.query;
-    // `select_access` checks hints: a wrong one is an error whatever the filter is.
+    // `select_access` checks hints, and an invalid hint is an error with any filter.
     if query.hint.is_some() || query.force != Force::No {
         return Ok(Outcome::Unchanged);
     }

@@ -4,13 +4,13 @@ use crate::{
     plan::{Context, Plan},
 };
 
-/// A rewriting of plans that keeps their result.
+/// A rewriting of plans that does not change their result.
 pub(crate) struct Rule {
     pub(crate) name: &'static str,
     pub(crate) apply: fn(&mut Plan, &Context<'_>) -> Result<Outcome>,
 }
 
-/// What a rule did to a plan.
+/// The effect of a rule on a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Unchanged,

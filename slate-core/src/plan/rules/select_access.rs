@@ -1,4 +1,5 @@
-//! Chooses the access path: a scan, `_id`, or indexes. Conjuncts that its bounds are exact for leave the filter.
+//! Chooses the access path: a scan, `_id`, or indexes. Removes the conjuncts for which its bounds are exact from the
+//! filter.
 
 use slate_query::{Code, pattern::Direction, raw::Doc};
 
@@ -49,9 +50,10 @@ fn choose(context: &Context<'_>) -> Result<Access> {
         (Some(hint), _) => (hinted(hint, candidates(collection, query), context)?, Merging::Excluded),
     };
     match query.force {
-        Force::Candidate(number) => usable.into_iter().nth(number).ok_or_else(|| {
-            Error::invalid(Code::BAD_VALUE, format!("there is no candidate plan number {number} to force"))
-        }),
+        Force::Candidate(number) => usable
+            .into_iter()
+            .nth(number)
+            .ok_or_else(|| Error::invalid(Code::BAD_VALUE, format!("candidate plan {number} does not exist"))),
         Force::No => cheapest(usable, merging, context),
     }
 }
@@ -68,7 +70,7 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
         let by_id = |access: &Access| matches!(access.path, AccessPath::Records { .. } | AccessPath::Points { .. });
         let mut by_id: Vec<Access> = usable.into_iter().filter(by_id).collect();
         if by_id.len() > 1 {
-            // The hint on `_id` wants a path narrower than the scan.
+            // The hint on `_id` requires a path narrower than the scan.
             by_id.retain(|access| {
                 access.path.selectivity() != Selectivity::All || access.direction == Direction::Descending
             });
@@ -76,7 +78,7 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
         return Ok(if by_id.is_empty() { vec![Access::full_scan()] } else { by_id });
     };
     if !serves(index, &context.query.filter) {
-        let message = format!("the hinted index {} does not contain every document that matches", index.name);
+        let message = format!("the hinted index {} does not contain every matching document", index.name);
         return Err(Error::invalid(Code::BAD_VALUE, message).at("hint"));
     }
     let of_index =
@@ -84,7 +86,7 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
     Ok(usable.into_iter().filter(of_index).collect())
 }
 
-/// The first index on these keys that serves the query; where none does, the first.
+/// Returns the first index on these keys that can serve the query; otherwise the first index on these keys.
 fn by_keys<'c>(context: &Context<'c>, keys: &bson::RawDocumentBuf) -> Option<&'c std::sync::Arc<IndexInfo>> {
     let wanted = slate_query::pattern::KeyPattern::parse(Doc::from(keys)).ok()?;
     let named = || context.collection.indexes.iter().filter(|index| index.pattern.fields() == wanted.fields());
@@ -97,5 +99,5 @@ fn is_id(keys: Doc<'_>) -> bool {
 }
 
 fn no_such(name: &str) -> Error {
-    Error::invalid(Code::BAD_VALUE, format!("the hint names no index of the collection: {name}")).at("hint")
+    Error::invalid(Code::BAD_VALUE, format!("the hinted index does not exist: {name}")).at("hint")
 }

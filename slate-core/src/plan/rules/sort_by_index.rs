@@ -1,5 +1,5 @@
-//! Removes a sort whose order the access path already gives. Where the path gives the leading fields only, the sort stays
-//! and sorts one group of rows equal in those fields at a time, so that a limit ends it early.
+//! Removes a sort if the access path already provides its order. If the path provides only the leading fields, the sort
+//! remains and sorts one group of rows that are equal in them at a time, so that a limit ends it early.
 
 use super::Outcome;
 use crate::{

@@ -1,4 +1,4 @@
-//! Tells a sort below a limit how many rows are wanted: it holds no more.
+//! Passes a limit to the sort below it, which then holds no more rows than the limit.
 
 use super::Outcome;
 use crate::{

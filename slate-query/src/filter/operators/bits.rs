@@ -19,7 +19,7 @@ struct Bits {
     test: Test,
     /// The bit positions from the lowest bit, ascending, without duplicates.
     positions: Vec<u32>,
-    /// The positions as a mask. Positions of 63 and above stand for the sign.
+    /// The positions as a mask. Positions of 63 and above read the sign.
     mask: u64,
 }
 

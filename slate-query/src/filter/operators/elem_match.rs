@@ -116,8 +116,8 @@ pub(super) fn node(clause: Clause<'_>) -> Result<Node> {
     }
     let conditions = Doc::new(clause.operand.bytes());
     let scope = clause.scope.element();
-    let operator = if asks_the_element(conditions) {
-        // The operators are evaluated on the element itself, whatever the path.
+    let operator = if is_value_condition(conditions) {
+        // The operators are evaluated on the element itself; the path is irrelevant.
         ElemMatch::Value(parse::field_operators(clause.path, conditions, scope)?)
     } else {
         ElemMatch::Document(parse::document(conditions, scope).map_err(|error| clause.locate(error))?)
@@ -127,7 +127,7 @@ pub(super) fn node(clause: Clause<'_>) -> Result<Node> {
 
 /// Whether the conditions are operators on the element instead of a filter on its fields. A document with a field of a
 /// reference (`$ref`, `$id`, `$db`) and one that begins with an operator on documents are filters.
-fn asks_the_element(conditions: Doc<'_>) -> bool {
+fn is_value_condition(conditions: Doc<'_>) -> bool {
     let Some(first) = conditions.elements().next() else { return false };
     let reference = ["$ref", "$id", "$db"].iter().any(|name| conditions.get(name).is_some());
     let on_documents = std::str::from_utf8(first.name).is_ok_and(|name| super::on_document(name).is_some());

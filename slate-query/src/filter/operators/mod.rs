@@ -10,7 +10,7 @@
 //! 3. Describe its behaviour in a script under `slate-core/tests/scripts/`.
 //! 4. Add its line to `docs/operators.md`.
 //!
-//! Operators that MongoDB knows and Slate does not support have a line in the table too: they are refused by name.
+//! Operators that MongoDB has and Slate does not support are also in the table, and fail by name.
 
 mod all;
 mod bits;

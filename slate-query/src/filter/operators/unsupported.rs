@@ -1,4 +1,5 @@
-//! Operators that Slate does not support. Each is refused as MongoDB refuses an invalid use of it, then by name.
+//! Operators that Slate does not support. An invalid use fails with MongoDB's error, a valid one with the operator's
+//! name.
 
 use super::super::{
     Node,

@@ -24,7 +24,7 @@ struct Push {
 pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
     let push = match argument.as_document().filter(|clauses| clauses.get("$each").is_some()) {
         Some(clauses) => Push::parse_clauses(clauses)?,
-        // Without `$each`, the argument is a value, whatever its fields are called.
+        // Without `$each`, the argument is a value even if its fields have the names of modifiers.
         None => Push { values: vec![argument.to_owned()], depth: 1 + depth(argument), ..Push::default() },
     };
     Ok(Box::new(push))

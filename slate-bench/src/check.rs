@@ -13,11 +13,11 @@ use crate::{
 /// The complete result of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fetched {
-    /// Of [`Query::Find`] and [`Query::Lookups`]: documents in order.
+    /// The result of [`Query::Find`] or [`Query::Lookups`]: documents in order.
     Documents(Vec<Document>),
-    /// Of [`Query::Count`].
+    /// The result of [`Query::Count`].
     Count(u64),
-    /// Of [`Query::Distinct`]: values in order.
+    /// The result of [`Query::Distinct`]: values in order.
     Values(Vec<Bson>),
 }
 

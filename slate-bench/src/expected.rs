@@ -31,7 +31,8 @@ pub struct Rows<'r> {
 pub enum Determined {
     /// No: only the order of ties can differ.
     Ids,
-    /// Yes: the limit cuts through a group of ties. The number of documents and their sort keys are the same.
+    /// Correct results can differ: the limit cuts through a group of ties. The number of documents and their sort keys
+    /// are the same.
     Keys,
 }
 

@@ -11,7 +11,7 @@ pub struct TypedRecord<D> {
     /// The `_id`.
     #[serde(rename = "_id")]
     pub id: i64,
-    /// As in [`Record`], like the other fields.
+    /// A name, as in [`Record`].
     pub name: String,
     /// `"active"` or `"rejected"`.
     pub status: String,
@@ -19,9 +19,9 @@ pub struct TypedRecord<D> {
     pub contacts_count: i32,
     /// The first of three products.
     pub product_recommendation1: String,
-    /// The second.
+    /// The second product.
     pub product_recommendation2: String,
-    /// The third.
+    /// The third product.
     pub product_recommendation3: String,
     /// Two to four strings.
     pub tags: Vec<String>,
@@ -46,9 +46,9 @@ pub struct ThreeFields<'r> {
 /// Records to insert, in the form that the database's serde format takes.
 #[derive(Clone, Debug, Default)]
 pub struct TypedBatch {
-    /// With BSON's dates.
+    /// The records with BSON's dates.
     pub bson: Vec<TypedRecord<DateTime>>,
-    /// With milliseconds.
+    /// The records with dates in milliseconds.
     pub json: Vec<TypedRecord<i64>>,
 }
 

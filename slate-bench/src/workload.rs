@@ -20,9 +20,9 @@ pub enum Test {
     Equal(Value<'static>),
     /// An array that contains this string.
     Contains(&'static str),
-    /// Null.
+    /// The value is null.
     Null,
-    /// Not null.
+    /// The value is not null.
     NotNull,
 }
 

@@ -117,7 +117,7 @@ impl Interrupt {
         Self { deadline, token: self.token.clone(), transaction_token: outer.token.clone(), ..Self::default() }
     }
 
-    /// The same interrupt for a read that must not take long.
+    /// Returns the same interrupt for a read that must not take long.
     pub(crate) fn short(&self, read: &ShortRead) -> Self {
         Self { short: Some(read.clone()), ..self.clone() }
     }

@@ -74,7 +74,7 @@ fn operators(criterion: &mut Criterion) {
     ];
     measure(criterion, "update", &cases);
 
-    // What only an upsert does.
+    // Work that only an upsert does.
     let inserting = parsed(&doc! { "$setOnInsert": { "status": "new" }, "$set": { "name": "Ada" } });
     let (context, filter) = (Context::insert(1_700_000_000_000), common::raw(&doc! { "_id": "record_1" }));
     criterion.bench_function("update/$setOnInsert", |bencher| {

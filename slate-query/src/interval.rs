@@ -24,9 +24,9 @@ pub struct Place {
 /// A side of the keys with a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// Below all of them.
+    /// Below all keys with the prefix.
     Before,
-    /// Above all of them.
+    /// Above all keys with the prefix.
     After,
 }
 
@@ -59,7 +59,7 @@ impl Place {
         self.prefix.iter().copied().chain((self.side == Side::After).then_some(0xff))
     }
 
-    /// The same bound among inverted keys, whose order is reversed.
+    /// Returns the same bound among inverted keys, whose order is reversed.
     #[must_use]
     pub fn inverted(&self) -> Self {
         let side = match self.side {
@@ -116,7 +116,7 @@ enum Shape {
 }
 
 impl Interval {
-    /// Any other interval.
+    /// Creates an interval that is not a point.
     pub fn new(low: Place, high: Place) -> Self {
         let whole = low.side == Side::Before && high.side == Side::After && !low.prefix.is_empty();
         let shape =
@@ -124,7 +124,7 @@ impl Interval {
         Self { low, high, shape }
     }
 
-    /// Every key.
+    /// Creates the interval that contains every key.
     pub fn all() -> Self {
         Self { low: Place::before([]), high: Place::after([]), shape: Shape::Range }
     }
@@ -165,7 +165,7 @@ impl Interval {
         (self.shape == Shape::Point).then_some(&*self.low.prefix)
     }
 
-    /// The same keys inverted, in reversed order.
+    /// Returns the same keys inverted, in reversed order.
     #[must_use]
     pub fn inverted(&self) -> Self {
         Self { low: self.high.inverted(), high: self.low.inverted(), shape: self.shape }

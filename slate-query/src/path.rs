@@ -91,7 +91,7 @@ impl Path {
         Ok(Self(Parsed::Dotted(Arc::new(Dotted { text: text.into(), parts: parts.into() }))))
     }
 
-    /// The path as written.
+    /// Returns the path as written.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Parsed::Name([name]) => name.name(),
@@ -99,7 +99,7 @@ impl Path {
         }
     }
 
-    /// Its names, at least one.
+    /// Returns the path's names, at least one.
     #[inline]
     pub fn parts(&self) -> &[Part] {
         match &self.0 {
@@ -118,7 +118,7 @@ impl Path {
         walk(self.parts(), doc, None, visit)
     }
 
-    /// The same walk, starting from the value `first` of the path's first name.
+    /// Walks like [`walk`](Self::walk), starting from the value `first` of the path's first name.
     #[inline]
     pub fn walk_from<'a>(
         &self,
@@ -170,21 +170,22 @@ impl fmt::Debug for Path {
 /// The end of a walk along a path.
 #[derive(Clone, Copy, Debug)]
 pub struct End<'a> {
-    /// What the walk found.
+    /// The result at the end of the walk.
     pub found: Found<'a>,
     /// The position in the outermost array whose elements were traversed. A position that is part of the path does not
     /// count.
     pub position: Option<usize>,
-    /// How the last step was made.
+    /// How the last step of the walk was made.
     pub step: Step,
 }
 
 /// The last step of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// By field name. A filter is evaluated on the elements of an array found so, too.
+    /// The last step was by field name. If it found an array, a filter is also evaluated on the elements.
     Name,
-    /// By an array position in the path. A filter is evaluated on an array found so only as a whole.
+    /// The last step was by an array position in the path. If it found an array, a filter is evaluated on it only as a
+    /// whole.
     Position,
 }
 

@@ -12,7 +12,7 @@ pub struct Bounds<'a> {
 }
 
 impl<'a> Bounds<'a> {
-    /// Every key.
+    /// Bounds that contain every key.
     pub const ALL: Self = Self { start: None, end: None };
 
     /// Returns whether `key` is in the range.

@@ -11,9 +11,9 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) enum Validation {
     /// One writer at a time, so reads need no validation.
     None,
-    /// By this process, which owns the database alone.
+    /// This process validates reads, because it owns the database alone.
     InProcess(Arc<OptimisticValidator>),
-    /// By the store, through exclusive guards.
+    /// The store validates reads through exclusive guards.
     InStore,
 }
 

@@ -145,11 +145,11 @@ pub(super) struct IndexIds<V: View> {
 
 /// How duplicates are removed.
 enum Once {
-    /// Not at all: a record has one entry, or duplicates are allowed.
+    /// Duplicates are not removed: a record has one entry, or duplicates are allowed.
     NotNeeded,
-    /// With a set of the seen keys in memory.
+    /// A set of the seen keys in memory detects duplicates.
     Seen(KeySet),
-    /// With a sort of the remaining keys, because the set exceeded the memory limit.
+    /// The remaining keys are sorted, because the set exceeded the memory limit.
     Gathered(Box<Sorter>),
 }
 

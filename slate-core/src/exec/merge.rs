@@ -16,7 +16,7 @@ use crate::{
 pub(super) struct MergedIds {
     /// The ids, each with the number of its input.
     sorter: Sorter,
-    /// How many inputs must yield an id.
+    /// The number of inputs that must yield an id.
     wanted: usize,
     /// The current id, the number of inputs that have yielded it, and the last of them.
     id: Vec<u8>,

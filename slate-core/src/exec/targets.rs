@@ -11,9 +11,9 @@ use crate::{
 /// Which matching records a write changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The first, in the order of the sort and then of `_id`.
+    /// The first matching record, in the order of the sort and then of `_id`.
     One,
-    /// All.
+    /// All matching records.
     All,
 }
 

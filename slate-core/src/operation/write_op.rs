@@ -12,33 +12,33 @@ use crate::{
     },
 };
 
-/// A write, executed by a transaction. Each variant names the type of its result.
+/// A write, executed by a transaction.
 pub(crate) enum WriteOp<'o> {
-    /// [`InsertOutcome`].
+    /// Inserts documents; the result is an [`InsertOutcome`].
     Insert { collection: &'o str, documents: &'o [&'o RawDocument], mode: InsertMode, interrupt: &'o Interrupt },
-    /// [`UpdateOutcome`].
+    /// Updates documents; the result is an [`UpdateOutcome`].
     Update { collection: &'o str, request: &'o UpdateRequest, interrupt: &'o Interrupt },
-    /// [`DeleteOutcome`].
+    /// Deletes documents; the result is a [`DeleteOutcome`].
     Delete { collection: &'o str, request: &'o DeleteRequest, interrupt: &'o Interrupt },
-    /// [`PutOutcome`].
+    /// Upserts or merges documents by `_id`; the result is a [`PutOutcome`].
     Put { collection: &'o str, documents: &'o [&'o RawDocument], kind: PutKind, interrupt: &'o Interrupt },
-    /// [`BulkOutcome`].
+    /// Executes a bulk write; the result is a [`BulkOutcome`].
     Bulk { operations: &'o [(&'o str, BulkOperation)], mode: InsertMode, interrupt: &'o Interrupt },
-    /// Whether the collection was created; `false` if it existed.
+    /// Creates a collection; the result is whether it was created, `false` if it existed.
     CreateCollection(&'o str),
-    /// Nothing.
+    /// Renames a collection; no result.
     RenameCollection { from: &'o str, to: &'o str, target: RenameTarget },
-    /// Whether the collection existed.
+    /// Drops a collection; the result is whether it existed.
     DropCollection(&'o str),
-    /// The index's name, and whether it was created.
+    /// Creates an index; the result is its name, and whether it was created.
     CreateIndex { collection: &'o str, spec: &'o IndexSpec, interrupt: &'o Interrupt, progress: BuildProgress<'o> },
-    /// Whether the index existed.
+    /// Drops an index; the result is whether it existed.
     DropIndex { collection: &'o str, index: &'o str },
     /// Declares an index that later transactions fill: [`BuildStart`].
     BeginBuild { collection: &'o str, spec: &'o IndexSpec },
     /// Fills a declared index from at most `limit` documents: [`BuildRound`].
     BuildRound { keyspace: Keyspace, limit: usize, interrupt: &'o Interrupt },
-    /// Drops a declared index. Nothing.
+    /// Drops a declared index; no result.
     AbandonBuild(Keyspace),
 }
 

@@ -35,7 +35,7 @@ const FILTER_COST: u64 = 1;
 /// Cost of sorting a row: copying and comparing.
 const SORT_COST: u64 = 2;
 
-/// The same in a sort within groups, which are small.
+/// Cost of sorting a row in a sort within groups, which are small.
 const GROUP_SORT_COST: u64 = 1;
 
 /// One in this many records is expected to match a filter without an index.

@@ -42,7 +42,7 @@ fn shown(number: u64, show: impl Fn(u64) -> String) -> String {
     if number == 0 { String::new() } else { show(number) }
 }
 
-/// With a comma before each three digits.
+/// Formats a number with a comma before each three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();

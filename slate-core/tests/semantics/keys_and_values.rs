@@ -334,7 +334,7 @@ fn an_empty_timestamp_is_filled_in_only_at_the_top_level() {
         assert_eq!(stored.get("_id"), Some(&empty));
         assert_eq!(stored.get_document("d").unwrap(), &doc! { "t": empty.clone() });
         assert!(stored.get_timestamp("t").unwrap().time > 0);
-        // Also if the `_id` is generated; nothing else in the document changes.
+        // A generated `_id` makes no difference; nothing else in the document changes.
         records.delete_many(doc! {}).run().unwrap();
         records.insert_one(&raw(&doc! { "n": 1, "t": empty.clone(), "d": { "t": empty.clone() } })).unwrap();
         let stored = &contents(&records)[0];

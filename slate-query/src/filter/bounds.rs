@@ -11,11 +11,11 @@ use crate::{
 /// the condition need not be evaluated again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exactness {
-    /// No.
+    /// Bounds are not exact.
     Never,
-    /// Yes, if no document of the index has an array on the index's path.
+    /// Bounds are exact if no document of the index has an array on the index's path.
     WhereNotMultikey,
-    /// Yes.
+    /// Bounds are exact.
     Always,
 }
 

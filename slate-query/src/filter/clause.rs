@@ -10,7 +10,7 @@ use crate::{
 /// The parser's position in the filter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope {
-    /// What the conditions are evaluated on.
+    /// The values on which the conditions are evaluated.
     pub(super) subject: Subject,
     depth: usize,
 }
@@ -47,7 +47,7 @@ impl Scope {
 pub(super) struct Clause<'a> {
     /// The path that it applies to; empty for operators on whole documents.
     pub(super) path: &'a Path,
-    /// Its name, `$` included.
+    /// The operator's name, `$` included.
     pub(super) name: &'a str,
     pub(super) operand: Value<'a>,
     /// The document that contains the operator: some operators have options beside them.
@@ -92,7 +92,7 @@ pub(super) fn integer(value: Value<'_>) -> Result<i64> {
 /// Reads an operand as an integer that is not negative.
 ///
 /// # Errors
-/// As [`integer`], and where it is negative.
+/// Fails as [`integer`] does, and if the operand is negative.
 pub(super) fn natural(value: Value<'_>) -> Result<u64> {
     let int = integer(value)?;
     u64::try_from(int)

@@ -37,7 +37,7 @@ impl Field {
         Self { path, operator: Arc::new(operator), sense: Sense::Holds, reach, missing, literal }
     }
 
-    /// The same operator, negated.
+    /// Negates the operator.
     pub(super) fn fails(self) -> Self {
         Self { sense: Sense::Fails, ..self }
     }

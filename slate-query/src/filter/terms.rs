@@ -64,12 +64,12 @@ impl Term {
         Self { path: path.clone(), intervals, exact }
     }
 
-    /// The same key range for a condition that requires more.
+    /// Returns the term with the same key range for a condition that requires more.
     fn loose(self) -> Self {
         Self { exact: Exactness::Never, ..self }
     }
 
-    /// The same key range for a field of an array's elements; `path` leads to the array.
+    /// Returns the term with the same key range for a field of an array's elements; `path` leads to the array.
     fn under(self, path: &Path) -> Option<Self> {
         let path = Path::parse(&format!("{path}.{}", self.path)).ok()?;
         Some(Self { path, ..self })

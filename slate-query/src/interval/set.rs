@@ -10,7 +10,7 @@ pub struct IntervalSet {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Intervals {
     One(Interval),
-    /// Any other number.
+    /// Zero, two or more intervals.
     Many(Vec<Interval>),
 }
 
@@ -43,12 +43,12 @@ impl Default for IntervalSet {
 }
 
 impl IntervalSet {
-    /// No key.
+    /// Creates the empty set.
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// Every key.
+    /// Creates the set of all keys.
     pub fn all() -> Self {
         Self { intervals: Intervals::One(Interval::all()) }
     }
@@ -71,13 +71,13 @@ impl IntervalSet {
         Self { intervals: merged.into() }
     }
 
-    /// The union.
+    /// Returns the union of two sets.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self::from(self.iter().chain(other.iter()).cloned().collect())
     }
 
-    /// The intersection.
+    /// Returns the intersection of two sets.
     #[must_use]
     pub fn intersect(&self, other: &Self) -> Self {
         if let (Intervals::One(a), Intervals::One(b)) = (&self.intervals, &other.intervals) {
@@ -99,7 +99,7 @@ impl IntervalSet {
         Self { intervals: intervals.into() }
     }
 
-    /// The keys that are not in the set.
+    /// Returns the set of all keys that are not in this one.
     #[must_use]
     pub fn complement(&self) -> Self {
         let mut low = Place::before([]);
@@ -113,7 +113,7 @@ impl IntervalSet {
         Self { intervals: intervals.into() }
     }
 
-    /// The same keys inverted, as in a descending field.
+    /// Returns the same keys inverted, as in a descending field.
     #[must_use]
     pub fn inverted(&self) -> Self {
         Self { intervals: self.iter().rev().map(Interval::inverted).collect::<Vec<_>>().into() }

@@ -27,7 +27,7 @@ pub(super) mod code {
     pub(crate) const RAW: u8 = 8;
 }
 
-/// In the high half of a head: fifteen positions or more. The excess follows as a varint.
+/// The high half of a head for fifteen positions or more. The excess follows as a varint.
 const MANY: usize = 15;
 
 use crate::raw::Value;

@@ -21,9 +21,9 @@ pub enum Decoded {
 /// Whether the field of a decoded component existed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It existed, and its value was appended.
+    /// The field existed, and its value was appended.
     Present,
-    /// It was missing, and nothing was appended.
+    /// The field was missing, and nothing was appended.
     Missing,
 }
 

@@ -248,7 +248,7 @@ pub(super) enum Decoded {
     Whole(Sign, u64),
     /// A double within that range that is not an integer.
     Double(f64),
-    /// Any other number.
+    /// A finite number that is none of the others.
     Decimal(Sign, Exact),
 }
 

@@ -18,7 +18,7 @@ impl KeyPattern {
     /// Parses a key pattern, such as `{ "org": 1, "age": -1 }`. The sign of a nonzero number is the direction.
     ///
     /// # Errors
-    /// As in MongoDB's `createIndexes`: `CannotCreateIndex` (67) for an empty pattern and invalid names or values;
+    /// Codes of MongoDB's `createIndexes`: `CannotCreateIndex` (67) for an empty pattern and invalid names or values;
     /// `BadValue` (2) for a repeated field; 13103 for more than 32 fields; `NotImplemented` (238) for kinds of indexes
     /// that Slate does not support (text, hashed, geospatial, wildcard), by name.
     pub fn parse(pattern: Doc<'_>) -> Result<Self> {

@@ -39,7 +39,7 @@ struct Parser {
     root: Branch,
     /// The kind according to fields other than `_id`, which must agree.
     sense: Option<Sense>,
-    /// What the projection says about `_id` as a whole.
+    /// Whether the projection includes or excludes `_id` as a whole.
     id: Option<Sense>,
     /// Whether it contains `_id` or a path within it.
     id_named: bool,
@@ -220,7 +220,7 @@ impl Parser {
     }
 }
 
-/// What a positional operator cannot be combined with.
+/// Returns the error for a positional operator in an invalid combination.
 fn refused(code: i32, beside: &str, name: &str) -> Error {
     Error::new(Code(code), format!("the positional operator '$' cannot be used {beside}")).at(name)
 }

@@ -19,7 +19,7 @@ pub(super) struct Shape {
     added: Box<[ElemMatch]>,
 }
 
-/// What happens to the fields that a shape does not name.
+/// Whether a shape includes or excludes the fields that it does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Others {
     Kept,
@@ -115,7 +115,7 @@ impl Shape {
         }
     }
 
-    /// Of repeated fields the first wins. Stops reading once all fields are found, and copies adjacent fields together.
+    /// Includes only the first of repeated fields. Stops reading once all fields are found, and copies adjacent fields together.
     fn include(&self, doc: Doc<'_>, out: &mut Vec<u8>) {
         let mut missing = Missing::new(self.fields.len());
         if missing.count == 0 {

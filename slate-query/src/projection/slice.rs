@@ -57,7 +57,7 @@ impl Slice {
         let start = output::open(out);
         let mut path = path.split_first();
         for (element, bytes) in output::fields(doc) {
-            // Of repeated fields, the path means the first.
+            // If the field is repeated, the path refers to the first one.
             let Some((_, rest)) = path.take_if(|(name, _)| name.as_bytes() == element.name) else {
                 out.extend_from_slice(bytes);
                 continue;

@@ -12,7 +12,7 @@ use super::{
 #[derive(Clone, Copy)]
 pub struct Doc<'a> {
     bytes: &'a [u8],
-    /// Where its fields start; empty where this is not known and fields are found by scanning.
+    /// The offsets of the fields; empty if unknown, in which case fields are found by scanning.
     table: FieldTable<'a>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Doc<'a> {
         self.elements().next().is_none()
     }
 
-    /// Its elements, in order.
+    /// Returns the document's elements, in order.
     #[inline]
     pub fn elements(self) -> Elements<'a> {
         Elements { rest: self.bytes.get(4..).unwrap_or_default() }
@@ -102,7 +102,7 @@ impl<'a> Doc<'a> {
         self.bytes.get(place..).and_then(|rest| named(rest, name)).is_some()
     }
 
-    /// Its values, in order: an array's elements.
+    /// Returns the values of the elements, in order.
     #[inline]
     pub fn values(self) -> impl Iterator<Item = Value<'a>> {
         self.elements().map(|element| element.value)
@@ -211,7 +211,7 @@ impl fmt::Debug for Doc<'_> {
 pub struct Element<'a> {
     /// The field's name, as UTF-8 bytes; in an array, its position in decimal.
     pub name: &'a [u8],
-    /// Its value.
+    /// The element's value.
     pub value: Value<'a>,
 }
 
@@ -233,7 +233,7 @@ impl Element<'_> {
 pub struct Located<'a> {
     /// The index of its name among the names searched for.
     pub number: usize,
-    /// Its value.
+    /// The field's value.
     pub value: Value<'a>,
     /// The range of the field's bytes in the document: type, name and value.
     pub place: Range<usize>,

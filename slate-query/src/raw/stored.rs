@@ -82,7 +82,7 @@ const MOST: usize = u8::MAX as usize;
 struct TableWriter<'o, 'd> {
     document: Doc<'d>,
     out: &'o mut Vec<u8>,
-    /// Where the table begins in `out`: at its field count.
+    /// The offset of the table in `out`: of its field count.
     start: usize,
     marks: Marks,
     fields: usize,

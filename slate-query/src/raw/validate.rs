@@ -19,7 +19,7 @@ pub fn validate(bytes: &[u8]) -> Result<Doc<'_>> {
     Ok(Doc::new(bytes))
 }
 
-/// The same, and calls `visit` with the offset and the content of each top-level field.
+/// Validates like [`validate`], and calls `visit` with the offset and the content of each top-level field.
 pub(super) fn validate_each<'a>(bytes: &'a [u8], visit: impl FnMut(usize, Element<'a>)) -> Result<()> {
     document(bytes, 1, visit).map_err(|error| *error)
 }

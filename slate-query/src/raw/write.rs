@@ -5,9 +5,9 @@ use super::{Doc, Kind, Value};
 #[derive(Debug)]
 pub struct Writer {
     buffer: Vec<u8>,
-    /// Where the document begins in the buffer.
+    /// The offset of the document in the buffer.
     start: usize,
-    /// Where the open nested documents begin. A flat document allocates nothing here.
+    /// The offsets of the open nested documents. A flat document allocates nothing here.
     open: Vec<usize>,
 }
 

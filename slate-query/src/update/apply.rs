@@ -184,7 +184,7 @@ impl Scope<'_> {
                 run.pass(element);
                 continue;
             };
-            // Of repeated fields the first is updated; the others are unchanged.
+            // Only the first of repeated fields is updated.
             branch.met = Met::Yes;
             left -= 1;
             let nodes = branch.nodes.as_slice();

@@ -22,7 +22,7 @@ pub fn merge(doc: Doc<'_>, patch: Doc<'_>) -> Result<Option<Vec<u8>>> {
     let mut unchanged = 4..4;
     for element in doc.elements() {
         let field = fields.iter_mut().find(|(field, written)| {
-            // Of repeated fields the first counts.
+            // Only the first of repeated fields is replaced.
             *written == Written::No && same(field.name, element.name)
         });
         if let Some((field, written)) = field {

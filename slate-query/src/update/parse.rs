@@ -39,9 +39,9 @@ pub(super) struct Operators {
 /// Whether an update needs the array position at which the filter matched, for the positional operator `$`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsesPosition {
-    /// Yes: the whole filter must be evaluated.
+    /// The update uses `$`: the whole filter must be evaluated.
     Yes,
-    /// No.
+    /// The update does not use `$`.
     No,
 }
 

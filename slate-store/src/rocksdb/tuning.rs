@@ -16,8 +16,7 @@ const BLOCK: usize = 16 << 10;
 /// The size of the bloom filters, in bits per key: about 1 % false positives.
 const FILTER_BITS: f64 = 10.0;
 
-/// The most files that are open at once. RocksDB's default, all files, reaches the usual limit of 1,024 per process with a
-/// database of some 60 GB.
+/// The most files that are open at once. RocksDB's default, all files, can exceed the usual limit of 1,024 per process.
 const OPEN_FILES: i32 = 512;
 
 /// The maximum size in bytes of an information log of RocksDB.

@@ -13,7 +13,7 @@ use crate::{
 struct Bound {
     value: OwnedValue,
     depth: usize,
-    /// How the argument must compare with the current value to replace it.
+    /// The result of comparing the argument with the current value for which it replaces the value.
     replaces: Ordering,
 }
 

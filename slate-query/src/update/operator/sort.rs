@@ -12,7 +12,7 @@ use crate::{
 /// The order of the elements.
 #[derive(Debug)]
 pub(super) enum Sort {
-    /// By their values.
+    /// Sorts elements by their whole values.
     Whole(Direction),
     /// Documents by these fields. Other values sort as documents without fields.
     Fields(Vec<(Path, Direction)>),

@@ -31,14 +31,14 @@ pub enum Access {
     ReadOnly,
 }
 
-/// What pays for opening a redb database after a crash. The other stores do not need it.
+/// How a redb database recovers after a crash. Other stores need no choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recovery {
-    /// Each commit that is synced to the device records what opening needs, with a second sync.
+    /// Each `Sync` commit also stores what a fast open needs, which takes a second sync. Opening is always fast.
     #[default]
     WithEachCommit,
-    /// A commit is synced once. The first to open the database after a crash reads all of it.
+    /// A `Sync` commit takes one sync. The first open after a crash reads the whole file.
     WhenOpened,
 }
 

@@ -25,7 +25,7 @@ impl Options {
         Self { access, ..self }
     }
 
-    /// Sets how the database recovers after a crash. [`Recovery::WhenOpened`] by default.
+    /// Sets how the database recovers after a crash. [`Recovery::WithEachCommit`] by default.
     #[must_use]
     pub fn recovery(self, recovery: Recovery) -> Self {
         Self { recovery, ..self }
@@ -45,12 +45,12 @@ pub enum Access {
     ReadOnly,
 }
 
-/// What pays for opening after a crash.
+/// How a database recovers after a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// Each commit to the device records what opening needs, with a second sync. Opening is always quick.
+    /// Each `Sync` commit also stores what a fast open needs, which takes a second sync. Opening is always fast.
     #[default]
     WithEachCommit,
-    /// A commit to the device takes one sync. The first to open the database after a crash reads all of it.
+    /// A `Sync` commit takes one sync. The first open after a crash reads the whole file.
     WhenOpened,
 }

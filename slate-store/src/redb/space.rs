@@ -9,7 +9,7 @@
 //! | after a commit to memory | the file has grown, to more than twice the expected length | a commit to the device makes freed pages usable |
 //! | in `flush`, when the database is closed | the file is a fifth longer than expected, and [short enough](Occasion) | it is compacted |
 //!
-//! Nobody can begin a transaction during a compaction, so `flush` spends at most a twentieth of the time on them.
+//! No transaction can begin during a compaction, so `flush` spends at most a twentieth of the time on them.
 //! Compaction is skipped while a snapshot is open.
 
 use std::{
@@ -19,7 +19,7 @@ use std::{
     time::Instant,
 };
 
-/// The lengths of the file. Without a path nothing is known, and nothing is compacted.
+/// The lengths of the file. Without a path they are unknown, and the file is not compacted.
 pub(super) struct Space {
     path: Option<PathBuf>,
     state: Mutex<State>,
@@ -27,15 +27,15 @@ pub(super) struct Space {
 
 #[derive(Default)]
 struct State {
-    /// What the file would take after a compaction, in bytes.
+    /// The expected length of the file after a compaction, in bytes.
     expected: u64,
     /// The length at the last commit, in bytes.
     length: u64,
-    /// `flush` does not compact before this time.
+    /// The time before which `flush` does not compact.
     pause_until: Option<Instant>,
 }
 
-/// When a compaction is considered.
+/// The occasion on which a compaction is considered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Occasion {
     /// Files of at most 256 MiB.
@@ -44,13 +44,13 @@ pub(super) enum Occasion {
     Close,
 }
 
-/// A shorter file is never compacted.
+/// The least length of a file that is compacted.
 const SHORTEST: u64 = 16 << 20;
 
-/// The bytes that pages take for the keys and values in them, in eighths of the latter.
+/// The size of the pages of keys and values, in eighths of the size of the keys and values.
 const EIGHTHS: i64 = 9;
 
-/// After a compaction `flush` pauses for this many times its duration.
+/// The pause after a compaction in `flush`, as a multiple of its duration.
 const PAUSE: u32 = 19;
 
 impl Space {
@@ -60,8 +60,8 @@ impl Space {
         space
     }
 
-    /// Records a commit that has added this many bytes of keys and values. Returns whether the file has grown although the
-    /// data does not explain its length.
+    /// Records a commit that has added this many bytes of keys and values. Returns whether the file has grown beyond
+    /// the length that the data explains.
     pub(super) fn committed(&self, added: i64) -> bool {
         let Some(length) = self.length() else { return false };
         let mut state = self.state();
@@ -85,7 +85,7 @@ impl Space {
         is_allowed && length >= SHORTEST && length > state.expected.saturating_add(state.expected / 5)
     }
 
-    /// Records that the file is as short as it can be.
+    /// Records that the file has been compacted completely.
     pub(super) fn set_compacted(&self) {
         let length = self.length().unwrap_or_default();
         let mut state = self.state();
@@ -101,7 +101,7 @@ impl Space {
         Some(self.path.as_ref()?.metadata().ok()?.len())
     }
 
-    /// No code panics under this lock.
+    /// No code under this lock can panic between two dependent updates.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -30,9 +30,16 @@ pub(super) struct Writer {
     hasher: RandomState,
 }
 
-/// The size in bytes of RocksDB's write buffer from which it is flushed after a keyspace in it is dropped. Reads skip
-/// the deleted keys of a smaller one quickly.
+/// The size in bytes of RocksDB's write buffer from which it is flushed after a keyspace in it is dropped, and when the
+/// database is closed. Reads skip the deleted keys of a smaller one quickly, and its log is short.
 const MIN_FLUSHED: u64 = 8 << 20;
+
+/// Whether to wait until a flush has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Yes,
+    No,
+}
 
 impl Writer {
     pub(super) fn new(opened: Opened) -> Self {
@@ -119,18 +126,19 @@ impl Writer {
             let (from, to) = (key::start(keyspace, Bounds::ALL), key::beyond(keyspace));
             self.record(db, db.delete_range_cf(self.opened.family()?, from, to))
         })?;
-        self.flush_buffer()?;
+        // Until the buffer is flushed, the deleted keys stay in it, and every cursor near them, also of neighbouring
+        // keyspaces, steps over them one by one.
+        self.flush_buffer(Wait::No)?;
         Ok(version)
     }
 
-    /// Lets RocksDB flush a large write buffer in the background. Until then the keys that a range delete removed stay in it,
-    /// and every cursor near them, also of neighbouring keyspaces, steps over them one by one.
-    fn flush_buffer(&self) -> Result<()> {
+    /// Lets RocksDB flush a large write buffer in the background.
+    fn flush_buffer(&self, wait: Wait) -> Result<()> {
         if self.opened.property(properties::CUR_SIZE_ACTIVE_MEM_TABLE)? < MIN_FLUSHED {
             return Ok(());
         }
         let mut options = FlushOptions::default();
-        options.set_wait(false);
+        options.set_wait(wait == Wait::Yes);
         self.opened.writable()?.flush_opt(&options).map_err(error::storage)
     }
 
@@ -184,5 +192,13 @@ impl Writer {
                 Error::OutcomeUnknown(Box::new(context.because(error)))
             })
         })
+    }
+}
+
+/// Writes a large buffer to a table, which is compressed and smaller than the log, and spares the next open the log.
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // The log has everything that the buffer has, so a failure loses nothing.
+        let _ = self.flush_buffer(Wait::Yes);
     }
 }

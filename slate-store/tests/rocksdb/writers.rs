@@ -143,3 +143,21 @@ fn compaction_frees_dropped_keyspaces_but_not_data_of_open_snapshots() {
     let read_only = RocksStore::open(&folder.path().join("db"), &Options::default().access(Access::ReadOnly)).unwrap();
     assert!(matches!(read_only.compact(LONG), Err(Error::ReadOnly(_))));
 }
+
+#[test]
+fn closing_writes_a_large_buffer_to_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = made(folder.path());
+    let store = open(&path);
+    let mut transaction = begin(&store);
+    for key in 0..16_000_u32 {
+        // Compresses to a fraction, as documents do.
+        transaction.put(A, &key.to_be_bytes(), &[7; 1_000]).unwrap();
+    }
+    transaction.commit(Durability::Deferred).unwrap();
+    assert!(store.size(SizeDetail::Known).unwrap().on_disk.unwrap() > 12 << 20, "it is in the log");
+    drop(store);
+    let store = open(&path);
+    assert!(store.size(SizeDetail::Known).unwrap().on_disk.unwrap() < 4 << 20);
+    assert_eq!(keys(&store).len(), 16_001);
+}

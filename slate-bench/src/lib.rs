@@ -10,7 +10,7 @@
 //! | [`workload`] | the rows: queries and writes as plain data |
 //! | [`expected`] | the expected results, by brute force |
 //! | [`check`] | comparison with the expected results |
-//! | [`typed`] | the records as structs, and what is done with them |
+//! | [`typed`] | the records as structs, and the operations on them |
 //! | [`subject`] | the trait that a database implements |
 //! | [`json`] | records as JSON |
 //! | [`peak`] | peak memory, measured in separate processes |

@@ -1,4 +1,4 @@
-//! Slate's async API beside the blocking one.
+//! Compares Slate's async API with the blocking one.
 
 use std::{
     sync::{Arc, Barrier, OnceLock},
@@ -41,7 +41,7 @@ struct Bench<'d> {
 }
 
 impl Bench<'_> {
-    /// Two rows, measured in turn.
+    /// Measures two rows in alternation.
     fn pair(
         &self,
         name: &str,
@@ -119,7 +119,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Runs one task of the runtime to its end.
+    /// Runs one task on the runtime until it ends.
     fn on_runtime(&self, work: impl Future<Output = Result<()>> + Send + 'static) -> Result<Duration> {
         let task = async move {
             let begin = Instant::now();

@@ -83,7 +83,7 @@ pub struct Work {
 /// A database with one collection per user, numbered from 0. Each collection has an index on `status` and one on
 /// `contacts_count` from the beginning.
 ///
-/// A method returns [`Unsupported`] for what the database cannot do. The row is reported as unsupported, and the run
+/// A method returns [`Unsupported`] for an operation that the database cannot do. The row is reported as unsupported, and the run
 /// continues.
 pub trait Subject: Sized + Send {
     /// A query of one collection in the database's own form. It is prepared once. Work that every execution must

@@ -79,7 +79,7 @@ fn main() -> slate_core::Result<()> {
         println!("{}", documents.find_by_id(id)?.unwrap_or_default());
     }
 
-    // A document that is not a valid `Article` is an error of its own; later documents can still be read.
+    // A document that is not a valid `Article` is returned as an error; later documents can still be read.
     documents.update_one(doc! { "tags": "tea" }, doc! { "$set": { "views": "many" } }).run()?;
     let misfits = articles.find(doc! {}).run()?.filter_map(Result::err);
     for misfit in misfits {

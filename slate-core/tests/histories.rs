@@ -230,7 +230,7 @@ fn check_indexes(collection: &ReadCollection<RawDocumentBuf>, pool: &Pool) -> Re
     Ok(())
 }
 
-/// A database, and its open snapshots with what they showed when they were opened.
+/// A database, and its open snapshots with their contents at the time of opening.
 struct TestState {
     database: TestDatabase,
     snapshots: Vec<(Snapshot, String)>,

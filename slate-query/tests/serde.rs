@@ -26,7 +26,7 @@ fn stored(document: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Deserializes with and without a field table, and with the `bson` crate, and compares. `Debug` tells NaNs alike.
+/// Deserializes with and without a field table, and with the `bson` crate, and compares. `Debug` text is equal for equal NaNs.
 fn agrees<T: DeserializeOwned + Debug + Any>(document: &[u8]) -> Result<(), TestCaseError> {
     let (plain, record) = (Doc::new(document), stored(document));
     let theirs = bson::deserialize_from_slice::<T>(document);
@@ -174,7 +174,7 @@ fn errors_contain_the_path_of_the_field() {
     assert_eq!(error.to_string(), "invalid type: integer `1`, expected struct Address (at 'address')");
 }
 
-/// Most bytes of stack that a test needs: unoptimized code takes more than a test's thread has.
+/// The stack size of a test in bytes: unoptimized code needs more than a test thread has by default.
 const STACK: usize = 64 << 20;
 
 #[test]
@@ -225,7 +225,7 @@ fn damaged_bytes_do_not_panic() {
     }
 }
 
-/// A document that is somewhat like what the types of the tests expect.
+/// A document that is similar to those that the types of the tests expect.
 fn likely() -> impl Strategy<Value = Vec<u8>> {
     let names = proptest::sample::select(NAMES.to_vec());
     let tree = leaf().prop_recursive(3, 24, 6, |inner| {

@@ -9,17 +9,17 @@ pub struct Size {
     pub in_memory: Option<u64>,
     /// Total bytes of the keys and values of the last commit, without storage overhead.
     pub data: Option<u64>,
-    /// Bytes of the files that hold nothing any more. They are used again, or returned by a compaction. Some backends
-    /// estimate them.
+    /// Bytes of free space in the files, which is reused or returned by a compaction. Some backends
+    /// estimate it.
     pub free: Option<u64>,
 }
 
-/// What [`Store::size`](crate::Store::size) may do to answer.
+/// How much work [`Store::size`](crate::Store::size) may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeDetail {
-    /// Report what is known.
+    /// Reports only sizes that the backend knows.
     Known,
-    /// Also read everything and, if writers take turns, wait for the turn at most this long, to measure
-    /// [`free`](Size::free).
+    /// Also reads everything to measure [`free`](Size::free). With one writer at a time, waits in the writer queue for at
+    /// most this time.
     Measured(Duration),
 }

@@ -92,7 +92,7 @@ fn loosely(found: &Bson, expected: &Bson, rules: &Rules) -> bool {
     }
 }
 
-/// Returns a number's value, whatever its type.
+/// Returns the value of a number of any type.
 fn number(value: &Bson) -> Option<f64> {
     match value {
         Bson::Int32(int) => Some(f64::from(*int)),
@@ -102,7 +102,7 @@ fn number(value: &Bson) -> Option<f64> {
     }
 }
 
-/// Returns a count, whatever its type.
+/// Returns a count of any numeric type.
 pub(crate) fn count(value: &Bson) -> Option<i32> {
     let number = number(value)?;
     format!("{number:.0}").parse().ok().filter(|count| f64::from(*count) == number)

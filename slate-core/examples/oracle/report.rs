@@ -129,7 +129,7 @@ impl Report {
     }
 }
 
-/// Counts what the plan of a forced case read.
+/// Counts the reads of a forced case's plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Used {
     Index,

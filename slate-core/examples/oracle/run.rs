@@ -153,7 +153,7 @@ fn perform(bench: &Bench, case: &Case, command: &Document) -> Result<Answer, Ref
     }
     let reply = bench.command(command)?;
     let values = match case.operation.as_str() {
-        // The expectation has an int32, whatever the type of the count.
+        // The expectation has an int32 for any type of the count.
         "count" => Some(reply.get("n").and_then(compare::count).map(Bson::Int32).into_iter().collect()),
         "distinct" => Some(reply.get_array("values").cloned().unwrap_or_default()),
         _ => None,
@@ -161,7 +161,7 @@ fn perform(bench: &Bench, case: &Case, command: &Document) -> Result<Answer, Ref
     Ok(Answer { reply, values })
 }
 
-/// Returns what the find after a write returns.
+/// Returns the result of the find after a write.
 fn after_write(bench: &Bench, case: &Case) -> Result<Vec<Bson>, Refused> {
     let command = command::after(case).unwrap_or_else(|| command::everything(case));
     bench.rows(&case.collection, &command)

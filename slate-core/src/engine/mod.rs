@@ -54,7 +54,7 @@ pub(crate) trait Reader: Send + Sync {
 
 /// An open write transaction.
 pub(crate) trait Writer: Send {
-    /// Executes `op` and adds what it reads to the transaction's read set.
+    /// Executes `op` and adds its reads to the transaction's read set.
     fn read(&mut self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput>;
     fn write(&mut self, op: WriteOp<'_>) -> Result<WriteOutput>;
     /// Ends the transaction: every later call fails with `reason`.

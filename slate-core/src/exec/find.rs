@@ -9,8 +9,8 @@ use crate::{
     spill::Memory,
 };
 
-/// Executes a query with the express path if possible, with a plan otherwise. The rows own what they need of the
-/// snapshot.
+/// Executes a query with the express path if possible, with a plan otherwise. The rows own the parts of the
+/// snapshot that they need.
 pub(crate) fn find<V: Snapshot>(
     query: &Query,
     snapshot: &V,

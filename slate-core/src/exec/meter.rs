@@ -1,6 +1,6 @@
 //! Execution statistics, node by node.
 //!
-//! Each node counts in a [`Meter`] of its own, which adds its counts to the [`Recorder`] when it is dropped. Without a
+//! Each node counts in its own [`Meter`], which adds its counts to the [`Recorder`] when it is dropped. Without a
 //! recorder the counts are discarded and the clock is not read.
 
 use std::{

@@ -37,7 +37,7 @@ pub struct IndexStats {
 pub struct DatabaseStats {
     /// The collections by name.
     pub collections: BTreeMap<String, CollectionStats>,
-    /// What the store takes.
+    /// The space that the store takes.
     pub storage: StorageSize,
 }
 
@@ -58,7 +58,7 @@ impl DatabaseStats {
     }
 
     /// Bytes of the files that are neither data nor free: pages that are not full, and the store's own structures. `None` if
-    /// the store does not know what is free. 0 if it compresses more than it adds.
+    /// the store does not know its free space. 0 if it compresses more than it adds.
     pub fn storage_overhead_bytes(&self) -> Option<u64> {
         let data = self.document_bytes() + self.record_overhead_bytes() + self.index_bytes();
         Some(self.storage.on_disk?.saturating_sub(self.storage.free?).saturating_sub(data))

@@ -31,7 +31,7 @@ impl Filter {
         self.root().matches(doc)
     }
 
-    /// `None` if the document does not match; otherwise the array position that `$` stands for, if there is one. If
+    /// `None` if the document does not match; otherwise the array position that `$` represents, if any. If
     /// several arrays were traversed, the condition that is last in MongoDB's order determines it.
     pub fn positional(&self, doc: Doc<'_>) -> Option<Option<usize>> {
         self.matches(doc).then(|| position::of(self.root(), doc))

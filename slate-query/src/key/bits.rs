@@ -1,4 +1,4 @@
-//! Type bits: what the encoding of a key loses, as a list of exceptions.
+//! Type bits: the information that the encoding of a key loses, as a list of exceptions.
 //!
 //! Every value whose encoding is ambiguous (a number, a string, a null, an array) has a position, counted in the order
 //! of the key. A position with the most likely interpretation is not stored. Any other position is stored as an

@@ -21,7 +21,7 @@ pub fn encode_directed(value: Option<Value<'_>>, direction: Direction, out: &mut
     direction.apply(out.get_mut(start..).unwrap_or_default());
 }
 
-/// Appends the ascending key of `value`, and to `bits` what the key loses. A missing value (`None`) has the key of
+/// Appends the ascending key of `value`, and the information that the key loses to `bits`. A missing value (`None`) has the key of
 /// null, and the bits distinguish them.
 pub fn encode_typed(value: Option<Value<'_>>, out: &mut Vec<u8>, bits: &mut TypeBits) {
     match value {

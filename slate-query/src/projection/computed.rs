@@ -1,4 +1,4 @@
-//! Computed fields: expressions and literals. Slate does not support them; what is invalid in MongoDB too has MongoDB's
+//! Computed fields: expressions and literals. Slate does not support them; those that are also invalid in MongoDB have MongoDB's
 //! code.
 
 use super::field_path;

@@ -196,7 +196,7 @@ impl Parser {
         self.root.add(&names, action).map_err(|error| error.at(path(parents, name)))
     }
 
-    /// Records what a field implies for the projection's kind.
+    /// Records the kind of projection that a field implies.
     fn settle(&mut self, sense: Sense, conflict: Code, name: &str) -> Result<()> {
         if *self.sense.get_or_insert(sense) == sense {
             return Ok(());

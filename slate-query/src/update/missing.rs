@@ -9,7 +9,7 @@ use super::{
 use crate::{Code, Error, Result, raw::Writer};
 
 impl Scope<'_> {
-    /// Writes what the operators create for a missing field, with its parents; nothing if they create nothing.
+    /// Writes the value that the operators create for a missing field, with its parents, if they create one.
     pub(super) fn create(&self, nodes: &[&Node], name: &[u8], out: &mut Writer) -> Result<Outcome> {
         match place(nodes)? {
             Place::Leaf(leaf) if !leaf.is_active(self.context) => Ok(Outcome::Unchanged),

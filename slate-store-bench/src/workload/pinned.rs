@@ -1,4 +1,4 @@
-//! Readers beside a writer, each on its own core: measures what the writer costs the readers besides CPU time.
+//! Readers concurrent with a writer, each on its own core: measures the cost of the writer to the readers besides CPU time.
 
 use std::thread;
 
@@ -72,7 +72,7 @@ struct Cores {
     writing: usize,
 }
 
-/// Reads a store alone, beside a writer of the same store, and beside a writer of another store. The last row shows the
+/// Reads a store alone, during writes to the same store, and during writes to another store. The last row shows the
 /// cost of the machine, whose cores share caches, a clock and an operating system.
 fn compare<S: Subject>(bench: &mut Bench, [store, other]: [&S; 2], work: &Work<S>, cores: Cores) {
     let names = ["beside a writer", "beside a writer of another store", "alone"]

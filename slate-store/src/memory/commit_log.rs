@@ -35,7 +35,7 @@ struct Stamps {
 /// The recent commits, as far as an open transaction may conflict with them.
 ///
 /// First committer wins: a transaction over version *v* fails to commit if a commit after *v* wrote a key that it wrote or
-/// guarded, or guarded exclusively a key that it guarded, or if one of the two guarded exclusively what the other guarded.
+/// guarded, or guarded exclusively a key that it guarded, or if one of the two guarded exclusively a key that the other guarded.
 /// Dropping a keyspace counts as a write of every key in it.
 ///
 /// Invariants, all under the store's commit lock:
@@ -132,7 +132,7 @@ impl CommitLog {
         self.hasher.hash_one((keyspace.0, key.as_slice()))
     }
 
-    /// The hash that stands for all keys of a keyspace.
+    /// The hash that represents all keys of a keyspace.
     fn hash_of_drop(&self, keyspace: Keyspace) -> u64 {
         self.hasher.hash_one(keyspace.0)
     }

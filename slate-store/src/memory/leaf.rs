@@ -9,7 +9,7 @@ use super::{
 pub(super) const MAX_INLINE: usize = if cfg!(test) { 8 } else { 64 };
 
 /// The most entries of a leaf whose values are shared. Smaller, because copying such a leaf increments the reference count of
-/// every value, each in a cache line of its own.
+/// every value, each in a separate cache line.
 const MAX_SHARED: usize = MAX_INLINE / 2;
 
 /// The longest run of writes that is applied write by write. A longer run is merged with the entries in one pass.

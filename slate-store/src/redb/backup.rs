@@ -30,7 +30,7 @@ pub(super) fn write(snapshot: &RedbSnapshot, to: &Path) -> Result<()> {
         copy_entries(&from, &mut transaction.open_table(definition).map_err(error::storage)?)?;
     }
     transaction.commit().map_err(error::committing)?;
-    // Closes the copy first, because closing writes what a fast open needs.
+    // Closes the copy first, because closing writes the data for a fast open.
     drop(copy);
     draft.publish()
 }

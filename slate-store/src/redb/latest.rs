@@ -3,8 +3,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{RedbSnapshot, open::Opened};
 use crate::Result;
 
-/// A shared snapshot of the last commit and its open tables, because opening them for each read takes several times as
-/// long as reading a key.
+/// A shared snapshot of the last commit and its open tables, because opening them for each read costs more than
+/// reading a key.
 #[derive(Default)]
 pub(super) struct Latest(Mutex<Option<RedbSnapshot>>);
 

@@ -2,7 +2,7 @@
 
 use crate::{Bounds, Keyspace, MAX_KEY};
 
-/// A key below all keyspaces. A commit without writes puts it to get a version of its own.
+/// A key below all keyspaces. A commit without writes puts it to get its own version.
 pub(super) const VERSION: &[u8] = &[];
 
 const PREFIX: usize = size_of::<u32>();

@@ -75,7 +75,7 @@ impl Store for RocksStore {
         self.writer.compact()
     }
 
-    /// Does not report `data`: it would have to read every key. `free` is RocksDB's estimate of what was deleted or replaced and
+    /// Does not report `data`: it would have to read every key. `free` is RocksDB's estimate of data that was deleted or replaced and
     /// is still in its tables.
     fn size(&self, _: SizeDetail) -> Result<Size> {
         let opened = &self.writer.opened;

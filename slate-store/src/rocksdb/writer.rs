@@ -91,7 +91,7 @@ impl Writer {
             if keys.exclusive.is_empty() {
                 return began.check(&keys);
             }
-            // An exclusive guard conflicts as a write does, so it needs a version of its own.
+            // An exclusive guard conflicts as a write does, so it needs its own version.
             batch.put(key::VERSION, []);
         }
         let version = began.commit(keys, || self.write(batch))?;
@@ -149,7 +149,7 @@ impl Writer {
         }
     }
 
-    /// Merges all files into those of the last level, without what was deleted.
+    /// Merges all files into those of the last level, without deleted keys.
     pub(super) fn compact(&self) -> Result<()> {
         let db = self.opened.writable()?;
         self.group_commit.check()?;

@@ -169,7 +169,7 @@ fn an_open_database_is_locked_in_this_process() {
     drop(open(&path));
 }
 
-/// Not a test of its own: the next test runs it by name as another process.
+/// Not a test by itself: the next test runs it by name in another process.
 #[test]
 fn held_open_by_another_process() {
     let Some(path) = std::env::var_os("SLATE_TEST_HOLD_OPEN") else { return };

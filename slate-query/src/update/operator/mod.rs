@@ -47,7 +47,7 @@ pub(super) trait Operator: fmt::Debug + Send + Sync {
         Creates::Fields
     }
 
-    /// An upper bound of the nesting depth of what the operator writes: 0 for scalars.
+    /// An upper bound of the nesting depth of the values that the operator writes: 0 for scalars.
     fn depth(&self) -> usize {
         0
     }

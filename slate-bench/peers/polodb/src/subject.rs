@@ -107,12 +107,12 @@ impl Subject for Polo {
             }
             (converted, Consume::Lent) => {
                 let mut answer = Answer::default();
-                each(ask::<OnlyId>(&collection, converted)?, |row| answer.see(row.id))?;
+                each(run_query::<OnlyId>(&collection, converted)?, |row| answer.see(row.id))?;
                 Ok(answer)
             }
             (converted, Consume::Owned) => {
                 let mut documents = Vec::new();
-                each(ask::<Document>(&collection, converted)?, |document| documents.push(document))?;
+                each(run_query::<Document>(&collection, converted)?, |document| documents.push(document))?;
                 documents
                     .iter()
                     .map(|document| Ok(document.get_i64("_id")?))
@@ -132,7 +132,7 @@ impl Subject for Polo {
                     documents.push(document?);
                 }
             }
-            converted => each(ask::<Document>(&collection, converted)?, |document| documents.push(document))?,
+            converted => each(run_query::<Document>(&collection, converted)?, |document| documents.push(document))?,
         }
         Ok(Fetched::Documents(documents.iter().map(convert::checked).collect::<Result<_>>()?))
     }

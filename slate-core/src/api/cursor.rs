@@ -61,11 +61,13 @@ impl Cursor {
     }
 
     /// The current document's bytes.
+    #[cfg(feature = "async")]
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
         self.rows.current().map(Doc::bytes)
     }
 
     /// The collection that is read.
+    #[cfg(feature = "async")]
     pub(crate) fn collection(&self) -> &Arc<str> {
         &self.collection
     }

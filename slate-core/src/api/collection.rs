@@ -9,7 +9,7 @@ use crate::{
     Index, IndexDescription, InsertMany, IntoDocument, RenameTarget, Result, Update, UpsertManyResult, Verify,
     WriteOperation,
     api::document::As,
-    api::document::{Converted, borrowed, from_raw, to_raw},
+    api::document::{Converted, borrowed, each_to_raw, from_raw, to_raw},
     entry::record_key,
     exec::Target,
     interrupt::Interrupt,
@@ -336,11 +336,7 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn insert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> InsertMany<'d> {
-        InsertMany::new(
-            self.scope.clone(),
-            &self.name,
-            documents.into_iter().map(|document| to_raw(&self.name, document)).collect(),
-        )
+        InsertMany::new(self.scope.clone(), &self.name, each_to_raw(&self.name, documents).collect())
     }
 
     /// Replaces or inserts documents by their `_id`s: a document whose `_id` exists replaces the stored one; others are
@@ -350,8 +346,7 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Errors
     /// As [`Collection::insert_one`]. Uniqueness is checked at the end of the call.
     pub fn upsert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Result<UpsertManyResult> {
-        let documents: Vec<_> =
-            documents.into_iter().map(|document| to_raw(&self.name, document)).collect::<Result<_>>()?;
+        let documents: Vec<_> = each_to_raw(&self.name, documents).collect::<Result<_>>()?;
         self.put_raw(&borrowed(&documents), PutKind::Replace)
     }
 

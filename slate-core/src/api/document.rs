@@ -59,17 +59,38 @@ impl IntoDocument for Converted {
 
 /// Serializes a caller's value for the collection. Raw documents are borrowed.
 pub(crate) fn to_raw<'v, T: Serialize + Any>(collection: &str, value: &'v T) -> Result<Cow<'v, RawDocument>> {
+    to_raw_with(USUAL, collection, value)
+}
+
+fn to_raw_with<'v, T: Serialize + Any>(
+    capacity: usize,
+    collection: &str,
+    value: &'v T,
+) -> Result<Cow<'v, RawDocument>> {
     match (value as &dyn Any).downcast_ref::<RawDocumentBuf>() {
         Some(raw) => Ok(Cow::Borrowed(raw)),
-        None => serialized(collection, value).map(Cow::Owned),
+        None => serialized(capacity, collection, value).map(Cow::Owned),
     }
 }
 
 /// The initial capacity in bytes when a document is serialized: enough for most documents without growing the buffer.
 const USUAL: usize = 512;
 
-fn serialized(collection: &str, value: &impl Serialize) -> Result<RawDocumentBuf> {
-    let mut bytes = Vec::with_capacity(USUAL);
+/// Serializes each value. Documents of a collection differ little in size, so each gets a buffer for one like the last.
+pub(crate) fn each_to_raw<'v, T: Serialize + Any>(
+    collection: &str,
+    values: impl IntoIterator<Item = &'v T>,
+) -> impl Iterator<Item = Result<Cow<'v, RawDocument>>> {
+    let mut capacity = USUAL;
+    values.into_iter().map(move |value| {
+        let raw = to_raw_with(capacity, collection, value)?;
+        capacity = raw.as_bytes().len() / 4 * 5;
+        Ok(raw)
+    })
+}
+
+fn serialized(capacity: usize, collection: &str, value: &impl Serialize) -> Result<RawDocumentBuf> {
+    let mut bytes = Vec::with_capacity(capacity);
     serialize(value, &mut bytes).map_err(|error| Error::not_serializable(collection, error))?;
     RawDocumentBuf::from_bytes(bytes).map_err(Error::conversion)
 }

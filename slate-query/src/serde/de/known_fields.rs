@@ -17,8 +17,10 @@ pub(super) struct KnownFields<'de> {
     place: usize,
     names: Names,
     unknown: Unknown,
-    /// The field whose value is next.
-    current: Option<Field<'de>>,
+    /// The name of the current field; `None` before the first one, and if it is damaged.
+    name: Option<&'de str>,
+    is_known: bool,
+    value: Value<'de>,
     context: Context,
 }
 
@@ -28,30 +30,39 @@ enum Unknown {
     Skipped,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Field<'de> {
-    name: &'de str,
-    value: Value<'de>,
-    is_known: bool,
-}
-
 impl<'de> KnownFields<'de> {
     #[inline]
     pub(super) fn new(document: Doc<'de>, names: &'static [&'static str], context: Context) -> Self {
-        let names = Names { names, next: 0, marks: None };
-        Self { document, number: 0, place: 4, names, unknown: Unknown::Presented, current: None, context }
+        let names = Names { names, next: 0, missing: names.len(), marks: None };
+        let (name, value) = (None, Value::UNDEFINED);
+        Self {
+            document,
+            number: 0,
+            place: 4,
+            names,
+            unknown: Unknown::Presented,
+            name,
+            is_known: false,
+            value,
+            context,
+        }
     }
 
-    #[inline]
-    fn next_field(&mut self) -> Result<Option<Field<'de>>> {
-        if self.document.has_table() { self.next_in_table() } else { self.next_in_bytes() }
+    /// Moves to the next field. Returns `false` after the last.
+    #[inline(always)]
+    fn advance(&mut self) -> Result<bool> {
+        if self.document.has_table() { self.advance_in_table() } else { self.advance_in_bytes() }
     }
 
     /// Reads the next field at its offset in the field table. It ends where the next begins.
-    #[inline]
-    fn next_in_table(&mut self) -> Result<Option<Field<'de>>> {
+    #[inline(always)]
+    fn advance_in_table(&mut self) -> Result<bool> {
         let bytes = self.document.bytes();
         while let Some((mark, place)) = self.document.entry(self.number) {
+            // Names in a table are unique.
+            if self.names.missing == 0 && self.unknown == Unknown::Skipped {
+                break;
+            }
             self.number += 1;
             let end = self.document.entry(self.number).map_or(bytes.len().saturating_sub(1), |(_, place)| place);
             let (&kind, rest) = bytes.get(place..end).and_then(<[u8]>::split_first).ok_or_else(Error::damaged)?;
@@ -61,44 +72,42 @@ impl<'de> KnownFields<'de> {
             }
             let length = known.map_or_else(|| name_length(rest), |name| Ok(name.len()))?;
             let value = rest.get(length + 1..).ok_or_else(Error::damaged)?;
-            return field(known, kind, rest, length, value).map(Some);
+            return self.move_to(known, rest.get(..length), kind, value);
         }
-        Ok(None)
+        Ok(false)
     }
 
     /// Reads the next field where the last one ended.
-    #[inline]
-    fn next_in_bytes(&mut self) -> Result<Option<Field<'de>>> {
+    #[inline(always)]
+    fn advance_in_bytes(&mut self) -> Result<bool> {
         let bytes = self.document.bytes();
         loop {
             let rest = bytes.get(self.place..bytes.len().saturating_sub(1)).unwrap_or_default();
-            let Some((&kind, rest)) = rest.split_first() else { return Ok(None) };
+            let Some((&kind, rest)) = rest.split_first() else { return Ok(false) };
             let known = self.names.find(rest, None);
             let length = known.map_or_else(|| name_length(rest), |name| Ok(name.len()))?;
             let value = rest.get(length + 1..).ok_or_else(Error::damaged)?;
             let size = Kind::from_byte(kind).and_then(|kind| Value::measure(kind, value)).ok_or_else(Error::damaged)?;
             self.place += 2 + length + size;
             if known.is_some() || self.unknown == Unknown::Presented {
-                return field(known, kind, rest, length, value.get(..size).unwrap_or_default()).map(Some);
+                return self.move_to(known, rest.get(..length), kind, value.get(..size).unwrap_or_default());
             }
         }
     }
-}
 
-#[inline]
-fn field<'de>(
-    known: Option<&'static str>,
-    kind: u8,
-    rest: &'de [u8],
-    length: usize,
-    value: &'de [u8],
-) -> Result<Field<'de>> {
-    let kind = Kind::from_byte(kind).ok_or_else(Error::damaged)?;
-    let name = match known {
-        Some(name) => name,
-        None => rest.get(..length).and_then(utf8).ok_or_else(Error::damaged)?,
-    };
-    Ok(Field { name, value: Value::new(kind, value), is_known: known.is_some() })
+    #[inline(always)]
+    fn move_to(
+        &mut self,
+        known: Option<&'static str>,
+        name: Option<&'de [u8]>,
+        kind: u8,
+        value: &'de [u8],
+    ) -> Result<bool> {
+        self.is_known = known.is_some();
+        self.name = known.or_else(|| name.and_then(utf8));
+        self.value = Value::new(Kind::from_byte(kind).ok_or_else(Error::damaged)?, value);
+        Ok(true)
+    }
 }
 
 /// The length of the name at the start of `rest`.
@@ -112,21 +121,20 @@ impl<'de> MapAccess<'de> for KnownFields<'de> {
 
     #[inline]
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
-        self.current = self.next_field()?;
-        match &self.current {
-            Some(field) => seed.deserialize(BorrowedStrDeserializer::new(field.name)).map(Some),
-            None => Ok(None),
+        if !self.advance()? {
+            return Ok(None);
         }
+        let name = self.name.ok_or_else(Error::damaged)?;
+        seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some)
     }
 
     #[inline]
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value> {
-        let field = self.current.ok_or_else(no_value)?;
-        if !field.is_known && type_of::is_ignored::<S::Value>() {
+        let name = self.name.ok_or_else(no_value)?;
+        if !self.is_known && type_of::is_ignored::<S::Value>() {
             self.unknown = Unknown::Skipped;
         }
-        let value = Deserializer::new(field.value, self.context);
-        seed.deserialize(value).map_err(|error: Error| error.within(field.name))
+        seed.deserialize(Deserializer::new(self.value, self.context)).map_err(|error: Error| error.within(name))
     }
 }
 
@@ -136,24 +144,27 @@ struct Names {
     names: &'static [&'static str],
     /// The index of the name that is expected next: most documents have the fields in the same order as the target.
     next: usize,
+    /// The number of names that no field had yet. Repeated fields may make it too low.
+    missing: usize,
     /// The marks of all names, once a field had another name than the expected one.
     marks: Option<Marks>,
 }
 
 impl Names {
     /// The name with which `rest` begins. `mark` is the mark of that name, if it is known.
-    #[inline]
+    #[inline(always)]
     fn find(&mut self, rest: &[u8], mark: Option<u8>) -> Option<&'static str> {
         if let Some(name) = self.names.get(self.next)
             && begins_with(rest, name)
         {
             self.next += 1;
+            self.missing = self.missing.saturating_sub(1);
             return Some(name);
         }
         self.search(rest, mark)
     }
 
-    #[inline]
+    #[inline(never)]
     fn search(&mut self, rest: &[u8], wanted: Option<u8>) -> Option<&'static str> {
         if let Some(wanted) = wanted {
             let names = self.names;
@@ -164,6 +175,7 @@ impl Names {
         }
         let at = self.names.iter().position(|name| begins_with(rest, name))?;
         self.next = at + 1;
+        self.missing = self.missing.saturating_sub(1);
         self.names.get(at).copied()
     }
 }

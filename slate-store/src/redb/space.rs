@@ -6,7 +6,7 @@
 //!
 //! | when | if | then |
 //! |---|---|---|
-//! | after a commit to memory | the file has grown, to more than twice the expected length | a commit to the device makes freed pages usable |
+//! | after a commit to memory | the file has grown, to more than three times the expected length | a commit to the device makes freed pages usable |
 //! | in `flush`, when the database is closed | the file is a fifth longer than expected, and [short enough](Occasion) | it is compacted |
 //!
 //! No transaction can begin during a compaction, so `flush` spends at most a twentieth of the time on them.
@@ -67,7 +67,7 @@ impl Space {
         let mut state = self.state();
         state.expected = state.expected.saturating_add_signed(added.saturating_mul(EIGHTHS) / 8);
         let has_grown = length > mem::replace(&mut state.length, length);
-        has_grown && length > state.expected.saturating_mul(2)
+        has_grown && length > state.expected.saturating_mul(3)
     }
 
     /// Records that an unknown part of the data was removed.

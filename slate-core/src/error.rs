@@ -115,6 +115,11 @@ impl Error {
         Self::of_serde(&what, source)
     }
 
+    /// A distinct value that is not of the requested type.
+    pub(crate) fn value_not_convertible(collection: &str, path: &str, source: slate_query::serde::Error) -> Self {
+        Self::of_serde(&format!("a value at {path} of collection {collection}"), source)
+    }
+
     fn of_serde(what: &str, source: slate_query::serde::Error) -> Self {
         let message = format!("{what} could not be converted: {}", source.message());
         let mut error = Self::new(ErrorKind::Conversion, Code::BAD_VALUE, message);

@@ -114,6 +114,10 @@ fn every_async_call_agrees_with_the_blocking_one() {
         assert_eq!(oldest.skip(1).limit(5).collect().await.unwrap(), [bob]);
         assert_eq!(users.count_documents(doc! {}).run().await.unwrap(), 2);
         assert_eq!(users.distinct("age", doc! {}).run().await.unwrap(), [17.into(), 36.into()]);
+        assert_eq!(users.distinct("age", doc! {}).run_as::<u8>().await.unwrap(), [17, 36]);
+        let refused = users.distinct("age", doc! {}).run_as::<String>().await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conversion);
+        assert!(refused.to_string().contains("a value at age of collection users"), "{refused}");
 
         let grown = users.update_one(doc! { "_id": 2 }, doc! { "$inc": { "age": 1 } }).run().await.unwrap();
         assert_eq!((grown.matched, grown.modified), (1, 1));

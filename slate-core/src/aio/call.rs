@@ -167,6 +167,16 @@ impl<T: DeserializeOwned + Send + Any> Call<Find<T>> {
     }
 }
 
+impl Call<Distinct> {
+    /// Collects the values as `T`.
+    ///
+    /// # Errors
+    /// As [`Distinct::run_as`].
+    pub fn run_as<T: DeserializeOwned + Send + 'static>(mut self) -> Operation<Vec<T>> {
+        self.runner.read(self.builder.child_token(), self.builder, Distinct::run_as)
+    }
+}
+
 impl Call<CreateIndex<'static>> {
     /// See [`CreateIndex::progress`].
     pub fn progress(self, progress: impl FnMut(u64) + Send + 'static) -> Self {

@@ -2,9 +2,10 @@ use std::{any::Any, fmt, marker::PhantomData, sync::Arc};
 
 use bson::Bson;
 use serde::de::DeserializeOwned;
+use slate_query::serde::deserialize_value;
 
 use crate::{
-    Cursor, Documents, Explain, ExplainVerbosity, IntoDocument, Result,
+    Cursor, Documents, Error, Explain, ExplainVerbosity, IntoDocument, Result,
     api::document::As,
     api::setters::setters,
     operation::{request::Request, scope::Scope},
@@ -184,6 +185,34 @@ impl Distinct {
         let mut values = Vec::new();
         request.distinct(scope, collection, &self.path, |value| values.extend(value.to_bson()))?;
         Ok(values)
+    }
+
+    /// Collects the values as `T`.
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use bson::{doc, rawdoc};
+    ///
+    /// let users = db.collection("users");
+    /// users.insert_many(&[rawdoc! { "tags": ["vip", "new"] }, rawdoc! { "tags": ["vip"] }]).run()?;
+    /// let tags: Vec<String> = users.distinct("tags", doc! {}).run_as()?;
+    /// assert_eq!(tags, ["new", "vip"]);
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Find::cursor`]; [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) for the first value that is not a `T`.
+    pub fn run_as<T: DeserializeOwned>(self) -> Result<Vec<T>> {
+        let Target { scope, collection, request } = &self.target;
+        let mut values = Vec::new();
+        let mut fault = None;
+        request.distinct(scope, collection, &self.path, |value| match deserialize_value(value) {
+            Ok(value) => values.push(value),
+            Err(error) => {
+                fault.get_or_insert(error);
+            }
+        })?;
+        fault.map_or(Ok(values), |error| Err(Error::value_not_convertible(collection, &self.path, error)))
     }
 
     /// Returns the plan, as [`Find::explain`] does.

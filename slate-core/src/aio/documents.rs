@@ -62,7 +62,7 @@ pub(super) struct Batch {
     rest: Option<Rest>,
 }
 
-/// Documents, end to end.
+/// Documents in the stored form, end to end.
 #[derive(Default)]
 struct Rows {
     bytes: Vec<u8>,
@@ -76,14 +76,14 @@ struct Rest {
 }
 
 impl Rows {
-    fn push(&mut self, row: &[u8]) {
-        self.bytes.extend_from_slice(row);
+    fn push(&mut self, document: Doc<'_>) {
+        document.append_stored(&mut self.bytes);
         self.ends.push(self.bytes.len());
     }
 
     fn get(&self, index: usize) -> Option<Doc<'_>> {
         let start = index.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
-        self.bytes.get(start..*self.ends.get(index)?).map(Doc::new)
+        self.bytes.get(start..*self.ends.get(index)?).map(Doc::stored)
     }
 }
 
@@ -110,7 +110,7 @@ impl Batch {
                 Ok(false) => return Self { rows, collection, error: None, rest: None },
                 Err(error) => return Self { rows, collection, error: Some(error), rest: None },
             }
-            rest.cursor.bytes().into_iter().for_each(|row| rows.push(row));
+            rest.cursor.document().into_iter().for_each(|document| rows.push(document));
             let is_full = rows.ends.len() >= rest.rows_at_once || rows.bytes.len() >= BATCH_BYTES;
             if is_full || start.elapsed() >= BATCH_TIME {
                 rest.rows_at_once = (rest.rows_at_once * 2).min(LARGEST_BATCH_ROWS);

@@ -60,10 +60,10 @@ impl Cursor {
         self.rows.current().map(|document| from_raw(&self.collection, document))
     }
 
-    /// The current document's bytes.
+    /// The current document.
     #[cfg(feature = "async")]
-    pub(crate) fn bytes(&self) -> Option<&[u8]> {
-        self.rows.current().map(Doc::bytes)
+    pub(crate) fn document(&self) -> Option<Doc<'_>> {
+        self.rows.current()
     }
 
     /// The collection that is read.

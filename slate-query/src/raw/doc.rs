@@ -30,6 +30,12 @@ impl<'a> Doc<'a> {
         Self { bytes, table }
     }
 
+    /// Appends the document in the stored form to `out`, with the field table that it has, if any.
+    pub fn append_stored(self, out: &mut Vec<u8>) {
+        self.table.append_to(out);
+        out.extend_from_slice(self.bytes);
+    }
+
     /// The document's bytes.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {

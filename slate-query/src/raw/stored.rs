@@ -170,6 +170,14 @@ impl<'a> FieldTable<'a> {
         (Self(entries), document)
     }
 
+    /// Appends the table as it begins a stored document.
+    pub(super) fn append_to(self, out: &mut Vec<u8>) {
+        // A table has at most 255 entries.
+        let (fields, entries) = u8::try_from(self.0.len()).map_or((0, &[][..]), |fields| (fields, self.0));
+        out.push(fields);
+        out.extend_from_slice(entries.as_flattened());
+    }
+
     #[inline]
     pub(super) fn is_empty(self) -> bool {
         self.0.is_empty()
@@ -274,6 +282,13 @@ mod tests {
         ] {
             let bytes = stored(&document);
             let (plain, stored) = (Doc::from(&document), Doc::stored(&bytes));
+            for doc in [plain, stored] {
+                let mut copy = vec![7];
+                doc.append_stored(&mut copy);
+                let copied = Doc::stored(&copy[1..]);
+                assert_eq!((copied.bytes(), copied.has_table()), (doc.bytes(), doc.has_table()));
+                assert!(!doc.has_table() || copy[1..] == bytes[..]);
+            }
             assert_eq!(stored, plain);
             assert_eq!(stored.has_table(), has_table, "{} bytes", document.as_bytes().len());
             for name in ["_id", "a", "ab", "ab1", "ab2", "ba1", "last", "", "é", "z", "f0", "f254", "f255", "nothing"]

@@ -307,7 +307,7 @@ mod tests {
         (0..3).for_each(|round| db.commit(db.begin(), writes(round..round + half)).unwrap());
         assert!(db.commits.lock().remembered <= MAX_REMEMBERED);
         let error = db.commit(old, writes([u64::MAX])).unwrap_err();
-        assert!(error.is_retryable() && error.to_string().contains("longer"), "{error}");
+        assert!(error.is_retryable() && error.to_string().contains("discarded"), "{error}");
         db.commit(db.begin(), writes([u64::MAX])).unwrap();
     }
 }

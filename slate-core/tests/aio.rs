@@ -220,6 +220,7 @@ fn only_short_reads_without_waiting_run_on_the_awaiting_thread() {
         let page = documents.find(doc! { "n": 0 }).limit(20);
         assert!(page.clone().collect().await.unwrap().iter().all(|read| read.0 == in_memory));
         assert_eq!(page.count().await.unwrap(), 20);
+        assert_eq!(documents.stats().await.unwrap().documents, 1_000);
         let last = documents.find(doc! { "_id": { "$mod": [1_000, 999] } });
         assert!(!last.first().await.unwrap().unwrap().0, "a scan of many rows runs on another thread");
         let all = documents.find(doc! {}).collect().await.unwrap();

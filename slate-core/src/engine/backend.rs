@@ -102,12 +102,16 @@ impl<S: Store> Engine for Backend<S> {
     }
 
     fn try_read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<Option<ReadOutput>> {
-        if let ReadOp::Get { key, visitor } = op {
-            return Ok(self.try_get(collection, key, visitor)?.then(|| ().into()));
+        match op {
+            ReadOp::Get { key, visitor } => Ok(self.try_get(collection, key, visitor)?.then(|| ().into())),
+            // A query stops once it has handled many rows.
+            ReadOp::Definition | ReadOp::Find { .. } => {
+                let Some(view) = self.store.try_snapshot() else { return Ok(None) };
+                let catalog = self.shared.catalogs.load(&view)?;
+                read_snapshot(&view, &catalog, &self.shared.memory, collection, op).map(Some)
+            }
+            ReadOp::Explain { .. } | ReadOp::Stats | ReadOp::Verify(_) => Ok(None),
         }
-        let Some(view) = self.store.try_snapshot() else { return Ok(None) };
-        let catalog = self.shared.catalogs.load(&view)?;
-        read_snapshot(&view, &catalog, &self.shared.memory, collection, op).map(Some)
     }
 
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {

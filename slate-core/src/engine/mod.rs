@@ -30,7 +30,7 @@ pub(crate) trait Engine: Send + Sync {
     fn snapshot(&self) -> Result<Arc<dyn Reader>>;
     /// Executes `op` on the latest commit.
     fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput>;
-    /// Executes `op` on the latest commit. Returns `None` if that might have to wait for a device, a network or another
+    /// Executes `op` on the latest commit. Returns `None` if that might take long, or wait for a device, a network or another
     /// thread.
     fn try_read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<Option<ReadOutput>>;
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;

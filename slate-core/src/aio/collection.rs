@@ -11,7 +11,7 @@ use crate::{
     BulkWrite, CancelToken, CollectionStats, Count, CreateIndex, Delete, Distinct, Find, FindOneAndDelete,
     FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, RenameTarget, Result, Update,
     UpsertManyResult, Verify, WriteOperation,
-    api::document::{Converted, to_raw},
+    api::document::{Converted, each_to_raw, to_raw},
 };
 
 /// The reading half of a collection: what a [`Snapshot`](super::Snapshot) returns, and part of every [`Collection`].
@@ -206,10 +206,8 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Errors
     /// As the blocking method.
     pub fn upsert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Operation<UpsertManyResult> {
-        let documents: Result<Vec<RawDocumentBuf>> = documents
-            .into_iter()
-            .map(|document| to_raw(self.collection.name(), document).map(Cow::into_owned))
-            .collect();
+        let documents = each_to_raw(self.collection.name(), documents);
+        let documents: Result<Vec<RawDocumentBuf>> = documents.map(|document| document.map(Cow::into_owned)).collect();
         self.write(|collection| collection.with_type().upsert_many(&documents?))
     }
 }

@@ -229,6 +229,9 @@ impl Database {
 
     /// Syncs every commit that has returned to the device, including those with [`Durability::Deferred`].
     ///
+    /// On redb it also compacts a file of up to 256 MiB that is a fifth longer than its data explains, at most a twentieth of
+    /// the time: usually a fraction of a second, after many updates a few seconds, in which nothing can begin.
+    ///
     /// # Errors
     /// Fails if the device fails.
     pub fn flush(&self) -> Result<()> {

@@ -57,7 +57,7 @@ pub struct Config {
     /// When a commit returns.
     #[serde(default, with = "durability", skip_serializing_if = "Option::is_none")]
     pub durability: Option<Durability>,
-    /// What pays for opening a redb database after a crash.
+    /// When a redb database prepares its recovery after a crash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
     /// The size in bytes of the page cache of a store on disk.

@@ -388,7 +388,7 @@ impl DatabaseBuilder {
         self
     }
 
-    /// Sets what pays for opening a redb database after a crash: each synced commit, the default, or the first to open it.
+    /// Sets when a redb database prepares its recovery after a crash: with each synced commit, the default, or when it is opened.
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.options.recovery = recovery;
         self

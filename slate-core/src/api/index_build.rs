@@ -1,4 +1,4 @@
-//! Drives the building of an index through its transactions.
+//! Builds an index in several transactions.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,10 @@ use crate::{
     write::{BUILD_ROUND, BuildProgress, BuildRound, BuildStart, IndexSpec},
 };
 
-/// Creates an index while writers of the collection go on; its name, and whether it had not been there.
+/// Creates an index while writers of the collection continue. Returns its name, and whether it is new.
 ///
-/// What the documents break (a unique index, say), a deadline and a cancellation leave nothing behind. A crash, or a
-/// storage that fails, leaves the index as being built; the next call for the same index goes on where that one ended.
+/// If the documents violate the index, or the call is interrupted, nothing of the index remains. After a crash or an error of
+/// the storage the index remains as being built, and the next call for the same index continues the build.
 pub(crate) fn create(
     database: &DatabaseHandle,
     collection: &str,
@@ -34,14 +34,14 @@ pub(crate) fn create(
             .write(|writer| writer.run(WriteOp::CreateIndex { collection, spec, interrupt, progress: &mut *progress })),
         BuildStart::Declared { name, keyspace } => {
             finish(database, keyspace, interrupt, progress)?;
-            // Without statistics of it the index is used all the same.
+            // The index is used without statistics, too.
             let _ = database.engine()?.analyze(collection, Duration::ZERO);
             Ok((name, true))
         }
     }
 }
 
-/// Finishes the indexes whose building was broken off; how many.
+/// Finishes interrupted index builds and returns how many.
 pub(crate) fn resume_all(database: &DatabaseHandle) -> Result<u64> {
     let mut finished = 0;
     for collection in database.catalog()?.collections() {
@@ -61,7 +61,7 @@ fn finish(
 ) -> Result<()> {
     let filled = fill(database, keyspace, interrupt, progress);
     if filled.as_ref().is_err_and(|error| error.is_refusal() || error.kind() == ErrorKind::Interrupted) {
-        // Where that fails too, the index stays as being built, and can be dropped or finished later.
+        // If that fails, too, the index remains as being built and can be dropped or finished later.
         let _ = database.write(|writer| writer.run::<()>(WriteOp::AbandonBuild(keyspace)));
     }
     filled
@@ -92,7 +92,7 @@ fn fill(
                 let message = "the index was dropped while it was being built";
                 return Err(Error::new(ErrorKind::NotFound, Code(276), message));
             }
-            // The fewer documents a round reads, the less likely a writer is to meet it.
+            // A round of fewer documents is less likely to conflict with a writer.
             Err(error) if error.is_retryable() && last_success.elapsed() < database.lock_timeout() => {
                 limit = (limit / 2).max(1);
                 std::thread::sleep(pause);
@@ -107,7 +107,7 @@ fn round(database: &DatabaseHandle, keyspace: Keyspace, limit: usize, interrupt:
     let mut writer = database.begin_write()?;
     let round = writer.run(WriteOp::BuildRound { keyspace, limit, interrupt })?;
     let durability = match round {
-        // What a crash takes back of these is done again.
+        // After a crash, lost rounds are repeated.
         BuildRound::More(_) => Durability::Deferred,
         BuildRound::Ready(_) | BuildRound::Gone => database.durability(),
     };

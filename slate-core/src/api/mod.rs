@@ -1,4 +1,4 @@
-//! What users touch: the database, its collections, builders, cursors, options and results. `aio` is laid over it.
+//! The public types: the database, its collections, builders, cursors, options and results. `aio` wraps them for async code.
 
 pub(crate) mod bulk_write;
 pub(crate) mod collection;

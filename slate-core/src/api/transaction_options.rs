@@ -50,20 +50,20 @@ impl Default for TransactionOptions {
 }
 
 impl TransactionOptions {
-    /// Snapshot isolation, the database's own durability and lock timeout, no deadline, retries until the lock timeout.
+    /// Creates options with snapshot isolation, the database's durability and lock timeout, no deadline, and retries until
+    /// the lock timeout.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Sets the isolation. The default is [`Isolation::Snapshot`].
     ///
-    /// Both read one commit, and of two that write one document the first to commit wins.
-    /// [`Isolation::Serializable`] also conflicts where another commit changed what this one read: a document
-    /// read by its `_id`, or any document of a collection that was read otherwise (the documents that a filter found and
-    /// those it might have found, counts, and what a refused write was refused for). So the outcome is as if the
-    /// serializable transactions had run one after the other. Where writers take turns, every transaction is
-    /// serializable and nothing conflicts. Plain transactions beside it are not held up and do not conflict more than
-    /// they would; one that only reads never conflicts.
+    /// With both, a transaction reads one commit, and of two transactions that write the same document the first to commit
+    /// wins. With [`Isolation::Serializable`] it also conflicts if another commit changed what it read: a document that it
+    /// read by its `_id`, or any document of a collection that it read with a query, counted, or was rejected by. The
+    /// result is as if the serializable transactions had run one after the other. On stores with one writer at a time every
+    /// transaction is serializable, and none conflicts. Other transactions are not delayed and do not conflict more often. A
+    /// transaction that only reads never conflicts.
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.isolation = isolation;
         self
@@ -81,9 +81,9 @@ impl TransactionOptions {
         self
     }
 
-    /// The whole transaction, its retries and its waits, must be done within this time of its beginning: later calls in
-    /// it, and its commit, fail with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). It takes the lock
-    /// timeout's place as the limit of retries.
+    /// Sets the time from the beginning within which the whole transaction must end, with retries and waits. After it, calls
+    /// in the transaction and its commit fail with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). It replaces
+    /// the lock timeout as the limit of retries.
     pub fn deadline(mut self, within: Duration) -> Self {
         self.deadline = Some(within);
         self
@@ -108,8 +108,8 @@ impl TransactionOptions {
         self
     }
 
-    /// The pause before the first retry, and the longest: pauses double, and are spread at random. From 50 µs to 20 ms
-    /// if not said.
+    /// Sets the pause before the first retry and the longest pause. Pauses double and vary randomly. The defaults are 50 µs
+    /// and 20 ms.
     pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
         self.first_pause = first;
         self.longest_pause = longest;

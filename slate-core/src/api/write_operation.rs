@@ -66,7 +66,7 @@ impl WriteOperation {
         Self { request: Request::new(filter), kind: Kind::Delete(Target::All) }
     }
 
-    /// Of an update or a replacement: where no document matches, inserts one.
+    /// Of an update or a replacement: inserts a document if none matches.
     pub fn upsert(mut self) -> Self {
         match &self.kind {
             Kind::Update(..) => self.request.upsert(),
@@ -93,7 +93,7 @@ impl WriteOperation {
         self
     }
 
-    /// Of an update, a replacement or a deletion: takes this index instead of what the planner would choose.
+    /// Of an update, a replacement or a deletion: uses this index, whatever the planner would choose.
     pub fn hint(mut self, hint: Hint) -> Self {
         match &self.kind {
             Kind::Update(..) | Kind::Delete(_) => self.request.hint = Some(hint.into()),

@@ -44,7 +44,7 @@ fn parse(mut call: Call<'_>) -> Result<Count<'_>> {
     let skip = fields.size("skip")?;
     let hint = hint::take(fields)?;
     let collated = fields.object("collation")?;
-    // The shell's own; it has no meaning for a count.
+    // Sent by MongoDB's shell; it has no effect on a count.
     fields.any("fields");
     let common = Common::take(fields, Concerns::Read)?;
     call.fields.finish()?;
@@ -58,7 +58,7 @@ fn parse(mut call: Call<'_>) -> Result<Count<'_>> {
     Ok(Count { collection, common, request })
 }
 
-/// A limit and its negation mean the same.
+/// A negative limit means the same as the positive one.
 fn limit(limit: Value<'_>) -> Result<u64> {
     let refused = |message| Error::invalid(Code::BAD_VALUE, message).at("limit");
     let limit = Number::of(limit).ok_or_else(|| refused("limit value is not a valid number"))?;

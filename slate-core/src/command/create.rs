@@ -7,7 +7,7 @@ use crate::{
     operation::{scope::Scope, write_op::WriteOp},
 };
 
-/// What MongoDB's collections may be and Slate's are not.
+/// Options of kinds of collections that Slate does not have.
 const REFUSED: [&str; 12] = [
     "capped",
     "changeStreamPreAndPostImages",
@@ -23,12 +23,12 @@ const REFUSED: [&str; 12] = [
     "viewOn",
 ];
 
-/// `{create: collection}`. One that is there already stays as it is.
+/// `{create: collection}`. An existing collection is not changed.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let collated = fields.object("collation")?;
-    // They say how a validator acts, and there is none.
+    // These configure a validator, and Slate has none.
     for name in ["validationLevel", "validationAction"] {
         fields.string(name)?;
     }

@@ -24,7 +24,7 @@ use crate::{
     write::IndexSpec,
 };
 
-/// Options of kinds of indexes that are not offered, and those that change what an index does.
+/// Options of index kinds that Slate does not have, and options that would change the effect of an index.
 const REFUSED: [&str; 15] = [
     "2dsphereIndexVersion",
     "bits",
@@ -49,7 +49,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let fields = &mut call.fields;
     let indexes = fields.objects("indexes")?;
     let ignore_unknown = fields.boolean("ignoreUnknownIndexOptions")?.unwrap_or_default();
-    // How many nodes must have built it: this one has.
+    // The number of nodes that must have built the index. There is only this one.
     fields.any("commitQuorum");
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
@@ -60,7 +60,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let unknown = if ignore_unknown { Unknown::Ignored } else { Unknown::Refused };
     let specs: Vec<IndexSpec> = indexes.into_iter().map(|index| parse(index, unknown)).collect::<Result<_>>()?;
 
-    // The one on _id is counted.
+    // The count includes the index on `_id`.
     let indexes = |writer: &mut dyn Writer| {
         let there = Option::<Arc<CollectionInfo>>::try_from(writer.read(collection, ReadOp::Definition)?)?;
         Ok::<_, Error>(there.map(|there| there.indexes.len() + 1))
@@ -86,7 +86,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     reply.finish()
 }
 
-/// What becomes of an option that no index has.
+/// How an option is treated that Slate's indexes do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unknown {
     Refused,
@@ -102,7 +102,7 @@ fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     let partial = fields.object_not_null("partialFilterExpression")?;
     let collated = fields.object_not_null("collation")?;
     check_version(&mut fields)?;
-    // MongoDB takes these and does nothing with them.
+    // MongoDB accepts and ignores these.
     for name in ["background", "dropDups", "ns"] {
         fields.any(name);
     }
@@ -125,7 +125,7 @@ fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     Ok(IndexSpec { name: Some(name.into()), keys: owned(keys)?, unique, sparse, partial })
 }
 
-/// MongoDB's versions of an index's format; both are Slate's one.
+/// MongoDB's versions of the index format. Slate has one format for both.
 fn check_version(fields: &mut Fields<'_>) -> Result<()> {
     let Some(version) = fields.value("v") else { return Ok(()) };
     let number = Number::of(version).ok_or_else(|| fields.mistyped("v", version, "number"))?;

@@ -91,7 +91,7 @@ impl<'c> Statement<'c> {
     }
 }
 
-/// 0 for every document that matches, 1 for the first. What is no number counts as 0, as MongoDB has it.
+/// 0: all matching documents; 1: the first. A value that is not a number counts as 0, as in MongoDB.
 fn target(limit: Value<'_>) -> Result<Target> {
     let Some(limit) = Number::of(limit) else { return Ok(Target::All) };
     match limit.to_i64() {

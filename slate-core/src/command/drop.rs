@@ -10,7 +10,7 @@ use crate::{
     operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
 };
 
-/// `{drop: collection}`. One that is not there is no error.
+/// `{drop: collection}`. A collection that does not exist is not an error.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let common = Common::take(&mut call.fields, Concerns::Write)?;
@@ -23,7 +23,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     })?;
     let mut reply = Reply::default();
     if let Some(indexes) = dropped {
-        // The one on _id is counted.
+        // The count includes the index on `_id`.
         reply.count("nIndexesWas", u64::try_from(indexes + 1).unwrap_or(u64::MAX));
         reply.text("ns", &common.namespace(collection));
     }

@@ -5,7 +5,7 @@ use super::{call::Call, common::Common, concern::Concerns, count, distinct, find
 use crate::{Error, ExplainVerbosity, Result, operation::handle::DatabaseHandle};
 
 /// `{explain: {find | count | distinct: …}, verbosity: "queryPlanner" | "executionStats"}`: the plan, and what its nodes
-/// did when it was run.
+/// did during execution.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.target.as_document().ok_or_else(|| {
         Error::invalid(Code::TYPE_MISMATCH, "what is to be explained is not a command's document").at("explain")

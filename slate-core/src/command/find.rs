@@ -15,7 +15,7 @@ use crate::{
     operation::scope::Scope,
 };
 
-/// How many documents MongoDB puts into a first batch whose size is not given.
+/// The number of documents in MongoDB's first batch if the command gives no size.
 const FIRST_BATCH: u64 = 101;
 
 /// A parsed `find`.
@@ -96,7 +96,7 @@ fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
     Ok(Find { collection, common, request })
 }
 
-/// There are no capped collections, which alone have tailable cursors.
+/// Only capped collections have tailable cursors, and Slate has no capped collections.
 fn not_tailable(fields: &mut Fields<'_>) -> Result<()> {
     let tailable = fields.boolean_not_null("tailable")?.unwrap_or_default();
     let awaits = fields.boolean_not_null("awaitData")?.unwrap_or_default();
@@ -113,7 +113,7 @@ fn not_tailable(fields: &mut Fields<'_>) -> Result<()> {
     }
 }
 
-/// Takes the arguments that are valid and not offered; the name of one that asks for something.
+/// Takes the valid arguments that Slate does not support. Returns the name of one that would have an effect.
 fn refused(fields: &mut Fields<'_>) -> Result<Option<&'static str>> {
     let mut refused = None;
     for name in ["returnKey", "showRecordId", "$_requestResumeToken"] {

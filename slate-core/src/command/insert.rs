@@ -27,7 +27,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     let documents = statements::required(documents, "insert", "documents")?;
-    // Each is checked where it is made ready to be stored.
+    // The write path validates each document.
     let documents: Vec<RawDocumentBuf> = documents.into_iter().map(|doc: Doc<'_>| owned(doc)).collect::<Result<_>>()?;
 
     let mode = match order {

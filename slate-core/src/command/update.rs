@@ -140,7 +140,7 @@ impl<'c> Statement<'c> {
     }
 }
 
-/// What may stand as an update.
+/// Checks the type of an update: a document or an array.
 ///
 /// # Errors
 /// `FailedToParse` (9) for what is neither a document nor an array.

@@ -1,25 +1,19 @@
 //! Decides when the file is compacted without an explicit call.
 //!
-//! redb doubles the file when it is full, and it reuses the pages that a commit frees only after the next commit to the device.
-//! The decision depends on the length of the file and on the expected length: the length after the last compaction plus what
-//! transactions have added since.
+//! redb doubles the file when it is full, and pages that are split stay partly empty. `flush` and the closing of the database
+//! compact a file that is a fifth longer than expected, if it is [short enough](Occasion). The expected length is the length
+//! after the last compaction plus the bytes that transactions have added since.
 //!
-//! | when | if | then |
-//! |---|---|---|
-//! | after a commit to memory | the file has grown, to more than three times the expected length | a commit to the device makes freed pages usable |
-//! | in `flush`, when the database is closed | the file is a fifth longer than expected, and [short enough](Occasion) | it is compacted |
-//!
-//! No transaction can begin during a compaction, so `flush` spends at most a twentieth of the time on them.
-//! Compaction is skipped while a snapshot is open.
+//! No transaction can begin during a compaction, so `flush` spends at most a twentieth of the time on them. Compaction is
+//! skipped while a snapshot is open.
 
 use std::{
-    mem,
     path::PathBuf,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
-/// The lengths of the file. Without a path they are unknown, and the file is not compacted.
+/// The length of the file and what is known of its contents. Without a path the file is not compacted.
 pub(super) struct Space {
     path: Option<PathBuf>,
     state: Mutex<State>,
@@ -29,8 +23,6 @@ pub(super) struct Space {
 struct State {
     /// The expected length of the file after a compaction, in bytes.
     expected: u64,
-    /// The length at the last commit, in bytes.
-    length: u64,
     /// The time before which `flush` does not compact.
     pause_until: Option<Instant>,
 }
@@ -60,14 +52,10 @@ impl Space {
         space
     }
 
-    /// Records a commit that has added this many bytes of keys and values. Returns whether the file has grown beyond
-    /// the length that the data explains.
-    pub(super) fn committed(&self, added: i64) -> bool {
-        let Some(length) = self.length() else { return false };
+    /// Records a commit that has added this many bytes of keys and values.
+    pub(super) fn committed(&self, added: i64) {
         let mut state = self.state();
         state.expected = state.expected.saturating_add_signed(added.saturating_mul(EIGHTHS) / 8);
-        let has_grown = length > mem::replace(&mut state.length, length);
-        has_grown && length > state.expected.saturating_mul(3)
     }
 
     /// Records that an unknown part of the data was removed.
@@ -88,13 +76,12 @@ impl Space {
     /// Records that the file has been compacted completely.
     pub(super) fn set_compacted(&self) {
         let length = self.length().unwrap_or_default();
-        let mut state = self.state();
-        (state.expected, state.length) = (length, length);
+        self.state().expected = length;
     }
 
     /// Records a compaction, successful or not, that began at this time.
     pub(super) fn set_tried(&self, begin: Instant) {
-        self.state().pause_until = Instant::now().checked_add(begin.elapsed() * PAUSE);
+        self.state().pause_until = Instant::now().checked_add(begin.elapsed().saturating_mul(PAUSE));
     }
 
     fn length(&self) -> Option<u64> {

@@ -136,15 +136,9 @@ impl Writer {
             return Ok(version);
         }
         self.commit_to_memory(transaction, version)?;
-        let needs_freed_pages = self.space.committed(added);
+        self.space.committed(added);
         match durability {
-            Durability::Deferred => {
-                if needs_freed_pages {
-                    // The commit is made already; if the device fails, the next one reports it.
-                    let _ = self.flush_in(&permit);
-                }
-                Ok(version)
-            }
+            Durability::Deferred => Ok(version),
             Durability::Sync => match permit.wait_for_sync(version) {
                 GroupCommit::Synced => Ok(version),
                 GroupCommit::SyncNow(permit) => self.flush_in(&permit).map_err(unsynced).map(|()| version),

@@ -71,3 +71,16 @@ fn what_a_dropped_keyspace_took_is_returned_when_the_database_is_closed() {
     drop(store);
     assert!(length(&path) < 8 << 20, "{} bytes", length(&path));
 }
+
+#[test]
+fn deferred_commits_use_the_pages_that_earlier_ones_freed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let store = open(&path);
+    fill(&store, 0..10_000);
+    store.flush().unwrap();
+    let flushed = length(&path);
+    // Each round rewrites every page, and none is synced.
+    (0..10).for_each(|_| fill(&store, 0..10_000));
+    assert!(length(&path) <= flushed * 6, "{} of {flushed} bytes", length(&path));
+}

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "aio/transactions.rs"]
+mod transactions;
 
 use std::{
     cell::Cell,
@@ -346,193 +348,6 @@ fn a_write_dropped_before_it_starts_has_no_effect() {
 }
 
 #[test]
-fn a_transaction_reads_its_own_writes_and_is_committed_or_rolled_back() {
-    on_one_thread(|db, _| async move {
-        let documents: Documents = db.collection("documents");
-        let tx = db.begin().await.unwrap();
-        let within = tx.collection("documents");
-        fill(&within, 3_000).await;
-        assert_eq!(documents.count_documents(doc! {}).run().await.unwrap(), 0);
-        let mut rows = within.find(doc! {}).sort(doc! { "_id": 1 }).run().await.unwrap();
-        let mut read = 0;
-        while let Some(row) = rows.next().await {
-            let id = row.unwrap().get_i32("_id").unwrap();
-            if id < 10 {
-                within.update_one(doc! { "_id": id }, doc! { "$set": { "n": 1 } }).run().await.unwrap();
-            }
-            read += 1;
-        }
-        assert_eq!(read, 3_000);
-        tx.commit().await.unwrap();
-        assert_eq!(within.count_documents(doc! {}).run().await.unwrap_err().kind(), ErrorKind::TransactionOver);
-        assert_eq!(documents.count_documents(doc! { "n": 1 }).run().await.unwrap(), 10);
-
-        let tx = db.begin().await.unwrap();
-        tx.collection::<RawDocumentBuf>("documents").delete_many(doc! {}).run().await.unwrap();
-        tx.rollback().await.unwrap();
-        let tx = db.begin().await.unwrap();
-        let within = tx.collection::<RawDocumentBuf>("documents");
-        within.delete_many(doc! {}).run().await.unwrap();
-        drop(tx);
-        assert_eq!(within.delete_many(doc! {}).run().await.unwrap_err().kind(), ErrorKind::TransactionOver);
-        documents.insert_one(&rawdoc! { "_id": -1 }).await.unwrap();
-        assert_eq!(documents.count_documents(doc! {}).run().await.unwrap(), 3_001);
-    });
-}
-
-#[test]
-fn rows_read_by_a_transaction_remain_after_its_end() {
-    on_one_thread(|db, _| async move {
-        fill(&db.collection("documents"), 100).await;
-        let tx = db.begin().await.unwrap();
-        let mut rows = tx.collection::<RawDocumentBuf>("documents").find(doc! {}).run().await.unwrap();
-        tx.commit().await.unwrap();
-        let mut read = 0;
-        while let Some(row) = rows.next().await {
-            row.unwrap();
-            read += 1;
-        }
-        assert_eq!(read, 100);
-    });
-}
-
-#[test]
-fn a_dropped_transaction_ends_and_admits_the_next_writer() {
-    on_one_thread(|db, _| async move {
-        let documents: Documents = db.collection("documents");
-        fill(&documents, 20_000).await;
-        let tx = db.begin().await.unwrap();
-        let within = tx.collection::<RawDocumentBuf>("documents");
-        let mut write = Box::pin(within.update_many(doc! {}, doc! { "$set": { "n": 1 } }).run());
-        let _ = begin(write.as_mut()).await;
-        drop(write);
-        drop(tx);
-        documents.insert_one(&rawdoc! { "_id": -1 }).await.unwrap();
-        assert_eq!(documents.count_documents(doc! { "n": 1 }).run().await.unwrap(), 0);
-    });
-}
-
-#[test]
-fn a_dropped_call_in_a_transaction_is_executed_in_order() {
-    on_one_thread(|db, _| async move {
-        let tx = db.begin().await.unwrap();
-        let within: Documents = tx.collection("documents");
-        fill(&within, 2_000).await;
-        let mut write = Box::pin(within.update_many(doc! {}, doc! { "$set": { "n": 1 } }).run());
-        let _ = begin(write.as_mut()).await;
-        drop(write);
-        assert_eq!(within.count_documents(doc! { "n": 1 }).run().await.unwrap(), 2_000);
-        let mut commit = Box::pin(tx.commit());
-        let _ = begin(commit.as_mut()).await;
-        drop(commit);
-        let documents: Documents = db.collection("documents");
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while documents.count_documents(doc! { "n": 1 }).run().await.unwrap() != 2_000 {
-            assert!(Instant::now() < deadline, "a commit that was polled is executed");
-            sleep(Duration::from_millis(1)).await;
-        }
-    });
-}
-
-#[test]
-fn transactions_of_concurrent_tasks_are_separate() {
-    // Threads of the pool execute calls of different tasks in turn while transactions are open.
-    on_two_threads(40, |db, _| async move {
-        let documents: Documents = db.collection("documents");
-        documents.insert_one(&rawdoc! { "_id": 0, "n": 0 }).await.unwrap();
-        let tasks: Vec<_> = (1..=16)
-            .map(|task| {
-                let (db, documents) = (db.clone(), documents.clone());
-                tokio::spawn(async move {
-                    loop {
-                        let tx = db.begin().await?;
-                        let within = tx.collection::<RawDocumentBuf>("documents");
-                        let counted = async {
-                            within.update_one(doc! { "_id": 0 }, doc! { "$inc": { "n": 1 } }).run().await?;
-                            documents.count_documents(doc! {}).run().await
-                        };
-                        let outcome = match counted.await {
-                            Ok(_) => tx.commit().await,
-                            Err(error) => Err(error),
-                        };
-                        match outcome {
-                            Err(error) if error.is_retryable() => tokio::task::yield_now().await,
-                            outcome => break outcome?,
-                        }
-                    }
-                    documents.insert_one(&rawdoc! { "_id": task }).await
-                })
-            })
-            .collect();
-        for task in tasks {
-            task.await.unwrap().unwrap();
-        }
-        assert_eq!(documents.find_by_id(0).await.unwrap().unwrap().get_i32("n").unwrap(), 16);
-        assert_eq!(documents.count_documents(doc! {}).run().await.unwrap(), 17);
-    });
-}
-
-#[test]
-fn many_waiting_writers_do_not_block_the_open_transaction() {
-    on_two_threads(64, |db, _| async move {
-        let documents: Documents = db.collection("documents");
-        fill(&documents, 10).await;
-        let tx = db.begin().await.unwrap();
-        tx.collection("documents").insert_one(&rawdoc! { "_id": -1 }).await.unwrap();
-        let crowd: Vec<_> = (100..700)
-            .map(|id| {
-                let documents = documents.clone();
-                tokio::spawn(async move { documents.insert_one(&rawdoc! { "_id": id }).await })
-            })
-            .collect();
-        sleep(Duration::from_millis(50)).await;
-        for id in 0..10 {
-            assert!(documents.find_by_id(id).await.unwrap().is_some());
-        }
-        tx.commit().await.unwrap();
-        for insertion in crowd {
-            insertion.await.unwrap().unwrap();
-        }
-        assert_eq!(documents.count_documents(doc! {}).run().await.unwrap(), 611);
-    });
-}
-
-#[test]
-fn transact_retries_conflicts_and_rolls_back_errors() {
-    on_two_threads(512, |db, _| async move {
-        let documents: Documents = db.collection("documents");
-        fill(&documents, 1).await;
-        let tasks: Vec<_> = (0..20)
-            .map(|_| {
-                tokio::spawn(db.transact(|tx| {
-                    let documents = tx.collection::<RawDocumentBuf>("documents");
-                    let n = documents.find_by_id(0)?.unwrap().get_i32("n").unwrap();
-                    documents.update_one(doc! { "_id": 0 }, doc! { "$set": { "n": n + 1 } }).run()
-                }))
-            })
-            .collect();
-        for task in tasks {
-            task.await.unwrap().unwrap();
-        }
-        let refused = db
-            .transact(|tx| {
-                let documents = tx.collection::<RawDocumentBuf>("documents");
-                documents.delete_many(doc! {}).run()?;
-                documents.find(doc! { "$no": 1 }).count().run()
-            })
-            .await;
-        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
-        assert_eq!(documents.find_by_id(0).await.unwrap().unwrap().get_i32("n").unwrap(), 20);
-
-        let serializable = TransactionOptions::new().isolation(Isolation::Serializable);
-        let count = db.transact_with(&serializable, |tx| {
-            tx.collection::<RawDocumentBuf>("documents").count_documents(doc! {}).run()
-        });
-        assert_eq!(count.await.unwrap(), 1);
-    });
-}
-
-#[test]
 fn deadlines_and_cancellation_end_calls_without_changes() {
     on_one_thread(|db, _| async move {
         let documents: Documents = db.collection("documents");
@@ -572,38 +387,6 @@ fn deadlines_and_cancellation_end_calls_without_changes() {
 }
 
 #[test]
-fn a_dropped_begin_leaves_no_transaction_open() {
-    on_one_thread(|db, _| async move {
-        let open = db.begin().await.unwrap();
-        let mut next = Box::pin(db.begin());
-        let _ = begin(next.as_mut()).await;
-        sleep(Duration::from_millis(5)).await;
-        drop(next);
-        open.commit().await.unwrap();
-        db.collection("documents").insert_one(&rawdoc! { "_id": 1 }).await.unwrap();
-    });
-}
-
-#[test]
-fn a_panic_in_the_callers_code_unwinds_its_task_and_leaves_nothing_open() {
-    on_two_threads(4, |db, _| async move {
-        let within = db.clone();
-        let task = tokio::spawn(async move {
-            within
-                .transact(|tx| -> slate_core::Result<()> {
-                    tx.collection("documents").insert_one(&rawdoc! { "_id": 1 })?;
-                    panic!("the caller's own");
-                })
-                .await
-        });
-        assert!(task.await.unwrap_err().is_panic());
-        let documents: Documents = db.collection("documents");
-        assert_eq!(documents.count_documents(doc! {}).run().await.unwrap(), 0);
-        documents.insert_one(&rawdoc! { "_id": 1 }).await.unwrap();
-    });
-}
-
-#[test]
 fn handles_are_sync_and_futures_and_streams_are_send() {
     fn shared<T: Send + Sync + 'static>() {}
     fn sent<T: Send + 'static>(_: T) {}
@@ -633,4 +416,35 @@ fn a_call_outside_a_runtime_fails_with_the_reason() {
         panic!("it must not wait without a runtime");
     };
     assert!(error.to_string().contains("tokio runtime"), "{error}");
+}
+
+#[test]
+fn a_write_that_waits_behind_a_runtime_that_shuts_down_ends() {
+    let db = Database::from(slate_core::Database::open("memory:").unwrap());
+    let ending = runtime::Builder::new_current_thread().max_blocking_threads(1).enable_time().build().unwrap();
+    let other = runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    // Occupies the only thread of the pool, so that no write of this runtime starts.
+    ending.spawn_blocking(move || released.recv());
+    let write = |id: i32| {
+        let documents = db.collection("documents");
+        async move { documents.insert_one(&rawdoc! { "_id": id }).await }
+    };
+    // More than 32 threads execute before each of them queues again, which a runtime that shuts down refuses.
+    ending.block_on(async {
+        (1_000..3_100).for_each(|id| drop(tokio::spawn(write(id))));
+        sleep(Duration::from_millis(200)).await;
+    });
+    let ended = other.block_on(async {
+        let waiting = tokio::spawn(write(100));
+        sleep(Duration::from_millis(20)).await;
+        ending.shutdown_background();
+        drop(release);
+        tokio::time::timeout(Duration::from_secs(30), waiting).await
+    });
+    let inserted = ended.expect("the write ends").unwrap();
+    let found = db.as_blocking().collection::<RawDocumentBuf>("documents").find_by_id(100).unwrap();
+    assert_eq!(inserted.is_ok(), found.is_some());
+    // The pool works on.
+    other.block_on(write(101)).unwrap();
 }

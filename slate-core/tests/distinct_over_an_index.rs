@@ -9,7 +9,7 @@ use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
 use common::on_every_store;
 use slate_core::{Collection, Hint, Index};
 
-/// Values with one entry, with two, and with so many that the executor seeks past them; many such values in a row
+/// Values with one entry, with two, and with enough that the executor seeks past them; many such values in a row
 /// followed by small ones; null and missing fields; equal numbers of two types.
 fn documents() -> Vec<RawDocumentBuf> {
     let mut documents = vec![rawdoc! {}, rawdoc! {}, rawdoc! { "a": null }, rawdoc! {}, rawdoc! { "a": null }];

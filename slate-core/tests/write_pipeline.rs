@@ -230,7 +230,7 @@ fn the_first_array_in_an_index_does_not_conflict_with_other_changes_of_the_catal
     }
 }
 
-/// Arrays with so many elements that a fixed number of documents per round would exceed memory.
+/// Arrays with enough elements that a fixed number of documents per round would exceed memory.
 #[test]
 fn a_build_over_long_arrays_takes_short_rounds() {
     for store in STORES {

@@ -191,20 +191,22 @@ impl Call<Verify<'static>> {
     }
 }
 
-impl<T: 'static> Read for Find<T> {
-    fn without_waiting(&self) -> Option<Self> {
-        Self::without_waiting(self)
-    }
+/// Implements [`Read`] by the method of the same name.
+macro_rules! reads {
+    ($([$($generics:tt)*] $read:ty;)*) => {
+        $(
+            impl<$($generics)*> Read for $read {
+                fn without_waiting(&self) -> Option<Self> {
+                    Self::without_waiting(self)
+                }
+            }
+        )*
+    };
 }
 
-impl Read for Count {
-    fn without_waiting(&self) -> Option<Self> {
-        Self::without_waiting(self)
-    }
-}
-
-impl Read for Distinct {
-    fn without_waiting(&self) -> Option<Self> {
-        Self::without_waiting(self)
-    }
+reads! {
+    [T: 'static] Find<T>;
+    [] Count;
+    [] Distinct;
+    [T: 'static] crate::ReadCollection<T>;
 }

@@ -3,10 +3,7 @@ use std::{any::Any, borrow::Cow, fmt, ops::Deref};
 use bson::{Bson, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{
-    Call, Operation,
-    runner::{Read, Runner},
-};
+use super::{Call, Operation, runner::Runner};
 use crate::{
     BulkWrite, CancelToken, CollectionStats, Count, CreateIndex, Delete, Distinct, Find, FindOneAndDelete,
     FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, RenameTarget, Result, Update,
@@ -222,12 +219,6 @@ impl<T: DeserializeOwned + Send + Any> Collection<T> {
 impl<T: Serialize + DeserializeOwned + Send + Any> Collection<T> {
     calls! { "Collection":
         find_one_and_replace(filter: impl IntoDocument, replacement: &T) -> FindOneAndUpdate<T>;
-    }
-}
-
-impl<T: 'static> Read for crate::ReadCollection<T> {
-    fn without_waiting(&self) -> Option<Self> {
-        Self::without_waiting(self)
     }
 }
 

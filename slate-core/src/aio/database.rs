@@ -131,6 +131,22 @@ impl Database {
     ///
     /// # Errors
     /// On a store with one writer at a time: [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout.
+    ///
+    /// ```
+    /// use bson::{doc, rawdoc};
+    /// use slate_core::aio::Database;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> slate_core::Result<()> {
+    /// # let db = Database::open("memory:").await?;
+    /// let tx = db.begin().await?;
+    /// let users = tx.collection("users");
+    /// users.insert_one(&rawdoc! { "_id": 1 }).await?;
+    /// assert_eq!(users.count_documents(doc! {}).await?, 1);
+    /// tx.commit().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn begin(&self) -> Operation<Transaction> {
         self.begin_with(&TransactionOptions::default())
     }

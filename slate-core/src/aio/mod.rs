@@ -46,7 +46,7 @@
 //! - **[`Database::transact`]** executes its closure on one thread of the pool. **[`Database::begin`]** starts a thread that
 //!   owns the transaction until its end.
 //!
-//! Dropping the last handle closes the database on the thread that drops it, which may take a moment. [`Database::close`]
+//! Dropping the last handle closes the database on the thread that drops it, which may block. [`Database::close`]
 //! does it on the pool and returns the outcome.
 //!
 //! Calls must be awaited within a tokio runtime, and fail outside of one. The runtime's I/O and clock are not needed.

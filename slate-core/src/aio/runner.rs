@@ -13,6 +13,7 @@
 
 use std::{
     collections::VecDeque,
+    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -200,12 +201,19 @@ impl WriterThread {
     }
 }
 
-/// A runtime that shuts down drops threads that it has not started. The next write then starts one.
+/// A runtime that shuts down drops the threads that it has not started. If no thread is left for the waiting writes, which
+/// may belong to other runtimes, they fail instead of waiting forever.
 impl Drop for WriterThread {
     fn drop(&mut self) {
-        if !self.ended {
-            self.pool.queue().threads -= 1;
+        if self.ended {
+            return;
         }
+        let mut queue = self.pool.queue();
+        queue.threads -= 1;
+        let lost = if queue.threads == 0 { mem::take(&mut queue.waiting) } else { VecDeque::new() };
+        // Dropping a write wakes its task, which must find the queue unlocked.
+        drop(queue);
+        drop(lost);
     }
 }
 

@@ -46,7 +46,7 @@ struct Target {
 #[cfg(feature = "async")]
 impl Target {
     fn without_waiting(&self) -> Option<Self> {
-        Some(Self { scope: self.scope.without_waiting()?, ..self.clone() })
+        Some(Self { scope: self.scope.queries_without_waiting()?, ..self.clone() })
     }
 }
 

@@ -66,14 +66,11 @@ impl IndexInfo {
         if self.truncated { Held::Truncated } else { Held::Whole }
     }
 
-    /// Records array positions of a document. Returns whether any of them is new.
-    pub(crate) fn note_multikey(&mut self, met: &[u64]) -> bool {
-        let mut is_new = false;
+    /// Records array positions of a document.
+    pub(crate) fn add_multikey(&mut self, met: &[u64]) {
         for (known, met) in self.multikey.iter_mut().zip(met) {
-            is_new |= met & !*known != 0;
             *known |= met;
         }
-        is_new
     }
 
     /// Parses an index. `None` if the document does not describe one.

@@ -21,6 +21,7 @@ pub(super) struct Backend<S> {
     pub(super) store: S,
     pub(super) shared: Arc<Shared>,
     validator: Arc<OptimisticValidator>,
+    tries_queries: bool,
 }
 
 impl<S: Store> Backend<S> {
@@ -32,7 +33,8 @@ impl<S: Store> Backend<S> {
             memory,
             capabilities: store.capabilities(),
         };
-        let backend = Self { store, shared: Arc::new(shared), validator: Arc::default() };
+        let tries_queries = store.try_snapshot().is_some();
+        let backend = Self { store, shared: Arc::new(shared), validator: Arc::default(), tries_queries };
         let pending_drops = {
             let reader = backend.reader()?;
             catalog::pending_drops(reader.view())?
@@ -85,6 +87,10 @@ impl<S: Store> Backend<S> {
 impl<S: Store> Engine for Backend<S> {
     fn name(&self) -> &'static str {
         self.store.capabilities().name
+    }
+
+    fn tries_queries(&self) -> bool {
+        self.tries_queries
     }
 
     fn snapshot(&self) -> Result<Arc<dyn Reader>> {

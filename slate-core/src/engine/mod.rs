@@ -27,6 +27,8 @@ use crate::{
 /// An open store.
 pub(crate) trait Engine: Send + Sync {
     fn name(&self) -> &'static str;
+    /// Whether [`try_read`](Self::try_read) can execute queries. It may still refuse one.
+    fn tries_queries(&self) -> bool;
     fn snapshot(&self) -> Result<Arc<dyn Reader>>;
     /// Executes `op` on the latest commit.
     fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput>;

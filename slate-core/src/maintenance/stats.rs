@@ -41,28 +41,39 @@ pub struct DatabaseStats {
     pub storage: StorageSize,
 }
 
+impl CollectionStats {
+    /// Bytes of the field tables and keys of the documents.
+    pub fn record_overhead_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(self.document_bytes)
+    }
+}
+
 impl DatabaseStats {
     /// Bytes of all documents, as BSON.
     pub fn document_bytes(&self) -> u64 {
-        self.collections.values().map(|collection| collection.document_bytes).sum()
-    }
-
-    /// Bytes of all index entries.
-    pub fn index_bytes(&self) -> u64 {
-        self.collections.values().flat_map(|collection| &collection.indexes).map(|index| index.bytes).sum()
+        sum(self.collections.values().map(|collection| collection.document_bytes))
     }
 
     /// Bytes of all field tables and keys of documents.
     pub fn record_overhead_bytes(&self) -> u64 {
-        self.collections.values().map(|collection| collection.bytes - collection.document_bytes).sum()
+        sum(self.collections.values().map(CollectionStats::record_overhead_bytes))
+    }
+
+    /// Bytes of all index entries.
+    pub fn index_bytes(&self) -> u64 {
+        sum(self.collections.values().flat_map(|collection| &collection.indexes).map(|index| index.bytes))
     }
 
     /// Bytes of the files that are neither data nor free: pages that are not full, and the store's own structures. `None` if
-    /// the store does not know its free space. 0 if it compresses more than it adds.
+    /// the store does not know what is free. 0 if it compresses more than it adds.
     pub fn storage_overhead_bytes(&self) -> Option<u64> {
-        let data = self.document_bytes() + self.record_overhead_bytes() + self.index_bytes();
+        let data = sum([self.document_bytes(), self.record_overhead_bytes(), self.index_bytes()]);
         Some(self.storage.on_disk?.saturating_sub(self.storage.free?).saturating_sub(data))
     }
+}
+
+fn sum(bytes: impl IntoIterator<Item = u64>) -> u64 {
+    bytes.into_iter().fold(0, u64::saturating_add)
 }
 
 impl fmt::Display for DatabaseStats {
@@ -70,7 +81,7 @@ impl fmt::Display for DatabaseStats {
         let mut row = |what: &str, bytes: u64| writeln!(f, "{bytes:>16}  {what}");
         for (name, collection) in &self.collections {
             row(&format!("{name}: {} documents", collection.documents), collection.document_bytes)?;
-            row(&format!("{name}: field tables and keys"), collection.bytes - collection.document_bytes)?;
+            row(&format!("{name}: field tables and keys"), collection.record_overhead_bytes())?;
             for index in &collection.indexes {
                 row(&format!("{name}: index {}, {} entries", index.name, index.entries), index.bytes)?;
             }

@@ -149,7 +149,7 @@ pub(crate) fn verify<V: View>(view: &V, collection: &CollectionInfo, run: &mut V
         }
         more = cursor.step_forward()?;
     }
-    for (at, _) in maker.take_notes() {
+    for (at, _) in maker.take_properties() {
         let index = collection.indexes.get(at).map(|index| &**index);
         let message = "its entries contain arrays or truncated values, but the catalog lacks the flag".into();
         run.fault(VerifyFindingKind::WrongCatalog, collection, index, message);

@@ -132,6 +132,15 @@ impl Scope {
         }
     }
 
+    /// As [`without_waiting`](Self::without_waiting), for queries; `None` also if the store always has to wait for them.
+    #[cfg(feature = "async")]
+    pub(crate) fn queries_without_waiting(&self) -> Option<Self> {
+        match self {
+            Self::Database(database) if !database.tries_queries() => None,
+            scope => scope.without_waiting(),
+        }
+    }
+
     /// Returns the limit of reads that must not wait, if the scope has one.
     #[cfg(feature = "async")]
     pub(crate) fn short(&self) -> Option<crate::interrupt::ShortRead> {

@@ -47,7 +47,7 @@ impl<T: Transaction> Session<T> {
 
     fn apply_all(&mut self, collection: &Arc<CollectionInfo>, changes: &mut ChangeSet) -> Result<()> {
         self.define_if_new(collection)?;
-        self.note(&collection.name, changes.take_notes());
+        self.add_index_properties(&collection.name, changes.take_properties());
         self.added(&collection.name, changes.growth);
         for (keyspace, key) in &changes.guards {
             self.transaction.guard(*keyspace, key, Guard::Shared)?;

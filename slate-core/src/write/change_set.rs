@@ -178,8 +178,8 @@ impl ChangeSet {
     }
 
     /// Removes and returns new properties of the indexes (multikey, truncated), by position.
-    pub(super) fn take_notes(&mut self) -> Vec<(usize, IndexInfo)> {
-        self.maker.take_notes()
+    pub(super) fn take_properties(&mut self) -> Vec<(usize, IndexInfo)> {
+        self.maker.take_properties()
     }
 
     /// Returns the bytes of memory in use.

@@ -119,21 +119,21 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Stores new properties of an index (multikey, truncated). Only writers that add more properties conflict.
-    pub(super) fn note(&mut self, collection: &str, notes: Vec<(usize, IndexInfo)>) {
+    pub(super) fn add_index_properties(&mut self, collection: &str, added: Vec<(usize, IndexInfo)>) {
         let Some(known) = self.catalog.collection(collection) else { return };
-        if notes.is_empty() {
+        if added.is_empty() {
             return;
         }
-        let mut noted = CollectionInfo::clone(known);
-        for (at, index) in notes {
-            if let Some(place) = noted.maintained_at_mut(at) {
+        let mut changed = CollectionInfo::clone(known);
+        for (at, index) in added {
+            if let Some(place) = changed.maintained_at_mut(at) {
                 // The index may have got other properties since these were collected; the union is stored.
                 let place = Arc::make_mut(place);
-                place.note_multikey(&index.multikey);
+                place.add_multikey(&index.multikey);
                 place.truncated |= index.truncated;
             }
         }
-        self.set_properties(noted);
+        self.set_properties(changed);
     }
 
     /// Creates the collection if it does not exist.

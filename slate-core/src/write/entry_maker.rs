@@ -45,7 +45,7 @@ pub(crate) struct EntryMaker {
     order: FieldOrder,
     id: IdBits,
     /// New properties of indexes, by position in the collection.
-    notes: BTreeMap<usize, IndexInfo>,
+    properties: BTreeMap<usize, IndexInfo>,
 }
 
 /// Creates the entries of one document.
@@ -63,15 +63,15 @@ impl EntryMaker {
     }
 
     /// Removes and returns the collected properties.
-    pub(crate) fn take_notes(&mut self) -> Vec<(usize, IndexInfo)> {
-        std::mem::take(&mut self.notes).into_iter().collect()
+    pub(crate) fn take_properties(&mut self) -> Vec<(usize, IndexInfo)> {
+        std::mem::take(&mut self.properties).into_iter().collect()
     }
 }
 
 impl DocumentEntries<'_, '_> {
     /// Appends the entries of the document in `index`, which is at this position of the collection.
     pub(super) fn append(&mut self, at: usize, index: &IndexInfo, entries: &mut Entries) -> Result<()> {
-        let Self { document, record_key, maker: EntryMaker { keys, order, id, notes } } = self;
+        let Self { document, record_key, maker: EntryMaker { keys, order, id, properties } } = self;
         if index.partial.as_ref().is_some_and(|partial| !partial.filter.matches(*document)) {
             return Ok(());
         }
@@ -85,12 +85,12 @@ impl DocumentEntries<'_, '_> {
         for values in keys.iter() {
             truncated |= entries.write(|out| write_entry(index, values, record, order, out)) == Held::Truncated;
         }
-        let known = notes.get(&at).unwrap_or(index);
-        let news = keys.multikey().iter().zip(&known.multikey).any(|(met, known)| met & !known != 0);
-        if news || (truncated && !known.truncated) {
-            let noted = notes.entry(at).or_insert_with(|| index.clone());
-            noted.note_multikey(keys.multikey());
-            noted.truncated |= truncated;
+        let known = properties.get(&at).unwrap_or(index);
+        let is_new = keys.multikey().iter().zip(&known.multikey).any(|(met, known)| met & !known != 0);
+        if is_new || (truncated && !known.truncated) {
+            let changed = properties.entry(at).or_insert_with(|| index.clone());
+            changed.add_multikey(keys.multikey());
+            changed.truncated |= truncated;
         }
         Ok(())
     }

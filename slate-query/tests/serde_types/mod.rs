@@ -140,7 +140,7 @@ fn epoch() -> DateTime {
     DateTime::from_millis(0)
 }
 
-/// Bytes, which serde represents as a sequence of numbers unless told otherwise.
+/// Bytes, which serde represents as a sequence of numbers by default.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 

@@ -21,7 +21,6 @@ pub(super) struct Backend<S> {
     pub(super) store: S,
     pub(super) shared: Arc<Shared>,
     validator: Arc<OptimisticValidator>,
-    tries_queries: bool,
 }
 
 impl<S: Store> Backend<S> {
@@ -33,8 +32,7 @@ impl<S: Store> Backend<S> {
             memory,
             capabilities: store.capabilities(),
         };
-        let tries_queries = store.try_snapshot().is_some();
-        let backend = Self { store, shared: Arc::new(shared), validator: Arc::default(), tries_queries };
+        let backend = Self { store, shared: Arc::new(shared), validator: Arc::default() };
         let pending_drops = {
             let reader = backend.reader()?;
             catalog::pending_drops(reader.view())?
@@ -89,8 +87,9 @@ impl<S: Store> Engine for Backend<S> {
         self.store.capabilities().name
     }
 
+    #[cfg(feature = "async")]
     fn tries_queries(&self) -> bool {
-        self.tries_queries
+        self.store.try_snapshot().is_some()
     }
 
     fn snapshot(&self) -> Result<Arc<dyn Reader>> {

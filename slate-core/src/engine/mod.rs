@@ -28,6 +28,7 @@ use crate::{
 pub(crate) trait Engine: Send + Sync {
     fn name(&self) -> &'static str;
     /// Whether [`try_read`](Self::try_read) can execute queries. It may still refuse one.
+    #[cfg(feature = "async")]
     fn tries_queries(&self) -> bool;
     fn snapshot(&self) -> Result<Arc<dyn Reader>>;
     /// Executes `op` on the latest commit.

@@ -29,15 +29,14 @@ struct Inner {
     /// `None` after the database was closed.
     engine: RwLock<Option<Arc<dyn Engine>>>,
     store: &'static str,
-    tries_queries: bool,
     durability: Durability,
     lock_timeout: Duration,
 }
 
 impl DatabaseHandle {
     pub(crate) fn new(engine: Arc<dyn Engine>, durability: Durability, lock_timeout: Duration) -> Self {
-        let (store, tries_queries) = (engine.name(), engine.tries_queries());
-        let inner = Inner { engine: RwLock::new(Some(engine)), store, tries_queries, durability, lock_timeout };
+        let store = engine.name();
+        let inner = Inner { engine: RwLock::new(Some(engine)), store, durability, lock_timeout };
         Self { inner: Arc::new(inner), short: None }
     }
 
@@ -71,7 +70,7 @@ impl DatabaseHandle {
     /// Whether queries can be executed without waiting.
     #[cfg(feature = "async")]
     pub(crate) fn tries_queries(&self) -> bool {
-        self.inner.tries_queries
+        self.engine().is_ok_and(|engine| engine.tries_queries())
     }
 
     #[cfg(feature = "async")]

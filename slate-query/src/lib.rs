@@ -5,7 +5,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`raw`] | values and documents as bytes, validation, the writer |
-//! | [`number`], [`order`] | exact arithmetic and comparison; BSON's order of values |
+//! | [`number`], [`order`] | exact arithmetic and comparison; BSON's order of values, sets of values |
 //! | [`key`], [`interval`] | values as bytes that sort; ranges of such bytes |
 //! | [`path`] | dotted paths, and the walk along them |
 //! | [`filter`] | conditions: matching, array positions, index bounds |
@@ -30,5 +30,6 @@ pub mod sort;
 #[doc(hidden)]
 pub mod testing;
 pub mod update;
+mod value_set;
 
 pub use error::{Code, Error, Refusal, Result};

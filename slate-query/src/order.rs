@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use crate::{
     number::Number,
-    raw::{Doc, Elements, Kind, Value},
+    raw::{Doc, Elements, Kind, Value, same},
 };
 
 /// A class of types. Values of one class are compared by value, and a predicate such as `$gt` matches only values of its
@@ -78,10 +78,14 @@ fn compare_any(a: Value<'_>, b: Value<'_>) -> Ordering {
     class.cmp(&bracket(b.kind())).then_with(|| within(class, a, b))
 }
 
-/// Whether two values are equal in BSON's order; see [`compare`].
+/// Whether two values are equal in BSON's order; see [`compare`]. Compares their bytes where that is enough.
 #[inline]
 pub fn equal(a: Value<'_>, b: Value<'_>) -> bool {
-    compare(a, b) == Ordering::Equal
+    if a.kind() == b.kind() {
+        same(a.bytes(), b.bytes()) || !equal_by_bytes(a.kind()) && compare(a, b) == Ordering::Equal
+    } else {
+        bracket(a.kind()) == bracket(b.kind()) && compare(a, b) == Ordering::Equal
+    }
 }
 
 /// Whether equal values of the type always have equal bytes.

@@ -256,6 +256,28 @@ fn pushes_insert_sort_and_slice() {
 }
 
 #[test]
+fn sets_of_many_values_behave_as_sets_of_few() {
+    let numbers = |range: std::ops::Range<i32>| range.map(Bson::from).collect::<Vec<_>>();
+    let mixed = |range: std::ops::Range<i32>| range.map(|n| Bson::from(f64::from(n))).rev().collect::<Vec<_>>();
+    for count in [1, 3, 20, 300] {
+        // Equal values of other types are present already; new ones keep their order and the type of the first.
+        let mut values = mixed(0..count + 2);
+        values.extend(numbers(0..count + 3));
+        let mut expected = numbers(0..count);
+        expected.extend([Bson::from(f64::from(count + 1)), Bson::from(f64::from(count)), Bson::from(count + 2)]);
+        let add = doc! { "$addToSet": { "a": { "$each": &values } } };
+        check(doc! { "a": numbers(0..count) }, add, doc! { "a": expected });
+        let present = doc! { "$addToSet": { "a": { "$each": mixed(0..count) } } };
+        check(doc! { "a": numbers(0..count) }, present, doc! { "a": numbers(0..count) });
+
+        let mut array = numbers(0..count + 1);
+        array.extend(["x".into(), f64::from(count - 1).into(), (count + 5).into()]);
+        let pull = doc! { "$pullAll": { "a": mixed(0..count) } };
+        check(doc! { "a": array }, pull, doc! { "a": [count, "x", count + 5] });
+    }
+}
+
+#[test]
 fn pulls_match_elements_as_filters_match_fields() {
     let pull = |condition: Bson| doc! { "$pull": { "a": condition } };
     check(doc! { "a": [1, [6], 7] }, pull(bson!({ "$gt": 5 })), doc! { "a": [1] });

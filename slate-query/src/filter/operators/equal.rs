@@ -7,9 +7,9 @@ use super::super::{
 use crate::{
     Result,
     interval::IntervalSet,
-    order::{self, bracket},
+    order,
     path::Path,
-    raw::{Kind, OwnedValue, Value, Writer, same},
+    raw::{Kind, OwnedValue, Value, Writer},
 };
 
 /// `$eq`: the value is equal to the operand in BSON's order. A missing field equals null.
@@ -24,20 +24,10 @@ impl Equal {
     }
 }
 
-/// Whether two values are equal. Compares their bytes where that is enough.
-#[inline]
-pub(super) fn equal(a: Value<'_>, b: Value<'_>) -> bool {
-    if a.kind() == b.kind() {
-        same(a.bytes(), b.bytes()) || !order::equal_by_bytes(a.kind()) && order::equal(a, b)
-    } else {
-        bracket(a.kind()) == bracket(b.kind()) && order::equal(a, b)
-    }
-}
-
 impl Operator for Equal {
     #[inline]
     fn holds(&self, value: Value<'_>) -> bool {
-        equal(value, self.operand.as_value())
+        order::equal(value, self.operand.as_value())
     }
 
     fn holds_missing(&self) -> bool {

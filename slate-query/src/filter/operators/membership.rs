@@ -7,42 +7,32 @@ use super::{
         parse::is_operators,
         pattern::Pattern,
     },
-    equal::equal,
     regex::pattern_bounds,
 };
 use crate::{
     Result,
     interval::IntervalSet,
-    order,
     path::Path,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
+    value_set::ValueSet,
 };
 
 /// `$in`: the value is equal to one of the operands or matches one of the regular expressions.
 #[derive(Clone, Debug)]
 struct Membership {
-    /// In BSON's order, without duplicates.
-    values: Vec<OwnedValue>,
+    values: ValueSet<OwnedValue>,
     patterns: Vec<Pattern>,
 }
 
-/// Up to this number of operands a linear search is faster than a binary search.
-const LINEAR_SEARCH: usize = 4;
-
 impl Membership {
     fn has_null(&self) -> bool {
-        self.values.iter().any(|value| value.as_value().kind() == Kind::Null)
+        self.values.as_slice().iter().any(|value| value.as_value().kind() == Kind::Null)
     }
 }
 
 impl Operator for Membership {
     fn holds(&self, value: Value<'_>) -> bool {
-        let among = if self.values.len() <= LINEAR_SEARCH {
-            self.values.iter().any(|operand| equal(value, operand.as_value()))
-        } else {
-            self.values.binary_search_by(|operand| order::compare(operand.as_value(), value)).is_ok()
-        };
-        among || self.patterns.iter().any(|pattern| pattern.matches(value))
+        self.values.contains(value) || self.patterns.iter().any(|pattern| pattern.matches(value))
     }
 
     fn holds_missing(&self) -> bool {
@@ -50,7 +40,7 @@ impl Operator for Membership {
     }
 
     fn bounds(&self) -> Bounds {
-        let values = self.values.iter().map(|value| Bounds::equal(value.as_value()));
+        let values = self.values.as_slice().iter().map(|value| Bounds::equal(value.as_value()));
         let patterns = self.patterns.iter().map(pattern_bounds);
         let mut exact = super::super::Exactness::Always;
         let mut intervals = Vec::new();
@@ -66,7 +56,7 @@ impl Operator for Membership {
         // As for a single null: on a longer path, a null key may belong to a position that the filter does not
         // evaluate.
         let simple = path.parts().len() == 1 && !path.has_position();
-        let all_known = self.patterns.is_empty() && self.values.iter().all(known);
+        let all_known = self.patterns.is_empty() && self.values.as_slice().iter().all(known);
         (self.has_null() && simple && all_known).then(|| self.bounds().intervals.complement())
     }
 
@@ -92,11 +82,11 @@ impl Operator for Membership {
 
     fn write(&self, out: &mut Writer) {
         out.open_array(b"$in");
-        for (index, value) in self.values.iter().enumerate() {
+        for (index, value) in self.values.as_slice().iter().enumerate() {
             out.append(index.to_string().as_bytes(), value.as_value());
         }
         for (index, pattern) in self.patterns.iter().enumerate() {
-            let index = self.values.len() + index;
+            let index = self.values.as_slice().len() + index;
             out.append(index.to_string().as_bytes(), pattern.to_value().as_value());
         }
         out.close();
@@ -128,7 +118,5 @@ fn membership(clause: Clause<'_>, operands: Doc<'_>) -> Result<Membership> {
             values.push(operand.to_owned());
         }
     }
-    values.sort_by(|a, b| order::compare(a.as_value(), b.as_value()));
-    values.dedup_by(|a, b| order::equal(a.as_value(), b.as_value()));
-    Ok(Membership { values, patterns })
+    Ok(Membership { values: values.into_iter().collect(), patterns })
 }

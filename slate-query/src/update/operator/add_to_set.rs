@@ -8,7 +8,11 @@ use crate::{
         apply::{Outcome, Scope},
         missing::digits,
     },
+    value_set::ValueSet,
 };
+
+/// Up to this number of values a search of the array for each is faster than sorting the array.
+const FEW: usize = 8;
 
 #[derive(Debug)]
 struct AddToSet {
@@ -18,19 +22,17 @@ struct AddToSet {
 }
 
 pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
-    let mut values = Vec::<OwnedValue>::new();
-    let mut deepest = 0;
-    let mut add = |value: Value<'_>| {
-        deepest = deepest.max(1 + depth(value));
-        if !values.iter().any(|other| order::equal(other.as_value(), value)) {
-            values.push(value.to_owned());
-        }
+    let mut values: Vec<(usize, Value<'_>)> = match each(argument)? {
+        Some(each) => each.values().enumerate().collect(),
+        None => vec![(0, argument)],
     };
-    match each(argument)? {
-        Some(each) => each.values().for_each(add),
-        None => add(argument),
-    }
-    Ok(Box::new(AddToSet { values, depth: deepest }))
+    let depth = values.iter().map(|(_, value)| 1 + depth(*value)).max().unwrap_or_default();
+    // The first of equal values remains, at its position.
+    values.sort_by(|(_, a), (_, b)| order::compare(*a, *b));
+    values.dedup_by(|(_, a), (_, b)| order::equal(*a, *b));
+    values.sort_by_key(|(position, _)| *position);
+    let values = values.into_iter().map(|(_, value)| value.to_owned()).collect();
+    Ok(Box::new(AddToSet { values, depth }))
 }
 
 /// The values of `{$each: […]}`, if the argument begins with `$each`.
@@ -56,7 +58,12 @@ impl Operator for AddToSet {
             let message = format!("$addToSet acts on an array, not on a value of type {}", value.kind().alias());
             Error::new(Code::BAD_VALUE, message)
         })?;
-        let is_new = |value: &&OwnedValue| !array.values().any(|other| order::equal(other, value.as_value()));
+        // A few values are searched for in the array itself, many in a set of its elements.
+        let elements: Option<ValueSet<_>> = (self.values.len() > FEW).then(|| array.values().collect());
+        let is_new = |value: &&OwnedValue| match &elements {
+            Some(elements) => !elements.contains(value.as_value()),
+            None => !array.values().any(|element| order::equal(element, value.as_value())),
+        };
         let mut new = self.values.iter().filter(is_new).peekable();
         if new.peek().is_none() {
             return Ok(Outcome::Unchanged);

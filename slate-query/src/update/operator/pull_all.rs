@@ -2,14 +2,15 @@
 
 use super::{Creates, Operator, pull::remove_elements};
 use crate::{
-    Code, Error, Result, order,
+    Code, Error, Result,
     raw::{OwnedValue, Value, Writer},
     update::apply::{Outcome, Scope},
+    value_set::ValueSet,
 };
 
 #[derive(Debug)]
 struct PullAll {
-    values: Box<[OwnedValue]>,
+    values: ValueSet<OwnedValue>,
 }
 
 pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
@@ -24,9 +25,7 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
 
 impl Operator for PullAll {
     fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
-        remove_elements(name, value, out, |element| {
-            self.values.iter().any(|value| order::equal(value.as_value(), element))
-        })
+        remove_elements(name, value, out, |element| self.values.contains(element))
     }
 
     fn creates(&self) -> Creates {

@@ -1,0 +1,57 @@
+use crate::{
+    order,
+    raw::{OwnedValue, Value},
+};
+
+/// A set of values that are equal in BSON's order: int32 1 and double 1.0 are one value.
+///
+/// It is a sorted list, because all sets are complete before they are searched.
+#[derive(Clone, Debug)]
+pub(crate) struct ValueSet<V>(Vec<V>);
+
+/// Up to this number of values a linear search is faster than a binary search.
+const LINEAR_SEARCH: usize = 4;
+
+impl<V: AsValue> ValueSet<V> {
+    /// Whether the set contains a value that is equal to this one.
+    #[inline]
+    pub(crate) fn contains(&self, value: Value<'_>) -> bool {
+        if self.0.len() <= LINEAR_SEARCH {
+            self.0.iter().any(|other| order::equal(other.as_value(), value))
+        } else {
+            self.0.binary_search_by(|other| order::compare(other.as_value(), value)).is_ok()
+        }
+    }
+
+    /// The values in BSON's order.
+    pub(crate) fn as_slice(&self) -> &[V] {
+        &self.0
+    }
+}
+
+/// Of equal values the set contains the first.
+impl<V: AsValue> FromIterator<V> for ValueSet<V> {
+    fn from_iter<I: IntoIterator<Item = V>>(values: I) -> Self {
+        let mut values: Vec<V> = values.into_iter().collect();
+        values.sort_by(|a, b| order::compare(a.as_value(), b.as_value()));
+        values.dedup_by(|a, b| order::equal(a.as_value(), b.as_value()));
+        Self(values)
+    }
+}
+
+/// A borrowed or an owned value.
+pub(crate) trait AsValue {
+    fn as_value(&self) -> Value<'_>;
+}
+
+impl AsValue for Value<'_> {
+    fn as_value(&self) -> Value<'_> {
+        *self
+    }
+}
+
+impl AsValue for OwnedValue {
+    fn as_value(&self) -> Value<'_> {
+        Self::as_value(self)
+    }
+}

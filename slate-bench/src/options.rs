@@ -14,11 +14,24 @@ pub struct Options {
     pub records: Vec<u64>,
     /// Number of users, with one collection each.
     pub users: usize,
+    /// Limit in bytes on the memory of the process. Runs the workload for data larger than memory instead of the usual one.
+    pub memory_limit: Option<u64>,
+    /// Size in bytes of the database's cache. `None`: the database's default, or two fifths of the memory limit.
+    pub cache: Option<u64>,
+}
+
+/// How to open a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// Number of users.
+    pub users: usize,
+    /// Size in bytes of the database's cache. `None`: its default.
+    pub cache: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { shared: Arguments::default(), records: vec![10_000, 100_000], users: 3 }
+        Self { shared: Arguments::default(), records: vec![10_000, 100_000], users: 3, memory_limit: None, cache: None }
     }
 }
 
@@ -47,6 +60,8 @@ impl Options {
             options: &[
                 ("--records N[,N…]", "records per collection, one set of tables each (10k,100k)"),
                 ("--users N", "number of users, one collection each (3)"),
+                ("--memory-limit SIZE", "run the workload for data larger than memory in this much memory (300M)"),
+                ("--cache SIZE", "size of the database's cache (its default, or 2/5 of the memory limit)"),
             ],
         };
         let mut options = Self::default();
@@ -54,6 +69,8 @@ impl Options {
             match name {
                 "records" => options.records = sizes(&parser.value()?.string()?)?,
                 "users" => options.users = parser.value()?.parse::<std::num::NonZeroUsize>()?.get(),
+                "memory-limit" => options.memory_limit = Some(bytes(&parser.value()?.string()?)?),
+                "cache" => options.cache = Some(bytes(&parser.value()?.string()?)?),
                 _ => return Ok(Known::No),
             }
             Ok(Known::Yes)
@@ -63,6 +80,17 @@ impl Options {
             Parsed::Help(text) => Request::Help(text),
         })
     }
+}
+
+impl Options {
+    /// Returns how to open a database for this many users.
+    pub fn setup(&self, users: usize) -> Setup {
+        Setup { users, cache: self.cache.or(self.memory_limit.map(|limit| limit / 5 * 2)) }
+    }
+}
+
+fn bytes(size: &str) -> Result<u64> {
+    Ok(number(size).ok_or_else(|| format!("{size} is not a number of bytes"))?)
 }
 
 fn sizes(list: &str) -> Result<Vec<u64>> {
@@ -76,12 +104,15 @@ fn sizes(list: &str) -> Result<Vec<u64>> {
     list.split(',').map(size).collect()
 }
 
-/// Parses digits with an optional unit: `1_000`, `10k`, `1M`.
+/// Parses digits with an optional unit: `1_000`, `10k`, `1M`, `2G`.
 fn number(size: &str) -> Option<u64> {
     let digits = size.trim().replace('_', "");
     let (digits, unit) = match digits.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1_000),
-        None => digits.strip_suffix(['m', 'M']).map_or((&*digits, 1), |digits| (digits, 1_000_000)),
+        None => match digits.strip_suffix(['m', 'M']) {
+            Some(digits) => (digits, 1_000_000),
+            None => digits.strip_suffix(['g', 'G']).map_or((&*digits, 1), |digits| (digits, 1_000_000_000)),
+        },
     };
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
@@ -108,10 +139,22 @@ mod tests {
     }
 
     #[test]
+    fn the_cache_is_a_part_of_the_memory_unless_it_is_set() {
+        let cache = |line: &[&str]| match parse(line).unwrap() {
+            Request::Run(options) => (options.memory_limit, options.setup(1).cache),
+            Request::Help(_) => panic!("no run"),
+        };
+        assert_eq!(cache(&[]), (None, None));
+        assert_eq!(cache(&["--memory-limit", "300M"]), (Some(300_000_000), Some(120_000_000)));
+        assert_eq!(cache(&["--memory-limit=1G", "--cache=64k"]), (Some(1_000_000_000), Some(64_000)));
+    }
+
+    #[test]
     fn invalid_values_are_rejected() {
         assert!(parse(&["--records", "many"]).unwrap_err().to_string().contains("many"));
         assert!(parse(&["--records", "k"]).is_err());
         assert!(parse(&["--records", "5"]).unwrap_err().to_string().contains("at least"));
         assert!(parse(&["--users", "0"]).is_err());
+        assert!(parse(&["--memory-limit", "much"]).unwrap_err().to_string().contains("much"));
     }
 }

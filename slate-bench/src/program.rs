@@ -4,13 +4,13 @@ use std::{path::Path, process::ExitCode};
 
 use slate_bench_harness::{Report, Result};
 
-use crate::{Options, Subject, options::Request, peak, run};
+use crate::{Options, Setup, Subject, options::Request, peak, run};
 
 /// Parses the command line, runs the workload on the database that `open` returns, prints tables and writes files.
 /// Returns exit code 1 if a result was wrong or anything failed.
 ///
-/// `open` receives an empty directory, which is deleted afterwards, and the number of users.
-pub fn main<S: Subject>(program: &str, open: impl FnMut(&Path, usize) -> Result<S>) -> ExitCode {
+/// `open` receives an empty directory, which is deleted afterwards, and how to set the database up.
+pub fn main<S: Subject>(program: &str, open: impl FnMut(&Path, Setup) -> Result<S>) -> ExitCode {
     match run(program, open) {
         Ok(code) => code,
         Err(error) => {
@@ -20,7 +20,7 @@ pub fn main<S: Subject>(program: &str, open: impl FnMut(&Path, usize) -> Result<
     }
 }
 
-fn run<S: Subject>(program: &str, open: impl FnMut(&Path, usize) -> Result<S>) -> Result<ExitCode> {
+fn run<S: Subject>(program: &str, open: impl FnMut(&Path, Setup) -> Result<S>) -> Result<ExitCode> {
     match Options::parse(program, std::env::args_os().skip(1))? {
         Request::Help(text) => {
             print!("{text}");
@@ -28,8 +28,10 @@ fn run<S: Subject>(program: &str, open: impl FnMut(&Path, usize) -> Result<S>) -
         }
         Request::Run(options) => {
             options.shared.pin()?;
-            let peaks = peak::of_later_sizes(&options)?;
-            let report = run::run(&options, &peaks, open)?;
+            let report = match options.memory_limit {
+                Some(limit) => run::larger::run(&options, limit, open)?,
+                None => run::run(&options, &peak::of_later_sizes(&options)?, open)?,
+            };
             print!("{}", run::tables::markdown(&report));
             if let Some(path) = &options.shared.json {
                 report.write(path)?;

@@ -7,8 +7,8 @@ use slate_bench_harness::{About, Repeat, Result, Row, number::count};
 use slate_core::{Collection, Database, Durability, Explain, ExplainVerbosity, Find, Index};
 
 use crate::{
-    Answer, Change, Condition, Consume, Fetched, Field, Query, Subject, Test, ThreeFields, TypedRecord, TypedTask,
-    Value, Work, slate_async, workload::Find as FindQuery,
+    Answer, Change, Condition, Consume, Fetched, Field, Query, Setup, Subject, Test, ThreeFields, TypedRecord,
+    TypedTask, Value, Work, slate_async, workload::Find as FindQuery,
 };
 
 /// A Slate database on one store.
@@ -36,13 +36,17 @@ impl Slate {
     ///
     /// # Errors
     /// Fails with Slate's errors.
-    pub fn open(store: &str, folder: &Path, users: usize) -> Result<Self> {
+    pub fn open(store: &str, folder: &Path, setup: Setup) -> Result<Self> {
         let url = match store {
             "memory" => "memory:".into(),
             store => format!("{store}:{}", folder.join("database").display()),
         };
-        let database = Database::builder(&url).durability(Durability::Deferred).open()?;
-        let users = (1..=users).map(|number| database.collection(&format!("user-{number}"))).collect::<Vec<_>>();
+        let mut builder = Database::builder(&url).durability(Durability::Deferred);
+        if let Some(cache) = setup.cache {
+            builder = builder.cache(usize::try_from(cache)?);
+        }
+        let database = builder.open()?;
+        let users = (1..=setup.users).map(|number| database.collection(&format!("user-{number}"))).collect::<Vec<_>>();
         for collection in &users {
             create_indexes(collection)?;
         }

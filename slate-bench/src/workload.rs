@@ -163,6 +163,8 @@ pub const QUERIES: &str = "Queries";
 pub const TYPED: &str = "Typed documents";
 /// Title of the section of awaited calls.
 pub const ASYNC: &str = "Async";
+/// Title of the table of data larger than memory.
+pub const LARGER: &str = "Data larger than memory";
 /// Title of the distinct table.
 pub const DISTINCT: &str = "Distinct";
 /// Title of the loading table.

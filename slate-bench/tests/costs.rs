@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use slate_bench::{
-    Change, Condition, Consume, Field, Find, Query, Record, Subject, Test, Value, expected::Expected,
+    Change, Condition, Consume, Field, Find, Query, Record, Setup, Subject, Test, Value, expected::Expected,
     harness::Allocations, slate::Slate, workload::query_rows,
 };
 
@@ -16,7 +16,7 @@ fn records(size: i64) -> Vec<Record> {
 
 fn loaded(store: &str, records: &[Record]) -> (Slate, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let mut slate = Slate::open(store, folder.path(), 1).unwrap();
+    let mut slate = Slate::open(store, folder.path(), Setup { users: 1, cache: None }).unwrap();
     let batch = slate.encode(records.iter().cloned().map(Change::Whole)).unwrap();
     slate.insert(0, &batch).unwrap();
     (slate, folder)

@@ -10,12 +10,13 @@ use slate_bench::{
     peak::Peaks,
     program, run,
     slate::Slate,
+    workload::{LARGER, SPACE},
 };
 use support::faulty::{Fault, FaultySlate};
 
 fn options() -> Options {
     let shared = Arguments { runs: 2, ..Arguments::default() };
-    Options { shared, records: vec![300, 600], users: 2 }
+    Options { shared, records: vec![300, 600], users: 2, ..Options::default() }
 }
 
 /// Checks that every row is present and correct.
@@ -35,8 +36,24 @@ fn check_whole(report: &Report) {
 }
 
 #[test]
+fn data_larger_than_memory_is_read_and_updated_correctly() {
+    let shared = Arguments { runs: 1, ..Arguments::default() };
+    let options = Options { shared, records: vec![1_000], users: 1, cache: Some(1 << 20), ..Options::default() };
+    let open = |folder: &std::path::Path, setup| Slate::open("redb", folder, setup);
+    let report = run::larger::run(&options, 4 << 30, open).unwrap();
+    assert_eq!(report.wrong(), Vec::<String>::new());
+    let rows = &report.section(LARGER, Some(1_000)).unwrap().rows;
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["load", "filter by full scan", "find_by_id", "indexed page of 20", "update one record"]);
+    assert!(rows.iter().all(|row| row.verdict == Verdict::Right && !row.samples.is_empty()));
+    let space = &report.section(SPACE, Some(1_000)).unwrap().rows;
+    assert!(space.iter().all(|row| row.bytes.is_some_and(|bytes| bytes > 300_000)), "{space:?}");
+    assert!(report.about.settings.contains("memory limit 4.29 GB, cache 1.05 MB ("), "{}", report.about.settings);
+}
+
+#[test]
 fn every_result_is_correct_in_memory() {
-    let report = run::run(&options(), &Peaks::new(), |folder, users| Slate::open("memory", folder, users)).unwrap();
+    let report = run::run(&options(), &Peaks::new(), |folder, setup| Slate::open("memory", folder, setup)).unwrap();
     check_whole(&report);
     let text = run::tables::markdown(&report);
     assert!(text.contains("### Queries") && text.contains("## Scaling: 300 → 600"), "{text}");
@@ -44,7 +61,7 @@ fn every_result_is_correct_in_memory() {
 
 #[test]
 fn every_result_is_correct_on_redb() {
-    let report = run::run(&options(), &Peaks::new(), |folder, users| Slate::open("redb", folder, users)).unwrap();
+    let report = run::run(&options(), &Peaks::new(), |folder, setup| Slate::open("redb", folder, setup)).unwrap();
     check_whole(&report);
     assert!(report.section("Space", Some(600)).unwrap().rows.iter().any(|row| row.name.starts_with("size on disk")));
 }
@@ -53,8 +70,8 @@ fn every_result_is_correct_on_redb() {
 fn the_same_seed_gives_the_same_records_and_queries() {
     let counts = |seed| {
         let shared = Arguments { seed, runs: 1, only: vec!["queries".into()], ..Arguments::default() };
-        let options = Options { shared, records: vec![300], users: 1 };
-        let report = run::run(&options, &Peaks::new(), |folder, users| Slate::open("memory", folder, users)).unwrap();
+        let options = Options { shared, records: vec![300], users: 1, ..Options::default() };
+        let report = run::run(&options, &Peaks::new(), |folder, setup| Slate::open("memory", folder, setup)).unwrap();
         report.section("Queries", Some(300)).unwrap().rows.iter().map(|row| row.count).collect::<Vec<_>>()
     };
     assert_eq!(counts(1), counts(1));
@@ -64,9 +81,9 @@ fn the_same_seed_gives_the_same_records_and_queries() {
 /// Returns the differences that the report lists for a faulty database.
 fn wrong(fault: Fault) -> Vec<String> {
     let shared = Arguments { runs: 1, ..Arguments::default() };
-    let options = Options { shared, records: vec![300], users: 1 };
-    let report = run::run(&options, &Peaks::new(), |folder, users| {
-        Ok(FaultySlate { slate: Slate::open("memory", folder, users)?, fault })
+    let options = Options { shared, records: vec![300], users: 1, ..Options::default() };
+    let report = run::run(&options, &Peaks::new(), |folder, setup| {
+        Ok(FaultySlate { slate: Slate::open("memory", folder, setup)?, fault })
     })
     .unwrap();
     assert!(!program::is_right(&report));
@@ -97,9 +114,9 @@ fn a_reader_that_sees_half_a_commit_is_detected() {
 #[test]
 fn an_unsupported_operation_is_no_error() {
     let shared = Arguments { runs: 1, ..Arguments::default() };
-    let options = Options { shared, records: vec![300], users: 1 };
-    let open = |folder: &std::path::Path, users| {
-        Ok(FaultySlate { slate: Slate::open("memory", folder, users)?, fault: Fault::NoDistinct })
+    let options = Options { shared, records: vec![300], users: 1, ..Options::default() };
+    let open = |folder: &std::path::Path, setup| {
+        Ok(FaultySlate { slate: Slate::open("memory", folder, setup)?, fault: Fault::NoDistinct })
     };
     let report = run::run(&options, &Peaks::new(), open).unwrap();
     assert!(program::is_right(&report));

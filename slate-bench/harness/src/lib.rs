@@ -9,6 +9,7 @@
 //! | [`samples`] | measured times: median, 95th percentile, spread |
 //! | [`allocations`] | counts the allocations of an operation |
 //! | [`memory`] | memory of the process, and its peak |
+//! | [`memory_limit`] | limits the memory of the process with a control group |
 //! | [`machine`] | description of the machine, and the date |
 //! | [`pin`] | pins threads to cores |
 //! | [`rng`] | a seeded random number generator |
@@ -28,6 +29,7 @@ pub mod error;
 pub mod format;
 pub mod machine;
 pub mod memory;
+pub mod memory_limit;
 pub mod number;
 pub mod pin;
 pub mod progress;
@@ -41,6 +43,7 @@ pub use arguments::{Arguments, Known, Parsed, Usage};
 pub use clock::{Clock, Repeat};
 pub use error::{Failure, Result, Unsupported};
 pub use machine::Machine;
+pub use memory_limit::MemoryLimit;
 pub use progress::Progress;
 pub use report::{About, Report, Row, Section, Verdict};
 pub use rng::Rng;

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use slate_bench::slate::Slate;
 
 fn main() -> ExitCode {
-    slate_bench::program::main("slate-bench-memory", |folder, users| Slate::open("memory", folder, users))
+    slate_bench::program::main("slate-bench-memory", |folder, setup| Slate::open("memory", folder, setup))
 }

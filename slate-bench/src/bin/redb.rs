@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use slate_bench::slate::Slate;
 
 fn main() -> ExitCode {
-    slate_bench::program::main("slate-bench-redb", |folder, users| Slate::open("redb", folder, users))
+    slate_bench::program::main("slate-bench-redb", |folder, setup| Slate::open("redb", folder, setup))
 }

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use slate_bench::slate::Slate;
 
 fn main() -> ExitCode {
-    slate_bench::program::main("slate-bench-rocksdb", |folder, users| Slate::open("rocksdb", folder, users))
+    slate_bench::program::main("slate-bench-rocksdb", |folder, setup| Slate::open("rocksdb", folder, setup))
 }

@@ -6,7 +6,7 @@ use slate_bench_harness::{Allocations, Result, Row, Samples, Verdict, format, me
 
 use super::{Bench, Opened, open_in};
 use crate::{
-    Change, Record, Subject,
+    Change, Record, Setup, Subject,
     peak::Growth,
     workload::{BULK_INSERT, HELD, ON_DISK, PEAK, SPACE},
 };
@@ -32,7 +32,7 @@ pub enum Peak {
 /// Fails with the database's errors: without records nothing else can be measured.
 pub fn load<S: Subject>(
     bench: &mut Bench<'_>,
-    open: &mut impl FnMut(&Path, usize) -> Result<S>,
+    open: &mut impl FnMut(&Path, Setup) -> Result<S>,
     mut peak: Peak,
 ) -> Result<Opened<S>> {
     let users = bench.options.users;
@@ -43,7 +43,7 @@ pub fn load<S: Subject>(
     let mut opened = loop {
         memory::reset_peak();
         let before = memory::memory();
-        let mut opened = open_in(&bench.options.shared, open, users)?;
+        let mut opened = open_in(bench.options, open, users)?;
         for user in 0..users {
             bench.progress.set_message(format!("{} records for user {}", format::count(bench.size), user + 1));
             let (time, counted) = insert(bench, &mut opened.subject, user)?;
@@ -68,7 +68,11 @@ pub fn load<S: Subject>(
 }
 
 /// Inserts a user's records. Returns the time of the calls and their allocations.
-fn insert<S: Subject>(bench: &Bench<'_>, subject: &mut S, user: usize) -> Result<(Duration, Option<Allocations>)> {
+pub(super) fn insert<S: Subject>(
+    bench: &Bench<'_>,
+    subject: &mut S,
+    user: usize,
+) -> Result<(Duration, Option<Allocations>)> {
     let clock = bench.options.shared.clock;
     let (mut time, mut allocations) = (Duration::ZERO, None);
     let batches = batches(bench.size);

@@ -6,6 +6,7 @@
 
 pub mod chart;
 pub mod concurrency;
+pub mod larger;
 pub mod load;
 pub mod queries;
 pub mod tables;
@@ -17,7 +18,7 @@ use std::path::Path;
 use slate_bench_harness::{Progress, Report, Result, Row, Verdict, number};
 
 use crate::{
-    Options, Record, Subject,
+    Options, Record, Setup, Subject,
     peak::Peaks,
     workload::{ASYNC, BULK_INSERT, CONCURRENCY, INTEGRITY, SPACE, TYPED},
 };
@@ -57,9 +58,9 @@ impl Bench<'_> {
 pub fn run<S: Subject>(
     options: &Options,
     peaks: &Peaks,
-    mut open: impl FnMut(&Path, usize) -> Result<S>,
+    mut open: impl FnMut(&Path, Setup) -> Result<S>,
 ) -> Result<Report> {
-    let about = open_in(&options.shared, &mut open, 1)?.subject.about();
+    let about = open_in(options, &mut open, 1)?.subject.about();
     let report = Report::begin("slate-bench", about, options.shared.seed);
     let mut bench = Bench { options, size: 0, report, progress: Progress::of(0) };
     for (place, &size) in options.records.iter().enumerate() {
@@ -77,7 +78,7 @@ pub fn run<S: Subject>(
         verify(&mut bench, &mut opened.subject, "at the end");
         drop(opened);
         // In a separate database, so that their records do not affect other rows.
-        typed::run(&mut bench, &mut open_in(&options.shared, &mut open, 1)?.subject);
+        typed::run(&mut bench, &mut open_in(options, &mut open, 1)?.subject);
     }
     // The tables begin with the calls that services use.
     bench.report.sections.sort_by_key(|section| (section.size, section.title != TYPED, section.title != ASYNC));
@@ -107,17 +108,17 @@ pub struct Opened<S> {
 /// # Errors
 /// Fails if the directory or the database cannot be created.
 pub fn open_in<S>(
-    arguments: &slate_bench_harness::Arguments,
-    open: &mut impl FnMut(&Path, usize) -> Result<S>,
+    options: &Options,
+    open: &mut impl FnMut(&Path, Setup) -> Result<S>,
     users: usize,
 ) -> Result<Opened<S>> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("slate-bench-");
-    let folder = match &arguments.folder {
+    let folder = match &options.shared.folder {
         Some(within) => builder.tempdir_in(within)?,
         None => builder.tempdir()?,
     };
-    Ok(Opened { subject: open(folder.path(), users)?, folder })
+    Ok(Opened { subject: open(folder.path(), options.setup(users))?, folder })
 }
 
 fn verify<S: Subject>(bench: &mut Bench<'_>, subject: &mut S, when: &str) {

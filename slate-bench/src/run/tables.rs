@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use slate_bench_harness::{Align, Report, Row, Section, Table, Verdict, format, number};
 
-use crate::workload::{BULK_INSERT, CONCURRENCY, DISTINCT, QUERIES, SPACE, UPSERT_MERGE, WRITES, query_rows};
+use crate::workload::{BULK_INSERT, CONCURRENCY, DISTINCT, LARGER, QUERIES, SPACE, UPSERT_MERGE, WRITES, query_rows};
 
 /// Formats the report as Markdown: the tables of each size, then the scaling table.
 pub fn markdown(report: &Report) -> String {
@@ -117,6 +117,17 @@ fn table(section: &Section) -> Table {
                 ("Notes", Align::Left, note),
             ],
         ),
+        LARGER => columns(
+            section,
+            &[
+                ("Operation", Align::Left, name),
+                ("Median", Align::Right, median),
+                ("p99", Align::Right, p99),
+                ("Spread", Align::Right, spread),
+                ("Records", Align::Right, result),
+                ("Notes", Align::Left, note),
+            ],
+        ),
         SPACE => columns(
             section,
             &[
@@ -171,6 +182,10 @@ fn median(line: &Line<'_>) -> String {
 
 fn p95(line: &Line<'_>) -> String {
     of_samples(line.first, |row| format::duration(row.samples.p95()))
+}
+
+fn p99(line: &Line<'_>) -> String {
+    of_samples(line.first, |row| format::duration(row.samples.quantile(0.99)))
 }
 
 fn best(line: &Line<'_>) -> String {

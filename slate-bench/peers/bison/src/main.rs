@@ -8,5 +8,5 @@ mod subject;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    slate_bench::program::main("slate-bench-bison", database::Bison::open)
+    slate_bench::program::main("slate-bench-bison", |folder, setup| database::Bison::open(folder, setup.users))
 }

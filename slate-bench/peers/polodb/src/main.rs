@@ -8,5 +8,5 @@ mod subject;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    slate_bench::program::main("slate-bench-polodb", database::Polo::open)
+    slate_bench::program::main("slate-bench-polodb", |folder, setup| database::Polo::open(folder, setup.users))
 }

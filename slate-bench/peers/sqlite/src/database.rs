@@ -6,7 +6,7 @@ use std::{
 };
 
 use rusqlite::Connection;
-use slate_bench::{Field, harness::Result};
+use slate_bench::{Field, Setup, harness::Result};
 
 use crate::sql::{self, table};
 
@@ -35,9 +35,14 @@ pub struct Sqlite {
     pub(crate) place: Place,
     pub(crate) statistics: Statistics,
     pub(crate) path: PathBuf,
+    /// The size of the cache in bytes.
+    pub(crate) cache: u64,
     /// Whether records were inserted since the last `ANALYZE`.
     pub(crate) stale: bool,
 }
+
+/// The default size of the cache in bytes.
+const CACHE: u64 = 256 << 20;
 
 /// More statements than the workload has.
 const CACHED_STATEMENTS: usize = 256;
@@ -47,10 +52,11 @@ impl Sqlite {
     ///
     /// # Errors
     /// Fails with SQLite's errors.
-    pub fn open(place: Place, statistics: Statistics, folder: &Path, users: usize) -> Result<Self> {
+    pub fn open(place: Place, statistics: Statistics, folder: &Path, setup: Setup) -> Result<Self> {
         let path = folder.join("records.db");
-        let connection = connect(place, &path)?;
-        for user in 0..users {
+        let cache = setup.cache.unwrap_or(CACHE);
+        let connection = connect(place, &path, cache)?;
+        for user in 0..setup.users {
             let table = table(user);
             connection.execute_batch(&format!("CREATE TABLE {table} (_id INTEGER PRIMARY KEY, doc BLOB NOT NULL)"))?;
             for field in Field::INDEXED {
@@ -58,7 +64,7 @@ impl Sqlite {
                 connection.execute_batch(&format!("CREATE INDEX {table}_{name} ON {table} ({value})"))?;
             }
         }
-        Ok(Self { connection, place, statistics, path, stale: true })
+        Ok(Self { connection, place, statistics, path, cache, stale: true })
     }
 
     /// Opens another connection to the same file.
@@ -66,7 +72,7 @@ impl Sqlite {
     /// # Errors
     /// Fails with SQLite's errors.
     pub(crate) fn another(&self) -> Result<Self> {
-        let connection = connect(self.place, &self.path)?;
+        let connection = connect(self.place, &self.path, self.cache)?;
         Ok(Self { connection, path: self.path.clone(), ..*self })
     }
 
@@ -82,13 +88,13 @@ impl Sqlite {
     }
 }
 
-fn connect(place: Place, path: &Path) -> Result<Connection> {
+fn connect(place: Place, path: &Path, cache: u64) -> Result<Connection> {
     let connection = match place {
         Place::Memory => Connection::open_in_memory()?,
         Place::File => Connection::open(path)?,
     };
     // Also applies in memory: the cache size limits sorts that do not spill.
-    connection.pragma_update(None, "cache_size", -256 * 1024)?;
+    connection.pragma_update(None, "cache_size", -i64::try_from(cache / 1024)?)?;
     match place {
         Place::Memory => connection.pragma_update(None, "temp_store", "memory")?,
         Place::File => {

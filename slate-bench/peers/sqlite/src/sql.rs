@@ -169,7 +169,7 @@ fn bound(value: Value<'_>) -> Result<Sql> {
 
 #[cfg(test)]
 mod tests {
-    use slate_bench::workload::query_rows;
+    use slate_bench::{Setup, workload::query_rows};
 
     use super::*;
     use crate::{Place, Sqlite, Statistics};
@@ -179,8 +179,9 @@ mod tests {
         let rows = query_rows(10_000, 1);
         let row = rows.iter().find(|row| row.name == name).unwrap();
         let statement = statement(0, &row.query, Document::Stored).unwrap();
+        let setup = Setup { users: 1, cache: None };
         // The database is in memory and does not use the directory.
-        let sqlite = Sqlite::open(Place::Memory, Statistics::Absent, "".as_ref(), 1).unwrap();
+        let sqlite = Sqlite::open(Place::Memory, Statistics::Absent, "".as_ref(), setup).unwrap();
         let mut explain = sqlite.connection.prepare(&format!("EXPLAIN QUERY PLAN {}", statement.text)).unwrap();
         let values = rusqlite::params_from_iter(&statement.values);
         let steps = explain.query_map(values, |row| row.get::<_, String>(3)).unwrap();

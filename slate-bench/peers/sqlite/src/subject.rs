@@ -55,8 +55,8 @@ impl Subject for Sqlite {
 
     fn about(&self) -> About {
         let (place, settings) = match self.place {
-            Place::Memory => ("memory", "JSONB, expression indexes, cache 256 MB"),
-            Place::File => ("file", "JSONB, expression indexes, WAL, synchronous=normal, cache 256 MB"),
+            Place::Memory => ("memory", "JSONB, expression indexes"),
+            Place::File => ("file", "JSONB, expression indexes, WAL, synchronous=normal"),
         };
         let (analyzed, statistics) = match self.statistics {
             Statistics::Absent => ("", ""),
@@ -65,7 +65,7 @@ impl Subject for Sqlite {
         About {
             name: format!("sqlite {place}{analyzed}"),
             version: rusqlite::version().into(),
-            settings: format!("{settings}{statistics}"),
+            settings: format!("{settings}, cache {} MB{statistics}", self.cache >> 20),
         }
     }
 

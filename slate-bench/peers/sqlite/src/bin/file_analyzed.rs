@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use slate_bench_sqlite::{Place, Sqlite, Statistics};
 
 fn main() -> ExitCode {
-    slate_bench::program::main("slate-bench-sqlite-file-analyzed", |folder, users| {
-        Sqlite::open(Place::File, Statistics::Analyzed, folder, users)
+    slate_bench::program::main("slate-bench-sqlite-file-analyzed", |folder, setup| {
+        Sqlite::open(Place::File, Statistics::Analyzed, folder, setup)
     })
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use slate_bench_sqlite::{Place, Sqlite, Statistics};
 
 fn main() -> ExitCode {
-    slate_bench::program::main("slate-bench-sqlite-memory", |folder, users| {
-        Sqlite::open(Place::Memory, Statistics::Absent, folder, users)
+    slate_bench::program::main("slate-bench-sqlite-memory", |folder, setup| {
+        Sqlite::open(Place::Memory, Statistics::Absent, folder, setup)
     })
 }

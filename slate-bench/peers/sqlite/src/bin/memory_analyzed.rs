@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use slate_bench_sqlite::{Place, Sqlite, Statistics};
 
 fn main() -> ExitCode {
-    slate_bench::program::main("slate-bench-sqlite-memory-analyzed", |folder, users| {
-        Sqlite::open(Place::Memory, Statistics::Analyzed, folder, users)
+    slate_bench::program::main("slate-bench-sqlite-memory-analyzed", |folder, setup| {
+        Sqlite::open(Place::Memory, Statistics::Analyzed, folder, setup)
     })
 }

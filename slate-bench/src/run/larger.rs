@@ -1,0 +1,186 @@
+//! The workload for data larger than memory: one collection, in a process whose memory is limited.
+//!
+//! Each operation is a sample: unlike the rows of the usual workload, most of them wait for the device, and the slowest
+//! matter. Operations use random records, so that no cache holds what they read.
+
+use std::{fs, io, path::Path, time::Duration};
+
+use slate_bench_harness::{MemoryLimit, Progress, Report, Result, Rng, Row, Samples, Verdict, format, number};
+
+use super::{Bench, load::insert, open_in};
+use crate::{
+    Answer, Change, Condition, Consume, Field, Find, Options, Patch, Query, Record, Setup, Subject, Test, Value,
+    workload::{LARGER, SPACE, all_match},
+};
+
+/// Number of documents of a page.
+const PAGE: u64 = 20;
+
+/// The pages that are read: a random one of the first fifty with a random value of the index.
+const PAGES: u64 = 50;
+
+/// Number of operations per run (`--runs`) of the rows that measure each operation.
+const OPERATIONS: u64 = 100;
+
+/// The filter of the full scan: no index, a third of the records.
+const FILTER: Condition = Condition { field: Field::Recommendation1, test: Test::Equal(Value::Str("ProductA")) };
+
+/// Runs the workload with `limit` bytes of memory on the databases that `open` returns, once for each size.
+///
+/// # Errors
+/// Fails if the run cannot continue. A wrong result is not an error; it is in the report.
+pub fn run<S: Subject>(
+    options: &Options,
+    limit: u64,
+    mut open: impl FnMut(&Path, Setup) -> Result<S>,
+) -> Result<Report> {
+    let group = MemoryLimit::of_process(limit);
+    let how = match &group {
+        Ok(group) => group.describe().to_owned(),
+        Err(error) => format!("only by the size of the cache, because of the control group: {error}"),
+    };
+    let mut about = open_in(options, &mut open, 1)?.subject.about();
+    let cache = options.setup(1).cache.map_or_else(String::new, |bytes| format!(", cache {}", format::bytes(bytes)));
+    about.settings = format!("{}; memory limit {}{cache} ({how})", about.settings, format::bytes(limit));
+    let report = Report::begin("slate-bench", about, options.shared.seed);
+    let mut bench = Bench { options, size: 0, report, progress: Progress::of(0) };
+    for &size in &options.records {
+        bench.size = size;
+        bench.progress.more(8);
+        measure(&mut bench, &mut open)?;
+    }
+    Ok(bench.report)
+}
+
+fn measure<S: Subject>(bench: &mut Bench<'_>, open: &mut impl FnMut(&Path, Setup) -> Result<S>) -> Result<()> {
+    let mut opened = open_in(bench.options, open, 1)?;
+    let subject = &mut opened.subject;
+    let (time, _) = insert(bench, subject, 0)?;
+    let samples = std::iter::once(time).collect();
+    bench.push(LARGER, Row { samples, verdict: Verdict::Right, items: bench.size, ..Row::new("load") });
+    let size = subject.size()?;
+    space(bench, "files after loading", size);
+    scan(bench, subject)?;
+    each(bench, subject, "find_by_id", |bench, subject, rng| lookup(bench, subject, rng))?;
+    each(bench, subject, "indexed page of 20", |bench, subject, rng| page(bench, subject, rng))?;
+    let mut largest = 0;
+    let mut updates = 0;
+    each(bench, subject, "update one record", |bench, subject, rng| {
+        updates += 1;
+        if updates % OPERATIONS == 0 {
+            largest = largest.max(bytes_within(opened.folder.path())?);
+        }
+        update(bench, subject, rng, updates)
+    })?;
+    space(bench, "files while updating, largest", Some(largest));
+    let closed = opened.folder;
+    drop(opened.subject);
+    let size = bytes_within(closed.path())?;
+    space(bench, "files when closed", Some(size));
+    Ok(())
+}
+
+fn space(bench: &mut Bench<'_>, name: &str, bytes: Option<u64>) {
+    let documents = crate::records::mean_size(bench.options.shared.seed) * number::float(bench.size);
+    let note = bytes.map(|bytes| {
+        let factor = format::factor(number::ratio(number::float(bytes), documents));
+        format!("{factor} the {} of the documents", format::bytes(number::rounded(documents)))
+    });
+    bench.push(SPACE, Row { bytes, note, ..Row::new(name) });
+}
+
+fn scan<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) -> Result<()> {
+    let name = "filter by full scan";
+    if !bench.options.shared.wants(LARGER, name) {
+        return Ok(());
+    }
+    let seed = bench.options.shared.seed;
+    let ids = 0..bench.size.cast_signed();
+    let expected: Answer = ids.filter(|id| all_match(&[FILTER], &Record::new(seed, 0, *id, 0))).collect();
+    let query = subject.prepare(0, &Query::Find(Find { filter: vec![FILTER], ..Find::default() }))?;
+    let mut samples = Samples::default();
+    let mut verdict = Verdict::Right;
+    for _ in 0..bench.options.shared.runs.clamp(1, 5) {
+        let (answer, time) = bench.options.shared.clock.timed(|| subject.run(&query, Consume::Lent));
+        samples.push(time);
+        let answer = answer?;
+        if answer != expected {
+            verdict = Verdict::Wrong(format!("{answer:?} instead of {expected:?}"));
+        }
+    }
+    bench.push(LARGER, Row { samples, verdict, items: bench.size, count: Some(expected.count), ..Row::new(name) });
+    Ok(())
+}
+
+/// Measures an operation many times, each time by itself. `operation` returns the time, and whether the result was right.
+fn each<S: Subject>(
+    bench: &mut Bench<'_>,
+    subject: &mut S,
+    name: &str,
+    mut operation: impl FnMut(&Bench<'_>, &mut S, &mut Rng) -> Result<Sample>,
+) -> Result<()> {
+    if !bench.options.shared.wants(LARGER, name) {
+        return Ok(());
+    }
+    let mut rng = Rng::of(bench.options.shared.seed, &[0x1a6e]);
+    let mut samples = Samples::default();
+    let mut verdict = Verdict::Right;
+    for _ in 0..u64::from(bench.options.shared.runs) * OPERATIONS {
+        let sample = operation(bench, subject, &mut rng)?;
+        samples.push(sample.time);
+        if let Some(wrong) = sample.wrong {
+            verdict = Verdict::Wrong(wrong);
+        }
+    }
+    bench.push(LARGER, Row { samples, verdict, ..Row::new(name) });
+    Ok(())
+}
+
+struct Sample {
+    time: Duration,
+    /// What was wrong with the result.
+    wrong: Option<String>,
+}
+
+impl Sample {
+    fn of(time: Duration, count: u64, expected: u64) -> Self {
+        let wrong = (count != expected).then(|| format!("{count} instead of {expected} records"));
+        Self { time, wrong }
+    }
+}
+
+fn lookup<S: Subject>(bench: &Bench<'_>, subject: &mut S, rng: &mut Rng) -> Result<Sample> {
+    let query = subject.prepare(0, &Query::Lookups(vec![rng.below(bench.size).cast_signed()]))?;
+    let (answer, time) = bench.options.shared.clock.timed(|| subject.run(&query, Consume::Owned));
+    Ok(Sample::of(time, answer?.count, 1))
+}
+
+fn page<S: Subject>(bench: &Bench<'_>, subject: &mut S, rng: &mut Rng) -> Result<Sample> {
+    let value = i64::try_from(rng.below(100))?;
+    let filter = vec![Condition { field: Field::ContactsCount, test: Test::Equal(Value::Int(value)) }];
+    let find = Find { filter, skip: rng.below(PAGES) * PAGE, limit: Some(PAGE), ..Find::default() };
+    let query = subject.prepare(0, &Query::Find(find))?;
+    let (answer, time) = bench.options.shared.clock.timed(|| subject.run(&query, Consume::Owned));
+    // Small collections have shorter last pages.
+    let count = answer?.count;
+    Ok(Sample::of(time, count, if bench.size < 100 * PAGES * PAGE * 2 { count } else { PAGE }))
+}
+
+fn update<S: Subject>(bench: &Bench<'_>, subject: &mut S, rng: &mut Rng, version: u64) -> Result<Sample> {
+    let patch = Patch::new(bench.options.shared.seed, 0, rng.below(bench.size).cast_signed(), version);
+    let batch = subject.encode(std::iter::once(Change::Fields(patch)))?;
+    let (written, time) = bench.options.shared.clock.timed(|| subject.merge(0, &batch));
+    Ok(Sample::of(time, written?, 1))
+}
+
+/// Returns the bytes of all files in a directory and below.
+fn bytes_within(folder: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        // A database may delete files meanwhile.
+        let Ok(metadata) = entry.metadata() else { continue };
+        bytes += if metadata.is_dir() { bytes_within(&entry.path())? } else { metadata.len() };
+    }
+    Ok(bytes)
+}

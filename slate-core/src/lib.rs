@@ -82,6 +82,7 @@ struct ChoosingAStore;
 #[doc = include_str!("../../docs/tuning.md")]
 struct Tuning;
 
+pub use api::aggregate::Aggregate;
 pub use api::bulk_write::{BulkWrite, BulkWriteResult};
 pub use api::collection::{Collection, ReadCollection};
 pub use api::collection_description::CollectionDescription;

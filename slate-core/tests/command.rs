@@ -458,7 +458,6 @@ fn unknown_commands_fail_by_name() {
         refused(db, doc! { "fetch": "c" }, 59);
         refused(db, doc! {}, 59);
         refused(db, doc! { "ping": 1, "loud": true }, 40415);
-        unsupported(db, doc! { "aggregate": "c", "pipeline": [] }, "aggregate");
         unsupported(db, doc! { "getMore": 1_i64, "collection": "c" }, "getMore");
     });
 }

@@ -12,8 +12,9 @@
 //! | `index C {keys} [unique] [sparse] [named N] [only {…}]` | its name |
 //! | `drop index C N`, `drop C`, `create C`, `indexes C`, `collections` | |
 //! | `find C {filter} [sort {…}] [project {…}] [skip N] [limit N] [hint N or {keys}]` | one row per line |
+//! | `aggregate C {stage} …` | one row per line |
 //! | `count C {filter} …`, `distinct C PATH {filter} …` | |
-//! | `explain find …`, `explain count …`, `explain distinct …` | the plan, drawn |
+//! | `explain find …`, `explain aggregate …`, `explain count …`, `explain distinct …` | the plan, drawn |
 //! | `update one C {filter} {update} [upsert] [sort {…}] [hint …] [where {…} …]`, `update many …`, `replace C …` | counts |
 //! | `delete one C {filter}`, `delete many …` | count |
 //! | `take and update C {filter} {update} [after] [upsert] [sort {…}] [project {…}] …`, `take and delete …` | a row |
@@ -27,7 +28,9 @@ use std::{fmt::Write as _, fs, path::Path};
 
 use bson::{Bson, Document, RawDocumentBuf};
 use common::{STORES, TestDatabase, raw};
-use slate_core::{Collection, Error, Explain, ExplainVerbosity, Find, Hint, Index, ReturnDocument, Transaction};
+use slate_core::{
+    Aggregate, Collection, Error, Explain, ExplainVerbosity, Find, Hint, Index, ReturnDocument, Transaction,
+};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -244,6 +247,10 @@ impl Session {
                 .map(|row| row.map(|row| show(&row)))
                 .collect::<Result<Vec<_>, _>>()?
                 .join("\n"),
+            "aggregate" => {
+                let rows = self.aggregate(&mut words).run()?.map(|row| row.map(|row| show(&row)));
+                rows.collect::<Result<Vec<_>, _>>()?.join("\n")
+            }
             "count" => self.find(&mut words).count().run()?.to_string(),
             "distinct" => {
                 let (find, path) = self.distinct(&mut words);
@@ -333,6 +340,15 @@ impl Session {
         }
     }
 
+    fn aggregate(&self, words: &mut Words<'_>) -> Aggregate<RawDocumentBuf> {
+        let collection = self.collection(words.next());
+        let mut stages = Vec::new();
+        while words.is_document() {
+            stages.push(words.document());
+        }
+        collection.aggregate(stages).with_type()
+    }
+
     fn distinct(&self, words: &mut Words<'_>) -> (Find<RawDocumentBuf>, String) {
         let (collection, path) = (words.next(), words.next().to_owned());
         let rest = format!("{collection} {}", words.left);
@@ -342,6 +358,7 @@ impl Session {
 
     fn explain(&self, words: &mut Words<'_>) -> Result<Explain, Error> {
         match words.next() {
+            "aggregate" => self.aggregate(words).explain(ExplainVerbosity::QueryPlanner),
             "find" => self.find(words).explain(ExplainVerbosity::QueryPlanner),
             "count" => self.find(words).count().explain(ExplainVerbosity::QueryPlanner),
             "distinct" => {

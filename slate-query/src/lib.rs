@@ -11,6 +11,7 @@
 //! | [`filter`] | conditions: matching, array positions, index bounds |
 //! | [`pattern`], [`sort`], [`distinct`] | a document's keys in an index or a sort; its distinct values |
 //! | [`projection`], [`update`] | new documents from old ones |
+//! | [`pipeline`] | the stages of aggregations |
 //! | [`mod@serde`] | conversion between raw BSON and Rust types |
 
 pub mod distinct;
@@ -22,6 +23,7 @@ pub mod number;
 pub mod order;
 pub mod path;
 pub mod pattern;
+pub mod pipeline;
 pub mod projection;
 pub mod raw;
 pub mod serde;

@@ -82,14 +82,16 @@ impl Bench {
 
     /// Runs a command. A write error in the reply is returned as an error.
     pub(crate) fn command(&self, command: &Document) -> Result<Document, Refused> {
+        let reply = self.reply(command)?;
+        write_error(&reply).map_or(Ok(reply), Err)
+    }
+
+    /// Runs a command and returns its reply, which may contain write errors.
+    pub(crate) fn reply(&self, command: &Document) -> Result<Document, Refused> {
         let unsendable = |error: bson::error::Error| Refused { code: 0, message: error.to_string(), unsupported: None };
         let command = RawDocumentBuf::try_from(command).map_err(unsendable)?;
         let reply = self.database.command(&command).map_err(Refused::from)?;
-        let reply = Document::try_from(reply.as_ref()).map_err(unsendable)?;
-        match reply.get_array("writeErrors").ok().and_then(|errors| errors.first()?.as_document()) {
-            Some(error) => Err(Refused::from_write_error(error)),
-            None => Ok(reply),
-        }
+        Document::try_from(reply.as_ref()).map_err(unsendable)
     }
 
     /// Runs a command that returns a cursor, and reads all documents.
@@ -106,6 +108,12 @@ impl Bench {
             }
         }
     }
+}
+
+/// Returns the first write error in a reply.
+pub(crate) fn write_error(reply: &Document) -> Option<Refused> {
+    let error = reply.get_array("writeErrors").ok()?.first()?.as_document()?;
+    Some(Refused::from_write_error(error))
 }
 
 impl From<Error> for Refused {

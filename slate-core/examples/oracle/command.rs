@@ -49,6 +49,7 @@ pub(crate) fn main(case: &Case, hint: Option<&Document>) -> Option<Document> {
             statement.insert("limit", options.get("limit").cloned().unwrap_or(Bson::Int32(0)));
             return Some(statement_command(command, "deletes", statement, options, hint));
         }
+        // `bulkWrite` and others that Slate does not have.
         _ => return None,
     }
     command.extend(options);
@@ -60,7 +61,7 @@ pub(crate) fn main(case: &Case, hint: Option<&Document>) -> Option<Document> {
 
 /// The explain command for a case under a hint; for a write, the find of its documents.
 pub(crate) fn explain(case: &Case, hint: &Document) -> Option<Document> {
-    let command = if matches!(case.operation.as_str(), "find" | "count" | "distinct") {
+    let command = if matches!(case.operation.as_str(), "find" | "aggregate" | "count" | "distinct") {
         main(case, Some(hint))?
     } else {
         let mut find = doc! { "find": &case.collection, "hint": hint.clone() };

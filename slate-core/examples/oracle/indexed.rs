@@ -13,6 +13,13 @@ pub(crate) fn candidates(case: &Case) -> Vec<Document> {
     if let Ok(filter) = case.fields.get_document("filter") {
         fields(filter, "", &mut paths);
     }
+    let stages = case.fields.get_array("pipeline").into_iter().flatten().filter_map(Bson::as_document);
+    for stage in stages {
+        if let Ok(filter) = stage.get_document("$match") {
+            fields(filter, "", &mut paths);
+        }
+        paths.extend(stage.get_document("$sort").into_iter().flat_map(Document::keys).cloned());
+    }
     let options = case.options();
     let sort = options.get_document("sort").cloned().unwrap_or_default();
     paths.extend(sort.keys().cloned());
@@ -33,7 +40,10 @@ pub(crate) fn candidates(case: &Case) -> Vec<Document> {
 
 /// Returns whether the command supports a hint.
 pub(crate) fn takes_hint(case: &Case) -> bool {
-    matches!(case.operation.as_str(), "find" | "count" | "distinct" | "update" | "delete" | "findAndModify")
+    matches!(
+        case.operation.as_str(),
+        "find" | "aggregate" | "count" | "distinct" | "update" | "delete" | "findAndModify"
+    )
 }
 
 fn fields(filter: &Document, prefix: &str, paths: &mut Vec<String>) {

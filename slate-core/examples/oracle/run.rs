@@ -3,7 +3,7 @@
 use bson::{Bson, Document};
 
 use super::{
-    bench::{Bench, Refused},
+    bench::{self, Bench, Refused},
     case::{Case, Expected, Index},
     command, compare,
     report::Used,
@@ -86,8 +86,7 @@ fn plain_index(case: &Case, keys: &Document) -> Index {
 }
 
 fn command(bench: &Bench, case: &Case, hint: Option<&Document>) -> Run<Outcome> {
-    let command =
-        command::main(case, hint).ok_or_else(|| Outcome::Failed(format!("no such operation: {}", case.operation)))?;
+    let command = command::main(case, hint).ok_or_else(|| Outcome::Unsupported(case.operation.clone()))?;
     match &case.expected {
         Expected::Refusal(code) => refuse(bench, case, &command, *code),
         Expected::Answer { values, reply } => answer(bench, case, &command, values.as_deref(), reply.as_ref()),
@@ -151,7 +150,17 @@ fn perform(bench: &Bench, case: &Case, command: &Document) -> Result<Answer, Ref
         let rows = bench.rows(&case.collection, command)?;
         return Ok(Answer { reply: Document::new(), values: Some(rows) });
     }
-    let reply = bench.command(command)?;
+    let reply = match &case.expected {
+        // A command may succeed although some of its writes fail.
+        Expected::Answer { reply: Some(reply), .. } if reply.contains_key("ok") => {
+            let reply = bench.reply(command)?;
+            match bench::write_error(&reply).filter(|refused| refused.unsupported.is_some()) {
+                Some(refused) => return Err(refused),
+                None => reply,
+            }
+        }
+        _ => bench.command(command)?,
+    };
     let values = match case.operation.as_str() {
         // The expectation has an int32 for any type of the count.
         "count" => Some(reply.get("n").and_then(compare::count).map(Bson::Int32).into_iter().collect()),
@@ -172,7 +181,11 @@ fn is_left_as_expected(bench: &Bench, case: &Case, expected: Option<&[Bson]>) ->
         .is_ok_and(|found| expected.is_none_or(|expected| compare::values(&found, expected, &case.rules)))
 }
 
+/// An unsupported feature fails for another reason than the expected one.
 fn refusal(refused: &Refused, code: i32) -> Outcome {
+    if let Some(name) = refused.unsupported.as_ref().filter(|_| refused.code != code) {
+        return Outcome::Unsupported(name.clone());
+    }
     Outcome::Refused { other_code: (refused.code != code).then_some(refused.code) }
 }
 

@@ -10,9 +10,9 @@ use super::{
     runner::{Read, Runner},
 };
 use crate::{
-    BulkWrite, BulkWriteResult, CancelToken, Count, CreateIndex, Delete, Distinct, Explain, ExplainVerbosity, Find,
-    FindOneAndDelete, FindOneAndUpdate, InsertMany, InsertManyResult, Result, Update, UpdateResult, Verify,
-    VerifyProgress, VerifyReport, api::setters::setters,
+    Aggregate, BulkWrite, BulkWriteResult, CancelToken, Count, CreateIndex, Delete, Distinct, Explain,
+    ExplainVerbosity, Find, FindOneAndDelete, FindOneAndUpdate, InsertMany, InsertManyResult, Result, Update,
+    UpdateResult, Verify, VerifyProgress, VerifyReport, api::setters::setters,
 };
 
 /// A builder of the blocking API whose call is awaited: `builder.await` and `builder.run().await` do the same.
@@ -116,6 +116,8 @@ macro_rules! builders {
 builders! {
     [T: DeserializeOwned + Send + Any] Find<T>: stream -> Documents<T> [explain],
         sort projection skip limit hint deadline cancel memory_limit;
+    [T: DeserializeOwned + Send + Any] Aggregate<T>: stream -> Documents<T> [explain],
+        hint deadline cancel memory_limit;
     [] Count: read -> u64 [explain], skip limit hint deadline cancel memory_limit;
     [] Distinct: read -> Vec<Bson> [explain], sort skip limit hint deadline cancel memory_limit;
     [] Update: write -> UpdateResult [explain], upsert array_filters sort hint deadline cancel memory_limit;
@@ -167,6 +169,38 @@ impl<T: DeserializeOwned + Send + Any> Call<Find<T>> {
     }
 }
 
+impl<T: DeserializeOwned + Send + Any> Call<Aggregate<T>> {
+    /// Reads the resulting documents as another type.
+    pub fn with_type<U>(self) -> Call<Aggregate<U>> {
+        self.map(Aggregate::with_type)
+    }
+
+    /// Opens a cursor that lends each document.
+    ///
+    /// # Errors
+    /// As [`Aggregate::cursor`].
+    pub fn cursor(self) -> Operation<Cursor> {
+        let documents = self.run();
+        Operation::new(async move { Ok(documents.await?.into_cursor()) })
+    }
+
+    /// Returns all documents at once.
+    ///
+    /// # Errors
+    /// As [`Aggregate::run`]; if a document is not a `T`.
+    pub fn collect(mut self) -> Operation<Vec<T>> {
+        self.runner.read(self.builder.child_token(), self.builder, collect)
+    }
+
+    /// Returns the first document, `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Aggregate::first`].
+    pub fn first(mut self) -> Operation<Option<T>> {
+        self.runner.read(self.builder.child_token(), self.builder, Aggregate::first)
+    }
+}
+
 impl Call<Distinct> {
     /// Collects the values as `T`.
     ///
@@ -206,6 +240,7 @@ macro_rules! reads {
 
 reads! {
     [T: 'static] Find<T>;
+    [T: 'static] Aggregate<T>;
     [] Count;
     [] Distinct;
     [T: 'static] crate::ReadCollection<T>;

@@ -1,11 +1,11 @@
 use std::{any::Any, borrow::Cow, fmt, ops::Deref};
 
-use bson::{Bson, RawDocumentBuf};
+use bson::{Bson, Document, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Call, Operation, runner::Runner};
 use crate::{
-    BulkWrite, CancelToken, CollectionStats, Count, CreateIndex, Delete, Distinct, Find, FindOneAndDelete,
+    Aggregate, BulkWrite, CancelToken, CollectionStats, Count, CreateIndex, Delete, Distinct, Find, FindOneAndDelete,
     FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, RenameTarget, Result, Update,
     UpsertManyResult, Verify, WriteOperation,
     api::document::{Converted, each_to_raw, to_raw},
@@ -76,6 +76,7 @@ impl<T: 'static> ReadCollection<T> {
 
     calls! { "ReadCollection":
         find(filter: impl IntoDocument) -> Find<T>;
+        aggregate(pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Aggregate<Document>;
         count_documents(filter: impl IntoDocument) -> Count;
         distinct(path: &str, filter: impl IntoDocument) -> Distinct;
         verify() -> Verify<'static>;

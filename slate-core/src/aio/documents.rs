@@ -15,12 +15,12 @@ use slate_query::raw::Doc;
 
 use super::{job::Answer, operation::CancelOnDrop, runner::on_pool};
 use crate::{
-    CancelToken, Error, Find, Result,
+    Aggregate, CancelToken, Error, Find, Result,
     api::{
         cursor::deserialize_current,
         document::{As, as_raw, from_raw},
     },
-    interrupt::{is_would_wait, would_wait},
+    interrupt::{ShortRead, is_would_wait, would_wait},
 };
 
 /// Lends the documents of a query, one at a time, without a copy for each.
@@ -69,6 +69,33 @@ struct Rows {
     ends: Vec<usize>,
 }
 
+/// A builder whose documents are streamed.
+pub(super) trait Streamed {
+    /// The limit of a read that must not wait, if it must not.
+    fn short(&self) -> Option<ShortRead>;
+    fn cursor(self) -> Result<crate::Cursor>;
+}
+
+impl<T> Streamed for Find<T> {
+    fn short(&self) -> Option<ShortRead> {
+        Self::short(self)
+    }
+
+    fn cursor(self) -> Result<crate::Cursor> {
+        Self::cursor(self)
+    }
+}
+
+impl<T> Streamed for Aggregate<T> {
+    fn short(&self) -> Option<ShortRead> {
+        Self::short(self)
+    }
+
+    fn cursor(self) -> Result<crate::Cursor> {
+        Self::cursor(self)
+    }
+}
+
 /// The rest of the rows, not read yet.
 struct Rest {
     cursor: crate::Cursor,
@@ -89,9 +116,9 @@ impl Rows {
 
 impl Batch {
     /// Reads the first batch. The rest of a find that must not wait is for a thread that may.
-    pub(super) fn first<T>(find: Find<T>) -> Result<Self> {
-        let short = find.short();
-        let batch = Self::read(Rest { cursor: find.cursor()?, rows_at_once: FIRST_BATCH_ROWS });
+    pub(super) fn first(query: impl Streamed) -> Result<Self> {
+        let short = query.short();
+        let batch = Self::read(Rest { cursor: query.cursor()?, rows_at_once: FIRST_BATCH_ROWS });
         if let Some(short) = short {
             if batch.error.as_ref().is_some_and(is_would_wait) {
                 return Err(would_wait());
@@ -121,11 +148,11 @@ impl Batch {
 }
 
 /// Reads all documents of a query.
-pub(super) fn collect<T: DeserializeOwned + Any>(find: Find<T>) -> Result<Vec<T>> {
-    if find.short().is_none() {
-        return find.run()?.collect();
+pub(super) fn collect<T: DeserializeOwned + Any>(query: impl Streamed) -> Result<Vec<T>> {
+    if query.short().is_none() {
+        return crate::Documents::new(query.cursor()?).collect();
     }
-    let Batch { rows, collection, error, rest } = Batch::first(find)?;
+    let Batch { rows, collection, error, rest } = Batch::first(query)?;
     match error {
         Some(error) => Err(error),
         None if rest.is_some() => Err(would_wait()),

@@ -1,13 +1,13 @@
 use std::{any::Any, borrow::Cow, fmt, marker::PhantomData, ops::Deref, sync::Arc};
 
-use bson::{Bson, RawDocument, RawDocumentBuf};
+use bson::{Bson, Document, RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 use slate_query::raw::{Doc, with_value};
 
 use crate::{
-    BulkWrite, CollectionStats, Count, CreateIndex, Delete, Distinct, Error, Find, FindOneAndDelete, FindOneAndUpdate,
-    Index, IndexDescription, InsertMany, IntoDocument, RenameTarget, Result, Update, UpsertManyResult, Verify,
-    WriteOperation,
+    Aggregate, BulkWrite, CollectionStats, Count, CreateIndex, Delete, Distinct, Error, Find, FindOneAndDelete,
+    FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, RenameTarget, Result, Update,
+    UpsertManyResult, Verify, WriteOperation,
     api::document::As,
     api::document::{Converted, borrowed, each_to_raw, from_raw, to_raw},
     entry::record_key,
@@ -63,6 +63,32 @@ impl<T> ReadCollection<T> {
     /// ```
     pub fn find(&self, filter: impl IntoDocument) -> Find<T> {
         Find::new(self.scope.clone(), &self.name, filter)
+    }
+
+    /// Runs an aggregation: the stages of `pipeline`, in MongoDB's language, one after the other. `docs/aggregation.md`
+    /// lists the stages. Nothing is read until [`Aggregate::run`], [`Aggregate::cursor`] or another method that executes
+    /// the pipeline.
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use bson::{doc, rawdoc};
+    ///
+    /// let films = db.collection("films");
+    /// films.insert_many(&[
+    ///     rawdoc! { "title": "Stalker", "genres": ["drama", "science fiction"], "year": 1979 },
+    ///     rawdoc! { "title": "Solaris", "genres": ["science fiction"], "year": 1972 },
+    /// ]).run()?;
+    /// let pipeline = [
+    ///     doc! { "$match": { "year": { "$gte": 1970 } } },
+    ///     doc! { "$unwind": "$genres" },
+    ///     doc! { "$match": { "genres": "science fiction" } },
+    ///     doc! { "$count": "films" },
+    /// ];
+    /// assert_eq!(films.aggregate(pipeline).first()?, Some(doc! { "films": 2 }));
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    pub fn aggregate(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Aggregate<Document> {
+        Aggregate::new(self.scope.clone(), &self.name, pipeline)
     }
 
     /// Counts the documents that match `filter`. For the number of all documents without reading them, see

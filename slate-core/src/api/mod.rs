@@ -1,5 +1,6 @@
 //! The public types: the database, its collections, builders, cursors, options and results. `aio` wraps them for async code.
 
+pub(crate) mod aggregate;
 pub(crate) mod bulk_write;
 pub(crate) mod collection;
 pub(crate) mod collection_description;

@@ -1,10 +1,10 @@
 use bson::RawDocumentBuf;
 use slate_query::{Code, raw::OwnedValue};
 
-use super::{call::Call, common::Common, concern::Concerns, count, distinct, find, reply::Reply};
+use super::{aggregate, call::Call, common::Common, concern::Concerns, count, distinct, find, reply::Reply};
 use crate::{Error, ExplainVerbosity, Result, operation::handle::DatabaseHandle};
 
-/// `{explain: {find | count | distinct: …}, verbosity: "queryPlanner" | "executionStats"}`: the plan, and what its nodes
+/// `{explain: {find | aggregate | count | distinct: …}, verbosity: "queryPlanner" | "executionStats"}`: the plan, and what its nodes
 /// did during execution.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.target.as_document().ok_or_else(|| {
@@ -28,6 +28,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let inner = Call::read(command)?;
     let (name, collection) = (inner.name, inner.target.as_str().unwrap_or_default().to_owned());
     let (common, explain) = match name {
+        "aggregate" => aggregate::explain(database, inner, verbosity)?,
         "find" => find::explain(database, inner, verbosity)?,
         "count" => count::explain(database, inner, verbosity)?,
         "distinct" => distinct::explain(database, inner, verbosity)?,

@@ -4,6 +4,7 @@
 //! once. Fields that MongoDB accepts and Slate does not support fail by name; no field that would change a result is
 //! ignored.
 
+mod aggregate;
 mod call;
 mod collation;
 mod common;
@@ -48,7 +49,7 @@ use Command::{Offered, Unsupported};
 /// All commands that MongoDB has, sorted by name.
 static COMMANDS: [(&str, Command); 61] = [
     ("abortTransaction", Unsupported),
-    ("aggregate", Unsupported),
+    ("aggregate", Offered(aggregate::run)),
     ("analyze", Unsupported),
     ("authenticate", Unsupported),
     ("buildInfo", Unsupported),

@@ -11,7 +11,7 @@ use crate::{
     exec::{self, Resources},
     maintenance,
     operation::read_op::{Explained, ReadOp, ReadOutput},
-    plan::{self, FiredRules, Plan, Planned, Query},
+    plan::{self, Plan, Planned, Query},
     spill::Memory,
 };
 
@@ -105,8 +105,9 @@ fn resolve<'c>(catalog: &'c Catalog, name: &str) -> Cow<'c, CollectionInfo> {
 fn explain<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> Result<Explained> {
     let Some(collection) = catalog.collection(name) else {
         let plan = Plan::eof("the collection does not exist");
-        return Ok(Explained { plan, rules: FiredRules::default(), candidates: 0, analysis: None });
+        return Ok(Explained { plan, rules: Vec::new(), candidates: 0, analysis: None });
     };
     let Planned { plan, rules } = exec::plan(query, view, collection)?;
+    let rules = query.pipeline.rules.iter().copied().chain(rules.names()).collect();
     Ok(Explained { plan, rules, candidates: plan::candidate_count(collection, query), analysis: None })
 }

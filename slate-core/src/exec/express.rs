@@ -67,6 +67,7 @@ fn equality(query: &Query) -> Option<SingleEquality<'_>> {
         && query.limit != Some(0)
         && query.hint.is_none()
         && query.force == Force::No
+        && query.pipeline.nodes.is_empty()
         && matches!(query.output, Output::Whole);
     if is_plain { query.filter.single_equality() } else { None }
 }

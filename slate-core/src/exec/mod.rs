@@ -18,6 +18,7 @@ mod measured;
 mod merge;
 mod meter;
 mod output;
+mod pipeline;
 mod probe;
 mod record;
 mod resources;

@@ -7,7 +7,7 @@ use slate_store::View;
 
 use super::{
     RawRows, Resources, covered::CoveredRows, distinct::DistinctRows, distinct_keys::DistinctKeyRows, keys::count_keys,
-    resources::holders,
+    pipeline::DocumentRows, resources::holders,
 };
 use crate::{
     Error, Result,
@@ -62,6 +62,9 @@ pub(super) fn open_shared<'v, V: View + 'v>(
             let counted = count_keys(view, collection, keys, resources)?;
             Output::Counted(CountedRows::new(window.count(counted)))
         }
+        Plan::Pipeline { input, nodes } => {
+            Output::Pipeline(DocumentRows::open(*input, nodes, view, collection, resources)?)
+        }
         Plan::DistinctKeys { scan, values } => {
             if values.are_sorted_by(&scan) {
                 Output::DistinctKeys(Box::new(DistinctKeyRows::open(view, scan, values.window, resources)))
@@ -89,6 +92,7 @@ pub(crate) enum Output<V: View> {
     Counted(CountedRows),
     Distinct(Box<DistinctRows>),
     DistinctKeys(Box<DistinctKeyRows<V>>),
+    Pipeline(DocumentRows<V>),
 }
 
 impl<V: View> Output<V> {
@@ -96,9 +100,12 @@ impl<V: View> Output<V> {
     pub(super) fn spilled(&self) -> Spilled {
         match self {
             Self::Distinct(rows) => rows.spilled(),
-            Self::Whole(_) | Self::Project(_) | Self::Covered(_) | Self::Counted(_) | Self::DistinctKeys(_) => {
-                Spilled::default()
-            }
+            Self::Whole(_)
+            | Self::Project(_)
+            | Self::Covered(_)
+            | Self::Counted(_)
+            | Self::DistinctKeys(_)
+            | Self::Pipeline(_) => Spilled::default(),
         }
     }
 }
@@ -113,6 +120,7 @@ impl<V: View> Rows for Output<V> {
             Self::Counted(rows) => Ok(rows.advance()),
             Self::Distinct(rows) => rows.advance(),
             Self::DistinctKeys(rows) => rows.advance(),
+            Self::Pipeline(rows) => rows.advance(),
         }
     }
 
@@ -120,6 +128,7 @@ impl<V: View> Rows for Output<V> {
     fn current(&self) -> Option<Doc<'_>> {
         let built = match self {
             Self::Whole(rows) => return rows.stored().map(Doc::stored),
+            Self::Pipeline(rows) => return rows.current(),
             Self::Project(rows) => rows.row.as_deref(),
             Self::Covered(rows) => rows.current(),
             Self::Counted(rows) => rows.current(),

@@ -41,6 +41,7 @@ pub(super) fn holders(plan: &Plan) -> usize {
         Plan::Whole { input } | Plan::Project { input, .. } | Plan::Count { input } => raw_holders(input),
         Plan::Distinct { input, .. } => 1 + raw_holders(input),
         Plan::DistinctKeys { scan, values } => usize::from(!values.are_sorted_by(scan)),
+        Plan::Pipeline { input, nodes } => holders(input) + nodes.iter().filter(|node| node.holds_rows()).count(),
         Plan::Covered { .. } | Plan::CountKeys { .. } => 0,
     }
 }

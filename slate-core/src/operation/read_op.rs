@@ -9,7 +9,7 @@ use crate::{
     exec::Rows,
     interrupt::Interrupt,
     maintenance::VerifyRun,
-    plan::{Analysis, FiredRules, Plan, Query},
+    plan::{Analysis, Plan, Query},
 };
 
 /// A read of one collection, executed by a snapshot or a transaction.
@@ -33,7 +33,7 @@ pub(crate) enum ReadOp<'o, 'p> {
 /// if it was executed.
 pub(crate) struct Explained {
     pub(crate) plan: Plan,
-    pub(crate) rules: FiredRules,
+    pub(crate) rules: Vec<&'static str>,
     pub(crate) candidates: usize,
     pub(crate) analysis: Option<Analysis>,
 }

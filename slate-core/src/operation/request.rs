@@ -5,8 +5,9 @@ use slate_query::{
     Code, distinct,
     filter::Filter,
     pattern::Direction,
+    pipeline,
     projection::Projection,
-    raw::{Doc, Value, validate},
+    raw::{Doc, Kind, Value, validate},
     sort::Sort,
 };
 
@@ -15,7 +16,7 @@ use crate::{
     exec::Rows,
     interrupt::Interrupt,
     operation::scope::Scope,
-    plan::{Force, Hint, Output, Query, Ties, Values, Window},
+    plan::{self, Force, Hint, Optimization, Output, Query, Ties, Values, Window},
 };
 
 /// The arguments that a builder collects. They are parsed when the builder is run.
@@ -29,6 +30,9 @@ pub(crate) struct Request {
     pub(crate) limit: Option<u64>,
     pub(crate) hint: Option<Hint>,
     pub(crate) force: Force,
+    /// The stages of an aggregation.
+    pipeline: Vec<RawDocumentBuf>,
+    optimization: Optimization,
     pub(crate) interrupt: Interrupt,
     pub(crate) memory_limit: Option<usize>,
     /// The conditions on array elements of an update.
@@ -122,6 +126,15 @@ impl Request {
         self.force = Force::Candidate(candidate);
     }
 
+    pub(crate) fn pipeline(&mut self, stages: impl IntoIterator<Item = impl IntoDocument>) {
+        self.pipeline = stages.into_iter().filter_map(|stage| self.take(stage)).collect();
+    }
+
+    #[cfg(feature = "unstable-testing")]
+    pub(crate) fn unoptimized(&mut self) {
+        self.optimization = Optimization::Off;
+    }
+
     pub(crate) fn deadline(&mut self, within: Duration) {
         self.interrupt.deadline(within);
     }
@@ -180,6 +193,17 @@ impl Request {
             _ => Output::Whole,
         };
         self.parse(output, Ties::Any)
+    }
+
+    /// Parses an aggregation.
+    pub(crate) fn parse_aggregate(&self) -> Result<Query> {
+        self.check()?;
+        let stages = self.pipeline.iter().map(|stage| Value::new(Kind::Document, stage.as_bytes()));
+        let mut query = plan::pipeline_query(pipeline::parse(stages)?, self.optimization);
+        query.hint = self.hint.clone();
+        query.force = self.force;
+        query.memory_limit = self.memory_limit;
+        Ok(query)
     }
 
     pub(crate) fn parse_count(&self) -> Result<Query> {

@@ -27,6 +27,10 @@ pub(crate) fn build(context: &Context<'_>) -> Result<Planned> {
             break;
         }
     }
+    let nodes = context.query.pipeline.nodes.clone();
+    if !nodes.is_empty() {
+        planned.plan = Plan::Pipeline { input: Box::new(planned.plan), nodes };
+    }
     Ok(planned)
 }
 

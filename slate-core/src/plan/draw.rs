@@ -10,7 +10,7 @@ use slate_query::{
 };
 
 use super::{
-    Analysis, Combine, CountedKeys, FiredRules, IdPlan, IndexScan, Measures, Plan, RawPlan, Stage, Values, Window,
+    Analysis, Combine, CountedKeys, DocumentNode, IdPlan, IndexScan, Measures, Plan, RawPlan, Stage, Values, Window,
     table,
 };
 
@@ -82,12 +82,12 @@ impl Node {
 /// Converts a plan to a tree of nodes.
 pub(crate) struct Drawing {
     root: Node,
-    rules: FiredRules,
+    rules: Vec<&'static str>,
     is_measured: bool,
 }
 
 impl Drawing {
-    pub(crate) fn new(plan: &Plan, rules: FiredRules, collection: &str) -> Self {
+    pub(crate) fn new(plan: &Plan, rules: Vec<&'static str>, collection: &str) -> Self {
         Self { root: node(plan, collection), rules, is_measured: false }
     }
 
@@ -106,9 +106,8 @@ impl Drawing {
         } else {
             lines.into_iter().map(|(line, _)| line).collect::<Vec<_>>().join("\n")
         };
-        let rules: Vec<&str> = self.rules.names().collect();
-        if !rules.is_empty() {
-            drawn.push_str(&format!("\nrules: {}", rules.join(", ")));
+        if !self.rules.is_empty() {
+            drawn.push_str(&format!("\nrules: {}", self.rules.join(", ")));
         }
         drawn
     }
@@ -116,7 +115,7 @@ impl Drawing {
     /// Formats the plan as a document.
     pub(crate) fn describe(&self) -> Document {
         let mut document = self.root.describe();
-        document.insert("rules", self.rules.names().collect::<Vec<_>>());
+        document.insert("rules", self.rules.clone());
         document
     }
 }
@@ -148,7 +147,18 @@ fn node(plan: &Plan, collection: &str) -> Node {
             let path = scan.index.pattern.fields().last().map_or("", |(path, _)| path.as_str());
             distinct(Stage::DistinctScan, path, *values, index_node(scan))
         }
+        Plan::Pipeline { input, nodes } => {
+            nodes.iter().fold(node(input, collection), |input, node| document(node, input))
+        }
     }
+}
+
+fn document(node: &DocumentNode, input: Node) -> Node {
+    if let DocumentNode::Slice(window) = node {
+        return windowed(*window, input);
+    }
+    let text = node.to_string();
+    node.stages().fold(input, |input, stage| Node::new(stage).with("argument", &text).line(&text).over(input))
 }
 
 fn raw(plan: &RawPlan, collection: &str) -> Node {

@@ -4,6 +4,8 @@
 //! output ([`Plan`]). [`build`] starts from the naive plan, which is correct by construction (scan, filter, sort,
 //! slice, project), and applies the [`rules`] in order. Each rule rewrites the plan without changing its result.
 //!
+//! A pipeline adds a fourth tier, of documents, above the output; see [`pipeline`].
+//!
 //! A new node is a variant of one of the tiers and a [`Stage`]. The compiler lists the match arms to add: its inputs
 //! (`node.rs`), how it is drawn (`draw.rs`), and in `exec` how it is executed and how many of its inputs hold rows.
 
@@ -20,6 +22,7 @@ mod growing;
 mod keys_only;
 mod measures;
 mod node;
+mod pipeline;
 mod query;
 mod rules;
 mod stage;
@@ -34,6 +37,6 @@ pub(crate) use context::{Context, Probe};
 pub(crate) use draw::Drawing;
 pub(crate) use measures::{Analysis, Measures};
 pub(crate) use node::{Combine, CountedKeys, CoveredField, IdPlan, IndexScan, Plan, RawPlan, Values, Window};
+pub(crate) use pipeline::{DocumentNode, Nodes, Optimization, query as pipeline_query};
 pub(crate) use query::{Force, Hint, Output, Query, Ties};
-pub(crate) use rules::FiredRules;
 pub(crate) use stage::Stage;

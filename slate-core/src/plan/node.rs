@@ -5,7 +5,7 @@ use slate_query::{
     filter::Filter, interval::IntervalSet, path::Path, pattern::Direction, projection::Projection, sort::Sort,
 };
 
-use super::{IndexBounds, Stage};
+use super::{DocumentNode, IndexBounds, Stage};
 use crate::catalog::IndexInfo;
 
 /// The ID tier: yields the keys of records, in a known order.
@@ -100,6 +100,11 @@ pub(crate) enum Plan {
         scan: IndexScan,
         values: Values,
     },
+    /// The document tier: nodes executed on the rows of another plan, in order.
+    Pipeline {
+        input: Box<Plan>,
+        nodes: Vec<DocumentNode>,
+    },
 }
 
 /// The keys to count.
@@ -138,6 +143,16 @@ impl Window {
         limit.into_iter().chain((self.skip > 0).then_some(Stage::Skip))
     }
 
+    /// Returns the window of this window's rows.
+    pub(crate) fn then(self, next: Self) -> Self {
+        let left = self.limit.map(|limit| limit.saturating_sub(next.skip));
+        let limit = match (left, next.limit) {
+            (Some(left), Some(next)) => Some(left.min(next)),
+            (left, next) => left.or(next),
+        };
+        Self { skip: self.skip.saturating_add(next.skip), limit }
+    }
+
     /// The number of rows to find, including those to skip; `None` for all.
     pub(crate) fn reach(self) -> Option<u64> {
         self.limit.map(|limit| limit.saturating_add(self.skip))
@@ -174,6 +189,7 @@ impl Plan {
             | Self::Project { input, .. }
             | Self::Count { input }
             | Self::Distinct { input, .. } => Some(input),
+            Self::Pipeline { input, .. } => input.input_mut(),
             Self::Covered { .. } | Self::CountKeys { .. } | Self::DistinctKeys { .. } => None,
         }
     }
@@ -185,10 +201,11 @@ impl Plan {
         }
     }
 
-    /// The stages of the projection tier as they are drawn, from the root on.
+    /// The stages of the output tier as they are drawn, from the root on. The nodes of the document tier measure
+    /// themselves.
     pub(crate) fn stages(&self) -> impl Iterator<Item = Stage> {
         let (window, stage) = match self {
-            Self::Whole { .. } => (Window::default(), None),
+            Self::Whole { .. } | Self::Pipeline { .. } => (Window::default(), None),
             Self::Project { .. } => (Window::default(), Some(Stage::Projection)),
             Self::Covered { window, .. } => (*window, Some(Stage::ProjectionCovered)),
             Self::Count { .. } => (Window::default(), Some(Stage::Count)),

@@ -1,7 +1,7 @@
 use bson::RawDocumentBuf;
 use slate_query::{filter::Filter, path::Path, pattern::Direction, projection::Projection, sort::Sort};
 
-use super::{Values, Window};
+use super::{Nodes, Values, Window};
 
 /// A parsed query.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Query {
     pub(crate) ties: Ties,
     /// The memory in bytes for the rows that the query holds; `None` for the database's limit.
     pub(crate) memory_limit: Option<usize>,
+    /// The stages of a pipeline that follow the output.
+    pub(crate) pipeline: Nodes,
 }
 
 /// The output of a query.
@@ -76,6 +78,7 @@ impl Query {
             force: Force::No,
             ties: Ties::Any,
             memory_limit: None,
+            pipeline: Nodes::default(),
         }
     }
 

@@ -4,6 +4,7 @@ pub(crate) enum Stage {
     AndSorted,
     CollScan,
     Count,
+    CountRows,
     CountScan,
     Distinct,
     DistinctScan,
@@ -13,11 +14,14 @@ pub(crate) enum Stage {
     IdHack,
     IxScan,
     Limit,
+    Match,
     Or,
     Projection,
     ProjectionCovered,
+    Sample,
     Skip,
     Sort,
+    Unwind,
 }
 
 impl Stage {
@@ -36,6 +40,7 @@ impl Stage {
             Self::AndSorted => ("AND_SORTED", "INDEX MERGE"),
             Self::CollScan => ("COLLSCAN", "SCAN"),
             Self::Count => ("COUNT", "COUNT"),
+            Self::CountRows => ("$count", "COUNT ROWS"),
             Self::CountScan => ("COUNT_SCAN", "COUNT KEYS"),
             Self::Distinct => ("DISTINCT", "DISTINCT"),
             Self::DistinctScan => ("DISTINCT_SCAN", "DISTINCT KEYS"),
@@ -45,11 +50,14 @@ impl Stage {
             Self::IdHack => ("IDHACK", "POINTS"),
             Self::IxScan => ("IXSCAN", "INDEX SCAN"),
             Self::Limit => ("LIMIT", "LIMIT"),
+            Self::Match => ("MATCH", "MATCH"),
             Self::Or => ("OR", "INDEX MERGE"),
             Self::Projection => ("PROJECTION", "PROJECT"),
             Self::ProjectionCovered => ("PROJECTION_COVERED", "COVERED"),
+            Self::Sample => ("$sample", "SAMPLE"),
             Self::Skip => ("SKIP", "SKIP"),
             Self::Sort => ("SORT", "SORT"),
+            Self::Unwind => ("$unwind", "UNWIND"),
         }
     }
 }

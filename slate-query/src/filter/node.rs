@@ -93,6 +93,16 @@ impl Node {
         }
     }
 
+    /// Whether `holds` is true for the path of every condition.
+    pub(super) fn all_paths(&self, holds: &mut dyn FnMut(&Path) -> bool) -> bool {
+        match &self.tree {
+            Tree::Field(field) => holds(&field.path),
+            Tree::And(conjunction) => conjunction.nodes().iter().all(|node| node.all_paths(holds)),
+            Tree::Or(nodes) => nodes.iter().all(|node| node.all_paths(holds)),
+            Tree::Not(node) => node.all_paths(holds),
+        }
+    }
+
     /// Whether the document matches.
     #[inline]
     pub fn matches(&self, doc: Doc<'_>) -> bool {

@@ -19,6 +19,11 @@ impl Filter {
         parse::document(filter, Scope::whole_document()).map(Self)
     }
 
+    /// The filter without conditions, which every document matches.
+    pub fn all() -> Self {
+        Self(Node::all(Vec::new()))
+    }
+
     /// The filter `{path: {$exists: true}}`.
     pub fn exists(path: &Path) -> Self {
         Self(operators::exists(path))
@@ -51,6 +56,18 @@ impl Filter {
     /// Whether the filter has no conditions, so that every document matches.
     pub fn is_empty(&self) -> bool {
         self.conjuncts().is_empty()
+    }
+
+    /// The conjunction of both filters.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self(Node::all(vec![self.root().clone(), other.root().clone()]))
+    }
+
+    /// Whether `holds` is true for every path of the filter: the values at these paths determine whether a document
+    /// matches.
+    pub fn all_paths(&self, mut holds: impl FnMut(&Path) -> bool) -> bool {
+        self.root().all_paths(&mut holds)
     }
 
     /// The filter without the conjuncts at the positions for which `is_dropped` is true; `None` if none is left.

@@ -3,11 +3,11 @@ use crate::{Code, Error, Result, raw::MAX_DEPTH};
 /// Names that may begin with `$`: the fields of a DBRef, and those of MongoDB's metadata.
 const DOLLAR_NAMES: &[&str] = &["$db", "$id", "$recordId", "$ref", "$searchScore", "$searchSortValues", "$sortKey"];
 
-/// Splits a field path of a projection. Unlike in a filter, no name may be empty or begin with `$`.
+/// Splits a field path of a projection or of a pipeline. Unlike in a filter, no name may be empty or begin with `$`.
 ///
 /// # Errors
 /// 40352, 40353, 15998 for empty names; 16410 for `$`; `Overflow` (15) for a path deeper than the nesting limit.
-pub(super) fn names(path: &str) -> Result<Vec<&str>> {
+pub(crate) fn names(path: &str) -> Result<Vec<&str>> {
     if path.is_empty() {
         return Err(Error::new(Code(40352), "a field path may not be empty"));
     }

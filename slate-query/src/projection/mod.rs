@@ -15,4 +15,5 @@ mod slice;
 mod tree;
 mod whole;
 
+pub(crate) use field_path::names as check_path;
 pub use whole::Projection;

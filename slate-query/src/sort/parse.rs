@@ -1,3 +1,5 @@
+use std::fmt;
+
 use crate::{
     Code, Error, Result,
     key::Direction,
@@ -52,6 +54,17 @@ impl Sort {
     /// The direction of `$natural`, the order of the records, if the sort requires it.
     pub fn natural(&self) -> Option<Direction> {
         self.natural
+    }
+}
+
+/// Writes the sort as in a query, without quotes.
+impl fmt::Display for Sort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = |direction: Direction| if direction == Direction::Ascending { 1 } else { -1 };
+        let fields = self.fields.iter().map(|(path, direction)| (path.as_str(), *direction));
+        let fields = self.natural.iter().map(|direction| ("$natural", *direction)).chain(fields);
+        let fields: Vec<String> = fields.map(|(path, direction)| format!("{path}: {}", sign(direction))).collect();
+        write!(f, "{{ {} }}", fields.join(", "))
     }
 }
 

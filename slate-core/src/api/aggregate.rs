@@ -1,0 +1,110 @@
+use std::{any::Any, fmt, marker::PhantomData, sync::Arc};
+
+use serde::de::DeserializeOwned;
+
+use crate::{
+    Cursor, Documents, Explain, ExplainVerbosity, IntoDocument, Result,
+    api::document::As,
+    api::setters::setters,
+    operation::{request::Request, scope::Scope},
+};
+
+/// An aggregation of one collection; see [`ReadCollection::aggregate`](crate::ReadCollection::aggregate).
+#[must_use = "nothing is read until `run`, `cursor`, `first` or `explain`"]
+pub struct Aggregate<T> {
+    scope: Scope,
+    collection: Arc<str>,
+    request: Request,
+    documents: As<T>,
+}
+
+impl<T> Aggregate<T> {
+    pub(crate) fn new(
+        scope: Scope,
+        collection: &Arc<str>,
+        pipeline: impl IntoIterator<Item = impl IntoDocument>,
+    ) -> Self {
+        let mut request = Request::default();
+        request.pipeline(pipeline);
+        Self { scope, collection: Arc::clone(collection), request, documents: PhantomData }
+    }
+
+    setters! { request: hint, deadline, cancel, memory_limit, force }
+
+    /// Executes every stage as written, on all documents of the collection.
+    #[cfg(feature = "unstable-testing")]
+    pub fn unoptimized(mut self) -> Self {
+        self.request.unoptimized();
+        self
+    }
+
+    /// Reads the resulting documents as another type.
+    pub fn with_type<U>(self) -> Aggregate<U> {
+        let Self { scope, collection, request, documents: _ } = self;
+        Aggregate { scope, collection, request, documents: PhantomData }
+    }
+
+    /// Opens a cursor that lends each resulting document without copying it.
+    ///
+    /// # Errors
+    /// Fails if the pipeline is not valid, with MongoDB's code and the stage or path at fault; if the storage fails.
+    pub fn cursor(self) -> Result<Cursor> {
+        let rows = self.scope.find(&self.collection, &self.request.parse_aggregate()?, &self.request.interrupt)?;
+        Ok(Cursor::new(rows, self.collection))
+    }
+
+    /// Returns the pipeline's plan, as [`Find::explain`](crate::Find::explain) does: leading stages are part of the query
+    /// that indexes can serve, the others are drawn above it.
+    ///
+    /// # Errors
+    /// As [`Aggregate::cursor`]; if executing fails.
+    pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
+        self.scope.explain(&self.collection, &self.request.parse_aggregate()?, verbosity, &self.request.interrupt)
+    }
+
+    /// For the async API: the same aggregation, failing instead of waiting.
+    #[cfg(feature = "async")]
+    pub(crate) fn without_waiting(&self) -> Option<Self> {
+        Some(Self { scope: self.scope.queries_without_waiting()?, ..self.clone() })
+    }
+
+    #[cfg(feature = "async")]
+    pub(crate) fn short(&self) -> Option<crate::interrupt::ShortRead> {
+        self.scope.short()
+    }
+}
+
+impl<T: DeserializeOwned + Any> Aggregate<T> {
+    /// Runs the pipeline; the iterator returns each resulting document as `T`.
+    ///
+    /// # Errors
+    /// As [`Aggregate::cursor`].
+    pub fn run(self) -> Result<Documents<T>> {
+        Ok(Documents::new(self.cursor()?))
+    }
+
+    /// Returns the first resulting document, `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Aggregate::cursor`].
+    pub fn first(self) -> Result<Option<T>> {
+        self.run()?.next().transpose()
+    }
+}
+
+impl<T> Clone for Aggregate<T> {
+    fn clone(&self) -> Self {
+        Self {
+            scope: self.scope.clone(),
+            collection: Arc::clone(&self.collection),
+            request: self.request.clone(),
+            documents: PhantomData,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Aggregate<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Aggregate").field("collection", &self.collection).field("request", &self.request).finish()
+    }
+}

@@ -1,0 +1,127 @@
+use bson::RawDocumentBuf;
+use slate_query::{Code, raw::Value};
+
+use super::{
+    call::Call,
+    collation,
+    common::Common,
+    concern::Concerns,
+    fields::{Fields, missing},
+    hint,
+    reply::Reply,
+};
+use crate::{
+    Error, Explain, ExplainVerbosity, Result, operation::handle::DatabaseHandle, operation::request::Request,
+    operation::scope::Scope,
+};
+
+/// A parsed `aggregate`.
+struct Aggregate<'c> {
+    collection: &'c str,
+    common: Common,
+    request: Request,
+}
+
+/// `{aggregate: collection, pipeline, cursor, hint, …}`.
+pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocumentBuf> {
+    let aggregate = parse(call, Cursor::Required)?;
+    let request = &aggregate.request;
+    let scope = Scope::Database(database.clone());
+    let mut rows = scope.find(aggregate.collection, &request.parse_aggregate()?, &request.interrupt)?;
+    let mut reply = Reply::default();
+    reply.cursor(&aggregate.common.namespace(aggregate.collection), |batch, name| {
+        let more = rows.advance()?;
+        if let Some(row) = rows.current().filter(|_| more) {
+            batch.document(name, row);
+        }
+        Ok(more)
+    })?;
+    reply.finish()
+}
+
+/// The plan of an `aggregate`.
+pub(super) fn explain(
+    database: &DatabaseHandle,
+    call: Call<'_>,
+    verbosity: ExplainVerbosity,
+) -> Result<(Common, Explain)> {
+    let aggregate = parse(call, Cursor::Optional)?;
+    let query = aggregate.request.parse_aggregate()?;
+    let (scope, interrupt) = (Scope::Database(database.clone()), &aggregate.request.interrupt);
+    let explain = scope.explain(aggregate.collection, &query, verbosity, interrupt)?;
+    Ok((aggregate.common, explain))
+}
+
+/// Whether the command must have the field `cursor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cursor {
+    Required,
+    Optional,
+}
+
+fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<Aggregate<'_>> {
+    let collection = collection(&call)?;
+    let fields = &mut call.fields;
+    let pipeline = pipeline(fields)?;
+    let has_cursor = options(fields)?;
+    let collated = fields.object_not_null("collation")?;
+    let hint = hint::take(fields)?;
+    let variables = fields.object_not_null("let")?;
+    for name in ["allowDiskUse", "bypassDocumentValidation", "isMapReduceCommand"] {
+        fields.boolean_not_null(name)?;
+    }
+    let explain = fields.boolean_not_null("explain")?.unwrap_or_default();
+    let common = Common::take(fields, Concerns::Read)?;
+    call.fields.finish()?;
+    if explain {
+        return Err(Error::unsupported_by_name("explain in aggregate").at("explain"));
+    }
+    if !has_cursor && cursor == Cursor::Required {
+        let message = "The 'cursor' option is required, except for aggregate with the explain argument";
+        return Err(Error::invalid(Code::FAILED_TO_PARSE, message).at("cursor"));
+    }
+    collation::check(collated)?;
+    if variables.is_some_and(|variables| !variables.is_empty()) {
+        return Err(Error::unsupported_by_name("let").at("let"));
+    }
+    let mut request = Request::default();
+    request.pipeline(pipeline);
+    request.hint = hint;
+    request.interrupt = common.interrupt.clone();
+    Ok(Aggregate { collection, common, request })
+}
+
+/// The collection's name. The number 1 stands for none, for pipelines that begin with `$documents` and the like.
+fn collection<'c>(call: &Call<'c>) -> Result<&'c str> {
+    if call.target.as_str().is_none() && super::number::to_i64(call.target) == Some(1) {
+        let message = "{aggregate: 1} is not valid for a pipeline that begins with this stage";
+        return Err(Error::invalid(Code::INVALID_NAMESPACE, message).at(call.name));
+    }
+    call.collection()
+}
+
+fn pipeline(fields: &mut Fields<'_>) -> Result<Vec<RawDocumentBuf>> {
+    let stages = fields.any("pipeline").ok_or_else(|| missing("aggregate", "pipeline"))?;
+    let stages = stages.as_array().ok_or_else(|| {
+        let message = "'pipeline' option must be specified as an array";
+        Error::invalid(Code::TYPE_MISMATCH, message).at("pipeline")
+    })?;
+    let stage = |stage: Value<'_>| {
+        let message = "Each element of the 'pipeline' array must be an object";
+        let stage = stage.as_document().ok_or_else(|| Error::invalid(Code::TYPE_MISMATCH, message).at("pipeline"))?;
+        super::fields::owned(stage)
+    };
+    stages.values().map(stage).collect()
+}
+
+/// Takes `cursor` and returns whether it is present. Every reply contains all documents, whatever the batch size.
+fn options(fields: &mut Fields<'_>) -> Result<bool> {
+    let Some(cursor) = fields.any("cursor") else { return Ok(false) };
+    let cursor = cursor
+        .as_document()
+        .ok_or_else(|| Error::invalid(Code::TYPE_MISMATCH, "cursor field must be missing or an object").at("cursor"))?;
+    let mut fields = Fields::read("cursor", cursor)?;
+    fields.size("batchSize")?;
+    fields.finish()?;
+    Ok(true)
+}

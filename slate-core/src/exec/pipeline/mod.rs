@@ -1,0 +1,13 @@
+//! Executes the document tier: the stages of a pipeline on the rows of a plan. Each node lends one document at a time.
+
+mod count;
+mod measured;
+mod project;
+mod rows;
+mod sample;
+mod slice;
+mod sort;
+mod source;
+mod unwind;
+
+pub(crate) use rows::DocumentRows;

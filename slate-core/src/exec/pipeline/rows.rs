@@ -1,0 +1,120 @@
+use slate_query::{filter::Filter, raw::Doc};
+use slate_store::View;
+
+use super::{
+    count::CountRows, measured::MeasuredRows, project::ProjectRows, sample::SampleRows, slice::SliceRows,
+    sort::SortRows, source::SourceRows, unwind::UnwindRows,
+};
+use crate::{
+    Result,
+    catalog::CollectionInfo,
+    exec::{Resources, meter::Meter},
+    interrupt::Interrupt,
+    plan::{DocumentNode, Plan},
+};
+
+/// The document tier: returns one document at a time, lent until the next move.
+pub(crate) enum DocumentRows<V: View> {
+    Source(Box<SourceRows<V>>),
+    Match(Box<MatchRows<V>>),
+    Project(Box<ProjectRows<V>>),
+    Sort(Box<SortRows<V>>),
+    Slice(Box<SliceRows<V>>),
+    Sample(Box<SampleRows<V>>),
+    Count(Box<CountRows<V>>),
+    Unwind(Box<UnwindRows<V>>),
+    Measured(Box<MeasuredRows<V>>),
+}
+
+impl<V: View> DocumentRows<V> {
+    /// Opens the rows of the last of `nodes`, which are in the order of execution.
+    pub(crate) fn open<'v>(
+        plan: Plan,
+        mut nodes: Vec<DocumentNode>,
+        view: &V,
+        collection: &CollectionInfo,
+        resources: &Resources,
+    ) -> Result<Self>
+    where
+        V: 'v,
+    {
+        let Some(node) = nodes.pop() else {
+            return Ok(Self::Source(Box::new(SourceRows::open(plan, view, collection, resources)?)));
+        };
+        // A node is numbered before its input.
+        let meters: Vec<Meter> = match resources.recorder {
+            Some(_) => node.stages().map(|stage| resources.meter(stage)).collect(),
+            None => Vec::new(),
+        };
+        let input = Self::open(plan, nodes, view, collection, resources)?;
+        let meter = meters.last().map_or_else(Meter::default, Meter::same);
+        let rows = Self::of_node(node, input, resources, meter);
+        Ok(if meters.is_empty() { rows } else { Self::Measured(Box::new(MeasuredRows::new(rows, meters))) })
+    }
+
+    fn of_node(node: DocumentNode, input: Self, resources: &Resources, meter: Meter) -> Self {
+        match node {
+            DocumentNode::Match(filter) => {
+                Self::Match(Box::new(MatchRows { input, filter, interrupt: resources.interrupt.clone() }))
+            }
+            DocumentNode::Project { projection, .. } => Self::Project(Box::new(ProjectRows::new(input, projection))),
+            DocumentNode::Sort { sort, limit } => {
+                Self::Sort(Box::new(SortRows::new(input, sort, limit, resources, meter)))
+            }
+            DocumentNode::Slice(window) => Self::Slice(Box::new(SliceRows::new(input, window, resources))),
+            DocumentNode::Sample(size) => Self::Sample(Box::new(SampleRows::new(input, size, resources, meter))),
+            DocumentNode::Count(name) => Self::Count(Box::new(CountRows::of_rows(input, &name, resources))),
+            DocumentNode::NameCount(name) => Self::Count(Box::new(CountRows::of_number(input, &name, resources))),
+            DocumentNode::Unwind(unwind) => Self::Unwind(Box::new(UnwindRows::new(input, unwind, resources))),
+        }
+    }
+
+    /// Moves to the next document. Returns `false` after the last.
+    pub(crate) fn advance(&mut self) -> Result<bool> {
+        match self {
+            Self::Source(rows) => rows.advance(),
+            Self::Match(rows) => rows.advance(),
+            Self::Project(rows) => rows.advance(),
+            Self::Sort(rows) => rows.advance(),
+            Self::Slice(rows) => rows.advance(),
+            Self::Sample(rows) => rows.advance(),
+            Self::Count(rows) => rows.advance(),
+            Self::Unwind(rows) => rows.advance(),
+            Self::Measured(rows) => rows.advance(),
+        }
+    }
+
+    /// Returns the current document. `None` before the first move and after the last document.
+    pub(crate) fn current(&self) -> Option<Doc<'_>> {
+        match self {
+            Self::Source(rows) => rows.current(),
+            Self::Match(rows) => rows.input.current(),
+            Self::Project(rows) => rows.current(),
+            Self::Sort(rows) => rows.current(),
+            Self::Slice(rows) => rows.current(),
+            Self::Sample(rows) => rows.current(),
+            Self::Count(rows) => rows.current(),
+            Self::Unwind(rows) => rows.current(),
+            Self::Measured(rows) => rows.current(),
+        }
+    }
+}
+
+/// Passes on the documents that match.
+pub(crate) struct MatchRows<V: View> {
+    input: DocumentRows<V>,
+    filter: Filter,
+    interrupt: Interrupt,
+}
+
+impl<V: View> MatchRows<V> {
+    fn advance(&mut self) -> Result<bool> {
+        while self.input.advance()? {
+            self.interrupt.tick()?;
+            if self.input.current().is_some_and(|document| self.filter.matches(document)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

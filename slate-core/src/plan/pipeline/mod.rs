@@ -1,0 +1,41 @@
+//! Pipelines in the planner: the document tier above the output tier.
+//!
+//! [`query`] rewrites the stages of a pipeline by the [`rules`], then makes a query of them: leading `$match`, `$sort`,
+//! `$skip`, `$limit`, `$project` and `$count` become the query's own filter, order, window and output, which the planner
+//! serves by indexes as it serves a `find`. The other stages become [`DocumentNode`]s, which are executed on its rows in
+//! their order.
+
+mod absorb;
+mod node;
+mod rules;
+
+use slate_query::pipeline::Stage;
+
+pub(crate) use node::{DocumentNode, Nodes};
+
+use super::Query;
+
+/// Makes a query of a pipeline.
+pub(crate) fn query(mut stages: Vec<Stage>, optimization: Optimization) -> Query {
+    let mut rewritten = Vec::new();
+    if optimization == Optimization::On {
+        for rule in rules::ALL {
+            if (rule.apply)(&mut stages) {
+                rewritten.push(rule.name);
+            }
+        }
+    }
+    let mut query = absorb::query(stages, optimization);
+    query.pipeline.rules = rewritten;
+    query
+}
+
+/// Whether a pipeline is rewritten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Optimization {
+    #[default]
+    On,
+    /// Every stage is executed as written, on all documents of the collection. Tests compare the results.
+    #[cfg_attr(not(feature = "unstable-testing"), expect(dead_code, reason = "only tests turn optimization off"))]
+    Off,
+}

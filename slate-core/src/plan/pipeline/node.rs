@@ -1,0 +1,104 @@
+use std::fmt;
+
+use bson::RawDocumentBuf;
+use slate_query::{
+    filter::Filter,
+    pipeline::{Stage, Unwind},
+    projection::Projection,
+    raw::Doc,
+    sort::Sort,
+};
+
+use crate::plan::{self, Window};
+
+/// The stages of a pipeline that are executed in the document tier.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Nodes {
+    /// In the order of execution.
+    pub(crate) nodes: Vec<DocumentNode>,
+    /// The names of the rules that rewrote the pipeline.
+    pub(crate) rules: Vec<&'static str>,
+}
+
+/// A node of the document tier: makes documents of the documents that its input lends.
+#[derive(Clone, Debug)]
+pub(crate) enum DocumentNode {
+    Match(Filter),
+    Project {
+        projection: Projection,
+        document: RawDocumentBuf,
+    },
+    /// Ties keep the order of the input. Holds at most `limit` rows.
+    Sort {
+        sort: Sort,
+        limit: Option<u64>,
+    },
+    Slice(Window),
+    Sample(u64),
+    /// The number of documents, in a field of this name; no document if there are none.
+    Count(Box<str>),
+    /// As [`Count`](Self::Count), over a plan that has counted the documents already.
+    NameCount(Box<str>),
+    Unwind(Unwind),
+}
+
+impl DocumentNode {
+    /// Whether the node holds rows.
+    pub(crate) fn holds_rows(&self) -> bool {
+        match self {
+            Self::Sort { .. } | Self::Sample(_) => true,
+            Self::Match(_)
+            | Self::Project { .. }
+            | Self::Slice(_)
+            | Self::Count(_)
+            | Self::NameCount(_)
+            | Self::Unwind(_) => false,
+        }
+    }
+
+    /// The stages of the node as they are drawn, from the root on.
+    pub(crate) fn stages(&self) -> impl Iterator<Item = plan::Stage> {
+        let (window, stage) = match self {
+            Self::Match(_) => (Window::default(), Some(plan::Stage::Match)),
+            Self::Project { .. } => (Window::default(), Some(plan::Stage::Projection)),
+            Self::Sort { .. } => (Window::default(), Some(plan::Stage::Sort)),
+            Self::Slice(window) => (*window, None),
+            Self::Sample(_) => (Window::default(), Some(plan::Stage::Sample)),
+            Self::Count(_) | Self::NameCount(_) => (Window::default(), Some(plan::Stage::CountRows)),
+            Self::Unwind(_) => (Window::default(), Some(plan::Stage::Unwind)),
+        };
+        window.stages().chain(stage)
+    }
+}
+
+impl From<Stage> for DocumentNode {
+    fn from(stage: Stage) -> Self {
+        match stage {
+            Stage::Match(filter) => Self::Match(filter),
+            Stage::Project { projection, document } => Self::Project { projection, document },
+            Stage::Sort(sort) => Self::Sort { sort, limit: None },
+            Stage::Limit(limit) => Self::Slice(Window { skip: 0, limit: Some(limit) }),
+            Stage::Skip(skip) => Self::Slice(Window { skip, limit: None }),
+            Stage::Sample(size) => Self::Sample(size),
+            Stage::Count(name) => Self::Count(name),
+            Stage::Unwind(unwind) => Self::Unwind(unwind),
+        }
+    }
+}
+
+/// The line of the node in a drawn plan, without its stage.
+impl fmt::Display for DocumentNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Match(filter) => filter.fmt(f),
+            Self::Project { document, .. } => write!(f, "{:?}", Doc::from(document)),
+            Self::Sort { sort, limit: None } => sort.fmt(f),
+            Self::Sort { sort, limit: Some(limit) } => write!(f, "{sort}, top {limit}"),
+            Self::Sample(size) => size.fmt(f),
+            Self::Count(name) | Self::NameCount(name) => name.fmt(f),
+            Self::Unwind(unwind) => unwind.fmt(f),
+            // Drawn as up to two nodes of their own.
+            Self::Slice(_) => Ok(()),
+        }
+    }
+}

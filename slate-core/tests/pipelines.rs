@@ -1,0 +1,187 @@
+//! A pipeline returns the same documents with every plan: rewritten or executed as written, without indexes and with each
+//! of them, in memory and spilled.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use bson::{Document, RawDocumentBuf, doc};
+use common::{
+    STORES, TestDatabase, brief, multiset, on_every_store,
+    random::{self, RandomIndex},
+    raw, refusal, runner,
+};
+use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
+use slate_core::{Aggregate, Collection, ErrorKind, ExplainVerbosity};
+
+type Documents = Collection<RawDocumentBuf>;
+
+/// Documents, indexes and pipelines.
+#[derive(Clone, Debug)]
+struct Case {
+    documents: Vec<Document>,
+    indexes: Vec<RandomIndex>,
+    pipelines: Vec<Vec<Document>>,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    random::pool().prop_flat_map(|pool| {
+        let matching = pool.filter().prop_map(|filter| doc! { "$match": filter });
+        let sort = pool
+            .directed(2)
+            .prop_filter_map("a sort has fields", |sort| (!sort.is_empty()).then(|| doc! { "$sort": sort }));
+        let field = || pool.path().prop_map(|path| path.split('.').next().unwrap_or_default().to_owned());
+        let included = vec(field(), 1..3).prop_map(|fields| {
+            doc! { "$project": fields.into_iter().map(|field| (field, bson::Bson::Int32(1))).collect::<Document>() }
+        });
+        let unset = field().prop_map(|field| doc! { "$unset": field });
+        let unwind = (field(), any::<bool>(), any::<bool>()).prop_map(|(field, preserves, numbers)| {
+            let mut unwind = doc! { "path": format!("${field}"), "preserveNullAndEmptyArrays": preserves };
+            if numbers {
+                unwind.insert("includeArrayIndex", "at");
+            }
+            doc! { "$unwind": unwind }
+        });
+        let count = Just(doc! { "$count": "n" });
+        let stage = prop_oneof![
+            4 => matching,
+            2 => sort,
+            2 => included,
+            1 => unset,
+            3 => unwind,
+            1 => count,
+        ];
+        // Which documents are within a window depends on the order, so a total order precedes it, once.
+        let window = (0..4_i64, 1..9_i64).prop_map(|(skip, limit)| {
+            vec![doc! { "$sort": { "_id": 1 } }, doc! { "$skip": skip }, doc! { "$limit": limit }]
+        });
+        let head = vec(pool.filter().prop_map(|filter| doc! { "$match": filter }), 0..2);
+        let pipeline = (head, proptest::option::of(window), vec(stage, 0..5)).prop_map(|(head, window, tail)| {
+            head.into_iter().chain(window.into_iter().flatten()).chain(tail).collect::<Vec<_>>()
+        });
+        (pool.documents(20), pool.indexes(3), vec(pipeline, 1..6)).prop_map(|(documents, indexes, pipelines)| Case {
+            documents,
+            indexes,
+            pipelines,
+        })
+    })
+}
+
+fn rows(aggregate: Aggregate<Document>) -> Result<Vec<RawDocumentBuf>, common::Refusal> {
+    aggregate.with_type().run().and_then(Iterator::collect).map_err(|error| refusal(&error))
+}
+
+fn check(database: &TestDatabase, number: u32, case: &Case) -> Result<(), TestCaseError> {
+    let collection: Documents = database.collection(&format!("c{number}"));
+    for document in &case.documents {
+        // A document that cannot be stored is left out.
+        let _ = collection.insert_one(&raw(document));
+    }
+    let mut expected = Vec::new();
+    for pipeline in &case.pipelines {
+        // A pipeline that fails as written may succeed if a filter is evaluated earlier.
+        expected.push(rows(collection.aggregate(pipeline).unoptimized()).ok());
+    }
+    let compare = |pipeline: &[Document], right: &[RawDocumentBuf], aggregate: Aggregate<Document>, what: &str| {
+        let explain = || aggregate.clone().explain(ExplainVerbosity::QueryPlanner).unwrap();
+        let fail =
+            |message: String| TestCaseError::fail(brief(&format!("{pipeline:?} {what}: {message}\n{}", explain())));
+        match rows(aggregate.clone()) {
+            Err(refused) => Err(fail(format!("{refused:?}"))),
+            Ok(found) if multiset(&found) != multiset(right) => Err(fail(format!("{found:?}, expected {right:?}"))),
+            Ok(_) => Ok(()),
+        }
+    };
+    let each = |what: &str| -> Result<(), TestCaseError> {
+        for (pipeline, right) in case.pipelines.iter().zip(&expected) {
+            let Some(right) = right else { continue };
+            let aggregate = collection.aggregate(pipeline);
+            compare(pipeline, right, aggregate.clone(), what)?;
+            compare(pipeline, right, aggregate.clone().memory_limit(0), &format!("{what}, spilled"))?;
+            compare(pipeline, right, aggregate.clone().unoptimized().memory_limit(0), "as written, spilled")?;
+            let candidates = aggregate.clone().explain(ExplainVerbosity::QueryPlanner).unwrap().candidates();
+            for plan in 0..candidates {
+                compare(pipeline, right, aggregate.clone().force(plan), &format!("{what}, plan {plan}"))?;
+            }
+        }
+        Ok(())
+    };
+    each("without indexes")?;
+    for index in &case.indexes {
+        // An index that the documents do not allow is skipped.
+        let _ = collection.create_index(index.spec()).run();
+    }
+    each("with indexes")?;
+    collection.drop().unwrap();
+    Ok(())
+}
+
+#[test]
+fn every_plan_of_a_pipeline_returns_the_same_documents() {
+    for store in STORES {
+        let database = store.open();
+        let number = std::cell::Cell::new(0);
+        let run = |case| {
+            number.set(number.get() + 1);
+            check(&database, number.get(), &case)
+        };
+        runner(64).run(&case(), run).unwrap_or_else(|error| panic!("{store:?}: {error}"));
+    }
+}
+
+#[test]
+fn a_stage_that_holds_rows_spills_and_keeps_the_order_of_ties() {
+    on_every_store(|database| {
+        let collection = database.collection("c");
+        let documents: Vec<RawDocumentBuf> =
+            (0..500_i32).map(|n| raw(&doc! { "_id": n, "a": [n % 7, n % 3], "pad": "x".repeat(100) })).collect();
+        collection.insert_many(&documents).run().unwrap();
+        let pipeline = [doc! { "$unwind": "$a" }, doc! { "$sort": { "a": 1 } }, doc! { "$limit": 900 }];
+        let in_memory = collection.aggregate(&pipeline);
+        let spilled = in_memory.clone().memory_limit(4_000);
+        let stats = spilled.clone().explain(ExplainVerbosity::ExecutionStats).unwrap().execution_stats().unwrap();
+        assert!(stats.spills > 0 && stats.rows == 900, "{stats:?}");
+        let rows = rows(in_memory).unwrap();
+        assert!(rows == self::rows(spilled).unwrap());
+        let keys: Vec<(i32, i32)> =
+            rows.iter().map(|row| (row.get_i32("a").unwrap(), row.get_i32("_id").unwrap())).collect();
+        assert!(keys.is_sorted());
+    });
+}
+
+#[test]
+fn execution_statistics_name_every_stage() {
+    on_every_store(|database| {
+        let collection = database.collection("c");
+        let documents: Vec<RawDocumentBuf> = (0..10_i32).map(|n| raw(&doc! { "_id": n, "a": [1, 2] })).collect();
+        collection.insert_many(&documents).run().unwrap();
+        let pipeline =
+            [doc! { "$match": { "_id": { "$lt": 4 } } }, doc! { "$unwind": "$a" }, doc! { "$match": { "a": 2 } }];
+        let explain = collection.aggregate(pipeline).explain(ExplainVerbosity::ExecutionStats).unwrap();
+        let mut node = explain.to_document();
+        let mut found = Vec::new();
+        loop {
+            found.push((node.get_str("stage").unwrap().to_owned(), node.get_i64("nReturned").unwrap()));
+            let Ok(input) = node.get_document("input") else { break };
+            node = input.clone();
+        }
+        let expected = [("MATCH", 4), ("$unwind", 8), ("COLLSCAN", 4)];
+        assert_eq!(found, expected.map(|(stage, rows)| (stage.to_owned(), rows)), "{explain}");
+    });
+}
+
+#[test]
+fn a_cancelled_or_late_pipeline_ends() {
+    on_every_store(|database| {
+        let collection = database.collection("c");
+        let elements: Vec<i32> = (0..5_000).collect();
+        collection.insert_one(&raw(&doc! { "_id": 1, "a": elements })).unwrap();
+        let pipeline = [doc! { "$unwind": "$a" }, doc! { "$match": { "a": -1 } }];
+        let token = slate_core::CancelToken::new();
+        let mut cursor = collection.aggregate(&pipeline).cancel(token.clone()).cursor().unwrap();
+        token.cancel();
+        assert_eq!(cursor.advance().unwrap_err().kind(), ErrorKind::Interrupted);
+        let late = collection.aggregate(&pipeline).deadline(std::time::Duration::ZERO);
+        assert_eq!(late.cursor().and_then(|mut cursor| cursor.advance()).unwrap_err().kind(), ErrorKind::Interrupted);
+    });
+}

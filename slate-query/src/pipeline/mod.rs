@@ -1,0 +1,14 @@
+//! Aggregation pipelines: stages parsed into plain data.
+//!
+//! To add a stage, write a file in `stages/` with a function `parse` and a doc comment that describes the stage. Add its
+//! `mod` line, its variant of [`Stage`], and its line in the table in `stages/mod.rs`. Stages that MongoDB has and Slate
+//! does not offer are in the table too, and fail by name.
+
+mod nested;
+mod parse;
+mod stage;
+mod stages;
+
+pub use parse::parse;
+pub use stage::Stage;
+pub use stages::{Unwind, UnwoundRows};

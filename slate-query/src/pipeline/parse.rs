@@ -1,0 +1,126 @@
+use super::{Stage, stages};
+use crate::{Code, Error, Result, raw::Value};
+
+/// The most stages of a pipeline, MongoDB's limit: it bounds how deeply executors are nested.
+const MAX_STAGES: usize = 1_000;
+
+/// Parses the stages of a pipeline, each given as `{ $name: argument }`. An error has the stage's name as its path, or
+/// the path within it.
+///
+/// # Errors
+/// MongoDB's codes: `TypeMismatch` (14) for a stage that is not a document, 40323 for one that has not exactly one field,
+/// 40324 for an unknown name, 7749501 for more than 1,000 stages, and those of the stages; `NotImplemented` (238) for
+/// stages that Slate does not offer.
+pub fn parse<'a>(pipeline: impl IntoIterator<Item = Value<'a>>) -> Result<Vec<Stage>> {
+    let mut parsed = Vec::new();
+    for (place, stage) in pipeline.into_iter().enumerate() {
+        if place == MAX_STAGES {
+            let message = format!("a pipeline has at most {MAX_STAGES} stages");
+            return Err(Error::new(Code(7_749_501), message));
+        }
+        let Some(stage) = stage.as_document() else {
+            let message = "Each element of the 'pipeline' array must be an object";
+            return Err(Error::new(Code::TYPE_MISMATCH, message).at(format!("pipeline.{place}")));
+        };
+        let mut elements = stage.elements();
+        let (Some(only), None) = (elements.next(), elements.next()) else {
+            let message = "A pipeline stage specification object must contain exactly one field.";
+            return Err(Error::new(Code(40_323), message).at(format!("pipeline.{place}")));
+        };
+        let name = only.display_name();
+        parsed.push(stages::parse(&name, only.value).map_err(|error| error.at(&*name))?);
+    }
+    Ok(parsed)
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{Bson, bson};
+
+    use super::*;
+    use crate::raw::with_value;
+
+    fn parsed(pipeline: Bson) -> Result<Vec<String>> {
+        with_value(&pipeline, |value| {
+            let stages = value.as_array().map(|stages| parse(stages.values()));
+            let draw = |stage: &Stage| format!("{} {stage}", stage.name());
+            stages.unwrap().map(|stages| stages.iter().map(draw).collect())
+        })
+    }
+
+    #[test]
+    fn stages_are_parsed_and_drawn() {
+        for (stage, drawn) in [
+            (bson!({"$match": {"a": 1}}), "$match { \"a\": 1 }"),
+            (bson!({"$sort": {"a": -1}}), "$sort { a: -1 }"),
+            (bson!({"$limit": 5.0}), "$limit 5"),
+            (bson!({"$skip": 0}), "$skip 0"),
+            (bson!({"$sample": {"size": 3}}), "$sample 3"),
+            (bson!({"$count": "n"}), "$count n"),
+            (bson!({"$unset": "a.b"}), "$project { \"a.b\": 0 }"),
+            (bson!({"$unset": ["a", "b"]}), "$project { \"a\": 0, \"b\": 0 }"),
+            (bson!({"$project": {"a": 1}}), "$project { \"a\": 1 }"),
+            (bson!({"$unwind": "$a.b"}), "$unwind a.b"),
+            (
+                bson!({"$unwind": {"path": "$a", "includeArrayIndex": "i", "preserveNullAndEmptyArrays": true}}),
+                "$unwind a, index i, preserving empty",
+            ),
+        ] {
+            assert_eq!(parsed(bson!([stage.clone()])).unwrap(), [drawn], "{stage}");
+        }
+        assert_eq!(parsed(bson!([])).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn refused_stages_have_mongodbs_codes() {
+        for (stage, code) in [
+            (bson!(7), 14),
+            (bson!({}), 40_323),
+            (bson!({"$limit": 1, "$skip": 1}), 40_323),
+            (bson!({"$nothing": 1}), 40_324),
+            (bson!({"limit": 1}), 40_324),
+            (bson!({"$geoNear": {}}), 238),
+            (bson!({"$match": 1}), 15_959),
+            (bson!({"$match": {"$nothing": 1}}), 2),
+            (bson!({"$limit": "a"}), 5_107_201),
+            (bson!({"$limit": 1.5}), 5_107_201),
+            (bson!({"$limit": 0}), 15_958),
+            (bson!({"$limit": -1}), 15_958),
+            (bson!({"$skip": true}), 5_107_200),
+            (bson!({"$skip": -1}), 5_107_200),
+            (bson!({"$sort": 1}), 15_973),
+            (bson!({"$sort": {}}), 15_976),
+            (bson!({"$sort": {"$natural": 1}}), 16_410),
+            (bson!({"$count": 1}), 40_156),
+            (bson!({"$count": ""}), 40_157),
+            (bson!({"$count": "$a"}), 40_158),
+            (bson!({"$count": "a\0."}), 40_159),
+            (bson!({"$count": "a.b"}), 40_160),
+            (bson!({"$unset": 1}), 31_002),
+            (bson!({"$unset": []}), 31_119),
+            (bson!({"$unset": [1]}), 31_120),
+            (bson!({"$unset": "a\0"}), 9_527_900),
+            (bson!({"$unset": ["a", "a.b"]}), 31_249),
+            (bson!({"$project": 1}), 15_969),
+            (bson!({"$project": {}}), 51_272),
+            (bson!({"$project": {"a": {"$elemMatch": {"b": 1}}}}), 168),
+            (bson!({"$project": {"a.$": 1}}), 16_410),
+            (bson!({"$sample": 1}), 28_745),
+            (bson!({"$sample": {"size": "a"}}), 28_746),
+            (bson!({"$sample": {"size": -1}}), 28_747),
+            (bson!({"$sample": {"n": 1}}), 28_748),
+            (bson!({"$sample": {}}), 28_749),
+            (bson!({"$unwind": 1}), 15_981),
+            (bson!({"$unwind": "a"}), 28_818),
+            (bson!({"$unwind": "$"}), 40_352),
+            (bson!({"$unwind": {"path": 1}}), 28_808),
+            (bson!({"$unwind": {"path": "$a", "preserveNullAndEmptyArrays": 1}}), 28_809),
+            (bson!({"$unwind": {"path": "$a", "includeArrayIndex": ""}}), 28_810),
+            (bson!({"$unwind": {"path": "$a", "other": ""}}), 28_811),
+            (bson!({"$unwind": {}}), 28_812),
+            (bson!({"$unwind": {"path": "$a", "includeArrayIndex": "$i"}}), 28_822),
+        ] {
+            assert_eq!(parsed(bson!([stage.clone()])).unwrap_err().code(), Code(code), "{stage}");
+        }
+    }
+}

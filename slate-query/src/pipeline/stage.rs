@@ -1,0 +1,110 @@
+use std::fmt;
+
+use bson::RawDocumentBuf;
+
+use super::stages::Unwind;
+use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
+
+/// A parsed stage of a pipeline. Its [`Display`](fmt::Display) writes the argument.
+#[derive(Clone, Debug)]
+pub enum Stage {
+    /// Passes on the documents that match.
+    Match(Filter),
+    /// Includes or excludes fields: `$project` and `$unset`.
+    Project {
+        /// The parsed projection.
+        projection: Projection,
+        /// The projection as written, for explain.
+        document: RawDocumentBuf,
+    },
+    /// Orders the documents.
+    Sort(Sort),
+    /// Passes on the first documents.
+    Limit(u64),
+    /// Drops the first documents.
+    Skip(u64),
+    /// Passes on this many documents, chosen at random.
+    Sample(u64),
+    /// Replaces the documents by one document with their number under this name; by none if there are no documents.
+    Count(Box<str>),
+    /// Returns a document for each element of an array.
+    Unwind(Unwind),
+}
+
+impl Stage {
+    /// The stage's name, as explain returns it. `$unset` is a `$project`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Match(_) => "$match",
+            Self::Project { .. } => "$project",
+            Self::Sort(_) => "$sort",
+            Self::Limit(_) => "$limit",
+            Self::Skip(_) => "$skip",
+            Self::Sample(_) => "$sample",
+            Self::Count(_) => "$count",
+            Self::Unwind(_) => "$unwind",
+        }
+    }
+
+    /// Whether the stage returns one document for each of its input, in the same order, so that a following `$skip` or
+    /// `$limit` can be applied before it.
+    pub fn is_one_to_one(&self) -> bool {
+        match self {
+            Self::Project { .. } => true,
+            Self::Match(_)
+            | Self::Sort(_)
+            | Self::Limit(_)
+            | Self::Skip(_)
+            | Self::Sample(_)
+            | Self::Count(_)
+            | Self::Unwind(_) => false,
+        }
+    }
+
+    /// Whether a `$match` with this filter that follows the stage can be evaluated before it instead, with the same result.
+    pub fn can_follow_match(&self, filter: &Filter) -> bool {
+        match self {
+            Self::Sort(_) => true,
+            Self::Project { .. } | Self::Unwind(_) => filter.all_paths(|path| self.preserves(path)),
+            Self::Match(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) | Self::Count(_) => false,
+        }
+    }
+
+    /// Whether a `$sort` that follows the stage can be done before it instead, with the same result.
+    pub fn can_follow_sort(&self, sort: &Sort) -> bool {
+        self.is_one_to_one() && sort.fields().iter().all(|(path, _)| self.preserves(path))
+    }
+
+    /// Whether each document that the stage returns has the same value at `path` as the document it was made from. `false`
+    /// proves nothing.
+    fn preserves(&self, path: &Path) -> bool {
+        match self {
+            // A path of several names is not enough: it drops scalars from the arrays that it leads through, which moves
+            // the other elements.
+            Self::Project { projection, .. } => projection.included().is_some_and(|included| {
+                included.iter().any(|included| included.parts().len() == 1 && is_within(path, included.as_str()))
+            }),
+            Self::Unwind(unwind) => unwind.preserves(path),
+            Self::Match(_) | Self::Sort(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => true,
+            Self::Count(_) => false,
+        }
+    }
+}
+
+/// Whether `path` is `outer`, or the path of a field inside it.
+pub(super) fn is_within(path: &Path, outer: &str) -> bool {
+    path.as_str().strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Match(filter) => filter.fmt(f),
+            Self::Project { document, .. } => write!(f, "{:?}", Doc::from(document)),
+            Self::Sort(sort) => sort.fmt(f),
+            Self::Limit(number) | Self::Skip(number) | Self::Sample(number) => number.fmt(f),
+            Self::Count(name) => name.fmt(f),
+            Self::Unwind(unwind) => unwind.fmt(f),
+        }
+    }
+}

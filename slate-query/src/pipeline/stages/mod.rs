@@ -1,0 +1,107 @@
+//! The stages, one per file, and the table of their names.
+
+mod count;
+mod limit;
+mod matching;
+mod project;
+mod sample;
+mod skip;
+mod sort;
+mod unset;
+mod unwind;
+
+use super::Stage;
+use crate::{Code, Error, Result, path::Path, projection, raw::Value};
+
+pub use unwind::{Unwind, UnwoundRows};
+
+/// How a stage is parsed.
+#[derive(Clone, Copy)]
+enum Known {
+    Offered(fn(Value<'_>) -> Result<Stage>),
+    /// Fails with the stage's name.
+    Unsupported,
+}
+
+use Known::{Offered, Unsupported};
+
+/// Every stage of MongoDB 8.2, sorted by name.
+static STAGES: &[(&str, Known)] = &[
+    ("$addFields", Unsupported),
+    ("$bucket", Unsupported),
+    ("$bucketAuto", Unsupported),
+    ("$changeStream", Unsupported),
+    ("$changeStreamSplitLargeEvent", Unsupported),
+    ("$collStats", Unsupported),
+    ("$count", Offered(count::parse)),
+    ("$currentOp", Unsupported),
+    ("$densify", Unsupported),
+    ("$documents", Unsupported),
+    ("$facet", Unsupported),
+    ("$fill", Unsupported),
+    ("$geoNear", Unsupported),
+    ("$graphLookup", Unsupported),
+    ("$group", Unsupported),
+    ("$indexStats", Unsupported),
+    ("$limit", Offered(limit::parse)),
+    ("$listClusterCatalog", Unsupported),
+    ("$listLocalSessions", Unsupported),
+    ("$listSampledQueries", Unsupported),
+    ("$listSearchIndexes", Unsupported),
+    ("$listSessions", Unsupported),
+    ("$lookup", Unsupported),
+    ("$match", Offered(matching::parse)),
+    ("$merge", Unsupported),
+    ("$out", Unsupported),
+    ("$planCacheStats", Unsupported),
+    ("$project", Offered(project::parse)),
+    ("$querySettings", Unsupported),
+    ("$queryStats", Unsupported),
+    ("$rankFusion", Unsupported),
+    ("$redact", Unsupported),
+    ("$replaceRoot", Unsupported),
+    ("$replaceWith", Unsupported),
+    ("$sample", Offered(sample::parse)),
+    ("$scoreFusion", Unsupported),
+    ("$search", Unsupported),
+    ("$searchMeta", Unsupported),
+    ("$set", Unsupported),
+    ("$setWindowFields", Unsupported),
+    ("$shardedDataDistribution", Unsupported),
+    ("$skip", Offered(skip::parse)),
+    ("$sort", Offered(sort::parse)),
+    ("$sortByCount", Unsupported),
+    ("$unionWith", Unsupported),
+    ("$unset", Offered(unset::parse)),
+    ("$unwind", Offered(unwind::parse)),
+    ("$vectorSearch", Unsupported),
+];
+
+/// Parses the stage of this name.
+pub(super) fn parse(name: &str, argument: Value<'_>) -> Result<Stage> {
+    let known = STAGES.binary_search_by(|(known, _)| (*known).cmp(name)).ok().and_then(|place| STAGES.get(place));
+    match known {
+        Some((_, Offered(parse))) => parse(argument),
+        Some((_, Unsupported)) => Err(Error::unsupported(name)),
+        None => Err(Error::new(Code(40_324), format!("Unrecognized pipeline stage name: '{name}'"))),
+    }
+}
+
+/// Checks a path as MongoDB checks those of pipelines: no name may be empty, begin with `$` or contain a NUL byte.
+fn field_path(path: &str) -> Result<Path> {
+    if path.contains('\0') {
+        return Err(Error::new(Code(16_411), "a field path must not contain a NUL byte"));
+    }
+    projection::check_path(path)?;
+    Path::parse(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::STAGES;
+
+    #[test]
+    fn the_table_is_sorted_and_names_no_stage_twice() {
+        assert!(STAGES.is_sorted_by(|(a, _), (b, _)| a < b));
+    }
+}

@@ -1,0 +1,216 @@
+//! `$unwind`: returns a document for each element of an array.
+
+use std::fmt;
+
+use super::field_path;
+use crate::{
+    Code, Error, Result,
+    path::Path,
+    pipeline::{
+        Stage,
+        nested::{set, with_int64},
+        stage::is_within,
+    },
+    raw::{Doc, Kind, Value},
+};
+
+/// A parsed `$unwind`.
+#[derive(Clone, Debug)]
+pub struct Unwind {
+    path: Path,
+    /// The field for the element's position in the array.
+    index: Option<Path>,
+    empty: Empty,
+}
+
+/// What becomes of documents without elements: the array is empty, null or missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Empty {
+    Dropped,
+    Preserved,
+}
+
+pub(super) fn parse(argument: Value<'_>) -> Result<Stage> {
+    let refused = |code, message: &'static str| Error::new(Code(code), message);
+    let (mut path, mut index, mut empty) = (argument.as_str(), None, Empty::Dropped);
+    if path.is_none() {
+        let options = argument.as_document().ok_or_else(|| {
+            refused(15_981, "expected either a string or an object as specification for $unwind stage")
+        })?;
+        for element in options.elements() {
+            let (name, value) = (element.display_name(), element.value);
+            match &*name {
+                "path" => {
+                    let text = value.as_str();
+                    path = Some(text.ok_or_else(|| refused(28_808, "expected a string as the path").at("path"))?);
+                }
+                "preserveNullAndEmptyArrays" => {
+                    let preserves = value.as_bool().ok_or_else(|| refused(28_809, "expected a boolean").at(&*name))?;
+                    empty = if preserves { Empty::Preserved } else { Empty::Dropped };
+                }
+                "includeArrayIndex" => {
+                    let text = value.as_str().filter(|text| !text.is_empty());
+                    let text = text.ok_or_else(|| refused(28_810, "expected a non-empty string").at(&*name))?;
+                    if text.starts_with('$') {
+                        let message = "includeArrayIndex option should not be prefixed with a '$'";
+                        return Err(refused(28_822, message).at(&*name));
+                    }
+                    index = Some(field_path(text)?);
+                }
+                _ => return Err(refused(28_811, "unrecognized option to $unwind stage").at(&*name)),
+            }
+        }
+    }
+    let path = path.ok_or_else(|| refused(28_812, "no path specified to $unwind stage"))?;
+    if path.contains('\0') {
+        return Err(refused(16_419, "a field path must not contain a NUL byte").at("path"));
+    }
+    let path = path
+        .strip_prefix('$')
+        .ok_or_else(|| refused(28_818, "path option to $unwind stage should be prefixed with a '$'").at("path"))?;
+    Ok(Stage::Unwind(Unwind { path: field_path(path)?, index, empty }))
+}
+
+impl Unwind {
+    /// Whether the stage changes nothing at `path`.
+    pub(in crate::pipeline) fn preserves(&self, path: &Path) -> bool {
+        // The field for the position can replace a value on the way to it, so only the first name counts.
+        let index = self.index.as_ref().and_then(|index| index.parts().first());
+        let is_numbered = index.is_some_and(|index| is_within(path, index.name()));
+        !is_numbered && !is_within(path, self.path.as_str()) && !is_within(&self.path, path.as_str())
+    }
+}
+
+impl fmt::Display for Unwind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path)?;
+        if let Some(index) = &self.index {
+            write!(f, ", index {index}")?;
+        }
+        if self.empty == Empty::Preserved { f.write_str(", preserving empty") } else { Ok(()) }
+    }
+}
+
+/// The documents that an [`Unwind`] returns for one document. Holds a copy of the array and of the rest of the document,
+/// so that no element is copied before its turn.
+#[derive(Clone, Debug, Default)]
+pub struct UnwoundRows {
+    document: Vec<u8>,
+    /// The array's bytes, of which those before `next` were returned.
+    array: Vec<u8>,
+    next: usize,
+    position: i64,
+    row: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl UnwoundRows {
+    /// Starts with the next document. Returns its only row if there is one; the rows of an array are returned by
+    /// [`UnwoundRows::advance`].
+    pub fn begin(&mut self, unwind: &Unwind, document: Doc<'_>) -> bool {
+        self.array.clear();
+        (self.next, self.position) = (4, 0);
+        let found = unwind.path.get(document);
+        let value = found.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined));
+        if let Some(array) = value.and_then(Value::as_array) {
+            if !array.is_empty() {
+                self.array.extend_from_slice(array.bytes());
+                self.document.clear();
+                self.document.extend_from_slice(document.bytes());
+                return self.advance(unwind);
+            }
+            if unwind.empty == Empty::Dropped {
+                return false;
+            }
+            set(document, unwind.path.parts(), None, &mut self.row);
+        } else if value.is_none() && unwind.empty == Empty::Dropped {
+            return false;
+        } else {
+            self.row.clear();
+            self.row.extend_from_slice(document.bytes());
+        }
+        self.number(unwind, Value::NULL);
+        true
+    }
+
+    /// Moves to the row of the next element. Returns `false` after the last.
+    pub fn advance(&mut self, unwind: &Unwind) -> bool {
+        let rest = self.array.get(self.next..).unwrap_or_default();
+        let Some((element, size)) = first(rest) else { return false };
+        set(Doc::new(&self.document), unwind.path.parts(), Some(element), &mut self.row);
+        self.next += size;
+        with_int64(self.position, |position| self.number(unwind, position));
+        self.position = self.position.saturating_add(1);
+        true
+    }
+
+    /// Writes the element's position into the row, if the stage asks for it.
+    fn number(&mut self, unwind: &Unwind, position: Value<'_>) {
+        if let Some(index) = &unwind.index {
+            std::mem::swap(&mut self.row, &mut self.scratch);
+            set(Doc::new(&self.scratch), index.parts(), Some(position), &mut self.row);
+        }
+    }
+
+    /// The current row.
+    pub fn current(&self) -> &[u8] {
+        &self.row
+    }
+}
+
+/// The first of an array's remaining elements, and its size in bytes.
+fn first(rest: &[u8]) -> Option<(Value<'_>, usize)> {
+    let (&kind, named) = rest.split_first()?;
+    let name = named.iter().position(|&byte| byte == 0)?;
+    let (kind, value) = (Kind::from_byte(kind)?, named.get(name + 1..)?);
+    let size = Value::measure(kind, value)?;
+    Some((Value::new(kind, value.get(..size)?), name + 2 + size))
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{Document, RawDocumentBuf, bson, doc};
+
+    use super::*;
+    use crate::raw::with_value;
+
+    fn unwound(stage: &bson::Bson, document: &Document) -> Vec<Document> {
+        let Stage::Unwind(unwind) = with_value(stage, parse).unwrap() else { panic!("not an unwind") };
+        let document = RawDocumentBuf::try_from(document).unwrap();
+        let mut rows = UnwoundRows::default();
+        let mut found = Vec::new();
+        let mut more = rows.begin(&unwind, Doc::from(&document));
+        while more {
+            found.push(Document::from_reader(rows.current()).unwrap());
+            more = rows.advance(&unwind);
+        }
+        found
+    }
+
+    #[test]
+    fn each_element_makes_a_row() {
+        let rows = unwound(&bson!("$a"), &doc! {"_id": 1, "a": [1, "x", [2], null], "b": 2});
+        let row = |a: bson::Bson| doc! {"_id": 1, "a": a, "b": 2};
+        assert_eq!(rows, [row(1.into()), row("x".into()), row(bson!([2])), row(bson::Bson::Null)]);
+        assert_eq!(unwound(&bson!("$a.b"), &doc! {"a": {"b": [1], "c": 2}}), [doc! {"a": {"b": 1, "c": 2}}]);
+        assert_eq!(unwound(&bson!("$a"), &doc! {"a": 5}), [doc! {"a": 5}]);
+        for empty in [doc! {}, doc! {"a": null}, doc! {"a": []}] {
+            assert!(unwound(&bson!("$a"), &empty).is_empty(), "{empty}");
+        }
+        assert!(unwound(&bson!("$a.b"), &doc! {"a": [{"b": [1]}]}).is_empty(), "no walk through arrays");
+    }
+
+    #[test]
+    fn documents_without_elements_are_preserved_on_request() {
+        let stage = bson!({"path": "$a", "preserveNullAndEmptyArrays": true, "includeArrayIndex": "i.n"});
+        for (document, expected) in [
+            (doc! {}, doc! {"i": {"n": null}}),
+            (doc! {"a": null}, doc! {"a": null, "i": {"n": null}}),
+            (doc! {"a": [], "b": 1}, doc! {"b": 1, "i": {"n": null}}),
+            (doc! {"a": 5}, doc! {"a": 5, "i": {"n": null}}),
+            (doc! {"a": [7]}, doc! {"a": 7, "i": {"n": 0_i64}}),
+        ] {
+            assert_eq!(unwound(&stage, &document), [expected], "{document}");
+        }
+    }
+}

@@ -308,7 +308,8 @@ fn timeless(explained: &Explain) -> (ExecutionStats, Document) {
         kept.map(|(name, value)| (name.clone(), timeless(value))).collect()
     }
     let mut stats = explained.execution_stats().unwrap();
-    stats.time = std::time::Duration::ZERO;
+    // Depends on what is in the caches.
+    (stats.time, stats.storage_bytes) = (std::time::Duration::ZERO, None);
     (stats, without_time(&explained.to_document()))
 }
 
@@ -417,4 +418,46 @@ fn explaining_a_write_shows_its_targets_and_does_not_write() {
         assert_eq!(c.count_documents(doc! { "a": 1 }).run().unwrap(), 5);
         assert_eq!(c.estimated_document_count().unwrap(), 10);
     });
+}
+
+#[test]
+fn bytes_read_from_files_are_counted_where_the_store_can() {
+    let stores = [
+        ("memory", false),
+        ("redb", true),
+        #[cfg(feature = "rocksdb")]
+        ("rocksdb", true),
+    ];
+    for (store, has_files) in stores {
+        let folder = tempfile::tempdir().unwrap();
+        let url = if has_files { format!("{store}:{}", folder.path().join("db").display()) } else { "memory:".into() };
+        // The documents are several times larger than the cache.
+        let open = || slate_core::Database::builder(&url).cache(1 << 20).open().unwrap();
+        let document = |n: i64| rawdoc! { "_id": n, "text": format!("{n:0>300}") };
+        let mut database = open();
+        let documents = (0..20_000).map(document).collect::<Vec<_>>();
+        database.collection("c").insert_many(&documents).run().unwrap();
+        if has_files {
+            database.close().unwrap();
+            database = open();
+        }
+        let find = || database.collection::<RawDocumentBuf>("c").find(doc! { "text": "none" });
+        let explained = find().explain(ExplainVerbosity::ExecutionStats).unwrap();
+        let stats = explained.execution_stats().unwrap();
+        assert!(stats.bytes_read > 6_000_000, "{explained}");
+        let counted = explained.to_string().contains("\nread from files: ");
+        match store {
+            "memory" => assert_eq!((stats.storage_bytes, counted), (Some(0), false), "{explained}"),
+            "redb" => assert!(counted && stats.storage_bytes.unwrap() > stats.bytes_read / 2, "{explained}"),
+            // It compresses the documents.
+            _ => assert!(counted && stats.storage_bytes.unwrap() > 100_000, "{explained}"),
+        }
+        let command = doc! { "explain": { "find": "c" }, "verbosity": "executionStats" };
+        let reply = Document::try_from(&*database.command(&raw(&command)).unwrap()).unwrap();
+        let execution = reply.get_document("executionStats").unwrap();
+        assert_eq!(execution.contains_key("storageBytesRead"), stats.storage_bytes.is_some(), "{reply}");
+        let point = database.collection::<RawDocumentBuf>("c").find(doc! { "_id": 7_i64 });
+        let point = point.explain(ExplainVerbosity::ExecutionStats).unwrap().execution_stats().unwrap();
+        assert!(point.storage_bytes.unwrap() <= 100_000, "{point:?}");
+    }
 }

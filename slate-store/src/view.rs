@@ -86,6 +86,13 @@ pub trait View: Clone {
     ) -> Result<Option<u64>> {
         count_steps(&mut self.cursor(keyspace, bounds)?, should_continue)
     }
+
+    /// Calls `read`, and returns the bytes that the backend read from its files meanwhile because its own cache did not
+    /// have them. They may come from the operating system's page cache. A backend that cannot tell queries apart includes
+    /// those of other threads. `None`, the default: unknown.
+    fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
+        (read(), None)
+    }
 }
 
 /// Counts the entries within a cursor's bounds by stepping over them.

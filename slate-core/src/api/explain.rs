@@ -46,7 +46,7 @@ struct Executed {
 
 /// The totals of executing a query, over all nodes of its plan.
 ///
-/// Keys, documents and bytes depend only on the plan and the data: they are the same on every store.
+/// Keys, documents and their bytes depend only on the plan and the data: they are the same on every store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExecutionStats {
@@ -62,6 +62,10 @@ pub struct ExecutionStats {
     pub spills: u64,
     /// Bytes written to temporary files.
     pub spilled_bytes: u64,
+    /// The bytes that the store read from its files because its own cache did not have them; the operating system may
+    /// have had them in memory. Depends on what was read before. On redb, includes reads of other threads at the same
+    /// time. `None`: the store does not know. 0 in memory.
+    pub storage_bytes: Option<u64>,
     /// Time from opening the plan to its last row.
     pub time: Duration,
 }
@@ -75,7 +79,7 @@ impl Explain {
             return Self { drawn: drawing.draw(), plan, executed: None, candidates };
         };
         let drawing = drawing.measured(&analysis);
-        let stats = ExecutionStats::of(analysis.total());
+        let stats = ExecutionStats { storage_bytes: analysis.storage_bytes, ..ExecutionStats::of(analysis.total()) };
         let executed = Some(Executed { document: drawing.describe(), stats });
         Self { drawn: drawing.draw(), plan, executed, candidates }
     }
@@ -117,6 +121,7 @@ impl ExecutionStats {
             bytes_read: total.bytes,
             spills: total.spills,
             spilled_bytes: total.spilled_bytes,
+            storage_bytes: None,
             time: total.time,
         }
     }

@@ -50,6 +50,9 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
             execution.count("totalBytesRead", stats.bytes_read);
             execution.count("spills", stats.spills);
             execution.count("spilledBytes", stats.spilled_bytes);
+            if let Some(bytes) = stats.storage_bytes {
+                execution.count("storageBytesRead", bytes);
+            }
             execution
                 .value("executionStages", OwnedValue::from(bson::Bson::Document(explain.to_document())).as_value());
         });

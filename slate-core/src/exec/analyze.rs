@@ -9,7 +9,7 @@ use super::{
     resources::holders,
 };
 use crate::{
-    Result,
+    Error, Result,
     catalog::CollectionInfo,
     plan::{Analysis, Plan},
 };
@@ -25,11 +25,15 @@ pub(crate) fn analyze<'v, V: View + 'v>(
     let resources = resources.shared_by(holders(&plan)).recorded_by(&recorder);
     let mut meters: Vec<Meter> = plan.stages().map(|stage| resources.meter(stage)).collect();
     let start = Instant::now();
-    let mut output = open_shared(plan, view, collection, &resources)?;
-    let mut rows = 0;
-    while output.advance()? {
-        rows += 1;
-    }
+    let (executed, storage_bytes) = view.with_bytes_read(|| {
+        let mut output = open_shared(plan, view, collection, &resources)?;
+        let mut rows = 0;
+        while output.advance()? {
+            rows += 1;
+        }
+        Ok::<_, Error>((output, rows))
+    });
+    let (output, rows) = executed?;
     let time = start.elapsed();
     for meter in &mut meters {
         (meter.counted.rows, meter.counted.time) = (rows, time);
@@ -38,5 +42,5 @@ pub(crate) fn analyze<'v, V: View + 'v>(
         meter.spilled(output.spilled());
     }
     drop((output, meters));
-    Ok(Analysis { rows, time, nodes: recorder.into_measures() })
+    Ok(Analysis { rows, time, storage_bytes, nodes: recorder.into_measures() })
 }

@@ -84,20 +84,22 @@ pub(crate) struct Drawing {
     root: Node,
     rules: Vec<&'static str>,
     is_measured: bool,
+    storage_bytes: Option<u64>,
 }
 
 impl Drawing {
     pub(crate) fn new(plan: &Plan, rules: Vec<&'static str>, collection: &str) -> Self {
-        Self { root: node(plan, collection), rules, is_measured: false }
+        Self { root: node(plan, collection), rules, is_measured: false, storage_bytes: None }
     }
 
     /// Adds the measures of the nodes.
     pub(crate) fn measured(mut self, analysis: &Analysis) -> Self {
         self.root.measure(&mut analysis.nodes.iter());
-        Self { is_measured: true, ..self }
+        Self { is_measured: true, storage_bytes: analysis.storage_bytes, ..self }
     }
 
-    /// Formats the plan as a tree, root first, next to a table of measures; then the rules that changed it.
+    /// Formats the plan as a tree, root first, next to a table of measures; then the bytes
+    /// that the store read from its files, and the rules that changed the plan.
     pub(crate) fn draw(&self) -> String {
         let mut lines = Vec::new();
         self.root.lines("", "", &mut lines);
@@ -106,6 +108,9 @@ impl Drawing {
         } else {
             lines.into_iter().map(|(line, _)| line).collect::<Vec<_>>().join("\n")
         };
+        if let Some(bytes) = self.storage_bytes.filter(|bytes| *bytes > 0) {
+            drawn.push_str(&format!("\nread from files: {}", table::size(bytes)));
+        }
         if !self.rules.is_empty() {
             drawn.push_str(&format!("\nrules: {}", self.rules.join(", ")));
         }

@@ -48,6 +48,8 @@ pub(crate) struct Analysis {
     /// Rows returned to the caller.
     pub(crate) rows: u64,
     pub(crate) time: Duration,
+    /// The bytes that the store read from its files. `None`: unknown.
+    pub(crate) storage_bytes: Option<u64>,
     /// The nodes in the order in which they are drawn, each before its inputs.
     pub(crate) nodes: Vec<(Stage, Measures)>,
 }

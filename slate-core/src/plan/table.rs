@@ -55,7 +55,8 @@ fn grouped(number: u64) -> String {
     grouped
 }
 
-fn size(bytes: u64) -> String {
+/// Formats a number of bytes.
+pub(super) fn size(bytes: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
     match bytes {
         0..1_000 => format!("{bytes} B"),

@@ -63,4 +63,8 @@ impl<V: Snapshot> View for CachedSnapshot<V> {
     ) -> Result<Option<u64>> {
         self.inner.count(keyspace, bounds, should_continue)
     }
+
+    fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
+        self.inner.with_bytes_read(read)
+    }
 }

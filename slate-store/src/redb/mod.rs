@@ -23,6 +23,7 @@ mod latest;
 mod open;
 mod options;
 mod point_reader;
+mod read_ahead;
 mod snapshot;
 mod space;
 mod store;

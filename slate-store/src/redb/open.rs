@@ -2,7 +2,10 @@ use std::{
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
-    sync::{PoisonError, RwLock, RwLockReadGuard},
+    sync::{
+        Arc, PoisonError, RwLock, RwLockReadGuard,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use ::redb::{Builder, Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, StorageBackend};
@@ -11,6 +14,7 @@ use super::{
     error,
     format::{self, Found},
     options::{Access, Options},
+    read_ahead::ReadAhead,
 };
 use crate::{
     Context, Error, Result,
@@ -38,11 +42,16 @@ pub(super) struct Opened {
     /// Locked shared to begin a transaction, exclusively to compact the file.
     pub(super) handle: RwLock<Handle>,
     pub(super) path: Option<PathBuf>,
+    /// The bytes that redb has read from the storage because they were not in its cache.
+    pub(super) bytes_read: Arc<AtomicU64>,
 }
 
 impl Opened {
-    fn new(handle: Handle, path: Option<PathBuf>) -> Self {
-        Self { handle: RwLock::new(handle), path }
+    /// Calls `read`, and returns the bytes that redb read from the storage meanwhile.
+    pub(super) fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
+        let before = self.bytes_read.load(Ordering::Relaxed);
+        let result = read();
+        (result, Some(self.bytes_read.load(Ordering::Relaxed).saturating_sub(before)))
     }
 
     /// Locks the handle to begin a transaction.
@@ -59,12 +68,17 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
     }
     let builder = builder(options);
     let opening = |error| error::opening(error, Some(path));
-    let handle = match options.access {
-        Access::ReadOnly => Handle::ReadOnly(builder.open_read_only(path).map_err(opening)?),
-        Access::CreateOrOpen | Access::OpenExisting => Handle::Writable(builder.open(path).map_err(opening)?),
+    let is_writable = options.access != Access::ReadOnly;
+    let file = File::options().read(true).write(is_writable).open(path).map_err(|error| opening(error.into()))?;
+    let bytes_read = Arc::default();
+    let storage = ReadAhead::of_file(file, &bytes_read).map_err(opening)?;
+    let handle = if is_writable {
+        Handle::Writable(builder.create_with_backend(storage).map_err(opening)?)
+    } else {
+        Handle::ReadOnly(builder.open_read_only_with_backend(storage).map_err(opening)?)
     };
     format::check_mark(&handle.begin_read()?, Some(path))?;
-    Ok(Opened::new(handle, Some(path.to_owned())))
+    Ok(Opened { handle: RwLock::new(handle), path: Some(path.to_owned()), bytes_read })
 }
 
 pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Opened> {
@@ -78,6 +92,8 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
         (Found::Nothing, Access::OpenExisting) => return missing("the storage is empty"),
         (Found::Nothing | Found::Redb, _) => {}
     }
+    let bytes_read = Arc::default();
+    let storage = ReadAhead::new(storage, &bytes_read);
     let database = builder(options).create_with_backend(storage).map_err(|error| error::opening(error, None))?;
     let read = database.begin_read().map_err(error::storage)?;
     // A crash between creating the database and writing its layout version leaves a database without tables.
@@ -87,7 +103,7 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
         format::check_mark(&read, None)?;
     }
     drop(read);
-    Ok(Opened::new(Handle::Writable(database), None))
+    Ok(Opened { handle: RwLock::new(Handle::Writable(database)), path: None, bytes_read })
 }
 
 /// Fails if `path` is not a database, before redb opens it.

@@ -27,7 +27,7 @@ struct Inner {
     tables: Mutex<HashMap<Keyspace, ReadTable>>,
     version: Version,
     /// redb closes the file and releases its lock when its `Database` is dropped, even if read transactions are open.
-    _opened: Arc<Opened>,
+    opened: Arc<Opened>,
 }
 
 impl RedbSnapshot {
@@ -39,7 +39,7 @@ impl RedbSnapshot {
     pub(super) fn of(handle: &Handle, opened: &Arc<Opened>) -> Result<Self> {
         let transaction = handle.begin_read()?;
         let version = version::read(&transaction)?;
-        Ok(Self(Arc::new(Inner { transaction, tables: Mutex::default(), version, _opened: Arc::clone(opened) })))
+        Ok(Self(Arc::new(Inner { transaction, tables: Mutex::default(), version, opened: Arc::clone(opened) })))
     }
 
     pub(super) fn transaction(&self) -> &ReadTransaction {
@@ -88,5 +88,10 @@ impl View for RedbSnapshot {
             (Some(table), Bounds::ALL) => table.len().map(Some).map_err(error::storage),
             (Some(_), _) => view::count_steps(&mut self.cursor(keyspace, bounds)?, should_continue),
         }
+    }
+
+    /// Includes reads of other threads.
+    fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
+        self.0.opened.with_bytes_read(read)
     }
 }

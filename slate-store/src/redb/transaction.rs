@@ -63,6 +63,10 @@ impl RedbTransaction {
         }
     }
 
+    pub(super) fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
+        self.writer.opened.with_bytes_read(read)
+    }
+
     /// Returns the version of the commit that the transaction reads.
     pub(super) fn version(&self) -> Version {
         self.version

@@ -41,4 +41,8 @@ impl<'t> View for RedbTransactionView<'t> {
             None => self.0.base()?.count(keyspace, bounds, should_continue),
         }
     }
+
+    fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
+        self.0.with_bytes_read(read)
+    }
 }

@@ -22,6 +22,7 @@
 //! `group_commit`. A power failure loses the commits after the last sync.
 
 mod backup;
+mod bytes_read;
 mod commits;
 mod cursor;
 mod error;

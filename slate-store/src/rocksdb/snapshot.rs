@@ -4,7 +4,7 @@ use ::rocksdb::{DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 
 use super::{
-    RocksCursor, RocksPointReader, error,
+    RocksCursor, RocksPointReader, bytes_read, error,
     handle::{Db, Opened, Sorted},
     iterate::Iterate,
     key,
@@ -79,5 +79,9 @@ impl View for RocksSnapshot {
 
     fn get<R>(&self, keyspace: Keyspace, key: &[u8], visitor: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
         Ok(self.read(&key::whole(keyspace, key), &self.options())?.map(|value| visitor(&value)))
+    }
+
+    fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
+        bytes_read::with_bytes_read(read)
     }
 }

@@ -1,4 +1,4 @@
-use super::{RocksTransaction, RocksTransactionCursor, RocksTransactionPointReader};
+use super::{RocksTransaction, RocksTransactionCursor, RocksTransactionPointReader, bytes_read};
 use crate::{Bounds, Keyspace, Result, Version, View};
 
 /// The view of a [`RocksTransaction`]: its snapshot with its own writes applied.
@@ -33,5 +33,9 @@ impl<'t> View for RocksTransactionView<'t> {
             Some(own) => Ok(own.map(visitor)),
             None => self.0.snapshot().get(keyspace, key, visitor),
         }
+    }
+
+    fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
+        bytes_read::with_bytes_read(read)
     }
 }

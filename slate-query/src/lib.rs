@@ -8,6 +8,7 @@
 //! | [`number`], [`order`] | exact arithmetic and comparison; BSON's order of values, sets of values |
 //! | [`key`], [`interval`] | values as bytes that sort; ranges of such bytes |
 //! | [`path`] | dotted paths, and the walk along them |
+//! | [`expression`] | aggregation expressions: values computed from a document |
 //! | [`filter`] | conditions: matching, array positions, index bounds |
 //! | [`pattern`], [`sort`], [`distinct`] | a document's keys in an index or a sort; its distinct values |
 //! | [`projection`], [`update`] | new documents from old ones |
@@ -16,6 +17,7 @@
 
 pub mod distinct;
 mod error;
+pub mod expression;
 pub mod filter;
 pub mod interval;
 pub mod key;

@@ -23,6 +23,19 @@ impl Number {
         self.combine(other, i64::checked_mul, |a, b| a * b, Decimal::multiply)
     }
 
+    /// The difference, in the same type as the sum; a double if int64 overflows.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        self.combine(other, i64::checked_sub, |a, b| a - b, |a, b| a.add(b.negated()))
+            .unwrap_or_else(|| Self::Double(self.to_f64() - other.to_f64()))
+    }
+
+    /// The product, in the same type as the sum; a double if int64 overflows.
+    #[must_use]
+    pub fn times(self, other: Self) -> Self {
+        self.checked_mul(other).unwrap_or_else(|| Self::Double(self.to_f64() * other.to_f64()))
+    }
+
     /// Whether both have the same type and value. NaN is not identical to itself. The sign of a zero and the exponent
     /// of a decimal do not count.
     pub fn is_identical(self, other: Self) -> bool {
@@ -135,7 +148,7 @@ fn sticky(coefficient: u128, rest: bool) -> (u128, i32) {
     if rest { (coefficient * 10 + 1, 1) } else { (coefficient, 0) }
 }
 
-fn product_sign(a: Sign, b: Sign) -> Sign {
+pub(super) fn product_sign(a: Sign, b: Sign) -> Sign {
     if a == b { Sign::Positive } else { Sign::Negative }
 }
 

@@ -5,11 +5,16 @@ mod arithmetic;
 mod big;
 mod compare;
 mod decimal;
+mod division;
 mod exact;
+mod rounding;
+mod sum;
 mod text;
 
 pub use any::Number;
 pub use decimal::{Decimal, MAX_COEFFICIENT, MAX_EXPONENT, MIN_EXPONENT, Sign};
+pub use rounding::Rounding;
+pub use sum::Sum;
 pub use text::NotDecimal;
 
 pub(crate) use any::TWO_63;

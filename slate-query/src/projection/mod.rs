@@ -6,7 +6,7 @@
 
 mod computed;
 mod elem_match;
-mod field_path;
+pub(crate) mod field_path;
 mod output;
 mod parse;
 mod positional;

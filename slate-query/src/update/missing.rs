@@ -54,13 +54,13 @@ fn no_array(name: &[u8]) -> Error {
 
 /// The name of an array element.
 #[derive(Clone, Copy)]
-pub(super) struct Digits {
+pub(crate) struct Digits {
     text: [u8; 20],
     length: usize,
 }
 
 /// The decimal digits of an array position.
-pub(super) fn digits(position: usize) -> Digits {
+pub(crate) fn digits(position: usize) -> Digits {
     let mut text = [0; 20];
     let mut rest = text.as_mut_slice();
     // The largest position has twenty digits.
@@ -69,7 +69,7 @@ pub(super) fn digits(position: usize) -> Digits {
 }
 
 impl Digits {
-    pub(super) fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         self.text.get(..self.length).unwrap_or_default()
     }
 

@@ -22,4 +22,6 @@ mod upsert;
 
 pub use context::{Context, Phase};
 pub use merge::merge;
+pub(crate) use missing::digits;
+pub(crate) use operator::sort::Sort;
 pub use parse::{Update, UsesPosition};

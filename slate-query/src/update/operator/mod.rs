@@ -14,7 +14,7 @@ mod pull_all;
 mod push;
 mod rename;
 mod set;
-mod sort;
+pub(crate) mod sort;
 mod unset;
 
 use std::fmt;

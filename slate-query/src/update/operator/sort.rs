@@ -11,7 +11,7 @@ use crate::{
 
 /// The order of the elements.
 #[derive(Debug)]
-pub(super) enum Sort {
+pub(crate) enum Sort {
     /// Sorts elements by their whole values.
     Whole(Direction),
     /// Documents by these fields. Other values sort as documents without fields.
@@ -19,7 +19,7 @@ pub(super) enum Sort {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     Ascending,
     Descending,
 }
@@ -29,7 +29,7 @@ impl Sort {
     ///
     /// # Errors
     /// `BadValue` (2).
-    pub(super) fn parse(argument: Value<'_>) -> Result<Self> {
+    pub(crate) fn parse(argument: Value<'_>) -> Result<Self> {
         if argument.kind().is_number() {
             return direction(argument).map(Self::Whole);
         }
@@ -51,7 +51,7 @@ impl Sort {
     }
 
     /// Compares two elements.
-    pub(super) fn compare(&self, a: Value<'_>, b: Value<'_>) -> Ordering {
+    pub(crate) fn compare(&self, a: Value<'_>, b: Value<'_>) -> Ordering {
         match self {
             Self::Whole(direction) => direction.of(order::compare(a, b)),
             Self::Fields(fields) => fields

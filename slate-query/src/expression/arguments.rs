@@ -1,0 +1,95 @@
+use std::fmt;
+
+use super::{Env, Evaluated, Expression};
+use crate::{Code, Error, Result};
+
+/// An operator whose operands are all evaluated before it.
+pub(super) struct Function {
+    pub(super) name: &'static str,
+    /// The least and the greatest number of operands.
+    pub(super) arity: (usize, usize),
+    pub(super) call: Call,
+}
+
+/// Computes the value from those of the operands.
+pub(super) type Call = for<'v> fn(Arguments<'_, 'v>) -> Result<Evaluated<'v>>;
+
+/// Any number of operands.
+pub(super) const ANY: (usize, usize) = (0, usize::MAX);
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Function {
+    /// # Errors
+    /// 16020 or 28667 for a wrong number of operands.
+    pub(super) fn check(&self, operands: usize) -> Result<()> {
+        let (least, most) = self.arity;
+        if (least..=most).contains(&operands) {
+            return Ok(());
+        }
+        let name = self.name;
+        Err(if least == most {
+            let message = format!("expression {name} takes exactly {least} arguments, {operands} were given");
+            Error::new(Code(16020), message)
+        } else {
+            let message = format!("expression {name} takes {least} to {most} arguments, {operands} were given");
+            Error::new(Code(28667), message)
+        })
+    }
+
+    pub(super) fn call<'v>(&self, operands: &'v [Expression], env: &Env<'v>) -> Result<Evaluated<'v>> {
+        // Most functions have up to three operands, which need no allocation.
+        let mut few = [const { Evaluated::Missing }; 3];
+        let mut many = Vec::new();
+        let values = match few.get_mut(..operands.len()) {
+            Some(few) => few,
+            None => {
+                many.resize(operands.len(), Evaluated::Missing);
+                &mut many[..]
+            }
+        };
+        for (value, operand) in values.iter_mut().zip(operands) {
+            *value = operand.evaluate(env)?;
+        }
+        (self.call)(Arguments { name: self.name, values })
+    }
+}
+
+/// The values of a function's operands.
+pub(super) struct Arguments<'c, 'v> {
+    /// The function's name, for messages.
+    pub(super) name: &'static str,
+    pub(super) values: &'c mut [Evaluated<'v>],
+}
+
+impl<'c, 'v> Arguments<'c, 'v> {
+    /// The operand at that position; missing if there are fewer.
+    pub(super) fn get(&self, place: usize) -> &Evaluated<'v> {
+        self.values.get(place).unwrap_or(const { &Evaluated::Missing })
+    }
+
+    /// Takes the operand at that position.
+    pub(super) fn take(&mut self, place: usize) -> Evaluated<'v> {
+        self.values.get_mut(place).map_or(Evaluated::Missing, |value| std::mem::replace(value, Evaluated::Missing))
+    }
+
+    /// Whether an operand is missing, null or undefined.
+    pub(super) fn has_null(&self) -> bool {
+        self.values.iter().any(Evaluated::is_nullish)
+    }
+
+    /// The error for an operand of a wrong type.
+    pub(super) fn wrong_type(&self, code: i32, expected: &str, value: &Evaluated<'_>) -> Error {
+        wrong_type(self.name, code, expected, value)
+    }
+}
+
+/// The error for an operand of a wrong type.
+pub(super) fn wrong_type(name: &str, code: i32, expected: &str, value: &Evaluated<'_>) -> Error {
+    let found = value.as_value().map_or("missing", |value| value.kind().alias());
+    Error::new(Code(code), format!("{name} takes {expected}, not {found}"))
+}

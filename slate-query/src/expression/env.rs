@@ -1,0 +1,92 @@
+use crate::{
+    Code, Error, Result,
+    raw::{Doc, Value},
+};
+
+/// The variables that an expression may use, by name. The position of a name in the list is its position among the
+/// [frames](Frame) of an [`Env`].
+#[derive(Clone, Debug, Default)]
+pub struct Variables {
+    names: Vec<Box<str>>,
+}
+
+impl Variables {
+    /// The same variables and one more, which may hide another of the same name.
+    ///
+    /// # Errors
+    /// `FailedToParse` (9) if the name is not one for a variable: it must begin with a lowercase letter and consist of
+    /// letters, digits and underscores.
+    pub fn with(&self, name: &str) -> Result<Self> {
+        let mut bytes = name.bytes();
+        let is_allowed = name == "CURRENT"
+            || bytes.next().is_some_and(|first| first.is_ascii_lowercase() || first >= 0x80)
+                && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80);
+        if !is_allowed {
+            let message = format!("'{name}' is not a name for a variable: it begins with a lowercase letter");
+            return Err(Error::new(Code::FAILED_TO_PARSE, message));
+        }
+        let mut names = self.names.clone();
+        names.push(name.into());
+        Ok(Self { names })
+    }
+
+    /// How many frames up from the innermost the variable is.
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        self.names.iter().rev().position(|other| **other == *name)
+    }
+}
+
+/// The document and the variables for which an expression is evaluated.
+#[derive(Clone, Copy, Debug)]
+pub struct Env<'v> {
+    root: Doc<'v>,
+    now: i64,
+    frame: Option<&'v Frame<'v>>,
+}
+
+/// The value of a variable, inside other variables.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'v> {
+    value: Option<Value<'v>>,
+    outer: Option<&'v Frame<'v>>,
+}
+
+impl<'v> Env<'v> {
+    /// For a document. `now` is the value of `$$NOW` in milliseconds since 1970.
+    pub fn new(document: Doc<'v>, now: i64) -> Self {
+        Self { root: document, now, frame: None }
+    }
+
+    /// The frame of one more variable with this value; `None`: it is missing.
+    pub fn frame(&self, value: Option<Value<'v>>) -> Frame<'v> {
+        Frame { value, outer: self.frame }
+    }
+
+    /// The same environment with a frame from [`frame`](Self::frame).
+    #[must_use]
+    pub fn within<'w>(&self, frame: &'w Frame<'w>) -> Env<'w>
+    where
+        'v: 'w,
+    {
+        Env { root: self.root, now: self.now, frame: Some(frame) }
+    }
+
+    /// The same variables for another document.
+    #[must_use]
+    pub fn with_document(self, document: Doc<'v>) -> Self {
+        Self { root: document, ..self }
+    }
+
+    pub(super) fn root(&self) -> Doc<'v> {
+        self.root
+    }
+
+    pub(super) fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// The value of the variable that many frames up.
+    pub(super) fn variable(&self, up: usize) -> Option<Value<'v>> {
+        std::iter::successors(self.frame, |frame| frame.outer).nth(up)?.value
+    }
+}

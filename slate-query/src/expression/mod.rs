@@ -1,0 +1,19 @@
+//! Aggregation expressions: values computed from a document.
+//!
+//! [`Expression::parse`] reads an expression once: it resolves operators and variables, checks the number of operands,
+//! and computes constant parts. [`Expression::evaluate`] computes its value for a document. A value is borrowed from the
+//! document or the expression where possible; see [`Evaluated`].
+//!
+//! `operators/mod.rs` explains how to add an operator.
+
+mod arguments;
+mod env;
+mod evaluated;
+mod node;
+mod operators;
+mod parse;
+mod path;
+
+pub use env::{Env, Frame, Variables};
+pub use evaluated::Evaluated;
+pub use node::Expression;

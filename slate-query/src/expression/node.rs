@@ -1,0 +1,116 @@
+use std::{fmt::Debug, sync::Arc};
+
+use super::{Env, Evaluated, arguments::Function, path};
+use crate::{
+    Result,
+    raw::{FieldName, OwnedValue, Value, Writer},
+};
+
+/// A parsed expression.
+#[derive(Clone, Debug)]
+pub struct Expression(pub(super) Node);
+
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    /// `None`: missing.
+    Constant(Option<OwnedValue>),
+    /// A variable, and the path below it.
+    Path(Variable, Arc<[FieldName]>),
+    Document(Arc<[(Box<[u8]>, Expression)]>),
+    Array(Arc<[Expression]>),
+    /// A function of the values of its operands.
+    Call(&'static Function, Arc<[Expression]>),
+    /// An operator that evaluates its operands itself.
+    Operator(Arc<dyn Operator>),
+}
+
+/// A variable of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Variable {
+    /// The document.
+    Root,
+    /// The time of the operation.
+    Now,
+    /// The variable that many frames up.
+    Frame(usize),
+}
+
+/// An operator that decides itself which operands are evaluated, and how often.
+pub(super) trait Operator: Debug + Send + Sync {
+    fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>>;
+
+    /// The operands that are always evaluated in the environment of the operator; for constant folding and paths.
+    fn operands(&self) -> Vec<&Expression>;
+}
+
+impl Expression {
+    pub(super) fn constant(value: Value<'_>) -> Self {
+        Self(Node::Constant(Some(value.to_owned())))
+    }
+
+    /// Whether the value is the same for every document.
+    pub(super) fn is_constant(&self) -> bool {
+        matches!(self.0, Node::Constant(_))
+    }
+
+    /// The value, if it is the same for every document. `Some(Missing)` for `$$REMOVE`.
+    pub fn as_constant(&self) -> Option<Evaluated<'_>> {
+        match &self.0 {
+            Node::Constant(None) => Some(Evaluated::Missing),
+            Node::Constant(Some(value)) => Some(Evaluated::Borrowed(value.as_value())),
+            _ => None,
+        }
+    }
+
+    /// Computes the value. Fields of a document whose value is missing are left out.
+    ///
+    /// # Errors
+    /// MongoDB's code where a value has the wrong type for an operator.
+    pub fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
+        Ok(match &self.0 {
+            Node::Constant(None) => Evaluated::Missing,
+            Node::Constant(Some(value)) => Evaluated::Borrowed(value.as_value()),
+            Node::Path(variable, names) => match variable {
+                Variable::Root => path::follow_in(env.root(), names),
+                Variable::Now if names.is_empty() => Evaluated::date(env.now()),
+                Variable::Now => Evaluated::Missing,
+                Variable::Frame(up) => env.variable(*up).map_or(Evaluated::Missing, |value| path::follow(value, names)),
+            },
+            Node::Document(fields) => {
+                let mut writer = Writer::new();
+                for (name, field) in &**fields {
+                    if let Some(value) = field.evaluate(env)?.as_value() {
+                        writer.append(name, value);
+                    }
+                }
+                Evaluated::document(writer)
+            }
+            Node::Array(elements) => {
+                let mut array = super::evaluated::ArrayWriter::default();
+                for element in &**elements {
+                    array.push(element.evaluate(env)?.or_null());
+                }
+                array.finish()
+            }
+            Node::Call(function, operands) => return function.call(operands, env),
+            Node::Operator(operator) => return operator.evaluate(env),
+        })
+    }
+
+    /// Calls `visit` with each top-level field of the document that the expression reads, and with `None` if it reads
+    /// the whole document.
+    pub fn visit_fields(&self, visit: &mut dyn FnMut(Option<&FieldName>)) {
+        match &self.0 {
+            Node::Constant(_) => {}
+            Node::Path(Variable::Root, names) => visit(names.first()),
+            Node::Path(Variable::Now | Variable::Frame(_), _) => {}
+            Node::Document(fields) => fields.iter().for_each(|(_, field)| field.visit_fields(visit)),
+            Node::Array(operands) | Node::Call(_, operands) => {
+                operands.iter().for_each(|operand| operand.visit_fields(visit));
+            }
+            Node::Operator(operator) => {
+                operator.operands().into_iter().for_each(|operand| operand.visit_fields(visit));
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! `$add`, `$subtract`, `$multiply`, `$divide`, `$mod`, `$abs`, `$ceil`, `$floor`, `$round` and `$trunc`.
+
+use super::super::{Evaluated, arguments::Arguments};
+use crate::{
+    Code, Error, Result,
+    number::{Decimal, Number, Rounding, Sum},
+    raw::Value,
+};
+
+const OVERFLOW: &str = "the date is out of range";
+
+/// The milliseconds of a date.
+fn date(value: Value<'_>) -> Option<i64> {
+    value.as_millis()
+}
+
+fn overflow(name: &str) -> Error {
+    Error::new(Code::OVERFLOW, format!("{name}: {OVERFLOW}"))
+}
+
+/// The sum of numbers and at most one date.
+pub(super) fn add<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let (mut sum, mut day, mut is_null) = (Sum::default(), None, false);
+    for operand in &*arguments.values {
+        let Some(value) = operand.present() else {
+            is_null = true;
+            continue;
+        };
+        match (Number::of(value), date(value)) {
+            (Some(number), _) => sum.add(number),
+            (None, Some(_)) if day.is_some() => {
+                return Err(Error::new(Code(16612), "$add takes only one date"));
+            }
+            (None, Some(millis)) => day = Some(millis),
+            (None, None) => return Err(arguments.wrong_type(14, "numbers and dates", operand)),
+        }
+    }
+    Ok(match day {
+        _ if is_null => Evaluated::NULL,
+        None => sum.total().into(),
+        Some(day) => Evaluated::date(moved(day, sum.total(), i64::checked_add).ok_or_else(|| overflow("$add"))?),
+    })
+}
+
+/// A date moved by a number of milliseconds, rounded.
+fn moved(day: i64, by: Number, combine: fn(i64, i64) -> Option<i64>) -> Option<i64> {
+    let by = match by {
+        Number::Double(double) => Number::Double(double.round()),
+        Number::Decimal(decimal) => Number::Decimal(decimal.to_places(0, Rounding::HalfEven)),
+        whole => whole,
+    };
+    combine(day, by.to_i64()?)
+}
+
+pub(super) fn subtract<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    if arguments.has_null() {
+        return Ok(Evaluated::NULL);
+    }
+    let (left, right) = (arguments.get(0), arguments.get(1));
+    let (a, b) = (left.or_null(), right.or_null());
+    Ok(match (Number::of(a), Number::of(b), date(a), date(b)) {
+        (Some(a), Some(b), ..) => a.minus(b).into(),
+        (_, _, Some(a), Some(b)) => Evaluated::int64(a.checked_sub(b).ok_or_else(|| overflow("$subtract"))?),
+        (_, Some(by), Some(day), _) => {
+            Evaluated::date(moved(day, by, i64::checked_sub).ok_or_else(|| overflow("$subtract"))?)
+        }
+        _ => {
+            let wrong = if Number::of(a).is_none() && date(a).is_none() { left } else { right };
+            return Err(arguments.wrong_type(14, "two numbers, two dates, or a date and a number", wrong));
+        }
+    })
+}
+
+pub(super) fn multiply<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let mut product = Number::Int32(1);
+    let mut is_null = false;
+    for operand in &*arguments.values {
+        match operand.present() {
+            None => is_null = true,
+            Some(value) => {
+                let number = Number::of(value).ok_or_else(|| arguments.wrong_type(14, "numbers", operand))?;
+                product = product.times(number);
+            }
+        }
+    }
+    Ok(if is_null { Evaluated::NULL } else { product.into() })
+}
+
+pub(super) fn divide<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let [left, right] = [arguments.get(0), arguments.get(1)];
+    let (Some(a), Some(b)) = (left.present(), right.present()) else { return Ok(Evaluated::NULL) };
+    let number = |value, operand| Number::of(value).ok_or_else(|| arguments.wrong_type(14, "two numbers", operand));
+    let (a, b) = (number(a, left)?, number(b, right)?);
+    if b == Number::Int32(0) {
+        return Err(Error::new(Code::BAD_VALUE, "$divide cannot divide by zero"));
+    }
+    Ok(a.over(b).into())
+}
+
+pub(super) fn modulo<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let [left, right] = [arguments.get(0), arguments.get(1)];
+    let (Some(a), Some(b)) = (left.present(), right.present()) else { return Ok(Evaluated::NULL) };
+    let number = |value, operand| Number::of(value).ok_or_else(|| arguments.wrong_type(16611, "two numbers", operand));
+    let (a, b) = (number(a, left)?, number(b, right)?);
+    if b == Number::Int32(0) {
+        return Err(Error::new(Code(16610), "$mod cannot divide by zero"));
+    }
+    Ok(a.modulo(b).into())
+}
+
+/// The only operand as a number; `None` for null.
+pub(super) fn only_number(arguments: &Arguments<'_, '_>, code: i32) -> Result<Option<Number>> {
+    let operand = arguments.get(0);
+    let Some(value) = operand.present() else { return Ok(None) };
+    Number::of(value).map(Some).ok_or_else(|| arguments.wrong_type(code, "a number", operand))
+}
+
+pub(super) fn abs<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let Some(number) = only_number(&arguments, 28765)? else { return Ok(Evaluated::NULL) };
+    Ok(match number {
+        Number::Int32(int) => match int.checked_abs() {
+            Some(int) => Evaluated::int32(int),
+            None => Evaluated::int64(i64::from(int).abs()),
+        },
+        Number::Int64(int) => Evaluated::int64(
+            int.checked_abs()
+                .ok_or_else(|| Error::new(Code(28680), "the absolute value of the least int64 is no int64"))?,
+        ),
+        Number::Double(double) => Evaluated::double(double.abs()),
+        Number::Decimal(decimal) => Number::Decimal(decimal.abs()).into(),
+    })
+}
+
+/// Rounds to whole numbers; integers stay as they are.
+fn rounded<'v>(number: Number, double: fn(f64) -> f64, mode: Rounding) -> Evaluated<'v> {
+    match number {
+        Number::Double(value) => Evaluated::double(double(value)),
+        Number::Decimal(decimal) => Number::Decimal(decimal.to_places(0, mode)).into(),
+        whole => whole.into(),
+    }
+}
+
+pub(super) fn ceil<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    Ok(only_number(&arguments, 28765)?.map_or(Evaluated::NULL, |number| rounded(number, f64::ceil, Rounding::Up)))
+}
+
+pub(super) fn floor<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    Ok(only_number(&arguments, 28765)?.map_or(Evaluated::NULL, |number| rounded(number, f64::floor, Rounding::Down)))
+}
+
+pub(super) fn round<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    to_places(&arguments, Rounding::HalfEven)
+}
+
+pub(super) fn trunc<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    to_places(&arguments, Rounding::TowardZero)
+}
+
+/// Rounds to a number of decimal places, from -20 to 100.
+fn to_places<'v>(arguments: &Arguments<'_, 'v>, mode: Rounding) -> Result<Evaluated<'v>> {
+    let [operand, places] = [arguments.get(0), arguments.get(1)];
+    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
+    let number = Number::of(value).ok_or_else(|| arguments.wrong_type(51081, "a number", operand))?;
+    let places = match (arguments.values.len(), places.present()) {
+        (1, _) => 0,
+        (_, None) => return Ok(Evaluated::NULL),
+        (_, Some(value)) => {
+            let number =
+                Number::of(value).ok_or_else(|| arguments.wrong_type(16004, "a whole number of places", places))?;
+            let whole = number.to_i64().ok_or_else(|| Error::new(Code(51082), "the number of places is not whole"))?;
+            i32::try_from(whole).ok().filter(|places| (-20..=100).contains(places)).ok_or_else(|| {
+                Error::new(Code(51083), format!("{} takes from -20 to 100 places, not {whole}", arguments.name))
+            })?
+        }
+    };
+    Ok(match number {
+        Number::Int32(int) => match whole_to_places(i64::from(int), places, mode) {
+            Some(rounded) => i32::try_from(rounded).map_or(Evaluated::int64(rounded), Evaluated::int32),
+            None => return Err(Error::new(Code(51080), "the rounded number is out of range")),
+        },
+        Number::Int64(int) => Evaluated::int64(
+            whole_to_places(int, places, mode)
+                .ok_or_else(|| Error::new(Code(51080), "the rounded number is out of range"))?,
+        ),
+        Number::Double(double) if double.is_finite() => {
+            let exact = match places {
+                0 => {
+                    if mode == Rounding::TowardZero {
+                        double.trunc()
+                    } else {
+                        double.round_ties_even()
+                    }
+                }
+                places => Decimal::exactly(double).to_places(places, mode).to_f64(),
+            };
+            Evaluated::double(exact)
+        }
+        Number::Double(double) => Evaluated::double(double),
+        Number::Decimal(decimal) => Number::Decimal(decimal.to_places(places, mode)).into(),
+    })
+}
+
+fn whole_to_places(int: i64, places: i32, mode: Rounding) -> Option<i64> {
+    match u32::try_from(-places) {
+        Err(_) => Some(int),
+        Ok(0) => Some(int),
+        Ok(_) => Decimal::from(int).to_places(places, mode).to_i64(),
+    }
+}

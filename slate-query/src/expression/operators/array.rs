@@ -1,0 +1,278 @@
+//! Operators on arrays that need no variables.
+
+use super::super::{Evaluated, arguments::Arguments, evaluated::ArrayWriter};
+use crate::{
+    Code, Error, Result,
+    number::Number,
+    order,
+    raw::{Doc, Kind, Value, Writer},
+};
+
+/// The elements of an operand that is an array.
+pub(super) fn elements<'a>(value: Value<'a>) -> Option<Doc<'a>> {
+    value.as_array()
+}
+
+/// A whole number in the range of int32.
+fn whole(value: Value<'_>) -> Option<i32> {
+    Number::of(value)?.to_i64().and_then(|whole| i32::try_from(whole).ok())
+}
+
+/// The place of a possibly negative position in a list of that length.
+fn place(position: i32, length: usize) -> Option<usize> {
+    match usize::try_from(position) {
+        Ok(position) => Some(position).filter(|position| *position < length),
+        Err(_) => length.checked_sub(usize::try_from(position.unsigned_abs()).ok()?),
+    }
+}
+
+/// Returns an element of an operand: borrowed from a borrowed operand.
+fn element<'v>(array: Evaluated<'v>, place: usize) -> Evaluated<'v> {
+    match array {
+        Evaluated::Borrowed(array) => {
+            let element = elements(array).and_then(|array| array.values().nth(place));
+            element.map_or(Evaluated::Missing, Evaluated::Borrowed)
+        }
+        Evaluated::Owned(array) => {
+            let element = elements(array.as_value()).and_then(|array| array.values().nth(place));
+            element.map_or(Evaluated::Missing, |element| Evaluated::Owned(element.to_owned()))
+        }
+        Evaluated::Missing => Evaluated::Missing,
+    }
+}
+
+pub(super) fn size<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let operand = arguments.get(0);
+    let array =
+        operand.as_value().and_then(elements).ok_or_else(|| arguments.wrong_type(17124, "an array", operand))?;
+    Ok(Evaluated::count(array.values().count()))
+}
+
+pub(super) fn is_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    Ok(arguments.get(0).as_value().is_some_and(|value| value.kind() == Kind::Array).into())
+}
+
+pub(super) fn array_elem_at<'v>(mut arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    if arguments.has_null() {
+        return Ok(Evaluated::NULL);
+    }
+    let (array, position) = (arguments.get(0), arguments.get(1));
+    let Some(length) = array.as_value().and_then(elements).map(|array| array.values().count()) else {
+        return Err(arguments.wrong_type(28689, "an array", array));
+    };
+    if Number::of(position.or_null()).is_none() {
+        return Err(arguments.wrong_type(28690, "a number as its position", position));
+    }
+    let position = whole(position.or_null()).ok_or_else(|| {
+        Error::new(Code(28691), "the position of $arrayElemAt is a whole number in the range of int32")
+    })?;
+    Ok(place(position, length).map_or(Evaluated::Missing, |place| element(arguments.take(0), place)))
+}
+
+fn at_end<'v>(mut arguments: Arguments<'_, 'v>, place: fn(usize) -> Option<usize>) -> Result<Evaluated<'v>> {
+    let operand = arguments.get(0);
+    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
+    let Some(array) = elements(value) else { return Err(arguments.wrong_type(28689, "an array", operand)) };
+    let place = place(array.values().count());
+    Ok(place.map_or(Evaluated::Missing, |place| element(arguments.take(0), place)))
+}
+
+pub(super) fn first<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    at_end(arguments, |length| (length > 0).then_some(0))
+}
+
+pub(super) fn last<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    at_end(arguments, |length| length.checked_sub(1))
+}
+
+pub(super) fn concat_arrays<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let mut all = ArrayWriter::default();
+    let mut is_null = false;
+    for operand in &*arguments.values {
+        match operand.present() {
+            None => is_null = true,
+            Some(value) => {
+                let array = elements(value).ok_or_else(|| arguments.wrong_type(28664, "arrays", operand))?;
+                array.values().for_each(|value| all.push(value));
+            }
+        }
+    }
+    Ok(if is_null { Evaluated::NULL } else { all.finish() })
+}
+
+pub(super) fn reverse_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let operand = arguments.get(0);
+    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
+    let array = elements(value).ok_or_else(|| arguments.wrong_type(34435, "an array", operand))?;
+    let values: Vec<_> = array.values().collect();
+    Ok(Evaluated::array(values.into_iter().rev()))
+}
+
+/// `$in`: whether a value equals an element of an array.
+pub(super) fn is_in<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let (value, operand) = (arguments.get(0), arguments.get(1));
+    let array =
+        operand.as_value().and_then(elements).ok_or_else(|| arguments.wrong_type(40081, "an array", operand))?;
+    let Some(value) = value.as_value() else { return Ok(false.into()) };
+    Ok(array.values().any(|element| order::equal(element, value)).into())
+}
+
+pub(super) fn index_of_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let operand = arguments.get(0);
+    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
+    let array = elements(value).ok_or_else(|| arguments.wrong_type(40090, "an array", operand))?;
+    let Some((start, end)) = range(&arguments, 40096, 9_711_600)? else { return Ok(Evaluated::NULL) };
+    let Some(wanted) = arguments.get(1).as_value() else { return Ok(Evaluated::int32(-1)) };
+    let found = array.values().enumerate().skip(start).take(end.saturating_sub(start));
+    let found = found.into_iter().find(|(_, element)| order::equal(*element, wanted));
+    Ok(found.map_or(Evaluated::int32(-1), |(place, _)| Evaluated::count(place)))
+}
+
+/// The start and the end of a search: the third and the fourth operand. `None` if one is null.
+pub(super) fn range(
+    arguments: &Arguments<'_, '_>,
+    type_code: i32,
+    negative_code: i32,
+) -> Result<Option<(usize, usize)>> {
+    let mut bounds = [0, usize::MAX];
+    for (bound, place) in bounds.iter_mut().zip(2..arguments.values.len()) {
+        let operand = arguments.get(place);
+        let position = operand.as_value().and_then(whole);
+        let position =
+            position.ok_or_else(|| arguments.wrong_type(type_code, "whole numbers as start and end", operand))?;
+        *bound = usize::try_from(position).map_err(|_| {
+            Error::new(Code(negative_code), format!("the start and end of {} are not negative", arguments.name))
+        })?;
+    }
+    let [start, end] = bounds;
+    Ok(Some((start, end)))
+}
+
+pub(super) fn slice<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    if arguments.has_null() {
+        return Ok(Evaluated::NULL);
+    }
+    let operand = arguments.get(0);
+    let array = elements(operand.or_null()).ok_or_else(|| arguments.wrong_type(28724, "an array", operand))?;
+    let number = |place: usize, type_code, whole_code| {
+        let operand = arguments.get(place);
+        if Number::of(operand.or_null()).is_none() {
+            return Err(arguments.wrong_type(type_code, "whole numbers", operand));
+        }
+        whole(operand.or_null())
+            .ok_or_else(|| Error::new(Code(whole_code), "$slice takes whole numbers in the range of int32"))
+    };
+    let length = array.values().count();
+    let first = number(1, 28725, 28726)?;
+    let (start, count) = if arguments.values.len() == 2 {
+        let count = usize::try_from(first.unsigned_abs()).unwrap_or(usize::MAX);
+        (if first < 0 { length.saturating_sub(count) } else { 0 }, count)
+    } else {
+        let count = number(2, 28727, 28728)?;
+        let count = usize::try_from(count).ok().filter(|count| *count > 0);
+        let count = count.ok_or_else(|| Error::new(Code(28729), "the third argument of $slice is positive"))?;
+        let start = usize::try_from(first)
+            .unwrap_or_else(|_| length.saturating_sub(usize::try_from(first.unsigned_abs()).unwrap_or(usize::MAX)));
+        (start, count)
+    };
+    Ok(Evaluated::array(array.values().skip(start).take(count)))
+}
+
+/// The most elements of a `$range`, as in MongoDB: 64 MiB of them.
+const LONGEST_RANGE: i64 = (64 << 20) / 32;
+
+pub(super) fn range_of<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let bound = |place: usize, type_code, whole_code| {
+        let operand = arguments.get(place);
+        if operand.as_value().and_then(Number::of).is_none() {
+            return Err(arguments.wrong_type(type_code, "numbers", operand));
+        }
+        whole(operand.or_null())
+            .map(i64::from)
+            .ok_or_else(|| Error::new(Code(whole_code), "$range takes whole numbers in the range of int32"))
+    };
+    let (start, end) = (bound(0, 34443, 34444)?, bound(1, 34445, 34446)?);
+    let step = if arguments.values.len() == 3 { bound(2, 34447, 34448)? } else { 1 };
+    if step == 0 {
+        return Err(Error::new(Code(34449), "the step of $range is not zero"));
+    }
+    let mut values = ArrayWriter::default();
+    let (mut next, mut length) = (start, 0);
+    while if step > 0 { next < end } else { next > end } {
+        length += 1;
+        if length > LONGEST_RANGE {
+            return Err(Error::new(Code(146), "$range would use more than 64 MiB of memory"));
+        }
+        values.push(Value::new(Kind::Int32, &i32::try_from(next).unwrap_or_default().to_le_bytes()));
+        next += step;
+    }
+    Ok(values.finish())
+}
+
+pub(super) fn array_to_object<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let operand = arguments.get(0);
+    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
+    let array = elements(value).ok_or_else(|| arguments.wrong_type(40386, "an array", operand))?;
+    let refused = |code, message: &str| Err(Error::new(Code(code), format!("$arrayToObject: {message}")));
+    // A later field of the same name replaces the value, not the position, of the former.
+    let mut fields: Vec<(&[u8], Value<'_>)> = Vec::new();
+    let mut form = None;
+    for element in array.values() {
+        if *form.get_or_insert(element.kind()) != element.kind() {
+            return if form == Some(Kind::Document) {
+                refused(40391, "all elements are documents, as the first one is")
+            } else {
+                refused(40396, "all elements are arrays, as the first one is")
+            };
+        }
+        let (name, value) = if let Some(document) = element.as_document() {
+            let (Some(name), Some(value)) = (document.get("k"), document.get("v")) else {
+                let is_pair = document.elements().count() == 2;
+                return refused(if is_pair { 40393 } else { 40392 }, "a document consists of 'k' and 'v'");
+            };
+            if document.elements().count() != 2 {
+                return refused(40392, "a document consists of 'k' and 'v'");
+            }
+            if name.kind() != Kind::String {
+                return refused(40394, "'k' is a string");
+            }
+            (name, value)
+        } else if let Some(pair) = element.as_array() {
+            let mut values = pair.values();
+            let (Some(name), Some(value), None) = (values.next(), values.next(), values.next()) else {
+                return refused(40397, "an array consists of a name and a value");
+            };
+            if name.kind() != Kind::String {
+                return refused(40395, "a name is a string");
+            }
+            (name, value)
+        } else {
+            return refused(40398, "an element is a document or an array");
+        };
+        let name = name.text().unwrap_or_default();
+        if name.contains(&0) {
+            return refused(4_940_400, "a name contains no NUL character");
+        }
+        match fields.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, old)) => *old = value,
+            None => fields.push((name, value)),
+        }
+    }
+    let mut writer = Writer::new();
+    fields.into_iter().for_each(|(name, value)| writer.append(name, value));
+    Ok(Evaluated::document(writer))
+}
+
+pub(super) fn object_to_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let operand = arguments.get(0);
+    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
+    let document = value.as_document().ok_or_else(|| arguments.wrong_type(40390, "a document", operand))?;
+    let mut pairs = ArrayWriter::default();
+    for element in document.elements() {
+        let mut pair = Writer::new();
+        pair.append(b"k", Evaluated::string(&element.display_name()).or_null());
+        pair.append(b"v", element.value);
+        pairs.push(Value::new(Kind::Document, &pair.finish()));
+    }
+    Ok(pairs.finish())
+}

@@ -1,0 +1,234 @@
+//! The operators of expressions, by family, and the table of their names.
+//!
+//! To add an operator:
+//!
+//! 1. Write it: a function of the values of its operands ([`Call`]), or, if it evaluates its operands itself, a type
+//!    that implements [`Operator`](super::node::Operator) and a function that parses it.
+//! 2. Add its line in [`OPERATORS`], which is sorted by name.
+//! 3. Describe its behaviour in `tests/expressions.rs` and in `docs/aggregation.md`.
+//!
+//! Operators that MongoDB has and Slate does not support are also in the table, and fail by name.
+
+mod arithmetic;
+mod array;
+mod compare;
+mod convert;
+mod functions;
+mod logical;
+mod misc;
+mod named;
+mod object;
+mod set;
+mod string;
+mod text;
+mod variables;
+
+use super::{
+    Expression, Variables,
+    arguments::{ANY, Call, Function},
+};
+use crate::{Result, raw::Value};
+
+/// Parses an operator with this name and operand.
+type Parse = fn(&str, Value<'_>, &Variables) -> Result<Expression>;
+
+/// A line of the table.
+#[derive(Debug)]
+pub(super) enum Entry {
+    Function(Function),
+    Operator(Parse),
+    /// MongoDB has it, Slate does not.
+    Unsupported,
+}
+
+type Line = (&'static str, Entry);
+
+const fn function(name: &'static str, arity: (usize, usize), call: Call) -> Line {
+    (name, Entry::Function(Function { name, arity, call }))
+}
+
+const fn operator(name: &'static str, parse: Parse) -> Line {
+    (name, Entry::Operator(parse))
+}
+
+const fn unsupported(name: &'static str) -> Line {
+    (name, Entry::Unsupported)
+}
+
+const ONE: (usize, usize) = (1, 1);
+const TWO: (usize, usize) = (2, 2);
+const THREE: (usize, usize) = (3, 3);
+
+static OPERATORS: &[Line] = &[
+    function("$abs", ONE, arithmetic::abs),
+    function("$acos", ONE, functions::acos),
+    function("$acosh", ONE, functions::acosh),
+    function("$add", ANY, arithmetic::add),
+    function("$allElementsTrue", ONE, set::all_true),
+    operator("$and", logical::and),
+    function("$anyElementTrue", ONE, set::any_true),
+    function("$arrayElemAt", TWO, array::array_elem_at),
+    function("$arrayToObject", ONE, array::array_to_object),
+    function("$asin", ONE, functions::asin),
+    function("$asinh", ONE, functions::asinh),
+    function("$atan", ONE, functions::atan),
+    function("$atan2", TWO, functions::atan2),
+    function("$atanh", ONE, functions::atanh),
+    unsupported("$avg"),
+    function("$binarySize", ONE, misc::binary_size),
+    function("$bitAnd", ANY, misc::bit_and),
+    function("$bitNot", ONE, misc::bit_not),
+    function("$bitOr", ANY, misc::bit_or),
+    function("$bitXor", ANY, misc::bit_xor),
+    function("$bsonSize", ONE, misc::bson_size),
+    function("$ceil", ONE, arithmetic::ceil),
+    function("$cmp", TWO, compare::cmp),
+    function("$concat", ANY, string::concat),
+    function("$concatArrays", ANY, array::concat_arrays),
+    operator("$cond", logical::cond),
+    operator("$const", misc::literal),
+    operator("$convert", convert::convert_to),
+    function("$cos", ONE, functions::cos),
+    function("$cosh", ONE, functions::cosh),
+    unsupported("$createObjectId"),
+    unsupported("$dateAdd"),
+    unsupported("$dateDiff"),
+    unsupported("$dateFromParts"),
+    unsupported("$dateFromString"),
+    unsupported("$dateSubtract"),
+    unsupported("$dateToParts"),
+    unsupported("$dateToString"),
+    unsupported("$dateTrunc"),
+    unsupported("$dayOfMonth"),
+    unsupported("$dayOfWeek"),
+    unsupported("$dayOfYear"),
+    function("$degreesToRadians", ONE, functions::degrees_to_radians),
+    function("$divide", TWO, arithmetic::divide),
+    function("$eq", TWO, compare::eq),
+    function("$exp", ONE, functions::exp),
+    operator("$filter", variables::filter),
+    function("$first", ONE, array::first),
+    unsupported("$firstN"),
+    function("$floor", ONE, arithmetic::floor),
+    unsupported("$function"),
+    operator("$getField", object::get_field),
+    function("$gt", TWO, compare::gt),
+    function("$gte", TWO, compare::gte),
+    unsupported("$hour"),
+    operator("$ifNull", logical::if_null),
+    function("$in", TWO, array::is_in),
+    function("$indexOfArray", (2, 4), array::index_of_array),
+    function("$indexOfBytes", (2, 4), string::index_of_bytes),
+    function("$indexOfCP", (2, 4), string::index_of_code_points),
+    function("$isArray", ONE, array::is_array),
+    function("$isNumber", ONE, convert::is_number),
+    unsupported("$isoDayOfWeek"),
+    unsupported("$isoWeek"),
+    unsupported("$isoWeekYear"),
+    function("$last", ONE, array::last),
+    unsupported("$lastN"),
+    operator("$let", variables::let_in),
+    operator("$literal", misc::literal),
+    function("$ln", ONE, functions::ln),
+    function("$log", TWO, functions::log),
+    function("$log10", ONE, functions::log10),
+    function("$lt", TWO, compare::lt),
+    function("$lte", TWO, compare::lte),
+    operator("$ltrim", text::trim),
+    operator("$map", variables::map),
+    unsupported("$max"),
+    unsupported("$maxN"),
+    unsupported("$median"),
+    function("$mergeObjects", ANY, object::merge_objects),
+    unsupported("$meta"),
+    unsupported("$millisecond"),
+    unsupported("$min"),
+    unsupported("$minN"),
+    unsupported("$minute"),
+    function("$mod", TWO, arithmetic::modulo),
+    unsupported("$month"),
+    function("$multiply", ANY, arithmetic::multiply),
+    function("$ne", TWO, compare::ne),
+    function("$not", ONE, logical::not),
+    function("$objectToArray", ONE, array::object_to_array),
+    operator("$or", logical::or),
+    unsupported("$percentile"),
+    function("$pow", TWO, functions::pow),
+    function("$radiansToDegrees", ONE, functions::radians_to_degrees),
+    operator("$rand", misc::rand),
+    function("$range", (2, 3), array::range_of),
+    operator("$reduce", variables::reduce),
+    unsupported("$regexFind"),
+    unsupported("$regexFindAll"),
+    unsupported("$regexMatch"),
+    operator("$replaceAll", text::replace),
+    operator("$replaceOne", text::replace),
+    function("$reverseArray", ONE, array::reverse_array),
+    function("$round", (1, 2), arithmetic::round),
+    operator("$rtrim", text::trim),
+    unsupported("$second"),
+    function("$setDifference", TWO, set::difference),
+    function("$setEquals", ANY, set::equals),
+    operator("$setField", object::set_field),
+    function("$setIntersection", ANY, set::intersection),
+    function("$setIsSubset", TWO, set::is_subset),
+    function("$setUnion", ANY, set::union),
+    function("$sigmoid", ONE, functions::sigmoid),
+    function("$sin", ONE, functions::sin),
+    function("$sinh", ONE, functions::sinh),
+    function("$size", ONE, array::size),
+    function("$slice", (2, 3), array::slice),
+    operator("$sortArray", misc::sort_array),
+    function("$split", TWO, string::split),
+    function("$sqrt", ONE, functions::sqrt),
+    unsupported("$stdDevPop"),
+    unsupported("$stdDevSamp"),
+    function("$strLenBytes", ONE, string::length_in_bytes),
+    function("$strLenCP", ONE, string::length_in_code_points),
+    function("$strcasecmp", TWO, string::strcasecmp),
+    function("$substr", THREE, string::substr_bytes),
+    function("$substrBytes", THREE, string::substr_bytes),
+    function("$substrCP", THREE, string::substr_code_points),
+    function("$subtract", TWO, arithmetic::subtract),
+    unsupported("$sum"),
+    operator("$switch", logical::switch),
+    function("$tan", ONE, functions::tan),
+    function("$tanh", ONE, functions::tanh),
+    operator("$toBool", convert::to_type),
+    operator("$toDate", convert::to_type),
+    operator("$toDecimal", convert::to_type),
+    operator("$toDouble", convert::to_type),
+    unsupported("$toHashedIndexKey"),
+    operator("$toInt", convert::to_type),
+    operator("$toLong", convert::to_type),
+    function("$toLower", ONE, string::to_lower),
+    operator("$toObjectId", convert::to_type),
+    operator("$toString", convert::to_type),
+    unsupported("$toUUID"),
+    function("$toUpper", ONE, string::to_upper),
+    operator("$trim", text::trim),
+    function("$trunc", (1, 2), arithmetic::trunc),
+    function("$tsIncrement", ONE, misc::ts_increment),
+    function("$tsSecond", ONE, misc::ts_second),
+    function("$type", ONE, convert::type_name),
+    operator("$unsetField", object::set_field),
+    unsupported("$week"),
+    unsupported("$year"),
+    operator("$zip", misc::zip),
+];
+
+/// The line of this name.
+pub(super) fn find(name: &str) -> Option<&'static Entry> {
+    let place = OPERATORS.binary_search_by(|(operator, _)| (*operator).cmp(name)).ok()?;
+    OPERATORS.get(place).map(|(_, entry)| entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_by_name() {
+        assert!(OPERATORS.is_sorted_by_key(|(name, _)| name));
+    }
+}

@@ -1,0 +1,145 @@
+//! `$mergeObjects`, `$getField`, `$setField` and `$unsetField`.
+
+use std::sync::Arc;
+
+use super::{
+    super::{
+        Env, Evaluated, Expression, Variables,
+        arguments::{Arguments, wrong_type},
+        node::{Node, Operator},
+    },
+    named::Parts,
+};
+use crate::{
+    Code, Error, Result,
+    raw::{Doc, Kind, Value, Writer},
+};
+
+/// The fields of all documents; a later field replaces the value of an earlier one of the same name.
+pub(super) fn merge_objects<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let mut fields: Vec<(&[u8], Value<'_>)> = Vec::new();
+    for operand in &*arguments.values {
+        let Some(value) = operand.present() else { continue };
+        let document = value.as_document().ok_or_else(|| arguments.wrong_type(40400, "documents", operand))?;
+        for element in document.elements() {
+            match fields.iter_mut().find(|(name, _)| *name == element.name) {
+                Some((_, value)) => *value = element.value,
+                None => fields.push((element.name, element.value)),
+            }
+        }
+    }
+    let mut writer = Writer::new();
+    fields.into_iter().for_each(|(name, value)| writer.append(name, value));
+    Ok(Evaluated::document(writer))
+}
+
+/// `$getField`: a field by its literal name, which may contain dots and begin with `$`.
+#[derive(Debug)]
+struct GetField {
+    field: Expression,
+    input: Expression,
+}
+
+impl Operator for GetField {
+    fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
+        let name = self.field.evaluate(env)?;
+        let Some(name) = name.as_value().filter(|name| name.kind() == Kind::String).and_then(Value::as_str) else {
+            return Err(wrong_type("$getField", 3_041_704, "a string as 'field'", &name));
+        };
+        let input = self.input.evaluate(env)?;
+        Ok(match &input {
+            Evaluated::Borrowed(value) => match value.as_document() {
+                Some(document) => document.get(name).map_or(Evaluated::Missing, Evaluated::Borrowed),
+                None if input.is_nullish() && input.as_value().is_some() => Evaluated::NULL,
+                None => Evaluated::Missing,
+            },
+            Evaluated::Owned(value) => {
+                let field = value.as_value().as_document().and_then(|document| document.get(name).map(Value::to_owned));
+                field.map_or(Evaluated::Missing, Evaluated::Owned)
+            }
+            Evaluated::Missing => Evaluated::Missing,
+        })
+    }
+
+    fn operands(&self) -> Vec<&Expression> {
+        vec![&self.field, &self.input]
+    }
+}
+
+fn current(variables: &Variables) -> Result<Expression> {
+    Expression::parse(Evaluated::string("$$CURRENT").or_null(), variables)
+}
+
+pub(super) fn get_field(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let is_whole = operand.as_document().is_some_and(|document| {
+        document.is_empty() || document.elements().next().is_some_and(|first| !first.name.starts_with(b"$"))
+    });
+    let (field, input) = if is_whole {
+        let mut parts = Parts::parse(name, operand, &["field", "input"], variables, (3_041_701, 3_041_701))?;
+        let field = parts.need(0, name, "field", 3_041_702)?;
+        (field, parts.need(1, name, "input", 3_041_703)?)
+    } else {
+        (Expression::parse(operand, variables)?, current(variables)?)
+    };
+    if field.as_constant().is_some_and(|constant| constant.as_value().is_none_or(|name| name.kind() != Kind::String)) {
+        return Err(Error::new(Code(3_041_704), "$getField takes a string as 'field'"));
+    }
+    Ok(Expression(Node::Operator(Arc::new(GetField { field, input }))))
+}
+
+/// `$setField`: a document with one field set, or removed if the value is missing.
+#[derive(Debug)]
+struct SetField {
+    field: Box<str>,
+    input: Expression,
+    value: Expression,
+}
+
+impl Operator for SetField {
+    fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
+        let input = self.input.evaluate(env)?;
+        let Some(value) = input.present() else { return Ok(Evaluated::NULL) };
+        let document =
+            value.as_document().ok_or_else(|| wrong_type("$setField", 4_161_105, "a document as 'input'", &input))?;
+        let value = self.value.evaluate(env)?;
+        Ok(Evaluated::document(with_field(document, &self.field, value.as_value())))
+    }
+
+    fn operands(&self) -> Vec<&Expression> {
+        vec![&self.input, &self.value]
+    }
+}
+
+fn with_field(document: Doc<'_>, name: &str, mut value: Option<Value<'_>>) -> Writer {
+    let mut writer = Writer::new();
+    for element in document.elements() {
+        if element.name != name.as_bytes() {
+            writer.append(element.name, element.value);
+        } else if let Some(value) = value.take() {
+            writer.append(element.name, value);
+        }
+    }
+    if let Some(value) = value {
+        writer.append(name.as_bytes(), value);
+    }
+    writer
+}
+
+pub(super) fn set_field(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let is_unset = name == "$unsetField";
+    let names: &[&str] = if is_unset { &["field", "input"] } else { &["field", "input", "value"] };
+    let mut parts = Parts::parse(name, operand, names, variables, (4_161_100, 4_161_101))?;
+    let field = parts.need(0, name, "field", if is_unset { 4_161_109 } else { 4_161_102 })?;
+    let input = parts.need(1, name, "input", 4_161_109)?;
+    let value = match is_unset {
+        true => Expression(Node::Constant(None)),
+        false => parts.need(2, name, "value", 4_161_103)?,
+    };
+    let constant = field.as_constant();
+    let Some(constant) = constant else {
+        return Err(Error::new(Code(4_161_106), format!("{name} takes a constant as 'field'")));
+    };
+    let text = constant.as_value().and_then(Value::as_str);
+    let field = text.ok_or_else(|| wrong_type(name, 4_161_107, "a string as 'field'", &constant))?.into();
+    Ok(Expression(Node::Operator(Arc::new(SetField { field, input, value }))))
+}

@@ -1,0 +1,153 @@
+//! Operators on strings. Lengths and positions are in bytes (`…Bytes`) or in code points (`…CP`).
+
+use super::{
+    super::{Evaluated, arguments::Arguments, evaluated::ArrayWriter},
+    array::range,
+    convert,
+};
+use crate::{Code, Error, Result, number::Number, raw::Value};
+
+/// The text of a string.
+fn text<'a>(value: Value<'a>) -> Option<&'a str> {
+    value.as_str()
+}
+
+/// An operand that is a string, or a value that MongoDB turns into one (null is empty; numbers, dates).
+fn coerced(arguments: &Arguments<'_, '_>, operand: &Evaluated<'_>) -> Result<String> {
+    use crate::raw::Kind;
+    let Some(value) = operand.present() else { return Ok(String::new()) };
+    match value.kind() {
+        Kind::String | Kind::Symbol | Kind::Code => {
+            Ok(String::from_utf8_lossy(value.text().unwrap_or_default()).into_owned())
+        }
+        Kind::Int32 | Kind::Int64 | Kind::Double | Kind::Decimal128 | Kind::DateTime => convert::to_text(value),
+        Kind::Timestamp => convert::to_text(value),
+        _ => Err(arguments.wrong_type(16007, "a string", operand)),
+    }
+}
+
+pub(super) fn concat<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let mut all = String::new();
+    for operand in &*arguments.values {
+        let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
+        all.push_str(text(value).ok_or_else(|| arguments.wrong_type(16702, "strings", operand))?);
+    }
+    Ok(Evaluated::string(&all))
+}
+
+pub(super) fn to_lower<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    Ok(Evaluated::string(&coerced(&arguments, arguments.get(0))?.to_ascii_lowercase()))
+}
+
+pub(super) fn to_upper<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    Ok(Evaluated::string(&coerced(&arguments, arguments.get(0))?.to_ascii_uppercase()))
+}
+
+pub(super) fn strcasecmp<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let [left, right] = [coerced(&arguments, arguments.get(0))?, coerced(&arguments, arguments.get(1))?];
+    Ok(Evaluated::int32(left.to_ascii_uppercase().cmp(&right.to_ascii_uppercase()) as i32))
+}
+
+pub(super) fn length_in_bytes<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let operand = arguments.get(0);
+    let text = operand.as_value().and_then(text).ok_or_else(|| arguments.wrong_type(34473, "a string", operand))?;
+    Ok(Evaluated::count(text.len()))
+}
+
+pub(super) fn length_in_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let operand = arguments.get(0);
+    let text = operand.as_value().and_then(text).ok_or_else(|| arguments.wrong_type(34471, "a string", operand))?;
+    Ok(Evaluated::count(text.chars().count()))
+}
+
+/// A number of bytes or code points: truncated.
+fn truncated(arguments: &Arguments<'_, '_>, place: usize, code: i32) -> Result<i64> {
+    let operand = arguments.get(place);
+    let number = operand.as_value().and_then(Number::of);
+    let number = number.ok_or_else(|| arguments.wrong_type(code, "numbers as position and length", operand))?;
+    Ok(number.to_i64_truncating().unwrap_or(if number.signum().is_lt() { i64::MIN } else { i64::MAX }))
+}
+
+pub(super) fn substr_bytes<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let text = coerced(&arguments, arguments.get(0))?;
+    let (start, length) = (truncated(&arguments, 1, 16034)?, truncated(&arguments, 2, 16035)?);
+    let start = usize::try_from(start)
+        .map_err(|_| Error::new(Code(50752), format!("{} takes a start that is not negative", arguments.name)))?;
+    let end = usize::try_from(length).map_or(text.len(), |length| start.saturating_add(length)).min(text.len());
+    if start >= text.len() {
+        return Ok(Evaluated::string(""));
+    }
+    if !text.is_char_boundary(start) {
+        return Err(Error::new(Code(28656), format!("{}: the start is within a character", arguments.name)));
+    }
+    if !text.is_char_boundary(end) {
+        return Err(Error::new(Code(28657), format!("{}: the end is within a character", arguments.name)));
+    }
+    Ok(Evaluated::string(text.get(start..end).unwrap_or_default()))
+}
+
+pub(super) fn substr_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let text = coerced(&arguments, arguments.get(0))?;
+    let whole = |place: usize, type_code, whole_code, negative_code| {
+        let operand = arguments.get(place);
+        let number = operand.as_value().and_then(Number::of);
+        let number = number.ok_or_else(|| arguments.wrong_type(type_code, "numbers", operand))?;
+        let whole = number.to_i64().and_then(|whole| i32::try_from(whole).ok());
+        let whole =
+            whole.ok_or_else(|| Error::new(Code(whole_code), "$substrCP takes whole numbers in the range of int32"))?;
+        usize::try_from(whole).map_err(|_| Error::new(Code(negative_code), "$substrCP takes no negative numbers"))
+    };
+    let (start, length) = (whole(1, 34450, 34451, 34455)?, whole(2, 34452, 34453, 34454)?);
+    Ok(Evaluated::string(&text.chars().skip(start).take(length).collect::<String>()))
+}
+
+pub(super) fn split<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let [input, separator] = [arguments.get(0), arguments.get(1)];
+    if arguments.has_null() {
+        return Ok(Evaluated::NULL);
+    }
+    let input = text(input.or_null()).ok_or_else(|| arguments.wrong_type(40085, "a string", input))?;
+    let separator = text(separator.or_null())
+        .ok_or_else(|| arguments.wrong_type(10_503_900, "a string as separator", separator))?;
+    if separator.is_empty() {
+        return Err(Error::new(Code(40087), "the separator of $split is not empty"));
+    }
+    let mut parts = ArrayWriter::default();
+    input.split(separator).for_each(|part| parts.push(Evaluated::string(part).or_null()));
+    Ok(parts.finish())
+}
+
+pub(super) fn index_of_bytes<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let operand = arguments.get(0);
+    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
+    let input = text(value).ok_or_else(|| arguments.wrong_type(40091, "a string", operand))?;
+    let operand = arguments.get(1);
+    let wanted =
+        operand.as_value().and_then(text).ok_or_else(|| arguments.wrong_type(40092, "a string to find", operand))?;
+    let Some((start, end)) = range(&arguments, 40096, 40097)? else { return Ok(Evaluated::NULL) };
+    let part = input.as_bytes().get(start..end.min(input.len()));
+    let found = part.and_then(|part| find(part, wanted.as_bytes()));
+    Ok(found.map_or(Evaluated::int32(-1), |place| Evaluated::count(start + place)))
+}
+
+fn find(part: &[u8], wanted: &[u8]) -> Option<usize> {
+    if wanted.is_empty() {
+        return Some(0);
+    }
+    part.windows(wanted.len()).position(|window| window == wanted)
+}
+
+pub(super) fn index_of_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let operand = arguments.get(0);
+    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
+    let input = text(value).ok_or_else(|| arguments.wrong_type(40093, "a string", operand))?;
+    let operand = arguments.get(1);
+    let wanted =
+        operand.as_value().and_then(text).ok_or_else(|| arguments.wrong_type(40094, "a string to find", operand))?;
+    let Some((start, end)) = range(&arguments, 40096, 40097)? else { return Ok(Evaluated::NULL) };
+    let boundaries: Vec<usize> = input.char_indices().map(|(at, _)| at).chain([input.len()]).collect();
+    let end = end.min(boundaries.len() - 1);
+    let part = boundaries.get(start).zip(boundaries.get(end)).and_then(|(from, to)| input.get(*from..*to));
+    let found = part.and_then(|part| part.find(wanted).map(|at| part.get(..at).unwrap_or_default().chars().count()));
+    Ok(found.map_or(Evaluated::int32(-1), |place| Evaluated::count(start + place)))
+}

@@ -1,0 +1,70 @@
+//! `$trim`, `$ltrim`, `$rtrim`, `$replaceOne` and `$replaceAll`.
+
+use super::{
+    super::{Evaluated, Expression, Variables, arguments::wrong_type},
+    named::{Compute, Parts, operator},
+};
+use crate::{Result, raw::Value};
+
+/// The characters that are trimmed unless others are given, as in MongoDB.
+const SPACES: &str = "\0\t\n\u{b}\u{c}\r \u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\u{2004}\u{2005}\u{2006}\u{2007}\
+                      \u{2008}\u{2009}\u{200a}";
+
+pub(super) fn trim(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let mut parts = Parts::parse(name, operand, &["input", "chars"], variables, (50696, 50694))?;
+    let input = parts.need(0, name, "input", 50695)?;
+    let chars = parts.take(1).unwrap_or_else(|| Expression::constant(Evaluated::string(SPACES).or_null()));
+    let compute: Compute = match name {
+        "$ltrim" => |values| trimmed("$ltrim", values, |text, chars| text.trim_start_matches(chars)),
+        "$rtrim" => |values| trimmed("$rtrim", values, |text, chars| text.trim_end_matches(chars)),
+        _ => |values| trimmed("$trim", values, |text, chars| text.trim_matches(chars)),
+    };
+    operator(name, vec![input, chars], compute)
+}
+
+fn trimmed<'v>(
+    name: &str,
+    values: &mut [Evaluated<'v>],
+    trim: for<'t> fn(&'t str, &[char]) -> &'t str,
+) -> Result<Evaluated<'v>> {
+    let [input, chars] = values else { return Ok(Evaluated::Missing) };
+    let Some(value) = input.present() else { return Ok(Evaluated::NULL) };
+    let text = value.as_str().ok_or_else(|| wrong_type(name, 50699, "a string as 'input'", input))?;
+    let Some(value) = chars.present() else { return Ok(Evaluated::NULL) };
+    let chars = value.as_str().ok_or_else(|| wrong_type(name, 50700, "a string as 'chars'", chars))?;
+    let chars: Vec<char> = chars.chars().collect();
+    Ok(Evaluated::string(trim(text, &chars)))
+}
+
+pub(super) fn replace(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let mut parts = Parts::parse(name, operand, &["input", "find", "replacement"], variables, (51751, 51750))?;
+    let input = parts.need(0, name, "input", 51749)?;
+    let find = parts.need(1, name, "find", 51748)?;
+    let replacement = parts.need(2, name, "replacement", 51747)?;
+    let compute: Compute = if name == "$replaceOne" {
+        |values| replaced("$replaceOne", values, |input, find, by| input.replacen(find, by, 1))
+    } else {
+        |values| replaced("$replaceAll", values, |input, find, by| input.replace(find, by))
+    };
+    operator(name, vec![input, find, replacement], compute)
+}
+
+fn replaced<'v>(
+    name: &str,
+    values: &mut [Evaluated<'v>],
+    replace: fn(&str, &str, &str) -> String,
+) -> Result<Evaluated<'v>> {
+    let [input, find, by] = values else { return Ok(Evaluated::Missing) };
+    let text = |value: &Evaluated<'_>, code, part| match value.present() {
+        None => Ok(None),
+        Some(text) => match text.as_str() {
+            Some(text) => Ok(Some(text.to_owned())),
+            None => Err(wrong_type(name, code, part, value)),
+        },
+    };
+    let input = text(input, 10_503_904, "a string as 'input'")?;
+    let find = text(find, 10_503_901, "a string as 'find'")?;
+    let by = text(by, 10_503_902, "a string as 'replacement'")?;
+    let (Some(input), Some(find), Some(by)) = (input, find, by) else { return Ok(Evaluated::NULL) };
+    Ok(Evaluated::string(&replace(&input, &find, &by)))
+}

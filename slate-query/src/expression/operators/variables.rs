@@ -1,0 +1,231 @@
+//! Operators that define variables: `$let`, `$map`, `$filter` and `$reduce`.
+
+use std::sync::Arc;
+
+use super::super::{
+    Env, Evaluated, Expression, Frame, Variables,
+    arguments::wrong_type,
+    evaluated::ArrayWriter,
+    node::{Node, Operator},
+};
+use crate::{
+    Code, Error, Result,
+    number::Number,
+    raw::{Doc, Value},
+};
+
+fn node(operator: impl Operator + 'static) -> Expression {
+    Expression(Node::Operator(Arc::new(operator)))
+}
+
+/// The parts of an operator by name, not parsed: variables must be known before the expressions that use them.
+fn parts<'a, const N: usize>(
+    operator: &str,
+    operand: Value<'a>,
+    names: [&str; N],
+    (not_a_document, unknown): (i32, i32),
+) -> Result<[Option<Value<'a>>; N]> {
+    let document = operand.as_document().ok_or_else(|| {
+        Error::new(Code(not_a_document), format!("{operator} takes an object, not {}", operand.kind().alias()))
+    })?;
+    let mut parts = [None; N];
+    for element in document.elements() {
+        let place = names.iter().position(|name| name.as_bytes() == element.name);
+        let part = place.and_then(|place| parts.get_mut(place)).ok_or_else(|| {
+            Error::new(Code(unknown), format!("unknown parameter of {operator}: {}", element.display_name()))
+        })?;
+        *part = Some(element.value);
+    }
+    Ok(parts)
+}
+
+fn need<'a>(part: Option<Value<'a>>, operator: &str, name: &str, code: i32) -> Result<Value<'a>> {
+    part.ok_or_else(|| Error::new(Code(code), format!("{operator} needs the parameter '{name}'")))
+}
+
+/// The name of the variable for an element: the value of `as`, or "this".
+fn element_name(part: Option<Value<'_>>, operator: &str) -> Result<Box<str>> {
+    match part {
+        None => Ok("this".into()),
+        Some(name) => name.as_str().map(Into::into).ok_or_else(|| {
+            Error::new(Code::FAILED_TO_PARSE, format!("the parameter 'as' of {operator} is a name for a variable"))
+        }),
+    }
+}
+
+#[derive(Debug)]
+struct Let {
+    values: Box<[Expression]>,
+    body: Expression,
+}
+
+impl Operator for Let {
+    fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
+        let values = self.values.iter().map(|value| value.evaluate(env)).collect::<Result<Vec<_>>>()?;
+        with_frames(env, &values, |env| self.body.evaluate(env).map(Evaluated::into_owned))
+    }
+
+    fn operands(&self) -> Vec<&Expression> {
+        self.values.iter().chain([&self.body]).collect()
+    }
+}
+
+/// Evaluates in an environment with one more variable per value.
+fn with_frames<R>(env: &Env<'_>, values: &[Evaluated<'_>], body: impl FnOnce(&Env<'_>) -> R) -> R {
+    match values {
+        [] => body(env),
+        [first, rest @ ..] => {
+            let frame: Frame<'_> = env.frame(first.as_value());
+            with_frames(&env.within(&frame), rest, body)
+        }
+    }
+}
+
+pub(super) fn let_in(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let [vars, body] = parts(name, operand, ["vars", "in"], (16874, 16875))?;
+    let vars = need(vars, name, "vars", 16876)?;
+    let body = need(body, name, "in", 16877)?;
+    let vars =
+        vars.as_document().ok_or_else(|| Error::new(Code(16874), "the parameter 'vars' of $let is an object"))?;
+    let (mut inner, mut values) = (variables.clone(), Vec::new());
+    for element in vars.elements() {
+        // All values are computed outside of the new variables.
+        values.push(Expression::parse(element.value, variables)?);
+        inner = inner.with(&element.display_name())?;
+    }
+    Ok(node(Let { values: values.into(), body: Expression::parse(body, &inner)? }))
+}
+
+/// The elements of the input; `None` for null.
+fn elements<'a>(operator: &str, input: &'a Evaluated<'_>, code: i32) -> Result<Option<Doc<'a>>> {
+    let Some(value) = input.present() else { return Ok(None) };
+    value.as_array().map(Some).ok_or_else(|| wrong_type(operator, code, "an array as 'input'", input))
+}
+
+#[derive(Debug)]
+struct Map {
+    input: Expression,
+    body: Expression,
+}
+
+impl Operator for Map {
+    fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
+        let input = self.input.evaluate(env)?;
+        let Some(elements) = elements("$map", &input, 16883)? else { return Ok(Evaluated::NULL) };
+        let mut values = ArrayWriter::default();
+        for element in elements.values() {
+            let frame = env.frame(Some(element));
+            values.push(self.body.evaluate(&env.within(&frame))?.or_null());
+        }
+        Ok(values.finish())
+    }
+
+    fn operands(&self) -> Vec<&Expression> {
+        vec![&self.input, &self.body]
+    }
+}
+
+pub(super) fn map(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let [input, as_name, body] = parts(name, operand, ["input", "as", "in"], (16878, 16879))?;
+    let input = need(input, name, "input", 16880)?;
+    let body = need(body, name, "in", 16882)?;
+    let inner = variables.with(&element_name(as_name, name)?)?;
+    Ok(node(Map { input: Expression::parse(input, variables)?, body: Expression::parse(body, &inner)? }))
+}
+
+#[derive(Debug)]
+struct Filter {
+    input: Expression,
+    condition: Expression,
+    limit: Option<Expression>,
+}
+
+impl Operator for Filter {
+    fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
+        let input = self.input.evaluate(env)?;
+        let limit = match &self.limit {
+            Some(limit) => limit_of(&limit.evaluate(env)?)?,
+            None => usize::MAX,
+        };
+        let Some(elements) = elements("$filter", &input, 28651)? else { return Ok(Evaluated::NULL) };
+        let (mut values, mut count) = (ArrayWriter::default(), 0);
+        for element in elements.values() {
+            if count == limit {
+                break;
+            }
+            let frame = env.frame(Some(element));
+            if self.condition.evaluate(&env.within(&frame))?.is_true() {
+                values.push(element);
+                count += 1;
+            }
+        }
+        Ok(values.finish())
+    }
+
+    fn operands(&self) -> Vec<&Expression> {
+        [&self.input, &self.condition].into_iter().chain(&self.limit).collect()
+    }
+}
+
+fn limit_of(limit: &Evaluated<'_>) -> Result<usize> {
+    let Some(value) = limit.present() else { return Ok(usize::MAX) };
+    let whole = Number::of(value).and_then(Number::to_i64).and_then(|whole| i32::try_from(whole).ok());
+    let whole = whole
+        .ok_or_else(|| Error::new(Code(327_391), "the limit of $filter is a whole number in the range of int32"))?;
+    usize::try_from(whole)
+        .ok()
+        .filter(|limit| *limit > 0)
+        .ok_or_else(|| Error::new(Code(327_392), "the limit of $filter is positive"))
+}
+
+pub(super) fn filter(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let [input, as_name, condition, limit] = parts(name, operand, ["input", "as", "cond", "limit"], (28646, 28647))?;
+    let input = need(input, name, "input", 28648)?;
+    let condition = need(condition, name, "cond", 28650)?;
+    let inner = variables.with(&element_name(as_name, name)?)?;
+    Ok(node(Filter {
+        input: Expression::parse(input, variables)?,
+        condition: Expression::parse(condition, &inner)?,
+        limit: limit.map(|limit| Expression::parse(limit, variables)).transpose()?,
+    }))
+}
+
+#[derive(Debug)]
+struct Reduce {
+    input: Expression,
+    initial: Expression,
+    body: Expression,
+}
+
+impl Operator for Reduce {
+    fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
+        let input = self.input.evaluate(env)?;
+        let Some(elements) = elements("$reduce", &input, 40080)? else { return Ok(Evaluated::NULL) };
+        let mut value = self.initial.evaluate(env)?;
+        for element in elements.values() {
+            let outer = env.frame(Some(element));
+            let within = env.within(&outer);
+            let frame = within.frame(value.as_value());
+            let next = self.body.evaluate(&within.within(&frame))?.into_owned();
+            value = next;
+        }
+        Ok(value)
+    }
+
+    fn operands(&self) -> Vec<&Expression> {
+        vec![&self.input, &self.initial, &self.body]
+    }
+}
+
+pub(super) fn reduce(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let [input, initial, body] = parts(name, operand, ["input", "initialValue", "in"], (40075, 40076))?;
+    let input = need(input, name, "input", 40077)?;
+    let initial = need(initial, name, "initialValue", 40078)?;
+    let body = need(body, name, "in", 40079)?;
+    let inner = variables.with("this")?.with("value")?;
+    Ok(node(Reduce {
+        input: Expression::parse(input, variables)?,
+        initial: Expression::parse(initial, variables)?,
+        body: Expression::parse(body, &inner)?,
+    }))
+}

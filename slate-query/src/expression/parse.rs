@@ -1,0 +1,142 @@
+use std::sync::Arc;
+
+use super::{
+    Env, Evaluated, Expression, Variables,
+    node::{Node, Variable},
+    operators::{self, Entry},
+};
+use crate::{
+    Code, Error, Result,
+    projection::field_path,
+    raw::{Doc, FieldName, Kind, Value},
+};
+
+impl Expression {
+    /// Parses an expression: a constant, `"$path"`, `"$$variable.path"`, `{$operator: …}`, or a document or an array of
+    /// expressions. Besides `variables`, every expression may use `$$ROOT`, `$$CURRENT`, `$$NOW` and `$$REMOVE`. Parts
+    /// that do not depend on a document are computed here.
+    ///
+    /// # Errors
+    /// MongoDB's code and the operator's name; [`Refusal::Unsupported`](crate::Refusal::Unsupported) for operators that
+    /// MongoDB has and Slate does not.
+    pub fn parse(value: Value<'_>, variables: &Variables) -> Result<Self> {
+        match value.kind() {
+            Kind::String => match value.as_str() {
+                Some(text) if text.starts_with('$') => reference(text, variables),
+                _ => Ok(Self::constant(value)),
+            },
+            Kind::Document => document(Doc::new(value.bytes()), variables),
+            Kind::Array => {
+                let elements = Doc::new(value.bytes()).values().map(|element| Self::parse(element, variables));
+                Ok(Self(Node::Array(elements.collect::<Result<_>>()?)).folded())
+            }
+            _ => Ok(Self::constant(value)),
+        }
+    }
+
+    /// A document or an array of constants as a constant.
+    fn folded(self) -> Self {
+        let is_constant = match &self.0 {
+            Node::Array(elements) => elements.iter().all(Self::is_constant),
+            Node::Document(fields) => fields.iter().all(|(_, field)| field.is_constant()),
+            _ => false,
+        };
+        if is_constant { self.computed().unwrap_or(self) } else { self }
+    }
+
+    /// The value of an expression that does not depend on a document.
+    pub(super) fn computed(&self) -> Result<Self> {
+        let value = match self.evaluate(&Env::new(Doc::new(&[]), 0))?.into_owned() {
+            Evaluated::Owned(value) => Some(value),
+            Evaluated::Borrowed(value) => Some(value.to_owned()),
+            Evaluated::Missing => None,
+        };
+        Ok(Self(Node::Constant(value)))
+    }
+}
+
+/// `"$a.b"` or `"$$name.a.b"`.
+fn reference(text: &str, variables: &Variables) -> Result<Expression> {
+    if text.contains('\0') {
+        return Err(Error::new(Code(16411), "a field path contains a NUL character"));
+    }
+    let path = |path: &str| -> Result<Arc<[FieldName]>> {
+        Ok(field_path::names(path)?.into_iter().map(FieldName::new).collect())
+    };
+    let Some(named) = text.strip_prefix("$$") else {
+        let text = text.get(1..).unwrap_or_default();
+        if text.is_empty() {
+            return Err(Error::new(Code(16872), "'$' alone is not a field path"));
+        }
+        let variable = variables.find("CURRENT").map_or(Variable::Root, Variable::Frame);
+        return Ok(Expression(Node::Path(variable, path(text)?)));
+    };
+    let (name, rest) = named.split_once('.').map_or((named, None), |(name, rest)| (name, Some(rest)));
+    if name.is_empty() {
+        return Err(Error::new(Code::FAILED_TO_PARSE, "a variable has an empty name"));
+    }
+    let variable = match (variables.find(name), name) {
+        (Some(up), _) => Variable::Frame(up),
+        (None, "ROOT" | "CURRENT") => Variable::Root,
+        (None, "NOW") => Variable::Now,
+        (None, "REMOVE") => return Ok(Expression(Node::Constant(None))),
+        (None, "CLUSTER_TIME" | "SEARCH_META" | "USER_ROLES") => return Err(Error::unsupported(text)),
+        (None, _) => return Err(Error::new(Code(17276), format!("the variable $${name} is not defined"))),
+    };
+    let names = rest.map(path).transpose()?.unwrap_or_default();
+    Ok(Expression(Node::Path(variable, names)))
+}
+
+fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
+    let mut elements = document.elements();
+    let Some(first) = elements.next() else {
+        return Ok(Expression::constant(Value::new(Kind::Document, document.bytes())));
+    };
+    if first.name.starts_with(b"$") {
+        if elements.next().is_some() {
+            return Err(Error::new(Code(15983), "an object that represents an expression has exactly one field"));
+        }
+        return operator(&first.display_name(), first.value, variables);
+    }
+    let field = |element: crate::raw::Element<'_>| {
+        if element.name.starts_with(b"$") {
+            let message = format!("the name of a field must not begin with '$': {}", element.display_name());
+            return Err(Error::new(Code(16410), message));
+        }
+        if element.name.contains(&b'.') {
+            let message = format!("the name of a field must not contain '.': {}", element.display_name());
+            return Err(Error::new(Code(16412), message));
+        }
+        let value = Expression::parse(element.value, variables).map_err(|error| error.at(element.display_name()))?;
+        Ok((element.name.into(), value))
+    };
+    let fields = document.elements().map(field).collect::<Result<_>>()?;
+    Ok(Expression(Node::Document(fields)).folded())
+}
+
+/// Parses an operator with its operands.
+fn operator(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    match operators::find(name) {
+        Some(Entry::Function(function)) => {
+            let operands = operands(operand, variables)?;
+            function.check(operands.len())?;
+            let is_constant = operands.iter().all(Expression::is_constant);
+            let call = Expression(Node::Call(function, operands.into()));
+            if is_constant { call.computed() } else { Ok(call) }
+        }
+        Some(Entry::Operator(parse)) => parse(name, operand, variables),
+        Some(Entry::Unsupported) => Err(Error::unsupported(name)),
+        None => {
+            let message = format!("unknown expression '{name}'");
+            Err(Error::new(Code::INVALID_PIPELINE_OPERATOR, message))
+        }
+    }
+}
+
+/// The operands: the elements of an array, or the only one.
+pub(super) fn operands(operand: Value<'_>, variables: &Variables) -> Result<Vec<Expression>> {
+    match operand.as_array() {
+        Some(array) => array.values().map(|operand| Expression::parse(operand, variables)).collect(),
+        None => Ok(vec![Expression::parse(operand, variables)?]),
+    }
+}

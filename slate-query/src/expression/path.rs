@@ -1,0 +1,30 @@
+//! Paths of fields in expressions. Unlike a filter's path, a number is a field's name, never a position.
+
+use super::{Evaluated, evaluated::ArrayWriter};
+use crate::raw::{Doc, FieldName, Kind, Value};
+
+/// The value at a path below `value`. On an array, the values at the rest of the path below its documents, as an array.
+pub(super) fn follow<'v>(value: Value<'v>, names: &[FieldName]) -> Evaluated<'v> {
+    let [name, rest @ ..] = names else { return Evaluated::Borrowed(value) };
+    match value.kind() {
+        Kind::Document => Doc::new(value.bytes()).find(name).map_or(Evaluated::Missing, |field| follow(field, rest)),
+        Kind::Array => {
+            let mut values = ArrayWriter::default();
+            for document in Doc::new(value.bytes()).values().filter(|element| element.kind() == Kind::Document) {
+                if let Some(value) = follow(document, names).as_value() {
+                    values.push(value);
+                }
+            }
+            values.finish()
+        }
+        _ => Evaluated::Missing,
+    }
+}
+
+/// The value at a path of a document; the document itself for an empty path.
+pub(super) fn follow_in<'v>(document: Doc<'v>, names: &[FieldName]) -> Evaluated<'v> {
+    match names {
+        [] => Evaluated::Borrowed(Value::new(Kind::Document, document.bytes())),
+        [name, rest @ ..] => document.find(name).map_or(Evaluated::Missing, |field| follow(field, rest)),
+    }
+}

@@ -1,0 +1,197 @@
+//! Quotients, remainders and square roots. Decimals are divided digit by digit, as on paper.
+
+use super::{Decimal, Number, Sign, arithmetic::product_sign, decimal::digits};
+
+/// The digits of a quotient before it is rounded; more than a decimal has.
+const QUOTIENT_DIGITS: u32 = 36;
+
+impl Number {
+    /// The quotient: a decimal if one of the numbers is a decimal, otherwise a double.
+    #[must_use]
+    pub fn over(self, divisor: Self) -> Self {
+        match (self, divisor) {
+            (Self::Decimal(_), _) | (_, Self::Decimal(_)) => {
+                Self::Decimal(self.to_decimal().divide(divisor.to_decimal()))
+            }
+            _ => Self::Double(self.to_f64() / divisor.to_f64()),
+        }
+    }
+
+    /// The remainder of a division that truncates, in the wider type. The divisor must not be zero.
+    #[must_use]
+    pub fn modulo(self, divisor: Self) -> Self {
+        match (self, divisor) {
+            (Self::Decimal(_), _) | (_, Self::Decimal(_)) => {
+                Self::Decimal(self.to_decimal().remainder(divisor.to_decimal()))
+            }
+            (Self::Double(_), _) | (_, Self::Double(_)) => Self::Double(self.to_f64() % divisor.to_f64()),
+            (Self::Int32(a), Self::Int32(b)) => Self::Int32(a.checked_rem(b).unwrap_or(0)),
+            (a, b) => {
+                let (a, b) = (a.to_i64().unwrap_or_default(), b.to_i64().unwrap_or(1));
+                Self::Int64(a.checked_rem(b).unwrap_or(0))
+            }
+        }
+    }
+}
+
+impl Decimal {
+    /// The number with the opposite sign.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        match self {
+            Self::Nan => Self::Nan,
+            Self::Infinite(sign) => Self::Infinite(product_sign(sign, Sign::Negative)),
+            Self::Finite { sign, coefficient, exponent } => {
+                Self::Finite { sign: product_sign(sign, Sign::Negative), coefficient, exponent }
+            }
+        }
+    }
+
+    /// The number without its sign.
+    #[must_use]
+    pub fn abs(self) -> Self {
+        match self {
+            Self::Infinite(Sign::Negative) | Self::Finite { sign: Sign::Negative, .. } => self.negated(),
+            other => other,
+        }
+    }
+
+    /// The quotient, rounded half to even to 34 digits. Division by zero gives an infinity, or NaN for 0 / 0.
+    #[must_use]
+    pub fn divide(self, divisor: Self) -> Self {
+        match (self, divisor) {
+            (Self::Nan, _) | (_, Self::Nan) | (Self::Infinite(_), Self::Infinite(_)) => Self::Nan,
+            (Self::Infinite(a), Self::Finite { sign: b, .. }) => Self::Infinite(product_sign(a, b)),
+            (Self::Finite { sign: a, exponent, .. }, Self::Infinite(b)) => {
+                Self::rounded(product_sign(a, b), 0, exponent)
+            }
+            (Self::Finite { coefficient: 0, .. }, Self::Finite { coefficient: 0, .. }) => Self::Nan,
+            (Self::Finite { sign: a, .. }, Self::Finite { sign: b, coefficient: 0, .. }) => {
+                Self::Infinite(product_sign(a, b))
+            }
+            (
+                Self::Finite { sign: a, coefficient: x, exponent: p },
+                Self::Finite { sign: b, coefficient: y, exponent: q },
+            ) => {
+                // The remainder is below the divisor, so ten times it has at most 35 digits.
+                let (mut quotient, mut rest, mut exponent) = (x / y, x % y, p - q);
+                while rest != 0 && digits(quotient) < QUOTIENT_DIGITS {
+                    quotient = quotient * 10 + rest * 10 / y;
+                    rest = rest * 10 % y;
+                    exponent -= 1;
+                }
+                if rest != 0 {
+                    (quotient, exponent) = (quotient * 10 + 1, exponent - 1);
+                }
+                Self::rounded(product_sign(a, b), quotient, exponent)
+            }
+        }
+    }
+
+    /// The remainder of a division that truncates, exact, with the sign of the dividend.
+    #[must_use]
+    pub fn remainder(self, divisor: Self) -> Self {
+        match (self, divisor) {
+            (Self::Nan | Self::Infinite(_), _) | (_, Self::Nan | Self::Finite { coefficient: 0, .. }) => Self::Nan,
+            (Self::Finite { .. }, Self::Infinite(_)) => self,
+            (Self::Finite { sign, coefficient: x, exponent: p }, Self::Finite { coefficient: y, exponent: q, .. }) => {
+                if p >= q {
+                    let rest = (q..p).fold(x % y, |rest, _| rest * 10 % y);
+                    return Self::Finite { sign, coefficient: rest, exponent: q };
+                }
+                match 10_u128.checked_pow(p.abs_diff(q)).and_then(|power| y.checked_mul(power)) {
+                    Some(divisor) => Self::Finite { sign, coefficient: x % divisor, exponent: p },
+                    // The divisor is greater than any coefficient.
+                    None => self,
+                }
+            }
+        }
+    }
+
+    /// The square root, rounded to 34 digits; NaN of a negative number.
+    #[must_use]
+    pub fn sqrt(self) -> Self {
+        let (coefficient, exponent) = match self {
+            Self::Finite { coefficient: 0, exponent, sign } => {
+                return Self::Finite { sign, coefficient: 0, exponent: exponent / 2 };
+            }
+            Self::Finite { sign: Sign::Positive, coefficient, exponent } => (coefficient, exponent),
+            Self::Infinite(Sign::Positive) => return self,
+            Self::Nan | Self::Infinite(_) | Self::Finite { .. } => return Self::Nan,
+        };
+        // An even exponent is halved exactly.
+        let square = Self::Finite { sign: Sign::Positive, coefficient, exponent: exponent.rem_euclid(2) };
+        let half = Self::Finite { sign: Sign::Positive, coefficient: 5, exponent: -1 };
+        // Each of Newton's steps doubles the correct digits, of which a double has 15.
+        let root =
+            (0..3).fold(Self::from_f64(square.to_f64().sqrt()), |root, _| root.add(square.divide(root)).multiply(half));
+        match root {
+            Self::Finite { sign, coefficient, exponent: own } => {
+                Self::rounded(sign, coefficient, own + exponent.div_euclid(2))
+            }
+            other => other,
+        }
+    }
+
+    /// The 34 digits nearest to a double.
+    #[must_use]
+    pub fn exactly(double: f64) -> Self {
+        if double.is_finite() && double != 0.0 {
+            return format!("{double:.33e}").parse().unwrap_or(Self::Nan);
+        }
+        Self::from_f64(double)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decimal(text: &str) -> Decimal {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn quotients_are_rounded_half_to_even() {
+        for (a, b, expected) in [
+            ("10", "4", "2.5"),
+            ("1", "3", "0.3333333333333333333333333333333333"),
+            ("2", "3", "0.6666666666666666666666666666666667"),
+            ("-6", "2", "-3"),
+            ("0", "5", "0"),
+            ("1", "0", "Infinity"),
+            ("0", "0", "NaN"),
+            ("1E+6000", "1E-6000", "Infinity"),
+            ("9999999999999999999999999999999999", "3", "3333333333333333333333333333333333"),
+        ] {
+            assert_eq!(decimal(a).divide(decimal(b)).to_bits(), decimal(expected).to_bits(), "{a} / {b}");
+        }
+    }
+
+    #[test]
+    fn remainders_are_exact() {
+        for (a, b, expected) in [
+            ("7", "3", "1"),
+            ("-7", "3", "-1"),
+            ("7.5", "2", "1.5"),
+            ("1E+30", "7", "1"),
+            ("5", "1E+40", "5"),
+            ("1", "Infinity", "1"),
+        ] {
+            assert_eq!(decimal(a).remainder(decimal(b)), decimal(expected), "{a} % {b}");
+        }
+    }
+
+    #[test]
+    fn roots_have_all_digits() {
+        for (a, expected) in [
+            ("4", "2"),
+            ("2", "1.414213562373095048801688724209698"),
+            ("1E-6176", "1E-3088"),
+            ("0.25", "0.5"),
+            ("1E+6111", "3.162277660168379331998893544432719E+3055"),
+        ] {
+            assert_eq!(decimal(a).sqrt(), decimal(expected), "{a}");
+        }
+    }
+}

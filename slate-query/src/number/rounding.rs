@@ -1,0 +1,35 @@
+use super::{Decimal, Sign, decimal::divide_half_even};
+
+/// How the digits that are dropped affect the last one that is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// To the nearest; from the middle to the even one.
+    HalfEven,
+    /// They do not.
+    TowardZero,
+    /// Toward positive infinity.
+    Up,
+    /// Toward negative infinity.
+    Down,
+}
+
+impl Decimal {
+    /// Rounds to that many digits after the point; before the point, if negative. A number with fewer digits stays as it
+    /// is.
+    #[must_use]
+    pub fn to_places(self, places: i32, mode: Rounding) -> Self {
+        let Self::Finite { sign, coefficient, exponent } = self else { return self };
+        let Some(drop) = u32::try_from(-places - exponent).ok().filter(|drop| *drop > 0) else { return self };
+        let (whole, rest) = match 10_u128.checked_pow(drop) {
+            Some(power) => (coefficient / power, !coefficient.is_multiple_of(power)),
+            None => (0, coefficient != 0),
+        };
+        let is_away = match mode {
+            Rounding::TowardZero => false,
+            Rounding::HalfEven => return Self::rounded(sign, divide_half_even(coefficient, drop), -places),
+            Rounding::Up => rest && sign == Sign::Positive,
+            Rounding::Down => rest && sign == Sign::Negative,
+        };
+        Self::rounded(sign, whole + u128::from(is_away), -places)
+    }
+}

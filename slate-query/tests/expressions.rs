@@ -6,7 +6,7 @@ use bson::{Bson, DateTime, Document, bson, doc};
 use proptest::prelude::*;
 use slate_query::{
     Result,
-    expression::{Env, Expression, Variables},
+    expression::{Env, Expression, Variables, accumulator::AccumulatorSpec},
     raw::{Doc, OwnedValue},
     testing,
 };
@@ -294,4 +294,84 @@ fn operator() -> impl Strategy<Value = String> {
         "$type",
     ])
     .prop_map(str::to_owned)
+}
+
+/// Accumulates the documents.
+fn accumulate(name: &str, operand: &Bson, documents: &[Document]) -> Result<Bson> {
+    let operand = OwnedValue::from(operand);
+    let mut accumulator = AccumulatorSpec::parse(name, operand.as_value(), &Variables::default())?.start();
+    for document in documents {
+        let bytes = document.to_vec().unwrap();
+        accumulator.add(&Env::new(Doc::new(&bytes), 0))?;
+    }
+    let value = accumulator.finish();
+    assert!(accumulator.bytes() > 0);
+    Ok(value.as_value().unwrap().to_bson().unwrap())
+}
+
+#[test]
+fn accumulators_gather_values_of_documents() {
+    let documents = [
+        doc! { "a": 3, "s": "x", "l": [1] },
+        doc! { "a": null },
+        doc! { "a": 1.5, "s": "y", "l": [2, 1] },
+        doc! { "a": 3_i64, "s": "x" },
+    ];
+    for (name, operand, expected) in [
+        ("$sum", bson!("$a"), bson!(7.5)),
+        ("$avg", bson!("$a"), bson!(2.5)),
+        ("$min", bson!("$a"), bson!(1.5)),
+        ("$max", bson!("$a"), bson!(3)),
+        ("$first", bson!("$s"), bson!("x")),
+        ("$last", bson!("$s"), bson!("x")),
+        ("$push", bson!("$s"), bson!(["x", "y", "x"])),
+        ("$addToSet", bson!("$a"), bson!([3, null, 1.5])),
+        ("$count", bson!({}), bson!(4)),
+        ("$firstN", bson!({ "input": "$s", "n": 2 }), bson!(["x", null])),
+        ("$lastN", bson!({ "input": "$s", "n": 2 }), bson!(["y", "x"])),
+        ("$minN", bson!({ "input": "$a", "n": 2 }), bson!([1.5, 3])),
+        ("$maxN", bson!({ "input": "$a", "n": 9 }), bson!([3, 3_i64, 1.5])),
+        ("$top", bson!({ "output": "$a", "sortBy": { "a": -1 } }), bson!(3)),
+        ("$bottomN", bson!({ "output": "$s", "sortBy": { "a": 1 }, "n": 2 }), bson!(["x", "x"])),
+        ("$mergeObjects", bson!({ "s": "$s" }), bson!({ "s": "x" })),
+        ("$concatArrays", bson!("$l"), bson!([1, 2, 1])),
+        ("$setUnion", bson!("$l"), bson!([1, 2])),
+    ] {
+        assert_eq!(accumulate(name, &operand, &documents).unwrap(), expected, "{name}");
+    }
+    for (name, operand, expected) in [
+        ("$sum", bson!("$a"), bson!(0)),
+        ("$avg", bson!("$a"), Bson::Null),
+        ("$stdDevSamp", bson!("$a"), Bson::Null),
+        ("$push", bson!("$a"), bson!([])),
+        ("$top", bson!({ "output": "$a", "sortBy": { "a": 1 } }), Bson::Null),
+    ] {
+        assert_eq!(accumulate(name, &operand, &[]).unwrap(), expected, "{name} of nothing");
+    }
+    let numbers: Vec<_> = [2, 4, 4, 4, 5, 5, 7, 9].iter().map(|n| doc! { "a": n }).collect();
+    assert_eq!(accumulate("$stdDevPop", &bson!("$a"), &numbers).unwrap(), bson!(2.0));
+    for (name, operand, code) in [
+        ("$none", bson!(1), 15952),
+        ("$sum", bson!([1, 2]), 40237),
+        ("$firstN", bson!({ "input": 1, "n": 0 }), 5_787_908),
+        ("$mergeObjects", bson!("$s"), 40400),
+    ] {
+        assert_eq!(accumulate(name, &operand, &documents).unwrap_err().code().0, code, "{name}");
+    }
+}
+
+#[test]
+fn accumulators_are_also_expressions() {
+    check(
+        doc! { "a": [1, 2.5, "x"], "b": 4 },
+        &[
+            (bson!({ "$sum": "$a" }), bson!(3.5)),
+            (bson!({ "$sum": ["$a", "$b"] }), bson!(4)),
+            (bson!({ "$avg": ["$b", 2] }), bson!(3.0)),
+            (bson!({ "$max": "$a" }), bson!("x")),
+            (bson!({ "$min": ["$b", "$none"] }), bson!(4)),
+            (bson!({ "$firstN": { "input": "$a", "n": 1 } }), bson!([1])),
+            (bson!({ "$maxN": { "input": "$a", "n": 2 } }), bson!(["x", 2.5])),
+        ],
+    );
 }

@@ -4,8 +4,9 @@
 //! and computes constant parts. [`Expression::evaluate`] computes its value for a document. A value is borrowed from the
 //! document or the expression where possible; see [`Evaluated`].
 //!
-//! `operators/mod.rs` explains how to add an operator.
+//! [`accumulator`] computes a value from many documents. `operators/mod.rs` explains how to add an operator.
 
+pub mod accumulator;
 mod arguments;
 mod env;
 mod evaluated;

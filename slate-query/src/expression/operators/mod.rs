@@ -9,6 +9,7 @@
 //!
 //! Operators that MongoDB has and Slate does not support are also in the table, and fail by name.
 
+mod accumulated;
 mod arithmetic;
 mod array;
 mod compare;
@@ -74,7 +75,7 @@ static OPERATORS: &[Line] = &[
     function("$atan", ONE, functions::atan),
     function("$atan2", TWO, functions::atan2),
     function("$atanh", ONE, functions::atanh),
-    unsupported("$avg"),
+    function("$avg", ANY, accumulated::over),
     function("$binarySize", ONE, misc::binary_size),
     function("$bitAnd", ANY, misc::bit_and),
     function("$bitNot", ONE, misc::bit_not),
@@ -108,7 +109,7 @@ static OPERATORS: &[Line] = &[
     function("$exp", ONE, functions::exp),
     operator("$filter", variables::filter),
     function("$first", ONE, array::first),
-    unsupported("$firstN"),
+    operator("$firstN", accumulated::several),
     function("$floor", ONE, arithmetic::floor),
     unsupported("$function"),
     operator("$getField", object::get_field),
@@ -126,7 +127,7 @@ static OPERATORS: &[Line] = &[
     unsupported("$isoWeek"),
     unsupported("$isoWeekYear"),
     function("$last", ONE, array::last),
-    unsupported("$lastN"),
+    operator("$lastN", accumulated::several),
     operator("$let", variables::let_in),
     operator("$literal", misc::literal),
     function("$ln", ONE, functions::ln),
@@ -136,14 +137,14 @@ static OPERATORS: &[Line] = &[
     function("$lte", TWO, compare::lte),
     operator("$ltrim", text::trim),
     operator("$map", variables::map),
-    unsupported("$max"),
-    unsupported("$maxN"),
+    function("$max", ANY, accumulated::over),
+    operator("$maxN", accumulated::several),
     unsupported("$median"),
     function("$mergeObjects", ANY, object::merge_objects),
     unsupported("$meta"),
     unsupported("$millisecond"),
-    unsupported("$min"),
-    unsupported("$minN"),
+    function("$min", ANY, accumulated::over),
+    operator("$minN", accumulated::several),
     unsupported("$minute"),
     function("$mod", TWO, arithmetic::modulo),
     unsupported("$month"),
@@ -181,8 +182,8 @@ static OPERATORS: &[Line] = &[
     operator("$sortArray", misc::sort_array),
     function("$split", TWO, string::split),
     function("$sqrt", ONE, functions::sqrt),
-    unsupported("$stdDevPop"),
-    unsupported("$stdDevSamp"),
+    function("$stdDevPop", ANY, accumulated::over),
+    function("$stdDevSamp", ANY, accumulated::over),
     function("$strLenBytes", ONE, string::length_in_bytes),
     function("$strLenCP", ONE, string::length_in_code_points),
     function("$strcasecmp", TWO, string::strcasecmp),
@@ -190,7 +191,7 @@ static OPERATORS: &[Line] = &[
     function("$substrBytes", THREE, string::substr_bytes),
     function("$substrCP", THREE, string::substr_code_points),
     function("$subtract", TWO, arithmetic::subtract),
-    unsupported("$sum"),
+    function("$sum", ANY, accumulated::over),
     operator("$switch", logical::switch),
     function("$tan", ONE, functions::tan),
     function("$tanh", ONE, functions::tanh),

@@ -1,0 +1,28 @@
+use super::State;
+use crate::{
+    Result,
+    expression::Evaluated,
+    number::{Number, Sum},
+    raw::Value,
+};
+
+/// `$avg`: ignores values that are not numbers; null if there is no number.
+#[derive(Debug, Default)]
+pub(super) struct Average {
+    sum: Sum,
+    count: i64,
+}
+
+impl State for Average {
+    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
+        if let Some(number) = value.and_then(Number::of) {
+            self.sum.add(number);
+            self.count += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Evaluated<'static> {
+        if self.count == 0 { Evaluated::NULL } else { self.sum.total().over(Number::Int64(self.count)).into() }
+    }
+}

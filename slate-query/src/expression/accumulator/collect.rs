@@ -1,0 +1,135 @@
+use std::collections::HashSet;
+
+use ahash::RandomState;
+
+use super::State;
+use crate::{
+    Code, Error, Result,
+    expression::{Evaluated, arguments::wrong_type, evaluated::ArrayWriter},
+    key,
+    raw::{Kind, SmallBytes, Value},
+};
+
+/// The most bytes of an array that an accumulator gathers, as in MongoDB.
+const MOST: usize = 100 << 20;
+
+/// An array that grows.
+#[derive(Debug, Default)]
+struct Gathered {
+    array: ArrayWriter,
+    bytes: usize,
+}
+
+impl Gathered {
+    fn push(&mut self, value: Value<'_>) -> Result<()> {
+        self.bytes += value.bytes().len() + 8;
+        if self.bytes > MOST {
+            return Err(Error::new(Code(146), "an accumulator used more than 100 MiB of memory"));
+        }
+        self.array.push(value);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Evaluated<'static> {
+        std::mem::take(&mut self.array).finish()
+    }
+}
+
+/// The elements of an operand that must be an array.
+fn each(name: &str, value: Option<Value<'_>>, mut add: impl FnMut(Value<'_>) -> Result<()>) -> Result<()> {
+    let Some(value) = value else { return Ok(()) };
+    let array = value.as_array().ok_or_else(|| wrong_type(name, 14, "arrays", &Evaluated::Borrowed(value)))?;
+    array.values().try_for_each(&mut add)
+}
+
+/// `$push`: all values that are not missing.
+#[derive(Debug, Default)]
+pub(super) struct Push(Gathered);
+
+impl State for Push {
+    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
+        value.map_or(Ok(()), |value| self.0.push(value))
+    }
+
+    fn finish(&mut self) -> Evaluated<'static> {
+        self.0.finish()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes
+    }
+}
+
+/// `$concatArrays`: the elements of all arrays.
+#[derive(Debug, Default)]
+pub(super) struct ConcatArrays(Gathered);
+
+impl State for ConcatArrays {
+    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
+        each("$concatArrays", value, |element| self.0.push(element))
+    }
+
+    fn finish(&mut self) -> Evaluated<'static> {
+        self.0.finish()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes
+    }
+}
+
+/// Different values, in the order in which they came first.
+#[derive(Debug, Default)]
+struct Different {
+    /// The keys of the values.
+    keys: HashSet<SmallBytes, RandomState>,
+    values: Gathered,
+}
+
+impl Different {
+    fn insert(&mut self, value: Value<'_>) -> Result<()> {
+        let mut key = Vec::new();
+        key::encode(value, &mut key);
+        if self.keys.insert(key.as_slice().into()) { self.values.push(value) } else { Ok(()) }
+    }
+
+    fn bytes(&self) -> usize {
+        2 * self.values.bytes + self.keys.len() * 2 * size_of::<SmallBytes>()
+    }
+}
+
+/// `$addToSet`: the different values that are not missing.
+#[derive(Debug, Default)]
+pub(super) struct AddToSet(Different);
+
+impl State for AddToSet {
+    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
+        value.filter(|value| value.kind() != Kind::Undefined).map_or(Ok(()), |value| self.0.insert(value))
+    }
+
+    fn finish(&mut self) -> Evaluated<'static> {
+        self.0.values.finish()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}
+
+/// `$setUnion`: the different elements of all arrays.
+#[derive(Debug, Default)]
+pub(super) struct SetUnion(Different);
+
+impl State for SetUnion {
+    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
+        each("$setUnion", value, |element| self.0.insert(element))
+    }
+
+    fn finish(&mut self) -> Evaluated<'static> {
+        self.0.values.finish()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}

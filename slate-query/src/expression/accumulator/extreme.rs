@@ -1,0 +1,48 @@
+use std::cmp::Ordering;
+
+use super::State;
+use crate::{
+    Result,
+    expression::Evaluated,
+    order,
+    raw::{Kind, OwnedValue, Value},
+};
+
+/// `$min` and `$max`, in BSON's order. Null and missing values are ignored; null if there are no others.
+#[derive(Debug)]
+pub(super) struct Extreme {
+    best: Option<OwnedValue>,
+    /// How a better value compares with the best so far.
+    better: Ordering,
+}
+
+impl Extreme {
+    pub(super) fn min() -> Self {
+        Self { best: None, better: Ordering::Less }
+    }
+
+    pub(super) fn max() -> Self {
+        Self { best: None, better: Ordering::Greater }
+    }
+}
+
+impl State for Extreme {
+    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
+        let Some(value) = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) else {
+            return Ok(());
+        };
+        let is_better = self.best.as_ref().is_none_or(|best| order::compare(value, best.as_value()) == self.better);
+        if is_better {
+            self.best = Some(value.to_owned());
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Evaluated<'static> {
+        self.best.clone().map_or(Evaluated::NULL, Evaluated::Owned)
+    }
+
+    fn bytes(&self) -> usize {
+        self.best.as_ref().map_or(0, |best| best.as_value().bytes().len())
+    }
+}

@@ -1,0 +1,48 @@
+use super::State;
+use crate::{
+    Result,
+    expression::Evaluated,
+    raw::{OwnedValue, Value},
+};
+
+fn value(value: Option<&OwnedValue>) -> Evaluated<'static> {
+    value.map_or(Evaluated::NULL, |value| Evaluated::Owned(value.clone()))
+}
+
+/// `$first`: the value of the first document; null if it is missing.
+#[derive(Debug, Default)]
+pub(super) struct First(Option<OwnedValue>);
+
+impl State for First {
+    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
+        self.0.get_or_insert_with(|| value.unwrap_or(Value::NULL).to_owned());
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Evaluated<'static> {
+        value(self.0.as_ref())
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |value| value.as_value().bytes().len())
+    }
+}
+
+/// `$last`: the value of the last document; null if it is missing.
+#[derive(Debug, Default)]
+pub(super) struct Last(Option<OwnedValue>);
+
+impl State for Last {
+    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
+        self.0 = Some(value.unwrap_or(Value::NULL).to_owned());
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Evaluated<'static> {
+        value(self.0.as_ref())
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |value| value.as_value().bytes().len())
+    }
+}

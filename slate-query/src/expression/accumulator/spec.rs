@@ -1,0 +1,211 @@
+use std::{fmt::Debug, sync::Arc};
+
+use super::{Start, State, find};
+use crate::{
+    Code, Error, Result,
+    expression::{Env, Evaluated, Expression, Variables},
+    number::Number,
+    raw::{Doc, Kind, Value},
+    sort::Sort,
+};
+
+/// The form of an accumulator's operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `{}`.
+    Nothing,
+    /// An expression.
+    Operand,
+    /// `{input: …, n: …}`.
+    OperandN,
+    /// `{output: …, sortBy: …}`.
+    Sorted,
+    /// `{output: …, sortBy: …, n: …}`.
+    SortedN,
+}
+
+/// An accumulator with its operand, parsed.
+#[derive(Clone, Debug)]
+pub struct AccumulatorSpec(Arc<Spec>);
+
+#[derive(Debug)]
+struct Spec {
+    name: Box<str>,
+    start: Start,
+    operand: Expression,
+    n: Option<Expression>,
+    sort: Option<Sort>,
+}
+
+impl AccumulatorSpec {
+    /// Parses the accumulator `name`.
+    ///
+    /// # Errors
+    /// 15952 for an unknown name; MongoDB's code for an operand of the wrong form.
+    pub fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Self> {
+        let (form, start) = match find(name) {
+            Some(Some(line)) => line,
+            Some(None) => return Err(Error::unsupported(name)),
+            None => return Err(Error::new(Code(15952), format!("unknown group operator '{name}'"))),
+        };
+        let spec = |operand, n, sort| Spec { name: name.into(), start, operand, n, sort };
+        Ok(Self(Arc::new(match form {
+            Form::Nothing => {
+                if !operand.as_document().is_some_and(Doc::is_empty) {
+                    return Err(Error::new(Code::TYPE_MISMATCH, format!("{name} takes an empty object")));
+                }
+                spec(Expression::constant(Value::NULL), None, None)
+            }
+            Form::Operand => {
+                let only = match operand.as_array() {
+                    Some(array) => {
+                        let mut values = array.values();
+                        match (values.next(), values.next()) {
+                            (Some(only), None) => only,
+                            _ => {
+                                return Err(Error::new(
+                                    Code(40237),
+                                    format!("the accumulator {name} takes one operand"),
+                                ));
+                            }
+                        }
+                    }
+                    None => operand,
+                };
+                spec(Expression::parse(only, variables)?, None, None)
+            }
+            Form::OperandN => {
+                let [input, n] = parts(name, operand, ["input", "n"], 5_787_900)?;
+                spec(
+                    need(input, name, "input", 5_787_907, variables)?,
+                    Some(need(n, name, "n", 5_787_906, variables)?),
+                    None,
+                )
+            }
+            Form::Sorted | Form::SortedN => {
+                let [output, sort, n] = parts(name, operand, ["output", "sortBy", "n"], 5_788_001)?;
+                let by =
+                    sort.ok_or_else(|| Error::new(Code(5_788_005), format!("{name} needs the parameter 'sortBy'")))?;
+                let by = by.as_document().ok_or_else(|| {
+                    Error::new(Code(5_788_604), format!("the parameter 'sortBy' of {name} is an object"))
+                })?;
+                let output = need(output, name, "output", 5_788_004, variables)?;
+                let n = match (form, n) {
+                    (Form::SortedN, n) => Some(need(n, name, "n", 5_788_003, variables)?),
+                    (_, None) => None,
+                    (_, Some(_)) => return Err(Error::new(Code(5_788_002), format!("{name} has no parameter 'n'"))),
+                };
+                spec(output, n, Some(Sort::parse(by)?))
+            }
+        })))
+    }
+
+    /// Starts a computation. The number of values, if the accumulator has one, is computed for the first document.
+    pub fn start(&self) -> Box<dyn Accumulator> {
+        Box::new(Running { spec: Arc::clone(&self.0), state: None, key: Vec::new() })
+    }
+
+    /// Calls `visit` with each top-level field of a document that the accumulator reads, and with `None` if it reads
+    /// the whole document.
+    pub fn visit_fields(&self, visit: &mut dyn FnMut(Option<&crate::raw::FieldName>)) {
+        if self.0.sort.is_some() {
+            visit(None);
+        }
+        [Some(&self.0.operand), self.0.n.as_ref()]
+            .into_iter()
+            .flatten()
+            .for_each(|operand| operand.visit_fields(visit));
+    }
+}
+
+/// A computation over documents.
+pub trait Accumulator: Debug + Send {
+    /// Adds a document.
+    ///
+    /// # Errors
+    /// MongoDB's code where a value has the wrong type.
+    fn add(&mut self, env: &Env<'_>) -> Result<()>;
+
+    /// The value for the documents so far.
+    fn finish(&mut self) -> Evaluated<'static>;
+
+    /// About how many bytes it holds.
+    fn bytes(&self) -> usize;
+}
+
+#[derive(Debug)]
+struct Running {
+    spec: Arc<Spec>,
+    state: Option<Box<dyn State>>,
+    /// A buffer for sort keys.
+    key: Vec<u8>,
+}
+
+impl Accumulator for Running {
+    fn add(&mut self, env: &Env<'_>) -> Result<()> {
+        let state = match &mut self.state {
+            Some(state) => state,
+            None => {
+                let n = match &self.spec.n {
+                    Some(n) => number(&self.spec.name, &n.evaluate(env)?)?,
+                    None => 1,
+                };
+                self.state.insert((self.spec.start)(n))
+            }
+        };
+        self.key.clear();
+        if let Some(sort) = &self.spec.sort {
+            sort.key(env.root(), &mut self.key)?;
+        }
+        state.add(self.spec.operand.evaluate(env)?.as_value(), &self.key)
+    }
+
+    fn finish(&mut self) -> Evaluated<'static> {
+        match &mut self.state {
+            Some(state) => state.finish(),
+            None => (self.spec.start)(1).finish(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + 64 + self.state.as_ref().map_or(0, |state| state.bytes())
+    }
+}
+
+/// A number of values: a positive whole number.
+pub(in crate::expression) fn number(name: &str, n: &Evaluated<'_>) -> Result<usize> {
+    let value = n.as_value().filter(|value| Number::of(*value).is_some());
+    let value = value.ok_or_else(|| Error::new(Code(5_787_902), format!("the parameter 'n' of {name} is a number")))?;
+    let whole = Number::of(value).and_then(Number::to_i64);
+    let whole =
+        whole.ok_or_else(|| Error::new(Code(5_787_903), format!("the parameter 'n' of {name} is a whole number")))?;
+    usize::try_from(whole)
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| Error::new(Code(5_787_908), format!("the parameter 'n' of {name} is positive")))
+}
+
+fn parts<'a, const N: usize>(
+    name: &str,
+    operand: Value<'a>,
+    names: [&str; N],
+    code: i32,
+) -> Result<[Option<Value<'a>>; N]> {
+    let document = operand.as_document().filter(|_| operand.kind() == Kind::Document);
+    let document = document
+        .ok_or_else(|| Error::new(Code(code), format!("{name} takes an object, not {}", operand.kind().alias())))?;
+    let mut parts = [None; N];
+    for element in document.elements() {
+        let place = names.iter().position(|name| name.as_bytes() == element.name);
+        let part = place.and_then(|place| parts.get_mut(place)).ok_or_else(|| {
+            Error::new(Code(code + 1), format!("unknown parameter of {name}: {}", element.display_name()))
+        })?;
+        *part = Some(element.value);
+    }
+    Ok(parts)
+}
+
+fn need(part: Option<Value<'_>>, name: &str, part_name: &str, code: i32, variables: &Variables) -> Result<Expression> {
+    let missing = || Error::new(Code(code), format!("{name} needs the parameter '{part_name}'"));
+    Expression::parse(part.ok_or_else(missing)?, variables)
+}

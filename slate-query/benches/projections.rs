@@ -28,7 +28,9 @@ fn projections(criterion: &mut Criterion) {
     for (name, documents, projection) in cases {
         let stored = common::stored(documents);
         let docs = common::docs(&stored);
-        let projection = Projection::parse(Doc::from(&common::raw(&projection))).unwrap();
+        let projection =
+            Projection::parse(Doc::from(&common::raw(&projection)), &slate_query::pipeline::Bindings::default())
+                .unwrap();
         group.throughput(Throughput::Elements(docs.len() as u64));
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
@@ -44,7 +46,9 @@ fn projections(criterion: &mut Criterion) {
 
     // The positional `$` needs the matching element of the filter, which is part of the measured work.
     let filter = Filter::parse(Doc::from(&common::raw(&doc! { "items.quantity": { "$gte": 1 } }))).unwrap();
-    let projection = Projection::parse(Doc::from(&common::raw(&doc! { "items.$": 1 }))).unwrap();
+    let projection =
+        Projection::parse(Doc::from(&common::raw(&doc! { "items.$": 1 })), &slate_query::pipeline::Bindings::default())
+            .unwrap();
     let stored = common::stored(orders);
     let docs = common::docs(&stored);
     group.bench_function("positional $", |bencher| {

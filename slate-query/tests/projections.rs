@@ -9,14 +9,17 @@ fn project(projection: &Document, document: &Document) -> Document {
     let projection = projection.to_vec().unwrap();
     let document = document.to_vec().unwrap();
     let mut out = Vec::new();
-    Projection::parse(Doc::new(&projection)).unwrap().apply(Doc::new(&document), None, &mut out).unwrap();
+    Projection::parse(Doc::new(&projection), &slate_query::pipeline::Bindings::default())
+        .unwrap()
+        .apply(Doc::new(&document), None, &mut out)
+        .unwrap();
     slate_query::raw::validate(&out).unwrap();
     Document::from_reader(out.as_slice()).unwrap()
 }
 
 fn refusal(projection: &Document) -> i32 {
     let projection = projection.to_vec().unwrap();
-    Projection::parse(Doc::new(&projection)).unwrap_err().code().0
+    Projection::parse(Doc::new(&projection), &slate_query::pipeline::Bindings::default()).unwrap_err().code().0
 }
 
 #[test]
@@ -123,23 +126,44 @@ fn misplaced_positional_operators_are_an_error() {
 }
 
 #[test]
-fn computed_fields_fail_by_name_after_other_errors() {
+fn unsupported_expressions_fail_by_name_after_other_errors() {
     let unsupported = |projection: Document| {
         let projection = projection.to_vec().unwrap();
-        let error = Projection::parse(Doc::new(&projection)).unwrap_err();
+        let error = Projection::parse(Doc::new(&projection), &slate_query::pipeline::Bindings::default()).unwrap_err();
         (error.code().0, error.to_string())
     };
-    assert_eq!(unsupported(doc! { "a": { "$add": [1, 2] } }), (238, "$add is not supported (at 'a')".into()));
-    assert_eq!(unsupported(doc! { "a.b": "$c" }), (238, "computed projections is not supported (at 'a.b')".into()));
+    assert_eq!(unsupported(doc! { "a": { "$function": 1 } }), (238, "$function is not supported (at 'a')".into()));
+    assert_eq!(refusal(&doc! { "a": { "$function": 1 }, "b": 0 }), 31254);
     assert_eq!(refusal(&doc! { "a": { "$add": [1, 2] }, "b": 0 }), 31254);
-    assert_eq!(refusal(&doc! { "a": { "$slice": ["$b", 1] } }), 238);
+}
+
+#[test]
+fn computed_fields_are_set_after_the_fields_are_chosen() {
+    let shown = |projection: Document, document: Document| {
+        let (projection, document) = (projection.to_vec().unwrap(), document.to_vec().unwrap());
+        let projection = Projection::parse(Doc::new(&projection), &slate_query::pipeline::Bindings::default()).unwrap();
+        let mut out = Vec::new();
+        projection.apply(Doc::new(&document), None, &mut out).unwrap();
+        Document::from_reader(&*out).unwrap()
+    };
+    let document = doc! { "_id": 1, "a": [{ "x": 1 }, 5], "b": 2, "c": 3 };
+    for (projection, expected) in [
+        (doc! { "c": 1, "sum": { "$add": ["$b", "$c"] } }, doc! { "_id": 1, "c": 3, "sum": 5 }),
+        (doc! { "b": "$c" }, doc! { "_id": 1, "b": 3 }),
+        (doc! { "_id": 0, "d": "$nothing" }, doc! {}),
+        (doc! { "a.y": "$b" }, doc! { "_id": 1, "a": [{ "y": 2 }] }),
+        (doc! { "b": { "y": "$c" } }, doc! { "_id": 1, "b": { "y": 3 } }),
+        (doc! { "d": { "$slice": ["$a", 1] } }, doc! { "_id": 1, "d": [{ "x": 1 }] }),
+    ] {
+        assert_eq!(shown(projection.clone(), document.clone()), expected, "{projection}");
+    }
 }
 
 #[test]
 fn an_inclusion_of_whole_paths_returns_them() {
     let included = |projection: Document| {
         let projection = projection.to_vec().unwrap();
-        let projection = Projection::parse(Doc::new(&projection)).unwrap();
+        let projection = Projection::parse(Doc::new(&projection), &slate_query::pipeline::Bindings::default()).unwrap();
         projection.included().map(|paths| paths.iter().map(|path| path.as_str().to_owned()).collect::<Vec<_>>())
     };
     assert_eq!(included(doc! { "a.b": 1, "a.c": 1 }), Some(vec!["a.b".into(), "a.c".into(), "_id".into()]));

@@ -5,7 +5,7 @@ use slate_query::{
     Code, distinct,
     filter::Filter,
     pattern::Direction,
-    pipeline,
+    pipeline::{self, Bindings},
     projection::Projection,
     raw::{Doc, Kind, Value, validate},
     sort::Sort,
@@ -13,6 +13,7 @@ use slate_query::{
 
 use crate::{
     CancelToken, Error, IntoDocument, Result, ReturnDocument,
+    clock::now_millis,
     exec::Rows,
     interrupt::Interrupt,
     operation::scope::Scope,
@@ -154,7 +155,7 @@ impl Request {
     }
 
     pub(crate) fn parse_projection(&self) -> Result<Option<Projection>> {
-        Ok(self.projection.as_ref().map(|document| Projection::parse(Doc::from(document))).transpose()?)
+        Ok(self.projection.as_ref().map(|document| Projection::parse(Doc::from(document), &bindings())).transpose()?)
     }
 
     /// Parses everything except the projection.
@@ -199,7 +200,7 @@ impl Request {
     pub(crate) fn parse_aggregate(&self) -> Result<Query> {
         self.check()?;
         let stages = self.pipeline.iter().map(|stage| Value::new(Kind::Document, stage.as_bytes()));
-        let mut query = plan::pipeline_query(pipeline::parse(stages)?, self.optimization);
+        let mut query = plan::pipeline_query(pipeline::parse(stages, &bindings())?, self.optimization);
         query.hint = self.hint.clone();
         query.force = self.force;
         query.memory_limit = self.memory_limit;
@@ -255,6 +256,11 @@ impl Request {
         }
         Ok(())
     }
+}
+
+/// The variables of an operation that begins now.
+fn bindings() -> Bindings {
+    Bindings::new(now_millis())
 }
 
 /// The order of `_id` as a sort.

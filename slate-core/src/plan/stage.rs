@@ -1,6 +1,7 @@
 /// What a node of a plan does. Explain, execution statistics and tests name nodes by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
+    AddFields,
     AndSorted,
     CollScan,
     Count,
@@ -18,6 +19,7 @@ pub(crate) enum Stage {
     Or,
     Projection,
     ProjectionCovered,
+    ReplaceRoot,
     Sample,
     Skip,
     Sort,
@@ -37,6 +39,7 @@ impl Stage {
 
     fn names(self) -> (&'static str, &'static str) {
         match self {
+            Self::AddFields => ("$addFields", "ADD FIELDS"),
             Self::AndSorted => ("AND_SORTED", "INDEX MERGE"),
             Self::CollScan => ("COLLSCAN", "SCAN"),
             Self::Count => ("COUNT", "COUNT"),
@@ -54,6 +57,7 @@ impl Stage {
             Self::Or => ("OR", "INDEX MERGE"),
             Self::Projection => ("PROJECTION", "PROJECT"),
             Self::ProjectionCovered => ("PROJECTION_COVERED", "COVERED"),
+            Self::ReplaceRoot => ("$replaceRoot", "REPLACE ROOT"),
             Self::Sample => ("$sample", "SAMPLE"),
             Self::Skip => ("SKIP", "SKIP"),
             Self::Sort => ("SORT", "SORT"),

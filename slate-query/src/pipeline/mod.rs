@@ -4,11 +4,13 @@
 //! `mod` line, its variant of [`Stage`], and its line in the table in `stages/mod.rs`. Stages that MongoDB has and Slate
 //! does not offer are in the table too, and fail by name.
 
+mod bindings;
 mod nested;
 mod parse;
 mod stage;
 mod stages;
 
+pub use bindings::Bindings;
 pub use parse::parse;
 pub use stage::Stage;
-pub use stages::{Unwind, UnwoundRows};
+pub use stages::{ReplaceRoot, Unwind, UnwoundRows};

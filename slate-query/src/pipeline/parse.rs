@@ -1,4 +1,4 @@
-use super::{Stage, stages};
+use super::{Bindings, Stage, stages};
 use crate::{Code, Error, Result, raw::Value};
 
 /// The most stages of a pipeline, MongoDB's limit: it bounds how deeply executors are nested.
@@ -11,7 +11,7 @@ const MAX_STAGES: usize = 1_000;
 /// MongoDB's codes: `TypeMismatch` (14) for a stage that is not a document, 40323 for one that has not exactly one field,
 /// 40324 for an unknown name, 7749501 for more than 1,000 stages, and those of the stages; `NotImplemented` (238) for
 /// stages that Slate does not offer.
-pub fn parse<'a>(pipeline: impl IntoIterator<Item = Value<'a>>) -> Result<Vec<Stage>> {
+pub fn parse<'a>(pipeline: impl IntoIterator<Item = Value<'a>>, bindings: &Bindings) -> Result<Vec<Stage>> {
     let mut parsed = Vec::new();
     for (place, stage) in pipeline.into_iter().enumerate() {
         if place == MAX_STAGES {
@@ -28,7 +28,7 @@ pub fn parse<'a>(pipeline: impl IntoIterator<Item = Value<'a>>) -> Result<Vec<St
             return Err(Error::new(Code(40_323), message).at(format!("pipeline.{place}")));
         };
         let name = only.display_name();
-        parsed.push(stages::parse(&name, only.value).map_err(|error| error.at(&*name))?);
+        parsed.push(stages::parse(&name, only.value, bindings).map_err(|error| error.at(&*name))?);
     }
     Ok(parsed)
 }
@@ -42,7 +42,7 @@ mod tests {
 
     fn parsed(pipeline: Bson) -> Result<Vec<String>> {
         with_value(&pipeline, |value| {
-            let stages = value.as_array().map(|stages| parse(stages.values()));
+            let stages = value.as_array().map(|stages| parse(stages.values(), &Bindings::default()));
             let draw = |stage: &Stage| format!("{} {stage}", stage.name());
             stages.unwrap().map(|stages| stages.iter().map(draw).collect())
         })

@@ -2,7 +2,7 @@ use std::fmt;
 
 use bson::RawDocumentBuf;
 
-use super::stages::Unwind;
+use super::stages::{ReplaceRoot, Unwind};
 use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
 
 /// A parsed stage of a pipeline. Its [`Display`](fmt::Display) writes the argument.
@@ -10,11 +10,13 @@ use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::
 pub enum Stage {
     /// Passes on the documents that match.
     Match(Filter),
-    /// Includes or excludes fields: `$project` and `$unset`.
+    /// Includes, excludes or computes fields: `$project`, `$addFields`, `$set` and `$unset`.
     Project {
         /// The parsed projection.
         projection: Projection,
-        /// The projection as written, for explain.
+        /// The stage's name.
+        name: &'static str,
+        /// The argument as written, for explain.
         document: RawDocumentBuf,
     },
     /// Orders the documents.
@@ -27,16 +29,19 @@ pub enum Stage {
     Sample(u64),
     /// Replaces the documents by one document with their number under this name; by none if there are no documents.
     Count(Box<str>),
+    /// Replaces each document by the value of an expression.
+    ReplaceRoot(ReplaceRoot),
     /// Returns a document for each element of an array.
     Unwind(Unwind),
 }
 
 impl Stage {
-    /// The stage's name, as explain returns it. `$unset` is a `$project`.
+    /// The stage's name, as explain returns it. `$unset` is a `$project`, `$set` an `$addFields`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Match(_) => "$match",
-            Self::Project { .. } => "$project",
+            Self::Project { name, .. } => name,
+            Self::ReplaceRoot(_) => "$replaceRoot",
             Self::Sort(_) => "$sort",
             Self::Limit(_) => "$limit",
             Self::Skip(_) => "$skip",
@@ -50,7 +55,7 @@ impl Stage {
     /// `$limit` can be applied before it.
     pub fn is_one_to_one(&self) -> bool {
         match self {
-            Self::Project { .. } => true,
+            Self::Project { .. } | Self::ReplaceRoot(_) => true,
             Self::Match(_)
             | Self::Sort(_)
             | Self::Limit(_)
@@ -66,7 +71,12 @@ impl Stage {
         match self {
             Self::Sort(_) => true,
             Self::Project { .. } | Self::Unwind(_) => filter.all_paths(|path| self.preserves(path)),
-            Self::Match(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) | Self::Count(_) => false,
+            Self::Match(_)
+            | Self::Limit(_)
+            | Self::Skip(_)
+            | Self::Sample(_)
+            | Self::Count(_)
+            | Self::ReplaceRoot(_) => false,
         }
     }
 
@@ -79,14 +89,10 @@ impl Stage {
     /// proves nothing.
     fn preserves(&self, path: &Path) -> bool {
         match self {
-            // A path of several names is not enough: it drops scalars from the arrays that it leads through, which moves
-            // the other elements.
-            Self::Project { projection, .. } => projection.included().is_some_and(|included| {
-                included.iter().any(|included| included.parts().len() == 1 && is_within(path, included.as_str()))
-            }),
+            Self::Project { projection, .. } => projection.preserves(path),
             Self::Unwind(unwind) => unwind.preserves(path),
             Self::Match(_) | Self::Sort(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => true,
-            Self::Count(_) => false,
+            Self::Count(_) | Self::ReplaceRoot(_) => false,
         }
     }
 }
@@ -104,6 +110,7 @@ impl fmt::Display for Stage {
             Self::Sort(sort) => sort.fmt(f),
             Self::Limit(number) | Self::Skip(number) | Self::Sample(number) => number.fmt(f),
             Self::Count(name) => name.fmt(f),
+            Self::ReplaceRoot(replace) => replace.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),
         }
     }

@@ -2,8 +2,10 @@
 //!
 //! A projection document is parsed into a tree of its paths, and that into the passes that make one document out of
 //! another: first its shape (fields included or excluded), then the changes to single arrays (`$slice`, the positional
-//! `$`), in the order in which they are written. Bytes are copied, never decoded.
+//! `$`), in the order in which they are written, then the computed fields. Bytes are copied, never decoded.
 
+mod add_fields;
+mod additions;
 mod computed;
 mod elem_match;
 pub(crate) mod field_path;
@@ -15,5 +17,4 @@ mod slice;
 mod tree;
 mod whole;
 
-pub(crate) use field_path::names as check_path;
 pub use whole::Projection;

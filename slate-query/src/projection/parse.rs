@@ -4,9 +4,10 @@ use super::{
     tree::{Action, Branch},
 };
 use crate::{
-    Code, Error, Result,
+    Code, Error, Refusal, Result,
+    expression::{Expression, Variables},
     number::Number,
-    raw::{Doc, Element, Value},
+    raw::{Doc, Element, Kind, Value, Writer},
 };
 
 /// Whether a projection includes or excludes the fields that it names.
@@ -24,8 +25,8 @@ pub(super) struct Parsed {
 }
 
 /// Parses a projection document.
-pub(super) fn parse(spec: Doc<'_>) -> Result<Parsed> {
-    let mut parser = Parser::default();
+pub(super) fn parse(spec: Doc<'_>, dialect: Dialect, variables: &Variables) -> Result<Parsed> {
+    let mut parser = Parser::new(dialect, variables);
     for element in spec.elements() {
         let name = text(element)?;
         parser.id_named |= name == "_id" || name.starts_with("_id.");
@@ -34,8 +35,19 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<Parsed> {
     parser.finish()
 }
 
-#[derive(Debug, Default)]
-struct Parser {
+/// Where a projection occurs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// In a `find`, which also projects elements of arrays.
+    Find,
+    /// In a pipeline.
+    Stage,
+}
+
+#[derive(Debug)]
+struct Parser<'p> {
+    dialect: Dialect,
+    variables: &'p Variables,
     root: Branch,
     /// The kind according to fields other than `_id`, which must agree.
     sense: Option<Sense>,
@@ -50,12 +62,27 @@ struct Parser {
     computed: Option<Error>,
 }
 
-impl Parser {
+impl<'p> Parser<'p> {
+    fn new(dialect: Dialect, variables: &'p Variables) -> Self {
+        Self {
+            dialect,
+            variables,
+            root: Branch::default(),
+            sense: None,
+            id: None,
+            id_named: false,
+            positional: false,
+            elem_match: false,
+            slice: false,
+            computed: None,
+        }
+    }
+
     /// Parses one field of the projection document, or of a document nested in it at the path `parents`.
     fn element(&mut self, parents: &[&str], element: Element<'_>) -> Result<()> {
         let name = text(element)?;
-        let positional = name.strip_suffix(".$");
-        if name.contains(".$.") {
+        let positional = name.strip_suffix(".$").filter(|_| self.dialect == Dialect::Find);
+        if name.contains(".$.") && self.dialect == Dialect::Find {
             let message = "the positional operator '$' is only allowed at the end of a path";
             return Err(Error::new(Code(31394), message).at(name));
         }
@@ -111,8 +138,7 @@ impl Parser {
     }
 
     fn literal(&mut self, parents: &[&str], name: &str, value: Value<'_>) -> Result<()> {
-        let refusal = computed::literal(value);
-        self.compute(parents, name, refusal)?;
+        self.compute(parents, name, value, || computed::literal(value))?;
         self.settle(Sense::Inclusion, Code(31310), name)
     }
 
@@ -138,6 +164,9 @@ impl Parser {
     fn operator(&mut self, parents: &[&str], name: &str, operator: Element<'_>) -> Result<bool> {
         let argument = operator.value;
         match text(operator)? {
+            expression if self.dialect == Dialect::Stage => {
+                self.expression(parents, name, expression, argument)?;
+            }
             "$elemMatch" => self.elem_match(parents, name, argument)?,
             "$slice" => match Slice::parse(argument) {
                 Ok(slice) => {
@@ -183,12 +212,27 @@ impl Parser {
         if !is_meta {
             self.sense = Some(Sense::Inclusion);
         }
-        self.compute(parents, name, computed::expression(operator, argument))
+        let mut document = Writer::new();
+        document.append(operator.as_bytes(), argument);
+        let document = document.finish();
+        let expression = Value::new(Kind::Document, &document);
+        self.compute(parents, name, expression, || computed::expression(operator, argument))
     }
 
-    fn compute(&mut self, parents: &[&str], name: &str, refusal: Error) -> Result<()> {
-        self.computed.get_or_insert(refusal.at(path(parents, name)));
-        self.add(parents, name, Action::Computed)
+    /// Adds a computed field. `unsupported` makes the error for an expression that Slate does not support.
+    fn compute(
+        &mut self,
+        parents: &[&str],
+        name: &str,
+        value: Value<'_>,
+        unsupported: impl FnOnce() -> Error,
+    ) -> Result<()> {
+        let expression = Expression::parse(value, self.variables).or_else(|error| {
+            let error = if matches!(error.refusal(), Refusal::Unsupported(_)) { unsupported() } else { error };
+            self.computed.get_or_insert(error.at(path(parents, name)));
+            Expression::parse(Value::NULL, self.variables)
+        })?;
+        self.add(parents, name, Action::Computed(expression))
     }
 
     fn add(&mut self, parents: &[&str], name: &str, action: Action) -> Result<()> {

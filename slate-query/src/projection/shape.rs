@@ -55,7 +55,7 @@ impl Shape {
                     added.push(ElemMatch::new(&name, filter));
                     continue;
                 }
-                Action::Exclude | Action::Computed => continue,
+                Action::Exclude | Action::Computed(_) => continue,
             };
             fields.push(Field { name: name.into_boxed_bytes(), part });
         }
@@ -73,7 +73,7 @@ impl Shape {
                     shape if shape.fields.is_empty() => continue,
                     shape => Part::Within(shape),
                 },
-                Action::Include | Action::Slice(_) | Action::Positional | Action::Computed => continue,
+                Action::Include | Action::Slice(_) | Action::Positional | Action::Computed(_) => continue,
             };
             fields.push(Field { name: name.into_boxed_bytes(), part });
         }

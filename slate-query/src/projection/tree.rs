@@ -1,5 +1,8 @@
-use super::slice::Slice;
-use crate::{Code, Error, Result, filter::Filter};
+use super::{
+    additions::{Addition, Additions},
+    slice::Slice,
+};
+use crate::{Code, Error, Result, expression::Expression, filter::Filter};
 
 /// The action of a projection on one path.
 #[derive(Clone, Debug)]
@@ -10,8 +13,8 @@ pub(super) enum Action {
     /// Shows the element of this field that the filter of an `$elemMatch` matches.
     ElemMatch(Box<Filter>),
     Positional,
-    /// A computed field. It is included in conflict checks, after which the projection fails.
-    Computed,
+    /// The field is set to the value of an expression.
+    Computed(Expression),
     Within(Branch),
 }
 
@@ -48,6 +51,23 @@ impl Branch {
             return Err(Error::new(Code(31250), format!("path collision at {name}")));
         }
         self.within(name)?.branch(rest)
+    }
+
+    /// The computed fields.
+    pub(super) fn additions(&self) -> Additions {
+        let addition = |(name, action): &(Box<str>, Action)| {
+            let addition = match action {
+                Action::Computed(expression) => Addition::Computed(expression.clone()),
+                Action::Within(branch) => {
+                    Some(branch.additions()).filter(|additions| !additions.is_empty()).map(Addition::Within)?
+                }
+                Action::Include | Action::Exclude | Action::Slice(_) | Action::ElemMatch(_) | Action::Positional => {
+                    return None;
+                }
+            };
+            Some((name.as_bytes().into(), addition))
+        };
+        Additions::new(self.fields.iter().filter_map(addition).collect())
     }
 
     fn get(&self, name: &str) -> Option<&Action> {

@@ -1,17 +1,35 @@
 use super::{
-    parse::{Parsed, Sense, parse},
+    add_fields,
+    additions::Additions,
+    parse::{Dialect, Parsed, Sense, parse},
     positional::Positional,
     shape::Shape,
     slice::Slice,
     tree::{Action, Branch},
 };
-use crate::{Result, path::Path, raw::Doc};
+use crate::{Result, path::Path, pipeline::Bindings, raw::Doc};
 
 /// A parsed projection, as `find` takes it.
 #[derive(Clone, Debug)]
 pub struct Projection {
     passes: Box<[Pass]>,
+    computed: Option<Box<Computed>>,
+    kept: Kept,
     included: Option<Box<[Path]>>,
+}
+
+/// Computed fields.
+#[derive(Clone, Debug)]
+struct Computed {
+    additions: Additions,
+    bindings: Bindings,
+}
+
+/// The top-level fields that are the same in a projected document.
+#[derive(Clone, Debug)]
+enum Kept {
+    Only(Box<[Box<str>]>),
+    AllBut(Box<[Box<str>]>),
 }
 
 /// The steps of a projection.
@@ -23,12 +41,44 @@ enum Pass {
 }
 
 impl Projection {
-    /// Parses a projection document. An empty one shows documents unchanged.
+    /// Parses the projection document of a `find`. An empty one shows documents unchanged.
     ///
     /// # Errors
-    /// MongoDB's codes for invalid projections; `NotImplemented` (238) for computed fields, by name.
-    pub fn parse(spec: Doc<'_>) -> Result<Self> {
-        let Parsed { sense, root } = parse(spec)?;
+    /// MongoDB's codes for invalid projections; `NotImplemented` (238) for expressions that Slate does not support, by
+    /// name.
+    pub fn parse(spec: Doc<'_>, bindings: &Bindings) -> Result<Self> {
+        Self::of(parse(spec, Dialect::Find, bindings.names())?, bindings)
+    }
+
+    /// Parses the argument of a `$project`.
+    ///
+    /// # Errors
+    /// As [`Projection::parse`].
+    pub fn parse_stage(spec: Doc<'_>, bindings: &Bindings) -> Result<Self> {
+        Self::of(parse(spec, Dialect::Stage, bindings.names())?, bindings)
+    }
+
+    /// Parses the argument of an `$addFields`.
+    ///
+    /// # Errors
+    /// MongoDB's codes.
+    pub fn parse_additions(spec: Doc<'_>, bindings: &Bindings) -> Result<Self> {
+        let root = add_fields::parse(spec, bindings.names())?;
+        let kept = Kept::AllBut(root.fields.iter().map(|(name, _)| name.clone()).collect());
+        let computed = Some(Box::new(Computed { additions: root.additions(), bindings: bindings.clone() }));
+        Ok(Self { passes: Box::default(), computed, kept, included: None })
+    }
+
+    fn of(Parsed { sense, root }: Parsed, bindings: &Bindings) -> Result<Self> {
+        let additions = root.additions();
+        let names = |holds: fn(&Action) -> bool| {
+            let names = root.fields.iter().filter(|(_, action)| holds(action)).map(|(name, _)| name.clone());
+            names.collect()
+        };
+        let kept = match sense {
+            Sense::Inclusion => Kept::Only(names(|action| matches!(action, Action::Include))),
+            Sense::Exclusion => Kept::AllBut(names(|_| true)),
+        };
         let included = match sense {
             Sense::Inclusion => paths(&root)?,
             Sense::Exclusion => None,
@@ -40,7 +90,8 @@ impl Projection {
             Sense::Exclusion => Shape::exclusion(root),
         };
         let shape = (!shape.is_whole()).then_some(Pass::Shape(shape));
-        Ok(Self { passes: shape.into_iter().chain(changes).collect(), included })
+        let computed = (!additions.is_empty()).then(|| Box::new(Computed { additions, bindings: bindings.clone() }));
+        Ok(Self { passes: shape.into_iter().chain(changes).collect(), computed, kept, included })
     }
 
     /// Replaces the content of `out` by the projected document. An inclusion shows the first of repeated fields.
@@ -51,6 +102,17 @@ impl Projection {
     /// 51246 or 51247 if the positional `$` has no element to show. Then `out` does not contain a document.
     pub fn apply(&self, doc: Doc<'_>, position: Option<usize>, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
+        let Some(computed) = &self.computed else { return self.shape(doc, position, out) };
+        if self.passes.is_empty() {
+            return computed.apply(doc, doc, out);
+        }
+        self.shape(doc, position, out)?;
+        let base = std::mem::take(out);
+        computed.apply(Doc::new(&base), doc, out)
+    }
+
+    /// Applies everything but the computed fields.
+    fn shape(&self, doc: Doc<'_>, position: Option<usize>, out: &mut Vec<u8>) -> Result<()> {
         let Some((first, rest)) = self.passes.split_first() else {
             out.extend_from_slice(doc.bytes());
             return Ok(());
@@ -65,7 +127,24 @@ impl Projection {
 
     /// Whether every document is shown unchanged.
     pub fn is_identity(&self) -> bool {
-        self.passes.is_empty()
+        self.passes.is_empty() && self.computed.is_none()
+    }
+
+    /// Whether a projected document has the same value at `path` as its original, and reaches it the same way. `false` proves
+    /// nothing.
+    pub fn preserves(&self, path: &Path) -> bool {
+        let is_among = |names: &[Box<str>]| {
+            path.parts().first().is_some_and(|first| names.iter().any(|name| **name == *first.name()))
+        };
+        match &self.kept {
+            Kept::Only(names) => is_among(names),
+            Kept::AllBut(names) => !is_among(names),
+        }
+    }
+
+    /// Whether a document's projection can fail.
+    pub fn computes(&self) -> bool {
+        self.computed.is_some()
     }
 
     /// The included paths, with `_id` unless it is excluded, of a projection that only includes whole paths; otherwise
@@ -77,6 +156,12 @@ impl Projection {
     /// Whether [`Projection::apply`] needs the position at which the filter matched.
     pub fn needs_position(&self) -> bool {
         self.passes.iter().any(|pass| matches!(pass, Pass::Positional(_)))
+    }
+}
+
+impl Computed {
+    fn apply(&self, base: Doc<'_>, original: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
+        self.bindings.within(original, |env| self.additions.apply(base, env, out))
     }
 }
 
@@ -101,7 +186,11 @@ fn paths(root: &Branch) -> Result<Option<Box<[Path]>>> {
                 Action::Within(branch) if collect(branch, &path, paths)? => {}
                 // Only `_id` can be excluded from an inclusion.
                 Action::Exclude => {}
-                Action::Within(_) | Action::Slice(_) | Action::ElemMatch(_) | Action::Positional | Action::Computed => {
+                Action::Within(_)
+                | Action::Slice(_)
+                | Action::ElemMatch(_)
+                | Action::Positional
+                | Action::Computed(_) => {
                     return Ok(false);
                 }
             }
@@ -120,7 +209,7 @@ fn collect_changes(branch: &Branch, prefix: &mut Vec<Box<str>>, changes: &mut Ve
             Action::Within(branch) => collect_changes(branch, prefix, changes),
             Action::Slice(slice) => changes.push(Pass::Slice(prefix.as_slice().into(), *slice)),
             Action::Positional => changes.push(Pass::Positional(Positional::new(prefix))),
-            Action::Include | Action::Exclude | Action::ElemMatch(_) | Action::Computed => {}
+            Action::Include | Action::Exclude | Action::ElemMatch(_) | Action::Computed(_) => {}
         }
         prefix.pop();
     }

@@ -3,6 +3,7 @@
 mod count;
 mod measured;
 mod project;
+mod replace_root;
 mod rows;
 mod sample;
 mod slice;

@@ -53,11 +53,12 @@ fn absorb(query: &mut Query, stage: Stage) -> Option<DocumentNode> {
         }
         Stage::Skip(skip) => slice(query, Window { skip, limit: None }),
         Stage::Limit(limit) => slice(query, Window { skip: 0, limit: Some(limit) }),
-        Stage::Project { projection, document } if is_whole => {
+        Stage::Project { name: "$project", projection, document } if is_whole => {
             query.output = Output::Project { projection, document };
             None
         }
-        Stage::Count(name) if !matches!(query.output, Output::Count) => {
+        // Computed fields can fail, so they are not skipped.
+        Stage::Count(name) if !computes(&query.output) => {
             query.output = Output::Count;
             // Without a window the order does not matter.
             if query.window().is_all() {
@@ -66,6 +67,14 @@ fn absorb(query: &mut Query, stage: Stage) -> Option<DocumentNode> {
             Some(DocumentNode::NameCount(name))
         }
         stage => Some(stage.into()),
+    }
+}
+
+fn computes(output: &Output) -> bool {
+    match output {
+        Output::Whole => false,
+        Output::Project { projection, .. } => projection.computes(),
+        Output::Count | Output::Distinct { .. } => true,
     }
 }
 

@@ -3,7 +3,7 @@ use std::fmt;
 use bson::RawDocumentBuf;
 use slate_query::{
     filter::Filter,
-    pipeline::{Stage, Unwind},
+    pipeline::{ReplaceRoot, Stage, Unwind},
     projection::Projection,
     raw::Doc,
     sort::Sort,
@@ -25,6 +25,7 @@ pub(crate) struct Nodes {
 pub(crate) enum DocumentNode {
     Match(Filter),
     Project {
+        stage: plan::Stage,
         projection: Projection,
         document: RawDocumentBuf,
     },
@@ -39,6 +40,7 @@ pub(crate) enum DocumentNode {
     Count(Box<str>),
     /// As [`Count`](Self::Count), over a plan that has counted the documents already.
     NameCount(Box<str>),
+    ReplaceRoot(ReplaceRoot),
     Unwind(Unwind),
 }
 
@@ -52,6 +54,7 @@ impl DocumentNode {
             | Self::Slice(_)
             | Self::Count(_)
             | Self::NameCount(_)
+            | Self::ReplaceRoot(_)
             | Self::Unwind(_) => false,
         }
     }
@@ -60,11 +63,12 @@ impl DocumentNode {
     pub(crate) fn stages(&self) -> impl Iterator<Item = plan::Stage> {
         let (window, stage) = match self {
             Self::Match(_) => (Window::default(), Some(plan::Stage::Match)),
-            Self::Project { .. } => (Window::default(), Some(plan::Stage::Projection)),
+            Self::Project { stage, .. } => (Window::default(), Some(*stage)),
             Self::Sort { .. } => (Window::default(), Some(plan::Stage::Sort)),
             Self::Slice(window) => (*window, None),
             Self::Sample(_) => (Window::default(), Some(plan::Stage::Sample)),
             Self::Count(_) | Self::NameCount(_) => (Window::default(), Some(plan::Stage::CountRows)),
+            Self::ReplaceRoot(_) => (Window::default(), Some(plan::Stage::ReplaceRoot)),
             Self::Unwind(_) => (Window::default(), Some(plan::Stage::Unwind)),
         };
         window.stages().chain(stage)
@@ -75,12 +79,16 @@ impl From<Stage> for DocumentNode {
     fn from(stage: Stage) -> Self {
         match stage {
             Stage::Match(filter) => Self::Match(filter),
-            Stage::Project { projection, document } => Self::Project { projection, document },
+            Stage::Project { name, projection, document } => {
+                let stage = if name == "$project" { plan::Stage::Projection } else { plan::Stage::AddFields };
+                Self::Project { stage, projection, document }
+            }
             Stage::Sort(sort) => Self::Sort { sort, limit: None },
             Stage::Limit(limit) => Self::Slice(Window { skip: 0, limit: Some(limit) }),
             Stage::Skip(skip) => Self::Slice(Window { skip, limit: None }),
             Stage::Sample(size) => Self::Sample(size),
             Stage::Count(name) => Self::Count(name),
+            Stage::ReplaceRoot(replace) => Self::ReplaceRoot(replace),
             Stage::Unwind(unwind) => Self::Unwind(unwind),
         }
     }
@@ -96,6 +104,7 @@ impl fmt::Display for DocumentNode {
             Self::Sort { sort, limit: Some(limit) } => write!(f, "{sort}, top {limit}"),
             Self::Sample(size) => size.fmt(f),
             Self::Count(name) | Self::NameCount(name) => name.fmt(f),
+            Self::ReplaceRoot(replace) => replace.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),
             // Drawn as up to two nodes of their own.
             Self::Slice(_) => Ok(()),

@@ -1,8 +1,12 @@
 //! `$count`: the number of documents, in a field of the given name.
 
-use crate::{Code, Error, Result, pipeline::Stage, raw::Value};
+use crate::{
+    Code, Error, Result,
+    pipeline::{Bindings, Stage},
+    raw::Value,
+};
 
-pub(super) fn parse(argument: Value<'_>) -> Result<Stage> {
+pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     let refused = |code, message: &'static str| Err(Error::new(Code(code), message));
     let Some(name) = argument.as_str() else {
         return refused(40_156, "the count field must be a non-empty string");

@@ -1,8 +1,13 @@
 //! `$limit`: passes on the first documents.
 
-use crate::{Code, Error, Result, number::Number, pipeline::Stage, raw::Value};
+use crate::{
+    Code, Error, Result,
+    number::Number,
+    pipeline::{Bindings, Stage},
+    raw::Value,
+};
 
-pub(super) fn parse(argument: Value<'_>) -> Result<Stage> {
+pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     let limit = Number::of(argument).and_then(Number::to_i64).ok_or_else(|| {
         let message = format!("invalid argument to $limit stage: expected a whole number, not {argument:?}");
         Error::new(Code(5_107_201), message)

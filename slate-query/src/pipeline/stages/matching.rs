@@ -1,8 +1,13 @@
 //! `$match`: passes on the documents that match a filter.
 
-use crate::{Code, Error, Result, filter::Filter, pipeline::Stage, raw::Value};
+use crate::{
+    Code, Error, Result,
+    filter::Filter,
+    pipeline::{Bindings, Stage},
+    raw::Value,
+};
 
-pub(super) fn parse(argument: Value<'_>) -> Result<Stage> {
+pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     let filter = argument
         .as_document()
         .ok_or_else(|| Error::new(Code(15_959), "the match filter must be an expression in an object"))?;

@@ -1,24 +1,27 @@
 //! The stages, one per file, and the table of their names.
 
+mod add_fields;
 mod count;
 mod limit;
 mod matching;
 mod project;
+mod replace_root;
 mod sample;
 mod skip;
 mod sort;
 mod unset;
 mod unwind;
 
-use super::Stage;
+use super::{Bindings, Stage};
 use crate::{Code, Error, Result, path::Path, projection, raw::Value};
 
+pub use replace_root::ReplaceRoot;
 pub use unwind::{Unwind, UnwoundRows};
 
 /// How a stage is parsed.
 #[derive(Clone, Copy)]
 enum Known {
-    Offered(fn(Value<'_>) -> Result<Stage>),
+    Offered(fn(Value<'_>, &Bindings) -> Result<Stage>),
     /// Fails with the stage's name.
     Unsupported,
 }
@@ -27,7 +30,7 @@ use Known::{Offered, Unsupported};
 
 /// Every stage of MongoDB 8.2, sorted by name.
 static STAGES: &[(&str, Known)] = &[
-    ("$addFields", Unsupported),
+    ("$addFields", Offered(add_fields::parse)),
     ("$bucket", Unsupported),
     ("$bucketAuto", Unsupported),
     ("$changeStream", Unsupported),
@@ -59,13 +62,13 @@ static STAGES: &[(&str, Known)] = &[
     ("$queryStats", Unsupported),
     ("$rankFusion", Unsupported),
     ("$redact", Unsupported),
-    ("$replaceRoot", Unsupported),
-    ("$replaceWith", Unsupported),
+    ("$replaceRoot", Offered(replace_root::parse)),
+    ("$replaceWith", Offered(replace_root::parse_with)),
     ("$sample", Offered(sample::parse)),
     ("$scoreFusion", Unsupported),
     ("$search", Unsupported),
     ("$searchMeta", Unsupported),
-    ("$set", Unsupported),
+    ("$set", Offered(add_fields::parse)),
     ("$setWindowFields", Unsupported),
     ("$shardedDataDistribution", Unsupported),
     ("$skip", Offered(skip::parse)),
@@ -78,10 +81,10 @@ static STAGES: &[(&str, Known)] = &[
 ];
 
 /// Parses the stage of this name.
-pub(super) fn parse(name: &str, argument: Value<'_>) -> Result<Stage> {
+pub(super) fn parse(name: &str, argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     let known = STAGES.binary_search_by(|(known, _)| (*known).cmp(name)).ok().and_then(|place| STAGES.get(place));
     match known {
-        Some((_, Offered(parse))) => parse(argument),
+        Some((_, Offered(parse))) => parse(argument, bindings),
         Some((_, Unsupported)) => Err(Error::unsupported(name)),
         None => Err(Error::new(Code(40_324), format!("Unrecognized pipeline stage name: '{name}'"))),
     }
@@ -92,7 +95,7 @@ fn field_path(path: &str) -> Result<Path> {
     if path.contains('\0') {
         return Err(Error::new(Code(16_411), "a field path must not contain a NUL byte"));
     }
-    projection::check_path(path)?;
+    projection::field_path::names(path)?;
     Path::parse(path)
 }
 

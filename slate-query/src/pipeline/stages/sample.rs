@@ -1,8 +1,13 @@
 //! `$sample`: passes on documents chosen at random.
 
-use crate::{Code, Error, Result, number::Number, pipeline::Stage, raw::Value};
+use crate::{
+    Code, Error, Result,
+    number::Number,
+    pipeline::{Bindings, Stage},
+    raw::Value,
+};
 
-pub(super) fn parse(argument: Value<'_>) -> Result<Stage> {
+pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     let refused = |code, message: &'static str| Error::new(Code(code), message);
     let argument =
         argument.as_document().ok_or_else(|| refused(28_745, "the $sample stage specification must be an object"))?;

@@ -1,8 +1,13 @@
 //! `$sort`: orders the documents.
 
-use crate::{Code, Error, Result, pipeline::Stage, raw::Value, sort::Sort};
+use crate::{
+    Code, Error, Result,
+    pipeline::{Bindings, Stage},
+    raw::Value,
+    sort::Sort,
+};
 
-pub(super) fn parse(argument: Value<'_>) -> Result<Stage> {
+pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     let sort = argument
         .as_document()
         .ok_or_else(|| Error::new(Code(15_973), "the $sort key specification must be an object"))?;

@@ -3,11 +3,11 @@
 use super::project;
 use crate::{
     Code, Error, Result,
-    pipeline::Stage,
+    pipeline::{Bindings, Stage},
     raw::{Doc, Kind, Value, Writer},
 };
 
-pub(super) fn parse(argument: Value<'_>) -> Result<Stage> {
+pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     let paths = match (argument.as_str(), argument.as_array()) {
         (Some(path), _) => vec![path],
         (None, Some(paths)) => {
@@ -27,5 +27,5 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Stage> {
         }
         excluded.append(path.as_bytes(), Value::new(Kind::Int32, &0_i32.to_le_bytes()));
     }
-    project::of(Doc::new(&excluded.finish()))
+    project::of(Doc::new(&excluded.finish()), &Bindings::default())
 }

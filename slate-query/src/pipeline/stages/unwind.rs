@@ -7,7 +7,7 @@ use crate::{
     Code, Error, Result,
     path::Path,
     pipeline::{
-        Stage,
+        Bindings, Stage,
         nested::{set, with_int64},
         stage::is_within,
     },
@@ -30,7 +30,7 @@ enum Empty {
     Preserved,
 }
 
-pub(super) fn parse(argument: Value<'_>) -> Result<Stage> {
+pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     let refused = |code, message: &'static str| Error::new(Code(code), message);
     let (mut path, mut index, mut empty) = (argument.as_str(), None, Empty::Dropped);
     if path.is_none() {
@@ -175,7 +175,9 @@ mod tests {
     use crate::raw::with_value;
 
     fn unwound(stage: &bson::Bson, document: &Document) -> Vec<Document> {
-        let Stage::Unwind(unwind) = with_value(stage, parse).unwrap() else { panic!("not an unwind") };
+        let Stage::Unwind(unwind) = with_value(stage, |stage| parse(stage, &Bindings::default())).unwrap() else {
+            panic!("not an unwind")
+        };
         let document = RawDocumentBuf::try_from(document).unwrap();
         let mut rows = UnwoundRows::default();
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Moves a `$match` before a `$project` or `$unwind` that does not change the fields of its filter, and before a `$sort`.
+//! Moves a `$match` before a `$project`, `$addFields` or `$unwind` that does not change the fields of its filter, and before a `$sort`.
 //! The same documents pass, and fewer of them reach the other stage; at the start of the pipeline an index can serve it.
 
 use slate_query::pipeline::Stage;

@@ -1,4 +1,4 @@
-//! Moves a `$sort` before a `$project` that includes its fields whole. Every document has the same sort key before and
+//! Moves a `$sort` before a `$project` or `$addFields` that does not change its fields. Every document has the same sort key before and
 //! after it; at the start of the pipeline an index can provide the order.
 
 use slate_query::pipeline::Stage;

@@ -1,0 +1,47 @@
+use crate::{
+    Result,
+    expression::{Env, Variables},
+    raw::{Doc, OwnedValue},
+};
+
+/// The variables of a pipeline with their values, which are the same for all its documents.
+#[derive(Clone, Debug, Default)]
+pub struct Bindings {
+    names: Variables,
+    /// In the order of the names; `None`: missing.
+    values: Vec<Option<OwnedValue>>,
+    now: i64,
+}
+
+impl Bindings {
+    /// No variables but those of every expression. `now` is the value of `$$NOW`, in milliseconds since 1970.
+    pub fn new(now: i64) -> Self {
+        Self { now, ..Self::default() }
+    }
+
+    /// The same variables and one more, which may hide another of the same name.
+    ///
+    /// # Errors
+    /// As [`Variables::with`].
+    pub fn with(&self, name: &str, value: Option<OwnedValue>) -> Result<Self> {
+        let values = self.values.iter().cloned().chain([value]).collect();
+        Ok(Self { names: self.names.with(name)?, values, now: self.now })
+    }
+
+    /// The names, for parsing expressions.
+    pub fn names(&self) -> &Variables {
+        &self.names
+    }
+
+    /// Calls `visit` with the environment of a document.
+    pub fn within<R>(&self, document: Doc<'_>, visit: impl FnOnce(&Env<'_>) -> R) -> R {
+        descend(&Env::new(document, self.now), &self.values, visit)
+    }
+}
+
+/// Adds a frame for each of the values.
+fn descend<R>(env: &Env<'_>, values: &[Option<OwnedValue>], visit: impl FnOnce(&Env<'_>) -> R) -> R {
+    let Some((value, rest)) = values.split_first() else { return visit(env) };
+    let frame = env.frame(value.as_ref().map(OwnedValue::as_value));
+    descend(&env.within(&frame), rest, visit)
+}

@@ -1,0 +1,93 @@
+//! Computed fields: sets fields of a document to the values of expressions.
+
+use super::output;
+use crate::{
+    Result,
+    expression::{Env, Expression},
+    raw::{Doc, Kind, Value},
+};
+
+/// Fields and their expressions, in the order in which they are written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Additions {
+    fields: Vec<(Box<[u8]>, Addition)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Addition {
+    Computed(Expression),
+    /// Fields of the documents in this field. Another value becomes a document.
+    Within(Additions),
+}
+
+/// A document without fields.
+const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
+
+impl Additions {
+    pub(crate) fn new(fields: Vec<(Box<[u8]>, Addition)>) -> Self {
+        Self { fields }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Appends `base` with the fields. A field keeps its place, a new one is added at the end. A field whose value is missing
+    /// is left out. `env` has the document that expressions read.
+    pub(crate) fn apply(&self, base: Doc<'_>, env: &Env<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let start = output::open(out);
+        let mut written = vec![false; self.fields.len()];
+        for (element, bytes) in output::fields(base) {
+            let place = self.fields.iter().position(|(name, _)| **name == *element.name);
+            match place.and_then(|place| Some((self.fields.get(place)?, written.get_mut(place)?))) {
+                Some(((name, addition), is_written)) if !*is_written => {
+                    *is_written = true;
+                    addition.write(name, Some(element.value), env, out)?;
+                }
+                _ => out.extend_from_slice(bytes),
+            }
+        }
+        for ((name, addition), _) in self.fields.iter().zip(&written).filter(|(_, is_written)| !**is_written) {
+            addition.write(name, None, env, out)?;
+        }
+        output::close(out, start);
+        Ok(())
+    }
+
+    fn below(&self, value: Value<'_>, env: &Env<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let Some(array) = value.as_array() else {
+            return self.apply(value.as_document().unwrap_or(Doc::new(EMPTY)), env, out);
+        };
+        let start = output::open(out);
+        for (position, element) in array.values().enumerate() {
+            output::head_at(out, kind_below(element), position);
+            self.below(element, env, out)?;
+        }
+        output::close(out, start);
+        Ok(())
+    }
+}
+
+/// The type of a value after fields were added to it.
+fn kind_below(value: Value<'_>) -> Kind {
+    if value.kind() == Kind::Array { Kind::Array } else { Kind::Document }
+}
+
+impl Addition {
+    fn write(&self, name: &[u8], value: Option<Value<'_>>, env: &Env<'_>, out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Self::Computed(expression) => {
+                if let Some(value) = expression.evaluate(env)?.as_value() {
+                    output::head(out, value.kind(), name);
+                    out.extend_from_slice(value.bytes());
+                }
+            }
+            Self::Within(additions) => {
+                let value = value.unwrap_or(Value::new(Kind::Document, EMPTY));
+                output::head(out, kind_below(value), name);
+                additions.below(value, env, out)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -185,3 +185,26 @@ fn a_cancelled_or_late_pipeline_ends() {
         assert_eq!(late.cursor().and_then(|mut cursor| cursor.advance()).unwrap_err().kind(), ErrorKind::Interrupted);
     });
 }
+
+#[test]
+fn groups_that_exceed_the_memory_are_the_same_and_keep_the_order_of_their_documents() {
+    on_every_store(|database| {
+        let collection = database.collection("c");
+        let documents: Vec<RawDocumentBuf> =
+            (0..3_000_i32).map(|n| raw(&doc! { "_id": n, "few": n % 7, "many": n % 1_000 })).collect();
+        collection.insert_many(&documents).run().unwrap();
+        for id in ["$few", "$many", "$_id"] {
+            let group = doc! { "_id": id, "n": { "$sum": 1 }, "ids": { "$push": "$_id" }, "last": { "$last": "$_id" } };
+            let in_memory = collection.aggregate([doc! { "$sort": { "_id": -1 } }, doc! { "$group": group }]);
+            let right = rows(in_memory.clone()).unwrap();
+            let count: i32 = right.iter().map(|group| group.get_i32("n").unwrap()).sum();
+            assert_eq!(count, 3_000);
+            for limit in [0, 10_000, 200_000] {
+                let spilled = in_memory.clone().memory_limit(limit);
+                assert!(rows(spilled.clone()).unwrap() == right, "{id} within {limit} bytes");
+                let explain = spilled.explain(ExplainVerbosity::ExecutionStats).unwrap();
+                assert!(limit > 10_000 || explain.execution_stats().unwrap().spills > 0, "{explain}");
+            }
+        }
+    });
+}

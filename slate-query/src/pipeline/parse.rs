@@ -28,7 +28,7 @@ pub fn parse<'a>(pipeline: impl IntoIterator<Item = Value<'a>>, bindings: &Bindi
             return Err(Error::new(Code(40_323), message).at(format!("pipeline.{place}")));
         };
         let name = only.display_name();
-        parsed.push(stages::parse(&name, only.value, bindings).map_err(|error| error.at(&*name))?);
+        parsed.extend(stages::parse(&name, only.value, bindings).map_err(|error| error.at(&*name))?);
     }
     Ok(parsed)
 }

@@ -2,7 +2,7 @@ use std::fmt;
 
 use bson::RawDocumentBuf;
 
-use super::stages::{ReplaceRoot, Unwind};
+use super::stages::{Group, ReplaceRoot, Unwind};
 use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
 
 /// A parsed stage of a pipeline. Its [`Display`](fmt::Display) writes the argument.
@@ -29,6 +29,8 @@ pub enum Stage {
     Sample(u64),
     /// Replaces the documents by one document with their number under this name; by none if there are no documents.
     Count(Box<str>),
+    /// Returns a document for each group.
+    Group(Group),
     /// Replaces each document by the value of an expression.
     ReplaceRoot(ReplaceRoot),
     /// Returns a document for each element of an array.
@@ -41,6 +43,7 @@ impl Stage {
         match self {
             Self::Match(_) => "$match",
             Self::Project { name, .. } => name,
+            Self::Group(_) => "$group",
             Self::ReplaceRoot(_) => "$replaceRoot",
             Self::Sort(_) => "$sort",
             Self::Limit(_) => "$limit",
@@ -62,6 +65,7 @@ impl Stage {
             | Self::Skip(_)
             | Self::Sample(_)
             | Self::Count(_)
+            | Self::Group(_)
             | Self::Unwind(_) => false,
         }
     }
@@ -76,6 +80,7 @@ impl Stage {
             | Self::Skip(_)
             | Self::Sample(_)
             | Self::Count(_)
+            | Self::Group(_)
             | Self::ReplaceRoot(_) => false,
         }
     }
@@ -92,7 +97,7 @@ impl Stage {
             Self::Project { projection, .. } => projection.preserves(path),
             Self::Unwind(unwind) => unwind.preserves(path),
             Self::Match(_) | Self::Sort(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => true,
-            Self::Count(_) | Self::ReplaceRoot(_) => false,
+            Self::Count(_) | Self::Group(_) | Self::ReplaceRoot(_) => false,
         }
     }
 }
@@ -110,6 +115,7 @@ impl fmt::Display for Stage {
             Self::Sort(sort) => sort.fmt(f),
             Self::Limit(number) | Self::Skip(number) | Self::Sample(number) => number.fmt(f),
             Self::Count(name) => name.fmt(f),
+            Self::Group(group) => group.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),
         }

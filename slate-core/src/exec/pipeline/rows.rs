@@ -2,8 +2,8 @@ use slate_query::{filter::Filter, raw::Doc};
 use slate_store::View;
 
 use super::{
-    count::CountRows, measured::MeasuredRows, project::ProjectRows, replace_root::ReplaceRootRows, sample::SampleRows,
-    slice::SliceRows, sort::SortRows, source::SourceRows, unwind::UnwindRows,
+    count::CountRows, group::GroupRows, measured::MeasuredRows, project::ProjectRows, replace_root::ReplaceRootRows,
+    sample::SampleRows, slice::SliceRows, sort::SortRows, source::SourceRows, unwind::UnwindRows,
 };
 use crate::{
     Result,
@@ -22,6 +22,7 @@ pub(crate) enum DocumentRows<V: View> {
     Slice(Box<SliceRows<V>>),
     Sample(Box<SampleRows<V>>),
     Count(Box<CountRows<V>>),
+    Group(Box<GroupRows<V>>),
     ReplaceRoot(Box<ReplaceRootRows<V>>),
     Unwind(Box<UnwindRows<V>>),
     Measured(Box<MeasuredRows<V>>),
@@ -66,6 +67,7 @@ impl<V: View> DocumentRows<V> {
             DocumentNode::Sample(size) => Self::Sample(Box::new(SampleRows::new(input, size, resources, meter))),
             DocumentNode::Count(name) => Self::Count(Box::new(CountRows::of_rows(input, &name, resources))),
             DocumentNode::NameCount(name) => Self::Count(Box::new(CountRows::of_number(input, &name, resources))),
+            DocumentNode::Group(group) => Self::Group(Box::new(GroupRows::new(input, group, resources, meter))),
             DocumentNode::ReplaceRoot(replace) => Self::ReplaceRoot(Box::new(ReplaceRootRows::new(input, replace))),
             DocumentNode::Unwind(unwind) => Self::Unwind(Box::new(UnwindRows::new(input, unwind, resources))),
         }
@@ -81,6 +83,7 @@ impl<V: View> DocumentRows<V> {
             Self::Slice(rows) => rows.advance(),
             Self::Sample(rows) => rows.advance(),
             Self::Count(rows) => rows.advance(),
+            Self::Group(rows) => rows.advance(),
             Self::ReplaceRoot(rows) => rows.advance(),
             Self::Unwind(rows) => rows.advance(),
             Self::Measured(rows) => rows.advance(),
@@ -97,6 +100,7 @@ impl<V: View> DocumentRows<V> {
             Self::Slice(rows) => rows.current(),
             Self::Sample(rows) => rows.current(),
             Self::Count(rows) => rows.current(),
+            Self::Group(rows) => rows.current(),
             Self::ReplaceRoot(rows) => rows.current(),
             Self::Unwind(rows) => rows.current(),
             Self::Measured(rows) => rows.current(),

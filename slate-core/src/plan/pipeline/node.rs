@@ -3,7 +3,7 @@ use std::fmt;
 use bson::RawDocumentBuf;
 use slate_query::{
     filter::Filter,
-    pipeline::{ReplaceRoot, Stage, Unwind},
+    pipeline::{Group, ReplaceRoot, Stage, Unwind},
     projection::Projection,
     raw::Doc,
     sort::Sort,
@@ -40,6 +40,7 @@ pub(crate) enum DocumentNode {
     Count(Box<str>),
     /// As [`Count`](Self::Count), over a plan that has counted the documents already.
     NameCount(Box<str>),
+    Group(Group),
     ReplaceRoot(ReplaceRoot),
     Unwind(Unwind),
 }
@@ -48,7 +49,7 @@ impl DocumentNode {
     /// Whether the node holds rows.
     pub(crate) fn holds_rows(&self) -> bool {
         match self {
-            Self::Sort { .. } | Self::Sample(_) => true,
+            Self::Sort { .. } | Self::Sample(_) | Self::Group(_) => true,
             Self::Match(_)
             | Self::Project { .. }
             | Self::Slice(_)
@@ -68,6 +69,7 @@ impl DocumentNode {
             Self::Slice(window) => (*window, None),
             Self::Sample(_) => (Window::default(), Some(plan::Stage::Sample)),
             Self::Count(_) | Self::NameCount(_) => (Window::default(), Some(plan::Stage::CountRows)),
+            Self::Group(_) => (Window::default(), Some(plan::Stage::Group)),
             Self::ReplaceRoot(_) => (Window::default(), Some(plan::Stage::ReplaceRoot)),
             Self::Unwind(_) => (Window::default(), Some(plan::Stage::Unwind)),
         };
@@ -88,6 +90,7 @@ impl From<Stage> for DocumentNode {
             Stage::Skip(skip) => Self::Slice(Window { skip, limit: None }),
             Stage::Sample(size) => Self::Sample(size),
             Stage::Count(name) => Self::Count(name),
+            Stage::Group(group) => Self::Group(group),
             Stage::ReplaceRoot(replace) => Self::ReplaceRoot(replace),
             Stage::Unwind(unwind) => Self::Unwind(unwind),
         }
@@ -104,6 +107,7 @@ impl fmt::Display for DocumentNode {
             Self::Sort { sort, limit: Some(limit) } => write!(f, "{sort}, top {limit}"),
             Self::Sample(size) => size.fmt(f),
             Self::Count(name) | Self::NameCount(name) => name.fmt(f),
+            Self::Group(group) => group.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),
             // Drawn as up to two nodes of their own.

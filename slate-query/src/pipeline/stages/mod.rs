@@ -1,7 +1,9 @@
 //! The stages, one per file, and the table of their names.
 
 mod add_fields;
+mod bucket;
 mod count;
+mod group;
 mod limit;
 mod matching;
 mod project;
@@ -9,12 +11,14 @@ mod replace_root;
 mod sample;
 mod skip;
 mod sort;
+mod sort_by_count;
 mod unset;
 mod unwind;
 
 use super::{Bindings, Stage};
 use crate::{Code, Error, Result, path::Path, projection, raw::Value};
 
+pub use group::{Group, GroupState};
 pub use replace_root::ReplaceRoot;
 pub use unwind::{Unwind, UnwoundRows};
 
@@ -22,16 +26,18 @@ pub use unwind::{Unwind, UnwoundRows};
 #[derive(Clone, Copy)]
 enum Known {
     Offered(fn(Value<'_>, &Bindings) -> Result<Stage>),
+    /// Parsed as several stages, or as another.
+    Composed(fn(Value<'_>, &Bindings) -> Result<Vec<Stage>>),
     /// Fails with the stage's name.
     Unsupported,
 }
 
-use Known::{Offered, Unsupported};
+use Known::{Composed, Offered, Unsupported};
 
 /// Every stage of MongoDB 8.2, sorted by name.
 static STAGES: &[(&str, Known)] = &[
     ("$addFields", Offered(add_fields::parse)),
-    ("$bucket", Unsupported),
+    ("$bucket", Composed(bucket::parse)),
     ("$bucketAuto", Unsupported),
     ("$changeStream", Unsupported),
     ("$changeStreamSplitLargeEvent", Unsupported),
@@ -44,7 +50,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$fill", Unsupported),
     ("$geoNear", Unsupported),
     ("$graphLookup", Unsupported),
-    ("$group", Unsupported),
+    ("$group", Composed(group::parse)),
     ("$indexStats", Unsupported),
     ("$limit", Offered(limit::parse)),
     ("$listClusterCatalog", Unsupported),
@@ -73,7 +79,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$shardedDataDistribution", Unsupported),
     ("$skip", Offered(skip::parse)),
     ("$sort", Offered(sort::parse)),
-    ("$sortByCount", Unsupported),
+    ("$sortByCount", Composed(sort_by_count::parse)),
     ("$unionWith", Unsupported),
     ("$unset", Offered(unset::parse)),
     ("$unwind", Offered(unwind::parse)),
@@ -81,10 +87,11 @@ static STAGES: &[(&str, Known)] = &[
 ];
 
 /// Parses the stage of this name.
-pub(super) fn parse(name: &str, argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
+pub(super) fn parse(name: &str, argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
     let known = STAGES.binary_search_by(|(known, _)| (*known).cmp(name)).ok().and_then(|place| STAGES.get(place));
     match known {
-        Some((_, Offered(parse))) => parse(argument, bindings),
+        Some((_, Offered(parse))) => parse(argument, bindings).map(|stage| vec![stage]),
+        Some((_, Composed(parse))) => parse(argument, bindings),
         Some((_, Unsupported)) => Err(Error::unsupported(name)),
         None => Err(Error::new(Code(40_324), format!("Unrecognized pipeline stage name: '{name}'"))),
     }

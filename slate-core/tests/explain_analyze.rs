@@ -112,7 +112,8 @@ fn a_limit_with_an_index_order_reads_only_the_returned_rows() {
     on_a_thousand(|collection| {
         let first = collection.find(doc! {}).sort(doc! { "a": -1 }).hint(by("a_1")).skip(2).limit(5);
         let explained = first.explain(ExplainVerbosity::ExecutionStats).unwrap();
-        assert_eq!(work(&explained), (7, 7, 5), "{explained}");
+        // Skipped records are not loaded.
+        assert_eq!(work(&explained), (7, 5, 5), "{explained}");
     });
 }
 

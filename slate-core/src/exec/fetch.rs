@@ -50,6 +50,19 @@ impl<V: View> FetchRows<V> {
         })
     }
 
+    /// Skips up to `rows` records before the first move, without loading them. Returns the number left to skip: ids from
+    /// the filter may have no record, and only loading tells.
+    pub(super) fn skip(&mut self, mut rows: u64) -> Result<u64> {
+        while rows > 0 && !self.is_last && self.ids.promise() == Promise::Record {
+            let most = usize::try_from(rows).unwrap_or(LARGEST_BATCH).min(LARGEST_BATCH);
+            self.ids.next_batch(most, &mut self.batch)?;
+            self.is_last = self.batch.len() < most;
+            rows = rows.saturating_sub(u64::try_from(self.batch.len()).unwrap_or(u64::MAX));
+            self.batch.clear();
+        }
+        Ok(rows)
+    }
+
     pub(super) fn advance(&mut self) -> Result<bool> {
         loop {
             self.at += 1;

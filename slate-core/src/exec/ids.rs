@@ -62,7 +62,7 @@ impl IdBatch {
         Self { bytes: Vec::with_capacity(keys * USUAL_KEY_BYTES), ends: Vec::with_capacity(keys) }
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }

@@ -23,6 +23,18 @@ impl<V: View> MeasuredRows<V> {
         Ok(Self { rows, meters })
     }
 
+    pub(super) fn skip(&mut self, rows: u64) -> Result<u64> {
+        let start = self.meters.first().map(Meter::start);
+        let left = self.rows.skip(rows)?;
+        if let Some(start) = start {
+            self.meters.iter_mut().for_each(|meter| {
+                meter.counted.rows += rows - left;
+                meter.stop(start);
+            });
+        }
+        Ok(left)
+    }
+
     pub(super) fn advance(&mut self) -> Result<bool> {
         let start = self.meters.first().map(Meter::start);
         let more = self.rows.advance()?;

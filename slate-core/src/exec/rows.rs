@@ -66,6 +66,16 @@ impl<V: View> RawRows<V> {
         }
     }
 
+    /// Skips up to `rows` records before the first move, if that costs less than moving over them. Returns the number left
+    /// to skip.
+    pub(super) fn skip(&mut self, rows: u64) -> Result<u64> {
+        match self {
+            Self::Fetch(input) => input.skip(rows),
+            Self::Measured(input) => input.skip(rows),
+            _ => Ok(rows),
+        }
+    }
+
     /// Returns the current record. `None` before the first move and after the last record.
     #[inline]
     pub(crate) fn current(&self) -> Option<Record<'_>> {

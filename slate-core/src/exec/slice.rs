@@ -24,6 +24,9 @@ impl<V: View> SliceRows<V> {
             self.is_over = true;
             return Ok(false);
         }
+        if self.skip > 0 {
+            self.skip = self.input.skip(self.skip)?;
+        }
         while self.skip > 0 {
             self.skip -= 1;
             if !self.input.advance()? {

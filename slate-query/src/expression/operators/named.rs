@@ -42,6 +42,11 @@ impl Parts {
         self.parts.get_mut(place).and_then(Option::take)
     }
 
+    /// The part at that position, or a constant if it is absent.
+    pub(super) fn or(&mut self, place: usize, default: &Evaluated<'_>) -> Expression {
+        self.take(place).unwrap_or_else(|| Expression::constant(default.or_null()))
+    }
+
     /// The part at that position, which is required.
     pub(super) fn need(&mut self, place: usize, operator: &str, name: &str, code: i32) -> Result<Expression> {
         let missing = || Error::new(Code(code), format!("{operator} needs the parameter '{name}'"));

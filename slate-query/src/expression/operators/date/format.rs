@@ -1,0 +1,151 @@
+//! `$dateToString`, and the format of dates.
+
+use std::fmt::Write;
+
+use jiff::ZonedDateTime;
+
+use super::{
+    super::{
+        super::{
+            Env, Evaluated, Expression, Variables,
+            arguments::wrong_type,
+            node::{Node, Operator},
+        },
+        named::Parts,
+    },
+    local, part, time, zone,
+};
+use crate::{Code, Error, Result, raw::Value};
+
+#[derive(Debug)]
+struct DateToString {
+    date: Expression,
+    format: Option<Expression>,
+    zone: Option<Expression>,
+    on_null: Option<Expression>,
+}
+
+impl Operator for DateToString {
+    fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
+        const NAME: &str = "$dateToString";
+        let optional = |part: &'v Option<Expression>| part.as_ref().map(|part| part.evaluate(env)).transpose();
+        let date = self.date.evaluate(env)?;
+        let (format, place) = (optional(&self.format)?, optional(&self.zone)?);
+        let on_null = || self.on_null.as_ref().map_or(Ok(Evaluated::NULL), |on_null| on_null.evaluate(env));
+        let zone = match &place {
+            None => jiff::tz::TimeZone::UTC,
+            Some(operand) if operand.is_nullish() => return on_null(),
+            Some(operand) => match zone(NAME, operand)? {
+                Some(zone) => zone,
+                None => return on_null(),
+            },
+        };
+        let format = match &format {
+            None if zone == jiff::tz::TimeZone::UTC => "%Y-%m-%dT%H:%M:%S.%LZ",
+            None => "%Y-%m-%dT%H:%M:%S.%L",
+            Some(operand) => match operand.present() {
+                None => return on_null(),
+                Some(value) => {
+                    value.as_str().ok_or_else(|| wrong_type(NAME, 18533, "a string as 'format'", operand))?
+                }
+            },
+        };
+        check(format)?;
+        match time(NAME, &date, 16006)? {
+            None => on_null(),
+            Some(millis) => Ok(Evaluated::string(&formatted(&local(millis, &zone)?, format))),
+        }
+    }
+
+    fn operands(&self) -> Vec<&Expression> {
+        [&self.date].into_iter().chain(&self.format).chain(&self.zone).chain(&self.on_null).collect()
+    }
+}
+
+pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let mut parts = Parts::parse(name, operand, &["date", "format", "timezone", "onNull"], variables, (18629, 18534))?;
+    let date = parts.need(0, name, "date", 18628)?;
+    let operator = DateToString { date, format: parts.take(1), zone: parts.take(2), on_null: parts.take(3) };
+    let is_constant = operator.operands().into_iter().all(Expression::is_constant);
+    if let Some(format) =
+        operator.format.as_ref().and_then(|format| format.as_constant()?.as_value()?.as_str().map(str::to_owned))
+    {
+        check(&format)?;
+    }
+    let expression = Expression(Node::Operator(std::sync::Arc::new(operator)));
+    if is_constant { expression.computed() } else { Ok(expression) }
+}
+
+/// # Errors
+/// 18535 for an incomplete specifier, 18536 for an unknown one.
+fn check(format: &str) -> Result<()> {
+    let mut characters = format.chars();
+    while let Some(character) = characters.next() {
+        if character == '%' {
+            match characters.next() {
+                None => return Err(Error::new(Code(18535), "the format ends with an incomplete specifier")),
+                Some(specifier) if SPECIFIERS.contains(specifier) => {}
+                Some(specifier) => {
+                    return Err(Error::new(Code(18536), format!("unknown specifier in the format: '%{specifier}'")));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+const SPECIFIERS: &str = "dGHjLmMSwuUVYzZbB%";
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+fn formatted(date: &ZonedDateTime, format: &str) -> String {
+    let mut out = String::new();
+    let mut characters = format.chars();
+    let month = || MONTHS.get(usize::try_from(date.month() - 1).unwrap_or_default()).copied().unwrap_or_default();
+    while let Some(character) = characters.next() {
+        if character != '%' {
+            out.push(character);
+            continue;
+        }
+        let offset = date.offset().seconds() / 60;
+        // Writing to a string cannot fail.
+        let _ = match characters.next() {
+            Some('d') => write!(out, "{:02}", date.day()),
+            Some('G') => write!(out, "{:04}", date.date().iso_week_date().year()),
+            Some('H') => write!(out, "{:02}", date.hour()),
+            Some('j') => write!(out, "{:03}", date.day_of_year()),
+            Some('L') => write!(out, "{:03}", date.millisecond()),
+            Some('m') => write!(out, "{:02}", date.month()),
+            Some('M') => write!(out, "{:02}", date.minute()),
+            Some('S') => write!(out, "{:02}", date.second()),
+            Some('w') => write!(out, "{}", date.weekday().to_sunday_one_offset()),
+            Some('u') => write!(out, "{}", date.weekday().to_monday_one_offset()),
+            Some('U') => write!(out, "{:02}", part::week(date)),
+            Some('V') => write!(out, "{:02}", date.date().iso_week_date().week()),
+            Some('Y') => write!(out, "{:04}", date.year()),
+            Some('z') => {
+                let sign = if offset < 0 { '-' } else { '+' };
+                write!(out, "{sign}{:02}{:02}", offset.abs() / 60, offset.abs() % 60)
+            }
+            Some('Z') => write!(out, "{offset:+}"),
+            Some('b') => write!(out, "{}", month().get(..3).unwrap_or_default()),
+            Some('B') => write!(out, "{}", month()),
+            Some(other) => write!(out, "{other}"),
+            None => Ok(()),
+        };
+    }
+    out
+}

@@ -1,0 +1,105 @@
+//! `$dateFromParts`. Parts beyond their usual range carry over: the 13th month is January of the next year.
+
+use jiff::{
+    Span,
+    civil::{Date, DateTime, ISOWeekDate, Weekday},
+};
+
+use super::{
+    super::{
+        super::{Evaluated, Expression, Variables, arguments::wrong_type},
+        named::{Parts, operator},
+    },
+    date, out_of_range, zone,
+};
+use crate::{Code, Error, Result, number::Number, raw::Value};
+
+const NAMES: [&str; 11] = [
+    "year",
+    "month",
+    "day",
+    "isoWeekYear",
+    "isoWeek",
+    "isoDayOfWeek",
+    "hour",
+    "minute",
+    "second",
+    "millisecond",
+    "timezone",
+];
+
+pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let mut parts = Parts::parse(name, operand, &NAMES, variables, (40519, 40518))?;
+    let given: Vec<Option<Expression>> = (0..NAMES.len()).map(|place| parts.take(place)).collect();
+    let is_given = |place: usize| given.get(place).is_some_and(Option::is_some);
+    match (is_given(0), is_given(3)) {
+        (false, false) => {
+            return Err(Error::new(Code(40516), "$dateFromParts needs either 'year' or 'isoWeekYear'"));
+        }
+        (true, _) if is_given(3) || is_given(4) || is_given(5) => {
+            return Err(Error::new(Code(40489), "$dateFromParts takes either calendar dates or ISO week dates"));
+        }
+        (_, true) if is_given(0) || is_given(1) || is_given(2) => {
+            return Err(Error::new(Code(40525), "$dateFromParts takes either calendar dates or ISO week dates"));
+        }
+        _ => {}
+    }
+    let is_iso = is_given(3);
+    // Whether a part is absent must be known, because a part that is missing makes the result null.
+    let absent = |place: usize| if is_given(place) { None } else { default(place) };
+    let parts = given.iter().enumerate().map(|(place, part)| match (part, absent(place)) {
+        (Some(part), _) => part.clone(),
+        (None, Some(default)) => Expression::constant(Evaluated::int32(default).or_null()),
+        (None, None) => Expression::constant(Evaluated::string("UTC").or_null()),
+    });
+    let parts: Vec<_> = parts.collect();
+    operator(name, parts, if is_iso { |values| compute(values, true) } else { |values| compute(values, false) })
+}
+
+fn default(place: usize) -> Option<i32> {
+    match place {
+        0..=5 => Some(1),
+        6..=9 => Some(0),
+        _ => None,
+    }
+}
+
+fn compute<'v>(values: &mut [Evaluated<'v>], is_iso: bool) -> Result<Evaluated<'v>> {
+    let [parts @ .., place] = values else { return Ok(Evaluated::NULL) };
+    let mut numbers = [0_i64; 10];
+    for ((number, part), name) in numbers.iter_mut().zip(&*parts).zip(NAMES) {
+        let Some(value) = part.present() else { return Ok(Evaluated::NULL) };
+        let whole = Number::of(value).and_then(Number::to_i64);
+        let wrong = || wrong_type("$dateFromParts", 40515, &format!("a whole number as '{name}'"), part);
+        *number = whole.and_then(|whole| i32::try_from(whole).ok()).map(i64::from).ok_or_else(wrong)?;
+        if !matches!(name, "year" | "isoWeekYear" | "second" | "millisecond") && !(-32_768..=32_767).contains(number) {
+            return Err(Error::new(Code(31034), format!("'{name}' is out of range")));
+        }
+    }
+    if place.is_nullish() {
+        return Ok(Evaluated::NULL);
+    }
+    let Some(zone) = zone("$dateFromParts", place)? else { return Ok(Evaluated::NULL) };
+    let [year, month, day, iso_year, iso_week, iso_day, hour, minute, second, millisecond] = numbers;
+    let first = if is_iso { iso_year } else { year };
+    let name = if is_iso { "isoWeekYear" } else { "year" };
+    if !(1..=9_999).contains(&first) {
+        let code = if is_iso { 31095 } else { 40523 };
+        return Err(Error::new(Code(code), format!("'{name}' is from 1 to 9999, not {first}")));
+    }
+    let start = i16::try_from(first).map_err(|_| out_of_range())?;
+    let local = (|| -> std::result::Result<DateTime, jiff::Error> {
+        let day = if is_iso {
+            let start = ISOWeekDate::new(start, 1, Weekday::Monday)?.date();
+            start.checked_add(Span::new().try_days((iso_week - 1) * 7 + iso_day - 1)?)?
+        } else {
+            let start = Date::new(start, 1, 1)?.checked_add(Span::new().try_months(month - 1)?)?;
+            start.checked_add(Span::new().try_days(day - 1)?)?
+        };
+        let span = Span::new().try_hours(hour)?.try_minutes(minute)?;
+        let time = day.to_datetime(jiff::civil::Time::midnight()).checked_add(span)?;
+        time.checked_add(Span::new().try_seconds(second)?)?.checked_add(Span::new().try_milliseconds(millisecond)?)
+    })();
+    let zoned = local.and_then(|local| local.to_zoned_datetime(zone)).map_err(|_| out_of_range())?;
+    Ok(date(&zoned))
+}

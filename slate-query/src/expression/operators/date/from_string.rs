@@ -1,0 +1,247 @@
+//! `$dateFromString`.
+
+use jiff::{
+    Timestamp,
+    civil::{Date, DateTime, ISOWeekDate, Weekday},
+    tz::TimeZone,
+};
+
+use super::{
+    super::{
+        super::{
+            Env, Evaluated, Expression, Variables,
+            arguments::wrong_type,
+            node::{Node, Operator},
+        },
+        named::Parts,
+    },
+    fixed, zone,
+};
+use crate::{Code, Error, Result, raw::Value};
+
+const NAME: &str = "$dateFromString";
+
+/// `ConversionFailure`.
+const FAILURE: Code = Code(241);
+
+#[derive(Debug)]
+struct DateFromString {
+    text: Expression,
+    format: Option<Expression>,
+    zone: Option<Expression>,
+    on_error: Option<Expression>,
+    on_null: Option<Expression>,
+}
+
+pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let names = ["dateString", "format", "timezone", "onError", "onNull"];
+    let mut parts = Parts::parse(name, operand, &names, variables, (40540, 40541))?;
+    let operator = DateFromString {
+        text: parts.need(0, name, "dateString", 40542)?,
+        format: parts.take(1),
+        zone: parts.take(2),
+        on_error: parts.take(3),
+        on_null: parts.take(4),
+    };
+    let is_constant = operator.operands().into_iter().all(Expression::is_constant);
+    let expression = Expression(Node::Operator(std::sync::Arc::new(operator)));
+    if is_constant { expression.computed() } else { Ok(expression) }
+}
+
+impl Operator for DateFromString {
+    fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
+        let text = self.text.evaluate(env)?;
+        let place = match &self.zone {
+            None => Some(None),
+            Some(place) => zone(NAME, &place.evaluate(env)?)?.map(Some),
+        };
+        let format = self.format.as_ref().map(|format| format.evaluate(env)).transpose()?;
+        let format = match &format {
+            None => Some(None),
+            Some(operand) => match operand.present() {
+                None => None,
+                Some(value) => {
+                    Some(Some(value.as_str().ok_or_else(|| wrong_type(NAME, 40684, "a string as 'format'", operand))?))
+                }
+            },
+        };
+        if let Some(Some(format)) = format {
+            check(format)?;
+        }
+        let Some(value) = text.present() else {
+            return self.on_null.as_ref().map_or(Ok(Evaluated::NULL), |on_null| on_null.evaluate(env));
+        };
+        let (Some(place), Some(format)) = (place, format) else { return Ok(Evaluated::NULL) };
+        let read = match value.as_str() {
+            None => Err(Error::new(FAILURE, format!("{NAME} takes a string, not {}", value.kind().alias()))),
+            Some(text) => match format {
+                Some(format) => with_format(text, format, place.as_ref()),
+                None => without_format(text, place.as_ref()),
+            },
+        };
+        match (read, &self.on_error) {
+            (Ok(millis), _) => Ok(Evaluated::date(millis)),
+            (Err(_), Some(on_error)) => on_error.evaluate(env),
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    fn operands(&self) -> Vec<&Expression> {
+        [&self.text]
+            .into_iter()
+            .chain(&self.format)
+            .chain(&self.zone)
+            .chain(&self.on_error)
+            .chain(&self.on_null)
+            .collect()
+    }
+}
+
+fn failure(text: &str) -> Error {
+    Error::new(FAILURE, format!("error parsing date string '{text}'"))
+}
+
+fn two_zones() -> Error {
+    Error::new(FAILURE, "the date string has a time zone, so 'timezone' must be absent")
+}
+
+fn at(local: DateTime, zone: &TimeZone, text: &str) -> Result<i64> {
+    local.to_zoned_datetime(zone.clone()).map(|zoned| zoned.timestamp().as_millisecond()).map_err(|_| failure(text))
+}
+
+/// ISO 8601.
+fn without_format(text: &str, zone: Option<&TimeZone>) -> Result<i64> {
+    let text = text.trim();
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return if zone.is_some() { Err(two_zones()) } else { Ok(time.as_millisecond()) };
+    }
+    let is_date = text.get(4..5) == Some("-") && text.get(7..8) == Some("-");
+    let local = text.parse::<DateTime>().ok().filter(|_| is_date);
+    at(local.ok_or_else(|| failure(text))?, zone.unwrap_or(&TimeZone::UTC), text)
+}
+
+/// # Errors
+/// 18535 for an incomplete specifier, 18536 for an unknown one.
+fn check(format: &str) -> Result<()> {
+    let mut characters = format.chars();
+    while let Some(character) = characters.next() {
+        if character == '%' {
+            match characters.next() {
+                None => return Err(Error::new(Code(18535), "the format ends with an incomplete specifier")),
+                Some(specifier) if "YmdHMSLGVujzZbB%".contains(specifier) => {}
+                Some(specifier) => {
+                    return Err(Error::new(Code(18536), format!("unknown specifier in the format: '%{specifier}'")));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads up to that many digits.
+fn digits(rest: &mut &str, most: usize) -> Option<i64> {
+    let length = rest.bytes().take(most).take_while(u8::is_ascii_digit).count();
+    let (number, left) = rest.split_at_checked(length)?;
+    *rest = left;
+    number.parse().ok()
+}
+
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+/// Reads the name of a month or its first three letters.
+fn month(rest: &mut &str, is_short: bool) -> Option<i64> {
+    let place = MONTHS.iter().position(|month| {
+        let name = if is_short { month.get(..3).unwrap_or_default() } else { month };
+        rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+    })?;
+    let length = if is_short { 3 } else { MONTHS.get(place)?.len() };
+    *rest = rest.get(length..)?;
+    i64::try_from(place).ok().map(|place| place + 1)
+}
+
+fn with_format(text: &str, format: &str, zone: Option<&TimeZone>) -> Result<i64> {
+    let wrong = || failure(text);
+    let mut rest = text;
+    let (mut numbers, mut own_zone) = (std::collections::BTreeMap::new(), None);
+    let mut characters = format.chars();
+    while let Some(character) = characters.next() {
+        if character != '%' {
+            rest = rest.strip_prefix(character).ok_or_else(wrong)?;
+            continue;
+        }
+        let specifier = characters.next().unwrap_or('%');
+        let number = match specifier {
+            'Y' | 'G' => digits(&mut rest, 4),
+            'm' | 'd' | 'H' | 'M' | 'S' | 'V' => digits(&mut rest, 2),
+            'L' | 'j' => digits(&mut rest, 3),
+            'u' => digits(&mut rest, 1),
+            'b' | 'B' => month(&mut rest, specifier == 'b'),
+            'z' => {
+                let length = rest
+                    .find(|c: char| !matches!(c, '+' | '-' | ':' | 'Z') && !c.is_ascii_digit())
+                    .unwrap_or(rest.len());
+                let (name, left) = rest.split_at_checked(length).ok_or_else(wrong)?;
+                own_zone = Some(fixed(name).ok_or_else(wrong)?);
+                rest = left;
+                continue;
+            }
+            'Z' => {
+                let sign = match rest.chars().next() {
+                    Some('+') => 1,
+                    Some('-') => -1,
+                    _ => return Err(wrong()),
+                };
+                rest = rest.get(1..).unwrap_or_default();
+                let minutes = digits(&mut rest, 3).ok_or_else(wrong)? * sign;
+                let seconds = i32::try_from(minutes * 60).map_err(|_| wrong())?;
+                own_zone = Some(TimeZone::fixed(jiff::tz::Offset::from_seconds(seconds).map_err(|_| wrong())?));
+                continue;
+            }
+            other => {
+                rest = rest.strip_prefix(other).ok_or_else(wrong)?;
+                continue;
+            }
+        };
+        let key = if matches!(specifier, 'b' | 'B') { 'm' } else { specifier };
+        numbers.insert(key, number.ok_or_else(wrong)?);
+    }
+    if !rest.is_empty() {
+        return Err(wrong());
+    }
+    if own_zone.is_some() && zone.is_some() {
+        return Err(two_zones());
+    }
+    let number = |key: char, default: i64| numbers.get(&key).copied().unwrap_or(default);
+    let small = |key: char, default: i64| i8::try_from(number(key, default)).map_err(|_| wrong());
+    let year =
+        |key: char| -> Result<i16> { numbers.get(&key).and_then(|year| i16::try_from(*year).ok()).ok_or_else(wrong) };
+    let date = if numbers.contains_key(&'G') {
+        let day = Weekday::from_monday_one_offset(small('u', 1)?).map_err(|_| wrong())?;
+        ISOWeekDate::new(year('G')?, small('V', 1)?, day).map(ISOWeekDate::date)
+    } else if let Some(day) = numbers.get(&'j') {
+        let start = Date::new(year('Y')?, 1, 1).map_err(|_| wrong())?;
+        jiff::Span::new().try_days(day - 1).and_then(|span| start.checked_add(span))
+    } else {
+        if !numbers.contains_key(&'m') || !numbers.contains_key(&'d') {
+            return Err(wrong());
+        }
+        Date::new(year('Y')?, small('m', 1)?, small('d', 1)?)
+    };
+    let nanoseconds = i32::try_from(number('L', 0) * 1_000_000).map_err(|_| wrong())?;
+    let time = jiff::civil::Time::new(small('H', 0)?, small('M', 0)?, small('S', 0)?, nanoseconds);
+    let (date, time) = (date.map_err(|_| wrong())?, time.map_err(|_| wrong())?);
+    at(date.to_datetime(time), own_zone.as_ref().or(zone).unwrap_or(&TimeZone::UTC), text)
+}

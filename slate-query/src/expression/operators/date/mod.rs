@@ -1,0 +1,95 @@
+//! Operators on dates, in any time zone. The time zones are those of the `jiff` crate, which contains the IANA database,
+//! so results do not depend on the system.
+
+pub(super) mod arithmetic;
+pub(super) mod difference;
+pub(super) mod format;
+pub(super) mod from_parts;
+pub(super) mod from_string;
+pub(super) mod part;
+pub(super) mod to_parts;
+pub(super) mod truncate;
+mod unit;
+
+use jiff::{
+    Timestamp, ZonedDateTime,
+    tz::{Offset, TimeZone},
+};
+
+use super::{
+    super::{Evaluated, Expression, arguments::wrong_type},
+    named::Parts,
+};
+use crate::{
+    Code, Error, Result,
+    raw::{Kind, Value},
+};
+
+/// The milliseconds of a value that has a time: a date, a timestamp or an ObjectId.
+fn millis(value: Value<'_>) -> Option<i64> {
+    match value.kind() {
+        Kind::DateTime => value.as_millis(),
+        Kind::Timestamp => i64::try_from(value.as_timestamp()? >> 32).ok()?.checked_mul(1_000),
+        Kind::ObjectId => {
+            let id = bson::oid::ObjectId::from_bytes(value.as_object_id()?);
+            Some(id.timestamp().timestamp_millis())
+        }
+        _ => None,
+    }
+}
+
+/// An operand that must have a time; `None` for null.
+fn time(name: &str, operand: &Evaluated<'_>, code: i32) -> Result<Option<i64>> {
+    let Some(value) = operand.present() else { return Ok(None) };
+    millis(value).map(Some).ok_or_else(|| wrong_type(name, code, "a date", operand))
+}
+
+/// The time zone of an operand; `None` for null.
+fn zone(name: &str, operand: &Evaluated<'_>) -> Result<Option<TimeZone>> {
+    let Some(value) = operand.present() else { return Ok(None) };
+    let text = value.as_str().ok_or_else(|| wrong_type(name, 40517, "a string as 'timezone'", operand))?;
+    let unknown = || Error::new(Code(40485), format!("unknown time zone: '{text}'"));
+    fixed(text).or_else(|| TimeZone::get(text).ok()).map(Some).ok_or_else(unknown)
+}
+
+/// The part of an operator that names the time zone; UTC if it is absent.
+fn zone_part(parts: &mut Parts, place: usize) -> Expression {
+    parts.or(place, &Evaluated::string("UTC"))
+}
+
+/// `UTC`, `GMT`, `Z`, or an offset: `+03`, `-0330`, `+03:30`.
+fn fixed(text: &str) -> Option<TimeZone> {
+    if matches!(text, "UTC" | "GMT" | "Z") {
+        return Some(TimeZone::UTC);
+    }
+    let (sign, digits) = match text.as_bytes() {
+        [b'+', ..] => (1, text.get(1..)?),
+        [b'-', ..] => (-1, text.get(1..)?),
+        _ => return None,
+    };
+    let digits: String = match digits.len() {
+        2 | 4 => digits.into(),
+        5 if digits.as_bytes().get(2) == Some(&b':') => digits.replacen(':', "", 1),
+        _ => return None,
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let hours: i32 = digits.get(..2)?.parse().ok()?;
+    let minutes: i32 = digits.get(2..).filter(|rest| !rest.is_empty()).map_or(Ok(0), str::parse).ok()?;
+    Some(TimeZone::fixed(Offset::from_seconds(sign * (hours * 3_600 + minutes * 60)).ok()?))
+}
+
+/// The local time.
+fn local(millis: i64, zone: &TimeZone) -> Result<ZonedDateTime> {
+    let time = Timestamp::from_millisecond(millis).map_err(|_| out_of_range())?;
+    Ok(time.to_zoned_datetime(zone.clone()))
+}
+
+fn out_of_range() -> Error {
+    Error::new(Code(5_166_406), "the date is out of the range of the years -9999 to 9999")
+}
+
+fn date<'v>(zoned: &ZonedDateTime) -> Evaluated<'v> {
+    Evaluated::date(zoned.timestamp().as_millisecond())
+}

@@ -1,0 +1,46 @@
+//! `$dateToParts`.
+
+use super::{
+    super::{
+        super::{Evaluated, Expression, Variables, arguments::wrong_type},
+        named::{Parts, operator},
+    },
+    local, time, zone, zone_part,
+};
+use crate::{
+    Result,
+    raw::{Value, Writer},
+};
+
+pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let mut parts = Parts::parse(name, operand, &["date", "timezone", "iso8601"], variables, (40524, 40520))?;
+    let date = parts.need(0, name, "date", 40522)?;
+    let (place, iso) = (zone_part(&mut parts, 1), parts.or(2, &false.into()));
+    operator(name, vec![date, place, iso], compute)
+}
+
+fn compute<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
+    let [date, place, iso] = values else { return Ok(Evaluated::NULL) };
+    let Some(zone) = zone("$dateToParts", place)? else { return Ok(Evaluated::NULL) };
+    let Some(value) = iso.present() else { return Ok(Evaluated::NULL) };
+    let is_iso = value.as_bool().ok_or_else(|| wrong_type("$dateToParts", 40521, "a boolean as 'iso8601'", iso))?;
+    let Some(millis) = time("$dateToParts", date, 16006)? else { return Ok(Evaluated::NULL) };
+    let date = local(millis, &zone)?;
+    let mut writer = Writer::new();
+    let mut append = |name: &str, value: i32| writer.append(name.as_bytes(), Evaluated::int32(value).or_null());
+    if is_iso {
+        let week = date.date().iso_week_date();
+        append("isoWeekYear", week.year().into());
+        append("isoWeek", week.week().into());
+        append("isoDayOfWeek", week.weekday().to_monday_one_offset().into());
+    } else {
+        append("year", date.year().into());
+        append("month", date.month().into());
+        append("day", date.day().into());
+    }
+    append("hour", date.hour().into());
+    append("minute", date.minute().into());
+    append("second", date.second().into());
+    append("millisecond", date.millisecond().into());
+    Ok(Evaluated::document(writer))
+}

@@ -1,0 +1,75 @@
+use jiff::civil::Weekday;
+
+use super::super::super::{Evaluated, arguments::wrong_type};
+use crate::{Code, Error, Result};
+
+/// A unit of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Year,
+    Quarter,
+    Month,
+    Week,
+    Day,
+    Hour,
+    Minute,
+    Second,
+    Millisecond,
+}
+
+impl Unit {
+    /// The unit that an operand names; `None` for null.
+    pub(super) fn of(name: &str, operand: &Evaluated<'_>) -> Result<Option<Self>> {
+        let Some(value) = operand.present() else { return Ok(None) };
+        let text = value.as_str().ok_or_else(|| wrong_type(name, 5_439_013, "a string as 'unit'", operand))?;
+        Ok(Some(match text {
+            "year" => Self::Year,
+            "quarter" => Self::Quarter,
+            "month" => Self::Month,
+            "week" => Self::Week,
+            "day" => Self::Day,
+            "hour" => Self::Hour,
+            "minute" => Self::Minute,
+            "second" => Self::Second,
+            "millisecond" => Self::Millisecond,
+            _ => return Err(Error::new(Code::FAILED_TO_PARSE, format!("unknown unit of time: '{text}'"))),
+        }))
+    }
+
+    /// The milliseconds of a unit whose length does not depend on the date.
+    pub(super) fn millis(self) -> Option<i64> {
+        match self {
+            Self::Hour => Some(3_600_000),
+            Self::Minute => Some(60_000),
+            Self::Second => Some(1_000),
+            Self::Millisecond => Some(1),
+            Self::Year | Self::Quarter | Self::Month | Self::Week | Self::Day => None,
+        }
+    }
+
+    /// The months of a year, a quarter or a month.
+    pub(super) fn months(self) -> Option<i64> {
+        match self {
+            Self::Year => Some(12),
+            Self::Quarter => Some(3),
+            Self::Month => Some(1),
+            _ => None,
+        }
+    }
+}
+
+/// The first day of the week; `None` for null.
+pub(super) fn start_of_week(name: &str, operand: &Evaluated<'_>) -> Result<Option<Weekday>> {
+    let Some(value) = operand.present() else { return Ok(None) };
+    let text = value.as_str().ok_or_else(|| wrong_type(name, 5_439_015, "a string as 'startOfWeek'", operand))?;
+    Ok(Some(match text.to_ascii_lowercase().as_str() {
+        "monday" | "mon" => Weekday::Monday,
+        "tuesday" | "tue" => Weekday::Tuesday,
+        "wednesday" | "wed" => Weekday::Wednesday,
+        "thursday" | "thu" => Weekday::Thursday,
+        "friday" | "fri" => Weekday::Friday,
+        "saturday" | "sat" => Weekday::Saturday,
+        "sunday" | "sun" => Weekday::Sunday,
+        _ => return Err(Error::new(Code::FAILED_TO_PARSE, format!("unknown day of the week: '{text}'"))),
+    }))
+}

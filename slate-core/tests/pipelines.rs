@@ -208,3 +208,24 @@ fn groups_that_exceed_the_memory_are_the_same_and_keep_the_order_of_their_docume
         }
     });
 }
+
+#[test]
+fn facets_over_documents_that_exceed_the_memory_are_the_same() {
+    on_every_store(|database| {
+        let collection = database.collection("c");
+        let documents: Vec<RawDocumentBuf> =
+            (0..2_000_i32).map(|n| raw(&doc! { "_id": n, "a": n % 7, "pad": "x".repeat(50) })).collect();
+        collection.insert_many(&documents).run().unwrap();
+        let facet = doc! {
+            "groups": [{ "$group": { "_id": "$a", "ids": { "$push": "$_id" } } }],
+            "last": [{ "$sort": { "a": -1, "_id": -1 } }, { "$limit": 3 }],
+            "n": [{ "$count": "n" }],
+        };
+        let in_memory = collection.aggregate([doc! { "$sort": { "_id": 1 } }, doc! { "$facet": facet }]);
+        let right = rows(in_memory.clone()).unwrap();
+        assert_eq!(right[0].get_array("n").unwrap().get_document(0).unwrap().get_i32("n").unwrap(), 2_000);
+        for limit in [0, 50_000] {
+            assert!(rows(in_memory.clone().memory_limit(limit)).unwrap() == right, "within {limit} bytes");
+        }
+    });
+}

@@ -1,7 +1,7 @@
 use super::meter::{Meter, Recorder};
 use crate::{
     interrupt::Interrupt,
-    plan::{IdPlan, Plan, RawPlan, Stage},
+    plan::{DocumentNode, IdPlan, Plan, RawPlan, Stage},
     spill::Memory,
 };
 
@@ -41,7 +41,7 @@ pub(super) fn holders(plan: &Plan) -> usize {
         Plan::Whole { input } | Plan::Project { input, .. } | Plan::Count { input } => raw_holders(input),
         Plan::Distinct { input, .. } => 1 + raw_holders(input),
         Plan::DistinctKeys { scan, values } => usize::from(!values.are_sorted_by(scan)),
-        Plan::Pipeline { input, nodes } => holders(input) + nodes.iter().filter(|node| node.holds_rows()).count(),
+        Plan::Pipeline { input, nodes } => holders(input) + nodes.iter().map(DocumentNode::holders).sum::<usize>(),
         Plan::Covered { .. } | Plan::CountKeys { .. } => 0,
     }
 }

@@ -13,4 +13,4 @@ mod stages;
 pub use bindings::Bindings;
 pub use parse::parse;
 pub use stage::Stage;
-pub use stages::{Group, GroupState, ReplaceRoot, Unwind, UnwoundRows};
+pub use stages::{Facet, Group, GroupState, ReplaceRoot, Unwind, UnwoundRows};

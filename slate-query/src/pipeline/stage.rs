@@ -2,7 +2,7 @@ use std::fmt;
 
 use bson::RawDocumentBuf;
 
-use super::stages::{Group, ReplaceRoot, Unwind};
+use super::stages::{Facet, Group, ReplaceRoot, Unwind};
 use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
 
 /// A parsed stage of a pipeline. Its [`Display`](fmt::Display) writes the argument.
@@ -29,6 +29,8 @@ pub enum Stage {
     Sample(u64),
     /// Replaces the documents by one document with their number under this name; by none if there are no documents.
     Count(Box<str>),
+    /// Returns one document with the results of several pipelines.
+    Facet(Facet),
     /// Returns a document for each group.
     Group(Group),
     /// Replaces each document by the value of an expression.
@@ -43,6 +45,7 @@ impl Stage {
         match self {
             Self::Match(_) => "$match",
             Self::Project { name, .. } => name,
+            Self::Facet(_) => "$facet",
             Self::Group(_) => "$group",
             Self::ReplaceRoot(_) => "$replaceRoot",
             Self::Sort(_) => "$sort",
@@ -65,6 +68,7 @@ impl Stage {
             | Self::Skip(_)
             | Self::Sample(_)
             | Self::Count(_)
+            | Self::Facet(_)
             | Self::Group(_)
             | Self::Unwind(_) => false,
         }
@@ -80,6 +84,7 @@ impl Stage {
             | Self::Skip(_)
             | Self::Sample(_)
             | Self::Count(_)
+            | Self::Facet(_)
             | Self::Group(_)
             | Self::ReplaceRoot(_) => false,
         }
@@ -97,7 +102,7 @@ impl Stage {
             Self::Project { projection, .. } => projection.preserves(path),
             Self::Unwind(unwind) => unwind.preserves(path),
             Self::Match(_) | Self::Sort(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => true,
-            Self::Count(_) | Self::Group(_) | Self::ReplaceRoot(_) => false,
+            Self::Count(_) | Self::Facet(_) | Self::Group(_) | Self::ReplaceRoot(_) => false,
         }
     }
 }
@@ -115,6 +120,7 @@ impl fmt::Display for Stage {
             Self::Sort(sort) => sort.fmt(f),
             Self::Limit(number) | Self::Skip(number) | Self::Sample(number) => number.fmt(f),
             Self::Count(name) => name.fmt(f),
+            Self::Facet(facet) => facet.fmt(f),
             Self::Group(group) => group.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),

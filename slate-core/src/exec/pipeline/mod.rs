@@ -1,6 +1,7 @@
 //! Executes the document tier: the stages of a pipeline on the rows of a plan. Each node lends one document at a time.
 
 mod count;
+mod facet;
 mod group;
 mod measured;
 mod project;

@@ -2,8 +2,17 @@ use slate_query::{filter::Filter, raw::Doc};
 use slate_store::View;
 
 use super::{
-    count::CountRows, group::GroupRows, measured::MeasuredRows, project::ProjectRows, replace_root::ReplaceRootRows,
-    sample::SampleRows, slice::SliceRows, sort::SortRows, source::SourceRows, unwind::UnwindRows,
+    count::CountRows,
+    facet::{FacetRows, ReplayRows},
+    group::GroupRows,
+    measured::MeasuredRows,
+    project::ProjectRows,
+    replace_root::ReplaceRootRows,
+    sample::SampleRows,
+    slice::SliceRows,
+    sort::SortRows,
+    source::SourceRows,
+    unwind::UnwindRows,
 };
 use crate::{
     Result,
@@ -22,6 +31,8 @@ pub(crate) enum DocumentRows<V: View> {
     Slice(Box<SliceRows<V>>),
     Sample(Box<SampleRows<V>>),
     Count(Box<CountRows<V>>),
+    Facet(Box<FacetRows<V>>),
+    Replay(Box<ReplayRows>),
     Group(Box<GroupRows<V>>),
     ReplaceRoot(Box<ReplaceRootRows<V>>),
     Unwind(Box<UnwindRows<V>>),
@@ -54,6 +65,11 @@ impl<V: View> DocumentRows<V> {
         Ok(if meters.is_empty() { rows } else { Self::Measured(Box::new(MeasuredRows::new(rows, meters))) })
     }
 
+    /// The rows of nodes above these, without execution statistics.
+    pub(super) fn above(self, nodes: Vec<DocumentNode>, resources: &Resources) -> Self {
+        nodes.into_iter().fold(self, |input, node| Self::of_node(node, input, resources, Meter::default()))
+    }
+
     fn of_node(node: DocumentNode, input: Self, resources: &Resources, meter: Meter) -> Self {
         match node {
             DocumentNode::Match(filter) => {
@@ -67,6 +83,9 @@ impl<V: View> DocumentRows<V> {
             DocumentNode::Sample(size) => Self::Sample(Box::new(SampleRows::new(input, size, resources, meter))),
             DocumentNode::Count(name) => Self::Count(Box::new(CountRows::of_rows(input, &name, resources))),
             DocumentNode::NameCount(name) => Self::Count(Box::new(CountRows::of_number(input, &name, resources))),
+            DocumentNode::Facet { facets, .. } => {
+                Self::Facet(Box::new(FacetRows::new(input, facets, resources, meter)))
+            }
             DocumentNode::Group(group) => Self::Group(Box::new(GroupRows::new(input, group, resources, meter))),
             DocumentNode::ReplaceRoot(replace) => Self::ReplaceRoot(Box::new(ReplaceRootRows::new(input, replace))),
             DocumentNode::Unwind(unwind) => Self::Unwind(Box::new(UnwindRows::new(input, unwind, resources))),
@@ -83,6 +102,8 @@ impl<V: View> DocumentRows<V> {
             Self::Slice(rows) => rows.advance(),
             Self::Sample(rows) => rows.advance(),
             Self::Count(rows) => rows.advance(),
+            Self::Facet(rows) => rows.advance(),
+            Self::Replay(rows) => rows.advance(),
             Self::Group(rows) => rows.advance(),
             Self::ReplaceRoot(rows) => rows.advance(),
             Self::Unwind(rows) => rows.advance(),
@@ -100,6 +121,8 @@ impl<V: View> DocumentRows<V> {
             Self::Slice(rows) => rows.current(),
             Self::Sample(rows) => rows.current(),
             Self::Count(rows) => rows.current(),
+            Self::Facet(rows) => rows.current(),
+            Self::Replay(rows) => rows.current(),
             Self::Group(rows) => rows.current(),
             Self::ReplaceRoot(rows) => rows.current(),
             Self::Unwind(rows) => rows.current(),

@@ -40,16 +40,33 @@ pub(crate) enum DocumentNode {
     Count(Box<str>),
     /// As [`Count`](Self::Count), over a plan that has counted the documents already.
     NameCount(Box<str>),
+    /// The nodes of several pipelines over the input.
+    Facet {
+        facets: Vec<(Box<str>, Vec<DocumentNode>)>,
+        argument: String,
+    },
     Group(Group),
     ReplaceRoot(ReplaceRoot),
     Unwind(Unwind),
 }
 
 impl DocumentNode {
-    /// Whether the node holds rows.
-    pub(crate) fn holds_rows(&self) -> bool {
+    /// How many nodes hold rows at the same time: this one, and the nodes of its pipelines, which are executed one after the
+    /// other.
+    pub(crate) fn holders(&self) -> usize {
+        let below = match self {
+            Self::Facet { facets, .. } => {
+                let holders = |nodes: &[Self]| nodes.iter().map(Self::holders).sum();
+                facets.iter().map(|(_, nodes)| holders(nodes)).max().unwrap_or_default()
+            }
+            _ => 0,
+        };
+        usize::from(self.holds_rows()) + below
+    }
+
+    fn holds_rows(&self) -> bool {
         match self {
-            Self::Sort { .. } | Self::Sample(_) | Self::Group(_) => true,
+            Self::Sort { .. } | Self::Sample(_) | Self::Group(_) | Self::Facet { .. } => true,
             Self::Match(_)
             | Self::Project { .. }
             | Self::Slice(_)
@@ -69,6 +86,7 @@ impl DocumentNode {
             Self::Slice(window) => (*window, None),
             Self::Sample(_) => (Window::default(), Some(plan::Stage::Sample)),
             Self::Count(_) | Self::NameCount(_) => (Window::default(), Some(plan::Stage::CountRows)),
+            Self::Facet { .. } => (Window::default(), Some(plan::Stage::Facet)),
             Self::Group(_) => (Window::default(), Some(plan::Stage::Group)),
             Self::ReplaceRoot(_) => (Window::default(), Some(plan::Stage::ReplaceRoot)),
             Self::Unwind(_) => (Window::default(), Some(plan::Stage::Unwind)),
@@ -90,6 +108,12 @@ impl From<Stage> for DocumentNode {
             Stage::Skip(skip) => Self::Slice(Window { skip, limit: None }),
             Stage::Sample(size) => Self::Sample(size),
             Stage::Count(name) => Self::Count(name),
+            Stage::Facet(facet) => {
+                let argument = facet.to_string();
+                let nodes = |stages: Vec<Stage>| stages.into_iter().map(Self::from).collect();
+                let facets = facet.into_pipelines().into_iter().map(|(name, stages)| (name, nodes(stages))).collect();
+                Self::Facet { facets, argument }
+            }
             Stage::Group(group) => Self::Group(group),
             Stage::ReplaceRoot(replace) => Self::ReplaceRoot(replace),
             Stage::Unwind(unwind) => Self::Unwind(unwind),
@@ -107,6 +131,7 @@ impl fmt::Display for DocumentNode {
             Self::Sort { sort, limit: Some(limit) } => write!(f, "{sort}, top {limit}"),
             Self::Sample(size) => size.fmt(f),
             Self::Count(name) | Self::NameCount(name) => name.fmt(f),
+            Self::Facet { argument, .. } => argument.fmt(f),
             Self::Group(group) => group.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),

@@ -3,6 +3,7 @@
 mod add_fields;
 mod bucket;
 mod count;
+mod facet;
 mod group;
 mod limit;
 mod matching;
@@ -18,6 +19,7 @@ mod unwind;
 use super::{Bindings, Stage};
 use crate::{Code, Error, Result, path::Path, projection, raw::Value};
 
+pub use facet::Facet;
 pub use group::{Group, GroupState};
 pub use replace_root::ReplaceRoot;
 pub use unwind::{Unwind, UnwoundRows};
@@ -46,7 +48,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$currentOp", Unsupported),
     ("$densify", Unsupported),
     ("$documents", Unsupported),
-    ("$facet", Unsupported),
+    ("$facet", Offered(facet::parse)),
     ("$fill", Unsupported),
     ("$geoNear", Unsupported),
     ("$graphLookup", Unsupported),

@@ -1,0 +1,119 @@
+use std::sync::{Arc, Mutex, PoisonError};
+
+use slate_query::{
+    Code,
+    raw::{Doc, Kind, Value, Writer},
+};
+use slate_store::View;
+
+use super::DocumentRows;
+use crate::{
+    Error, Result,
+    exec::{Resources, meter::Meter},
+    interrupt::Interrupt,
+    plan::DocumentNode,
+    spill::Sorter,
+};
+
+/// One document with an array for each of several pipelines over the same documents. The documents are held, beyond the
+/// memory limit in a temporary file, and read once for each pipeline, one after the other.
+pub(crate) struct FacetRows<V: View> {
+    /// `None` once it was read.
+    input: Option<DocumentRows<V>>,
+    facets: Vec<(Box<str>, Vec<DocumentNode>)>,
+    row: Option<Vec<u8>>,
+    resources: Resources,
+    meter: Meter,
+}
+
+/// The most bytes of the resulting document: MongoDB's limit. It bounds the memory of the arrays.
+const MAX_BYTES: usize = 100 << 20;
+
+impl<V: View> FacetRows<V> {
+    pub(super) fn new(
+        input: DocumentRows<V>,
+        facets: Vec<(Box<str>, Vec<DocumentNode>)>,
+        resources: &Resources,
+        meter: Meter,
+    ) -> Self {
+        // The nodes of the pipelines are not drawn, so they are not measured.
+        let resources = Resources { recorder: None, ..resources.clone() };
+        Self { input: Some(input), facets, row: None, resources, meter }
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        self.row = match self.input.take() {
+            Some(input) => Some(self.read(input)?),
+            None => None,
+        };
+        Ok(self.row.is_some())
+    }
+
+    pub(super) fn current(&self) -> Option<Doc<'_>> {
+        self.row.as_deref().map(Doc::new)
+    }
+
+    fn read(&mut self, mut input: DocumentRows<V>) -> Result<Vec<u8>> {
+        let mut interrupt = self.resources.interrupt.clone();
+        let mut held = Sorter::new(self.resources.memory.clone(), u64::MAX);
+        let mut number = 0_u64;
+        while input.advance()? {
+            interrupt.tick()?;
+            let Some(document) = input.current() else { break };
+            held.push(&number.to_be_bytes(), &[], document.bytes())?;
+            number = number.saturating_add(1);
+        }
+        drop(input);
+        held.finish(&mut interrupt)?;
+        self.meter.spilled(held.spilled());
+        let held = Arc::new(Mutex::new(held));
+        let (mut writer, mut size) = (Writer::new(), 0_usize);
+        for (name, nodes) in std::mem::take(&mut self.facets) {
+            let source = DocumentRows::Replay(Box::new(ReplayRows::new(&held, &interrupt)?));
+            let mut rows: DocumentRows<V> = source.above(nodes, &self.resources);
+            writer.open_array(name.as_bytes());
+            let mut place = 0_u64;
+            while rows.advance()? {
+                interrupt.tick()?;
+                let Some(document) = rows.current() else { break };
+                size = size.saturating_add(document.bytes().len());
+                if size > MAX_BYTES {
+                    let message = format!("the document of a $facet exceeds {MAX_BYTES} bytes");
+                    return Err(Error::invalid(Code(4_031_700), message).at("$facet"));
+                }
+                writer.append(place.to_string().as_bytes(), Value::new(Kind::Document, document.bytes()));
+                place = place.saturating_add(1);
+            }
+            writer.close();
+        }
+        Ok(writer.finish())
+    }
+}
+
+/// Reads held documents from the first.
+pub(crate) struct ReplayRows {
+    held: Arc<Mutex<Sorter>>,
+    row: Vec<u8>,
+    has_row: bool,
+    interrupt: Interrupt,
+}
+
+impl ReplayRows {
+    fn new(held: &Arc<Mutex<Sorter>>, interrupt: &Interrupt) -> Result<Self> {
+        held.lock().unwrap_or_else(PoisonError::into_inner).rewind()?;
+        Ok(Self { held: Arc::clone(held), row: Vec::new(), has_row: false, interrupt: interrupt.clone() })
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        self.interrupt.tick()?;
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        self.has_row = held.advance()?;
+        self.row.clear();
+        self.row.extend_from_slice(held.payload().filter(|_| self.has_row).unwrap_or_default());
+        Ok(self.has_row)
+    }
+
+    pub(super) fn current(&self) -> Option<Doc<'_>> {
+        self.has_row.then(|| Doc::new(&self.row))
+    }
+}

@@ -1,0 +1,57 @@
+//! `$facet`: one document with the results of several pipelines over the same documents.
+
+use std::fmt;
+
+use crate::{
+    Code, Error, Result,
+    pipeline::{Bindings, Stage, parse as parse_pipeline},
+    projection::field_path,
+    raw::{OwnedValue, Value},
+};
+
+/// A parsed `$facet`.
+#[derive(Clone, Debug)]
+pub struct Facet {
+    pipelines: Vec<(Box<str>, Vec<Stage>)>,
+    argument: OwnedValue,
+}
+
+pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
+    let refused = |message: &'static str| Error::new(Code(40_169), message);
+    let spec = argument
+        .as_document()
+        .filter(|spec| !spec.is_empty())
+        .ok_or_else(|| refused("the $facet specification must be a non-empty object"))?;
+    let mut pipelines = Vec::new();
+    for element in spec.elements() {
+        let name = element.display_name();
+        if name.contains('.') {
+            return Err(Error::new(Code::FAILED_TO_PARSE, "the name of a facet cannot contain '.'").at(&*name));
+        }
+        field_path::names(&name).map_err(|error| Error::new(Code::FAILED_TO_PARSE, error.message()).at(&*name))?;
+        let stages = element
+            .value
+            .as_array()
+            .ok_or_else(|| Error::new(Code(40_170), "arguments to $facet must be arrays").at(&*name))?;
+        let stages = parse_pipeline(stages.values(), bindings).map_err(|error| error.at(&*name))?;
+        if stages.iter().any(|stage| matches!(stage, Stage::Facet(_))) {
+            let message = "$facet is not allowed to be used within a $facet stage";
+            return Err(Error::new(Code(40_600), message).at(&*name));
+        }
+        pipelines.push((Box::from(&*name), stages));
+    }
+    Ok(Stage::Facet(Facet { pipelines, argument: argument.to_owned() }))
+}
+
+impl Facet {
+    /// The pipelines and the names of their results.
+    pub fn into_pipelines(self) -> Vec<(Box<str>, Vec<Stage>)> {
+        self.pipelines
+    }
+}
+
+impl fmt::Display for Facet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.argument)
+    }
+}

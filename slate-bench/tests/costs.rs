@@ -174,3 +174,15 @@ fn a_limit_and_a_distinct_over_an_index_do_not_grow_with_the_collection() {
     });
     assert_eq!(reads[0], reads[1]);
 }
+
+/// The files after loading and a flush, with two indexes. The bound leaves a fifth to the fill of pages, which depends on
+/// where redb splits them.
+#[test]
+#[cfg(feature = "redb")]
+fn a_redb_file_takes_at_most_600_bytes_per_document() {
+    let records = records(40_000);
+    let (mut slate, _folder) = loaded("redb", &records);
+    let per_document = slate.size().unwrap().unwrap() / 40_000;
+    // Documents of 306 bytes on average cannot take less.
+    assert!((306..=600).contains(&per_document), "{per_document} bytes per document");
+}

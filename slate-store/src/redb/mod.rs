@@ -16,6 +16,7 @@
 
 mod ahead;
 mod backup;
+mod counted_storage;
 mod cursor;
 mod error;
 mod format;
@@ -23,7 +24,6 @@ mod latest;
 mod open;
 mod options;
 mod point_reader;
-mod read_ahead;
 mod snapshot;
 mod space;
 mod store;

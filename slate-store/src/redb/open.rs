@@ -8,13 +8,15 @@ use std::{
     },
 };
 
-use ::redb::{Builder, Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, StorageBackend};
+use ::redb::{
+    Builder, Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, StorageBackend, backends::FileBackend,
+};
 
 use super::{
+    counted_storage::CountedStorage,
     error,
     format::{self, Found},
     options::{Access, Options},
-    read_ahead::ReadAhead,
 };
 use crate::{
     Context, Error, Result,
@@ -71,7 +73,7 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
     let is_writable = options.access != Access::ReadOnly;
     let file = File::options().read(true).write(is_writable).open(path).map_err(|error| opening(error.into()))?;
     let bytes_read = Arc::default();
-    let storage = ReadAhead::of_file(file, &bytes_read).map_err(opening)?;
+    let storage = CountedStorage::new(FileBackend::new(file).map_err(opening)?, &bytes_read);
     let handle = if is_writable {
         Handle::Writable(builder.create_with_backend(storage).map_err(opening)?)
     } else {
@@ -93,7 +95,7 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
         (Found::Nothing | Found::Redb, _) => {}
     }
     let bytes_read = Arc::default();
-    let storage = ReadAhead::new(storage, &bytes_read);
+    let storage = CountedStorage::new(storage, &bytes_read);
     let database = builder(options).create_with_backend(storage).map_err(|error| error::opening(error, None))?;
     let read = database.begin_read().map_err(error::storage)?;
     // A crash between creating the database and writing its layout version leaves a database without tables.

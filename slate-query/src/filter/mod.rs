@@ -15,7 +15,7 @@ mod operator;
 mod operators;
 mod parse;
 mod partial;
-mod pattern;
+pub(crate) mod pattern;
 mod position;
 mod single_equality;
 mod terms;

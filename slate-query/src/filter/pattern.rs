@@ -17,7 +17,7 @@ use crate::{
 
 /// A compiled regular expression.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     /// The pattern and its options as written.
     value: OwnedValue,
     compiled: regex::bytes::Regex,
@@ -36,7 +36,7 @@ impl Pattern {
     /// # Errors
     /// `BadValue` (2) for a pattern that contains a NUL; 51108 for an unknown option; 51091 for a pattern that does not
     /// compile.
-    pub(super) fn new(source: &[u8], options: &[u8]) -> Result<Self> {
+    pub(crate) fn new(source: &[u8], options: &[u8]) -> Result<Self> {
         if source.contains(&0) {
             return Err(Error::new(Code::BAD_VALUE, "Regular expression cannot contain an embedded null byte"));
         }
@@ -61,7 +61,7 @@ impl Pattern {
     ///
     /// # Errors
     /// As [`Pattern::new`].
-    pub(super) fn of_value(value: Value<'_>) -> Result<Self> {
+    pub(crate) fn of_value(value: Value<'_>) -> Result<Self> {
         let (source, options) = value.as_regex().unwrap_or_default();
         Self::new(source, options)
     }
@@ -74,6 +74,11 @@ impl Pattern {
         } else {
             value == self.value.as_value()
         }
+    }
+
+    /// The compiled expression, for searches in a text.
+    pub(crate) fn compiled(&self) -> &regex::bytes::Regex {
+        &self.compiled
     }
 
     /// A prefix of every string that matches, if one is known.

@@ -127,19 +127,38 @@ impl Decimal {
             (0..3).fold(Self::from_f64(square.to_f64().sqrt()), |root, _| root.add(square.divide(root)).multiply(half));
         match root {
             Self::Finite { sign, coefficient, exponent: own } => {
-                Self::rounded(sign, coefficient, own + exponent.div_euclid(2))
+                Self::rounded(sign, coefficient, own + exponent.div_euclid(2)).shortened()
             }
             other => other,
         }
     }
 
-    /// The 34 digits nearest to a double.
+    /// The 34 digits nearest to a double, without zeros at the end.
     #[must_use]
     pub fn exactly(double: f64) -> Self {
         if double.is_finite() && double != 0.0 {
-            return format!("{double:.33e}").parse().unwrap_or(Self::Nan);
+            return format!("{double:.33e}").parse::<Self>().unwrap_or(Self::Nan).shortened();
         }
         Self::from_f64(double)
+    }
+
+    /// The same number without zeros at the end of its fraction.
+    fn shortened(self) -> Self {
+        let Self::Finite { sign, mut coefficient, mut exponent } = self else { return self };
+        while exponent < 0 && coefficient != 0 && coefficient.is_multiple_of(10) {
+            (coefficient, exponent) = (coefficient / 10, exponent + 1);
+        }
+        Self::Finite { sign, coefficient, exponent }
+    }
+
+    /// The same number with as many zeros at the end of its fraction as fit.
+    #[must_use]
+    pub fn lengthened(self) -> Self {
+        let Self::Finite { sign, mut coefficient, mut exponent } = self else { return self };
+        while coefficient != 0 && digits(coefficient) < 34 && exponent > super::MIN_EXPONENT {
+            (coefficient, exponent) = (coefficient * 10, exponent - 1);
+        }
+        Self::Finite { sign, coefficient, exponent }
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
         node::{Node, Operator},
         parse::operands,
     },
+    date,
     named::Parts,
 };
 use crate::{
@@ -61,23 +62,57 @@ fn date_to_text(date: bson::DateTime) -> Option<String> {
 }
 
 fn double_to_text(double: f64) -> String {
-    if double.is_nan() {
-        return "NaN".into();
-    }
-    if double.is_infinite() {
-        return if double > 0.0 { "Infinity" } else { "-Infinity" }.into();
+    if !double.is_finite() {
+        return if double.is_nan() {
+            "NaN"
+        } else if double > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        }
+        .into();
     }
     let magnitude = double.abs();
-    if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
-        let text = format!("{double:e}");
-        // Two digits at least, and a sign.
-        return match text.split_once('e') {
-            Some((digits, power)) if !power.starts_with('-') => format!("{digits}e+{power:0>2}"),
-            Some((digits, power)) => format!("{digits}e-{:0>2}", power.trim_start_matches('-')),
-            None => text,
-        };
+    if magnitude != 0.0 && !(1e-4..1e16).contains(&magnitude) {
+        return scientific(&format!("{double:e}"));
     }
     if double == 0.0 && double.is_sign_negative() { "-0".into() } else { double.to_string() }
+}
+
+/// An exponent with a sign and at least two digits, as C prints it.
+fn scientific(text: &str) -> String {
+    match text.split_once('e') {
+        Some((digits, power)) if !power.starts_with('-') => format!("{digits}e+{power:0>2}"),
+        Some((digits, power)) => format!("{digits}e-{:0>2}", power.trim_start_matches('-')),
+        None => text.into(),
+    }
+}
+
+/// Six significant digits, as C prints `%g`.
+pub(super) fn six_digits(double: f64) -> String {
+    if !double.is_finite() {
+        return if double.is_nan() {
+            "nan"
+        } else if double > 0.0 {
+            "inf"
+        } else {
+            "-inf"
+        }
+        .into();
+    }
+    let rounded = format!("{double:.5e}");
+    let (digits, power) = rounded.split_once('e').unwrap_or((&rounded, "0"));
+    let trimmed = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    match power.parse::<i32>() {
+        Ok(power @ -4..=5) => {
+            let places = usize::try_from(5 - power).unwrap_or_default();
+            trimmed(&format!("{double:.places$}"))
+        }
+        _ => scientific(&format!("{}e{power}", trimmed(digits))),
+    }
 }
 
 /// The types that values are converted to.
@@ -91,6 +126,8 @@ enum Target {
     Int,
     Long,
     Decimal,
+    /// Another type, to which no value is converted.
+    Other,
 }
 
 impl Target {
@@ -110,13 +147,10 @@ impl Target {
 
     fn of(value: Value<'_>) -> Result<Self> {
         if let Some(name) = value.as_str() {
-            return Self::named(name).ok_or_else(|| {
-                if (0..=u8::MAX).filter_map(Kind::from_byte).any(|kind| kind.alias() == name) {
-                    failure(format!("$convert cannot convert to {name}"))
-                } else {
-                    Error::new(Code::BAD_VALUE, format!("unknown type name: {name}"))
-                }
-            });
+            let is_type = || (0..=u8::MAX).filter_map(Kind::from_byte).any(|kind| kind.alias() == name);
+            return Self::named(name)
+                .or_else(|| is_type().then_some(Self::Other))
+                .ok_or_else(|| Error::new(Code::BAD_VALUE, format!("unknown type name: {name}")));
         }
         let number = Number::of(value).and_then(Number::to_i64);
         Ok(match number {
@@ -128,6 +162,7 @@ impl Target {
             Some(16) => Self::Int,
             Some(18) => Self::Long,
             Some(19) => Self::Decimal,
+            Some(-1 | 3..=6 | 10..=15 | 17 | 127) => Self::Other,
             Some(_) | None if Number::of(value).is_none() => {
                 return Err(Error::new(
                     Code::FAILED_TO_PARSE,
@@ -151,6 +186,7 @@ fn out_of_range() -> Error {
 
 fn convert<'v>(value: Value<'_>, target: Target) -> Result<Evaluated<'v>> {
     Ok(match target {
+        Target::Other => return Err(unsupported(value, target)),
         Target::String => Evaluated::string(&to_text(value)?),
         Target::Bool => to_bool(value).into(),
         Target::Double => Evaluated::double(to_double(value)?),
@@ -243,12 +279,7 @@ fn to_date(value: Value<'_>) -> Result<i64> {
         Kind::Timestamp => i64::try_from(value.as_timestamp().unwrap_or_default() >> 32)
             .map(|seconds| seconds * 1_000)
             .map_err(|_| out_of_range()),
-        Kind::String => {
-            let text = value.as_str().unwrap_or_default();
-            let date = bson::DateTime::parse_rfc3339_str(text);
-            date.map(bson::DateTime::timestamp_millis)
-                .map_err(|_| failure(format!("error parsing date string '{text}'")))
-        }
+        Kind::String => date::from_string::without_format(value.as_str().unwrap_or_default(), None),
         _ => Err(unsupported(value, Target::Date)),
     }
 }

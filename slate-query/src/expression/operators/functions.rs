@@ -130,7 +130,7 @@ pub(super) fn pow<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
             Number::Decimal(decimal) if exponent.to_i64().is_some_and(|by| (0..=1_000).contains(&by)) => {
                 let by = exponent.to_i64().unwrap_or_default();
                 let product = (0..by).fold(Decimal::from(1), |product, _| product.multiply(decimal));
-                Number::Decimal(product).into()
+                Number::Decimal(product.lengthened()).into()
             }
             _ => result(base.to_f64().powf(exponent.to_f64()), is_decimal(base) || is_decimal(exponent)),
         },

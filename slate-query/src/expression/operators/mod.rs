@@ -20,6 +20,7 @@ mod logical;
 mod misc;
 mod named;
 mod object;
+mod regex;
 mod set;
 mod string;
 mod text;
@@ -160,9 +161,9 @@ static OPERATORS: &[Line] = &[
     operator("$rand", misc::rand),
     function("$range", (2, 3), array::range_of),
     operator("$reduce", variables::reduce),
-    unsupported("$regexFind"),
-    unsupported("$regexFindAll"),
-    unsupported("$regexMatch"),
+    operator("$regexFind", regex::parse),
+    operator("$regexFindAll", regex::parse),
+    operator("$regexMatch", regex::parse),
     operator("$replaceAll", text::replace),
     operator("$replaceOne", text::replace),
     function("$reverseArray", ONE, array::reverse_array),

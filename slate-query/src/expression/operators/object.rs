@@ -18,8 +18,20 @@ use crate::{
 /// The fields of all documents; a later field replaces the value of an earlier one of the same name.
 pub(super) fn merge_objects<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let mut fields: Vec<(&[u8], Value<'_>)> = Vec::new();
-    for operand in &*arguments.values {
-        let Some(value) = operand.present() else { continue };
+    // The elements of a single array are merged.
+    let elements = match &*arguments.values {
+        [only] => only.as_value().and_then(Value::as_array),
+        _ => None,
+    };
+    let operands: Vec<Evaluated<'_>> = match elements {
+        Some(array) => array.values().map(Evaluated::Borrowed).collect(),
+        None => arguments.values.iter().filter_map(Evaluated::as_value).map(Evaluated::Borrowed).collect(),
+    };
+    for operand in &operands {
+        let Evaluated::Borrowed(value) = *operand else { continue };
+        if operand.is_nullish() {
+            continue;
+        }
         let document = value.as_document().ok_or_else(|| arguments.wrong_type(40400, "documents", operand))?;
         for element in document.elements() {
             match fields.iter_mut().find(|(name, _)| *name == element.name) {

@@ -3,9 +3,13 @@
 use super::{
     super::{Evaluated, arguments::Arguments, evaluated::ArrayWriter},
     array::range,
-    convert,
+    convert, date,
 };
-use crate::{Code, Error, Result, number::Number, raw::Value};
+use crate::{
+    Code, Error, Result,
+    number::{Number, Rounding},
+    raw::{Kind, Value},
+};
 
 /// The text of a string.
 fn text<'a>(value: Value<'a>) -> Option<&'a str> {
@@ -14,14 +18,14 @@ fn text<'a>(value: Value<'a>) -> Option<&'a str> {
 
 /// An operand that is a string, or a value that MongoDB turns into one (null is empty; numbers, dates).
 fn coerced(arguments: &Arguments<'_, '_>, operand: &Evaluated<'_>) -> Result<String> {
-    use crate::raw::Kind;
     let Some(value) = operand.present() else { return Ok(String::new()) };
     match value.kind() {
         Kind::String | Kind::Symbol | Kind::Code => {
             Ok(String::from_utf8_lossy(value.text().unwrap_or_default()).into_owned())
         }
-        Kind::Int32 | Kind::Int64 | Kind::Double | Kind::Decimal128 | Kind::DateTime => convert::to_text(value),
-        Kind::Timestamp => convert::to_text(value),
+        Kind::Double => Ok(convert::six_digits(value.as_f64().unwrap_or_default())),
+        Kind::Int32 | Kind::Int64 | Kind::Decimal128 | Kind::DateTime => convert::to_text(value),
+        Kind::Timestamp => date::timestamp_to_text(value.as_timestamp().unwrap_or_default()),
         _ => Err(arguments.wrong_type(16007, "a string", operand)),
     }
 }
@@ -60,11 +64,15 @@ pub(super) fn length_in_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<
     Ok(Evaluated::count(text.chars().count()))
 }
 
-/// A number of bytes or code points: truncated.
+/// A number of bytes: a double is truncated, a decimal rounded.
 fn truncated(arguments: &Arguments<'_, '_>, place: usize, code: i32) -> Result<i64> {
     let operand = arguments.get(place);
     let number = operand.as_value().and_then(Number::of);
     let number = number.ok_or_else(|| arguments.wrong_type(code, "numbers as position and length", operand))?;
+    let number = match number {
+        Number::Decimal(decimal) => Number::Decimal(decimal.to_places(0, Rounding::HalfEven)),
+        other => other,
+    };
     Ok(number.to_i64_truncating().unwrap_or(if number.signum().is_lt() { i64::MIN } else { i64::MAX }))
 }
 
@@ -146,6 +154,9 @@ pub(super) fn index_of_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<E
         operand.as_value().and_then(text).ok_or_else(|| arguments.wrong_type(40094, "a string to find", operand))?;
     let Some((start, end)) = range(&arguments, 40096, 40097)? else { return Ok(Evaluated::NULL) };
     let boundaries: Vec<usize> = input.char_indices().map(|(at, _)| at).chain([input.len()]).collect();
+    if start >= end {
+        return Ok(Evaluated::int32(-1));
+    }
     let end = end.min(boundaries.len() - 1);
     let part = boundaries.get(start).zip(boundaries.get(end)).and_then(|(from, to)| input.get(*from..*to));
     let found = part.and_then(|part| part.find(wanted).map(|at| part.get(..at).unwrap_or_default().chars().count()));

@@ -111,7 +111,7 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-fn formatted(date: &ZonedDateTime, format: &str) -> String {
+pub(super) fn formatted(date: &ZonedDateTime, format: &str) -> String {
     let mut out = String::new();
     let mut characters = format.chars();
     let month = || MONTHS.get(usize::try_from(date.month() - 1).unwrap_or_default()).copied().unwrap_or_default();

@@ -109,9 +109,17 @@ fn at(local: DateTime, zone: &TimeZone, text: &str) -> Result<i64> {
     local.to_zoned_datetime(zone.clone()).map(|zoned| zoned.timestamp().as_millisecond()).map_err(|_| failure(text))
 }
 
-/// ISO 8601.
-fn without_format(text: &str, zone: Option<&TimeZone>) -> Result<i64> {
-    let text = text.trim();
+/// ISO 8601; a space may be in the place of `T`, around the date, and before the time zone.
+pub(in super::super) fn without_format(text: &str, zone: Option<&TimeZone>) -> Result<i64> {
+    let words: Vec<&str> =
+        text.split(|c: char| c.is_whitespace() || c == '\0').filter(|word| !word.is_empty()).collect();
+    let joined = match words.as_slice() {
+        [date, time, zone] => format!("{date}T{time}{zone}"),
+        [date, time] if time.starts_with(['+', '-', 'Z']) => format!("{date}{time}"),
+        [date, time] => format!("{date}T{time}"),
+        _ => words.concat(),
+    };
+    let text = joined.as_str();
     if let Ok(time) = text.parse::<Timestamp>() {
         return if zone.is_some() { Err(two_zones()) } else { Ok(time.as_millisecond()) };
     }

@@ -86,6 +86,15 @@ fn local(millis: i64, zone: &TimeZone) -> Result<ZonedDateTime> {
     Ok(time.to_zoned_datetime(zone.clone()))
 }
 
+/// A timestamp as MongoDB prints it where a string is expected: `Jan  1 00:00:00:1`.
+pub(super) fn timestamp_to_text(timestamp: u64) -> Result<String> {
+    let seconds = i64::try_from(timestamp >> 32).unwrap_or_default();
+    let date = local(seconds * 1_000, &TimeZone::UTC)?;
+    let month = format::formatted(&date, "%b");
+    let (day, time) = (date.day(), format::formatted(&date, "%H:%M:%S"));
+    Ok(format!("{month} {day:>2} {time}:{}", timestamp & 0xffff_ffff))
+}
+
 fn out_of_range() -> Error {
     Error::new(Code(5_166_406), "the date is out of the range of the years -9999 to 9999")
 }

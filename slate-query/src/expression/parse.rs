@@ -28,24 +28,29 @@ impl Expression {
             Kind::Document => document(Doc::new(value.bytes()), variables),
             Kind::Array => {
                 let elements = Doc::new(value.bytes()).values().map(|element| Self::parse(element, variables));
-                Ok(Self(Node::Array(elements.collect::<Result<_>>()?)).folded())
+                Ok(Self(Node::Array(elements.collect::<Result<_>>()?)).of_constants())
             }
             _ => Ok(Self::constant(value)),
         }
     }
 
+    /// The value of an expression that does not depend on a document. An expression that fails stays as it is, because it
+    /// may be in a branch that is never evaluated.
+    pub(super) fn folded(self) -> Self {
+        self.computed().unwrap_or(self)
+    }
+
     /// A document or an array of constants as a constant.
-    fn folded(self) -> Self {
+    fn of_constants(self) -> Self {
         let is_constant = match &self.0 {
             Node::Array(elements) => elements.iter().all(Self::is_constant),
             Node::Document(fields) => fields.iter().all(|(_, field)| field.is_constant()),
             _ => false,
         };
-        if is_constant { self.computed().unwrap_or(self) } else { self }
+        if is_constant { self.folded() } else { self }
     }
 
-    /// The value of an expression that does not depend on a document.
-    pub(super) fn computed(&self) -> Result<Self> {
+    fn computed(&self) -> Result<Self> {
         let value = match self.evaluate(&Env::new(Doc::new(&[]), 0))?.into_owned() {
             Evaluated::Owned(value) => Some(value),
             Evaluated::Borrowed(value) => Some(value.to_owned()),
@@ -111,7 +116,7 @@ fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
         Ok((element.name.into(), value))
     };
     let fields = document.elements().map(field).collect::<Result<_>>()?;
-    Ok(Expression(Node::Document(fields)).folded())
+    Ok(Expression(Node::Document(fields)).of_constants())
 }
 
 /// Parses an operator with its operands.
@@ -122,7 +127,7 @@ fn operator(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Exp
             function.check(operands.len())?;
             let is_constant = operands.iter().all(Expression::is_constant);
             let call = Expression(Node::Call(function, operands.into()));
-            if is_constant { call.computed() } else { Ok(call) }
+            Ok(if is_constant { call.folded() } else { call })
         }
         Some(Entry::Operator(parse)) => parse(name, operand, variables),
         Some(Entry::Unsupported) => Err(Error::unsupported(name)),

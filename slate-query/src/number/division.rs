@@ -120,17 +120,26 @@ impl Decimal {
             Self::Nan | Self::Infinite(_) | Self::Finite { .. } => return Self::Nan,
         };
         // An even exponent is halved exactly.
-        let square = Self::Finite { sign: Sign::Positive, coefficient, exponent: exponent.rem_euclid(2) };
-        let half = Self::Finite { sign: Sign::Positive, coefficient: 5, exponent: -1 };
-        // Each of Newton's steps doubles the correct digits, of which a double has 15.
-        let root =
-            (0..3).fold(Self::from_f64(square.to_f64().sqrt()), |root, _| root.add(square.divide(root)).multiply(half));
-        match root {
-            Self::Finite { sign, coefficient, exponent: own } => {
-                Self::rounded(sign, coefficient, own + exponent.div_euclid(2)).shortened()
-            }
-            other => other,
+        let square = if exponent % 2 == 0 { coefficient } else { coefficient * 10 };
+        let (mut root, mut rest, mut exponent) = (0_u128, 0_u128, exponent.div_euclid(2));
+        // Each step appends a digit to the root, for the next two digits of the square. The rest is at most twice the root.
+        let mut step = |pair: u128| {
+            rest = rest * 100 + pair;
+            let digit = (0..10).rev().find(|digit| (20 * root + digit) * digit <= rest).unwrap_or_default();
+            rest -= (20 * root + digit) * digit;
+            root = root * 10 + digit;
+            (root, rest)
+        };
+        let mut last = (0, 0);
+        for place in (0..digits(square).div_ceil(2)).rev() {
+            last = step(square / 100_u128.pow(place) % 100);
         }
+        while last.1 != 0 && digits(last.0) < QUOTIENT_DIGITS - 1 {
+            (last, exponent) = (step(0), exponent - 1);
+        }
+        let (root, rest) = last;
+        let (root, exponent) = if rest == 0 { (root, exponent) } else { (root * 10 + 1, exponent - 1) };
+        Self::rounded(Sign::Positive, root, exponent)
     }
 
     /// The 34 digits nearest to a double, without zeros at the end.
@@ -143,7 +152,8 @@ impl Decimal {
     }
 
     /// The same number without zeros at the end of its fraction.
-    fn shortened(self) -> Self {
+    #[must_use]
+    pub fn shortened(self) -> Self {
         let Self::Finite { sign, mut coefficient, mut exponent } = self else { return self };
         while exponent < 0 && coefficient != 0 && coefficient.is_multiple_of(10) {
             (coefficient, exponent) = (coefficient / 10, exponent + 1);

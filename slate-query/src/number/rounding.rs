@@ -32,4 +32,15 @@ impl Decimal {
         };
         Self::rounded(sign, whole + u128::from(is_away), -places)
     }
+
+    /// Rounds like [`to_places`](Self::to_places), and appends zeros up to that many digits after the point, as far as
+    /// they fit.
+    #[must_use]
+    pub fn with_places(self, places: i32, mode: Rounding) -> Self {
+        let Self::Finite { sign, mut coefficient, mut exponent } = self.to_places(places, mode) else { return self };
+        while exponent > -places && exponent <= 0 && coefficient <= super::MAX_COEFFICIENT / 10 {
+            (coefficient, exponent) = (coefficient * 10, exponent - 1);
+        }
+        Self::Finite { sign, coefficient, exponent }
+    }
 }

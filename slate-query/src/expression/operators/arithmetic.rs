@@ -72,18 +72,15 @@ pub(super) fn subtract<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>
 }
 
 pub(super) fn multiply<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let mut product = Number::Int32(1);
-    let mut is_null = false;
-    for operand in &*arguments.values {
-        match operand.present() {
-            None => is_null = true,
-            Some(value) => {
-                let number = Number::of(value).ok_or_else(|| arguments.wrong_type(14, "numbers", operand))?;
-                product = product.times(number);
-            }
-        }
+    if arguments.has_null() {
+        return Ok(Evaluated::NULL);
     }
-    Ok(if is_null { Evaluated::NULL } else { product.into() })
+    let mut product = Number::Int32(1);
+    for operand in &*arguments.values {
+        let number = Number::of(operand.or_null()).ok_or_else(|| arguments.wrong_type(14, "numbers", operand))?;
+        product = product.times(number);
+    }
+    Ok(product.into())
 }
 
 pub(super) fn divide<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -196,7 +193,7 @@ fn to_places<'v>(arguments: &Arguments<'_, 'v>, mode: Rounding) -> Result<Evalua
             Evaluated::double(exact)
         }
         Number::Double(double) => Evaluated::double(double),
-        Number::Decimal(decimal) => Number::Decimal(decimal.to_places(places, mode)).into(),
+        Number::Decimal(decimal) => Number::Decimal(decimal.with_places(places, mode)).into(),
     })
 }
 

@@ -47,7 +47,7 @@ pub(super) fn to_text(value: Value<'_>) -> Result<String> {
             let date = bson::DateTime::from_millis(value.as_millis().unwrap_or_default());
             date_to_text(date).ok_or_else(|| failure("$toString: the date is out of range"))?
         }
-        kind => return Err(failure(format!("unsupported conversion from {} to string", kind.alias()))),
+        _ => return Err(unsupported(value, Target::String)),
     })
 }
 
@@ -126,6 +126,8 @@ enum Target {
     Int,
     Long,
     Decimal,
+    /// To which Slate converts nothing.
+    Binary,
     /// Another type, to which no value is converted.
     Other,
 }
@@ -141,6 +143,7 @@ impl Target {
             "int" => Self::Int,
             "long" => Self::Long,
             "decimal" => Self::Decimal,
+            "binData" => Self::Binary,
             _ => return None,
         })
     }
@@ -162,7 +165,8 @@ impl Target {
             Some(16) => Self::Int,
             Some(18) => Self::Long,
             Some(19) => Self::Decimal,
-            Some(-1 | 3..=6 | 10..=15 | 17 | 127) => Self::Other,
+            Some(5) => Self::Binary,
+            Some(-1 | 3 | 4 | 6 | 10..=15 | 17 | 127) => Self::Other,
             Some(_) | None if Number::of(value).is_none() => {
                 return Err(Error::new(
                     Code::FAILED_TO_PARSE,
@@ -176,6 +180,12 @@ impl Target {
 }
 
 fn unsupported(value: Value<'_>, target: Target) -> Error {
+    let is_binary = value.kind() == Kind::Binary;
+    if is_binary && matches!(target, Target::Int | Target::Long | Target::Double | Target::String)
+        || target == Target::Binary
+    {
+        return Error::unsupported("the conversion from or to binData");
+    }
     let target = format!("{target:?}").to_lowercase();
     failure(format!("unsupported conversion from {} to {target}", value.kind().alias()))
 }
@@ -186,7 +196,7 @@ fn out_of_range() -> Error {
 
 fn convert<'v>(value: Value<'_>, target: Target) -> Result<Evaluated<'v>> {
     Ok(match target {
-        Target::Other => return Err(unsupported(value, target)),
+        Target::Binary | Target::Other => return Err(unsupported(value, target)),
         Target::String => Evaluated::string(&to_text(value)?),
         Target::Bool => to_bool(value).into(),
         Target::Double => Evaluated::double(to_double(value)?),
@@ -272,13 +282,7 @@ fn to_date(value: Value<'_>) -> Result<i64> {
         Kind::Int64 | Kind::Double | Kind::Decimal128 => {
             Number::of(value).and_then(Number::to_i64_truncating).ok_or_else(out_of_range)
         }
-        Kind::ObjectId => {
-            let id = ObjectId::from_bytes(value.as_object_id().unwrap_or_default());
-            Ok(id.timestamp().timestamp_millis())
-        }
-        Kind::Timestamp => i64::try_from(value.as_timestamp().unwrap_or_default() >> 32)
-            .map(|seconds| seconds * 1_000)
-            .map_err(|_| out_of_range()),
+        Kind::ObjectId | Kind::Timestamp => date::millis(value).ok_or_else(out_of_range),
         Kind::String => date::from_string::without_format(value.as_str().unwrap_or_default(), None),
         _ => Err(unsupported(value, Target::Date)),
     }
@@ -337,7 +341,7 @@ impl Operator for Convert {
 fn node(convert: Convert) -> Result<Expression> {
     let is_constant = convert.operands().into_iter().all(Expression::is_constant);
     let expression = Expression(Node::Operator(std::sync::Arc::new(convert)));
-    if is_constant { expression.computed() } else { Ok(expression) }
+    Ok(if is_constant { expression.folded() } else { expression })
 }
 
 pub(super) fn to_type(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {

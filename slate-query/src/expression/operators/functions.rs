@@ -11,7 +11,7 @@ use crate::{
 
 /// The result as a double, or as a decimal if an operand is one.
 fn result<'v>(value: f64, is_decimal: bool) -> Evaluated<'v> {
-    if is_decimal { Number::Decimal(Decimal::from_f64(value)).into() } else { Evaluated::double(value) }
+    if is_decimal { Number::Decimal(Decimal::from_f64(value).shortened()).into() } else { Evaluated::double(value) }
 }
 
 fn is_decimal(number: Number) -> bool {

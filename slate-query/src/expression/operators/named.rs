@@ -85,5 +85,5 @@ impl Operator for Named {
 pub(super) fn operator(name: &str, parts: Vec<Expression>, compute: Compute) -> Result<Expression> {
     let is_constant = parts.iter().all(Expression::is_constant);
     let operator = Expression(Node::Operator(Arc::new(Named { name: name.into(), parts: parts.into(), compute })));
-    if is_constant { operator.computed() } else { Ok(operator) }
+    Ok(if is_constant { operator.folded() } else { operator })
 }

@@ -73,7 +73,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
         check(&format)?;
     }
     let expression = Expression(Node::Operator(std::sync::Arc::new(operator)));
-    if is_constant { expression.computed() } else { Ok(expression) }
+    Ok(if is_constant { expression.folded() } else { expression })
 }
 
 /// # Errors

@@ -45,7 +45,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
     };
     let is_constant = operator.operands().into_iter().all(Expression::is_constant);
     let expression = Expression(Node::Operator(std::sync::Arc::new(operator)));
-    if is_constant { expression.computed() } else { Ok(expression) }
+    Ok(if is_constant { expression.folded() } else { expression })
 }
 
 impl Operator for DateFromString {
@@ -122,6 +122,10 @@ pub(in super::super) fn without_format(text: &str, zone: Option<&TimeZone>) -> R
     let text = joined.as_str();
     if let Ok(time) = text.parse::<Timestamp>() {
         return if zone.is_some() { Err(two_zones()) } else { Ok(time.as_millisecond()) };
+    }
+    // The last days of the year 9999 are beyond the range of `Timestamp`.
+    if let (Ok(date), None) = (bson::DateTime::parse_rfc3339_str(text), zone) {
+        return Ok(date.timestamp_millis());
     }
     let is_date = text.get(4..5) == Some("-") && text.get(7..8) == Some("-");
     let local = text.parse::<DateTime>().ok().filter(|_| is_date);

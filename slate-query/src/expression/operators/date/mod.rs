@@ -26,13 +26,14 @@ use crate::{
 };
 
 /// The milliseconds of a value that has a time: a date, a timestamp or an ObjectId.
-fn millis(value: Value<'_>) -> Option<i64> {
+pub(super) fn millis(value: Value<'_>) -> Option<i64> {
     match value.kind() {
         Kind::DateTime => value.as_millis(),
         Kind::Timestamp => i64::try_from(value.as_timestamp()? >> 32).ok()?.checked_mul(1_000),
+        // Its first four bytes are the seconds since 1970, signed.
         Kind::ObjectId => {
-            let id = bson::oid::ObjectId::from_bytes(value.as_object_id()?);
-            Some(id.timestamp().timestamp_millis())
+            let id = value.as_object_id()?;
+            Some(i64::from(i32::from_be_bytes(*id.first_chunk()?)) * 1_000)
         }
         _ => None,
     }

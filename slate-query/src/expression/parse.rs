@@ -97,14 +97,16 @@ fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
     let Some(first) = elements.next() else {
         return Ok(Expression::constant(Value::new(Kind::Document, document.bytes())));
     };
-    if first.name.starts_with(b"$") {
+    // A reference to a document is a literal.
+    let is_reference = first.name == b"$ref" && document.get("$id").is_some();
+    if first.name.starts_with(b"$") && !is_reference {
         if elements.next().is_some() {
             return Err(Error::new(Code(15983), "an object that represents an expression has exactly one field"));
         }
         return operator(&first.display_name(), first.value, variables);
     }
     let field = |element: crate::raw::Element<'_>| {
-        if element.name.starts_with(b"$") {
+        if element.name.starts_with(b"$") && !is_reference {
             let message = format!("the name of a field must not begin with '$': {}", element.display_name());
             return Err(Error::new(Code(16410), message));
         }

@@ -13,7 +13,7 @@ use crate::{
 /// Parses the fields and their expressions.
 ///
 /// # Errors
-/// 40177 for no fields, 40180 for an empty document in place of an expression, 40181 for an operator beside other fields,
+/// 40177 for no fields, 40181 for an operator beside other fields,
 /// 40176 for two fields on the same path, 40183 for a path in a nested document; those of paths and expressions.
 pub(super) fn parse(spec: Doc<'_>, variables: &Variables) -> Result<Branch> {
     if spec.is_empty() {
@@ -29,11 +29,10 @@ pub(super) fn parse(spec: Doc<'_>, variables: &Variables) -> Result<Branch> {
 }
 
 fn add(root: &mut Branch, names: &[&str], element: Element<'_>, variables: &Variables) -> Result<()> {
-    if let Some(nested) = element.value.as_document() {
-        let mut elements = nested.elements();
-        let Some(first) = elements.next() else {
-            return Err(Error::new(Code(40_180), "an empty object is not a valid value"));
-        };
+    let nested = element.value.as_document().map(|nested| (nested, nested.elements()));
+    if let Some((nested, mut elements)) = nested
+        && let Some(first) = elements.next()
+    {
         if !first.name.starts_with(b"$") {
             for element in nested.elements() {
                 let name = element.display_name();

@@ -57,22 +57,13 @@ impl AccumulatorSpec {
                 spec(Expression::constant(Value::NULL), None, None)
             }
             Form::Operand => {
-                let only = match operand.as_array() {
-                    Some(array) => {
-                        let mut values = array.values();
-                        match (values.next(), values.next()) {
-                            (Some(only), None) => only,
-                            _ => {
-                                return Err(Error::new(
-                                    Code(40237),
-                                    format!("the accumulator {name} takes one operand"),
-                                ));
-                            }
-                        }
-                    }
-                    None => operand,
-                };
-                spec(Expression::parse(only, variables)?, None, None)
+                if operand.as_array().is_some() {
+                    return Err(Error::new(
+                        Code(40237),
+                        format!("the accumulator {name} takes one operand, not a list"),
+                    ));
+                }
+                spec(Expression::parse(operand, variables)?, None, None)
             }
             Form::OperandN => {
                 let [input, n] = parts(name, operand, ["input", "n"], 5_787_900)?;

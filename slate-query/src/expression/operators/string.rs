@@ -64,16 +64,21 @@ pub(super) fn length_in_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<
     Ok(Evaluated::count(text.chars().count()))
 }
 
-/// A number of bytes: a double is truncated, a decimal rounded.
+/// A number of bytes. As in MongoDB, a double is truncated and must be in the range of int64; a decimal is rounded and may
+/// be beyond it.
 fn truncated(arguments: &Arguments<'_, '_>, place: usize, code: i32) -> Result<i64> {
     let operand = arguments.get(place);
     let number = operand.as_value().and_then(Number::of);
     let number = number.ok_or_else(|| arguments.wrong_type(code, "numbers as position and length", operand))?;
-    let number = match number {
-        Number::Decimal(decimal) => Number::Decimal(decimal.to_places(0, Rounding::HalfEven)),
-        other => other,
-    };
-    Ok(number.to_i64_truncating().unwrap_or(if number.signum().is_lt() { i64::MIN } else { i64::MAX }))
+    let beyond = if number.signum().is_lt() { i64::MIN } else { i64::MAX };
+    match number {
+        Number::Decimal(decimal) => {
+            Ok(Number::Decimal(decimal.to_places(0, Rounding::HalfEven)).to_i64().unwrap_or(beyond))
+        }
+        other => other
+            .to_i64_truncating()
+            .ok_or_else(|| Error::new(Code(31109), format!("{} takes numbers in the range of int64", arguments.name))),
+    }
 }
 
 pub(super) fn substr_bytes<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {

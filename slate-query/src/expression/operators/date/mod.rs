@@ -50,7 +50,9 @@ fn zone(name: &str, operand: &Evaluated<'_>) -> Result<Option<TimeZone>> {
     let Some(value) = operand.present() else { return Ok(None) };
     let text = value.as_str().ok_or_else(|| wrong_type(name, 40517, "a string as 'timezone'", operand))?;
     let unknown = || Error::new(Code(40485), format!("unknown time zone: '{text}'"));
-    fixed(text).or_else(|| TimeZone::get(text).ok()).map(Some).ok_or_else(unknown)
+    // The database ignores case, MongoDB does not.
+    let named = || TimeZone::get(text).ok().filter(|zone| zone.iana_name() == Some(text));
+    fixed(text).or_else(named).map(Some).ok_or_else(unknown)
 }
 
 /// The part of an operator that names the time zone; UTC if it is absent.

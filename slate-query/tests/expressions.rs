@@ -458,3 +458,15 @@ fn dates_in_time_zones() {
         ],
     );
 }
+
+#[test]
+fn values_beyond_64_mib_are_refused() {
+    let document = || doc! { "s": "x".repeat(1 << 20), "a": vec![0; 100] };
+    let doubled =
+        bson!({ "$reduce": { "input": "$a", "initialValue": "$s", "in": { "$concat": ["$$value", "$$value"] } } });
+    let copies = bson!({ "$map": { "input": "$a", "in": "$s" } });
+    let replaced = bson!({ "$replaceAll": { "input": "$s", "find": "x", "replacement": "$s" } });
+    let listed = Bson::Array(vec![bson!("$s"); 100]);
+    let fields = Bson::Document((0..100).map(|place| (format!("f{place}"), bson!("$s"))).collect());
+    refused(document(), &[(doubled, 10334), (copies, 10334), (replaced, 10334), (listed, 10334), (fields, 10334)]);
+}

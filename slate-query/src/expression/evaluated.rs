@@ -1,4 +1,19 @@
-use crate::raw::{Kind, OwnedValue, Value, Writer};
+use crate::{
+    Code, Error, Result,
+    raw::{Kind, OwnedValue, Value, Writer},
+};
+
+/// The most bytes of a computed value. The documents that it is computed from have at most 16 MiB.
+pub(super) const MOST_BYTES: usize = 64 << 20;
+
+/// # Errors
+/// 10334 for a computed value of more than [`MOST_BYTES`].
+pub(super) fn check_size(bytes: usize) -> Result<()> {
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    Err(Error::new(Code(10334), "an expression has a value of more than 64 MiB"))
+}
 
 /// The value of an expression.
 #[derive(Clone, Debug)]
@@ -126,17 +141,23 @@ impl From<crate::number::Number> for Evaluated<'_> {
     }
 }
 
-/// Writes an array value by value.
+/// Writes an array value by value. An array that exceeds [`MOST_BYTES`] does not grow further; it is refused where the
+/// expression that computed it returns it.
 #[derive(Debug, Default)]
 pub(super) struct ArrayWriter {
     writer: Writer,
     length: usize,
+    bytes: usize,
 }
 
 impl ArrayWriter {
     pub(super) fn push(&mut self, value: Value<'_>) {
+        if self.bytes > MOST_BYTES {
+            return;
+        }
         self.writer.append(crate::update::digits(self.length).as_bytes(), value);
         self.length += 1;
+        self.bytes += value.bytes().len() + 2;
     }
 
     pub(super) fn finish<'v>(self) -> Evaluated<'v> {

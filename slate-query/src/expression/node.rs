@@ -1,6 +1,11 @@
 use std::{fmt::Debug, sync::Arc};
 
-use super::{Env, Evaluated, arguments::Function, path};
+use super::{
+    Env, Evaluated,
+    arguments::Function,
+    evaluated::{ArrayWriter, check_size},
+    path,
+};
 use crate::{
     Result,
     raw::{FieldName, OwnedValue, Value, Writer},
@@ -43,6 +48,15 @@ pub(super) trait Operator: Debug + Send + Sync {
     fn operands(&self) -> Vec<&Expression>;
 }
 
+/// Refuses a computed value that is too large.
+#[inline]
+fn checked(value: Evaluated<'_>) -> Result<Evaluated<'_>> {
+    if let Evaluated::Owned(owned) = &value {
+        check_size(owned.as_value().bytes().len())?;
+    }
+    Ok(value)
+}
+
 impl Expression {
     pub(super) fn constant(value: Value<'_>) -> Self {
         Self(Node::Constant(Some(value.to_owned())))
@@ -77,23 +91,25 @@ impl Expression {
                 Variable::Frame(up) => env.variable(*up).map_or(Evaluated::Missing, |value| path::follow(value, names)),
             },
             Node::Document(fields) => {
-                let mut writer = Writer::new();
+                let (mut writer, mut bytes) = (Writer::new(), 0);
                 for (name, field) in &**fields {
                     if let Some(value) = field.evaluate(env)?.as_value() {
+                        bytes += value.bytes().len();
+                        check_size(bytes)?;
                         writer.append(name, value);
                     }
                 }
                 Evaluated::document(writer)
             }
             Node::Array(elements) => {
-                let mut array = super::evaluated::ArrayWriter::default();
+                let mut array = ArrayWriter::default();
                 for element in &**elements {
                     array.push(element.evaluate(env)?.or_null());
                 }
-                array.finish()
+                checked(array.finish())?
             }
-            Node::Call(function, operands) => return function.call(operands, env),
-            Node::Operator(operator) => return operator.evaluate(env),
+            Node::Call(function, operands) => checked(function.call(operands, env)?)?,
+            Node::Operator(operator) => checked(operator.evaluate(env)?)?,
         })
     }
 

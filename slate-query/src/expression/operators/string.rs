@@ -1,7 +1,11 @@
 //! Operators on strings. Lengths and positions are in bytes (`…Bytes`) or in code points (`…CP`).
 
 use super::{
-    super::{Evaluated, arguments::Arguments, evaluated::ArrayWriter},
+    super::{
+        Evaluated,
+        arguments::Arguments,
+        evaluated::{ArrayWriter, check_size},
+    },
     array::range,
     convert, date,
 };
@@ -35,6 +39,7 @@ pub(super) fn concat<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> 
     for operand in &*arguments.values {
         let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
         all.push_str(text(value).ok_or_else(|| arguments.wrong_type(16702, "strings", operand))?);
+        check_size(all.len())?;
     }
     Ok(Evaluated::string(&all))
 }

@@ -1,7 +1,11 @@
 //! `$trim`, `$ltrim`, `$rtrim`, `$replaceOne` and `$replaceAll`.
 
 use super::{
-    super::{Evaluated, Expression, Variables, arguments::wrong_type},
+    super::{
+        Evaluated, Expression, Variables,
+        arguments::wrong_type,
+        evaluated::{MOST_BYTES, check_size},
+    },
     named::{Compute, Parts, operator},
 };
 use crate::{Result, raw::Value};
@@ -66,5 +70,10 @@ fn replaced<'v>(
     let find = text(find, 10_503_901, "a string as 'find'")?;
     let by = text(by, 10_503_902, "a string as 'replacement'")?;
     let (Some(input), Some(find), Some(by)) = (input, find, by) else { return Ok(Evaluated::NULL) };
+    // An empty text is found at the start, at the end and between all characters.
+    let most = input.len().checked_div(find.len()).unwrap_or(input.len()) + 1;
+    if most.saturating_mul(by.len()) > MOST_BYTES {
+        check_size(input.matches(&*find).count().saturating_mul(by.len()))?;
+    }
     Ok(Evaluated::string(&replace(&input, &find, &by)))
 }

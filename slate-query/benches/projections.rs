@@ -8,7 +8,11 @@ use std::hint::black_box;
 
 use bson::{Document, RawDocumentBuf, doc};
 use criterion::{Criterion, Throughput};
-use slate_query::{filter::Filter, projection::Projection, raw::Doc};
+use slate_query::{
+    filter::{Filter, Ties},
+    projection::Projection,
+    raw::Doc,
+};
 
 fn projections(criterion: &mut Criterion) {
     let (records, orders) = (&*common::records(), &*common::orders());
@@ -55,7 +59,7 @@ fn projections(criterion: &mut Criterion) {
         bencher.iter(|| {
             let mut bytes = 0;
             for doc in &docs {
-                let position = filter.positional(black_box(*doc)).unwrap();
+                let position = filter.positional(black_box(*doc), Ties::Last).unwrap();
                 projection.apply(*doc, position, &mut out).unwrap();
                 bytes += out.len();
             }

@@ -6,7 +6,7 @@
 use bson::{Bson, doc};
 use proptest::{collection::vec, prelude::*, sample::select};
 use slate_query::{
-    filter::{Exactness, Filter, Node},
+    filter::{Exactness, Filter, Node, Ties},
     pattern::{KeyPattern, Keys},
     raw::{Doc, Kind, OwnedValue, Value},
     testing,
@@ -181,7 +181,7 @@ proptest! {
             let document = Doc::new(document);
             let each = filter.conjuncts().iter().all(|conjunct| conjunct.matches(document));
             prop_assert_eq!(filter.matches(document), each, "{} of {:?}", filter, document);
-            prop_assert_eq!(filter.positional(document).is_some(), each);
+            prop_assert_eq!(filter.positional(document, Ties::First).is_some(), each);
         }
     }
 

@@ -5,7 +5,11 @@
 mod oracle;
 
 use bson::{Bson, Document};
-use slate_query::{Error, Refusal, filter::Filter, raw::Doc};
+use slate_query::{
+    Error, Refusal,
+    filter::{Filter, Ties},
+    raw::Doc,
+};
 
 const AREAS: &[&str] = &[
     "operator/query",
@@ -63,7 +67,7 @@ fn run<'c>(documents: &[&'c Document], filter: &[u8]) -> Result<Vec<&'c Document
     let matched = documents.iter().filter(|document| {
         let bytes = document.to_vec().unwrap();
         let matches = filter.matches(Doc::new(&bytes));
-        assert_eq!(filter.positional(Doc::new(&bytes)).is_some(), matches);
+        assert_eq!(filter.positional(Doc::new(&bytes), Ties::First).is_some(), matches);
         matches
     });
     Ok(matched.copied().collect())

@@ -5,7 +5,7 @@
 use bson::{Bson, Decimal128, Document, Regex, doc};
 use slate_query::{
     Refusal,
-    filter::Filter,
+    filter::{Filter, Ties},
     raw::{Doc, OwnedValue},
 };
 
@@ -146,6 +146,12 @@ fn number_operators_match_by_remainder_and_bits() {
     let binary = |bytes: &[u8]| {
         Bson::Binary(bson::Binary { subtype: bson::spec::BinarySubtype::Generic, bytes: bytes.to_vec() })
     };
+    // Stored with its inner length: 1, 0, 0, 0, and the byte.
+    let old =
+        |byte: u8| Bson::Binary(bson::Binary { subtype: bson::spec::BinarySubtype::BinaryOld, bytes: vec![byte] });
+    check(doc! {"$bitsAllSet": [0, 33]}, &[some(old(2))], &[some(old(1))]);
+    check(doc! {"$bitsAllClear": [1, 32]}, &[some(old(2))], &[some(old(1))]);
+    check(doc! {"$bitsAnySet": old(8)}, &[some(old(8)), some(1)], &[some(8)]);
     check(doc! {"$bitsAllSet": binary(&[0, 1])}, &[some(256), some(binary(&[7, 1]))], &[some(1), some(binary(&[1]))]);
 }
 
@@ -255,10 +261,18 @@ fn the_position_is_the_outermost_and_the_last_in_mongodbs_order() {
         (doc! {"a": {"$ne": 7}}, doc! {"a": [0, 1]}, Some(None)),
     ] {
         assert_eq!(
-            parse(&filter).positional(Doc::new(&document.to_vec().unwrap())),
+            parse(&filter).positional(Doc::new(&document.to_vec().unwrap()), Ties::First),
             expected,
             "{filter} of {document}"
         );
+    }
+}
+
+#[test]
+fn the_position_of_a_projection_is_that_of_the_last_value_of_all() {
+    let document = doc! {"a": [4, 5, 6]}.to_vec().unwrap();
+    for (filter, expected) in [(doc! {"a": {"$all": [5, 6]}}, 2), (doc! {"a": {"$all": [6, 5]}}, 1)] {
+        assert_eq!(parse(&filter).positional(Doc::new(&document), Ties::Last), Some(Some(expected)), "{filter}");
     }
 }
 

@@ -5,7 +5,12 @@
 mod oracle;
 
 use bson::{Bson, Document};
-use slate_query::{Error, Refusal, filter::Filter, projection::Projection, raw::Doc};
+use slate_query::{
+    Error, Refusal,
+    filter::{Filter, Ties},
+    projection::Projection,
+    raw::Doc,
+};
 
 const AREAS: &[&str] = &[
     "operator/projection",
@@ -31,7 +36,7 @@ fn run(case: &Document, projection: &Document) -> Result<Vec<Document>, Error> {
     let mut found = Vec::new();
     for document in case.get_array("docs").unwrap() {
         let document = document.as_document().unwrap().to_vec().unwrap();
-        let matched = filter.as_ref().map_or(Some(None), |filter| filter.positional(Doc::new(&document)));
+        let matched = filter.as_ref().map_or(Some(None), |filter| filter.positional(Doc::new(&document), Ties::Last));
         let Some(position) = matched else { continue };
         let mut out = b"left over from before".to_vec();
         projection.apply(Doc::new(&document), position, &mut out)?;

@@ -5,7 +5,7 @@
 use proptest::{collection::vec, prelude::*, sample::select};
 use slate_query::{
     distinct,
-    filter::Filter,
+    filter::{Filter, Ties},
     path::Path,
     pattern::{KeyPattern, Keys},
     projection::Projection,
@@ -67,7 +67,7 @@ proptest! {
             let [plain, stored] = [Doc::new(document), Doc::stored(&bytes)];
             prop_assert_eq!(stored.bytes(), plain.bytes());
             if let Ok(filter) = &filter {
-                prop_assert_eq!(filter.positional(stored), filter.positional(plain), "{:?} of {:?}", filter, plain);
+                prop_assert_eq!(filter.positional(stored, Ties::Last), filter.positional(plain, Ties::Last), "{:?} of {:?}", filter, plain);
             }
             if let Ok(sort) = &sort {
                 prop_assert_eq!(sort_key(sort, stored), sort_key(sort, plain), "{:?} of {:?}", sort, plain);

@@ -7,7 +7,7 @@ mod oracle;
 use bson::{Bson, Document, oid::ObjectId};
 use slate_query::{
     Error, Refusal,
-    filter::Filter,
+    filter::{Filter, Ties},
     raw::{Doc, OwnedValue, validate},
     update::{Context, Update},
 };
@@ -61,7 +61,7 @@ fn run(case: &Document) -> Result<After, Error> {
             before.insert("_id", ObjectId::new());
         }
         let bytes = before.to_vec().unwrap();
-        let position = filter.positional(Doc::new(&bytes));
+        let position = filter.positional(Doc::new(&bytes), Ties::First);
         let (Some(position), true) = (position, after.matched == 0 || is_set(case, "multi")) else {
             after.docs.push(before);
             continue;

@@ -1,7 +1,12 @@
 use std::{any::Any, marker::PhantomData, sync::Arc};
 
 use serde::de::DeserializeOwned;
-use slate_query::{Code, filter::Filter, projection::Projection, raw::Doc};
+use slate_query::{
+    Code,
+    filter::{Filter, Ties},
+    projection::Projection,
+    raw::Doc,
+};
 
 use crate::{
     Error, IntoDocument, Result, ReturnDocument,
@@ -134,7 +139,7 @@ fn shown_or_undone<D>(writer: &mut dyn Writer, shown: Result<D>) -> Result<D> {
 fn shape(document: Vec<u8>, projection: Option<&Projection>, filter: &Filter) -> Result<Vec<u8>> {
     let Some(projection) = projection else { return Ok(document) };
     let document = Doc::new(&document);
-    let position = if projection.needs_position() { filter.positional(document).flatten() } else { None };
+    let position = if projection.needs_position() { filter.positional(document, Ties::Last).flatten() } else { None };
     let mut shaped = Vec::new();
     projection.apply(document, position, &mut shaped)?;
     Ok(shaped)

@@ -1,5 +1,5 @@
 use slate_query::{
-    filter::Filter,
+    filter::{Filter, Ties},
     projection::Projection,
     raw::{Doc, Kind, Value, Writer},
 };
@@ -155,7 +155,11 @@ impl<V: View> ProjectRows<V> {
             return Ok(false);
         }
         let Some(document) = self.input.stored().map(Doc::stored) else { return Ok(false) };
-        let position = if self.projection.needs_position() { self.filter.positional(document).flatten() } else { None };
+        let position = if self.projection.needs_position() {
+            self.filter.positional(document, Ties::Last).flatten()
+        } else {
+            None
+        };
         self.projection.apply(document, position, &mut buffer).map_err(Error::from)?;
         self.row = Some(buffer);
         Ok(true)

@@ -1,6 +1,7 @@
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
+    filter::Ties,
     raw::{Doc, OwnedValue, Value},
     update::{Context, Update, UsesPosition},
 };
@@ -154,7 +155,7 @@ impl<T: Transaction> Session<T> {
 /// Applies the update to a document. Returns `None` if it changes nothing.
 fn changed(old: Doc<'_>, request: &UpdateRequest) -> Result<Option<Vec<u8>>> {
     let position = match request.update.needs_position() {
-        UsesPosition::Yes => request.query.filter.positional(old).flatten(),
+        UsesPosition::Yes => request.query.filter.positional(old, Ties::First).flatten(),
         UsesPosition::No => None,
     };
     let context = Context::modify(request.now_millis, position).with_timestamp(clock::timestamp(request.now_millis));

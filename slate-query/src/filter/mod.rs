@@ -24,6 +24,7 @@ mod whole;
 pub use bounds::Exactness;
 pub use node::Node;
 pub(crate) use operators::is_value_operator;
+pub use position::Ties;
 pub use single_equality::SingleEquality;
 pub use terms::Term;
 pub use whole::Filter;

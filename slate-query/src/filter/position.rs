@@ -11,11 +11,26 @@ use crate::raw::Doc;
 /// In MongoDB's matcher, each condition that holds for an array element overwrites the position that the previous
 /// condition recorded, in the order of [`Rank`]. Negations and disjunctions record nothing. A disjunction of equalities
 /// on one path counts as `$in`, into which MongoDB rewrites it.
-pub(super) fn of(node: &Node, doc: Doc<'_>) -> Option<usize> {
+pub(super) fn of(node: &Node, doc: Doc<'_>, ties: Ties) -> Option<usize> {
     let mut conditions: Vec<Condition<'_>> = node.conjuncts().iter().filter_map(Condition::of).collect();
-    // Last first. Of conditions with equal keys, the first in the filter.
-    conditions.sort_by(|a, b| b.key().cmp(&a.key()));
+    // Last first.
+    match ties {
+        Ties::First => conditions.sort_by(|a, b| b.key().cmp(&a.key())),
+        Ties::Last => {
+            conditions.sort_by(|a, b| a.key().cmp(&b.key()));
+            conditions.reverse();
+        }
+    }
     conditions.iter().find_map(|condition| condition.position(doc))
+}
+
+/// Which of several conditions that are equal in the order of [`Rank`] determines the position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ties {
+    /// The first in the filter: for updates.
+    First,
+    /// The last in the filter: for projections.
+    Last,
 }
 
 /// A condition that can record a position.

@@ -1,4 +1,4 @@
-use super::{Node, clause::Scope, operators, parse, position};
+use super::{Node, Ties, clause::Scope, operators, parse, position};
 use crate::{
     Result,
     path::Path,
@@ -37,9 +37,10 @@ impl Filter {
     }
 
     /// `None` if the document does not match; otherwise the array position that `$` represents, if any. If
-    /// several arrays were traversed, the condition that is last in MongoDB's order determines it.
-    pub fn positional(&self, doc: Doc<'_>) -> Option<Option<usize>> {
-        self.matches(doc).then(|| position::of(self.root(), doc))
+    /// several arrays were traversed, the condition that is last in MongoDB's order determines it; `ties` chooses among
+    /// equal ones, such as the values of `$all`.
+    pub fn positional(&self, doc: Doc<'_>, ties: Ties) -> Option<Option<usize>> {
+        self.matches(doc).then(|| position::of(self.root(), doc, ties))
     }
 
     /// The root of the tree.

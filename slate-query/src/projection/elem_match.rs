@@ -1,7 +1,7 @@
 use super::output;
 use crate::{
     Result,
-    filter::Filter,
+    filter::{Filter, Ties},
     raw::{Doc, Value, Writer},
 };
 
@@ -19,7 +19,7 @@ impl ElemMatch {
 
     /// Writes the field with only that element; writes nothing if there is none.
     pub(super) fn write(&self, doc: Doc<'_>, out: &mut Vec<u8>) {
-        let Some(Some(position)) = self.filter.positional(doc) else { return };
+        let Some(Some(position)) = self.filter.positional(doc, Ties::First) else { return };
         let element = doc.get(&self.field).and_then(Value::as_array).and_then(|array| array.values().nth(position));
         if let Some(element) = element {
             output::array(out, self.field.as_bytes(), std::iter::once(element));

@@ -13,7 +13,8 @@ use crate::{
 
 /// `$bitsAllSet`, `$bitsAllClear`, `$bitsAnySet`, `$bitsAnyClear`: bits of a whole number within int64, or of a binary.
 ///
-/// A number is sign-extended, a binary is followed by zeros.
+/// A number is sign-extended, a binary is followed by zeros. As in MongoDB, the bits of the obsolete subtype 2 include its
+/// inner length.
 #[derive(Clone, Debug)]
 struct Bits {
     test: Test,
@@ -66,7 +67,7 @@ fn bit(bytes: &[u8], position: u32) -> bool {
 
 impl Operator for Bits {
     fn holds(&self, value: Value<'_>) -> bool {
-        if let Some((_, bytes)) = payload(value) {
+        if let Some((_, bytes)) = value.as_binary() {
             return self.holds_of_bytes(bytes);
         }
         let number = Number::of(value).and_then(Number::to_i64);
@@ -101,18 +102,10 @@ impl Operator for Bits {
     }
 }
 
-/// The subtype and the bytes of a binary, without the inner length of the obsolete subtype 2.
-fn payload(value: Value<'_>) -> Option<(u8, &[u8])> {
-    match value.as_binary()? {
-        (2, bytes) => Some((2, bytes.get(4..).unwrap_or_default())),
-        binary => Some(binary),
-    }
-}
-
 pub(super) fn parse(clause: Clause<'_>, test: Test) -> Result<Option<Node>> {
     let positions = if let Some(array) = clause.operand.as_array() {
         array.values().map(position).collect::<Result<Vec<_>>>().map_err(|error| clause.locate(error))?
-    } else if let Some((_, mask)) = payload(clause.operand) {
+    } else if let Some((_, mask)) = clause.operand.as_binary() {
         let bits = u32::try_from(mask.len().saturating_mul(8)).unwrap_or(u32::MAX);
         (0..bits).filter(|&position| bit(mask, position)).collect()
     } else if clause.operand.kind().is_number() {

@@ -24,7 +24,7 @@ pub(super) fn of(node: &Node, doc: Doc<'_>, ties: Ties) -> Option<usize> {
     conditions.iter().find_map(|condition| condition.position(doc))
 }
 
-/// Which of several conditions that are equal in the order of [`Rank`] determines the position.
+/// Which of several conditions that are equal in MongoDB's order determines the position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ties {
     /// The first in the filter: for updates.

@@ -92,7 +92,7 @@ fn main() -> Result<()> {
     // Serializable: documents that were read must also be unchanged at the commit. Here, at least one account stays
     // open.
     let careful = TransactionOptions::new().isolation(Isolation::Serializable).deadline(Duration::from_secs(2));
-    db.transact_with(&careful, |tx| {
+    db.transact_with(&careful, |tx| -> slate_core::Result<()> {
         let accounts = tx.collection::<Account>("accounts");
         if accounts.count_documents(doc! {}).run()? > 1 {
             accounts.delete_one(doc! { "_id": "Eve" }).run()?;

@@ -1,24 +1,55 @@
 use std::{error::Error as StdError, fmt};
 
-use slate_query::{Code, Refusal, raw::Doc};
+use bson::{Bson, Document};
+use slate_query::{
+    Code, Refusal,
+    raw::{Doc, Value},
+};
+use slate_store::Keyspace;
 
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error: its kind, a message, MongoDB's code, optionally the path of the field at fault, and the cause.
+/// An error: its kind, a message, MongoDB's code, what it is about (collection, index, key, path of the field), and the
+/// cause.
+///
+/// `Display` prints the message and the path. `Debug` adds the causes that the message does not contain, so that a program whose
+/// `main` returns a [`Result`] prints a text for people.
 ///
 /// One word in size, so that results are returned in registers.
-#[derive(Debug)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     kind: ErrorKind,
     code: Code,
     message: String,
     path: Option<String>,
     unsupported: Option<String>,
+    place: Option<Place>,
     source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// What an error is about: a collection, a key of one of its indexes, or a document.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    /// `None` for the list of collections.
+    pub(crate) collection: Option<String>,
+    pub(crate) index: Option<String>,
+    /// The fields of the key and their values; `_id` alone for a document.
+    pub(crate) key: Option<Document>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { collection, index, key } = self;
+        let Some(collection) = collection else { return f.write_str("the list of collections") };
+        match (index, key) {
+            (Some(index), Some(key)) => write!(f, "key {key} of index {index} of collection {collection}"),
+            (Some(index), None) => write!(f, "index {index} of collection {collection}"),
+            (None, Some(key)) => write!(f, "document {key} of collection {collection}"),
+            (None, None) => write!(f, "collection {collection}"),
+        }
+    }
 }
 
 /// The kinds of [`Error`].
@@ -44,7 +75,8 @@ pub enum ErrorKind {
     Interrupted,
     /// The transaction was committed, rolled back, or ended by an earlier error.
     TransactionOver,
-    /// A plain write inside this thread's own open transaction, which would wait forever.
+    /// A write outside the open transaction, by the thread or task that has begun it. Nothing was applied; use the transaction's
+    /// collections, or end it first. A nested call on the same transaction also fails with it.
     Reentrant,
     /// Another handle, in this process or another, has the database open.
     Locked,
@@ -62,6 +94,8 @@ pub enum ErrorKind {
     ReadOnly,
     /// A value of the caller's type could not be converted to or from a document.
     Conversion,
+    /// An error of the caller's own, made by [`Error::custom`].
+    Custom,
     /// The database was closed by [`Database::close`](crate::Database::close).
     Closed,
     /// The storage failed in another way; see the source.
@@ -70,7 +104,25 @@ pub enum ErrorKind {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, code: Code, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, code, message: message.into(), path: None, unsupported: None, source: None }))
+        let message = message.into();
+        Self(Box::new(Inner { kind, code, message, path: None, unsupported: None, place: None, source: None }))
+    }
+
+    /// Creates an error of the caller's own, of the kind [`ErrorKind::Custom`] with MongoDB's code 8 (`UnknownError`). Its
+    /// message is that of `error`, which [`source`](StdError::source) returns.
+    ///
+    /// ```
+    /// use slate_core::{Error, ErrorKind};
+    ///
+    /// let error = "x".parse::<i32>().map_err(Error::custom).unwrap_err();
+    /// assert_eq!((error.kind(), error.message()), (ErrorKind::Custom, "invalid digit found in string"));
+    /// assert_eq!(Error::custom("the account is empty").to_string(), "the account is empty");
+    /// ```
+    pub fn custom(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        let source = error.into();
+        let mut error = Self::new(ErrorKind::Custom, Code::UNKNOWN_ERROR, source.to_string());
+        error.0.source = Some(source);
+        error
     }
 
     pub(crate) fn invalid(code: Code, message: impl Into<String>) -> Self {
@@ -104,26 +156,32 @@ impl Error {
     /// Returns the error for a document of the collection that is not a value of the caller's type.
     #[cold]
     pub(crate) fn not_convertible(collection: &str, document: Doc<'_>, source: slate_query::serde::Error) -> Self {
-        let id = document.get("_id").map_or_else(|| "without _id".into(), |id| format!("with _id {id:?}"));
-        Self::of_serde(&format!("the document {id} of collection {collection}"), source)
+        let id = document.get("_id");
+        let shown = id.map_or_else(|| "without _id".into(), |id| format!("with _id {id:?}"));
+        let mut error = Self::of_serde(collection, &format!("the document {shown} of collection {collection}"), source);
+        if let Some(place) = &mut error.0.place {
+            place.key = id.and_then(Value::to_bson).map(|id| bson::doc! { "_id": id });
+        }
+        error
     }
 
     /// Returns the error for a value of the caller's type that cannot be stored as a document of the collection.
     #[cold]
     pub(crate) fn not_serializable(collection: &str, source: slate_query::serde::Error) -> Self {
         let what = format!("a document for collection {collection}");
-        Self::of_serde(&what, source)
+        Self::of_serde(collection, &what, source)
     }
 
     /// A distinct value that is not of the requested type.
     pub(crate) fn value_not_convertible(collection: &str, path: &str, source: slate_query::serde::Error) -> Self {
-        Self::of_serde(&format!("a value at {path} of collection {collection}"), source)
+        Self::of_serde(collection, &format!("a value at {path} of collection {collection}"), source)
     }
 
-    fn of_serde(what: &str, source: slate_query::serde::Error) -> Self {
+    fn of_serde(collection: &str, what: &str, source: slate_query::serde::Error) -> Self {
         let message = format!("{what} could not be converted: {}", source.message());
         let mut error = Self::new(ErrorKind::Conversion, Code::BAD_VALUE, message);
         error.0.path = source.path().map(str::to_owned);
+        error.0.place = Some(Place { collection: Some(collection.into()), ..Place::default() });
         error.0.source = Some(source.into());
         error
     }
@@ -140,12 +198,34 @@ impl Error {
         error
     }
 
-    pub(crate) fn duplicate_key(collection: &str, index: &str, key: &str) -> Self {
-        Self::new(
-            ErrorKind::DuplicateKey,
-            Code::DUPLICATE_KEY,
-            format!("E11000 duplicate key error collection: {collection} index: {index} dup key: {key}"),
-        )
+    /// `shown` is the key as the message shows it. MongoDB's drivers and tests know the text.
+    pub(crate) fn duplicate_key(collection: &str, index: &str, key: Document, shown: &str) -> Self {
+        let message = format!("E11000 duplicate key error collection: {collection} index: {index} dup key: {shown}");
+        let mut error = Self::new(ErrorKind::DuplicateKey, Code::DUPLICATE_KEY, message);
+        error.0.place = Some(Place { collection: Some(collection.into()), index: Some(index.into()), key: Some(key) });
+        error
+    }
+
+    /// A conflict over a collection that the transaction has read as a whole.
+    pub(crate) fn read_conflict(collection: &str) -> Self {
+        let message = format!("another transaction wrote to the collection {collection}, which this one has read");
+        let mut error = Self::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message);
+        error.0.place = Some(Place { collection: Some(collection.into()), ..Place::default() });
+        error
+    }
+
+    /// Names what the conflict of a store is about. `locate` maps a store's key.
+    #[must_use]
+    pub(crate) fn located(mut self, locate: impl FnOnce(Keyspace, &[u8]) -> Option<Place>) -> Self {
+        if self.0.kind != ErrorKind::Conflict || self.0.place.is_some() {
+            return self;
+        }
+        let store = self.0.source.as_ref().and_then(|source| source.downcast_ref::<slate_store::Error>());
+        if let Some(place) = store.and_then(slate_store::Error::key).and_then(|(keyspace, key)| locate(keyspace, key)) {
+            self.0.message = format!("{}: {place}", self.0.message);
+            self.0.place = Some(place);
+        }
+        self
     }
 
     pub(crate) fn too_large(message: String) -> Self {
@@ -168,13 +248,14 @@ impl Error {
 
     /// Copies the error without its cause, which cannot be cloned.
     pub(crate) fn again(&self) -> Self {
-        let Inner { kind, code, message, path, unsupported, source: _ } = &*self.0;
+        let Inner { kind, code, message, path, unsupported, place, source: _ } = &*self.0;
         Self(Box::new(Inner {
             kind: *kind,
             code: *code,
             message: message.clone(),
             path: path.clone(),
             unsupported: unsupported.clone(),
+            place: place.clone(),
             source: None,
         }))
     }
@@ -204,6 +285,30 @@ impl Error {
         self.0.path.as_deref()
     }
 
+    /// Returns the name of the collection that a duplicate key, a conflict or a failed conversion is about, if it is known.
+    pub fn collection(&self) -> Option<&str> {
+        self.0.place.as_ref()?.collection.as_deref()
+    }
+
+    /// Returns the name of the index that a duplicate key or a conflict is about, if there is one: `_id_` for a duplicate `_id`.
+    pub fn index(&self) -> Option<&str> {
+        self.0.place.as_ref()?.index.as_deref()
+    }
+
+    /// Returns the key that a duplicate key or a conflict is about, if it is known: the fields of the index and their values, or
+    /// `{ _id: … }` for a document.
+    ///
+    /// Values that an index does not distinguish, such as the numbers 1 and 1.0, are returned as the more usual type. Values that
+    /// an index holds only in part are absent.
+    pub fn key(&self) -> Option<&Document> {
+        self.0.place.as_ref()?.key.as_ref()
+    }
+
+    /// Returns the `_id` of the document that a duplicate `_id`, a conflict or a failed conversion is about, if it is known.
+    pub fn id(&self) -> Option<&Bson> {
+        self.key()?.get("_id")
+    }
+
     /// Returns the name of the unsupported operator or option, if that is the error.
     pub fn unsupported(&self) -> Option<&str> {
         self.0.unsupported.as_deref()
@@ -219,6 +324,24 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)?;
         self.0.path.as_ref().map_or(Ok(()), |path| write!(f, " (at '{path}')"))
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = self.to_string();
+        f.write_str(&shown)?;
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            // Many messages contain the message of their cause.
+            if !shown.contains(&text) {
+                write!(f, "\n  caused by: {text}")?;
+                shown = text;
+            }
+            cause = error.source();
+        }
+        Ok(())
     }
 }
 
@@ -248,8 +371,22 @@ impl From<slate_query::Error> for Error {
             message: error.message().into(),
             path: error.path().map(Into::into),
             unsupported,
+            place: None,
             source: None,
         }))
+    }
+}
+
+/// An error of the `bson` crate, such as one of `Document::get_i32`: of the kind [`ErrorKind::Conversion`], with its path.
+impl From<bson::error::Error> for Error {
+    fn from(error: bson::error::Error) -> Self {
+        let message = match &error.message {
+            Some(message) => format!("{}: {message}", error.kind),
+            None => error.kind.to_string(),
+        };
+        let mut converted = Self::new(ErrorKind::Conversion, Code::BAD_VALUE, message);
+        converted.0.path.clone_from(&error.key);
+        converted
     }
 }
 

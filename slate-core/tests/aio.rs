@@ -183,9 +183,8 @@ fn databases_are_opened_by_url_settings_and_builder() {
 #[test]
 fn a_waiting_call_does_not_block_the_callers_thread() {
     on_one_thread(|db, _| async move {
-        // With one writer at a time, this transaction of the runtime's thread blocks the insert until the thread ends
-        // it.
-        let open = db.as_blocking().begin().unwrap();
+        // With one writer at a time, this transaction blocks the insert until the runtime's thread ends it.
+        let open = common::elsewhere(|| db.as_blocking().begin()).unwrap();
         let documents = db.collection("documents");
         let insertion = documents.insert_one(&rawdoc! { "_id": 1 });
         let give_up = async {
@@ -328,7 +327,7 @@ fn a_write_dropped_before_it_starts_has_no_effect() {
         let documents: Documents = db.collection("documents");
         drop(documents.insert_one(&rawdoc! { "_id": "never polled" }));
         if !store.has_concurrent_writers() {
-            let open = db.begin().await.unwrap();
+            let open = tokio::spawn(db.begin()).await.unwrap().unwrap();
             let mut waiting: Vec<_> =
                 (0..40).map(|id| Box::pin(documents.insert_one(&rawdoc! { "_id": id }))).collect();
             for insertion in &mut waiting {

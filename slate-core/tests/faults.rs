@@ -186,7 +186,7 @@ fn a_snapshot_shows_one_commit_in_all_collections() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..300 {
-                    db.transact(|tx| {
+                    db.transact(|tx| -> slate_core::Result<()> {
                         for (name, by) in [("left", -1), ("right", 1)] {
                             let accounts = tx.collection::<RawDocumentBuf>(name);
                             accounts.update_one(doc! { "_id": 1 }, doc! { "$inc": { "balance": by } }).run()?;

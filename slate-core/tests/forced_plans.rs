@@ -100,7 +100,7 @@ impl Pair {
             }
         };
         create(&indexed, true);
-        let kept = database.db.transact(|tx| {
+        let kept = database.db.transact(|tx| -> slate_core::Result<_> {
             let indexed = tx.collection::<RawDocumentBuf>(&name("indexed"));
             // A document that an index rejects is inserted into neither.
             let accepted = |document: &&Document| indexed.insert_one(&raw(document)).is_ok();

@@ -11,7 +11,7 @@ mod counting;
 use std::sync::Arc;
 
 use bson::{Bson, Document, doc};
-use common::{STORES, Store};
+use common::{STORES, Store, elsewhere};
 use counting::CountingStore;
 use slate_core::{Collection, Database, Durability, ErrorKind, Index};
 use slate_store::Capabilities;
@@ -218,8 +218,10 @@ fn the_first_array_in_an_index_does_not_conflict_with_other_changes_of_the_catal
         test.db.collection::<Document>("other").insert_one(&doc! {}).unwrap();
         let multikey = test.db.begin().unwrap();
         multikey.collection::<Document>("c").insert_one(&doc! { "_id": 2, "a": [1, 2] }).unwrap();
-        test.db.collection::<Document>("new").insert_one(&doc! {}).unwrap();
-        test.db.collection::<Document>("other").create_index(Index::on(doc! { "b": 1 })).run().unwrap();
+        elsewhere(|| {
+            test.db.collection::<Document>("new").insert_one(&doc! {}).unwrap();
+            test.db.collection::<Document>("other").create_index(Index::on(doc! { "b": 1 })).run().unwrap();
+        });
         multikey.commit().unwrap();
         assert_eq!(c.find(doc! { "a": { "$gte": 1 } }).run().unwrap().count(), 2);
         let expected: Vec<Bson> = vec![1.into(), 2.into()];

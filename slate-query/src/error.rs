@@ -97,6 +97,7 @@ codes! {
     INTERNAL_ERROR = 1 "InternalError",
     BAD_VALUE = 2 "BadValue",
     GRAPH_CONTAINS_CYCLE = 5 "GraphContainsCycle",
+    UNKNOWN_ERROR = 8 "UnknownError",
     FAILED_TO_PARSE = 9 "FailedToParse",
     UNAUTHORIZED = 13 "Unauthorized",
     TYPE_MISMATCH = 14 "TypeMismatch",

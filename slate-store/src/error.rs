@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::Keyspace;
+
 /// The result of a store's operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -62,6 +64,12 @@ impl Error {
         self.context().and_then(Context::path)
     }
 
+    /// Returns the key over which transactions conflict, if it is known.
+    pub fn key(&self) -> Option<(Keyspace, &[u8])> {
+        let (keyspace, key) = self.context()?.key.as_ref()?;
+        Some((*keyspace, key))
+    }
+
     fn context(&self) -> Option<&Context> {
         match self {
             Self::Conflict(context)
@@ -116,19 +124,27 @@ impl StdError for Error {
 pub struct Context {
     detail: Cow<'static, str>,
     path: Option<PathBuf>,
+    key: Option<(Keyspace, Box<[u8]>)>,
     source: Option<Source>,
 }
 
 impl Context {
     /// Creates a context with `detail`: a clause in the present tense without a full stop, possibly empty.
     pub fn new(detail: impl Into<Cow<'static, str>>) -> Self {
-        Self { detail: detail.into(), path: None, source: None }
+        Self { detail: detail.into(), path: None, key: None, source: None }
     }
 
     /// Adds the file or directory that caused the error.
     #[must_use]
     pub fn at(mut self, path: &Path) -> Self {
         self.path = Some(path.to_owned());
+        self
+    }
+
+    /// Adds the key over which transactions conflict.
+    #[must_use]
+    pub fn on(mut self, keyspace: Keyspace, key: &[u8]) -> Self {
+        self.key = Some((keyspace, key.into()));
         self
     }
 

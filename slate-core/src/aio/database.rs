@@ -7,7 +7,7 @@ use super::{
     runner::{Pool, Runner},
 };
 use crate::{
-    CancelToken, CollectionDescription, Config, DatabaseBuilder, DatabaseStats, Result, StorageSize,
+    CancelToken, CollectionDescription, Config, DatabaseBuilder, DatabaseStats, Error, Result, StorageSize,
     TransactionOptions, WriteOperation,
 };
 
@@ -158,6 +158,7 @@ impl Database {
     pub fn begin_with(&self, options: &TransactionOptions) -> Operation<Transaction> {
         let (database, pool, options) = (self.database.clone(), Arc::clone(&self.pool), options.clone());
         Operation::new(async move {
+            let open_transactions = Arc::clone(database.open_transactions());
             // Held only during the beginning: an open transaction must not keep others from ending.
             let place = pool.enter().await?;
             let begin = move |options: &TransactionOptions| {
@@ -165,7 +166,7 @@ impl Database {
                 drop(place);
                 begun
             };
-            Transaction::begin(&options, begin).await
+            Transaction::begin(&options, &open_transactions, begin).await
         })
     }
 
@@ -176,11 +177,11 @@ impl Database {
     /// Dropping the operation cancels the transaction, unless it is being committed.
     ///
     /// # Errors
-    /// The errors of `work`; the last conflict when time is up.
-    pub fn transact<R: Send + 'static>(
+    /// The errors of `work`, of the caller's own type; the last conflict when time is up.
+    pub fn transact<R: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
-        work: impl FnMut(&crate::Transaction) -> Result<R> + Send + 'static,
-    ) -> Operation<R> {
+        work: impl FnMut(&crate::Transaction) -> Result<R, E> + Send + 'static,
+    ) -> Operation<R, E> {
         self.transact_with(&TransactionOptions::default(), work)
     }
 
@@ -189,11 +190,11 @@ impl Database {
     ///
     /// # Errors
     /// As [`Database::transact`]; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) past the deadline.
-    pub fn transact_with<R: Send + 'static>(
+    pub fn transact_with<R: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         options: &TransactionOptions,
-        work: impl FnMut(&crate::Transaction) -> Result<R> + Send + 'static,
-    ) -> Operation<R> {
+        work: impl FnMut(&crate::Transaction) -> Result<R, E> + Send + 'static,
+    ) -> Operation<R, E> {
         let database = self.database.clone();
         let (options, token) = options.cancellable();
         self.runner().write(token, move || database.transact_with(&options, work))

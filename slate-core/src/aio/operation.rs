@@ -4,7 +4,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use crate::{CancelToken, Result};
+use crate::{CancelToken, Error};
 
 /// A call to await.
 ///
@@ -21,25 +21,25 @@ use crate::{CancelToken, Result};
 ///
 /// A panic of the work (in a closure of `transact`, or in a type's own serde) continues in the task that awaits it.
 #[must_use = "nothing is executed until it is awaited"]
-pub struct Operation<R> {
-    work: Pin<Box<dyn Future<Output = Result<R>> + Send>>,
+pub struct Operation<R, E = Error> {
+    work: Pin<Box<dyn Future<Output = Result<R, E>> + Send>>,
 }
 
-impl<R> Operation<R> {
-    pub(super) fn new(work: impl Future<Output = Result<R>> + Send + 'static) -> Self {
+impl<R, E> Operation<R, E> {
+    pub(super) fn new(work: impl Future<Output = Result<R, E>> + Send + 'static) -> Self {
         Self { work: Box::pin(work) }
     }
 }
 
-impl<R> Future for Operation<R> {
-    type Output = Result<R>;
+impl<R, E> Future for Operation<R, E> {
+    type Output = Result<R, E>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<R>> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<R, E>> {
         self.work.as_mut().poll(context)
     }
 }
 
-impl<R> fmt::Debug for Operation<R> {
+impl<R, E> fmt::Debug for Operation<R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Operation").finish_non_exhaustive()
     }

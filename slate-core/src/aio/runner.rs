@@ -89,18 +89,22 @@ impl Runner {
     }
 
     /// Executes a write. Outside of a transaction, `token` is cancelled when the operation is dropped.
-    pub(super) fn write<R: Send + 'static>(
+    pub(super) fn write<R: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         token: CancelToken,
-        work: impl FnOnce() -> Result<R> + Send + 'static,
-    ) -> Operation<R> {
+        work: impl FnOnce() -> Result<R, E> + Send + 'static,
+    ) -> Operation<R, E> {
         match self.clone() {
             Self::Pool(pool) => {
                 let abandoned = CancelOnDrop(token);
                 Operation::new(async move {
                     let runtime = runtime()?;
                     let token = abandoned.0.clone();
-                    let (job, answer) = job(move |()| token.check().and_then(|()| work()), shut_down);
+                    let checked = move |()| {
+                        token.check()?;
+                        work()
+                    };
+                    let (job, answer) = job(checked, shut_down);
                     pool.push(job, &runtime);
                     answer.await
                 })

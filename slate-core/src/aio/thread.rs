@@ -7,7 +7,10 @@ use slate_query::Code;
 use tokio::sync::oneshot;
 
 use super::job::{Job, job};
-use crate::{Error, ErrorKind, Result, Transaction, operation::scope::Scope};
+use crate::{
+    Error, ErrorKind, Result, Transaction,
+    operation::{open_transactions::Caller, scope::OpenTransaction},
+};
 
 /// The thread that owns an open transaction and executes its calls in order.
 ///
@@ -26,12 +29,15 @@ enum Message {
 
 impl TransactionThread {
     /// Begins a transaction on a thread of its own. It is rolled back if its caller is gone by then.
-    pub(super) async fn begin(begin: impl FnOnce() -> Result<Transaction> + Send + 'static) -> Result<(Self, Scope)> {
+    pub(super) async fn begin(
+        begin: impl FnOnce() -> Result<Transaction> + Send + 'static,
+    ) -> Result<(Self, OpenTransaction)> {
         let (messages, received) = mpsc::channel();
         let (reply, begun) = oneshot::channel();
-        let serve = move || match begin() {
+        let caller = Caller::current();
+        let serve = move || match caller.run(begin) {
             Ok(transaction) => {
-                if reply.send(Ok(transaction.scope())).is_ok() {
+                if reply.send(Ok(transaction.open().clone())).is_ok() {
                     serve(transaction, &received);
                 }
             }
@@ -41,12 +47,15 @@ impl TransactionThread {
             let message = format!("no thread for the transaction could be started: {error}");
             Error::new(ErrorKind::Io, Code::INTERNAL_ERROR, message)
         })?;
-        let scope = begun.await.map_err(|_| ended())??;
-        Ok((Self { messages }, scope))
+        let open = begun.await.map_err(|_| ended())??;
+        Ok((Self { messages }, open))
     }
 
     /// Runs `work` after the calls before it. It is executed even if its caller is gone.
-    pub(super) async fn run<R: Send + 'static>(&self, work: impl FnOnce() -> Result<R> + Send + 'static) -> Result<R> {
+    pub(super) async fn run<R: Send + 'static, E: From<Error> + Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<R, E> + Send + 'static,
+    ) -> Result<R, E> {
         let (job, answer) = job(|()| work(), ended);
         self.messages.send(Message::Run(job)).map_err(|_| ended())?;
         answer.await

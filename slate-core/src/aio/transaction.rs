@@ -1,29 +1,42 @@
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use super::{Collection, Operation, runner::Runner, thread::TransactionThread};
-use crate::{CancelToken, Durability, Result, TransactionOptions, operation::scope::Scope};
+use crate::{
+    CancelToken, Durability, Result, TransactionOptions,
+    operation::{
+        open_transactions::{Caller, OpenTransactions},
+        scope::{OpenTransaction, Scope},
+    },
+};
 
 /// An open transaction over any number of collections, as [`slate_core::Transaction`](crate::Transaction) is, on its
 /// own thread. Its calls are executed one after the other, in the order of their first polls.
 ///
 /// Dropping it cancels its running call and rolls it back, without waiting; [`Transaction::rollback`] waits.
 ///
-/// On a store with one writer at a time, a write outside the transaction waits for it, even in the same task, and fails with
-/// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout. (Blocking code fails at once.)
+/// The transaction belongs to the task that began it. Until it ends, a write of that task outside of it fails at once with
+/// [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), on every store. Futures that one task polls together (`join!`,
+/// `FuturesUnordered`) are one task: spawn those that write meanwhile. Writes of a task to which the transaction was moved are
+/// not recognized: on a store with one writer at a time they wait for it, and fail with
+/// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction {
     open: Open,
     runner: Runner,
-    scope: Scope,
 }
 
 /// Rolls back when it is dropped, unless the transaction has ended.
-struct Open(Option<(TransactionThread, CancelToken)>);
+struct Open {
+    running: Option<(TransactionThread, CancelToken)>,
+    transaction: OpenTransaction,
+}
 
 impl Drop for Open {
     fn drop(&mut self) {
-        if let Some((thread, token)) = self.0.take() {
+        if let Some((thread, token)) = self.running.take() {
             token.cancel();
+            // The task need not wait for the rollback to write again.
+            self.transaction.release();
             thread.abandon();
         }
     }
@@ -32,12 +45,15 @@ impl Drop for Open {
 impl Transaction {
     pub(super) async fn begin(
         options: &TransactionOptions,
+        open_transactions: &Arc<OpenTransactions>,
         begin: impl FnOnce(&TransactionOptions) -> Result<crate::Transaction> + Send + 'static,
     ) -> Result<Self> {
         let (options, token) = options.cancellable();
-        let (thread, scope) = TransactionThread::begin(move || begin(&options)).await?;
+        let caller = Caller::current();
+        let (thread, transaction) = TransactionThread::begin(move || begin(&options)).await?;
+        transaction.add_registration(open_transactions.register_task(caller));
         let runner = Runner::Thread(thread.clone());
-        Ok(Self { open: Open(Some((thread, token))), runner, scope })
+        Ok(Self { open: Open { running: Some((thread, token)), transaction }, runner })
     }
 
     /// A collection whose reads and writes belong to this transaction. Once the transaction has ended, its calls fail
@@ -46,7 +62,10 @@ impl Transaction {
     /// A read gathers its rows when it begins: it sees what was written before, and writing while going through the
     /// rows is fine.
     pub fn collection<T: 'static>(&self, name: &str) -> Collection<T> {
-        Collection::new(crate::Collection::new(self.scope.clone(), name), self.runner.clone())
+        Collection::new(
+            crate::Collection::new(Scope::Transaction(self.open.transaction.clone()), name),
+            self.runner.clone(),
+        )
     }
 
     /// Commits everything, or fails and commits nothing. Once polled, the commit is executed even if the operation is
@@ -71,7 +90,7 @@ impl Transaction {
     /// # Errors
     /// None.
     pub fn rollback(self) -> Operation<()> {
-        if let Some((_, token)) = &self.open.0 {
+        if let Some((_, token)) = &self.open.running {
             token.cancel();
         }
         self.end(|transaction| {
@@ -82,7 +101,7 @@ impl Transaction {
 
     fn end(mut self, end: impl FnOnce(crate::Transaction) -> Result<()> + Send + 'static) -> Operation<()> {
         Operation::new(async move {
-            match self.open.0.take() {
+            match self.open.running.take() {
                 Some((thread, _)) => thread.end(end).await,
                 None => Ok(()),
             }

@@ -1,6 +1,6 @@
 use std::{any::Any, borrow::Cow, fmt, marker::PhantomData, ops::Deref, sync::Arc};
 
-use bson::{Bson, Document, RawDocument, RawDocumentBuf};
+use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use serde::{Serialize, de::DeserializeOwned};
 use slate_query::raw::{Doc, with_value};
 
@@ -169,9 +169,14 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
     /// Returns the document with this `_id`. Cost: one key lookup.
     ///
     /// # Errors
-    /// Fails if no `_id` can have the value's type; as [`Find::run`].
+    /// As [`Find::run`]. A value that no `_id` can have, such as an array, is treated as by a filter: it finds nothing.
     pub fn find_by_id(&self, id: impl Into<Bson>) -> Result<Option<T>> {
-        let key = with_value(&id.into(), record_key)?;
+        let id = id.into();
+        let key = match with_value(&id, record_key) {
+            Ok(key) => key,
+            // No document has this `_id`.
+            Err(_) => return self.find_one(doc! { "_id": { "$eq": id } }),
+        };
         let mut found = None;
         let visitor = &mut |document: Doc<'_>| {
             found = Some(from_raw(&self.name, document)?);

@@ -4,14 +4,18 @@ use bson::{RawDocument, RawDocumentBuf};
 use slate_store::{SizeDetail, Store};
 
 use crate::{
-    BulkWrite, Collection, CollectionDescription, CollectionStats, DatabaseStats, Durability, ErrorKind, Result,
+    BulkWrite, Collection, CollectionDescription, CollectionStats, DatabaseStats, Durability, Error, ErrorKind, Result,
     Snapshot, StorageSize, Transaction, TransactionOptions, Verify, WriteOperation,
     api::index_build,
     api::transaction_options::Started,
     command,
     engine::{self, Access, OpenOptions, Recovery},
-    operation::retry,
-    operation::{handle::DatabaseHandle, read_op::ReadOp, scope::Scope},
+    operation::{
+        handle::DatabaseHandle,
+        read_op::ReadOp,
+        retry::{self, Failure},
+        scope::Scope,
+    },
 };
 
 /// An open database.
@@ -91,9 +95,14 @@ impl Database {
     /// Begins a transaction with snapshot isolation. Dropping it rolls it back. Prefer [`Database::transact`], which retries
     /// after a conflict.
     ///
+    /// The transaction belongs to this thread. Until it ends, this thread's writes outside of it, and its calls of `transact`, fail
+    /// at once with [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), on every store: they would not be part of it. If the
+    /// transaction is moved to another thread, that thread's writes are not recognized as such.
+    ///
     /// # Errors
     /// On a store with one writer at a time: [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout;
-    /// [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), at once, if this thread has a transaction open.
+    /// [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), at once, if this thread has a transaction open. Other stores let a
+    /// thread begin several transactions.
     pub fn begin(&self) -> Result<Transaction> {
         self.begin_with(&TransactionOptions::default())
     }
@@ -103,8 +112,17 @@ impl Database {
     /// # Errors
     /// As [`Database::begin`].
     pub fn begin_with(&self, options: &TransactionOptions) -> Result<Transaction> {
+        if !self.handle.has_concurrent_writers() {
+            self.handle.open_transactions().check_outside()?;
+        }
         let started = options.start(self.handle.lock_timeout());
         self.begin_started(&started)
+    }
+
+    /// The transactions that callers have open.
+    #[cfg(feature = "async")]
+    pub(crate) fn open_transactions(&self) -> &std::sync::Arc<crate::operation::open_transactions::OpenTransactions> {
+        self.handle.open_transactions()
     }
 
     fn begin_started(&self, started: &Started) -> Result<Transaction> {
@@ -115,24 +133,40 @@ impl Database {
     /// Runs `work` in a transaction and commits it; an error of `work` rolls it back. After a conflict it is rolled back and
     /// run again, with growing pauses, until the lock timeout has passed since the first attempt.
     ///
-    /// Inside, use `tx.collection(…)`: on a store with one writer at a time, a write through the database would wait for
-    /// this transaction, and therefore fails at once.
+    /// Inside, use `tx.collection(…)`: a write through the database fails at once, see [`Database::begin`].
+    ///
+    /// The error is of the caller's own type, to which errors of the database are converted: `slate_core::Error`, an enum with
+    /// a variant for it, `anyhow::Error`. If the closure uses `?` and ends with `Ok(…)`, write down its result type. An attempt in
+    /// which a call met a conflict is repeated whatever error `work` returns.
     ///
     /// # Errors
-    /// The errors of `work`; the last conflict when time is up.
+    /// The errors of `work`; the last conflict when time is up; as [`Database::begin`].
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
-    /// use bson::{RawDocumentBuf, doc};
+    /// use bson::{Document, doc};
     ///
-    /// db.transact(|tx| {
-    ///     let accounts = tx.collection::<RawDocumentBuf>("accounts");
-    ///     accounts.update_one(doc! { "_id": "a" }, doc! { "$inc": { "balance": -10 } }).upsert().run()?;
-    ///     accounts.update_one(doc! { "_id": "b" }, doc! { "$inc": { "balance": 10 } }).upsert().run()
-    /// })?;
+    /// #[derive(Debug)]
+    /// enum PayError { TooPoor, Database(slate_core::Error) }
+    ///
+    /// impl From<slate_core::Error> for PayError {
+    ///     fn from(error: slate_core::Error) -> Self { Self::Database(error) }
+    /// }
+    ///
+    /// # db.collection("accounts").insert_one(&doc! { "_id": "a", "balance": 3 })?;
+    /// let paid = db.transact(|tx| -> Result<(), PayError> {
+    ///     let accounts = tx.collection::<Document>("accounts");
+    ///     let paid = accounts.update_one(doc! { "_id": "a", "balance": { "$gte": 10 } }, doc! { "$inc": { "balance": -10 } });
+    ///     if paid.run()?.matched == 0 {
+    ///         return Err(PayError::TooPoor);                             // rolls back
+    ///     }
+    ///     accounts.update_one(doc! { "_id": "b" }, doc! { "$inc": { "balance": 10 } }).upsert().run()?;
+    ///     Ok(())
+    /// });
+    /// assert!(matches!(paid, Err(PayError::TooPoor)));
     /// # Ok::<(), slate_core::Error>(())
     /// ```
-    pub fn transact<R>(&self, work: impl FnMut(&Transaction) -> Result<R>) -> Result<R> {
+    pub fn transact<R, E: From<Error>>(&self, work: impl FnMut(&Transaction) -> Result<R, E>) -> Result<R, E> {
         self.transact_with(&TransactionOptions::default(), work)
     }
 
@@ -147,7 +181,7 @@ impl Database {
     /// use slate_core::{Isolation, TransactionOptions};
     ///
     /// let serializable = TransactionOptions::new().isolation(Isolation::Serializable);
-    /// db.transact_with(&serializable, |tx| {
+    /// db.transact_with(&serializable, |tx| -> slate_core::Result<()> {
     ///     let doctors = tx.collection::<RawDocumentBuf>("doctors");
     ///     if doctors.count_documents(doc! { "on_call": true }).run()? > 1 {
     ///         doctors.update_one(doc! { "_id": "Ada" }, doc! { "$set": { "on_call": false } }).run()?;
@@ -156,17 +190,22 @@ impl Database {
     /// })?;
     /// # Ok::<(), slate_core::Error>(())
     /// ```
-    pub fn transact_with<R>(
+    pub fn transact_with<R, E: From<Error>>(
         &self,
         options: &TransactionOptions,
-        mut work: impl FnMut(&Transaction) -> Result<R>,
-    ) -> Result<R> {
+        mut work: impl FnMut(&Transaction) -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.handle.open_transactions().check_outside()?;
         let started = options.start(self.handle.lock_timeout());
         retry::on_conflict(&started.retry, || {
             let transaction = self.begin_started(&started)?;
-            let result = work(&transaction)?;
-            transaction.commit()?;
-            Ok(result)
+            match work(&transaction) {
+                Ok(result) => {
+                    transaction.commit()?;
+                    Ok(result)
+                }
+                Err(error) => Err(Failure { is_retryable: transaction.has_conflict(), error }),
+            }
         })
     }
 

@@ -24,7 +24,8 @@ pub struct Transaction {
 
 impl Transaction {
     pub(crate) fn new(database: DatabaseHandle, writer: Box<dyn Writer>, durability: Durability) -> Self {
-        Self { database, open: OpenTransaction::new(writer), durability }
+        let open = OpenTransaction::new(writer, database.open_transactions().register());
+        Self { database, open, durability }
     }
 
     /// Returns a collection whose reads and writes belong to this transaction. After the transaction has ended, its calls
@@ -35,10 +36,15 @@ impl Transaction {
         Collection::new(Scope::Transaction(self.open.clone()), name)
     }
 
-    /// The scope of its collections.
+    /// Returns whether an operation has failed with an error after which the whole transaction can be retried.
+    pub(crate) fn has_conflict(&self) -> bool {
+        self.open.has_conflict()
+    }
+
+    /// The state that its collections share.
     #[cfg(feature = "async")]
-    pub(crate) fn scope(&self) -> Scope {
-        Scope::Transaction(self.open.clone())
+    pub(crate) fn open(&self) -> &OpenTransaction {
+        &self.open
     }
 
     /// Commits everything, or fails and commits nothing. Its durability is that of its options, by default the database's.

@@ -7,6 +7,7 @@ mod cache;
 mod collection;
 mod index;
 mod keys;
+mod place;
 mod staleness;
 mod statistics;
 
@@ -21,6 +22,7 @@ use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Transaction, TransactionE
 pub(crate) use cache::CatalogCache;
 pub(crate) use collection::CollectionInfo;
 pub(crate) use index::{Held, IndexInfo, Partial};
+pub(crate) use place::KeyFields;
 pub(crate) use staleness::StatisticsStaleness;
 pub(crate) use statistics::{CollectionStatistics, KeyStatistics};
 

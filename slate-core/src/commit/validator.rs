@@ -1,10 +1,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use ahash::AHashMap;
-use slate_query::Code;
 use slate_store::Version;
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// How the collection reads of a transaction are validated when it commits.
 #[derive(Clone, Debug)]
@@ -48,9 +47,8 @@ impl OptimisticValidator {
             _exclusive = self.commits.write().unwrap_or_else(PoisonError::into_inner);
             let last = self.written();
             let is_changed = |name: &str| last.get(name).is_some_and(|version| *version > base);
-            if is_changed(first) || read_set.any(is_changed) {
-                let message = "another transaction wrote to a collection that this one has read";
-                return Err(Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message));
+            if let Some(changed) = std::iter::once(first).chain(read_set).find(|name| is_changed(name)) {
+                return Err(Error::read_conflict(changed));
             }
         } else {
             _shared = self.commits.read().unwrap_or_else(PoisonError::into_inner);

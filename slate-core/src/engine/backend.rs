@@ -1,7 +1,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use slate_query::raw::Doc;
-use slate_store::{Durability, Keyspace, Size, SizeDetail, Store, Transaction};
+use slate_store::{Capabilities, Durability, Keyspace, Size, SizeDetail, Store, Transaction};
 
 use super::{
     Engine, Reader, Writer,
@@ -83,8 +83,8 @@ impl<S: Store> Backend<S> {
 }
 
 impl<S: Store> Engine for Backend<S> {
-    fn name(&self) -> &'static str {
-        self.store.capabilities().name
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
     }
 
     #[cfg(feature = "async")]

@@ -9,7 +9,7 @@ mod transaction;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use slate_store::{Durability, Size, SizeDetail};
+use slate_store::{Capabilities, Durability, Size, SizeDetail};
 
 pub use open::{Access, Recovery};
 pub(crate) use open::{OpenOptions, open, with_store};
@@ -26,7 +26,7 @@ use crate::{
 
 /// An open store.
 pub(crate) trait Engine: Send + Sync {
-    fn name(&self) -> &'static str;
+    fn capabilities(&self) -> Capabilities;
     /// Whether [`try_read`](Self::try_read) can execute queries. It may still refuse one.
     #[cfg(feature = "async")]
     fn tries_queries(&self) -> bool;

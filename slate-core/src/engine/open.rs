@@ -7,6 +7,8 @@ use slate_query::Code;
 use slate_store::{Store, memory::MemoryStore};
 
 use super::{Engine, backend::Backend};
+#[cfg(not(all(feature = "redb", feature = "rocksdb")))]
+use crate::ErrorKind;
 use crate::{Error, Result, spill::Memory};
 
 /// Options for opening a database.
@@ -57,15 +59,32 @@ pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> 
         }
         Some(("redb", path)) => redb(Path::new(path), options),
         Some(("rocksdb", path)) => rocksdb(Path::new(path), options),
-        Some((scheme, _)) => Err(Error::invalid(
-            Code::BAD_VALUE,
-            format!("unknown store {scheme:?}; expected memory:, redb:PATH or rocksdb:PATH"),
-        )),
-        None => Err(Error::invalid(
-            Code::BAD_VALUE,
-            format!("{url:?} has no scheme; expected memory:, redb:PATH or rocksdb:PATH"),
-        )),
+        Some((scheme, _)) => Err(unknown(&format!("unknown store {scheme:?}"))),
+        None => Err(unknown(&format!("{url:?} has no scheme"))),
     }
+}
+
+/// The URLs of the stores on disk, the features that add them, and whether this build has them.
+const ON_DISK: [(&str, &str, bool); 2] =
+    [("redb:PATH", "redb", cfg!(feature = "redb")), ("rocksdb:PATH", "rocksdb", cfg!(feature = "rocksdb"))];
+
+/// Returns the error for a URL of no store; it lists the stores of this build and how to add the others.
+fn unknown(what: &str) -> Error {
+    let mut message = format!("{what}; this build has the stores memory:");
+    for (url, ..) in ON_DISK.iter().filter(|(_, _, is_built)| *is_built) {
+        message.push_str(&format!(", {url}"));
+    }
+    for (url, feature, _) in ON_DISK.iter().filter(|(_, _, is_built)| !is_built) {
+        message.push_str(&format!("; the feature `{feature}` of slate-core adds {url}"));
+    }
+    Error::invalid(Code::BAD_VALUE, message)
+}
+
+/// Returns the error for a store that this build does not have.
+#[cfg(not(all(feature = "redb", feature = "rocksdb")))]
+fn not_built(store: &str) -> Error {
+    let message = format!("this build has no store {store}:; the feature `{store}` of slate-core adds it");
+    Error::new(ErrorKind::Unsupported, Code::NOT_IMPLEMENTED, message)
 }
 
 /// The cache memory of a store on disk, in bytes.
@@ -111,7 +130,7 @@ fn redb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
 
 #[cfg(not(feature = "redb"))]
 fn redb(_: &Path, _: &OpenOptions) -> Result<Arc<dyn Engine>> {
-    Err(Error::unsupported_by_name("redb: (this build has no feature 'redb')"))
+    Err(not_built("redb"))
 }
 
 #[cfg(feature = "rocksdb")]
@@ -132,5 +151,5 @@ fn rocksdb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
 
 #[cfg(not(feature = "rocksdb"))]
 fn rocksdb(_: &Path, _: &OpenOptions) -> Result<Arc<dyn Engine>> {
-    Err(Error::unsupported_by_name("rocksdb: (this build has no feature 'rocksdb')"))
+    Err(not_built("rocksdb"))
 }

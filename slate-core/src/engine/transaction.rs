@@ -1,9 +1,12 @@
+use std::sync::Arc;
+
 use slate_store::{Durability, Transaction};
 
 use super::{Writer, read::read};
 use crate::{
-    Result,
+    Error, Result,
     api::options::ExplainVerbosity,
+    catalog::Catalog,
     operation::{
         read_op::{ReadOp, ReadOutput},
         write_op::{WriteOp, WriteOutput},
@@ -13,6 +16,32 @@ use crate::{
 
 impl<T: Transaction> Writer for Session<T> {
     fn read(&mut self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
+        let result = self.execute_read(collection, op);
+        result.map_err(|error| located(error, self.catalog()))
+    }
+
+    fn write(&mut self, op: WriteOp<'_>) -> Result<WriteOutput> {
+        let result = self.execute_write(op);
+        result.map_err(|error| located(error, self.catalog()))
+    }
+
+    fn end(&mut self, reason: &str) {
+        Session::end(self, reason);
+    }
+
+    fn commit(self: Box<Self>, durability: Durability) -> Result<AfterCommit> {
+        let catalog = Arc::clone(self.catalog());
+        Session::commit(*self, durability).map_err(|error| located(error, &catalog))
+    }
+}
+
+/// Names what a conflict is about.
+fn located(error: Error, catalog: &Catalog) -> Error {
+    error.located(|keyspace, key| catalog.place(keyspace, key))
+}
+
+impl<T: Transaction> Session<T> {
+    fn execute_read(&mut self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
         self.check_open()?;
         match op {
             ReadOp::Find { query, interrupt } => {
@@ -41,7 +70,7 @@ impl<T: Transaction> Writer for Session<T> {
         }
     }
 
-    fn write(&mut self, op: WriteOp<'_>) -> Result<WriteOutput> {
+    fn execute_write(&mut self, op: WriteOp<'_>) -> Result<WriteOutput> {
         Ok(match op {
             WriteOp::Insert { collection, documents, mode, interrupt } => {
                 self.insert(collection, documents, mode, interrupt)?.into()
@@ -64,13 +93,5 @@ impl<T: Transaction> Writer for Session<T> {
             WriteOp::BuildRound { keyspace, limit, interrupt } => self.build_round(keyspace, limit, interrupt)?.into(),
             WriteOp::AbandonBuild(keyspace) => self.abandon_build(keyspace)?.into(),
         })
-    }
-
-    fn end(&mut self, reason: &str) {
-        Session::end(self, reason);
-    }
-
-    fn commit(self: Box<Self>, durability: Durability) -> Result<AfterCommit> {
-        Session::commit(*self, durability)
     }
 }

@@ -5,6 +5,7 @@ use std::{
 };
 
 use slate_query::Code;
+use slate_store::Capabilities;
 
 use crate::{
     Durability, Error, ErrorKind, Result, TransactionOptions,
@@ -12,6 +13,7 @@ use crate::{
     engine::{Engine, Writer},
     interrupt::{Interrupt, ShortRead, would_wait},
     operation::{
+        open_transactions::OpenTransactions,
         read_op::{ReadOp, ReadOutput},
         retry,
     },
@@ -29,19 +31,33 @@ struct Inner {
     /// `None` after the database was closed.
     engine: RwLock<Option<Arc<dyn Engine>>>,
     store: &'static str,
+    concurrent_writers: bool,
     durability: Durability,
     lock_timeout: Duration,
+    open_transactions: Arc<OpenTransactions>,
 }
 
 impl DatabaseHandle {
     pub(crate) fn new(engine: Arc<dyn Engine>, durability: Durability, lock_timeout: Duration) -> Self {
-        let store = engine.name();
-        let inner = Inner { engine: RwLock::new(Some(engine)), store, durability, lock_timeout };
+        let Capabilities { name: store, concurrent_writers, .. } = engine.capabilities();
+        let engine = RwLock::new(Some(engine));
+        let inner =
+            Inner { engine, store, concurrent_writers, durability, lock_timeout, open_transactions: Arc::default() };
         Self { inner: Arc::new(inner), short: None }
     }
 
     pub(crate) fn store(&self) -> &'static str {
         self.inner.store
+    }
+
+    /// Whether several transactions can be open at once.
+    pub(crate) fn has_concurrent_writers(&self) -> bool {
+        self.inner.concurrent_writers
+    }
+
+    /// The transactions that callers have open.
+    pub(crate) fn open_transactions(&self) -> &Arc<OpenTransactions> {
+        &self.inner.open_transactions
     }
 
     /// Makes every later operation fail with [`ErrorKind::Closed`].
@@ -94,6 +110,7 @@ impl DatabaseHandle {
 
     /// Runs one write in its own transaction and retries it after a conflict.
     pub(crate) fn write<R>(&self, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        self.inner.open_transactions.check_outside()?;
         let started = TransactionOptions::default().start(self.inner.lock_timeout);
         retry::on_conflict(&started.retry, || {
             let mut writer = self.engine()?.begin(&started.begin_options())?;
@@ -105,12 +122,14 @@ impl DatabaseHandle {
 
     /// Gathers a collection's statistics and retries after a conflict.
     pub(crate) fn analyze(&self, collection: &str) -> Result<()> {
+        self.inner.open_transactions.check_outside()?;
         let started = TransactionOptions::default().start(self.inner.lock_timeout);
-        retry::on_conflict(&started.retry, || self.engine()?.analyze(collection, self.inner.lock_timeout))
+        retry::on_conflict(&started.retry, || Ok(self.engine()?.analyze(collection, self.inner.lock_timeout)?))
     }
 
     /// Begins a transaction without retries.
     pub(crate) fn begin_write(&self) -> Result<Box<dyn Writer>> {
+        self.inner.open_transactions.check_outside()?;
         let started = TransactionOptions::default().start(self.inner.lock_timeout);
         self.engine()?.begin(&started.begin_options())
     }

@@ -3,6 +3,7 @@
 //! conflicts.
 
 pub(crate) mod handle;
+pub(crate) mod open_transactions;
 pub(crate) mod read_op;
 pub(crate) mod request;
 pub(crate) mod retry;

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use crate::{Result, interrupt::Interrupt};
+use crate::{Error, interrupt::Interrupt};
 
 /// The first pause is about as long as a small transaction.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_micros(50);
@@ -19,27 +19,44 @@ pub(crate) struct Retry {
     pub(crate) limits: Interrupt,
 }
 
+/// The error of an attempt, and whether another attempt can succeed.
+pub(crate) struct Failure<E> {
+    pub(crate) error: E,
+    pub(crate) is_retryable: bool,
+}
+
+impl<E: From<Error>> From<Error> for Failure<E> {
+    fn from(error: Error) -> Self {
+        Self { is_retryable: error.is_retryable(), error: error.into() }
+    }
+}
+
 /// Retries until an attempt succeeds, fails with another error than a conflict, or the limits are reached.
 ///
 /// The pause doubles with each attempt, and is randomized by the clock so that two writers do not conflict again.
-pub(crate) fn on_conflict<R>(retry: &Retry, mut attempt: impl FnMut() -> Result<R>) -> Result<R> {
+pub(crate) fn on_conflict<R, E: From<Error>>(
+    retry: &Retry,
+    mut attempt: impl FnMut() -> Result<R, Failure<E>>,
+) -> Result<R, E> {
     let start = Instant::now();
     let mut pause = retry.first_pause;
     let mut left = retry.retries;
     loop {
-        match attempt() {
-            Err(error) if error.is_retryable() && left > 0 && start.elapsed() < retry.within => {
-                let noise = start.elapsed().subsec_nanos() % 1_000;
-                let spread = pause / 2 + pause.saturating_mul(noise) / 1_000;
-                if retry.limits.end().is_some_and(|end| Instant::now() + spread >= end) {
-                    return Err(error);
-                }
-                retry.limits.check()?;
-                std::thread::sleep(spread);
-                pause = pause.saturating_mul(2).min(retry.longest_pause);
-                left -= 1;
-            }
-            result => return result,
+        let failure = match attempt() {
+            Ok(result) => return Ok(result),
+            Err(failure) => failure,
+        };
+        if !failure.is_retryable || left == 0 || start.elapsed() >= retry.within {
+            return Err(failure.error);
         }
+        let noise = start.elapsed().subsec_nanos() % 1_000;
+        let spread = pause / 2 + pause.saturating_mul(noise) / 1_000;
+        if retry.limits.end().is_some_and(|end| Instant::now() + spread >= end) {
+            return Err(failure.error);
+        }
+        retry.limits.check()?;
+        std::thread::sleep(spread);
+        pause = pause.saturating_mul(2).min(retry.longest_pause);
+        left -= 1;
     }
 }

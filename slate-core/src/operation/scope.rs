@@ -1,5 +1,8 @@
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread::ThreadId,
 };
 
@@ -12,6 +15,7 @@ use crate::{
     exec::Rows,
     interrupt::Interrupt,
     operation::handle::DatabaseHandle,
+    operation::open_transactions::Registration,
     operation::read_op::{ReadOp, ReadOutput},
     plan::Query,
 };
@@ -36,11 +40,36 @@ struct Shared {
     /// The thread that runs an operation. The caller's code that runs within it (a progress callback, a `Deserialize`)
     /// must not start another operation of the same transaction.
     caller: Mutex<Option<ThreadId>>,
+    /// Whether an operation has failed with a conflict. The caller may have turned its error into another type.
+    has_conflict: AtomicBool,
+    /// Until the transaction ends or is given up: the thread that has begun it, and the task.
+    registrations: Mutex<Vec<Registration>>,
 }
 
 impl OpenTransaction {
-    pub(crate) fn new(writer: Box<dyn Writer>) -> Self {
-        Self(Arc::new(Shared { writer: Mutex::new(Some(writer)), caller: Mutex::new(None) }))
+    pub(crate) fn new(writer: Box<dyn Writer>, registration: Registration) -> Self {
+        Self(Arc::new(Shared {
+            writer: Mutex::new(Some(writer)),
+            caller: Mutex::new(None),
+            has_conflict: AtomicBool::new(false),
+            registrations: Mutex::new(vec![registration]),
+        }))
+    }
+
+    /// Adds the registration of the task that has begun it.
+    #[cfg(feature = "async")]
+    pub(crate) fn add_registration(&self, registration: Registration) {
+        unpoisoned(&self.0.registrations).push(registration);
+    }
+
+    /// Lets those that have begun the transaction write outside of it again.
+    pub(crate) fn release(&self) {
+        unpoisoned(&self.0.registrations).clear();
+    }
+
+    /// Returns whether an operation has failed with an error after which the whole transaction can be retried.
+    pub(crate) fn has_conflict(&self) -> bool {
+        self.0.has_conflict.load(Ordering::Relaxed)
     }
 
     /// Takes the writer out, so that later operations fail.
@@ -50,6 +79,7 @@ impl OpenTransaction {
 
     /// Rolls the transaction back if it has not been committed.
     pub(crate) fn end(&self) {
+        self.release();
         if let Ok(mut writer) = self.lock() {
             drop(writer.take());
         }
@@ -58,7 +88,11 @@ impl OpenTransaction {
     fn with<R>(&self, work: impl FnOnce(&mut dyn Writer) -> Result<R>) -> Result<R> {
         let mut writer = self.lock()?;
         let _calling = Calling::note(&self.0.caller);
-        work(&mut **writer.as_mut().ok_or_else(ended)?)
+        let result = work(&mut **writer.as_mut().ok_or_else(ended)?);
+        if result.as_ref().is_err_and(Error::is_retryable) {
+            self.0.has_conflict.store(true, Ordering::Relaxed);
+        }
+        result
     }
 
     /// Waits for an operation of another thread. Fails for a nested operation of this thread, which would deadlock.
@@ -92,7 +126,7 @@ impl Drop for Calling<'_> {
     }
 }
 
-/// Ignores poisoning: an `Option<ThreadId>` is valid after a panic.
+/// Ignores poisoning: what these locks protect is valid after a panic.
 fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,5 @@
-use slate_query::{
-    key::{self, Decoded, TypeReader},
-    raw::OwnedValue,
-};
+use bson::doc;
+use slate_query::raw::OwnedValue;
 use slate_store::{Keyspace, PointReader, View};
 
 use super::{
@@ -10,7 +8,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    catalog::{CollectionInfo, IndexInfo},
+    catalog::{CollectionInfo, IndexInfo, KeyFields},
     entry::Entry,
 };
 
@@ -89,26 +87,12 @@ pub(super) fn record_key<'e>(index: &IndexInfo, key: &'e [u8], value: &'e [u8]) 
 
 /// Returns the error for a duplicate unique key. `key` is the key of the entry.
 pub(super) fn duplicate(collection: &CollectionInfo, index: &IndexInfo, key: &[u8]) -> Error {
-    Error::duplicate_key(&collection.name, &index.name, &describe(index, key))
+    let key = KeyFields::decode(index.pattern.fields(), key);
+    Error::duplicate_key(&collection.name, &index.name, key.document(), &key.to_string())
 }
 
 /// Returns the error for a duplicate `_id`.
 pub(super) fn duplicate_id(collection: &CollectionInfo, id: &OwnedValue) -> Error {
-    Error::duplicate_key(&collection.name, "_id_", &format!("{{ _id: {id:?} }}")).at("_id")
-}
-
-/// Formats the values of a unique key for a message. Types that the key does not distinguish are shown as one.
-fn describe(index: &IndexInfo, key: &[u8]) -> String {
-    let mut rest = key;
-    let mut likeliest = TypeReader::new(&[]);
-    let mut shown = Vec::new();
-    for (path, direction) in index.pattern.fields() {
-        let value = match key::decode(&mut rest, *direction, &mut likeliest) {
-            Some(Decoded::Value(value)) => format!("{value:?}"),
-            Some(Decoded::Missing) => "null".into(),
-            None => "…".into(),
-        };
-        shown.push(format!("{path}: {value}"));
-    }
-    format!("{{ {} }}", shown.join(", "))
+    let key = id.as_value().to_bson().map(|id| doc! { "_id": id }).unwrap_or_default();
+    Error::duplicate_key(&collection.name, "_id_", key, &format!("{{ _id: {id:?} }}")).at("_id")
 }

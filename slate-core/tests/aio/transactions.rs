@@ -192,7 +192,7 @@ fn transact_retries_conflicts_and_rolls_back_errors() {
 #[test]
 fn a_dropped_begin_leaves_no_transaction_open() {
     on_one_thread(|db, _| async move {
-        let open = db.begin().await.unwrap();
+        let open = tokio::spawn(db.begin()).await.unwrap().unwrap();
         let mut next = Box::pin(db.begin());
         let _ = begin(next.as_mut()).await;
         sleep(Duration::from_millis(5)).await;
@@ -218,5 +218,91 @@ fn a_panic_in_the_callers_code_unwinds_its_task_and_leaves_nothing_open() {
         let documents: Documents = db.collection("documents");
         assert_eq!(documents.count_documents(doc! {}).run().await.unwrap(), 0);
         documents.insert_one(&rawdoc! { "_id": 1 }).await.unwrap();
+    });
+}
+
+#[track_caller]
+fn is_refused<R>(result: slate_core::Result<R>) {
+    let error = result.err().expect("it was executed outside of the transaction");
+    assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Reentrant, false), "{error}");
+}
+
+/// Writes outside its transaction in every way.
+async fn write_outside(db: Database) {
+    let documents: Documents = db.collection("documents");
+    let tx = db.begin().await.unwrap();
+    tx.collection("documents").insert_one(&rawdoc! { "_id": 1 }).await.unwrap();
+    is_refused(documents.insert_one(&rawdoc! { "_id": 2 }).await);
+    is_refused(documents.insert_many(&[rawdoc! { "_id": 2 }]).await);
+    is_refused(documents.delete_many(doc! {}).await);
+    is_refused(documents.create_index(Index::on(doc! { "a": 1 })).await);
+    is_refused(documents.drop().await);
+    is_refused(db.transact(|tx| tx.collection("documents").insert_one(&rawdoc! { "_id": 2 })).await);
+    is_refused(db.run_blocking(|db| db.collection("documents").insert_one(&rawdoc! { "_id": 2 })).await);
+    // Reads are allowed, and so are the transaction's own writes.
+    assert_eq!(documents.count_documents(doc! {}).await.unwrap(), 0);
+    tx.collection("documents").insert_one(&rawdoc! { "_id": 3 }).await.unwrap();
+    tx.commit().await.unwrap();
+    documents.insert_one(&rawdoc! { "_id": 4 }).await.unwrap();
+    drop(db.begin().await.unwrap());
+    documents.insert_one(&rawdoc! { "_id": 5 }).await.unwrap();
+    assert_eq!(documents.delete_many(doc! {}).await.unwrap(), 4);
+}
+
+#[test]
+fn a_write_of_the_same_task_outside_its_transaction_fails_at_once_on_every_store() {
+    on_two_threads(4, |db, _| async move {
+        tokio::spawn(write_outside(db.clone())).await.unwrap();
+        // The future of `block_on` is no task of the runtime.
+        write_outside(db).await;
+    });
+    on_one_thread(|db, _| write_outside(db));
+}
+
+#[test]
+fn a_write_within_the_closure_of_transact_fails_at_once_and_one_beside_it_does_not() {
+    on_two_threads(4, |db, _| async move {
+        let (within, runtime) = (db.clone(), tokio::runtime::Handle::current());
+        let outcome = db.transact(move |tx| -> slate_core::Result<()> {
+            tx.collection("documents").insert_one(&rawdoc! { "_id": 1 })?;
+            is_refused(within.as_blocking().collection("documents").insert_one(&rawdoc! { "_id": 2 }));
+            is_refused(runtime.block_on(within.collection("documents").insert_one(&rawdoc! { "_id": 2 })));
+            Ok(())
+        });
+        let documents: Documents = db.collection("documents");
+        // Both are polled by one task; the closure runs on a thread of the pool.
+        let (outcome, inserted) = tokio::join!(outcome, documents.insert_one(&rawdoc! { "_id": 3 }));
+        outcome.unwrap();
+        inserted.unwrap();
+        assert_eq!(documents.count_documents(doc! {}).await.unwrap(), 2);
+    });
+}
+
+#[test]
+fn transact_returns_the_callers_own_error() {
+    #[derive(Debug)]
+    enum Failure {
+        Refused(&'static str),
+        Database(slate_core::Error),
+    }
+    impl From<slate_core::Error> for Failure {
+        fn from(error: slate_core::Error) -> Self {
+            Self::Database(error)
+        }
+    }
+    on_one_thread(|db, _| async move {
+        let refused = db.transact(|tx| -> Result<(), Failure> {
+            tx.collection("documents").insert_one(&rawdoc! { "_id": 1 })?;
+            Err(Failure::Refused("no"))
+        });
+        assert!(matches!(refused.await, Err(Failure::Refused("no"))));
+        let twice = db.transact(|tx| -> Result<(), Failure> {
+            tx.collection("documents").insert_one(&rawdoc! { "_id": 1 })?;
+            tx.collection("documents").insert_one(&rawdoc! { "_id": 1 })?;
+            Ok(())
+        });
+        let Err(Failure::Database(error)) = twice.await else { panic!("it is inserted twice") };
+        assert_eq!(error.kind(), ErrorKind::DuplicateKey);
+        assert_eq!(db.collection::<RawDocumentBuf>("documents").count_documents(doc! {}).await.unwrap(), 0);
     });
 }

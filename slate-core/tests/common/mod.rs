@@ -93,6 +93,11 @@ impl TestDatabase {
     }
 }
 
+/// Runs `work` on another thread: one that has a transaction open may not write outside of it.
+pub fn elsewhere<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    std::thread::scope(|scope| scope.spawn(work).join().unwrap())
+}
+
 /// Runs a test on every store.
 pub fn on_every_store(test: impl Fn(TestDatabase)) {
     STORES.into_iter().for_each(|store| test(store.open()));

@@ -21,10 +21,6 @@ fn on_stores_with_concurrent_writers(test: impl Fn(TestDatabase)) {
     STORES.into_iter().filter(|store| store.has_concurrent_writers()).for_each(|store| test(store.open()));
 }
 
-fn on_stores_with_one_writer_at_a_time(test: impl Fn(TestDatabase)) {
-    STORES.into_iter().filter(|store| !store.has_concurrent_writers()).for_each(|store| test(store.open()));
-}
-
 #[test]
 fn one_of_two_concurrent_inserts_of_a_unique_value_fails() {
     on_every_store(|database| {
@@ -163,29 +159,6 @@ fn indexes_created_during_writes_are_complete() {
         finds(&users.find(doc! { "a": { "$gte": 0 } }), every.clone());
         finds(&users.find(doc! { "b": { "$gte": 0 } }), every);
         finds(&users.find(doc! { "a": 100 }), [9, 19, 29, 39, 49, 59].into_iter().flat_map(|n| [n, n + 1_000]));
-    });
-}
-
-#[test]
-fn a_write_outside_this_threads_open_transaction_fails_at_once() {
-    on_stores_with_one_writer_at_a_time(|database| {
-        let db = &database.db;
-        let start = Instant::now();
-        db.transact(|tx| {
-            tx.collection("users").insert_one(&rawdoc! { "_id": 1 })?;
-            let error = db.collection("users").insert_one(&rawdoc! { "_id": 2 }).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Reentrant, "{error}");
-            assert!(!error.is_retryable());
-            assert_eq!(db.begin().unwrap_err().kind(), ErrorKind::Reentrant);
-            Ok(())
-        })
-        .unwrap();
-        assert!(start.elapsed() < Duration::from_secs(2), "it waited");
-        finds(&database.collection("users").find(doc! {}), [1]);
-        // Reads do not fail.
-        let transaction = db.begin().unwrap();
-        assert_eq!(db.collection::<RawDocumentBuf>("users").count_documents(doc! {}).run().unwrap(), 1);
-        transaction.rollback();
     });
 }
 

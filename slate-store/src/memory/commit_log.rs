@@ -24,6 +24,16 @@ pub(super) enum Access {
     Shared,
 }
 
+/// Why a transaction conflicts.
+pub(super) enum Conflict<'k> {
+    /// It was open for so long that the record of concurrent commits was emptied.
+    Forgotten,
+    /// A keyspace that it accessed was dropped.
+    Dropped,
+    /// Another transaction accessed the same key.
+    Key(&'k Key),
+}
+
 /// The last commits that accessed a key: the version of the last write or exclusive guard and that of the
 /// last shared guard, or 0.
 #[derive(Clone, Copy, Default)]
@@ -74,21 +84,26 @@ impl CommitLog {
         }
     }
 
-    /// Whether a commit after version `base` conflicts with these accesses, of which there is at least one.
-    pub(super) fn conflicts<'k>(
+    /// Returns the first of these accesses, of which there is at least one, with which a commit after version `base` conflicts.
+    pub(super) fn conflict<'k>(
         &self,
         base: u64,
         keyspace: Keyspace,
         mut accesses: impl Iterator<Item = (&'k Key, Access)>,
-    ) -> bool {
+    ) -> Option<Conflict<'k>> {
         let conflicts = |hash: u64, access: Access| {
             self.stamps
                 .get(&hash)
                 .is_some_and(|stamps| stamps.exclusive > base || (access == Access::Exclusive && stamps.shared > base))
         };
-        base < self.forgotten
-            || conflicts(self.hash_of_drop(keyspace), Access::Shared)
-            || accesses.any(|(key, access)| conflicts(self.hash(keyspace, key), access))
+        if base < self.forgotten {
+            return Some(Conflict::Forgotten);
+        }
+        if conflicts(self.hash_of_drop(keyspace), Access::Shared) {
+            return Some(Conflict::Dropped);
+        }
+        let conflicting = |(key, access): &(&Key, Access)| conflicts(self.hash(keyspace, key), *access);
+        accesses.find(conflicting).map(|(key, _)| Conflict::Key(key))
     }
 
     /// Records the accesses of the commit that makes `version`.
@@ -145,7 +160,7 @@ mod tests {
     const A: Keyspace = Keyspace(1);
 
     fn conflicts(log: &CommitLog, base: u64, key: &[u8], access: Access) -> bool {
-        log.conflicts(base, A, [(&Key::new(key), access)].into_iter())
+        log.conflict(base, A, [(&Key::new(key), access)].into_iter()).is_some()
     }
 
     fn record(log: &mut CommitLog, version: u64, key: &[u8], access: Access) {

@@ -1,8 +1,15 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use super::{
-    BorrowedCursor, MemoryTransactionPointReader, commit_log::Access, key::Key, leaf, root::Root, store::Shared,
-    tree::Tree, value::Value, write_set::WriteSet,
+    BorrowedCursor, MemoryTransactionPointReader,
+    commit_log::{Access, Conflict},
+    key::Key,
+    leaf,
+    root::Root,
+    store::Shared,
+    tree::Tree,
+    value::Value,
+    write_set::WriteSet,
 };
 use crate::{
     Bounds, Capabilities, Context, Durability, Error, Guard, Keyspace, Result, Transaction, Version, View, Write,
@@ -49,6 +56,16 @@ impl MemoryTransaction {
 
     fn write_set(&mut self, keyspace: Keyspace) -> &mut WriteSet {
         self.write_sets.entry(keyspace).or_default()
+    }
+}
+
+fn refusal(keyspace: Keyspace, conflict: Conflict<'_>) -> Context {
+    match conflict {
+        Conflict::Forgotten => "it was open for so long that the record of concurrent commits was discarded".into(),
+        Conflict::Dropped => "a keyspace that it wrote to or guarded was dropped".into(),
+        Conflict::Key(key) => {
+            Context::new("another transaction first committed a change to the same key").on(keyspace, key.as_slice())
+        }
     }
 }
 
@@ -107,14 +124,15 @@ impl Transaction for MemoryTransaction {
         let mut log = self.shared.lock();
         let latest = self.shared.root();
         let is_first = Arc::ptr_eq(&base, &latest);
-        let conflict = |(keyspace, set): (&Keyspace, &WriteSet)| log.conflicts(base.version, *keyspace, set.accesses());
-        let is_refused = !is_first && write_sets.iter().any(conflict);
+        let conflict = |(keyspace, set): (&Keyspace, &WriteSet)| {
+            log.conflict(base.version, *keyspace, set.accesses()).map(|conflict| refusal(*keyspace, conflict))
+        };
+        let refusal = if is_first { None } else { write_sets.iter().find_map(conflict) };
         self.base = None;
         log.close(base.version);
-        if is_refused {
+        if let Some(refusal) = refusal {
             drop(log);
-            let detail = "another transaction first committed a change to the same keys";
-            return Err(Error::Conflict(Box::new(Context::new(detail))));
+            return Err(Error::Conflict(Box::new(refusal)));
         }
         if !write_sets.values().any(WriteSet::leaves_trace) {
             return Ok(Version(base.version));

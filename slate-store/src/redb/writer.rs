@@ -178,7 +178,7 @@ impl Writer {
             return Ok(());
         }
         let permit = WriterQueue::acquire(&self.queue, Duration::MAX)?;
-        self.flush_in(&permit)?;
+        self.flush_in(&permit).map_err(unsynced)?;
         self.save_space(Occasion::Flush, &permit);
         Ok(())
     }
@@ -203,9 +203,9 @@ impl Drop for Writer {
     }
 }
 
-/// The error of a visible commit that did not reach the device. After a failed sync redb rejects all later commits, so
+/// The error of visible commits that did not reach the device. After a failed sync redb rejects all later commits, so
 /// every writer that waits for a sync returns this error.
 fn unsynced(source: Error) -> Error {
-    let context = Context::new("the sync of the device that was to include this commit failed");
+    let context = Context::new("the sync of the device that was to include it failed");
     Error::OutcomeUnknown(Box::new(context.because(source)))
 }

@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{Context, Error, Keyspace, Result, Version};
+use crate::{Error, Keyspace, Result, Version};
 
 /// The most keys that are recorded; at eight bytes each, 32 MiB. The oldest commits are discarded first.
 const MAX_REMEMBERED: usize = 4 << 20;
@@ -83,7 +83,7 @@ impl Commits {
 }
 
 impl State {
-    fn check(&self, version: Version, keys: &Keys) -> Result<()> {
+    fn check(&self, version: Version, keys: &Keys) -> Result<(), CommitError> {
         if version < self.forgotten {
             return conflict("it was open for so long that the record of concurrent commits was discarded");
         }
@@ -94,13 +94,10 @@ impl State {
         let unseen = || self.recent.iter().rev().take_while(|commit| commit.version > version);
         let written = || unseen().flat_map(|commit| &commit.written);
         let shared = unseen().flat_map(|commit| &commit.shared);
-        if intersects(&keys.written, written())
-            || intersects(&keys.shared, written())
-            || intersects(&keys.exclusive, shared)
-        {
-            return conflict("another transaction first committed a change to the same keys");
-        }
-        Ok(())
+        let same = intersection(&keys.written, written())
+            .or_else(|| intersection(&keys.shared, written()))
+            .or_else(|| intersection(&keys.exclusive, shared));
+        same.map_or(Ok(()), |key| Err(CommitError::SameKey(key)))
     }
 
     fn remember(&mut self, version: Version, keys: Keys) {
@@ -149,14 +146,14 @@ impl Commit {
     }
 }
 
-/// Returns whether `mine` and `theirs` share a key. Sorts the shorter of the two.
-fn intersects<'a>(mine: &[u64], theirs: impl Iterator<Item = &'a u64>) -> bool {
+/// Returns a key that `mine` and `theirs` share. Sorts the shorter of the two.
+fn intersection<'a>(mine: &[u64], theirs: impl Iterator<Item = &'a u64>) -> Option<u64> {
     if mine.is_empty() {
-        return false;
+        return None;
     }
     let mut theirs: Vec<u64> = theirs.copied().collect();
     if theirs.is_empty() {
-        return false;
+        return None;
     }
     let mut sorted;
     let (few, many) = if mine.len() < theirs.len() {
@@ -166,7 +163,7 @@ fn intersects<'a>(mine: &[u64], theirs: impl Iterator<Item = &'a u64>) -> bool {
         (&mut theirs, mine)
     };
     few.sort_unstable();
-    many.iter().any(|key| few.binary_search(key).is_ok())
+    many.iter().find(|key| few.binary_search(key).is_ok()).copied()
 }
 
 /// An open transaction.
@@ -182,10 +179,10 @@ impl Began {
     }
 
     /// Commits by `write`, unless another commit conflicts with `keys`. `write` returns the version of the commit.
-    pub(super) fn commit(self, keys: Keys, write: impl FnOnce() -> Result<Version>) -> Result<Version> {
+    pub(super) fn commit(self, keys: Keys, write: impl FnOnce() -> Result<Version>) -> Result<Version, CommitError> {
         let mut state = self.commits.lock();
         state.check(self.version, &keys)?;
-        let version = write()?;
+        let version = write().map_err(CommitError::Store)?;
         // The count includes this transaction.
         if state.open.len() > 1 || state.open.values().next().is_some_and(|open| *open > 1) {
             state.remember(version, keys);
@@ -195,7 +192,7 @@ impl Began {
     }
 
     /// Checks the guards of a transaction that writes nothing.
-    pub(super) fn check(self, keys: &Keys) -> Result<Version> {
+    pub(super) fn check(self, keys: &Keys) -> Result<Version, CommitError> {
         self.commits.lock().check(self.version, keys).map(|()| self.version)
     }
 }
@@ -206,8 +203,19 @@ impl Drop for Began {
     }
 }
 
-fn conflict<T>(detail: &'static str) -> Result<T> {
-    Err(Error::Conflict(Box::new(Context::new(detail))))
+fn conflict<T>(detail: &'static str) -> Result<T, CommitError> {
+    Err(CommitError::Conflict(detail))
+}
+
+/// Why a commit failed.
+#[derive(Debug)]
+pub(super) enum CommitError {
+    /// A conflict without a key.
+    Conflict(&'static str),
+    /// Another transaction first committed a change to a key with this hash.
+    SameKey(u64),
+    /// The write failed.
+    Store(Error),
 }
 
 #[cfg(test)]
@@ -234,7 +242,7 @@ mod tests {
             Version(self.last.fetch_add(1, Ordering::SeqCst) + 1)
         }
 
-        fn commit(&self, began: Began, keys: Keys) -> Result<()> {
+        fn commit(&self, began: Began, keys: Keys) -> Result<(), CommitError> {
             began.commit(keys, || Ok(self.next())).map(drop)
         }
     }
@@ -256,7 +264,7 @@ mod tests {
         let db = Database::default();
         let (first, second, apart) = (db.begin(), db.begin(), db.begin());
         db.commit(first, writes([1, 2])).unwrap();
-        assert!(db.commit(second, writes([2, 3])).unwrap_err().is_retryable());
+        assert!(matches!(db.commit(second, writes([2, 3])), Err(CommitError::SameKey(2))));
         db.commit(apart, writes([3])).unwrap();
         db.commit(db.begin(), writes([2, 3])).unwrap();
     }
@@ -282,7 +290,7 @@ mod tests {
         let (before, elsewhere) = (db.begin(), db.begin());
         db.commits.drop_keyspace(A, || Ok(db.next())).unwrap();
         let after = db.begin();
-        assert!(db.commit(before, writes([1])).unwrap_err().is_retryable());
+        assert!(matches!(db.commit(before, writes([1])), Err(CommitError::Conflict(_))));
         db.commit(elsewhere, Keys { keyspaces: vec![Keyspace(2)], ..writes([2]) }).unwrap();
         db.commit(after, writes([1])).unwrap();
         assert!(db.commits.lock().dropped.is_empty());
@@ -306,8 +314,8 @@ mod tests {
         let half = u64::try_from(MAX_REMEMBERED / 2).unwrap();
         (0..3).for_each(|round| db.commit(db.begin(), writes(round..round + half)).unwrap());
         assert!(db.commits.lock().remembered <= MAX_REMEMBERED);
-        let error = db.commit(old, writes([u64::MAX])).unwrap_err();
-        assert!(error.is_retryable() && error.to_string().contains("discarded"), "{error}");
+        let conflict = db.commit(old, writes([u64::MAX])).unwrap_err();
+        assert!(matches!(conflict, CommitError::Conflict(detail) if detail.contains("discarded")));
         db.commit(db.begin(), writes([u64::MAX])).unwrap();
     }
 }

@@ -4,12 +4,12 @@ use std::{
     sync::Arc,
 };
 
-use ::rocksdb::{BottommostLevelCompaction, CompactOptions, FlushOptions, WriteBatch, properties};
+use ::rocksdb::{BottommostLevelCompaction, CompactOptions, FlushOptions, WriteBatch, WriteBatchIterator, properties};
 use ahash::RandomState;
 
 use super::{
     RocksSnapshot,
-    commits::{Began, Commits, Keys},
+    commits::{Began, CommitError, Commits, Keys},
     error,
     group_commit::GroupCommit,
     handle::{Db, Opened},
@@ -89,16 +89,38 @@ impl Writer {
         }
         if batch.is_empty() {
             if keys.exclusive.is_empty() {
-                return began.check(&keys);
+                return began.check(&keys).map_err(|error| self.commit_error(error, None, guards));
             }
             // An exclusive guard conflicts as a write does, so it needs its own version.
             batch.put(key::VERSION, []);
         }
-        let version = began.commit(keys, || self.write(batch))?;
+        let mut batch = Some(batch);
+        let write = || batch.take().map_or(Ok(Version::default()), |batch| self.write(batch));
+        let version = began.commit(keys, write).map_err(|error| self.commit_error(error, batch.as_ref(), guards))?;
         if durability == Durability::Sync {
             self.sync(version)?;
         }
         Ok(version)
+    }
+
+    /// Names the key of a conflict, which is in the batch or guarded.
+    fn commit_error(&self, error: CommitError, batch: Option<&WriteBatch>, guards: &Guards) -> Error {
+        let hash = match error {
+            CommitError::Store(error) => return error,
+            CommitError::Conflict(detail) => return Error::Conflict(Box::new(detail.into())),
+            CommitError::SameKey(hash) => hash,
+        };
+        let context = Context::new("another transaction first committed a change to the same key");
+        let guarded = guards.keys().find(|(keyspace, key)| self.hash(*keyspace, key) == hash);
+        let mut search = KeySearch { writer: self, hash, found: None };
+        if let (None, Some(batch)) = (guarded, batch) {
+            batch.iterate(&mut search);
+        }
+        let found = guarded.map(|(keyspace, key)| (*keyspace, &**key));
+        Error::Conflict(Box::new(match found.or(search.found.as_ref().map(|(keyspace, key)| (*keyspace, &**key))) {
+            Some((keyspace, key)) => context.on(keyspace, key),
+            None => context,
+        }))
     }
 
     fn write(&self, batch: WriteBatch) -> Result<Version> {
@@ -196,6 +218,32 @@ impl Writer {
 }
 
 /// Writes a large buffer to a table, which is compressed and smaller than the log, and spares the next open the log.
+/// Finds the key with a hash in a batch.
+struct KeySearch<'w> {
+    writer: &'w Writer,
+    hash: u64,
+    found: Option<(Keyspace, Box<[u8]>)>,
+}
+
+impl KeySearch<'_> {
+    fn visit(&mut self, whole: &[u8]) {
+        let Some(keyspace) = key::keyspace(whole) else { return };
+        if self.found.is_none() && self.writer.hash(keyspace, key::bare(whole)) == self.hash {
+            self.found = Some((keyspace, key::bare(whole).into()));
+        }
+    }
+}
+
+impl WriteBatchIterator for KeySearch<'_> {
+    fn put(&mut self, key: &[u8], _: &[u8]) {
+        self.visit(key);
+    }
+
+    fn delete(&mut self, key: &[u8]) {
+        self.visit(key);
+    }
+}
+
 impl Drop for Writer {
     fn drop(&mut self) {
         // The log has everything that the buffer has, so a failure loses nothing.

@@ -119,6 +119,20 @@ fn a_full_device_is_distinguished_from_a_broken_one() {
 }
 
 #[test]
+fn a_flush_to_a_full_device_reports_that_the_outcome_is_unknown() {
+    let device = Device::default();
+    let store = over(&device);
+    write_round(&store, 0, Durability::Sync).unwrap();
+    write_round(&store, 1, Durability::Deferred).unwrap();
+    device.fill_up();
+    // The first flush meets the full device, the second one the error that redb remembers.
+    for _ in 0..2 {
+        let error = store.flush().unwrap_err();
+        assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
+    }
+}
+
+#[test]
 fn a_read_only_medium_is_distinguished_from_a_broken_one() {
     let device = Device::default();
     put(&over(&device), b"a", b"", Durability::Sync).unwrap();

@@ -1,0 +1,78 @@
+//! Names what a key of the store belongs to, for errors.
+
+use std::fmt;
+
+use bson::{Bson, Document, doc};
+use slate_query::{
+    key::{self, Decoded, Direction, TypeReader},
+    path::Path,
+};
+use slate_store::Keyspace;
+
+use super::{CATALOG, Catalog, CollectionInfo, keys};
+use crate::error::Place;
+
+impl Catalog {
+    /// Returns the document, the index entry, the collection or the list of collections to which a key belongs; `None` if the
+    /// keyspace is unknown.
+    pub(crate) fn place(&self, keyspace: Keyspace, key: &[u8]) -> Option<Place> {
+        if keyspace == CATALOG {
+            let collection = keys::collection_of(key).map(String::from);
+            return Some(Place { collection, ..Place::default() });
+        }
+        self.collections().find_map(|collection| place_in(collection, keyspace, key))
+    }
+}
+
+fn place_in(collection: &CollectionInfo, keyspace: Keyspace, key: &[u8]) -> Option<Place> {
+    let name = Some(collection.name.to_string());
+    if collection.records == keyspace {
+        let key = decode(&mut &*key, Direction::Ascending).flatten().map(|id| doc! { "_id": id });
+        return Some(Place { collection: name, index: None, key });
+    }
+    let index = collection.maintained().find(|index| index.keyspace == keyspace)?;
+    let key = KeyFields::decode(index.pattern.fields(), key).document();
+    Some(Place { collection: name, index: Some(index.name.to_string()), key: Some(key) })
+}
+
+/// The fields of an index key and their values. Types that the key does not distinguish are decoded as one.
+pub(crate) struct KeyFields<'p>(Vec<(&'p str, Option<Bson>)>);
+
+impl<'p> KeyFields<'p> {
+    /// Decodes as many fields as the key contains completely.
+    pub(crate) fn decode(pattern: &'p [(Path, Direction)], mut key: &[u8]) -> Self {
+        let mut fields = Vec::with_capacity(pattern.len());
+        let mut is_complete = true;
+        for (path, direction) in pattern {
+            let value = if is_complete { decode(&mut key, *direction) } else { None };
+            is_complete = value.is_some();
+            fields.push((path.as_str(), value.map(|value| value.unwrap_or(Bson::Null))));
+        }
+        Self(fields)
+    }
+
+    pub(crate) fn document(&self) -> Document {
+        self.0.iter().filter_map(|(path, value)| Some(((*path).to_owned(), value.clone()?))).collect()
+    }
+}
+
+impl fmt::Display for KeyFields<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (path, value)) in self.0.iter().enumerate() {
+            f.write_str(if at == 0 { "{ " } else { ", " })?;
+            match value {
+                Some(value) => write!(f, "{path}: {value}")?,
+                None => write!(f, "{path}: …")?,
+            }
+        }
+        f.write_str(" }")
+    }
+}
+
+/// Decodes a component: `None` if it is incomplete, `Some(None)` if the field was missing.
+fn decode(key: &mut &[u8], direction: Direction) -> Option<Option<Bson>> {
+    match key::decode(key, direction, &mut TypeReader::new(&[]))? {
+        Decoded::Value(value) => value.as_value().to_bson().map(Some),
+        Decoded::Missing => Some(None),
+    }
+}

@@ -1,0 +1,237 @@
+//! What errors say, as text and as data.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::{error::Error as _, fmt, io};
+
+use bson::{Bson, Document, cstr, doc, oid::ObjectId, rawdoc};
+use common::{elsewhere, on_every_store, raw};
+use serde::{Deserialize, Serialize};
+use slate_core::{Database, Error, ErrorKind, Index, Result, Transaction};
+
+/// A service's own error.
+#[derive(Debug)]
+enum ServiceError {
+    OutOfStock(i32),
+    Database(Error),
+}
+
+impl From<Error> for ServiceError {
+    fn from(error: Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+#[test]
+fn transact_returns_the_callers_own_error_and_rolls_back() {
+    on_every_store(|test| {
+        let items = test.db.collection::<Document>("items");
+        items.insert_one(&doc! { "_id": 1, "left": 3 }).unwrap();
+        let take = |tx: &Transaction, wanted: i32| -> Result<i32, ServiceError> {
+            let items = tx.collection::<Document>("items");
+            items.update_one(doc! { "_id": 1 }, doc! { "$inc": { "left": -wanted } }).run()?;
+            let left = items.find_by_id(1)?.unwrap().get_i32("left").map_err(Error::from)?;
+            if left < 0 { Err(ServiceError::OutOfStock(left)) } else { Ok(left) }
+        };
+        assert!(matches!(test.db.transact(|tx| take(tx, 5)), Err(ServiceError::OutOfStock(-2))));
+        assert_eq!(items.find_by_id(1).unwrap(), Some(doc! { "_id": 1, "left": 3 }));
+        assert!(matches!(test.db.transact(|tx| take(tx, 2)), Ok(1)));
+        let refused = test.db.transact(|tx| -> Result<(), ServiceError> {
+            tx.collection("items").insert_one(&doc! { "_id": 1 })?;
+            Ok(())
+        });
+        let Err(ServiceError::Database(error)) = refused else { panic!("it is inserted twice") };
+        assert_eq!(error.kind(), ErrorKind::DuplicateKey);
+    });
+}
+
+#[test]
+fn a_conflict_is_retried_whatever_the_callers_error_type() {
+    on_every_store(|test| {
+        if !test.store.has_concurrent_writers() {
+            return;
+        }
+        let counters = test.db.collection::<Document>("counters");
+        counters.insert_one(&doc! { "_id": 1, "n": 0 }).unwrap();
+        let mut attempts = 0;
+        let increment = doc! { "$inc": { "n": 1 } };
+        let outcome = test.db.transact(|tx| -> Result<(), ServiceError> {
+            attempts += 1;
+            tx.collection::<Document>("counters").update_one(doc! { "_id": 1 }, &increment).run()?;
+            if attempts == 1 {
+                let other = || counters.update_one(doc! { "_id": 1 }, &increment).run().map(drop);
+                elsewhere(other)?;
+            }
+            Ok(())
+        });
+        outcome.unwrap();
+        assert_eq!((attempts, counters.find_by_id(1).unwrap()), (2, Some(doc! { "_id": 1, "n": 2 })));
+    });
+}
+
+#[test]
+fn custom_errors_keep_their_cause_and_other_crates_errors_convert() {
+    let error = Error::custom(io::Error::other("the printer is on fire"));
+    assert_eq!((error.kind(), error.code(), error.code_name().as_str()), (ErrorKind::Custom, 8, "UnknownError"));
+    assert!(error.source().unwrap().downcast_ref::<io::Error>().is_some() && !error.is_retryable());
+
+    fn number(document: &Document) -> Result<i32> {
+        Ok(document.get_i32("n")?)
+    }
+    let error = number(&doc! { "n": "one" }).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Conversion, Some("n")));
+    let error = (|| -> Result<ObjectId> { Ok(ObjectId::parse_str("zz")?) })().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conversion, "{error}");
+}
+
+#[test]
+fn debug_reads_like_display_with_the_chain_of_causes() {
+    #[derive(Debug)]
+    struct Outer(io::Error);
+
+    impl fmt::Display for Outer {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the report failed")
+        }
+    }
+
+    impl std::error::Error for Outer {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    let error = Error::custom(Outer(io::Error::other("no paper")));
+    assert_eq!(format!("{error:?}"), "the report failed\n  caused by: no paper");
+
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("redb:{}", folder.path().join("db").display());
+    let _open = Database::open(&url).unwrap();
+    let error = Database::open(&url).unwrap_err();
+    let (shown, debugged) = (error.to_string(), format!("{error:?}"));
+    assert!(debugged.starts_with(&shown) && shown.starts_with("the database is already open"), "{debugged}");
+    assert!(!debugged.contains("Inner") && !debugged.contains("kind:"), "{debugged}");
+}
+
+#[test]
+fn a_duplicate_key_names_collection_index_and_key_as_data() {
+    on_every_store(|test| {
+        let users = test.collection("users");
+        users.create_index(Index::on(doc! { "org": 1, "mail": -1 }).unique()).run().unwrap();
+        users.insert_one(&rawdoc! { "_id": 1, "org": "acme", "mail": "a" }).unwrap();
+        let error = users.insert_one(&rawdoc! { "_id": 2, "org": "acme", "mail": "a" }).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::DuplicateKey);
+        assert_eq!((error.collection(), error.index()), (Some("users"), Some("org_1_mail_-1")));
+        assert_eq!(error.key(), Some(&doc! { "org": "acme", "mail": "a" }));
+        let shown =
+            "E11000 duplicate key error collection: users index: org_1_mail_-1 dup key: { org: \"acme\", mail: \"a\" }";
+        assert_eq!(error.to_string(), shown);
+
+        let error = users.insert_one(&rawdoc! { "_id": 1 }).unwrap_err();
+        assert_eq!((error.index(), error.key()), (Some("_id_"), Some(&doc! { "_id": 1 })));
+        assert_eq!(error.id(), Some(&Bson::Int32(1)));
+
+        // Of values that are stored only in part, the key has none.
+        let long = "x".repeat(3_000);
+        users.create_index(Index::on(doc! { "t": 1 }).unique().sparse()).run().unwrap();
+        users.insert_one(&raw(&doc! { "_id": 3, "org": 3, "t": &long })).unwrap();
+        let error = users.insert_one(&raw(&doc! { "_id": 4, "org": 4, "t": &long })).unwrap_err();
+        assert_eq!((error.index(), error.key()), (Some("t_1"), Some(&doc! {})), "{error}");
+    });
+}
+
+#[test]
+fn a_conflict_names_collection_and_document_or_index_key() {
+    on_every_store(|test| {
+        if !test.store.has_concurrent_writers() {
+            return;
+        }
+        let db = &test.db;
+        let users = test.collection("users");
+        users.create_index(Index::on(doc! { "mail": 1 }).unique().sparse()).run().unwrap();
+        users.insert_one(&rawdoc! { "_id": "Ada", "n": 0 }).unwrap();
+        let conflict = |write: &dyn Fn(&Transaction, i32)| {
+            let (first, second) = (db.begin().unwrap(), db.begin().unwrap());
+            write(&first, 1);
+            write(&second, 2);
+            first.commit().unwrap();
+            let error = second.commit().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+            error
+        };
+
+        let error = conflict(&|tx, n| {
+            let users = tx.collection::<Document>("users");
+            users.update_one(doc! { "_id": "Ada" }, doc! { "$set": { "n": n } }).run().unwrap();
+        });
+        assert_eq!((error.collection(), error.index(), error.id()), (Some("users"), None, Some(&"Ada".into())));
+        assert!(error.to_string().ends_with("document { \"_id\": \"Ada\" } of collection users"), "{error}");
+
+        let error = conflict(&|tx, n| {
+            drop(tx.collection("users").insert_one(&doc! { "_id": n, "mail": "m" }).unwrap());
+        });
+        assert_eq!((error.collection(), error.index()), (Some("users"), Some("mail_1")), "{error}");
+        assert_eq!(error.key(), Some(&doc! { "mail": "m" }));
+
+        let error = conflict(&|tx, n| drop(tx.collection("new").insert_one(&doc! { "_id": n }).unwrap()));
+        assert_eq!((error.collection(), error.key()), (Some("new"), None), "{error}");
+        assert!(error.to_string().ends_with("collection new"), "{error}");
+
+        let error = conflict(&|tx, n| drop(tx.collection(&format!("new {n}")).insert_one(&doc! {}).unwrap()));
+        assert_eq!((error.collection(), error.key()), (None, None), "{error}");
+        assert!(error.to_string().ends_with("the list of collections"), "{error}");
+    });
+}
+
+#[test]
+fn a_failed_conversion_names_collection_document_and_path() {
+    #[derive(Debug, Serialize, Deserialize)]
+    struct User {
+        address: Address,
+    }
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Address {
+        zip: i32,
+    }
+    on_every_store(|test| {
+        test.collection("users").insert_one(&rawdoc! { "_id": 7, "address": { "zip": "8001" } }).unwrap();
+        let error = test.db.collection::<User>("users").find_one(doc! {}).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Conversion, Some("address.zip")));
+        assert_eq!((error.collection(), error.id()), (Some("users"), Some(&Bson::Int32(7))));
+        assert!(error.to_string().starts_with("the document with _id 7 of collection users"), "{error}");
+    });
+}
+
+#[test]
+fn an_unknown_url_lists_the_stores_of_this_build_and_how_to_add_the_others() {
+    for url in ["postgres:there", "nowhere"] {
+        let error = Database::open(url).unwrap_err();
+        let shown = error.to_string();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(shown.contains("this build has the stores memory:"), "{shown}");
+        let is_built = shown.contains(", rocksdb:PATH");
+        let is_offered = shown.contains("the feature `rocksdb` of slate-core adds rocksdb:PATH");
+        assert_eq!((is_built, is_offered), (cfg!(feature = "rocksdb"), !cfg!(feature = "rocksdb")), "{shown}");
+    }
+    if cfg!(not(feature = "rocksdb")) {
+        let error = Database::open("rocksdb:there").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("the feature `rocksdb` of slate-core adds it"), "{error}");
+    }
+}
+
+#[test]
+fn an_impossible_id_finds_nothing_by_id_and_by_filter() {
+    on_every_store(|test| {
+        let users = test.collection("users");
+        users.insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        let regex = Bson::from(bson::Regex { pattern: cstr!("a").into(), options: cstr!("").into() });
+        for id in [Bson::from(vec![1]), regex, Bson::from("x".repeat(5_000))] {
+            assert_eq!(users.find_one(doc! { "_id": { "$eq": &id } }).unwrap(), None);
+            assert_eq!(users.find_by_id(id).unwrap(), None);
+        }
+        assert_eq!(users.find_by_id(Bson::Undefined).unwrap_err().kind(), ErrorKind::Invalid);
+    });
+}

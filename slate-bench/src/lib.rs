@@ -5,6 +5,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`aggregation`] | aggregations as pipelines and SQL, with their answers |
 //! | [`records`] | the records, each generated from the seed independently of the others |
 //! | [`field`] | their fields and values, with BSON's order |
 //! | [`workload`] | the rows: queries and writes as plain data |
@@ -16,6 +17,7 @@
 //! | [`peak`] | peak memory, measured in separate processes |
 //! | [`run`](mod@run) | loads, queries, writes, checks and measures |
 
+pub mod aggregation;
 pub mod check;
 pub mod expected;
 pub mod field;

@@ -56,6 +56,8 @@ pub mod values {
         [["ProductA", "ProductB", "ProductC"], ["ProductX", "ProductY", "ProductZ"], ["Widget1", "Widget2", "Widget3"]];
     /// Values of `tags`.
     pub const TAGS: [&str; 5] = ["vip", "new_lead", "renewal_due", "churn_risk", "newsletter"];
+    /// Regions of the companies.
+    pub const REGIONS: [&str; 5] = ["north", "east", "south", "west", "overseas"];
     pub(super) const FIRST: [&str; 16] = [
         "Ada", "Alan", "Barbara", "Donald", "Edsger", "Frances", "Grace", "Jim", "John", "Ken", "Leslie", "Margaret",
         "Niklaus", "Pat", "Radia", "Tony",

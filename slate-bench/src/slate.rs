@@ -8,7 +8,10 @@ use slate_core::{Collection, Database, Durability, Explain, ExplainVerbosity, Fi
 
 use crate::{
     Answer, Change, Condition, Consume, Fetched, Field, Query, Setup, Subject, Test, ThreeFields, TypedRecord,
-    TypedTask, Value, Work, slate_async, workload::Find as FindQuery,
+    TypedTask, Value, Work,
+    aggregation::{Cell, Company, Question, Rows},
+    slate_async,
+    workload::Find as FindQuery,
 };
 
 /// A Slate database on one store.
@@ -250,6 +253,35 @@ impl Subject for Slate {
             }
         }
         Ok(answer)
+    }
+
+    fn load_companies(&mut self, companies: &[Company]) -> Result<()> {
+        let companies: Vec<RawDocumentBuf> = companies
+            .iter()
+            .map(|company| {
+                Ok(RawDocumentBuf::try_from(&doc! {
+                    "_id": company.code, "code": company.code, "region": company.region,
+                })?)
+            })
+            .collect::<Result<_>>()?;
+        for name in ["companies", "companies_unindexed"] {
+            let collection = self.database.collection::<RawDocumentBuf>(name);
+            collection.drop()?;
+            collection.insert_many(&companies).run()?;
+        }
+        let indexed = self.database.collection::<RawDocumentBuf>("companies");
+        indexed.create_index(Index::on(doc! { "code": 1 })).run()?;
+        Ok(())
+    }
+
+    fn aggregate(&mut self, question: &Question) -> Result<Rows> {
+        let mut cursor = self.user(0)?.aggregate(question.stages()?).cursor()?;
+        let mut rows = Rows::new();
+        while cursor.advance()? {
+            let row = cursor.current().ok_or("the cursor has no current document")?;
+            rows.push(row.iter().map(|field| Cell::of(field?.1)).collect::<Result<_>>()?);
+        }
+        Ok(rows)
     }
 
     fn own_rows(&mut self, size: u64, repeat: Repeat) -> Result<Vec<(&'static str, Row)>> {

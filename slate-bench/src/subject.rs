@@ -3,7 +3,11 @@
 use bson::RawDocument;
 use slate_bench_harness::{About, Repeat, Result, Row, Unsupported};
 
-use crate::{Change, Fetched, Query, TypedTask, records::id_of};
+use crate::{
+    Change, Fetched, Query, TypedTask,
+    aggregation::{Company, Question, Rows},
+    records::id_of,
+};
 
 /// How a run consumes the rows of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +157,24 @@ pub trait Subject: Sized + Send {
     fn work(&mut self, user: usize, query: &Query) -> Result<Option<Work>> {
         let _ = (user, query);
         Ok(None)
+    }
+
+    /// Stores the companies twice, once with an index on `code`.
+    ///
+    /// # Errors
+    /// Fails with the database's own errors.
+    fn load_companies(&mut self, companies: &[Company]) -> Result<()> {
+        let _ = companies;
+        Err(Unsupported::because("aggregations are not measured for it").into())
+    }
+
+    /// Answers a question about the records of the first user.
+    ///
+    /// # Errors
+    /// Fails with the database's own errors.
+    fn aggregate(&mut self, question: &Question) -> Result<Rows> {
+        let _ = question;
+        Err(Unsupported::because("aggregations are not measured for it").into())
     }
 
     /// Executes an operation on the collection of typed documents. Returns the number of documents and the sum of their

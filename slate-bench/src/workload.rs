@@ -161,6 +161,8 @@ pub struct QueryRow {
 pub const QUERIES: &str = "Queries";
 /// Title of the section of typed documents.
 pub const TYPED: &str = "Typed documents";
+/// Title of the table of aggregations.
+pub const AGGREGATION: &str = "Aggregation";
 /// Title of the section of awaited calls.
 pub const ASYNC: &str = "Async";
 /// Title of the table of data larger than memory.

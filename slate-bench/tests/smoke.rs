@@ -6,6 +6,7 @@ mod support;
 
 use slate_bench::{
     Options,
+    aggregation::QUESTIONS,
     harness::{Arguments, Report, Verdict},
     peak::Peaks,
     program, run,
@@ -24,9 +25,10 @@ fn check_whole(report: &Report) {
     assert_eq!(report.wrong(), Vec::<String>::new());
     for size in [300, 600] {
         let rows = |title| report.section(title, Some(size)).map_or(0, |section| section.rows.len());
-        let titles = ["Bulk Insert", "Queries", "Distinct", "Upsert / Merge", "Concurrency", "Integrity"];
+        let titles =
+            ["Bulk Insert", "Queries", "Distinct", "Aggregation", "Upsert / Merge", "Concurrency", "Integrity"];
         // Two of the 22 queries have no rows to lend.
-        assert_eq!(titles.map(rows), [1, 20 * 2 + 2, 7, 5, 1, 2], "{size}");
+        assert_eq!(titles.map(rows), [1, 20 * 2 + 2, 7, QUESTIONS.len(), 5, 1, 2], "{size}");
     }
     let rows = report.sections.iter().flat_map(|section| &section.rows);
     for row in rows.filter(|row| row.bytes.is_none()) {

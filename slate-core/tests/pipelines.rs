@@ -43,6 +43,25 @@ fn case() -> impl Strategy<Value = Case> {
             doc! { "$unwind": unwind }
         });
         let count = Just(doc! { "$count": "n" });
+        // Values that do not depend on the order of the documents.
+        let accumulated = |field: String| {
+            doc! {
+                "n": { "$sum": 1 }, "values": { "$sum": { "$cond": [{ "$eq": [format!("${field}"), null] }, 0, 1] } },
+                "most": { "$max": format!("${field}") }, "least": { "$min": format!("${field}") },
+            }
+        };
+        let group = (proptest::option::of(field()), field()).prop_map(move |(by, of)| {
+            let mut group = doc! { "_id": by.map_or(bson::Bson::Null, |by| format!("${by}").into()) };
+            group.extend(accumulated(of));
+            doc! { "$group": group }
+        });
+        let add = (field(), field()).prop_map(|(name, of)| doc! { "$addFields": { name: { "$type": format!("${of}") } } });
+        let facet = (field(), field()).prop_map(|(a, b)| {
+            doc! { "$facet": {
+                "x": [{ "$group": { "_id": format!("${a}"), "n": { "$sum": 1 } } }, { "$match": { "n": { "$gt": 1 } } }],
+                "y": [{ "$match": { &b: { "$exists": true } } }, { "$count": "n" }],
+            } }
+        });
         let stage = prop_oneof![
             4 => matching,
             2 => sort,
@@ -50,6 +69,9 @@ fn case() -> impl Strategy<Value = Case> {
             1 => unset,
             3 => unwind,
             1 => count,
+            3 => group,
+            1 => add,
+            1 => facet,
         ];
         // Which documents are within a window depends on the order, so a total order precedes it, once.
         let window = (0..4_i64, 1..9_i64).prop_map(|(skip, limit)| {

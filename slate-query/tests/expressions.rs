@@ -6,7 +6,10 @@ use bson::{Bson, DateTime, Document, bson, doc};
 use proptest::prelude::*;
 use slate_query::{
     Result,
-    expression::{Env, Expression, Variables, accumulator::AccumulatorSpec},
+    expression::{
+        Env, Expression, Variables,
+        accumulator::{AccumulatorSpec, Gathered},
+    },
     raw::{Doc, OwnedValue},
     testing,
 };
@@ -299,14 +302,13 @@ fn operator() -> impl Strategy<Value = String> {
 /// Accumulates the documents.
 fn accumulate(name: &str, operand: &Bson, documents: &[Document]) -> Result<Bson> {
     let operand = OwnedValue::from(operand);
-    let mut accumulator = AccumulatorSpec::parse(name, operand.as_value(), &Variables::default())?.start();
+    let accumulator = AccumulatorSpec::parse(name, operand.as_value(), &Variables::default())?;
+    let mut gathered = Gathered::default();
     for document in documents {
         let bytes = document.to_vec().unwrap();
-        accumulator.add(&Env::new(Doc::new(&bytes), 0))?;
+        accumulator.add(&mut gathered, &Env::new(Doc::new(&bytes), 0), 1)?;
     }
-    let value = accumulator.finish();
-    assert!(accumulator.bytes() > 0);
-    Ok(value.as_value().unwrap().to_bson().unwrap())
+    Ok(accumulator.finish(&mut gathered).as_value().unwrap().to_bson().unwrap())
 }
 
 #[test]

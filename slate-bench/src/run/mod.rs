@@ -1,9 +1,10 @@
 //! Runs the workload: loads, queries, writes, checks and measures.
 //!
 //! For each size: insert the records several times, each time into a new database, of which the last is used; check
-//! integrity; run each query, alternating between users; run each write and undo it; run writers and readers
+//! integrity; run each query, alternating between users; run the aggregations; run each write and undo it; run writers and readers
 //! concurrently; check integrity again; run the typed and the awaited calls on another database.
 
+pub mod aggregation;
 pub mod chart;
 pub mod concurrency;
 pub mod larger;
@@ -19,8 +20,9 @@ use slate_bench_harness::{Progress, Report, Result, Row, Verdict, number};
 
 use crate::{
     Options, Record, Setup, Subject,
+    aggregation::QUESTIONS,
     peak::Peaks,
-    workload::{ASYNC, BULK_INSERT, CONCURRENCY, INTEGRITY, SPACE, TYPED},
+    workload::{AGGREGATION, ASYNC, BULK_INSERT, CONCURRENCY, INTEGRITY, SPACE, TYPED},
 };
 use load::Peak;
 
@@ -73,6 +75,7 @@ pub fn run<S: Subject>(
         )?;
         verify(&mut bench, &mut opened.subject, "after loading");
         queries::run_queries(&mut bench, &mut opened.subject);
+        aggregation::run(&mut bench, &mut opened.subject);
         writes::write(&mut bench, &mut opened.subject);
         concurrency::write_and_read(&mut bench, &mut opened.subject);
         verify(&mut bench, &mut opened.subject, "at the end");
@@ -89,9 +92,10 @@ pub fn run<S: Subject>(
 fn steps(options: &Options, size: u64) -> u64 {
     let queries = queries::wanted(options, size).into_iter().map(|row| queries::variants(&row.query).len());
     let typed = typed::ROWS.iter().filter(|row| options.shared.wants(TYPED, row)).count();
+    let questions = QUESTIONS.iter().filter(|question| options.shared.wants(AGGREGATION, question.name)).count();
     let others = [BULK_INSERT, SPACE, SPACE, CONCURRENCY, INTEGRITY, INTEGRITY];
     let others = others.iter().filter(|title| options.shared.wants(title, title));
-    number::count(queries.sum::<usize>() + writes::wanted(options).count() + typed + others.count())
+    number::count(queries.sum::<usize>() + writes::wanted(options).count() + typed + questions + others.count())
 }
 
 /// A database and its directory; dropped in this order.

@@ -24,6 +24,8 @@ pub(crate) struct CoveredRows<V: View> {
     row: Row,
     /// Whether there is a current row.
     has_row: bool,
+    /// Whether the walk is already at the next entry.
+    is_ahead: bool,
     meter: Meter,
 }
 
@@ -46,8 +48,32 @@ impl<V: View> CoveredRows<V> {
             left: window.limit.unwrap_or(u64::MAX),
             row: Row::default(),
             has_row: false,
+            is_ahead: false,
             meter,
         }
+    }
+
+    /// Moves to the next row, and past all following entries that make the same document. Returns their number, 0 after
+    /// the last row.
+    pub(super) fn advance_run(&mut self) -> Result<u64> {
+        if !self.advance()? {
+            return Ok(0);
+        }
+        let mut run = 1;
+        while self.left > 0 && !self.shape.has_id {
+            if !self.next_entry()? {
+                self.left = 0;
+                break;
+            }
+            let Some(entry) = self.walk.current()? else { break };
+            if !self.row.is_made_of(&entry) {
+                self.is_ahead = true;
+                break;
+            }
+            run += 1;
+            self.left -= 1;
+        }
+        Ok(run)
     }
 
     #[inline(never)]
@@ -77,6 +103,10 @@ impl<V: View> CoveredRows<V> {
 
     #[inline(always)]
     fn next_entry(&mut self) -> Result<bool> {
+        if self.is_ahead {
+            self.is_ahead = false;
+            return Ok(true);
+        }
         if !self.meter.is_read() {
             return self.walk.advance();
         }
@@ -123,11 +153,16 @@ struct Scratch {
 }
 
 impl Row {
+    /// Whether the document is that of the entry, apart from `_id`.
+    #[inline]
+    fn is_made_of(&self, entry: &Entry<'_>) -> bool {
+        same(&self.values, entry.values) && same(&self.extras, entry.extras) && !self.document.is_empty()
+    }
+
     /// Builds the document of an entry. Returns `None` if the entry is damaged.
     #[inline]
     fn make(&mut self, entry: &Entry<'_>, shape: &Shape) -> Option<()> {
-        let is_like = same(&self.values, entry.values) && same(&self.extras, entry.extras) && !self.document.is_empty();
-        if is_like && self.put_id(entry.record_key).is_some() {
+        if self.is_made_of(entry) && self.put_id(entry.record_key).is_some() {
             return Some(());
         }
         let built = self.build(entry, shape);

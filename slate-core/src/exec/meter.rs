@@ -82,7 +82,13 @@ impl Meter {
     /// Counts a row, if there was one, and adds the time since `start`.
     #[inline]
     pub(super) fn moved(&mut self, start: Start, more: bool) {
-        self.counted.rows += u64::from(more);
+        self.moved_by(start, u64::from(more));
+    }
+
+    /// Counts rows, and adds the time since `start`.
+    #[inline]
+    pub(super) fn moved_by(&mut self, start: Start, rows: u64) {
+        self.counted.rows += rows;
         self.stop(start);
     }
 

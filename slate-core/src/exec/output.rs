@@ -96,6 +96,16 @@ pub(crate) enum Output<V: View> {
 }
 
 impl<V: View> Output<V> {
+    /// Moves to the next row and returns how many consecutive rows it stands for: rows that are the same document are returned
+    /// once where that is less work. 0 after the last row.
+    #[inline]
+    pub(super) fn advance_run(&mut self) -> Result<u64> {
+        match self {
+            Self::Covered(rows) => rows.advance_run(),
+            rows => rows.advance().map(u64::from),
+        }
+    }
+
     /// Returns the amount that the root node has written to temporary files.
     pub(super) fn spilled(&self) -> Spilled {
         match self {

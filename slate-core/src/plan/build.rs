@@ -52,7 +52,7 @@ fn naive(query: &Query) -> Plan {
         input = RawPlan::Slice { input: Box::new(input), window: query.window() };
     }
     match &query.output {
-        Output::Whole => Plan::Whole { input },
+        Output::Whole | Output::Fields(_) => Plan::Whole { input },
         Output::Project { projection, .. } if projection.is_identity() => Plan::Whole { input },
         Output::Project { projection, document } => Plan::Project {
             input,

@@ -3,7 +3,7 @@
 //!
 //! An entry contains the exact values of the document only if the index has met no array and truncated no value.
 
-use slate_query::{interval::IntervalSet, path::Path, projection::Projection};
+use slate_query::{interval::IntervalSet, path::Path};
 
 use super::{Access, AccessPath, CoveredField, IndexBounds, Output, Query};
 use crate::catalog::IndexInfo;
@@ -18,18 +18,21 @@ pub(super) fn serves(access: &Access, query: &Query) -> bool {
         && match (&query.output, &access.path) {
             (Output::Whole, _) => false,
             (Output::Project { projection, .. }, AccessPath::Index { index, .. }) => {
-                covered_fields(index, projection).is_some() && is_sorted()
+                projection.included().is_some_and(|included| covered_fields(index, included).is_some()) && is_sorted()
+            }
+            (Output::Fields(fields), AccessPath::Index { index, .. }) => {
+                covered_fields(index, fields).is_some() && is_sorted()
             }
             (Output::Count, path) => counts(path),
             (Output::Distinct { path, .. }, AccessPath::Index { index, bounds, checks }) => {
                 lists_values(index, bounds, checks, path)
             }
-            (Output::Project { .. } | Output::Distinct { .. }, _) => false,
+            (Output::Fields(_) | Output::Project { .. } | Output::Distinct { .. }, _) => false,
         }
 }
 
-/// Returns the projected fields if the entries of an index contain them all.
-pub(super) fn covered_fields(index: &IndexInfo, projection: &Projection) -> Option<Vec<CoveredField>> {
+/// Returns the included fields if the entries of an index contain them all.
+pub(super) fn covered_fields(index: &IndexInfo, included: &[Path]) -> Option<Vec<CoveredField>> {
     if !holds_values(index) {
         return None;
     }
@@ -41,7 +44,7 @@ pub(super) fn covered_fields(index: &IndexInfo, projection: &Projection) -> Opti
         // A longer path projects a field inside a document, which an entry does not contain.
         (included.parts().len() == 1).then_some(CoveredField::Indexed(field))
     };
-    projection.included()?.iter().map(covered).collect()
+    included.iter().map(covered).collect()
 }
 
 /// Returns whether each record of an access path can be counted by one key.

@@ -25,6 +25,8 @@ pub(crate) struct Query {
 pub(crate) enum Output {
     /// Whole documents.
     Whole,
+    /// Documents of which only these top-level fields are read, by the pipeline above. The others may be left out.
+    Fields(Box<[Path]>),
     /// Documents with the projection applied.
     Project { projection: Projection, document: RawDocumentBuf },
     /// The number of documents.

@@ -113,6 +113,19 @@ impl Expression {
         })
     }
 
+    /// Calls `visit` with the value; `None`: it is missing. Costs less than [`evaluate`](Self::evaluate) for a field and for a
+    /// constant, which most operands are.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn visit<R>(&self, env: &Env<'_>, visit: impl FnOnce(Option<Value<'_>>) -> R) -> Result<R> {
+        Ok(match &self.0 {
+            Node::Constant(value) => visit(value.as_ref().map(OwnedValue::as_value)),
+            Node::Path(Variable::Root, names) if let [name] = &**names => visit(env.root().find(name)),
+            _ => visit(self.evaluate(env)?.as_value()),
+        })
+    }
+
     /// Calls `visit` with each top-level field of the document that the expression reads, and with `None` if it reads
     /// the whole document.
     pub fn visit_fields(&self, visit: &mut dyn FnMut(Option<&FieldName>)) {

@@ -10,7 +10,8 @@ pub struct Sum {
     double: f64,
     /// The accumulated rounding error of `double`.
     error: f64,
-    decimal: Decimal,
+    /// Boxed because it is rare: a group has a sum per accumulator.
+    decimal: Option<Box<Decimal>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +24,7 @@ enum Width {
 
 impl Default for Sum {
     fn default() -> Self {
-        Self { widest: Width::Int32, whole: 0, double: 0.0, error: 0.0, decimal: Decimal::ZERO }
+        Self { widest: Width::Int32, whole: 0, double: 0.0, error: 0.0, decimal: None }
     }
 }
 
@@ -41,7 +42,20 @@ impl Sum {
             Number::Int32(int) => self.whole += i128::from(int),
             Number::Int64(int) => self.whole += i128::from(int),
             Number::Double(double) => self.add_double(double),
-            Number::Decimal(decimal) => self.decimal = self.decimal.add(decimal),
+            Number::Decimal(decimal) => self.add_decimal(decimal),
+        }
+    }
+
+    /// Adds a number as often as `times`, with the result that [`add`](Self::add) would have.
+    pub fn add_times(&mut self, number: Number, times: u64) {
+        match number {
+            // The first addition determines the type; integers are exact, so the others are one multiplication.
+            Number::Int32(_) | Number::Int64(_) if times > 0 => {
+                self.add(number);
+                let int = number.to_i64().unwrap_or_default();
+                self.whole += i128::from(int) * i128::from(times - 1);
+            }
+            number => (0..times).for_each(|_| self.add(number)),
         }
     }
 
@@ -51,7 +65,14 @@ impl Sum {
         self.whole += other.whole;
         self.add_double(other.double);
         self.add_double(other.error);
-        self.decimal = self.decimal.add(other.decimal);
+        if let Some(decimal) = &other.decimal {
+            self.add_decimal(**decimal);
+        }
+    }
+
+    fn add_decimal(&mut self, decimal: Decimal) {
+        let sum = self.decimal.as_deref().map_or(decimal, |sum| sum.add(decimal));
+        self.decimal = Some(Box::new(sum));
     }
 
     fn add_double(&mut self, double: f64) {
@@ -80,7 +101,8 @@ impl Sum {
                     .map_or_else(|_| Decimal::exactly(whole_to_f64(self.whole)), Decimal::from);
                 let doubles =
                     if self.double == 0.0 { Decimal::ZERO } else { Decimal::exactly(self.double + self.error) };
-                Number::Decimal(self.decimal.add(whole).add(doubles))
+                let decimals = self.decimal.as_deref().map_or(Decimal::ZERO, |sum| *sum);
+                Number::Decimal(decimals.add(whole).add(doubles))
             }
         }
     }

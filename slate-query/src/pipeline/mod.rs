@@ -5,12 +5,16 @@
 //! does not offer are in the table too, and fail by name.
 
 mod bindings;
+mod kept;
+mod needs;
 mod nested;
 mod parse;
 mod stage;
 mod stages;
 
 pub use bindings::Bindings;
+pub use kept::Kept;
+pub use needs::Needs;
 pub use parse::parse;
 pub use stage::Stage;
-pub use stages::{Facet, Group, GroupState, ReplaceRoot, Unwind, UnwoundRows};
+pub use stages::{Facet, Group, GroupStates, Member, ReplaceRoot, Unwind, UnwoundRows};

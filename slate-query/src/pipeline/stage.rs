@@ -2,7 +2,10 @@ use std::fmt;
 
 use bson::RawDocumentBuf;
 
-use super::stages::{Facet, Group, ReplaceRoot, Unwind};
+use super::{
+    Needs,
+    stages::{Facet, Group, ReplaceRoot, Unwind},
+};
 use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
 
 /// A parsed stage of a pipeline. Its [`Display`](fmt::Display) writes the argument.
@@ -93,6 +96,22 @@ impl Stage {
     /// Whether a `$sort` that follows the stage can be done before it instead, with the same result.
     pub fn can_follow_sort(&self, sort: &Sort) -> bool {
         self.is_one_to_one() && sort.fields().iter().all(|(path, _)| self.preserves(path))
+    }
+
+    /// The fields that the stage and the stages after it read, which need `after` of its documents.
+    pub fn needs(&self, mut after: Needs) -> Needs {
+        match self {
+            Self::Match(filter) => after.add_filter(filter),
+            Self::Project { projection, .. } => return projection.needs(after),
+            Self::Sort(sort) => sort.fields().iter().for_each(|(path, _)| after.add_path(path)),
+            Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => {}
+            Self::Count(_) => return Needs::NOTHING,
+            Self::Facet(facet) => return facet.needs(),
+            Self::Group(group) => return group.needs(),
+            Self::ReplaceRoot(replace) => return replace.needs(),
+            Self::Unwind(unwind) => unwind.add_needs(&mut after),
+        }
+        after
     }
 
     /// Whether each document that the stage returns has the same value at `path` as the document it was made from. `false`

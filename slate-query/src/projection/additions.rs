@@ -4,7 +4,8 @@ use super::output;
 use crate::{
     Result,
     expression::{Env, Expression},
-    raw::{Doc, Kind, Value},
+    pipeline::Needs,
+    raw::{Doc, FieldName, Kind, Value},
 };
 
 /// Fields and their expressions, in the order in which they are written.
@@ -30,6 +31,25 @@ impl Additions {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.fields.is_empty()
+    }
+
+    /// Adds the fields that the expressions read to `needs`, and removes those that are replaced.
+    pub(crate) fn needs(&self, needs: &mut Needs) {
+        for (name, addition) in &self.fields {
+            if let (Addition::Computed(_), Ok(name)) = (addition, std::str::from_utf8(name)) {
+                needs.remove(name);
+            }
+        }
+        self.visit_fields(&mut |field| needs.add(field));
+    }
+
+    fn visit_fields(&self, visit: &mut dyn FnMut(Option<&FieldName>)) {
+        for (_, addition) in &self.fields {
+            match addition {
+                Addition::Computed(expression) => expression.visit_fields(visit),
+                Addition::Within(additions) => additions.visit_fields(visit),
+            }
+        }
     }
 
     /// Appends `base` with the fields. A field keeps its place, a new one is added at the end. A field whose value is missing

@@ -7,7 +7,12 @@ use super::{
     slice::Slice,
     tree::{Action, Branch},
 };
-use crate::{Result, path::Path, pipeline::Bindings, raw::Doc};
+use crate::{
+    Result,
+    path::Path,
+    pipeline::{Bindings, Needs},
+    raw::Doc,
+};
 
 /// A parsed projection, as `find` takes it.
 #[derive(Clone, Debug)]
@@ -16,6 +21,8 @@ pub struct Projection {
     computed: Option<Box<Computed>>,
     kept: Kept,
     included: Option<Box<[Path]>>,
+    /// The top-level fields that an inclusion reads; `None` for other projections.
+    shown: Option<Box<[Box<str>]>>,
 }
 
 /// Computed fields.
@@ -66,7 +73,7 @@ impl Projection {
         let root = add_fields::parse(spec, bindings.names())?;
         let kept = Kept::AllBut(root.fields.iter().map(|(name, _)| name.clone()).collect());
         let computed = Some(Box::new(Computed { additions: root.additions(), bindings: bindings.clone() }));
-        Ok(Self { passes: Box::default(), computed, kept, included: None })
+        Ok(Self { passes: Box::default(), computed, kept, included: None, shown: None })
     }
 
     fn of(Parsed { sense, root }: Parsed, bindings: &Bindings) -> Result<Self> {
@@ -83,6 +90,10 @@ impl Projection {
             Sense::Inclusion => paths(&root)?,
             Sense::Exclusion => None,
         };
+        let shown = match sense {
+            Sense::Inclusion => Some(names(|action| !matches!(action, Action::Exclude | Action::Computed(_)))),
+            Sense::Exclusion => None,
+        };
         let mut changes = Vec::new();
         collect_changes(&root, &mut Vec::new(), &mut changes);
         let shape = match sense {
@@ -91,7 +102,7 @@ impl Projection {
         };
         let shape = (!shape.is_whole()).then_some(Pass::Shape(shape));
         let computed = (!additions.is_empty()).then(|| Box::new(Computed { additions, bindings: bindings.clone() }));
-        Ok(Self { passes: shape.into_iter().chain(changes).collect(), computed, kept, included })
+        Ok(Self { passes: shape.into_iter().chain(changes).collect(), computed, kept, included, shown })
     }
 
     /// Replaces the content of `out` by the projected document. An inclusion shows the first of repeated fields.
@@ -140,6 +151,22 @@ impl Projection {
             Kept::Only(names) => is_among(names),
             Kept::AllBut(names) => !is_among(names),
         }
+    }
+
+    /// The fields that the projection reads of a document, if its result needs `after`.
+    pub(crate) fn needs(&self, after: Needs) -> Needs {
+        let mut needs = match &self.shown {
+            Some(shown) => {
+                let mut needs = Needs::NOTHING;
+                shown.iter().for_each(|name| needs.add_name(name));
+                needs
+            }
+            None => after,
+        };
+        if let Some(computed) = &self.computed {
+            computed.additions.needs(&mut needs);
+        }
+        needs
     }
 
     /// Whether a document's projection can fail.

@@ -13,6 +13,7 @@
 //! `ANALYZE` affects few rows, but strongly: `SELECT DISTINCT` over an index reads the whole index without it, and
 //! seeks from value to value with it. There are programs for both.
 
+mod aggregation;
 mod database;
 mod sql;
 mod subject;

@@ -9,6 +9,7 @@ use rusqlite::{
 };
 use slate_bench::{
     Answer, Change, Consume, Fetched, Field, Query, Subject, TypedTask,
+    aggregation::{Company, Question, Rows},
     harness::{About, Result, Unsupported, number::count},
     json,
 };
@@ -170,6 +171,14 @@ impl Subject for Sqlite {
 
     fn typed(&mut self, task: TypedTask<'_>) -> Result<Answer> {
         self.typed_task(task)
+    }
+
+    fn load_companies(&mut self, companies: &[Company]) -> Result<()> {
+        self.fill_companies(companies)
+    }
+
+    fn aggregate(&mut self, question: &Question) -> Result<Rows> {
+        self.answer(question)
     }
 
     fn verify(&mut self) -> Result<()> {

@@ -2,6 +2,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use slate_query::{
     Code,
+    pipeline::Kept,
     raw::{Doc, Kind, Value, Writer},
 };
 use slate_store::View;
@@ -15,12 +16,13 @@ use crate::{
     spill::Sorter,
 };
 
-/// One document with an array for each of several pipelines over the same documents. The documents are held, beyond the
+/// One document with an array for each of several pipelines over the same documents. Their fields that the pipelines read are held, beyond the
 /// memory limit in a temporary file, and read once for each pipeline, one after the other.
 pub(crate) struct FacetRows<V: View> {
     /// `None` once it was read.
     input: Option<DocumentRows<V>>,
     facets: Vec<(Box<str>, Vec<DocumentNode>)>,
+    kept: Kept,
     row: Option<Vec<u8>>,
     resources: Resources,
     meter: Meter,
@@ -33,12 +35,13 @@ impl<V: View> FacetRows<V> {
     pub(super) fn new(
         input: DocumentRows<V>,
         facets: Vec<(Box<str>, Vec<DocumentNode>)>,
+        kept: Kept,
         resources: &Resources,
         meter: Meter,
     ) -> Self {
         // The nodes of the pipelines are not drawn, so they are not measured.
         let resources = Resources { recorder: None, ..resources.clone() };
-        Self { input: Some(input), facets, row: None, resources, meter }
+        Self { input: Some(input), facets, kept, row: None, resources, meter }
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
@@ -56,11 +59,12 @@ impl<V: View> FacetRows<V> {
     fn read(&mut self, mut input: DocumentRows<V>) -> Result<Vec<u8>> {
         let mut interrupt = self.resources.interrupt.clone();
         let mut held = Sorter::new(self.resources.memory.clone(), u64::MAX);
-        let mut number = 0_u64;
+        let (mut number, mut copy) = (0_u64, Vec::new());
         while input.advance()? {
             interrupt.tick()?;
             let Some(document) = input.current() else { break };
-            held.push(&number.to_be_bytes(), &[], document.bytes())?;
+            self.kept.copy(document, &mut copy);
+            held.push(&number.to_be_bytes(), &[], &copy)?;
             number = number.saturating_add(1);
         }
         drop(input);

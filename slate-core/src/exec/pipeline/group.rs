@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use ahash::RandomState;
 use slate_query::{
-    pipeline::{Group, GroupState},
+    pipeline::{Group, GroupStates},
     raw::{Doc, SmallBytes},
 };
 use slate_store::View;
@@ -25,9 +25,11 @@ pub(crate) struct GroupRows<V: View> {
     input: Option<DocumentRows<V>>,
     group: Group,
     memory: Memory,
-    groups: HashMap<SmallBytes, GroupState, RandomState>,
-    /// The keys of the groups in memory, the last to be returned first.
-    keys: Vec<SmallBytes>,
+    states: GroupStates,
+    /// The keys and numbers of the groups in memory, the last to be returned first.
+    groups: Vec<(SmallBytes, usize)>,
+    /// A group of which no document is in memory.
+    overflow: GroupStates,
     /// The documents that exceeded the memory.
     rest: Option<Rest>,
     row: Vec<u8>,
@@ -44,8 +46,15 @@ struct Rest {
     number: u64,
 }
 
-/// Bytes that a group takes in the hash table in addition to its state and key.
-const OVERHEAD: usize = size_of::<(SmallBytes, GroupState)>() + size_of::<SmallBytes>();
+/// A group in the hash table.
+struct Entry {
+    number: usize,
+    /// The memory that it uses.
+    bytes: usize,
+}
+
+/// Bytes that a group takes in the hash table, and in the list that is made of it, in addition to its key.
+const OVERHEAD: usize = size_of::<(SmallBytes, Entry)>() + size_of::<(SmallBytes, usize)>();
 
 impl<V: View> GroupRows<V> {
     pub(super) fn new(input: DocumentRows<V>, group: Group, resources: &Resources, meter: Meter) -> Self {
@@ -53,8 +62,9 @@ impl<V: View> GroupRows<V> {
             input: Some(input),
             group,
             memory: resources.memory.clone(),
-            groups: HashMap::default(),
-            keys: Vec::new(),
+            states: GroupStates::default(),
+            groups: Vec::new(),
+            overflow: GroupStates::default(),
             rest: None,
             row: Vec::new(),
             has_row: false,
@@ -77,35 +87,35 @@ impl<V: View> GroupRows<V> {
     }
 
     fn read(&mut self, mut input: DocumentRows<V>) -> Result<()> {
+        let (group, states) = (&self.group, &mut self.states);
         let (mut key, mut used) = (Vec::new(), 0_usize);
-        while input.advance()? {
+        let mut groups: HashMap<SmallBytes, Entry, RandomState> = HashMap::default();
+        loop {
+            let times = input.advance_run()?;
             self.interrupt.tick()?;
-            let Some(document) = input.current() else { break };
-            let id = self.group.id(document, &mut key)?;
-            if let Some(rest) = &mut self.rest {
-                rest.push(&key, document)?;
-                continue;
-            }
-            match self.groups.get_mut(key.as_slice()) {
-                Some(state) => {
-                    let before = state.bytes();
-                    self.group.add(state, document)?;
-                    used = used.saturating_add(state.bytes()).saturating_sub(before);
+            let Some(document) = input.current().filter(|_| times > 0) else { break };
+            group.visit(document, &mut key, |member| {
+                if let Some(rest) = &mut self.rest {
+                    return (0..times).try_for_each(|_| rest.push(member.key(), document));
                 }
-                None => {
-                    let mut state = self.group.start(id);
-                    self.group.add(&mut state, document)?;
-                    used = used.saturating_add(state.bytes() + key.len() + OVERHEAD);
-                    self.groups.insert(key.as_slice().into(), state);
+                if let Some(entry) = groups.get_mut(member.key()) {
+                    let bytes = group.add(states, entry.number, member, times)?;
+                    used = (used + bytes).saturating_sub(std::mem::replace(&mut entry.bytes, bytes));
+                    return Ok(());
                 }
-            }
-            if used > self.memory.limit() {
+                let number = group.start(states, member);
+                let bytes = group.add(states, number, member, times)?;
+                used += bytes + member.key().len() + OVERHEAD;
+                groups.insert(member.key().into(), Entry { number, bytes });
+                Ok(())
+            })?;
+            if used > self.memory.limit() && self.rest.is_none() {
                 let sorter = Sorter::new(self.memory.clone(), u64::MAX);
                 self.rest = Some(Rest { sorter, has_row: false, number: 0 });
             }
         }
-        self.keys = self.groups.keys().cloned().collect();
-        self.keys.sort_unstable_by(|a, b| b.as_slice().cmp(a.as_slice()));
+        self.groups = groups.into_iter().map(|(key, entry)| (key, entry.number)).collect();
+        self.groups.sort_unstable_by(|(a, _), (b, _)| b.as_slice().cmp(a.as_slice()));
         if let Some(rest) = &mut self.rest {
             rest.sorter.finish(&mut self.interrupt)?;
             self.meter.spilled(rest.sorter.spilled());
@@ -117,32 +127,34 @@ impl<V: View> GroupRows<V> {
     /// Completes and writes the group with the least key.
     fn next_group(&mut self) -> Result<bool> {
         let sorted = self.rest.as_ref().and_then(Rest::key);
-        let in_memory = self.keys.last().map(SmallBytes::as_slice);
-        let key: SmallBytes = match (in_memory, sorted) {
+        let in_memory = self.groups.last().map(|(key, _)| key.as_slice());
+        let is_in_memory = match (in_memory, sorted) {
             (None, None) => return Ok(false),
-            (Some(key), None) | (None, Some(key)) => key.into(),
-            (Some(a), Some(b)) => a.min(b).into(),
+            (Some(in_memory), Some(sorted)) => in_memory <= sorted,
+            (in_memory, _) => in_memory.is_some(),
         };
-        let mut state = None;
-        if in_memory == Some(key.as_slice()) {
-            self.keys.pop();
-            state = self.groups.remove(key.as_slice());
+        let (mut current, states) = if is_in_memory {
+            (self.groups.pop(), &mut self.states)
+        } else {
+            self.overflow.clear();
+            (None, &mut self.overflow)
+        };
+        let mut buffer = Vec::new();
+        while let Some(rest) = &mut self.rest
+            && let Some(key) = rest.key()
+            && current.as_ref().is_none_or(|(current, _)| current.as_slice() == key)
+        {
+            self.interrupt.tick()?;
+            let Some(document) = rest.sorter.payload().map(Doc::new) else { break };
+            self.group.visit(document, &mut buffer, |member| {
+                let (_, number) =
+                    current.get_or_insert_with(|| (member.key().into(), self.group.start(states, member)));
+                self.group.add(states, *number, member, 1)
+            })?;
+            rest.has_row = rest.sorter.advance()?;
         }
-        if let Some(rest) = &mut self.rest {
-            while rest.key() == Some(key.as_slice()) {
-                self.interrupt.tick()?;
-                let Some(document) = rest.sorter.payload().map(Doc::new) else { break };
-                if state.is_none() {
-                    state = Some(self.group.start(self.group.id(document, &mut Vec::new())?));
-                }
-                if let Some(state) = &mut state {
-                    self.group.add(state, document)?;
-                }
-                rest.has_row = rest.sorter.advance()?;
-            }
-        }
-        let Some(mut state) = state else { return Ok(false) };
-        self.group.finish(&mut state, &mut self.row);
+        let Some((_, number)) = current else { return Ok(false) };
+        self.group.finish(states, number, &mut self.row);
         Ok(true)
     }
 }

@@ -83,8 +83,8 @@ impl<V: View> DocumentRows<V> {
             DocumentNode::Sample(size) => Self::Sample(Box::new(SampleRows::new(input, size, resources, meter))),
             DocumentNode::Count(name) => Self::Count(Box::new(CountRows::of_rows(input, &name, resources))),
             DocumentNode::NameCount(name) => Self::Count(Box::new(CountRows::of_number(input, &name, resources))),
-            DocumentNode::Facet { facets, .. } => {
-                Self::Facet(Box::new(FacetRows::new(input, facets, resources, meter)))
+            DocumentNode::Facet { facets, kept, .. } => {
+                Self::Facet(Box::new(FacetRows::new(input, facets, kept, resources, meter)))
             }
             DocumentNode::Group(group) => Self::Group(Box::new(GroupRows::new(input, group, resources, meter))),
             DocumentNode::ReplaceRoot(replace) => Self::ReplaceRoot(Box::new(ReplaceRootRows::new(input, replace))),
@@ -108,6 +108,15 @@ impl<V: View> DocumentRows<V> {
             Self::ReplaceRoot(rows) => rows.advance(),
             Self::Unwind(rows) => rows.advance(),
             Self::Measured(rows) => rows.advance(),
+        }
+    }
+
+    /// Moves to the next document and returns how many consecutive documents it stands for, which are all the same. 0 after
+    /// the last.
+    pub(super) fn advance_run(&mut self) -> Result<u64> {
+        match self {
+            Self::Source(rows) => rows.advance_run(),
+            rows => rows.advance().map(u64::from),
         }
     }
 

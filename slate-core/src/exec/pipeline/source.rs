@@ -34,12 +34,22 @@ impl<V: View> SourceRows<V> {
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
+        self.advance_with(|rows| rows.advance().map(u64::from)).map(|rows| rows > 0)
+    }
+
+    /// As [`DocumentRows::advance_run`](super::DocumentRows::advance_run).
+    pub(super) fn advance_run(&mut self) -> Result<u64> {
+        self.advance_with(Output::advance_run)
+    }
+
+    #[inline]
+    fn advance_with(&mut self, advance: impl FnOnce(&mut Output<V>) -> Result<u64>) -> Result<u64> {
         let start = self.meters.first().map(Meter::start);
-        let more = self.rows.advance()?;
+        let rows = advance(&mut self.rows)?;
         if let Some(start) = start {
-            self.meters.iter_mut().for_each(|meter| meter.moved(start, more));
+            self.meters.iter_mut().for_each(|meter| meter.moved_by(start, rows));
         }
-        Ok(more)
+        Ok(rows)
     }
 
     pub(super) fn current(&self) -> Option<Doc<'_>> {

@@ -1,20 +1,52 @@
 //! Makes a query of the leading stages, as long as a query can express them.
 
-use slate_query::{filter::Filter, pipeline::Stage};
+use slate_query::{
+    filter::Filter,
+    path::Path,
+    pipeline::{Needs, Stage},
+};
 
-use super::{DocumentNode, Nodes, Optimization};
+use super::{DocumentNode, Optimization};
 use crate::plan::{Output, Query, Window};
 
 /// Returns the query of the leading stages, with the nodes of the others.
 pub(super) fn query(stages: Vec<Stage>, optimization: Optimization) -> Query {
     let mut query = Query::of(Filter::all());
-    let mut nodes: Vec<DocumentNode> = Vec::new();
+    let mut stages = stages.into_iter();
+    let mut first = None;
+    if optimization == Optimization::On {
+        for stage in stages.by_ref() {
+            first = absorb(&mut query, stage);
+            if first.is_some() || !query.pipeline.nodes.is_empty() {
+                break;
+            }
+        }
+        if let (Output::Whole, Some(first)) = (&query.output, &first)
+            && let Some(fields) = paths(&first.needs(Needs::of(stages.as_slice())))
+        {
+            query.output = Output::Fields(fields);
+        }
+    }
+    add_nodes(&mut query.pipeline.nodes, first.into_iter().chain(stages), optimization);
+    query
+}
+
+/// The paths of the needed fields; `None` for whole documents.
+fn paths(needs: &Needs) -> Option<Box<[Path]>> {
+    match needs {
+        Needs::Fields(fields) => fields.iter().map(|name| Path::parse(name).ok()).collect(),
+        Needs::Whole => None,
+    }
+}
+
+/// Makes nodes of stages, and adds them after the others.
+pub(super) fn add_nodes(
+    nodes: &mut Vec<DocumentNode>,
+    stages: impl Iterator<Item = Stage>,
+    optimization: Optimization,
+) {
     for stage in stages {
-        let left = match optimization {
-            Optimization::On if nodes.is_empty() => absorb(&mut query, stage),
-            Optimization::On | Optimization::Off => Some(stage.into()),
-        };
-        let Some(node) = left else { continue };
+        let node = DocumentNode::of(stage, optimization);
         match (nodes.last_mut(), node) {
             // A sort below a limit holds only the rows within it.
             (Some(DocumentNode::Sort { limit, .. }), node @ DocumentNode::Slice(window))
@@ -34,28 +66,19 @@ pub(super) fn query(stages: Vec<Stage>, optimization: Optimization) -> Query {
             (_, node) => nodes.push(node),
         }
     }
-    query.pipeline = Nodes { nodes, rules: Vec::new() };
-    query
 }
 
-/// Adds the stage to the query. Returns its node if the query cannot express it.
-fn absorb(query: &mut Query, stage: Stage) -> Option<DocumentNode> {
+/// Adds the stage to the query. Returns it if the query cannot express it.
+fn absorb(query: &mut Query, stage: Stage) -> Option<Stage> {
     let is_whole = matches!(query.output, Output::Whole);
     match stage {
         // A filter and a sort come before the query's window.
-        Stage::Match(filter) if is_whole && query.window().is_all() => {
-            query.filter = query.filter.and(&filter);
-            None
-        }
-        Stage::Sort(sort) if is_whole && query.window().is_all() => {
-            query.sort = Some(sort);
-            None
-        }
+        Stage::Match(filter) if is_whole && query.window().is_all() => query.filter = query.filter.and(&filter),
+        Stage::Sort(sort) if is_whole && query.window().is_all() => query.sort = Some(sort),
         Stage::Skip(skip) => slice(query, Window { skip, limit: None }),
         Stage::Limit(limit) => slice(query, Window { skip: 0, limit: Some(limit) }),
         Stage::Project { name: "$project", projection, document } if is_whole => {
             query.output = Output::Project { projection, document };
-            None
         }
         // Computed fields can fail, so they are not skipped.
         Stage::Count(name) if !computes(&query.output) => {
@@ -64,22 +87,22 @@ fn absorb(query: &mut Query, stage: Stage) -> Option<DocumentNode> {
             if query.window().is_all() {
                 query.sort = None;
             }
-            Some(DocumentNode::NameCount(name))
+            query.pipeline.nodes.push(DocumentNode::NameCount(name));
         }
-        stage => Some(stage.into()),
+        stage => return Some(stage),
     }
+    None
 }
 
 fn computes(output: &Output) -> bool {
     match output {
-        Output::Whole => false,
+        Output::Whole | Output::Fields(_) => false,
         Output::Project { projection, .. } => projection.computes(),
         Output::Count | Output::Distinct { .. } => true,
     }
 }
 
-fn slice(query: &mut Query, next: Window) -> Option<DocumentNode> {
+fn slice(query: &mut Query, next: Window) {
     let window = query.window().then(next);
     (query.skip, query.limit) = (window.skip, window.limit);
-    None
 }

@@ -17,13 +17,13 @@ use super::Query;
 
 /// Makes a query of a pipeline.
 pub(crate) fn query(mut stages: Vec<Stage>, optimization: Optimization) -> Query {
-    let mut rewritten = Vec::new();
+    let mut rewritten: Vec<&'static str> = Vec::new();
     if optimization == Optimization::On {
-        for rule in rules::ALL {
-            if (rule.apply)(&mut stages) {
-                rewritten.push(rule.name);
+        rules::rewrite(&mut stages, &mut |rule| {
+            if !rewritten.contains(&rule) {
+                rewritten.push(rule);
             }
-        }
+        });
     }
     let mut query = absorb::query(stages, optimization);
     query.pipeline.rules = rewritten;

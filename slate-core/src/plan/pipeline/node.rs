@@ -3,12 +3,13 @@ use std::fmt;
 use bson::RawDocumentBuf;
 use slate_query::{
     filter::Filter,
-    pipeline::{Group, ReplaceRoot, Stage, Unwind},
+    pipeline::{Group, Kept, ReplaceRoot, Stage, Unwind},
     projection::Projection,
     raw::Doc,
     sort::Sort,
 };
 
+use super::{Optimization, absorb::add_nodes};
 use crate::plan::{self, Window};
 
 /// The stages of a pipeline that are executed in the document tier.
@@ -43,6 +44,8 @@ pub(crate) enum DocumentNode {
     /// The nodes of several pipelines over the input.
     Facet {
         facets: Vec<(Box<str>, Vec<DocumentNode>)>,
+        /// The fields that they read.
+        kept: Kept,
         argument: String,
     },
     Group(Group),
@@ -95,8 +98,9 @@ impl DocumentNode {
     }
 }
 
-impl From<Stage> for DocumentNode {
-    fn from(stage: Stage) -> Self {
+impl DocumentNode {
+    /// The node of a stage.
+    pub(super) fn of(stage: Stage, optimization: Optimization) -> Self {
         match stage {
             Stage::Match(filter) => Self::Match(filter),
             Stage::Project { name, projection, document } => {
@@ -110,9 +114,17 @@ impl From<Stage> for DocumentNode {
             Stage::Count(name) => Self::Count(name),
             Stage::Facet(facet) => {
                 let argument = facet.to_string();
-                let nodes = |stages: Vec<Stage>| stages.into_iter().map(Self::from).collect();
+                let kept = match optimization {
+                    Optimization::On => Kept::of(&facet.needs()),
+                    Optimization::Off => Kept::default(),
+                };
+                let nodes = |stages: Vec<Stage>| {
+                    let mut nodes = Vec::new();
+                    add_nodes(&mut nodes, stages.into_iter(), optimization);
+                    nodes
+                };
                 let facets = facet.into_pipelines().into_iter().map(|(name, stages)| (name, nodes(stages))).collect();
-                Self::Facet { facets, argument }
+                Self::Facet { facets, kept, argument }
             }
             Stage::Group(group) => Self::Group(group),
             Stage::ReplaceRoot(replace) => Self::ReplaceRoot(replace),

@@ -1,19 +1,37 @@
-//! Builds the documents of a projection from index entries that contain all its fields, without fetching records. An
-//! entry of several fields also contains their order in the document.
+//! Builds the documents of a projection, or of the fields that a pipeline reads, from index entries that contain all of them,
+//! without fetching records. An entry of several fields also contains their order in the document.
+
+use bson::{Document, RawDocumentBuf};
+use slate_query::path::Path;
 
 use super::Outcome;
 use crate::{
     Result,
-    plan::{Context, IdPlan, Plan, RawPlan, keys_only::covered_fields},
+    plan::{Context, IdPlan, Output, Plan, RawPlan, keys_only::covered_fields},
 };
 
-pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<Outcome> {
-    let Plan::Project { input, projection, document, .. } = plan else { return Ok(Outcome::Unchanged) };
+pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
+    let included = match &context.query.output {
+        Output::Project { projection, .. } => projection.included(),
+        Output::Fields(fields) => Some(&**fields),
+        Output::Whole | Output::Count | Output::Distinct { .. } => None,
+    };
+    let (Some(included), Some(input)) = (included, plan.input_mut()) else { return Ok(Outcome::Unchanged) };
     if let Some((RawPlan::Fetch { ids: IdPlan::Index(scan) }, window)) = input.sliced_leaf_mut()
-        && let Some(fields) = covered_fields(&scan.index, projection)
+        && let Some(fields) = covered_fields(&scan.index, included)
     {
-        *plan = Plan::Covered { scan: scan.take(), fields, window, document: std::mem::take(document) };
+        let document = match &context.query.output {
+            Output::Project { document, .. } => document.clone(),
+            _ => drawn(included),
+        };
+        *plan = Plan::Covered { scan: scan.take(), fields, window, document };
         return Ok(Outcome::Finished);
     }
     Ok(Outcome::Unchanged)
+}
+
+/// The fields as a projection, for explain.
+fn drawn(fields: &[Path]) -> RawDocumentBuf {
+    let document: Document = fields.iter().map(|field| (field.as_str().into(), 1.into())).collect();
+    RawDocumentBuf::try_from(&document).unwrap_or_default()
 }

@@ -3,7 +3,7 @@ use crate::{Result, expression::Evaluated, raw::Value};
 
 /// `$count`.
 #[derive(Debug, Default)]
-pub(super) struct Count(usize);
+pub(super) struct Count(u64);
 
 impl State for Count {
     fn add(&mut self, _: Option<Value<'_>>, _: &[u8]) -> Result<()> {
@@ -11,7 +11,12 @@ impl State for Count {
         Ok(())
     }
 
+    fn add_times(&mut self, _: Option<Value<'_>>, _: &[u8], times: u64) -> Result<()> {
+        self.0 += times;
+        Ok(())
+    }
+
     fn finish(&mut self) -> Evaluated<'static> {
-        Evaluated::count(self.0)
+        Evaluated::count(usize::try_from(self.0).unwrap_or(usize::MAX))
     }
 }

@@ -38,6 +38,10 @@ impl State for Extreme {
         Ok(())
     }
 
+    fn add_times(&mut self, value: Option<Value<'_>>, key: &[u8], _: u64) -> Result<()> {
+        self.add(value, key)
+    }
+
     fn finish(&mut self) -> Evaluated<'static> {
         self.best.clone().map_or(Evaluated::NULL, Evaluated::Owned)
     }

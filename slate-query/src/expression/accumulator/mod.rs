@@ -13,7 +13,7 @@ mod position;
 mod spec;
 mod sum;
 
-pub use spec::{Accumulator, AccumulatorSpec};
+pub use spec::{AccumulatorSpec, Gathered};
 
 use spec::Form;
 pub(super) use spec::number;
@@ -27,6 +27,11 @@ pub(super) trait State: std::fmt::Debug + Send {
     /// accumulator has a sort.
     fn add(&mut self, value: Option<Value<'_>>, key: &[u8]) -> Result<()>;
 
+    /// Adds the value as often as `times`, for as many documents that are the same.
+    fn add_times(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64) -> Result<()> {
+        (0..times).try_for_each(|_| self.add(value, key))
+    }
+
     /// The value for the documents so far.
     fn finish(&mut self) -> Evaluated<'static>;
 
@@ -37,35 +42,96 @@ pub(super) trait State: std::fmt::Debug + Send {
 }
 
 /// Creates the state for `n` values; `n` is 1 for accumulators of one value.
-type Start = fn(n: usize) -> Box<dyn State>;
+type Start = fn(n: usize) -> Stored;
+
+/// Where a state is stored: the small ones of the most frequent accumulators in place, so that a group needs one allocation.
+#[derive(Debug)]
+enum Stored {
+    Average(average::Average),
+    Count(count::Count),
+    Extreme(extreme::Extreme),
+    First(position::First),
+    Last(position::Last),
+    Total(sum::Total),
+    Other(Box<dyn State>),
+}
+
+impl Stored {
+    fn other(state: impl State + 'static) -> Self {
+        Self::Other(Box::new(state))
+    }
+
+    fn as_state(&self) -> &dyn State {
+        match self {
+            Self::Average(state) => state,
+            Self::Count(state) => state,
+            Self::Extreme(state) => state,
+            Self::First(state) => state,
+            Self::Last(state) => state,
+            Self::Total(state) => state,
+            Self::Other(state) => &**state,
+        }
+    }
+
+    fn as_state_mut(&mut self) -> &mut dyn State {
+        match self {
+            Self::Average(state) => state,
+            Self::Count(state) => state,
+            Self::Extreme(state) => state,
+            Self::First(state) => state,
+            Self::Last(state) => state,
+            Self::Total(state) => state,
+            Self::Other(state) => &mut **state,
+        }
+    }
+}
+
+impl State for Stored {
+    fn add(&mut self, value: Option<Value<'_>>, key: &[u8]) -> Result<()> {
+        self.as_state_mut().add(value, key)
+    }
+
+    fn add_times(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64) -> Result<()> {
+        self.as_state_mut().add_times(value, key, times)
+    }
+
+    fn finish(&mut self) -> Evaluated<'static> {
+        self.as_state_mut().finish()
+    }
+
+    fn bytes(&self) -> usize {
+        let boxed = if let Self::Other(state) = self { size_of_val(&**state) } else { 0 };
+        boxed + self.as_state().bytes()
+    }
+}
 
 /// Sorted by name. `None`: MongoDB has it, Slate does not.
 static ACCUMULATORS: &[(&str, Option<(Form, Start)>)] = &[
     ("$accumulator", None),
-    ("$addToSet", Some((Form::Operand, |_| Box::new(collect::AddToSet::default())))),
-    ("$avg", Some((Form::Operand, |_| Box::new(average::Average::default())))),
-    ("$bottom", Some((Form::Sorted, |_| Box::new(many::Ordered::only(many::End::Bottom))))),
-    ("$bottomN", Some((Form::SortedN, |n| Box::new(many::Ordered::several(many::End::Bottom, n))))),
-    ("$concatArrays", Some((Form::Operand, |_| Box::new(collect::ConcatArrays::default())))),
-    ("$count", Some((Form::Nothing, |_| Box::new(count::Count::default())))),
-    ("$first", Some((Form::Operand, |_| Box::new(position::First::default())))),
-    ("$firstN", Some((Form::OperandN, |n| Box::new(many::FirstN::new(n))))),
-    ("$last", Some((Form::Operand, |_| Box::new(position::Last::default())))),
-    ("$lastN", Some((Form::OperandN, |n| Box::new(many::LastN::new(n))))),
-    ("$max", Some((Form::Operand, |_| Box::new(extreme::Extreme::max())))),
-    ("$maxN", Some((Form::OperandN, |n| Box::new(many::Extremes::max(n))))),
+    ("$addToSet", Some((Form::Operand, |_| Stored::other(collect::AddToSet::default())))),
+    ("$avg", Some((Form::Operand, |_| Stored::Average(average::Average::default())))),
+    ("$bottom", Some((Form::Sorted, |_| Stored::other(many::Ordered::only(many::End::Bottom))))),
+    ("$bottomN", Some((Form::SortedN, |n| Stored::other(many::Ordered::several(many::End::Bottom, n))))),
+    ("$concatArrays", Some((Form::Operand, |_| Stored::other(collect::ConcatArrays::default())))),
+    ("$count", Some((Form::Nothing, |_| Stored::Count(count::Count::default())))),
+    ("$first", Some((Form::Operand, |_| Stored::First(position::First::default())))),
+    ("$firstN", Some((Form::OperandN, |n| Stored::other(many::FirstN::new(n))))),
+    ("$last", Some((Form::Operand, |_| Stored::Last(position::Last::default())))),
+    ("$lastN", Some((Form::OperandN, |n| Stored::other(many::LastN::new(n))))),
+    ("$max", Some((Form::Operand, |_| Stored::Extreme(extreme::Extreme::max())))),
+    ("$maxN", Some((Form::OperandN, |n| Stored::other(many::Extremes::max(n))))),
     ("$median", None),
-    ("$mergeObjects", Some((Form::Operand, |_| Box::new(merge::MergeObjects::default())))),
-    ("$min", Some((Form::Operand, |_| Box::new(extreme::Extreme::min())))),
-    ("$minN", Some((Form::OperandN, |n| Box::new(many::Extremes::min(n))))),
+    ("$mergeObjects", Some((Form::Operand, |_| Stored::other(merge::MergeObjects::default())))),
+    ("$min", Some((Form::Operand, |_| Stored::Extreme(extreme::Extreme::min())))),
+    ("$minN", Some((Form::OperandN, |n| Stored::other(many::Extremes::min(n))))),
     ("$percentile", None),
-    ("$push", Some((Form::Operand, |_| Box::new(collect::Push::default())))),
-    ("$setUnion", Some((Form::Operand, |_| Box::new(collect::SetUnion::default())))),
-    ("$stdDevPop", Some((Form::Operand, |_| Box::new(deviation::Deviation::population())))),
-    ("$stdDevSamp", Some((Form::Operand, |_| Box::new(deviation::Deviation::sample())))),
-    ("$sum", Some((Form::Operand, |_| Box::new(sum::Total::default())))),
-    ("$top", Some((Form::Sorted, |_| Box::new(many::Ordered::only(many::End::Top))))),
-    ("$topN", Some((Form::SortedN, |n| Box::new(many::Ordered::several(many::End::Top, n))))),
+    ("$push", Some((Form::Operand, |_| Stored::other(collect::Push::default())))),
+    ("$setUnion", Some((Form::Operand, |_| Stored::other(collect::SetUnion::default())))),
+    ("$stdDevPop", Some((Form::Operand, |_| Stored::other(deviation::Deviation::population())))),
+    ("$stdDevSamp", Some((Form::Operand, |_| Stored::other(deviation::Deviation::sample())))),
+    ("$sum", Some((Form::Operand, |_| Stored::Total(sum::Total::default())))),
+    ("$top", Some((Form::Sorted, |_| Stored::other(many::Ordered::only(many::End::Top))))),
+    ("$topN", Some((Form::SortedN, |n| Stored::other(many::Ordered::several(many::End::Top, n))))),
 ];
 
 /// The line of this name; `None` if MongoDB has no such accumulator.
@@ -75,7 +141,7 @@ fn find(name: &str) -> Option<Option<(Form, Start)>> {
 }
 
 /// Starts the accumulator of this name, which has one operand, for use as an expression.
-pub(super) fn start(name: &str, n: usize) -> Option<Box<dyn State>> {
+pub(super) fn start(name: &str, n: usize) -> Option<impl State> {
     find(name)?.map(|(_, start)| start(n))
 }
 

@@ -1,11 +1,11 @@
-use std::{fmt::Debug, sync::Arc};
+use std::sync::Arc;
 
-use super::{Start, State, find};
+use super::{Start, State, Stored, find};
 use crate::{
     Code, Error, Result,
     expression::{Env, Evaluated, Expression, Variables},
     number::Number,
-    raw::{Doc, Kind, Value},
+    raw::{Doc, FieldName, Kind, Value},
     sort::Sort,
 };
 
@@ -91,16 +91,45 @@ impl AccumulatorSpec {
         })))
     }
 
-    /// Starts a computation. The number of values, if the accumulator has one, is computed for the first document.
-    pub fn start(&self) -> Box<dyn Accumulator> {
-        Box::new(Running { spec: Arc::clone(&self.0), state: None, key: Vec::new() })
+    /// Adds a document to a group, as often as `times`. The number of values, if the accumulator has one, is computed for the first document.
+    ///
+    /// # Errors
+    /// MongoDB's code where a value has the wrong type.
+    pub fn add(&self, gathered: &mut Gathered, env: &Env<'_>, times: u64) -> Result<()> {
+        let spec = &*self.0;
+        let state = match &mut gathered.0 {
+            Some(state) => state,
+            None => {
+                let n = match &spec.n {
+                    Some(n) => number(&spec.name, &n.evaluate(env)?)?,
+                    None => 1,
+                };
+                gathered.0.insert((spec.start)(n))
+            }
+        };
+        let mut key = Vec::new();
+        if let Some(sort) = &spec.sort {
+            sort.key(env.root(), &mut key)?;
+        }
+        spec.operand.visit(env, |value| match times {
+            1 => state.add(value, &key),
+            _ => state.add_times(value, &key, times),
+        })?
+    }
+
+    /// The value for the documents of a group.
+    pub fn finish(&self, gathered: &mut Gathered) -> Evaluated<'static> {
+        match &mut gathered.0 {
+            Some(state) => state.finish(),
+            None => (self.0.start)(1).finish(),
+        }
     }
 
     /// Calls `visit` with each top-level field of a document that the accumulator reads, and with `None` if it reads
     /// the whole document.
-    pub fn visit_fields(&self, visit: &mut dyn FnMut(Option<&crate::raw::FieldName>)) {
-        if self.0.sort.is_some() {
-            visit(None);
+    pub fn visit_fields(&self, visit: &mut dyn FnMut(Option<&FieldName>)) {
+        for (path, _) in self.0.sort.iter().flat_map(Sort::fields) {
+            visit(path.parts().first().map(|part| FieldName::new(part.name())).as_ref());
         }
         [Some(&self.0.operand), self.0.n.as_ref()]
             .into_iter()
@@ -109,57 +138,14 @@ impl AccumulatorSpec {
     }
 }
 
-/// A computation over documents.
-pub trait Accumulator: Debug + Send {
-    /// Adds a document.
-    ///
-    /// # Errors
-    /// MongoDB's code where a value has the wrong type.
-    fn add(&mut self, env: &Env<'_>) -> Result<()>;
+/// What an accumulator has gathered from the documents of one group. It begins without documents.
+#[derive(Debug, Default)]
+pub struct Gathered(Option<Stored>);
 
-    /// The value for the documents so far.
-    fn finish(&mut self) -> Evaluated<'static>;
-
+impl Gathered {
     /// About how many bytes it holds.
-    fn bytes(&self) -> usize;
-}
-
-#[derive(Debug)]
-struct Running {
-    spec: Arc<Spec>,
-    state: Option<Box<dyn State>>,
-    /// A buffer for sort keys.
-    key: Vec<u8>,
-}
-
-impl Accumulator for Running {
-    fn add(&mut self, env: &Env<'_>) -> Result<()> {
-        let state = match &mut self.state {
-            Some(state) => state,
-            None => {
-                let n = match &self.spec.n {
-                    Some(n) => number(&self.spec.name, &n.evaluate(env)?)?,
-                    None => 1,
-                };
-                self.state.insert((self.spec.start)(n))
-            }
-        };
-        self.key.clear();
-        if let Some(sort) = &self.spec.sort {
-            sort.key(env.root(), &mut self.key)?;
-        }
-        state.add(self.spec.operand.evaluate(env)?.as_value(), &self.key)
-    }
-
-    fn finish(&mut self) -> Evaluated<'static> {
-        match &mut self.state {
-            Some(state) => state.finish(),
-            None => (self.spec.start)(1).finish(),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        size_of::<Self>() + 64 + self.state.as_ref().map_or(0, |state| state.bytes())
+    pub fn bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, State::bytes)
     }
 }
 

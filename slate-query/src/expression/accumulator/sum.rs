@@ -18,6 +18,13 @@ impl State for Total {
         Ok(())
     }
 
+    fn add_times(&mut self, value: Option<Value<'_>>, _: &[u8], times: u64) -> Result<()> {
+        if let Some(number) = value.and_then(Number::of) {
+            self.0.add_times(number, times);
+        }
+        Ok(())
+    }
+
     fn finish(&mut self) -> Evaluated<'static> {
         self.0.total().into()
     }

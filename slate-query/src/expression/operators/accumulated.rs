@@ -2,7 +2,8 @@
 
 use super::{
     super::{
-        Evaluated, Expression, Variables, accumulator,
+        Evaluated, Expression, Variables,
+        accumulator::{self, State},
         arguments::{Arguments, wrong_type},
     },
     named::{Compute, Parts, operator},

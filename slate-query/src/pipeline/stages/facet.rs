@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{
     Code, Error, Result,
-    pipeline::{Bindings, Stage, parse as parse_pipeline},
+    pipeline::{Bindings, Needs, Stage, parse as parse_pipeline},
     projection::field_path,
     raw::{OwnedValue, Value},
 };
@@ -44,6 +44,18 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
 }
 
 impl Facet {
+    /// The fields that the pipelines read.
+    pub fn needs(&self) -> Needs {
+        let mut needs = Needs::NOTHING;
+        self.pipelines.iter().for_each(|(_, stages)| needs.add_all(Needs::of(stages)));
+        needs
+    }
+
+    /// The pipelines, by name.
+    pub fn pipelines_mut(&mut self) -> impl Iterator<Item = &mut Vec<Stage>> {
+        self.pipelines.iter_mut().map(|(_, stages)| stages)
+    }
+
     /// The pipelines and the names of their results.
     pub fn into_pipelines(self) -> Vec<(Box<str>, Vec<Stage>)> {
         self.pipelines

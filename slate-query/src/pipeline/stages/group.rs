@@ -5,11 +5,11 @@ use std::fmt;
 use crate::{
     Code, Error, Result,
     expression::{
-        Expression,
-        accumulator::{Accumulator, AccumulatorSpec},
+        Env, Expression,
+        accumulator::{AccumulatorSpec, Gathered},
     },
     key,
-    pipeline::{Bindings, Stage},
+    pipeline::{Bindings, Needs, Stage},
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
 
@@ -22,11 +22,28 @@ pub struct Group {
     argument: OwnedValue,
 }
 
-/// A group, and what its accumulators have gathered so far.
+/// Groups, and what their accumulators have gathered, by number.
+#[derive(Debug, Default)]
+pub struct GroupStates {
+    ids: Vec<OwnedValue>,
+    /// As many for each group as the stage has accumulators.
+    gathered: Vec<Gathered>,
+}
+
+/// A document of a group.
 #[derive(Debug)]
-pub struct GroupState {
-    id: OwnedValue,
-    accumulators: Vec<Box<dyn Accumulator>>,
+pub struct Member<'v> {
+    /// The value that it is grouped by; null for a missing one.
+    id: Value<'v>,
+    key: &'v [u8],
+    env: &'v Env<'v>,
+}
+
+impl Member<'_> {
+    /// Bytes that are equal for the documents of one group.
+    pub fn key(&self) -> &[u8] {
+        self.key
+    }
 }
 
 pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
@@ -70,54 +87,79 @@ pub(super) fn accumulator(name: &str, value: Value<'_>, bindings: &Bindings) -> 
 }
 
 impl Group {
-    /// Returns the group of a document, and replaces the content of `key` by bytes that are equal for the documents of one
-    /// group. A missing value groups as null.
+    /// Calls `visit` with a document and its group. `key` is a buffer for the group's key.
     ///
     /// # Errors
-    /// Those of the expression.
-    pub fn id(&self, document: Doc<'_>, key: &mut Vec<u8>) -> Result<OwnedValue> {
+    /// Those of the expression, and of `visit`.
+    pub fn visit<R, E: From<Error>>(
+        &self,
+        document: Doc<'_>,
+        key: &mut Vec<u8>,
+        visit: impl FnOnce(&Member<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
         self.bindings.within(document, |env| {
-            let id = self.id.evaluate(env)?;
-            let id = id.as_value().unwrap_or(Value::NULL);
-            key.clear();
-            key::encode(id, key);
-            Ok(id.to_owned())
+            self.id.visit(env, |id| {
+                let id = id.unwrap_or(Value::NULL);
+                key.clear();
+                key::encode(id, key);
+                visit(&Member { id, key, env })
+            })?
         })
     }
 
-    /// A group without documents.
-    pub fn start(&self, id: OwnedValue) -> GroupState {
-        GroupState { id, accumulators: self.fields.iter().map(|(_, spec)| spec.start()).collect() }
+    /// The fields that the stage reads.
+    pub(in crate::pipeline) fn needs(&self) -> Needs {
+        let mut needs = Needs::NOTHING;
+        self.id.visit_fields(&mut |field| needs.add(field));
+        self.fields.iter().for_each(|(_, spec)| spec.visit_fields(&mut |field| needs.add(field)));
+        needs
     }
 
-    /// Adds a document to its group.
+    /// Starts the group of a document, without the document. Returns its number.
+    pub fn start(&self, states: &mut GroupStates, member: &Member<'_>) -> usize {
+        states.ids.push(member.id.to_owned());
+        states.gathered.extend(self.fields.iter().map(|_| Gathered::default()));
+        states.ids.len() - 1
+    }
+
+    /// Adds a document to its group, as often as `times`. Returns the memory that the group uses, in bytes.
     ///
     /// # Errors
     /// Those of the expressions and accumulators.
-    pub fn add(&self, state: &mut GroupState, document: Doc<'_>) -> Result<()> {
-        self.bindings
-            .within(document, |env| state.accumulators.iter_mut().try_for_each(|accumulator| accumulator.add(env)))
+    pub fn add(&self, states: &mut GroupStates, group: usize, member: &Member<'_>, times: u64) -> Result<usize> {
+        let id = states.ids.get(group).map_or(0, |id| id.as_value().bytes().len());
+        let mut bytes = size_of::<OwnedValue>() + id;
+        for ((_, spec), gathered) in self.fields.iter().zip(self.gathered(states, group)) {
+            spec.add(gathered, member.env, times)?;
+            bytes += size_of::<Gathered>() + gathered.bytes();
+        }
+        Ok(bytes)
     }
 
-    /// Replaces the content of `out` by the group's document.
-    pub fn finish(&self, state: &mut GroupState, out: &mut Vec<u8>) {
+    /// Replaces the content of `out` by the group's document, and releases what the group has gathered.
+    pub fn finish(&self, states: &mut GroupStates, group: usize, out: &mut Vec<u8>) {
         out.clear();
         let mut writer = Writer::into_buffer(std::mem::take(out));
-        writer.append(b"_id", state.id.as_value());
-        for ((name, _), accumulator) in self.fields.iter().zip(&mut state.accumulators) {
-            if let Some(value) = accumulator.finish().as_value() {
+        writer.append(b"_id", states.ids.get(group).map_or(Value::NULL, OwnedValue::as_value));
+        for ((name, spec), gathered) in self.fields.iter().zip(self.gathered(states, group)) {
+            if let Some(value) = spec.finish(&mut std::mem::take(gathered)).as_value() {
                 writer.append(name.as_bytes(), value);
             }
         }
         *out = writer.finish();
     }
+
+    fn gathered<'s>(&self, states: &'s mut GroupStates, group: usize) -> &'s mut [Gathered] {
+        let width = self.fields.len();
+        states.gathered.get_mut(group * width..(group + 1) * width).unwrap_or_default()
+    }
 }
 
-impl GroupState {
-    /// The memory that the group uses, in bytes.
-    pub fn bytes(&self) -> usize {
-        let accumulators = self.accumulators.iter().map(|accumulator| accumulator.bytes()).sum::<usize>();
-        size_of::<Self>() + self.id.as_value().bytes().len() + accumulators
+impl GroupStates {
+    /// Removes all groups.
+    pub fn clear(&mut self) {
+        self.ids.clear();
+        self.gathered.clear();
     }
 }
 

@@ -20,7 +20,7 @@ use super::{Bindings, Stage};
 use crate::{Code, Error, Result, path::Path, projection, raw::Value};
 
 pub use facet::Facet;
-pub use group::{Group, GroupState};
+pub use group::{Group, GroupStates, Member};
 pub use replace_root::ReplaceRoot;
 pub use unwind::{Unwind, UnwoundRows};
 

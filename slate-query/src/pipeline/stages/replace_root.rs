@@ -5,7 +5,7 @@ use std::fmt;
 use crate::{
     Code, Error, Result,
     expression::Expression,
-    pipeline::{Bindings, Stage},
+    pipeline::{Bindings, Needs, Stage},
     raw::{Doc, Kind, OwnedValue, Value},
 };
 
@@ -40,6 +40,13 @@ pub(super) fn parse_with(argument: Value<'_>, bindings: &Bindings) -> Result<Sta
 }
 
 impl ReplaceRoot {
+    /// The fields that the stage reads.
+    pub(in crate::pipeline) fn needs(&self) -> Needs {
+        let mut needs = Needs::NOTHING;
+        self.root.visit_fields(&mut |field| needs.add(field));
+        needs
+    }
+
     /// Replaces the content of `out` by the document that replaces `document`.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use crate::{
     Code, Error, Result,
     path::Path,
     pipeline::{
-        Bindings, Stage,
+        Bindings, Kept, Needs, Stage,
         nested::{set, with_int64},
         stage::is_within,
     },
@@ -21,6 +21,7 @@ pub struct Unwind {
     /// The field for the element's position in the array.
     index: Option<Path>,
     empty: Empty,
+    kept: Kept,
 }
 
 /// What becomes of documents without elements: the array is empty, null or missing.
@@ -68,7 +69,7 @@ pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     let path = path
         .strip_prefix('$')
         .ok_or_else(|| refused(28_818, "path option to $unwind stage should be prefixed with a '$'").at("path"))?;
-    Ok(Stage::Unwind(Unwind { path: field_path(path)?, index, empty }))
+    Ok(Stage::Unwind(Unwind { path: field_path(path)?, index, empty, kept: Kept::default() }))
 }
 
 impl Unwind {
@@ -78,6 +79,17 @@ impl Unwind {
         let index = self.index.as_ref().and_then(|index| index.parts().first());
         let is_numbered = index.is_some_and(|index| is_within(path, index.name()));
         !is_numbered && !is_within(path, self.path.as_str()) && !is_within(&self.path, path.as_str())
+    }
+
+    /// Adds the field of the array.
+    pub(in crate::pipeline) fn add_needs(&self, needs: &mut Needs) {
+        needs.add_path(&self.path);
+    }
+
+    /// Returns documents with only the fields that the following stages need, and that of the array.
+    pub fn keep(&mut self, mut needs: Needs) {
+        self.add_needs(&mut needs);
+        self.kept = Kept::of(&needs);
     }
 }
 
@@ -115,8 +127,7 @@ impl UnwoundRows {
         if let Some(array) = value.and_then(Value::as_array) {
             if !array.is_empty() {
                 self.array.extend_from_slice(array.bytes());
-                self.document.clear();
-                self.document.extend_from_slice(document.bytes());
+                unwind.kept.copy(document, &mut self.document);
                 return self.advance(unwind);
             }
             if unwind.empty == Empty::Dropped {
@@ -126,8 +137,7 @@ impl UnwoundRows {
         } else if value.is_none() && unwind.empty == Empty::Dropped {
             return false;
         } else {
-            self.row.clear();
-            self.row.extend_from_slice(document.bytes());
+            unwind.kept.copy(document, &mut self.row);
         }
         self.number(unwind, Value::NULL);
         true

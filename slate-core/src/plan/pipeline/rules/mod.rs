@@ -6,23 +6,40 @@
 mod match_earlier;
 mod slice_earlier;
 mod sort_earlier;
+mod unused_fields;
 
 use slate_query::pipeline::Stage;
 
 /// A rewriting of pipelines that does not change their result.
-pub(super) struct Rule {
-    pub(super) name: &'static str,
-    pub(super) apply: fn(&mut [Stage]) -> bool,
+struct Rule {
+    name: &'static str,
+    apply: fn(&mut [Stage]) -> bool,
 }
 
 /// Every rule.
-pub(super) const ALL: &[Rule] = &[
+const ALL: &[Rule] = &[
     // First, so that the others see the stages that filters leave adjacent.
     Rule { name: "match_earlier", apply: match_earlier::apply },
     // Before `slice_earlier`: a `$limit` between a stage and a `$sort` keeps the sort where it is.
     Rule { name: "sort_earlier", apply: sort_earlier::apply },
     Rule { name: "slice_earlier", apply: slice_earlier::apply },
+    // Last, because it depends on the stages after each.
+    Rule { name: "unused_fields", apply: unused_fields::apply },
 ];
+
+/// Applies every rule to a pipeline and to those of its facets. Calls `fired` with the name of each rule that changed the stages.
+pub(super) fn rewrite(stages: &mut [Stage], fired: &mut impl FnMut(&'static str)) {
+    for rule in ALL {
+        if (rule.apply)(stages) {
+            fired(rule.name);
+        }
+    }
+    for stage in stages {
+        if let Stage::Facet(facet) = stage {
+            facet.pipelines_mut().for_each(|stages| rewrite(stages, fired));
+        }
+    }
+}
 
 /// Moves each stage for which `moves` is true before the stages that precede it, as far as `moves` allows; returns whether
 /// any stage was moved. `moves` is called with a stage and its predecessor.

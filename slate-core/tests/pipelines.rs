@@ -55,6 +55,18 @@ fn case() -> impl Strategy<Value = Case> {
             group.extend(accumulated(of));
             doc! { "$group": group }
         });
+        // Half of the groups are followed by a condition on their ids.
+        let of_groups = (group.clone(), proptest::option::of(pool.filter())).prop_map(|(group, filter)| {
+            let by_id = |filter: Document| {
+                let conditions = filter.into_iter().filter(|(name, _)| !name.starts_with('$'));
+                doc! { "$match": { "$and": conditions.map(|(_, value)| doc! { "_id": value }).collect::<Vec<_>>() } }
+            };
+            let filter = filter.map(by_id).filter(|stage| stage.get_document("$match").is_ok_and(|all| all.get_array("$and").is_ok_and(|all| !all.is_empty())));
+            std::iter::once(group).chain(filter).collect::<Vec<_>>()
+        });
+        let end = (field(), any::<bool>()).prop_map(|(of, most)| {
+            doc! { "$group": { "_id": null, "end": { if most { "$max" } else { "$min" }: format!("${of}") } } }
+        });
         let add = (field(), field()).prop_map(|(name, of)| doc! { "$addFields": { name: { "$type": format!("${of}") } } });
         let facet = (field(), field()).prop_map(|(a, b)| {
             doc! { "$facet": {
@@ -69,7 +81,7 @@ fn case() -> impl Strategy<Value = Case> {
             1 => unset,
             3 => unwind,
             1 => count,
-            3 => group,
+            2 => end,
             1 => add,
             1 => facet,
         ];
@@ -78,8 +90,9 @@ fn case() -> impl Strategy<Value = Case> {
             vec![doc! { "$sort": { "_id": 1 } }, doc! { "$skip": skip }, doc! { "$limit": limit }]
         });
         let head = vec(pool.filter().prop_map(|filter| doc! { "$match": filter }), 0..2);
-        let pipeline = (head, proptest::option::of(window), vec(stage, 0..5)).prop_map(|(head, window, tail)| {
-            head.into_iter().chain(window.into_iter().flatten()).chain(tail).collect::<Vec<_>>()
+        let tail = vec(prop_oneof![12 => stage.prop_map(|stage| vec![stage]), 3 => of_groups], 0..5);
+        let pipeline = (head, proptest::option::of(window), tail).prop_map(|(head, window, tail)| {
+            head.into_iter().chain(window.into_iter().flatten()).chain(tail.into_iter().flatten()).collect::<Vec<_>>()
         });
         (pool.documents(20), pool.indexes(3), vec(pipeline, 1..6)).prop_map(|(documents, indexes, pipelines)| Case {
             documents,

@@ -1,6 +1,7 @@
 use super::{
     Context, Output, Plan, Query, RawPlan,
     candidates::candidates,
+    pipeline,
     rules::{self, FiredRules, Outcome},
 };
 use crate::{Result, catalog::CollectionInfo};
@@ -17,6 +18,13 @@ pub(crate) struct Planned {
 /// Fails on a hint that names no index or an index without all matching documents, and on a forced candidate that does
 /// not exist.
 pub(crate) fn build(context: &Context<'_>) -> Result<Planned> {
+    match pipeline::by_end(context.query, context.collection) {
+        Some(query) => build_query(&Context { query: &query, ..*context }),
+        None => build_query(context),
+    }
+}
+
+fn build_query(context: &Context<'_>) -> Result<Planned> {
     let mut planned = Planned { plan: naive(context.query), rules: FiredRules::default() };
     for (number, rule) in rules::ALL.iter().enumerate() {
         let outcome = (rule.apply)(&mut planned.plan, context)?;
@@ -27,8 +35,9 @@ pub(crate) fn build(context: &Context<'_>) -> Result<Planned> {
             break;
         }
     }
-    let nodes = context.query.pipeline.nodes.clone();
+    let mut nodes = context.query.pipeline.nodes.clone();
     if !nodes.is_empty() {
+        pipeline::by_key(&mut nodes, &planned.plan);
         planned.plan = Plan::Pipeline { input: Box::new(planned.plan), nodes };
     }
     Ok(planned)

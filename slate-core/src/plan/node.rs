@@ -286,6 +286,15 @@ impl RawPlan {
         }
     }
 
+    /// Whether a node of the raw tier sorts its rows.
+    pub(crate) fn sorts(&self) -> bool {
+        match self {
+            Self::Sort { .. } => true,
+            Self::Filter { input, .. } | Self::Slice { input, .. } => input.sorts(),
+            Self::Eof { .. } | Self::Scan { .. } | Self::Fetch { .. } => false,
+        }
+    }
+
     fn is_leaf(&self) -> bool {
         matches!(self, Self::Scan { .. } | Self::Fetch { .. })
     }

@@ -76,6 +76,14 @@ impl Expression {
         }
     }
 
+    /// The field of the document whose value this is, if it is one.
+    pub fn as_field(&self) -> Option<&FieldName> {
+        match &self.0 {
+            Node::Path(Variable::Root, names) if let [name] = &**names => Some(name),
+            _ => None,
+        }
+    }
+
     /// Computes the value. Fields of a document whose value is missing are left out.
     ///
     /// # Errors

@@ -37,6 +37,12 @@ impl Field {
         Self { path, operator: Arc::new(operator), sense: Sense::Holds, reach, missing, literal }
     }
 
+    /// The same operator on another path.
+    pub(super) fn on(&self, path: Path) -> Self {
+        let literal = self.operator.equality().and_then(|value| literal(&path, value));
+        Self { path, literal, ..self.clone() }
+    }
+
     /// Negates the operator.
     pub(super) fn fails(self) -> Self {
         Self { sense: Sense::Fails, ..self }

@@ -47,6 +47,13 @@ impl Node {
         }
     }
 
+    /// The condition on `to` instead of `from`, if it is a condition on `from` that index keys decide exactly.
+    pub(super) fn moved(&self, from: &Path, to: &Path) -> Option<Node> {
+        let Tree::Field(field) = &self.tree else { return None };
+        let is_exact = || matches!(&*self.terms(), [term] if term.exact >= Exactness::WhereNotMultikey);
+        (field.path == *from && is_exact()).then(|| Self { tree: Tree::Field(field.on(to.clone())) })
+    }
+
     /// The path of all terms, where it is known without computing them.
     pub fn only_path(&self) -> Option<&Path> {
         match &self.tree {

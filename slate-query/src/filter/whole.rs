@@ -71,6 +71,23 @@ impl Filter {
         self.root().all_paths(&mut holds)
     }
 
+    /// The conjuncts on the path `from` as a filter on `to`, and the filter without them. `None` for a filter without
+    /// conjuncts.
+    ///
+    /// Only conjuncts are moved that are the same for values with the same index key, and for null and a missing field.
+    pub fn split_at(&self, from: &Path, to: &Path) -> (Option<Self>, Option<Self>) {
+        let mut moved = Vec::new();
+        let mut is_moved = vec![false; self.conjuncts().len()];
+        for (node, is_moved) in self.conjuncts().iter().zip(&mut is_moved) {
+            if let Some(node) = node.moved(from, to) {
+                moved.push(node);
+                *is_moved = true;
+            }
+        }
+        let rest = self.without(|place| is_moved.get(place).is_some_and(|moved| *moved));
+        ((!moved.is_empty()).then(|| Self(Node::all(moved))), rest.filter(|rest| !rest.is_empty()))
+    }
+
     /// The filter without the conjuncts at the positions for which `is_dropped` is true; `None` if none is left.
     #[must_use]
     pub fn without(&self, is_dropped: impl Fn(usize) -> bool) -> Option<Self> {

@@ -24,6 +24,8 @@ pub(crate) struct GroupRows<V: View> {
     /// `None` once it was read.
     input: Option<DocumentRows<V>>,
     group: Group,
+    /// Whether the only group is complete after the first value that is not null.
+    ends_early: bool,
     memory: Memory,
     states: GroupStates,
     /// The keys and numbers of the groups in memory, the last to be returned first.
@@ -57,10 +59,17 @@ struct Entry {
 const OVERHEAD: usize = size_of::<(SmallBytes, Entry)>() + size_of::<(SmallBytes, usize)>();
 
 impl<V: View> GroupRows<V> {
-    pub(super) fn new(input: DocumentRows<V>, group: Group, resources: &Resources, meter: Meter) -> Self {
+    pub(super) fn new(
+        input: DocumentRows<V>,
+        group: Group,
+        ends_early: bool,
+        resources: &Resources,
+        meter: Meter,
+    ) -> Self {
         Self {
             input: Some(input),
             group,
+            ends_early,
             memory: resources.memory.clone(),
             states: GroupStates::default(),
             groups: Vec::new(),
@@ -109,6 +118,9 @@ impl<V: View> GroupRows<V> {
                 groups.insert(member.key().into(), Entry { number, bytes });
                 Ok(())
             })?;
+            if self.ends_early && group.has_end(states) {
+                break;
+            }
             if used > self.memory.limit() && self.rest.is_none() {
                 let sorter = Sorter::new(self.memory.clone(), u64::MAX);
                 self.rest = Some(Rest { sorter, has_row: false, number: 0 });

@@ -5,11 +5,13 @@ mod facet;
 mod group;
 mod measured;
 mod project;
+mod repeat;
 mod replace_root;
 mod rows;
 mod sample;
 mod slice;
 mod sort;
+mod sorted_group;
 mod source;
 mod unwind;
 

@@ -7,10 +7,12 @@ use super::{
     group::GroupRows,
     measured::MeasuredRows,
     project::ProjectRows,
+    repeat::RepeatRows,
     replace_root::ReplaceRootRows,
     sample::SampleRows,
     slice::SliceRows,
     sort::SortRows,
+    sorted_group::SortedGroupRows,
     source::SourceRows,
     unwind::UnwindRows,
 };
@@ -19,7 +21,7 @@ use crate::{
     catalog::CollectionInfo,
     exec::{Resources, meter::Meter},
     interrupt::Interrupt,
-    plan::{DocumentNode, Plan},
+    plan::{DocumentNode, GroupOrder, Plan},
 };
 
 /// The document tier: returns one document at a time, lent until the next move.
@@ -32,8 +34,10 @@ pub(crate) enum DocumentRows<V: View> {
     Sample(Box<SampleRows<V>>),
     Count(Box<CountRows<V>>),
     Facet(Box<FacetRows<V>>),
+    Repeat(Box<RepeatRows<V>>),
     Replay(Box<ReplayRows>),
     Group(Box<GroupRows<V>>),
+    SortedGroup(Box<SortedGroupRows<V>>),
     ReplaceRoot(Box<ReplaceRootRows<V>>),
     Unwind(Box<UnwindRows<V>>),
     Measured(Box<MeasuredRows<V>>),
@@ -86,7 +90,14 @@ impl<V: View> DocumentRows<V> {
             DocumentNode::Facet { facets, kept, .. } => {
                 Self::Facet(Box::new(FacetRows::new(input, facets, kept, resources, meter)))
             }
-            DocumentNode::Group(group) => Self::Group(Box::new(GroupRows::new(input, group, resources, meter))),
+            DocumentNode::Repeat => Self::Repeat(Box::new(RepeatRows::new(input, resources.interrupt.clone()))),
+            DocumentNode::Group { group, order: GroupOrder::ByKey } => {
+                Self::SortedGroup(Box::new(SortedGroupRows::new(input, group, resources)))
+            }
+            DocumentNode::Group { group, order } => {
+                let ends_early = order == GroupOrder::ByEnd;
+                Self::Group(Box::new(GroupRows::new(input, group, ends_early, resources, meter)))
+            }
             DocumentNode::ReplaceRoot(replace) => Self::ReplaceRoot(Box::new(ReplaceRootRows::new(input, replace))),
             DocumentNode::Unwind(unwind) => Self::Unwind(Box::new(UnwindRows::new(input, unwind, resources))),
         }
@@ -103,8 +114,10 @@ impl<V: View> DocumentRows<V> {
             Self::Sample(rows) => rows.advance(),
             Self::Count(rows) => rows.advance(),
             Self::Facet(rows) => rows.advance(),
+            Self::Repeat(rows) => rows.advance(),
             Self::Replay(rows) => rows.advance(),
             Self::Group(rows) => rows.advance(),
+            Self::SortedGroup(rows) => rows.advance(),
             Self::ReplaceRoot(rows) => rows.advance(),
             Self::Unwind(rows) => rows.advance(),
             Self::Measured(rows) => rows.advance(),
@@ -116,6 +129,7 @@ impl<V: View> DocumentRows<V> {
     pub(super) fn advance_run(&mut self) -> Result<u64> {
         match self {
             Self::Source(rows) => rows.advance_run(),
+            Self::Repeat(rows) => rows.advance_run(),
             rows => rows.advance().map(u64::from),
         }
     }
@@ -131,8 +145,10 @@ impl<V: View> DocumentRows<V> {
             Self::Sample(rows) => rows.current(),
             Self::Count(rows) => rows.current(),
             Self::Facet(rows) => rows.current(),
+            Self::Repeat(rows) => rows.current(),
             Self::Replay(rows) => rows.current(),
             Self::Group(rows) => rows.current(),
+            Self::SortedGroup(rows) => rows.current(),
             Self::ReplaceRoot(rows) => rows.current(),
             Self::Unwind(rows) => rows.current(),
             Self::Measured(rows) => rows.current(),

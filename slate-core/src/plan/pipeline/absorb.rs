@@ -24,7 +24,11 @@ pub(super) fn query(stages: Vec<Stage>, optimization: Optimization) -> Query {
         if let (Output::Whole, Some(first)) = (&query.output, &first)
             && let Some(fields) = paths(&first.needs(Needs::of(stages.as_slice())))
         {
-            query.output = Output::Fields(fields);
+            if fields.is_empty() {
+                count(&mut query, DocumentNode::Repeat);
+            } else {
+                query.output = Output::Fields(fields);
+            }
         }
     }
     add_nodes(&mut query.pipeline.nodes, first.into_iter().chain(stages), optimization);
@@ -82,16 +86,21 @@ fn absorb(query: &mut Query, stage: Stage) -> Option<Stage> {
         }
         // Computed fields can fail, so they are not skipped.
         Stage::Count(name) if !computes(&query.output) => {
-            query.output = Output::Count;
-            // Without a window the order does not matter.
-            if query.window().is_all() {
-                query.sort = None;
-            }
-            query.pipeline.nodes.push(DocumentNode::NameCount(name));
+            count(query, DocumentNode::NameCount(name));
         }
         stage => return Some(stage),
     }
     None
+}
+
+/// Makes the query count its documents, for `node`.
+fn count(query: &mut Query, node: DocumentNode) {
+    query.output = Output::Count;
+    // Without a window the order does not matter.
+    if query.window().is_all() {
+        query.sort = None;
+    }
+    query.pipeline.nodes.push(node);
 }
 
 fn computes(output: &Output) -> bool {

@@ -6,12 +6,14 @@
 //! their order.
 
 mod absorb;
+mod group_order;
 mod node;
 mod rules;
 
 use slate_query::pipeline::Stage;
 
-pub(crate) use node::{DocumentNode, Nodes};
+pub(super) use group_order::{by_end, by_key};
+pub(crate) use node::{DocumentNode, GroupOrder, Nodes};
 
 use super::Query;
 

@@ -41,6 +41,8 @@ pub(crate) enum DocumentNode {
     Count(Box<str>),
     /// As [`Count`](Self::Count), over a plan that has counted the documents already.
     NameCount(Box<str>),
+    /// As many documents without fields as a plan has counted, for stages that read no field.
+    Repeat,
     /// The nodes of several pipelines over the input.
     Facet {
         facets: Vec<(Box<str>, Vec<DocumentNode>)>,
@@ -48,9 +50,23 @@ pub(crate) enum DocumentNode {
         kept: Kept,
         argument: String,
     },
-    Group(Group),
+    Group {
+        group: Group,
+        order: GroupOrder,
+    },
     ReplaceRoot(ReplaceRoot),
     Unwind(Unwind),
+}
+
+/// What a group knows about the order of its input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum GroupOrder {
+    #[default]
+    None,
+    /// The documents of a group follow each other, in ascending order of the groups, so that only one group is held.
+    ByKey,
+    /// The documents are in the order of [`Group::end`]: the first with a value determines the result.
+    ByEnd,
 }
 
 impl DocumentNode {
@@ -69,12 +85,14 @@ impl DocumentNode {
 
     fn holds_rows(&self) -> bool {
         match self {
-            Self::Sort { .. } | Self::Sample(_) | Self::Group(_) | Self::Facet { .. } => true,
+            Self::Group { order, .. } => *order == GroupOrder::None,
+            Self::Sort { .. } | Self::Sample(_) | Self::Facet { .. } => true,
             Self::Match(_)
             | Self::Project { .. }
             | Self::Slice(_)
             | Self::Count(_)
             | Self::NameCount(_)
+            | Self::Repeat
             | Self::ReplaceRoot(_)
             | Self::Unwind(_) => false,
         }
@@ -87,10 +105,11 @@ impl DocumentNode {
             Self::Project { stage, .. } => (Window::default(), Some(*stage)),
             Self::Sort { .. } => (Window::default(), Some(plan::Stage::Sort)),
             Self::Slice(window) => (*window, None),
+            Self::Repeat => (Window::default(), None),
             Self::Sample(_) => (Window::default(), Some(plan::Stage::Sample)),
             Self::Count(_) | Self::NameCount(_) => (Window::default(), Some(plan::Stage::CountRows)),
             Self::Facet { .. } => (Window::default(), Some(plan::Stage::Facet)),
-            Self::Group(_) => (Window::default(), Some(plan::Stage::Group)),
+            Self::Group { .. } => (Window::default(), Some(plan::Stage::Group)),
             Self::ReplaceRoot(_) => (Window::default(), Some(plan::Stage::ReplaceRoot)),
             Self::Unwind(_) => (Window::default(), Some(plan::Stage::Unwind)),
         };
@@ -126,7 +145,7 @@ impl DocumentNode {
                 let facets = facet.into_pipelines().into_iter().map(|(name, stages)| (name, nodes(stages))).collect();
                 Self::Facet { facets, kept, argument }
             }
-            Stage::Group(group) => Self::Group(group),
+            Stage::Group(group) => Self::Group { group, order: GroupOrder::None },
             Stage::ReplaceRoot(replace) => Self::ReplaceRoot(replace),
             Stage::Unwind(unwind) => Self::Unwind(unwind),
         }
@@ -144,11 +163,13 @@ impl fmt::Display for DocumentNode {
             Self::Sample(size) => size.fmt(f),
             Self::Count(name) | Self::NameCount(name) => name.fmt(f),
             Self::Facet { argument, .. } => argument.fmt(f),
-            Self::Group(group) => group.fmt(f),
+            Self::Group { group, order: GroupOrder::None } => group.fmt(f),
+            Self::Group { group, order: GroupOrder::ByKey } => write!(f, "{group}, in the order of its ids"),
+            Self::Group { group, order: GroupOrder::ByEnd } => write!(f, "{group}, from the first value"),
             Self::ReplaceRoot(replace) => replace.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),
-            // Drawn as up to two nodes of their own.
-            Self::Slice(_) => Ok(()),
+            // A slice is drawn as up to two nodes of its own, repetitions not at all.
+            Self::Slice(_) | Self::Repeat => Ok(()),
         }
     }
 }

@@ -21,6 +21,10 @@ impl Extreme {
         Self { best: None, better: Ordering::Less }
     }
 
+    pub(super) fn has_value(&self) -> bool {
+        self.best.is_some()
+    }
+
     pub(super) fn max() -> Self {
         Self { best: None, better: Ordering::Greater }
     }

@@ -5,6 +5,7 @@ use crate::{
     Code, Error, Result,
     expression::{Env, Evaluated, Expression, Variables},
     number::Number,
+    pattern::Direction,
     raw::{Doc, FieldName, Kind, Value},
     sort::Sort,
 };
@@ -125,6 +126,16 @@ impl AccumulatorSpec {
         }
     }
 
+    /// The field and direction of a `$min` or `$max` of a field: the value is the first one in that order that is not null.
+    pub(crate) fn end(&self) -> Option<(&FieldName, Direction)> {
+        let direction = match &*self.0.name {
+            "$min" => Direction::Ascending,
+            "$max" => Direction::Descending,
+            _ => return None,
+        };
+        Some((self.0.operand.as_field()?, direction))
+    }
+
     /// Calls `visit` with each top-level field of a document that the accumulator reads, and with `None` if it reads
     /// the whole document.
     pub fn visit_fields(&self, visit: &mut dyn FnMut(Option<&FieldName>)) {
@@ -143,6 +154,11 @@ impl AccumulatorSpec {
 pub struct Gathered(Option<Stored>);
 
 impl Gathered {
+    /// Whether it is a `$min` or `$max` that has met a value.
+    pub(crate) fn has_value(&self) -> bool {
+        matches!(&self.0, Some(Stored::Extreme(extreme)) if extreme.has_value())
+    }
+
     /// About how many bytes it holds.
     pub fn bytes(&self) -> usize {
         self.0.as_ref().map_or(0, State::bytes)

@@ -9,6 +9,8 @@ use crate::{
         accumulator::{AccumulatorSpec, Gathered},
     },
     key,
+    path::Path,
+    pattern::Direction,
     pipeline::{Bindings, Needs, Stage},
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
@@ -105,6 +107,25 @@ impl Group {
                 visit(&Member { id, key, env })
             })?
         })
+    }
+
+    /// The field that documents are grouped by, if the groups are the values of one top-level field.
+    pub fn key_field(&self) -> Option<Path> {
+        Path::parse(self.id.as_field()?.as_str()).ok()
+    }
+
+    /// The field and the direction of its values, if the only result is the first value in that order that is not null: the
+    /// least or greatest value of a field over all documents.
+    pub fn end(&self) -> Option<(Path, Direction)> {
+        let [(_, only)] = &*self.fields else { return None };
+        self.id.as_constant()?;
+        let (field, direction) = only.end()?;
+        Some((Path::parse(field.as_str()).ok()?, direction))
+    }
+
+    /// Whether the only group has the value of [`end`](Self::end).
+    pub fn has_end(&self, states: &mut GroupStates) -> bool {
+        self.gathered(states, 0).iter().any(Gathered::has_value)
     }
 
     /// The fields that the stage reads.

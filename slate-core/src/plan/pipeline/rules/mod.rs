@@ -3,6 +3,7 @@
 //! To add a rule, write a file with a function `apply` that returns whether it changed the stages, and a doc comment that
 //! states what it rewrites and why the result does not change. Add its `mod` line and its line in [`ALL`].
 
+mod match_before_group;
 mod match_earlier;
 mod slice_earlier;
 mod sort_earlier;
@@ -13,22 +14,24 @@ use slate_query::pipeline::Stage;
 /// A rewriting of pipelines that does not change their result.
 struct Rule {
     name: &'static str,
-    apply: fn(&mut [Stage]) -> bool,
+    apply: fn(&mut Vec<Stage>) -> bool,
 }
 
 /// Every rule.
 const ALL: &[Rule] = &[
-    // First, so that the others see the stages that filters leave adjacent.
-    Rule { name: "match_earlier", apply: match_earlier::apply },
+    // Before `match_earlier`, which moves the filter on.
+    Rule { name: "match_before_group", apply: match_before_group::apply },
+    // Early, so that the others see the stages that filters leave adjacent.
+    Rule { name: "match_earlier", apply: |stages| match_earlier::apply(stages) },
     // Before `slice_earlier`: a `$limit` between a stage and a `$sort` keeps the sort where it is.
-    Rule { name: "sort_earlier", apply: sort_earlier::apply },
-    Rule { name: "slice_earlier", apply: slice_earlier::apply },
+    Rule { name: "sort_earlier", apply: |stages| sort_earlier::apply(stages) },
+    Rule { name: "slice_earlier", apply: |stages| slice_earlier::apply(stages) },
     // Last, because it depends on the stages after each.
-    Rule { name: "unused_fields", apply: unused_fields::apply },
+    Rule { name: "unused_fields", apply: |stages| unused_fields::apply(stages) },
 ];
 
 /// Applies every rule to a pipeline and to those of its facets. Calls `fired` with the name of each rule that changed the stages.
-pub(super) fn rewrite(stages: &mut [Stage], fired: &mut impl FnMut(&'static str)) {
+pub(super) fn rewrite(stages: &mut Vec<Stage>, fired: &mut impl FnMut(&'static str)) {
     for rule in ALL {
         if (rule.apply)(stages) {
             fired(rule.name);

@@ -1,0 +1,78 @@
+use slate_query::{
+    pipeline::{Group, GroupStates},
+    raw::Doc,
+};
+use slate_store::View;
+
+use super::DocumentRows;
+use crate::{Result, exec::Resources, interrupt::Interrupt};
+
+/// One document per group over documents that come group by group. Holds one group.
+pub(crate) struct SortedGroupRows<V: View> {
+    input: DocumentRows<V>,
+    group: Group,
+    /// The current group only.
+    states: GroupStates,
+    /// The key of that group.
+    key: Vec<u8>,
+    /// How many documents of the input the current one stands for, if it belongs to the next group.
+    ahead: u64,
+    buffer: Vec<u8>,
+    row: Vec<u8>,
+    has_row: bool,
+    interrupt: Interrupt,
+}
+
+impl<V: View> SortedGroupRows<V> {
+    pub(super) fn new(input: DocumentRows<V>, group: Group, resources: &Resources) -> Self {
+        Self {
+            input,
+            group,
+            states: GroupStates::default(),
+            key: Vec::new(),
+            ahead: 0,
+            buffer: Vec::new(),
+            row: Vec::new(),
+            has_row: false,
+            interrupt: resources.interrupt.clone(),
+        }
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        self.states.clear();
+        self.has_row = false;
+        loop {
+            self.interrupt.tick()?;
+            let times = match std::mem::take(&mut self.ahead) {
+                0 => self.input.advance_run()?,
+                ahead => ahead,
+            };
+            let Some(document) = self.input.current().filter(|_| times > 0) else { break };
+            let (group, states, key) = (&self.group, &mut self.states, &mut self.key);
+            let is_new = group.visit(document, &mut self.buffer, |member| -> Result<bool> {
+                if !self.has_row {
+                    key.clear();
+                    key.extend_from_slice(member.key());
+                    group.start(states, member);
+                } else if key != member.key() {
+                    return Ok(true);
+                }
+                group.add(states, 0, member, times)?;
+                Ok(false)
+            })?;
+            if is_new {
+                self.ahead = times;
+                break;
+            }
+            self.has_row = true;
+        }
+        if self.has_row {
+            self.group.finish(&mut self.states, 0, &mut self.row);
+        }
+        Ok(self.has_row)
+    }
+
+    pub(super) fn current(&self) -> Option<Doc<'_>> {
+        self.has_row.then(|| Doc::new(&self.row))
+    }
+}

@@ -1,0 +1,79 @@
+//! Groups over an index: reads the end of an index for a least or greatest value, and holds one group at a time if the index
+//! returns its documents one after the other.
+
+use bson::{RawDocumentBuf, doc};
+use slate_query::{pattern::Direction, raw::Doc, sort::Sort};
+
+use super::{DocumentNode, GroupOrder};
+use crate::{
+    catalog::{CollectionInfo, IndexInfo},
+    plan::{Force, IdPlan, Plan, Query, RawPlan, leaf_order},
+};
+
+/// Returns the query that reads an index from the end at which its group finds its only value: `{$max: "$a"}` of all documents
+/// is the last value that is not null of an index on `a`.
+pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Option<Query> {
+    let is_plain = query.filter.is_empty()
+        && query.sort.is_none()
+        && query.window().is_all()
+        && query.hint.is_none()
+        && query.force == Force::No;
+    let Some(DocumentNode::Group { group, .. }) = query.pipeline.nodes.first().filter(|_| is_plain) else {
+        return None;
+    };
+    let (path, direction) = group.end()?;
+    let serves = |index: &IndexInfo| {
+        let first = index.pattern.fields().first();
+        first.is_some_and(|(field, _)| *field == path)
+            && has_whole_values(index)
+            && !index.sparse
+            && index.partial.is_none()
+    };
+    collection.indexes.iter().find(|index| serves(index))?;
+    let mut query = query.clone();
+    query.sort = Some(sort(path.as_str(), direction)?);
+    if let Some(DocumentNode::Group { order, .. }) = query.pipeline.nodes.first_mut() {
+        *order = GroupOrder::ByEnd;
+    }
+    Some(query)
+}
+
+/// Lets the first node hold one group at a time if the plan below returns the documents of each group one after the other.
+pub(in crate::plan) fn by_key(nodes: &mut [DocumentNode], plan: &Plan) {
+    if let Some(DocumentNode::Group { group, order: order @ GroupOrder::None }) = nodes.first_mut()
+        && let Some(key) = group.key_field()
+        && let Some(sort) = sort(key.as_str(), Direction::Ascending)
+        && is_ordered(plan, &sort)
+    {
+        *order = GroupOrder::ByKey;
+    }
+}
+
+fn is_ordered(plan: &Plan, sort: &Sort) -> bool {
+    // A multikey index is ordered by elements, not by arrays.
+    let by_scan = |leaf: &RawPlan| match leaf {
+        RawPlan::Fetch { ids: IdPlan::Index(scan) } => {
+            has_whole_values(&scan.index) && leaf_order(leaf, sort).fields > 0
+        }
+        _ => false,
+    };
+    match plan {
+        Plan::Whole { input } if !input.sorts() => by_scan(input.leaf()),
+        Plan::Covered { scan, .. } => by_scan(&RawPlan::Fetch { ids: IdPlan::Index(scan.clone()) }),
+        _ => false,
+    }
+}
+
+/// Whether the index has one entry per document, with its value.
+fn has_whole_values(index: &IndexInfo) -> bool {
+    !index.is_multikey() && !index.truncated
+}
+
+fn sort(path: &str, direction: Direction) -> Option<Sort> {
+    let sign = match direction {
+        Direction::Ascending => 1,
+        Direction::Descending => -1,
+    };
+    let keys = RawDocumentBuf::try_from(&doc! { path: sign }).ok()?;
+    Sort::parse(Doc::from(&keys)).ok()
+}

@@ -293,3 +293,30 @@ fn the_builder_sets_the_memory_limit_of_every_query() {
     let refused = rows(collection.find(doc! {}).sort(doc! { "a": 1 })).unwrap_err();
     assert!(refused.1.contains("temporary file"), "{refused:?}");
 }
+
+#[test]
+fn a_query_that_may_not_use_temporary_files_fails_where_it_would() {
+    common::on_every_store(|database| {
+        let collection: Documents = database.collection("c");
+        let documents: Vec<RawDocumentBuf> =
+            (0..500_i32).map(|n| raw(&doc! { "_id": n, "a": n * 7 % 500, "pad": "x".repeat(100) })).collect();
+        collection.insert_many(&documents).run().unwrap();
+        let group = [doc! { "$group": { "_id": "$a", "all": { "$push": "$pad" } } }];
+        let refused = |error: slate_core::Error| (error.kind(), error.code());
+        for allowed in [true, false] {
+            let found = collection.find(doc! {}).sort(doc! { "a": 1 }).memory_limit(5_000).allow_disk_use(allowed);
+            let found = found.run().and_then(|rows| rows.collect::<Result<Vec<_>, _>>());
+            let grouped = collection.aggregate(&group).memory_limit(5_000).allow_disk_use(allowed);
+            let grouped = grouped.run().and_then(|rows| rows.collect::<Result<Vec<_>, _>>());
+            if allowed {
+                assert_eq!((found.unwrap().len(), grouped.unwrap().len()), (500, 500));
+            } else {
+                assert_eq!(found.map_err(refused).unwrap_err(), (ErrorKind::TooLarge, 292));
+                assert_eq!(grouped.map_err(refused).unwrap_err(), (ErrorKind::TooLarge, 292));
+            }
+        }
+        // What fits in memory succeeds either way.
+        let rows = collection.find(doc! {}).sort(doc! { "a": 1 }).allow_disk_use(false).run().unwrap();
+        assert_eq!(rows.count(), 500);
+    });
+}

@@ -115,9 +115,9 @@ macro_rules! builders {
 
 builders! {
     [T: DeserializeOwned + Send + Any] Find<T>: stream -> Documents<T> [explain],
-        sort projection skip limit hint deadline cancel memory_limit;
+        sort projection skip limit hint deadline cancel memory_limit allow_disk_use;
     [T: DeserializeOwned + Send + Any] Aggregate<T>: stream -> Documents<T> [explain],
-        hint deadline cancel memory_limit;
+        hint deadline cancel memory_limit allow_disk_use;
     [] Count: read -> u64 [explain], skip limit hint deadline cancel memory_limit;
     [] Distinct: read -> Vec<Bson> [explain], sort skip limit hint deadline cancel memory_limit;
     [] Update: write -> UpdateResult [explain], upsert array_filters sort hint deadline cancel memory_limit;

@@ -82,7 +82,9 @@ impl<T> Find<T> {
         Self { target: Target { scope, collection: Arc::clone(collection), request }, documents: PhantomData }
     }
 
-    setters! { target.request: sort, projection, skip, limit, hint, deadline, cancel, memory_limit, force }
+    setters! {
+        target.request: sort, projection, skip, limit, hint, deadline, cancel, memory_limit, allow_disk_use, force
+    }
 
     /// Opens a cursor that lends each document without copying it.
     ///

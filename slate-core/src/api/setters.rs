@@ -53,6 +53,13 @@ macro_rules! setters {
             memory_limit(bytes: usize)
         }
     };
+    (@ allow_disk_use $to:tt) => {
+        setters! { @method $to
+            /// Whether rows beyond the memory limit are written to temporary files, which is the default. Otherwise the call fails
+            /// with MongoDB's code 292.
+            allow_disk_use(is_allowed: bool)
+        }
+    };
     (@ force $to:tt) => {
         setters! { @method $to
             /// Uses the candidate access path with this number, counted from 0; see

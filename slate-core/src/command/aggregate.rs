@@ -67,7 +67,8 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<Aggregate<'_>> {
     let collated = fields.object_not_null("collation")?;
     let hint = hint::take(fields)?;
     let variables = fields.object_not_null("let")?;
-    for name in ["allowDiskUse", "bypassDocumentValidation", "isMapReduceCommand"] {
+    let disk_use = fields.boolean_not_null("allowDiskUse")?;
+    for name in ["bypassDocumentValidation", "isMapReduceCommand"] {
         fields.boolean_not_null(name)?;
     }
     let explain = fields.boolean_not_null("explain")?.unwrap_or_default();
@@ -87,6 +88,7 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<Aggregate<'_>> {
     let mut request = Request::default();
     request.pipeline(pipeline);
     request.hint = hint;
+    request.allow_disk_use(disk_use.unwrap_or(true));
     request.interrupt = common.interrupt.clone();
     Ok(Aggregate { collection, common, request })
 }

@@ -65,7 +65,8 @@ fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
     let limit = fields.size("limit")?;
     let batch = fields.size("batchSize")?;
     let single = fields.boolean_not_null("singleBatch")?.unwrap_or_default();
-    for name in ["allowDiskUse", "noCursorTimeout", "allowPartialResults", "oplogReplay", "readOnce"] {
+    let disk_use = fields.boolean_not_null("allowDiskUse")?;
+    for name in ["noCursorTimeout", "allowPartialResults", "oplogReplay", "readOnce"] {
         fields.boolean_not_null(name)?;
     }
     not_tailable(fields)?;
@@ -86,6 +87,7 @@ fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
         request.projection(owned(projection)?);
     }
     request.hint = hint;
+    request.allow_disk_use(disk_use.unwrap_or(true));
     request.skip = skip.unwrap_or_default();
     request.limit = limit.filter(|&limit| limit > 0);
     if single {

@@ -71,7 +71,7 @@ pub(super) fn read<V: View>(
         ReadOp::Definition => catalog.collection(collection).cloned().into(),
         ReadOp::Find { query, interrupt } => {
             let (collection, resources) =
-                (resolve(catalog, collection), Resources::new(interrupt, memory.limited(query.memory_limit)));
+                (resolve(catalog, collection), Resources::new(interrupt, memory.of(query.memory)));
             let plan = exec::plan(query, view, &collection)?.plan;
             ReadOutput::Rows(Box::new(exec::gather(plan, view, &collection, &resources)?))
         }
@@ -84,7 +84,7 @@ pub(super) fn read<V: View>(
         ReadOp::Explain { query, verbosity, interrupt } => {
             let mut explained = explain(view, catalog, collection, query)?;
             if verbosity == ExplainVerbosity::ExecutionStats {
-                let resources = Resources::new(interrupt, memory.limited(query.memory_limit));
+                let resources = Resources::new(interrupt, memory.of(query.memory));
                 let (plan, collection) = (explained.plan.clone(), resolve(catalog, collection));
                 explained.analysis = Some(exec::analyze(plan, view, &collection, &resources)?);
             }

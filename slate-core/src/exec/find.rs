@@ -22,7 +22,7 @@ pub(crate) fn find<V: Snapshot>(
         return Ok(Box::new(rows));
     }
     let Planned { plan, .. } = plan(query, snapshot, collection)?;
-    let resources = Resources::new(interrupt, memory.limited(query.memory_limit));
+    let resources = Resources::new(interrupt, memory.of(query.memory));
     Ok(Box::new(open(plan, snapshot, collection, &resources)?))
 }
 

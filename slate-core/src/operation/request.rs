@@ -18,6 +18,7 @@ use crate::{
     interrupt::Interrupt,
     operation::scope::Scope,
     plan::{self, Force, Hint, Optimization, Output, Query, Ties, Values, Window},
+    spill::{Budget, DiskUse},
 };
 
 /// The arguments that a builder collects. They are parsed when the builder is run.
@@ -35,7 +36,7 @@ pub(crate) struct Request {
     pipeline: Vec<RawDocumentBuf>,
     optimization: Optimization,
     pub(crate) interrupt: Interrupt,
-    pub(crate) memory_limit: Option<usize>,
+    pub(crate) memory: Budget,
     /// The conditions on array elements of an update.
     pub(crate) array_filters: Vec<RawDocumentBuf>,
     /// Whether an update inserts a document if none matches.
@@ -107,7 +108,11 @@ impl Request {
     }
 
     pub(crate) fn memory_limit(&mut self, bytes: usize) {
-        self.memory_limit = Some(bytes);
+        self.memory.limit = Some(bytes);
+    }
+
+    pub(crate) fn allow_disk_use(&mut self, is_allowed: bool) {
+        self.memory.disk = if is_allowed { DiskUse::Allowed } else { DiskUse::Refused };
     }
 
     pub(crate) fn array_filters(&mut self, filters: impl IntoIterator<Item = impl IntoDocument>) {
@@ -177,7 +182,7 @@ impl Request {
         query.force = self.force;
         query.output = output;
         query.ties = ties;
-        query.memory_limit = self.memory_limit;
+        query.memory = self.memory;
         Ok(query)
     }
 
@@ -203,7 +208,7 @@ impl Request {
         let mut query = plan::pipeline_query(pipeline::parse(stages, &bindings())?, self.optimization);
         query.hint = self.hint.clone();
         query.force = self.force;
-        query.memory_limit = self.memory_limit;
+        query.memory = self.memory;
         Ok(query)
     }
 

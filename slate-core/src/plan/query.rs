@@ -2,6 +2,7 @@ use bson::RawDocumentBuf;
 use slate_query::{filter::Filter, path::Path, pattern::Direction, projection::Projection, sort::Sort};
 
 use super::{Nodes, Values, Window};
+use crate::spill::Budget;
 
 /// A parsed query.
 #[derive(Clone, Debug)]
@@ -14,8 +15,8 @@ pub(crate) struct Query {
     pub(crate) hint: Option<Hint>,
     pub(crate) force: Force,
     pub(crate) ties: Ties,
-    /// The memory in bytes for the rows that the query holds; `None` for the database's limit.
-    pub(crate) memory_limit: Option<usize>,
+    /// The memory for the rows that the query holds.
+    pub(crate) memory: Budget,
     /// The stages of a pipeline that follow the output.
     pub(crate) pipeline: Nodes,
 }
@@ -79,7 +80,7 @@ impl Query {
             hint: None,
             force: Force::No,
             ties: Ties::Any,
-            memory_limit: None,
+            memory: Budget::default(),
             pipeline: Nodes::default(),
         }
     }

@@ -14,9 +14,27 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     limit: usize,
+    disk: DiskUse,
     directory: Option<Arc<Path>>,
     /// Shared by all operations of a database.
     pool: Arc<BufferPool>,
+}
+
+/// The memory of one operation, where its caller has set it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Budget {
+    /// The limit in bytes; `None` for the database's limit.
+    pub(crate) limit: Option<usize>,
+    pub(crate) disk: DiskUse,
+}
+
+/// Whether rows beyond the memory limit may be written to temporary files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DiskUse {
+    #[default]
+    Allowed,
+    /// The operation fails instead.
+    Refused,
 }
 
 /// Default limit of an operation, in bytes: a sort of 100,000 typical documents stays in memory, and a hundred concurrent
@@ -33,7 +51,7 @@ const MAX_POOLED: usize = DEFAULT_LIMIT;
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { limit: DEFAULT_LIMIT, directory: None, pool: Arc::default() }
+        Self { limit: DEFAULT_LIMIT, disk: DiskUse::Allowed, directory: None, pool: Arc::default() }
     }
 }
 
@@ -41,6 +59,11 @@ impl Memory {
     /// Returns a copy with another limit, if one is given.
     pub(crate) fn limited(&self, limit: Option<usize>) -> Self {
         Self { limit: limit.unwrap_or(self.limit), ..self.clone() }
+    }
+
+    /// Returns a copy for an operation with this budget.
+    pub(crate) fn of(&self, budget: Budget) -> Self {
+        Self { disk: budget.disk, ..self.limited(budget.limit) }
     }
 
     /// Returns a copy that creates temporary files in this directory instead of the operating system's.
@@ -82,7 +105,15 @@ impl Memory {
     }
 
     /// Creates an anonymous temporary file.
+    ///
+    /// # Errors
+    /// `QueryExceededMemoryLimitNoDiskUseAllowed` (292) if the caller has refused them.
     pub(super) fn create_file(&self) -> Result<File> {
+        if self.disk == DiskUse::Refused {
+            let limit = self.limit;
+            let message = format!("the query needs more than {limit} bytes of memory, and may not use temporary files");
+            return Err(Error::new(ErrorKind::TooLarge, Code(292), message));
+        }
         let created = match &self.directory {
             Some(directory) => tempfile::tempfile_in(directory),
             None => tempfile::tempfile(),

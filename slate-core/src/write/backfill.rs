@@ -18,6 +18,7 @@ use crate::{
     Result,
     catalog::{BuildPosition, CollectionInfo, IndexInfo},
     interrupt::Interrupt,
+    spill::Budget,
 };
 
 /// Bytes of entries, with their bookkeeping, after which a round ends: it bounds the memory of a round, and how long other writers wait for it.
@@ -96,7 +97,7 @@ impl<T: Transaction> Session<T> {
             return Ok(if is_ready { BuildRound::Ready(position.read) } else { BuildRound::Gone });
         };
         self.written(&collection.name)?;
-        let mut changes = self.change_set(&collection, None);
+        let mut changes = self.change_set(&collection, Budget::default());
         let after = Some(position.after.as_slice()).filter(|key| !key.is_empty());
         let last = self.read_records(&collection, after, interrupt, |key, document| {
             changes.guards.push((collection.records, key.into()));

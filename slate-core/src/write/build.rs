@@ -13,6 +13,7 @@ use crate::{
     Error, ErrorKind, Result,
     catalog::{CollectionInfo, IndexInfo, Partial},
     interrupt::Interrupt,
+    spill::Budget,
 };
 
 /// The definition of an index to create.
@@ -59,7 +60,7 @@ impl<T: Transaction> Session<T> {
         defined.indexes.push(Arc::new(index));
         let defined = Arc::new(defined);
         self.read_whole(name);
-        let mut changes = self.change_set(&defined, None);
+        let mut changes = self.change_set(&defined, Budget::default());
         let mut read = 0;
         self.read_records(&defined, None, interrupt, |key, document| {
             changes.index(&defined, at, key, document)?;

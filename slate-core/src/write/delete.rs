@@ -39,7 +39,7 @@ impl<T: Transaction> Session<T> {
         let mut outcome = DeleteOutcome::default();
         self.reads(name, Reads::Matches(&request.query.filter))?;
         let Some(collection) = self.written(name)? else { return Ok(outcome) };
-        let mut changes = self.change_set(&collection, request.query.memory_limit);
+        let mut changes = self.change_set(&collection, request.query.memory);
         self.visit_targets(&collection, &request.query, request.target, interrupt, |key, old| {
             outcome.deleted += 1;
             changes.delete(&collection, key, old)?;

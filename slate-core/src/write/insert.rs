@@ -16,6 +16,7 @@ use crate::{
     catalog::{CollectionInfo, IndexInfo},
     entry::record_key,
     interrupt::Interrupt,
+    spill::Budget,
 };
 
 /// The result of an insert.
@@ -77,7 +78,7 @@ impl<T: Transaction> Session<T> {
         let interrupt = &self.limited(interrupt);
         interrupt.check()?;
         let collection = self.written_or_new(name)?;
-        let changes = self.change_set(&collection, None);
+        let changes = self.change_set(&collection, Budget::default());
         let (changes, outcome) = {
             let view = self.transaction.view();
             let mut insert = Insert::open(&view, &collection, changes, documents.len())?;

@@ -18,6 +18,7 @@ use crate::{
     catalog::{CollectionInfo, IndexInfo},
     entry::record_key,
     interrupt::Interrupt,
+    spill::Budget,
 };
 
 /// What a document does to the existing record with its `_id`.
@@ -68,7 +69,7 @@ impl<T: Transaction> Session<T> {
         let mut put = Put {
             kind,
             collection: &collection,
-            changes: self.change_set(&collection, None),
+            changes: self.change_set(&collection, Budget::default()),
             outcome: PutOutcome { ids: vec![Value::NULL.to_owned(); documents.len()], ..PutOutcome::default() },
             unchanged: Vec::new(),
         };

@@ -9,7 +9,7 @@ use crate::{
     commit::Validation,
     entry::record_key,
     interrupt::Interrupt,
-    spill::Memory,
+    spill::{Budget, Memory},
 };
 
 use super::{
@@ -181,8 +181,8 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Returns an empty change set, with half of the memory of the call.
-    pub(super) fn change_set(&self, collection: &CollectionInfo, memory_limit: Option<usize>) -> ChangeSet {
-        ChangeSet::new(collection, self.memory().limited(memory_limit).shared_by(2), self.capabilities())
+    pub(super) fn change_set(&self, collection: &CollectionInfo, budget: Budget) -> ChangeSet {
+        ChangeSet::new(collection, self.memory().of(budget).shared_by(2), self.capabilities())
     }
 
     /// Commits. Returns the work that remains after the commit.

@@ -90,7 +90,7 @@ impl<T: Transaction> Session<T> {
         let mut outcome = UpdateOutcome::default();
         self.reads(name, Reads::Matches(&request.query.filter))?;
         if let Some(collection) = self.written(name)? {
-            let mut changes = self.change_set(&collection, request.query.memory_limit);
+            let mut changes = self.change_set(&collection, request.query.memory);
             self.visit_targets(&collection, &request.query, request.target, interrupt, |key, old| {
                 outcome.matched += 1;
                 let new = changed(old, request)?;
@@ -123,7 +123,7 @@ impl<T: Transaction> Session<T> {
         interrupt: &Interrupt,
         visitor: impl FnMut(&[u8], Doc<'_>) -> Result<()>,
     ) -> Result<()> {
-        let resources = Resources::new(interrupt, self.memory().limited(query.memory_limit).shared_by(2));
+        let resources = Resources::new(interrupt, self.memory().of(query.memory).shared_by(2));
         exec::visit_targets(query, &self.view(), collection, target, &resources, visitor)
     }
 

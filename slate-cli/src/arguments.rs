@@ -1,0 +1,67 @@
+use clap::{CommandFactory, Parser, error::ErrorKind};
+
+use crate::{commands::Command, failure::Exit};
+
+/// A shell and command-line tool for Slate databases.
+///
+/// `slate URL` opens a shell; `slate URL COMMAND` runs one command. The shell understands the same commands.
+#[derive(Debug, Parser)]
+#[command(
+    name = "slate",
+    version,
+    max_term_width = 100,
+    subcommand_precedence_over_arg = true,
+    after_help = "Exit codes: 0 success; 1 the command failed; 2 the command line is not valid; 3 finished, but some records \
+                  were refused, or damage was found."
+)]
+pub(crate) struct Arguments {
+    /// The database: redb:PATH, rocksdb:PATH (if built in), or memory:
+    #[arg(value_name = "URL", env = "SLATE_URL")]
+    pub(crate) url: Option<String>,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+impl Arguments {
+    /// Reads the command line. Prints help, or what is wrong.
+    pub(crate) fn read() -> Result<Self, Exit> {
+        let arguments = Self::try_parse().map_err(|error| report(&error))?;
+        if arguments.url.is_none() && arguments.command.is_none() {
+            eprintln!("slate: no database given\nhint: slate redb:PATH opens a shell; slate --help lists the commands");
+            return Err(Exit::Usage);
+        }
+        Ok(arguments)
+    }
+
+    /// The definition of the command line.
+    pub(crate) fn definition() -> clap::Command {
+        Self::command()
+    }
+}
+
+/// Prints an error of the command line as a message and a hint, without a page of usage; or the help that was asked for.
+pub(crate) fn report(error: &clap::Error) -> Exit {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // There is nothing left to do if this fails.
+        let _ = error.print();
+        return Exit::Success;
+    }
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let paragraphs = text.split("\n\n").filter(|paragraph| !paragraph.starts_with("Usage:"));
+    let lines: Vec<&str> = paragraphs.flat_map(str::lines).map(str::trim).filter(|line| !line.is_empty()).collect();
+    let (mut message, mut hints) = (Vec::new(), Vec::new());
+    for line in lines {
+        match line.strip_prefix("tip: ").or_else(|| line.strip_prefix("For more information, ")) {
+            Some(hint) => hints.push(hint.trim_end_matches('.')),
+            None => message.push(line),
+        }
+    }
+    eprintln!("slate: {}", message.join("\n  "));
+    // Of a value that cannot be read, the message says what is wrong.
+    let hint = hints.first().filter(|_| error.kind() != ErrorKind::ValueValidation);
+    if let Some(hint) = hint {
+        eprintln!("hint: {}", if *hint == "try '--help'" { "add --help for the arguments" } else { hint });
+    }
+    Exit::Usage
+}

@@ -1,0 +1,34 @@
+use std::io::Write;
+
+use clap::Args;
+use slate_core::{Access, Durability};
+
+use super::{Run, transfer};
+use crate::{
+    failure::{Exit, Result},
+    session::{self, Session},
+};
+
+/// Copy all collections and their indexes to another database, on any store
+#[derive(Clone, Debug, Args)]
+#[command(override_usage = "slate copy FROM TO\n       slate URL copy TO")]
+pub(crate) struct Copy {
+    /// The URLs of the source and of the target; in a shell the target alone
+    #[arg(required = true, num_args = 1..=2, value_names = ["FROM", "TO"])]
+    urls: Vec<String>,
+}
+
+impl Run for Copy {
+    fn run(self, session: &mut Session) -> Result<Exit> {
+        let (from, to) = match self.urls.as_slice() {
+            [from, to] => (session::open(from, Access::ReadOnly, Durability::Sync)?, to.as_str()),
+            urls => (session.read()?, urls.first().map_or("", String::as_str)),
+        };
+        // `transfer::copy` waits for the device once at the end.
+        let target = session::open(to, Access::CreateOrOpen, Durability::Deferred)?;
+        let copied = transfer::copy(&from, &target, &session.cancel())?;
+        target.close()?;
+        writeln!(session.out(), "{copied} copied to {to}")?;
+        Ok(Exit::Success)
+    }
+}

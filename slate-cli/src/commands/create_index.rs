@@ -1,0 +1,59 @@
+use std::io::Write;
+
+use bson::{Document, RawDocumentBuf};
+use clap::Args;
+use slate_core::Index;
+
+use super::{Run, documents};
+use crate::{
+    failure::{Exit, Result},
+    progress,
+    session::Session,
+};
+
+/// Create an index; if it was interrupted before, continue
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CreateIndex {
+    /// The collection, which is created if it does not exist
+    collection: String,
+    /// Its fields, each ascending (1) or descending (-1): '{ org: 1, age: -1 }'
+    #[arg(value_parser = documents::query)]
+    keys: Document,
+    /// Refuse two documents with the same values
+    #[arg(long)]
+    unique: bool,
+    /// Leave out documents that have none of the fields
+    #[arg(long)]
+    sparse: bool,
+    /// Contain only documents that match this filter
+    #[arg(long, value_parser = documents::query, value_name = "FILTER")]
+    only: Option<Document>,
+    /// Its name; otherwise made from the fields
+    #[arg(long)]
+    name: Option<String>,
+}
+
+impl Run for CreateIndex {
+    fn run(self, session: &mut Session) -> Result<Exit> {
+        let mut index = Index::on(&self.keys);
+        if self.unique {
+            index = index.unique();
+        }
+        if self.sparse {
+            index = index.sparse();
+        }
+        if let Some(filter) = &self.only {
+            index = index.only(filter);
+        }
+        if let Some(name) = &self.name {
+            index = index.named(name);
+        }
+        let collection = session.create()?.collection::<RawDocumentBuf>(&self.collection);
+        let bar = progress::documents(Some(collection.estimated_document_count()?), &self.collection);
+        let created =
+            collection.create_index(index).cancel(session.cancel()).progress(|done| bar.set_position(done)).run();
+        bar.finish_and_clear();
+        writeln!(session.out(), "{}", created?)?;
+        Ok(Exit::Success)
+    }
+}

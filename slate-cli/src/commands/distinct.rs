@@ -1,0 +1,48 @@
+use std::io::Write;
+
+use bson::Document;
+use clap::Args;
+use slate_core::ExplainVerbosity;
+
+use super::{Run, documents};
+use crate::{
+    failure::{Exit, Result},
+    output,
+    session::{self, Session},
+};
+
+/// Print the distinct values of a field, as extended JSON
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Distinct {
+    /// The collection
+    collection: String,
+    /// The field, or a path such as address.city
+    field: String,
+    /// The filter, in MongoDB's query language: '{ age: { $gte: 21 } }'
+    #[arg(default_value = "{}", hide_default_value = true, value_parser = documents::query)]
+    filter: Document,
+    /// Write every type, as canonical extended JSON
+    #[arg(long)]
+    canonical: bool,
+}
+
+impl Distinct {
+    fn query(&self, session: &mut Session) -> Result<slate_core::Distinct> {
+        let collection = session::existing(&session.read()?, &self.collection)?;
+        Ok(collection.distinct(&self.field, &self.filter).cancel(session.cancel()))
+    }
+
+    pub(super) fn explain(&self, session: &mut Session, verbosity: ExplainVerbosity) -> Result<slate_core::Explain> {
+        Ok(self.query(session)?.explain(verbosity)?)
+    }
+}
+
+impl Run for Distinct {
+    fn run(self, session: &mut Session) -> Result<Exit> {
+        for value in self.query(session)?.run()? {
+            let text = if self.canonical { output::canonical(value) } else { output::relaxed(value) };
+            writeln!(session.out(), "{text}")?;
+        }
+        Ok(Exit::Success)
+    }
+}

@@ -1,0 +1,35 @@
+//! Arguments that are documents.
+
+use bson::{Bson, Document};
+
+use crate::json::{self, Dialect};
+
+/// Reads a filter, an update, a sort, or another document of the query language.
+pub(super) fn query(text: &str) -> Result<Document, String> {
+    json::document(text, Dialect::QUERY)
+}
+
+/// Documents to store: one, or an array of them.
+#[derive(Clone, Debug)]
+pub(super) struct Documents(pub(super) Vec<Document>);
+
+/// Reads documents to store.
+pub(super) fn data(text: &str) -> Result<Documents, String> {
+    documents(text, Dialect::DATA)
+}
+
+/// Reads the stages of a pipeline: an array, or one stage.
+pub(super) fn pipeline(text: &str) -> Result<Documents, String> {
+    documents(text, Dialect::QUERY)
+}
+
+fn documents(text: &str, dialect: Dialect) -> Result<Documents, String> {
+    let one = |value| match value {
+        Bson::Document(document) => Ok(document),
+        other => Err(format!("expected a document, found {other}")),
+    };
+    match json::value(text, dialect)? {
+        Bson::Array(values) => values.into_iter().map(one).collect::<Result<_, _>>().map(Documents),
+        value => one(value).map(|document| Documents(vec![document])),
+    }
+}

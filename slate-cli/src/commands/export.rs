@@ -1,0 +1,147 @@
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use bson::{Document, RawDocumentBuf};
+use clap::{Args, ValueHint, builder::PossibleValuesParser};
+use slate_core::{Find, ReadCollection, Snapshot};
+
+use super::{
+    Run, documents,
+    selection::{Fields, Slice},
+};
+use crate::{
+    failure::{Exit, Failure, Result},
+    input,
+    output::{self, Cells, File, Format},
+    progress,
+    session::{self, Session},
+};
+
+/// Write collections to files
+///
+/// `export COLLECTION` writes to standard output, or to the file after --output. `export --output FOLDER` writes all
+/// collections: by default as mongodump does, to FOLDER/DATABASE/COLLECTION.bson with their indexes beside them, which
+/// mongorestore and `slate import FOLDER` read. All files show one commit.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Export {
+    /// The collection; otherwise all
+    collection: Option<String>,
+    /// The filter, in MongoDB's query language
+    #[arg(default_value = "{}", hide_default_value = true, value_parser = documents::query)]
+    filter: Document,
+    #[command(flatten)]
+    slice: Slice,
+    #[command(flatten)]
+    fields: Fields,
+    /// The file, or the folder for all collections; compressed if it ends with .gz
+    #[arg(long, short, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    output: Option<PathBuf>,
+    /// The format; otherwise the file's ending says it
+    #[arg(long, value_parser = PossibleValuesParser::new(output::names()))]
+    format: Option<String>,
+    /// Write types into the header of a table, so that `import` reads the same documents
+    #[arg(long)]
+    typed: bool,
+    /// Compress the files of a folder with gzip
+    #[arg(long, conflicts_with = "collection")]
+    gzip: bool,
+    /// The name of the database in a folder of BSON dumps
+    #[arg(long, default_value = "slate", value_name = "NAME")]
+    database: String,
+}
+
+impl Run for Export {
+    fn run(self, session: &mut Session) -> Result<Exit> {
+        let database = session.read()?;
+        if let Some(name) = &self.collection {
+            session::existing(&database, name)?;
+            let snapshot = database.snapshot()?;
+            return self.one(&snapshot.collection(name), session);
+        }
+        let Some(folder) = &self.output else {
+            return Err(Failure::usage("standard output takes one collection")
+                .hint("name the collection, or add --output FOLDER for all of them"));
+        };
+        self.all(&database.snapshot()?, folder, session)
+    }
+}
+
+impl Export {
+    fn cells(&self) -> Cells {
+        if self.typed { Cells::Typed } else { Cells::Plain }
+    }
+
+    fn find(&self, collection: &ReadCollection<RawDocumentBuf>, session: &Session) -> Find<RawDocumentBuf> {
+        self.slice.apply(self.fields.apply(collection.find(&self.filter).cancel(session.cancel())))
+    }
+
+    fn one(&self, collection: &ReadCollection<RawDocumentBuf>, session: &mut Session) -> Result<Exit> {
+        let find = self.find(collection, session);
+        let open = || find.clone().cursor();
+        let Some(path) = &self.output else {
+            let format = self.format.as_deref().and_then(output::by_name);
+            let format = format.unwrap_or(&output::JSON_LINES);
+            output::write(format, self.cells(), session.out(), open, || {})?;
+            return Ok(Exit::Success);
+        };
+        let format = match &self.format {
+            Some(name) => output::by_name(name),
+            None => input::uncompressed_name(path)
+                .and_then(|name| output::by_extension(Path::new(&name).extension()?.to_str()?)),
+        };
+        let format = format.ok_or_else(|| {
+            Failure::usage(format!("the name of {} does not say the format", path.display()))
+                .hint(format!("add --format with one of {}", output::names().join(", ")))
+        })?;
+        let count = self.write(format, path, &find)?;
+        writeln!(session.out(), "{} written to {}", output::documents(count), path.display())?;
+        Ok(Exit::Success)
+    }
+
+    /// Writes a file. An incomplete one is removed.
+    fn write(&self, format: &Format, path: &Path, find: &Find<RawDocumentBuf>) -> Result<u64> {
+        let mut file = File::create(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => Failure::file(path, error).hint("export never overwrites a file"),
+            _ => Failure::file(path, error),
+        })?;
+        let bar = progress::documents(None, &path.display().to_string());
+        let written = output::write(format, self.cells(), &mut file, || find.clone().cursor(), || bar.inc(1));
+        bar.finish_and_clear();
+        let written =
+            written.and_then(|count| file.finish().map(|()| count).map_err(|error| Failure::file(path, error)));
+        if written.is_err() {
+            // The first failure is the one to report.
+            let _ = fs::remove_file(path);
+        }
+        written
+    }
+
+    fn all(&self, snapshot: &Snapshot, folder: &Path, session: &mut Session) -> Result<Exit> {
+        let format = output::by_name(self.format.as_deref().unwrap_or("bson"));
+        let Some((format, extension)) = format.and_then(|format| Some((format, *format.extensions.first()?))) else {
+            return Err(Failure::usage("files of this format have no ending of their own")
+                .hint("choose bson, json, jsonl, csv or tsv, or export one collection"));
+        };
+        let dump = extension == "bson";
+        let folder = if dump { folder.join(input::encoded(&self.database)) } else { folder.to_owned() };
+        fs::create_dir_all(&folder).map_err(|error| Failure::file(&folder, error))?;
+        let end = if self.gzip { ".gz" } else { "" };
+        for name in snapshot.list_collection_names() {
+            let (collection, stem) = (snapshot.collection(&name), input::encoded(&name));
+            let path = folder.join(format!("{stem}.{extension}{end}"));
+            let count = self.write(format, &path, &self.find(&collection, session))?;
+            writeln!(session.out(), "{name}: {} written to {}", output::documents(count), path.display())?;
+            if dump {
+                let path = folder.join(format!("{stem}{}{end}", input::METADATA_SUFFIX));
+                let metadata = input::write_metadata(&name, &collection.list_indexes()?);
+                let mut file = File::create(&path).map_err(|error| Failure::file(&path, error))?;
+                file.write_all(metadata.as_bytes())?;
+                file.finish().map_err(|error| Failure::file(&path, error))?;
+            }
+        }
+        Ok(Exit::Success)
+    }
+}

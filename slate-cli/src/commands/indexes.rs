@@ -1,0 +1,69 @@
+use std::io::Write;
+
+use bson::{Bson, Document, doc};
+use clap::Args;
+use slate_core::{IndexDescription, IndexState};
+
+use super::Run;
+use crate::{
+    failure::{Exit, Result},
+    output::{self, Grid},
+    session::{self, Session},
+};
+
+/// List the indexes of a collection
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Indexes {
+    /// The collection
+    collection: String,
+    /// Print a table, also where the output is not a terminal
+    #[arg(long)]
+    table: bool,
+}
+
+impl Run for Indexes {
+    fn run(self, session: &mut Session) -> Result<Exit> {
+        let indexes = session::existing(&session.read()?, &self.collection)?.list_indexes()?;
+        let described = std::iter::once(doc! { "name": "_id_", "keys": { "_id": 1 }, "unique": true });
+        let described = described.chain(indexes.iter().map(described_index));
+        if !self.table && !session::on_terminal() {
+            for index in described {
+                writeln!(session.out(), "{}", output::relaxed(Bson::Document(index)))?;
+            }
+            return Ok(Exit::Success);
+        }
+        let mut grid = Grid::new(["index", "keys", "options"]);
+        for mut index in described {
+            let (name, keys) = (index.remove("name"), index.remove("keys"));
+            let name = name.as_ref().and_then(Bson::as_str).unwrap_or_default().to_owned();
+            let options = index.into_iter().map(|(option, value)| match value {
+                Bson::Boolean(true) => option,
+                value => format!("{option} {}", output::relaxed(value)),
+            });
+            let options = options.collect::<Vec<_>>().join(", ");
+            grid.row([name, keys.map_or_else(String::new, output::relaxed), options]);
+        }
+        grid.write(session.out(), session::width())?;
+        Ok(Exit::Success)
+    }
+}
+
+/// Describes an index; what it is not is left out.
+fn described_index(index: &IndexDescription) -> Document {
+    let document = |raw: &bson::RawDocumentBuf| Document::try_from(raw.as_ref()).unwrap_or_default();
+    let mut described = doc! { "name": &index.name, "keys": document(&index.keys) };
+    for (option, is_set) in [
+        ("unique", index.unique),
+        ("sparse", index.sparse),
+        ("multikey", index.multikey),
+        ("building", index.state == IndexState::Building),
+    ] {
+        if is_set {
+            described.insert(option, true);
+        }
+    }
+    if let Some(filter) = &index.only {
+        described.insert("only", document(filter));
+    }
+    described
+}

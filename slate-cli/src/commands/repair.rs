@@ -1,0 +1,69 @@
+use std::{collections::BTreeSet, io::Write};
+
+use bson::RawDocumentBuf;
+use clap::Args;
+use slate_core::{Database, Index, IndexDescription};
+
+use super::{Run, verify};
+use crate::{
+    failure::{Exit, Result},
+    output,
+    session::Session,
+};
+
+/// Complete what a crash interrupted, and rebuild damaged indexes
+///
+/// Opens the database for writing, which completes or undoes an interrupted commit; finishes interrupted index builds; then
+/// checks everything as `verify` does, and drops and creates again each index with a fault. Damaged documents are listed and
+/// left as they are: `export` writes those that can be read.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Repair {}
+
+impl Run for Repair {
+    fn run(self, session: &mut Session) -> Result<Exit> {
+        let database = session.write()?;
+        let resumed = database.resume_index_builds()?;
+        if resumed > 0 {
+            writeln!(
+                session.out(),
+                "{} finished",
+                output::counted(resumed, "interrupted index build", "interrupted index builds")
+            )?;
+        }
+        let report = verify::check(&database, None, session)?;
+        let findings = report.findings.iter();
+        let damaged = findings.filter_map(|finding| Some((finding.collection.clone(), finding.index.clone()?)));
+        let damaged: BTreeSet<(String, String)> = damaged.collect();
+        if damaged.is_empty() {
+            return verify::print(&report, session);
+        }
+        for (collection, index) in &damaged {
+            rebuild(&database, collection, index)?;
+            writeln!(session.out(), "{collection}: index {index} rebuilt")?;
+        }
+        verify::print(&verify::check(&database, None, session)?, session)
+    }
+}
+
+fn rebuild(database: &Database, collection: &str, name: &str) -> Result<()> {
+    let collection = database.collection::<RawDocumentBuf>(collection);
+    let Some(index) = collection.list_indexes()?.into_iter().find(|index| index.name == name) else { return Ok(()) };
+    collection.drop_index(name)?;
+    collection.create_index(definition(&index)).run()?;
+    Ok(())
+}
+
+/// The definition from which an index like this one is created.
+pub(super) fn definition(index: &IndexDescription) -> Index {
+    let mut created = Index::on(&index.keys).named(&index.name);
+    if index.unique {
+        created = created.unique();
+    }
+    if index.sparse {
+        created = created.sparse();
+    }
+    match &index.only {
+        Some(filter) => created.only(filter),
+        None => created,
+    }
+}

@@ -1,0 +1,56 @@
+use std::{
+    fs::File,
+    io::{Read, Write},
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, ValueHint};
+use slate_core::{Access, Database, Durability};
+
+use super::{Run, transfer};
+use crate::{
+    failure::{Exit, Failure, Result},
+    session::{self, Session},
+};
+
+/// Create a database from a backup
+///
+/// The backup can be of any store. The database must not exist, or be empty.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Restore {
+    /// The copy that `backup` wrote
+    #[arg(value_hint = ValueHint::AnyPath)]
+    from: PathBuf,
+}
+
+/// The first bytes of a file of redb.
+const REDB: &[u8] = b"redb\x1a\x0a\xa9\x0d\x0a";
+
+impl Run for Restore {
+    fn run(self, session: &mut Session) -> Result<Exit> {
+        let from = open(&self.from)?;
+        let database = session.create()?;
+        if !database.list_collection_names()?.is_empty() {
+            return Err(
+                Failure::new("the database is not empty").hint("restore creates a new database: choose another URL")
+            );
+        }
+        let copied = transfer::copy(&from, &database, &session.cancel())?;
+        writeln!(session.out(), "{copied} restored")?;
+        Ok(Exit::Success)
+    }
+}
+
+/// Opens a backup, whatever store wrote it.
+fn open(path: &Path) -> Result<Database> {
+    let metadata = std::fs::metadata(path).map_err(|error| Failure::file(path, error))?;
+    let scheme = if metadata.is_dir() {
+        "rocksdb"
+    } else {
+        let mut head = Vec::new();
+        let file = File::open(path).map_err(|error| Failure::file(path, error))?;
+        file.take(REDB.len() as u64).read_to_end(&mut head).map_err(|error| Failure::file(path, error))?;
+        if head == REDB { "redb" } else { "memory" }
+    };
+    session::open(&format!("{scheme}:{}", path.display()), Access::ReadOnly, Durability::Sync)
+}

@@ -1,0 +1,81 @@
+use clap::Args;
+use slate_core::{CollectionStats, Database};
+
+use super::Run;
+use crate::{
+    failure::{Exit, Result},
+    output::Grid,
+    session::{self, Session},
+};
+
+/// Show what collections and indexes take, in bytes
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Stats {
+    /// The collection; otherwise all, and the files
+    collection: Option<String>,
+    /// Also measure what is unused in the files, and what the store needs besides; opens the database for writing
+    #[arg(long, conflicts_with = "collection")]
+    files: bool,
+}
+
+impl Run for Stats {
+    fn run(self, session: &mut Session) -> Result<Exit> {
+        let mut grid = Grid::new(["what", "number", "bytes"]);
+        if self.files {
+            measured(&session.write()?, &mut grid)?;
+        } else {
+            let database = session.read()?;
+            match &self.collection {
+                Some(name) => add(&mut grid, name, &session::existing(&database, name)?.stats()?),
+                None => known(&database, &mut grid)?,
+            }
+        }
+        grid.write(session.out(), session::width())?;
+        Ok(Exit::Success)
+    }
+}
+
+/// Adds what can be known without writing.
+fn known(database: &Database, grid: &mut Grid) -> Result<()> {
+    let snapshot = database.snapshot()?;
+    for name in snapshot.list_collection_names() {
+        add(grid, &name, &snapshot.collection::<bson::RawDocumentBuf>(&name).stats()?);
+    }
+    let size = database.size()?;
+    add_storage(grid, [("the files in all", size.on_disk), ("main memory", size.in_memory)]);
+    Ok(())
+}
+
+/// Adds everything: stores measure their files as a writer.
+fn measured(database: &Database, grid: &mut Grid) -> Result<()> {
+    let stats = database.stats()?;
+    for (name, collection) in &stats.collections {
+        add(grid, name, collection);
+    }
+    add_storage(
+        grid,
+        [
+            ("unused space in the files", stats.storage.free),
+            ("the store's overhead", stats.storage_overhead_bytes()),
+            ("the files in all", stats.storage.on_disk),
+            ("main memory", stats.storage.in_memory),
+        ],
+    );
+    Ok(())
+}
+
+fn add_storage<const N: usize>(grid: &mut Grid, known: [(&str, Option<u64>); N]) {
+    for (what, bytes) in known {
+        if let Some(bytes) = bytes {
+            grid.row([what.to_owned(), String::new(), bytes.to_string()]);
+        }
+    }
+}
+
+fn add(grid: &mut Grid, name: &str, stats: &CollectionStats) {
+    grid.row([name.to_owned(), stats.documents.to_string(), stats.document_bytes.to_string()]);
+    grid.row([format!("{name}: field tables and keys"), String::new(), stats.record_overhead_bytes().to_string()]);
+    for index in &stats.indexes {
+        grid.row([format!("{name}: index {}", index.name), index.entries.to_string(), index.bytes.to_string()]);
+    }
+}

@@ -1,0 +1,61 @@
+use std::io::Write;
+
+use bson::RawDocumentBuf;
+use clap::Args;
+use slate_core::{Database, VerifyReport};
+
+use super::Run;
+use crate::{
+    failure::{Exit, Result},
+    output, progress,
+    session::{self, Session},
+};
+
+/// Check documents and indexes for damage
+///
+/// Exits with 3 if there is any.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Verify {
+    /// The collection; otherwise all
+    collection: Option<String>,
+}
+
+impl Run for Verify {
+    fn run(self, session: &mut Session) -> Result<Exit> {
+        let database = session.read()?;
+        if let Some(name) = &self.collection {
+            session::existing(&database, name)?;
+        }
+        let report = check(&database, self.collection.as_deref(), session)?;
+        print(&report, session)
+    }
+}
+
+/// Checks one collection or all of them.
+pub(super) fn check(database: &Database, collection: Option<&str>, session: &Session) -> Result<VerifyReport> {
+    let bar = progress::documents(None, "verify");
+    let verify = match collection {
+        Some(name) => database.collection::<RawDocumentBuf>(name).verify(),
+        None => database.verify(),
+    };
+    let report = verify.cancel(session.cancel()).progress(|progress| {
+        bar.set_message(progress.collection.to_owned());
+        bar.set_position(progress.documents);
+    });
+    let report = report.run();
+    bar.finish_and_clear();
+    Ok(report?)
+}
+
+/// Prints the damage that was found.
+pub(super) fn print(report: &VerifyReport, session: &mut Session) -> Result<Exit> {
+    let out = session.out();
+    for finding in &report.findings {
+        writeln!(out, "{finding}")?;
+    }
+    let VerifyReport { documents, entries, finding_count, .. } = report;
+    let entries = output::counted(*entries, "index entry", "index entries");
+    let faults = output::counted(*finding_count, "fault", "faults");
+    writeln!(out, "{}, {entries}, {faults}", output::documents(*documents))?;
+    Ok(if report.is_sound() { Exit::Success } else { Exit::Incomplete })
+}

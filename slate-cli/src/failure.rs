@@ -1,0 +1,118 @@
+use std::{fmt, io, process::ExitCode};
+
+use slate_core::ErrorKind;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Success,
+    /// The command failed.
+    Failed,
+    /// The command line is not valid.
+    Usage,
+    /// The command finished, but records were refused, or damage was found.
+    Incomplete,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Success => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Incomplete => 3,
+        })
+    }
+}
+
+/// Why a command failed, and what can be done about it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    hint: Option<String>,
+    exit: Exit,
+    kind: Kind,
+}
+
+/// Failures that callers handle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Other,
+    NoDatabase,
+}
+
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, exit: Exit::Failed, kind: Kind::Other }
+    }
+
+    /// There is no database at this URL.
+    pub(crate) fn no_database(url: &str) -> Self {
+        let failure = Self { kind: Kind::NoDatabase, ..Self::new(format!("there is no database at {url}")) };
+        failure.hint("check the path; `insert`, `import` and `create-index` create a database")
+    }
+
+    pub(crate) fn is_missing_database(&self) -> bool {
+        self.kind == Kind::NoDatabase
+    }
+
+    /// Arguments that each are valid, and together are not.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, ..Self::new(message) }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The failure of an operation on a file.
+    pub(crate) fn file(path: &std::path::Path, error: io::Error) -> Self {
+        Self { message: format!("{}: {error}", path.display()), ..Self::from(error) }
+    }
+
+    /// Prints the message and the hint.
+    pub(crate) fn report(&self) -> Exit {
+        if self.exit != Exit::Success {
+            eprintln!("{self}");
+        }
+        self.exit
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "slate: {}", self.message)?;
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\nhint: {hint}"))
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        // The reader of a pipe has seen enough.
+        let exit = if error.kind() == io::ErrorKind::BrokenPipe { Exit::Success } else { Exit::Failed };
+        Self { exit, ..Self::new(error.to_string()) }
+    }
+}
+
+impl From<slate_core::Error> for Failure {
+    fn from(error: slate_core::Error) -> Self {
+        let hint = match error.kind() {
+            ErrorKind::Locked => Some("close the other program, or work on a copy that it makes with `backup`"),
+            ErrorKind::WrongFormat => Some("check the path; a backup of a memory database opens as memory:PATH"),
+            ErrorKind::NewerVersion => Some("install a newer slate"),
+            ErrorKind::Corrupt => Some("`verify` lists the damage, and `repair` rebuilds indexes"),
+            ErrorKind::Full => Some("free some space; nothing of this write was stored"),
+            ErrorKind::Conflict => Some("another writer was busy: try again"),
+            ErrorKind::ReadOnly => {
+                Some("`repair` opens the database for writing, which completes an interrupted commit")
+            }
+            ErrorKind::OutcomeUnknown => Some("read the data to find out whether the write was stored"),
+            _ => None,
+        };
+        Self { hint: hint.map(Into::into), ..Self::new(error.to_string()) }
+    }
+}

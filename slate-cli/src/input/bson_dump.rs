@@ -1,0 +1,94 @@
+use std::io::{self, BufRead, Read};
+
+use bson::RawDocumentBuf;
+
+use super::{Options, Place, Record, Records};
+
+/// Longest document that MongoDB's tools write: 16 MiB and what a server adds.
+const LONGEST: usize = (16 << 20) + (16 << 10);
+
+/// Length of the smallest document.
+const SHORTEST: usize = 5;
+
+/// Reads BSON documents one after the other, as `mongodump` writes them.
+pub(super) fn open(source: Box<dyn BufRead>, _: &Options) -> io::Result<Records> {
+    Ok(Box::new(Dump { source, offset: 0, ended: false }))
+}
+
+struct Dump {
+    source: Box<dyn BufRead>,
+    offset: u64,
+    ended: bool,
+}
+
+impl Dump {
+    fn record(&mut self) -> io::Result<Option<Record>> {
+        let place = Place::Byte(self.offset);
+        let lost =
+            |why: &str| Ok(Some(Record { place, document: Err(format!("{why}; the rest of the file is not read")) }));
+        let mut bytes = Vec::new();
+        self.source.by_ref().take(4).read_to_end(&mut bytes)?;
+        let Ok(header) = <[u8; 4]>::try_from(bytes.as_slice()) else {
+            self.ended = true;
+            return if bytes.is_empty() { Ok(None) } else { lost("the file ends within a document") };
+        };
+        let length = usize::try_from(i32::from_le_bytes(header)).unwrap_or_default();
+        if !(SHORTEST..=LONGEST).contains(&length) {
+            self.ended = true;
+            return lost("this is not the length of a document");
+        }
+        // Grows as far as there are bytes, whatever the header says.
+        self.source.by_ref().take((length - 4) as u64).read_to_end(&mut bytes)?;
+        if bytes.len() < length {
+            self.ended = true;
+            return lost("the file ends within a document");
+        }
+        self.offset += length as u64;
+        let document = RawDocumentBuf::from_bytes(bytes).map_err(|error| error.to_string());
+        let document = document.and_then(|document| match bson::Document::try_from(document.as_ref()) {
+            Ok(_) => Ok(document),
+            Err(error) => Err(error.to_string()),
+        });
+        Ok(Some(Record { place, document }))
+    }
+}
+
+impl Iterator for Dump {
+    type Item = io::Result<Record>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let record = self.record();
+        self.ended |= record.is_err();
+        record.transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+
+    use super::*;
+
+    fn read(bytes: Vec<u8>) -> Vec<(Place, bool)> {
+        let records = open(Box::new(io::Cursor::new(bytes)), &Options::default()).unwrap();
+        records.map(|record| record.map(|record| (record.place, record.document.is_ok())).unwrap()).collect()
+    }
+
+    #[test]
+    fn documents_follow_each_other() {
+        let (one, two) = (rawdoc! { "a": 1 }.into_bytes(), rawdoc! { "a": "x" }.into_bytes());
+        let place = Place::Byte(one.len() as u64);
+        assert_eq!(read([one.clone(), two.clone()].concat()), [(Place::Byte(0), true), (place, true)]);
+        // A bad document within its length costs only itself.
+        let mut bad = one.clone();
+        bad[4] = 0x55;
+        assert_eq!(read([bad, two.clone()].concat()), [(Place::Byte(0), false), (place, true)]);
+        // A bad length costs the rest.
+        let cut = [one.clone(), two.get(..7).unwrap().to_vec()].concat();
+        assert_eq!(read(cut), [(Place::Byte(0), true), (place, false)]);
+        assert_eq!(read([one, vec![1, 0, 0, 0], two].concat()), [(Place::Byte(0), true), (place, false)]);
+    }
+}

@@ -1,0 +1,121 @@
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Chain, Cursor, Read},
+    path::{Path, PathBuf},
+};
+
+use flate2::bufread::MultiGzDecoder;
+use indicatif::ProgressBar;
+
+use super::{Format, by_extension, by_name, zstd::Frames};
+use crate::progress;
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+
+/// Bytes that are looked at to recognize a format.
+const HEAD: usize = 512;
+
+const BUFFER: usize = 1 << 16;
+
+/// A file, or standard input: decompressed, and without a byte-order mark.
+pub(crate) struct Source {
+    /// The file; `None` for standard input.
+    path: Option<PathBuf>,
+    pub(crate) bar: ProgressBar,
+    head: Vec<u8>,
+    pub(crate) text: Box<dyn BufRead>,
+}
+
+impl Source {
+    /// Opens a file; standard input if `path` is `-`.
+    ///
+    /// # Errors
+    /// Fails if it cannot be read.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let (path, length, read): (_, _, Box<dyn Read>) = if path == Path::new("-") {
+            (None, None, Box::new(io::stdin()))
+        } else {
+            let file = File::open(path)?;
+            let metadata = file.metadata()?;
+            (Some(path.to_owned()), metadata.is_file().then_some(metadata.len()), Box::new(file))
+        };
+        let bar = progress::bytes(length, &path.as_ref().map_or("-".into(), |path| path.display().to_string()));
+        let (head, text) = decompressed(bar.wrap_read(read))?;
+        Ok(Self { path, bar, head, text })
+    }
+
+    /// Recognizes the format by the file's name, otherwise by its first bytes.
+    pub(crate) fn format(&self) -> Option<&'static Format> {
+        let name = self.path.as_ref().and_then(|path| uncompressed_name(path));
+        let by_name_of_file = name.as_deref().and_then(|name| by_extension(Path::new(name).extension()?.to_str()?));
+        by_name_of_file.or_else(|| by_name(recognized(&self.head)?))
+    }
+}
+
+/// The name of a file without the ending of its compression.
+pub(crate) fn uncompressed_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let plain = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).or_else(|| name.strip_suffix(".zstd"));
+    Some(plain.unwrap_or(name).to_owned())
+}
+
+/// Decompresses the text of a whole small file.
+pub(super) fn read_to_string(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    decompressed(File::open(path)?)?.1.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Returns what is in `source`, decompressed as its first bytes say, and the beginning of that.
+fn decompressed(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn BufRead>)> {
+    let (head, source) = begin(source, ZSTD.len())?;
+    if head.starts_with(GZIP) {
+        unmarked(MultiGzDecoder::new(BufReader::with_capacity(BUFFER, source)))
+    } else if head.starts_with(ZSTD) {
+        unmarked(Frames::new(BufReader::with_capacity(BUFFER, source)))
+    } else {
+        unmarked(source)
+    }
+}
+
+fn unmarked(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn BufRead>)> {
+    let (mut head, mut source) = begin(source, HEAD)?;
+    if head.starts_with(BYTE_ORDER_MARK) {
+        source.by_ref().take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut Vec::new())?;
+        head.drain(..BYTE_ORDER_MARK.len());
+    }
+    Ok((head, Box::new(BufReader::with_capacity(BUFFER, source))))
+}
+
+/// A source whose first bytes were looked at.
+type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
+
+/// Returns a copy of the first `length` bytes, and all bytes. A failure within them is left to the reader of all bytes.
+fn begin<R: Read>(mut source: R, length: usize) -> io::Result<(Vec<u8>, Whole<R>)> {
+    let mut head = Vec::with_capacity(length);
+    while head.len() < length {
+        let mut rest = source.by_ref().take((length - head.len()) as u64);
+        let before = head.len();
+        match rest.read_to_end(&mut head) {
+            Ok(_) if head.len() == before => break,
+            Ok(_) => {}
+            Err(error) if head.is_empty() => return Err(error),
+            Err(_) => break,
+        }
+    }
+    Ok((head.clone(), Cursor::new(head).chain(source)))
+}
+
+/// The name of the format of which these are the first bytes. Binary files contain a NUL: the length of a document of less
+/// than 16 MiB has one.
+fn recognized(head: &[u8]) -> Option<&'static str> {
+    if head.get(..4).is_some_and(|length| length.contains(&0)) {
+        return Some("bson");
+    }
+    match head.trim_ascii_start() {
+        [b'{' | b'[' | b'/', ..] => Some("json"),
+        _ => None,
+    }
+}

@@ -1,0 +1,51 @@
+//! `slate`: a shell and command-line tool for Slate databases. docs/cli.md describes it.
+//!
+//! ```text
+//! slate redb:shop.slate                                   opens a shell
+//! slate redb:shop.slate find users '{ age: { $gte: 21 } }'   runs one command
+//! ```
+//!
+//! | module | task |
+//! |---|---|
+//! | `arguments` | the command line; the shell reads the same commands |
+//! | `commands` | one file per command, and their table |
+//! | `session` | the open database: when it is opened, and with which access |
+//! | `input` | formats of files that are imported, and their table |
+//! | `json` | documents as people and programs write them |
+//! | `load` | writes imported documents in batches and counts |
+//! | `output` | formats of results and exports, and their table |
+//! | `shell` | line editor, history, completion |
+//! | `failure` | messages, hints and exit codes |
+
+mod arguments;
+mod commands;
+mod failure;
+mod input;
+mod json;
+mod load;
+mod output;
+mod progress;
+mod session;
+mod shell;
+
+use std::process::ExitCode;
+
+use self::{arguments::Arguments, failure::Exit, session::Session};
+
+fn main() -> ExitCode {
+    let exit = match Arguments::read() {
+        Ok(arguments) => run(arguments),
+        Err(exit) => exit,
+    };
+    exit.into()
+}
+
+fn run(arguments: Arguments) -> Exit {
+    let Arguments { url, command } = arguments;
+    let mut session = Session::new(url);
+    let result = match command {
+        Some(command) => command.run(&mut session).and_then(|exit| session.finish().map(|()| exit)),
+        None => shell::run(session),
+    };
+    result.unwrap_or_else(|failure| failure.report())
+}

@@ -1,0 +1,40 @@
+//! Values as text in tables.
+
+use bson::Bson;
+
+use super::text::relaxed;
+use crate::input::oid_text;
+
+/// A value as other programs and people read it: strings as they are, dates in ISO 8601, documents and arrays as JSON. A null
+/// is empty.
+pub(super) fn plain(value: &Bson) -> String {
+    match value {
+        Bson::Null | Bson::Undefined => String::new(),
+        Bson::String(text) | Bson::Symbol(text) => text.clone(),
+        Bson::Boolean(boolean) => boolean.to_string(),
+        Bson::Int32(number) => number.to_string(),
+        Bson::Int64(number) => number.to_string(),
+        Bson::Double(number) => format!("{number:?}"),
+        Bson::Decimal128(number) => number.to_string(),
+        Bson::ObjectId(oid) => oid_text(*oid),
+        Bson::DateTime(date) => date.try_to_rfc3339_string().unwrap_or_else(|_| date.timestamp_millis().to_string()),
+        _ => relaxed(value.clone()),
+    }
+}
+
+/// A value for a table on a terminal: as [`plain`], on one line, ObjectIds as their digits, a null as `null`.
+pub(super) fn shown(value: &Bson) -> String {
+    let text = match value {
+        Bson::Null => "null".into(),
+        Bson::ObjectId(oid) => oid.to_hex(),
+        Bson::DateTime(_) => plain(value).replacen('T', " ", 1).replace("Z", ""),
+        _ => plain(value),
+    };
+    let control = |character: char| character.is_control();
+    if text.contains(control) { text.replace(control, " ") } else { text }
+}
+
+/// Whether a table aligns a value to the right.
+pub(super) fn is_number(value: &Bson) -> bool {
+    matches!(value, Bson::Int32(_) | Bson::Int64(_) | Bson::Double(_) | Bson::Decimal128(_))
+}

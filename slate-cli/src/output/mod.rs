@@ -1,0 +1,140 @@
+//! How documents are written: to people, to programs, to files.
+//!
+//! A new format is one file and one line in [`FORMATS`].
+
+mod bson_dump;
+mod canonical;
+mod cell;
+mod columns;
+mod csv;
+mod file;
+mod json;
+mod jsonl;
+mod table;
+mod text;
+
+use std::io::{self, Write};
+
+use ::bson::RawDocument;
+use slate_core::Cursor;
+
+pub(crate) use columns::{Column, Columns};
+pub(crate) use file::File;
+pub(crate) use table::Grid;
+pub(crate) use text::{canonical, counted, documents, relaxed};
+
+use crate::{failure::Result, session};
+
+/// A format that can be written.
+pub(crate) struct Format {
+    pub(crate) name: &'static str,
+    /// Endings of file names, without those of compression.
+    pub(crate) extensions: &'static [&'static str],
+    /// Whether all documents are read first, for their columns.
+    pub(crate) columns: Columns,
+    pub(crate) begin: for<'w> fn(&'w mut dyn Write, &'w Layout) -> Box<dyn Rows + 'w>,
+}
+
+/// What a person reads.
+static TABLE: Format = Format { name: "table", extensions: &[], columns: Columns::NotNeeded, begin: table::begin };
+
+/// What a program reads.
+pub(crate) static JSON_LINES: Format =
+    Format { name: "jsonl", extensions: &["jsonl", "ndjson"], columns: Columns::NotNeeded, begin: jsonl::begin };
+
+/// The formats by name.
+pub(crate) static FORMATS: &[&Format] = &[
+    &TABLE,
+    &JSON_LINES,
+    &Format { name: "json", extensions: &["json"], columns: Columns::NotNeeded, begin: json::begin },
+    &Format { name: "canonical", extensions: &[], columns: Columns::NotNeeded, begin: canonical::begin },
+    &Format { name: "csv", extensions: &["csv"], columns: Columns::Needed, begin: csv::begin_csv },
+    &Format { name: "tsv", extensions: &["tsv", "tab"], columns: Columns::Needed, begin: csv::begin_tsv },
+    &Format { name: "bson", extensions: &["bson"], columns: Columns::NotNeeded, begin: bson_dump::begin },
+];
+
+/// The names of the formats.
+pub(crate) fn names() -> Vec<&'static str> {
+    FORMATS.iter().map(|format| format.name).collect()
+}
+
+/// The format with this name.
+pub(crate) fn by_name(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().copied().find(|format| format.name == name)
+}
+
+/// The format of file names with this extension.
+pub(crate) fn by_extension(extension: &str) -> Option<&'static Format> {
+    FORMATS.iter().copied().find(|format| format.extensions.iter().any(|other| other.eq_ignore_ascii_case(extension)))
+}
+
+/// The format of results on standard output: a table for people, JSON Lines for programs.
+pub(crate) fn of_results(chosen: Option<&str>) -> &'static Format {
+    // The command line accepts only names of formats.
+    chosen.and_then(by_name).unwrap_or(if session::on_terminal() { &TABLE } else { &JSON_LINES })
+}
+
+/// What a format needs to know before the first document.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Layout {
+    /// The width of the terminal.
+    pub(crate) width: usize,
+    /// The columns of the documents, for formats that need them.
+    pub(crate) columns: Vec<Column>,
+    pub(crate) cells: Cells,
+}
+
+/// How tables in text are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Cells {
+    /// As text, which other programs read. Types may be lost.
+    #[default]
+    Plain,
+    /// With types in the header, so that `import` reads the same documents.
+    Typed,
+}
+
+/// Writes documents one after the other.
+pub(crate) trait Rows {
+    /// Writes a document.
+    ///
+    /// # Errors
+    /// Fails if the document is damaged or the file cannot be written.
+    fn row(&mut self, document: &RawDocument) -> io::Result<()>;
+
+    /// Writes what follows the last document.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+/// Writes all documents of a query. `open` runs it, a second time for formats that need the columns first. Returns the
+/// number of documents.
+///
+/// # Errors
+/// Fails as the query does, and as the file.
+pub(crate) fn write(
+    format: &Format,
+    cells: Cells,
+    out: &mut dyn Write,
+    open: impl Fn() -> slate_core::Result<Cursor>,
+    mut progress: impl FnMut(),
+) -> Result<u64> {
+    let columns = match format.columns {
+        Columns::NotNeeded => Vec::new(),
+        Columns::Needed => columns::gather(open()?, cells)?,
+    };
+    let layout = Layout { width: session::width(), columns, cells };
+    let mut rows = (format.begin)(out, &layout);
+    let (mut cursor, mut count) = (open()?, 0);
+    while cursor.advance()? {
+        if let Some(document) = cursor.current() {
+            rows.row(document)?;
+            count += 1;
+            progress();
+        }
+    }
+    rows.finish()?;
+    Ok(count)
+}

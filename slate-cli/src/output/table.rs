@@ -1,0 +1,164 @@
+use std::io::{self, Write};
+
+use bson::{Document, RawDocument};
+use console::{Alignment, measure_text_width, pad_str};
+
+use super::{Layout, Rows, cell, columns, text};
+
+/// Documents that are laid out together. Their columns have the same widths, below one header.
+const BLOCK: usize = 1_000;
+
+/// Widest cell, unless it is in the only column.
+const WIDEST: usize = 40;
+
+/// Between columns.
+const GAP: &str = "  ";
+
+/// Documents as an aligned table that fits the terminal.
+struct Documents<'w> {
+    out: &'w mut dyn Write,
+    layout: &'w Layout,
+    block: Vec<Document>,
+}
+
+pub(super) fn begin<'w>(out: &'w mut dyn Write, layout: &'w Layout) -> Box<dyn Rows + 'w> {
+    Box::new(Documents { out, layout, block: Vec::new() })
+}
+
+impl Documents<'_> {
+    fn write_block(&mut self) -> io::Result<()> {
+        let block = std::mem::take(&mut self.block);
+        let mut fields = Vec::new();
+        block.iter().for_each(|document| columns::add(&mut fields, document));
+        if fields.is_empty() {
+            return Ok(());
+        }
+        let mut grid = Grid::new(fields);
+        for document in &block {
+            let fields = grid.header.iter();
+            let values: Vec<_> = fields.map(|field| document.get(field)).collect();
+            let cells = values.into_iter().map(|value| {
+                value.map_or_else(Cell::default, |value| Cell {
+                    text: cell::shown(value),
+                    number: cell::is_number(value),
+                })
+            });
+            grid.rows.push(cells.collect());
+        }
+        grid.write(self.out, self.layout.width)
+    }
+}
+
+impl Rows for Documents<'_> {
+    fn row(&mut self, document: &RawDocument) -> io::Result<()> {
+        self.block.push(text::document(document)?);
+        if self.block.len() >= BLOCK { self.write_block() } else { Ok(()) }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.write_block()
+    }
+}
+
+/// A table of text.
+#[derive(Debug, Default)]
+pub(crate) struct Grid {
+    header: Vec<String>,
+    rows: Vec<Vec<Cell>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    text: String,
+    /// Whether it is aligned to the right.
+    number: bool,
+}
+
+impl Grid {
+    pub(crate) fn new(header: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row. Cells that are numbers, as people write them, are aligned to the right.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
+        let cell = |text: String| {
+            let number = text.starts_with(|first: char| first.is_ascii_digit());
+            Cell { text, number }
+        };
+        self.rows.push(cells.into_iter().map(|text| cell(text.into())).collect());
+    }
+
+    /// Writes the table, at most `width` characters wide: long cells are shortened, columns that do not fit are named below.
+    ///
+    /// # Errors
+    /// Fails if the output cannot be written.
+    pub(crate) fn write(&self, out: &mut dyn Write, width: usize) -> io::Result<()> {
+        let widths: Vec<usize> = self
+            .header
+            .iter()
+            .enumerate()
+            .map(|(at, name)| {
+                let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| measure_text_width(&cell.text));
+                cells.chain([measure_text_width(name)]).max().unwrap_or_default()
+            })
+            .collect();
+        let fitting = fitting(&widths, width);
+        let mut line = |cells: &mut dyn Iterator<Item = (&str, Alignment)>| {
+            let cells = cells.zip(&fitting).map(|((text, side), width)| pad_str(text, *width, side, Some("…")));
+            let line = cells.collect::<Vec<_>>().join(GAP);
+            writeln!(out, "{}", line.trim_end())
+        };
+        line(&mut self.header.iter().map(|name| (name.as_str(), Alignment::Left)))?;
+        let rule: Vec<String> = fitting.iter().map(|width| "─".repeat(*width)).collect();
+        line(&mut rule.iter().map(|rule| (rule.as_str(), Alignment::Left)))?;
+        for row in &self.rows {
+            let side = |cell: &Cell| if cell.number { Alignment::Right } else { Alignment::Left };
+            line(&mut row.iter().map(|cell| (cell.text.as_str(), side(cell))))?;
+        }
+        let hidden = self.header.get(fitting.len()..).unwrap_or_default();
+        if hidden.is_empty() { Ok(()) } else { writeln!(out, "not shown: {}", hidden.join(", ")) }
+    }
+}
+
+/// The widths of the columns that fit, at least of the first.
+fn fitting(widths: &[usize], width: usize) -> Vec<usize> {
+    let only = widths.len() == 1;
+    let (mut fitting, mut used) = (Vec::new(), 0);
+    for wanted in widths {
+        let room = width.saturating_sub(used);
+        let column = if only { *wanted } else { (*wanted).min(WIDEST) };
+        if fitting.is_empty() {
+            fitting.push(column.min(room));
+        } else if column <= room {
+            fitting.push(column);
+        } else {
+            break;
+        }
+        used += fitting.last().copied().unwrap_or_default() + GAP.len();
+    }
+    fitting
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(grid: &Grid, width: usize) -> String {
+        let mut out = Vec::new();
+        grid.write(&mut out, width).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn columns_are_aligned_and_fit_the_width() {
+        let mut grid = Grid::new(["name", "n", "note"]);
+        grid.row(["Ada", "5", "x"]);
+        grid.row(["日本", "1,000", "a longer text"]);
+        assert_eq!(
+            written(&grid, 80),
+            "name  n      note\n────  ─────  ─────────────\nAda       5  x\n日本  1,000  a longer text\n"
+        );
+        assert_eq!(written(&grid, 20), "name  n\n────  ─────\nAda       5\n日本  1,000\nnot shown: note\n");
+        assert_eq!(written(&grid, 3), "na…\n───\nAda\n日…\nnot shown: n, note\n");
+    }
+}

@@ -1,0 +1,208 @@
+use std::{
+    io::{self, BufWriter, IsTerminal, Write},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use bson::RawDocumentBuf;
+use slate_core::{Access, CancelToken, Collection, Database, Durability, ErrorKind};
+
+use crate::failure::{Failure, Result};
+
+/// The database of a command line or of a shell, and where results are written.
+///
+/// The database is opened when a command needs it, with no more access than that command needs: reading commands open it
+/// read-only and never create it. In a shell it stays open; a writing command opens it again for writing.
+pub(crate) struct Session {
+    url: Option<String>,
+    open: Option<Open>,
+    out: BufWriter<io::Stdout>,
+    cancel: Interrupt,
+    mode: Mode,
+}
+
+/// Where commands come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mode {
+    /// The command line, or lines of a file.
+    #[default]
+    Batch,
+    /// A person at a prompt.
+    Prompt,
+}
+
+struct Open {
+    database: Database,
+    access: Access,
+}
+
+impl Session {
+    pub(crate) fn new(url: Option<String>) -> Self {
+        let out = BufWriter::with_capacity(1 << 16, io::stdout());
+        Self { url, open: None, out, cancel: Interrupt::default(), mode: Mode::default() }
+    }
+
+    /// The URL on the command line.
+    ///
+    /// # Errors
+    /// Fails if there is none.
+    pub(crate) fn url(&self) -> Result<&str> {
+        self.url.as_deref().ok_or_else(|| {
+            Failure::usage("this command needs a database")
+                .hint("put its URL first, as in `slate redb:PATH collections`, or into the variable SLATE_URL")
+        })
+    }
+
+    /// The database, for reading.
+    ///
+    /// # Errors
+    /// Fails if it does not exist or cannot be opened.
+    pub(crate) fn read(&mut self) -> Result<Database> {
+        self.opened(Access::ReadOnly)
+    }
+
+    /// The database, for writing, which must exist.
+    ///
+    /// # Errors
+    /// Fails if it does not exist or cannot be opened.
+    pub(crate) fn write(&mut self) -> Result<Database> {
+        self.opened(Access::Open)
+    }
+
+    /// The database, for writing. It is created if it does not exist.
+    ///
+    /// # Errors
+    /// Fails if it cannot be opened or created.
+    pub(crate) fn create(&mut self) -> Result<Database> {
+        self.opened(Access::CreateOrOpen)
+    }
+
+    fn opened(&mut self, access: Access) -> Result<Database> {
+        let url = self.url()?.to_owned();
+        // A database in memory lives as long as its handle.
+        let access = if url.starts_with("memory:") { Access::CreateOrOpen } else { access };
+        if let Some(open) = self.open.take_if(|open| access == Access::ReadOnly || open.access != Access::ReadOnly) {
+            let database = open.database.clone();
+            self.open = Some(open);
+            return Ok(database);
+        }
+        // A store has one handle at a time.
+        self.open = None;
+        let database = open(&url, access, Durability::Sync)?;
+        self.open = Some(Open { database: database.clone(), access });
+        Ok(database)
+    }
+
+    /// Whether the command comes from a person at a prompt.
+    pub(crate) fn at_prompt(&self) -> bool {
+        self.mode == Mode::Prompt
+    }
+
+    /// Says that the following commands come from a person at a prompt.
+    pub(crate) fn enter_prompt(&mut self) {
+        self.mode = Mode::Prompt;
+    }
+
+    /// Where results are written.
+    pub(crate) fn out(&mut self) -> &mut BufWriter<io::Stdout> {
+        &mut self.out
+    }
+
+    /// A token that Ctrl-C cancels in a shell.
+    pub(crate) fn cancel(&self) -> CancelToken {
+        self.cancel.token()
+    }
+
+    /// What Ctrl-C interrupts.
+    pub(crate) fn interrupt(&self) -> Interrupt {
+        self.cancel.clone()
+    }
+
+    /// Writes out what is buffered, after each command.
+    ///
+    /// # Errors
+    /// Fails if standard output fails.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        Ok(self.out.flush()?)
+    }
+
+    /// Writes out what is buffered and closes the database, which reports failures that dropping it would not.
+    ///
+    /// # Errors
+    /// Fails if standard output or the device fails.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        let flushed = self.flush();
+        if let Some(Open { database, access }) = self.open.take()
+            && access != Access::ReadOnly
+        {
+            database.close()?;
+        }
+        flushed
+    }
+}
+
+/// Opens a database that exists, or creates it, as `access` says.
+///
+/// # Errors
+/// Fails as [`Database::open`]; with a hint if there is no database or no such store.
+pub(crate) fn open(url: &str, access: Access, durability: Durability) -> Result<Database> {
+    let opened = Database::builder(url).access(access).durability(durability).open();
+    opened.map_err(|error| match error.kind() {
+        ErrorKind::NotFound if access != Access::CreateOrOpen => Failure::no_database(url),
+        ErrorKind::Unsupported if url.starts_with("rocksdb:") => {
+            Failure::from(error).hint("install slate with `cargo install --path slate-cli --features rocksdb`")
+        }
+        ErrorKind::Invalid if !url.contains(':') => {
+            Failure::from(error).hint(format!("the URL of a file begins with its store: redb:{url}"))
+        }
+        _ => error.into(),
+    })
+}
+
+/// The collection of this name.
+///
+/// # Errors
+/// Fails with the names that exist if it does not.
+pub(crate) fn existing(database: &Database, name: &str) -> Result<Collection<RawDocumentBuf>> {
+    let collection = database.collection(name);
+    if collection.exists()? {
+        return Ok(collection);
+    }
+    let names = database.list_collection_names()?;
+    let failure = Failure::new(format!("there is no collection {name:?}"));
+    let shown = names.iter().take(12).map(String::as_str).collect::<Vec<_>>().join(", ");
+    Err(match names.len() {
+        0 => failure.hint("the database is empty"),
+        1..=12 => failure.hint(format!("the collections are {shown}")),
+        _ => failure.hint(format!("some of the collections are {shown}")),
+    })
+}
+
+/// Whether standard output is a terminal.
+pub(crate) fn on_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// The width of the terminal in characters.
+pub(crate) fn width() -> usize {
+    usize::from(console::Term::stdout().size().1).max(20)
+}
+
+/// Cancels the running command when Ctrl-C is pressed in a shell. A single command is ended by the signal itself.
+#[derive(Clone, Default)]
+pub(crate) struct Interrupt(Arc<Mutex<CancelToken>>);
+
+impl Interrupt {
+    fn token(&self) -> CancelToken {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Cancels the running command.
+    pub(crate) fn cancel(&self) {
+        self.token().cancel();
+    }
+
+    /// Prepares for the next command.
+    pub(crate) fn reset(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = CancelToken::new();
+    }
+}

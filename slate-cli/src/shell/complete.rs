@@ -1,0 +1,252 @@
+//! Completes what is being entered: commands, options and their values, collections, indexes, fields and operators.
+
+use std::collections::BTreeSet;
+
+use bson::{Bson, RawDocumentBuf, doc};
+
+use super::{line, words};
+use crate::session::Session;
+
+/// Documents that are looked at for their fields.
+const SAMPLE: u64 = 50;
+
+/// Deepest documents whose fields are offered as paths.
+const DEPTH: usize = 3;
+
+/// Operators in filters and updates, sorted.
+static OPERATORS: &[&str] = &[
+    "$addToSet",
+    "$all",
+    "$and",
+    "$bit",
+    "$currentDate",
+    "$each",
+    "$elemMatch",
+    "$eq",
+    "$exists",
+    "$gt",
+    "$gte",
+    "$in",
+    "$inc",
+    "$lt",
+    "$lte",
+    "$max",
+    "$min",
+    "$mod",
+    "$mul",
+    "$ne",
+    "$nin",
+    "$nor",
+    "$not",
+    "$options",
+    "$or",
+    "$pop",
+    "$position",
+    "$pull",
+    "$pullAll",
+    "$push",
+    "$regex",
+    "$rename",
+    "$set",
+    "$setOnInsert",
+    "$size",
+    "$slice",
+    "$sort",
+    "$type",
+    "$unset",
+];
+
+/// Returns where the completed word begins, and what it can become.
+pub(super) fn complete(line: &str, session: &mut Session) -> (usize, Vec<String>) {
+    let (words, open) = words::split_open(line);
+    if open {
+        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        return within_document(line, &texts, session);
+    }
+    let ends_with_space = line.is_empty() || line.ends_with(char::is_whitespace);
+    let (start, prefix) = match words.last() {
+        Some(word) if !ends_with_space => (word.start, word.text.as_str()),
+        _ => (line.len(), ""),
+    };
+    let before = if ends_with_space { words.as_slice() } else { words.get(..words.len() - 1).unwrap_or_default() };
+    let before: Vec<&str> = before.iter().map(|word| word.text.as_str()).collect();
+    let mut found = candidates(&before, prefix, session);
+    found.retain(|candidate| candidate.starts_with(prefix));
+    found.iter_mut().for_each(|candidate| candidate.push(' '));
+    (start, found)
+}
+
+/// The candidates for the word after these.
+fn candidates(before: &[&str], prefix: &str, session: &mut Session) -> Vec<String> {
+    let mut definition = line::definition();
+    definition.build();
+    let (command, arguments) = command(&definition, before);
+    if command.has_subcommands() && !prefix.starts_with('-') {
+        return command
+            .get_subcommands()
+            .flat_map(clap::Command::get_name_and_visible_aliases)
+            .map(str::to_owned)
+            .collect();
+    }
+    if prefix.starts_with('-') {
+        let options = command.get_arguments().filter(|argument| !argument.is_hide_set());
+        return options.filter_map(|argument| Some(format!("--{}", argument.get_long()?))).collect();
+    }
+    let option = arguments.last().and_then(|word| word.strip_prefix("--"));
+    let option = option.and_then(|name| command.get_arguments().find(|argument| argument.get_long() == Some(name)));
+    if let Some(option) = option.filter(|option| option.get_action().takes_values()) {
+        let values = option.get_possible_values();
+        let name = option.get_id() == "hint";
+        return if name {
+            indexes(before, session)
+        } else {
+            values.iter().map(|value| value.get_name().to_owned()).collect()
+        };
+    }
+    let place = positionals(command, arguments);
+    match command.get_positionals().nth(place).map(|argument| argument.get_id().as_str()) {
+        Some("collection") => collections(session),
+        Some("field") => fields(before, session),
+        Some("index") => indexes(before, session),
+        _ => Vec::new(),
+    }
+}
+
+/// The command that words name, such as `explain find`, and the words after it.
+fn command<'d, 'w>(definition: &'d clap::Command, words: &'w [&'w str]) -> (&'d clap::Command, &'w [&'w str]) {
+    match words.split_first() {
+        Some((first, rest)) => match definition.find_subcommand(first) {
+            Some(command) => self::command(command, rest),
+            // An option before the subcommand, as in `explain --analyze find`.
+            None if definition.has_subcommands() && first.starts_with('-') => self::command(definition, rest),
+            None => (definition, words),
+        },
+        None => (definition, words),
+    }
+}
+
+/// How many of the words are positional.
+fn positionals(command: &clap::Command, words: &[&str]) -> usize {
+    let mut count = 0;
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.strip_prefix("--") {
+            Some(name) => {
+                let option = command.get_arguments().find(|argument| argument.get_long() == Some(name));
+                if option.is_some_and(|option| option.get_action().takes_values()) {
+                    words.next();
+                }
+            }
+            None => count += 1,
+        }
+    }
+    count
+}
+
+/// Completes a field or an operator in a document that is not closed yet.
+fn within_document(line: &str, words: &[&str], session: &mut Session) -> (usize, Vec<String>) {
+    let boundary = |character: char| character.is_whitespace() || "{[(,:\"'".contains(character);
+    let start = line
+        .rfind(boundary)
+        .map_or(0, |at| at + line.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
+    let prefix = line.get(start..).unwrap_or_default();
+    let mut found: Vec<String> = if prefix.starts_with('$') {
+        OPERATORS.iter().map(|operator| (*operator).to_owned()).collect()
+    } else {
+        fields(words, session)
+    };
+    found.retain(|candidate| candidate.starts_with(prefix));
+    // A name that is not an identifier is written in quotes, unless one is open.
+    let quoted = line.get(..start).is_some_and(|before| before.ends_with(['"', '\'']));
+    let is_plain = |name: &str| name.chars().all(|character| character.is_alphanumeric() || "_$".contains(character));
+    let written = found.into_iter().map(|name| if quoted || is_plain(&name) { name } else { format!("\"{name}\"") });
+    (start, written.collect())
+}
+
+fn collections(session: &mut Session) -> Vec<String> {
+    // Nothing can be offered where the database cannot be read.
+    session.read().and_then(|database| Ok(database.list_collection_names()?)).unwrap_or_default()
+}
+
+/// The collection that words name.
+fn collection(words: &[&str], session: &mut Session) -> Option<slate_core::Collection<RawDocumentBuf>> {
+    let names = collections(session);
+    let name = words.iter().find(|word| names.iter().any(|name| name == *word))?;
+    Some(session.read().ok()?.collection(name))
+}
+
+fn indexes(words: &[&str], session: &mut Session) -> Vec<String> {
+    let indexes = collection(words, session).and_then(|collection| collection.list_indexes().ok()).unwrap_or_default();
+    indexes.into_iter().map(|index| index.name).collect()
+}
+
+/// The fields of a collection's first documents, and of documents within them as paths.
+fn fields(words: &[&str], session: &mut Session) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    let Some(collection) = collection(words, session) else { return Vec::new() };
+    for document in collection.find(doc! {}).limit(SAMPLE).run().into_iter().flatten().flatten() {
+        if let Ok(document) = bson::Document::try_from(document.as_ref()) {
+            add(&document, "", DEPTH, &mut found);
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn add(document: &bson::Document, prefix: &str, depth: usize, found: &mut BTreeSet<String>) {
+    for (name, value) in document {
+        let path = format!("{prefix}{name}");
+        let inner = match value {
+            Bson::Document(inner) => Some(inner),
+            Bson::Array(elements) => elements.first().and_then(Bson::as_document),
+            _ => None,
+        };
+        if let Some(inner) = inner.filter(|_| depth > 1) {
+            add(inner, &format!("{path}."), depth - 1, found);
+        }
+        found.insert(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+
+    use super::*;
+
+    fn session() -> Session {
+        let mut session = Session::new(Some("memory:".into()));
+        let database = session.create().unwrap();
+        let users = database.collection("users");
+        users
+            .insert_one(&rawdoc! { "_id": 1, "name": "Ada", "full name": "x", "address": { "city": "Oslo" } })
+            .unwrap();
+        users.create_index(slate_core::Index::on(doc! { "name": 1 })).run().unwrap();
+        database.collection("orders").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        session
+    }
+
+    #[test]
+    fn each_place_of_a_line_has_its_candidates() {
+        let mut session = session();
+        let mut check = |line: &str, start: usize, expected: &[&str]| {
+            let found = complete(line, &mut session);
+            assert_eq!(found, (start, expected.iter().map(|text| (*text).to_owned()).collect()), "{line}");
+        };
+        check("cou", 0, &["count "]);
+        check("find ", 5, &["orders ", "users "]);
+        check("find us", 5, &["users "]);
+        check("explain --analyze fi", 18, &["find "]);
+        check("explain count or", 14, &["orders "]);
+        check("find users { na", 13, &["name"]);
+        check("find users { \"ad", 14, &["address", "address.city"]);
+        check("find users { address.", 13, &["\"address.city\""]);
+        check("find users { fu", 13, &["\"full name\""]);
+        check("find users { name: { $ni", 21, &["$nin"]);
+        check("find users {} --sor", 14, &["--sort "]);
+        check("find users --limit 5 --format cs", 30, &["csv "]);
+        check("find users --hint na", 18, &["name_1 "]);
+        check("distinct users address.", 15, &["address.city "]);
+        check("drop-index users ", 17, &["name_1 "]);
+        check("count nowhere { a", 16, &[]);
+    }
+}

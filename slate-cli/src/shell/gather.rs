@@ -1,0 +1,42 @@
+use super::words;
+
+/// Gathers lines until they are a command: a line whose brackets and quotes are closed ends one.
+#[derive(Debug, Default)]
+pub(super) struct Gather {
+    text: String,
+}
+
+impl Gather {
+    /// Adds a line. Returns the command that it ends.
+    pub(super) fn add(&mut self, line: &str) -> Option<String> {
+        self.text.push_str(line);
+        self.text.push('\n');
+        words::split(&self.text).is_ok().then(|| std::mem::take(&mut self.text))
+    }
+
+    /// Returns what was added and is not a command.
+    pub(super) fn rest(self) -> Option<String> {
+        Some(self.text).filter(|text| !text.is_empty())
+    }
+}
+
+/// Splits a text into commands. The last one can be incomplete.
+pub(super) fn commands(text: &str) -> Vec<String> {
+    let mut gather = Gather::default();
+    let mut commands: Vec<String> = text.lines().filter_map(|line| gather.add(line)).collect();
+    commands.extend(gather.rest());
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::commands;
+
+    #[test]
+    fn a_command_ends_with_the_line_that_closes_its_brackets() {
+        assert_eq!(
+            commands("count a\nfind a {\n  b: 1\n} --limit 1\n\ncount b {"),
+            ["count a\n", "find a {\n  b: 1\n} --limit 1\n", "\n", "count b {\n"]
+        );
+    }
+}

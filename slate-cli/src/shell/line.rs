@@ -1,0 +1,76 @@
+use clap::{Parser, Subcommand};
+
+use super::words;
+use crate::{
+    arguments,
+    commands::Command,
+    failure::{Exit, Result},
+    session::Session,
+};
+
+/// A line of the shell.
+#[derive(Debug, Parser)]
+#[command(
+    name = "slate",
+    no_binary_name = true,
+    disable_help_flag = true,
+    disable_version_flag = true,
+    max_term_width = 100,
+    help_template = "{subcommands}",
+    arg_required_else_help = false
+)]
+struct Line {
+    #[command(subcommand)]
+    command: Option<ShellCommand>,
+}
+
+/// The commands of the command line, and those of the shell itself.
+#[derive(Debug, Subcommand)]
+enum ShellCommand {
+    #[command(flatten)]
+    Command(Box<Command>),
+    /// Leave the shell
+    #[command(visible_alias = "quit")]
+    Exit,
+}
+
+/// What became of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Done {
+    /// A command ran, or failed to, and has reported it.
+    Command(Exit),
+    /// The shell ends.
+    Leave,
+}
+
+/// Parses and executes a line, and reports what goes wrong.
+///
+/// # Errors
+/// Fails if standard output fails.
+pub(super) fn execute(text: &str, session: &mut Session) -> Result<Done> {
+    let Ok(words) = words::split(text) else {
+        eprintln!("slate: a bracket or a quote is not closed");
+        return Ok(Done::Command(Exit::Usage));
+    };
+    let line = match Line::try_parse_from(words.into_iter().map(|word| word.text)) {
+        Ok(line) => line,
+        Err(error) => return Ok(Done::Command(arguments::report(&error))),
+    };
+    let exit = match line.command {
+        None => Exit::Success,
+        Some(ShellCommand::Exit) => return Ok(Done::Leave),
+        Some(ShellCommand::Command(command)) => {
+            session.interrupt().reset();
+            let result = command.run(session);
+            session.flush()?;
+            result.unwrap_or_else(|failure| failure.report())
+        }
+    };
+    Ok(Done::Command(exit))
+}
+
+/// The definition of the lines.
+pub(super) fn definition() -> clap::Command {
+    use clap::CommandFactory;
+    Line::command()
+}

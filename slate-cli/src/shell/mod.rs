@@ -1,0 +1,24 @@
+//! The shell: the commands of the command line, read from a prompt with history, editing and completion, or from a file.
+
+mod batch;
+mod complete;
+mod gather;
+mod history;
+mod line;
+mod prompt;
+mod words;
+
+use std::io::{self, IsTerminal};
+
+use crate::{
+    failure::{Exit, Result},
+    session::Session,
+};
+
+/// Runs commands until the input ends: of a person at a terminal, otherwise of standard input.
+///
+/// # Errors
+/// Fails if the terminal or the input fails.
+pub(crate) fn run(session: Session) -> Result<Exit> {
+    if io::stdin().is_terminal() { prompt::run(session) } else { batch::run(session) }
+}

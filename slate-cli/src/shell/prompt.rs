@@ -1,0 +1,152 @@
+use std::cell::RefCell;
+
+use rustyline::{
+    CompletionType, Config, Context, Editor, Helper,
+    completion::Completer,
+    error::ReadlineError,
+    highlight::Highlighter,
+    hint::Hinter,
+    history::FileHistory,
+    validate::{ValidationContext, ValidationResult, Validator},
+};
+
+use super::{
+    complete,
+    gather::commands,
+    history,
+    line::{self, Done},
+    words,
+};
+use crate::{
+    failure::{Exit, Failure, Result},
+    session::Session,
+};
+
+/// Lines that are remembered.
+const HISTORY: usize = 10_000;
+
+/// Runs the commands that a person enters.
+///
+/// # Errors
+/// Fails if the terminal fails.
+pub(super) fn run(mut session: Session) -> Result<Exit> {
+    session.enter_prompt();
+    greet(&mut session)?;
+    let interrupt = session.interrupt();
+    ctrlc::set_handler(move || interrupt.cancel()).map_err(|error| Failure::new(error.to_string()))?;
+    let prompt = format!("{}> ", name(session.url()?));
+    let mut editor = editor(session).map_err(failed)?;
+    let file = history::file();
+    if let Some(file) = &file {
+        // The first time there is none.
+        let _ = editor.load_history(file);
+    }
+    loop {
+        match editor.readline(&prompt) {
+            Ok(text) if text.trim().is_empty() => {}
+            Ok(text) => {
+                let _ = editor.add_history_entry(text.trim());
+                let Some(prompt) = editor.helper() else { break };
+                if execute(&text, &mut prompt.session.borrow_mut())? == Done::Leave {
+                    break;
+                }
+            }
+            Err(ReadlineError::Interrupted) => {}
+            Err(ReadlineError::Eof) => break,
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    if let Some(file) = &file {
+        save(&mut editor, file);
+    }
+    if let Some(prompt) = editor.helper() {
+        prompt.session.borrow_mut().finish()?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Executes what was entered: one command, or several that were pasted.
+fn execute(text: &str, session: &mut Session) -> Result<Done> {
+    let mut done = Done::Command(Exit::Success);
+    for command in commands(text) {
+        done = line::execute(&command, session)?;
+        if done == Done::Leave {
+            break;
+        }
+    }
+    Ok(done)
+}
+
+fn editor(session: Session) -> rustyline::Result<Editor<Prompt, FileHistory>> {
+    let config = Config::builder()
+        .max_history_size(HISTORY)?
+        .history_ignore_dups(true)?
+        .history_ignore_space(true)
+        .completion_type(CompletionType::List)
+        .build();
+    let mut editor = Editor::with_config(config)?;
+    editor.set_helper(Some(Prompt { session: RefCell::new(session) }));
+    Ok(editor)
+}
+
+/// History is a convenience: not being able to store it is no reason to fail.
+fn save(editor: &mut Editor<Prompt, FileHistory>, file: &std::path::Path) {
+    let folder = file.parent().is_none_or(|folder| std::fs::create_dir_all(folder).is_ok());
+    if folder && let Err(error) = editor.append_history(file) {
+        eprintln!("slate: the history could not be stored in {}: {error}", file.display());
+    }
+}
+
+fn failed(error: ReadlineError) -> Failure {
+    Failure::new(format!("the terminal failed: {error}"))
+}
+
+/// Says what is there, also that a database does not exist yet.
+fn greet(session: &mut Session) -> Result<()> {
+    let url = session.url()?.to_owned();
+    let what = match session.read() {
+        Ok(database) => match database.list_collection_names()?.len() {
+            1 => "1 collection".to_owned(),
+            collections => format!("{collections} collections"),
+        },
+        Err(failure) if failure.is_missing_database() => "does not exist yet; insert or import creates it".to_owned(),
+        Err(failure) => return Err(failure),
+    };
+    println!("slate {}, {url}: {what}. Tab completes, help lists the commands.", env!("CARGO_PKG_VERSION"));
+    Ok(())
+}
+
+/// The short name of a database in the prompt.
+fn name(url: &str) -> &str {
+    let (scheme, path) = url.split_once(':').unwrap_or(("", url));
+    path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(scheme)
+}
+
+/// What the editor asks while a line is entered. It owns the session, because completion reads the database.
+struct Prompt {
+    session: RefCell<Session>,
+}
+
+impl Helper for Prompt {}
+
+impl Hinter for Prompt {
+    type Hint = String;
+}
+
+impl Highlighter for Prompt {}
+
+impl Validator for Prompt {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        let open = words::split(context.input()).is_err();
+        Ok(if open { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+    }
+}
+
+impl Completer for Prompt {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        let line = line.get(..pos).unwrap_or_default();
+        Ok(complete::complete(line, &mut self.session.borrow_mut()))
+    }
+}

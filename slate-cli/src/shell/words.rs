@@ -1,0 +1,115 @@
+//! Splits a line into the words of a command. Documents need no quotes: a word that contains a brace or a bracket ends where
+//! that is closed.
+
+/// Why a line has no words yet: something is open at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Open;
+
+/// A word and where it begins in the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) start: usize,
+    pub(super) text: String,
+}
+
+/// Splits a line. A word in quotes is without them; `#` begins a comment.
+pub(super) fn split(line: &str) -> Result<Vec<Word>, Open> {
+    let (words, open) = split_open(line);
+    if open { Err(Open) } else { Ok(words) }
+}
+
+/// Splits a line whose last word may be open: returns the words, and whether it is.
+pub(super) fn split_open(line: &str) -> (Vec<Word>, bool) {
+    let mut words = Vec::new();
+    let mut rest = line.char_indices().peekable();
+    while let Some((start, first)) = rest.next() {
+        if first.is_whitespace() {
+            continue;
+        }
+        if first == '#' {
+            while rest.next_if(|(_, character)| *character != '\n').is_some() {}
+            continue;
+        }
+        let mut word = Word { start, text: String::new() };
+        let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
+        let mut next = Some(first);
+        while let Some(character) = next {
+            match quote {
+                Some(_) if escaped => escaped = false,
+                Some(_) if character == '\\' => escaped = true,
+                Some(open) if character == open => quote = None,
+                Some(_) => {}
+                None => match character {
+                    // Within a word an apostrophe is one.
+                    '"' | '\'' if depth > 0 || word.text.is_empty() || word.text.ends_with('=') => {
+                        quote = Some(character)
+                    }
+                    '{' | '[' | '(' => depth += 1,
+                    '}' | ']' | ')' => depth = depth.saturating_sub(1),
+                    _ => {}
+                },
+            }
+            word.text.push(character);
+            next =
+                rest.next_if(|(_, next)| depth > 0 || quote.is_some() || !next.is_whitespace()).map(|(_, next)| next);
+        }
+        if depth > 0 || quote.is_some() {
+            words.push(word);
+            return (words, true);
+        }
+        word.text = unquoted(&word.text);
+        words.push(word);
+    }
+    (words, false)
+}
+
+/// Removes the quotes around a whole word, or around what follows `--option=`.
+fn unquoted(word: &str) -> String {
+    let (option, value) = match word.split_once('=') {
+        Some((option, value)) if option.starts_with("--") => (word.get(..=option.len()).unwrap_or_default(), value),
+        _ => ("", word),
+    };
+    for quote in ['"', '\''] {
+        if let Some(inner) = value.strip_prefix(quote).and_then(|value| value.strip_suffix(quote)) {
+            let plain = inner.replace(&format!("\\{quote}"), &quote.to_string());
+            return format!("{option}{plain}");
+        }
+    }
+    word.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(line: &str) -> Vec<String> {
+        split(line).unwrap().into_iter().map(|word| word.text).collect()
+    }
+
+    #[test]
+    fn documents_need_no_quotes() {
+        assert_eq!(
+            texts("find users { age: 1, b: [1, 2] } --limit 5"),
+            ["find", "users", "{ age: 1, b: [1, 2] }", "--limit", "5"]
+        );
+        assert_eq!(
+            texts("find users {a: 'it\\'s }'} --sort={b: 1}"),
+            ["find", "users", "{a: 'it\\'s }'}", "--sort={b: 1}"]
+        );
+        assert_eq!(texts("find 'my users' '{ a: \"x\" }' # all"), ["find", "my users", "{ a: \"x\" }"]);
+        assert_eq!(texts("count it's --only=\"{ a: 1 }\""), ["count", "it's", "--only={ a: 1 }"]);
+        assert_eq!(texts("insert t\n{ a: 1 }\n{ a: 2 }"), ["insert", "t", "{ a: 1 }", "{ a: 2 }"]);
+        assert_eq!(texts("insert t { d: ISODate('2024-01-01') }"), ["insert", "t", "{ d: ISODate('2024-01-01') }"]);
+        assert_eq!(texts("  # nothing"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_open_line_is_recognized() {
+        for line in ["find users {", "find users { a: '", "find 'users", "find users { a: [1, 2 }"] {
+            assert_eq!(split(line), Err(Open), "{line}");
+        }
+        let (words, open) = split_open("find users { ag");
+        assert!(open);
+        assert_eq!(words.last(), Some(&Word { start: 11, text: "{ ag".into() }));
+    }
+}

@@ -1,8 +1,9 @@
 //! A semantic case: documents, a command and its expected effect.
 
-use bson::{Bson, Document};
+use std::error::Error;
 
-use crate::extjson::{self, Regexes, Unreadable};
+use bson::{Bson, Document};
+use serde_json::{Map, Value};
 
 #[derive(Debug)]
 pub(crate) struct Case {
@@ -62,9 +63,9 @@ pub(crate) enum Precision {
 }
 
 impl Case {
-    pub(crate) fn parse(line: &[u8]) -> Result<Self, Unreadable> {
-        let fields = extjson::document(line, Regexes::Operators)?;
-        let text = |name: &str| fields.get_str(name).map(str::to_owned).map_err(|_| Unreadable::new(name));
+    pub(crate) fn parse(line: &[u8]) -> Result<Self, Box<dyn Error>> {
+        let fields: Document = serde_json::from_slice::<Map<String, Value>>(line)?.try_into()?;
+        let text = |name: &str| fields.get_str(name).map(str::to_owned);
         let collection = fields.get_str("collection").unwrap_or("c").to_owned();
         let mut collections = Vec::new();
         if !is_true(&fields, "collection_missing") {

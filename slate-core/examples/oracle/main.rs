@@ -11,10 +11,7 @@ mod btree;
 mod case;
 mod command;
 mod compare;
-#[path = "../support/extjson.rs"]
-mod extjson;
 mod indexed;
-#[path = "../support/input.rs"]
 mod input;
 mod report;
 mod run;

@@ -1,6 +1,6 @@
 //! Slate as a subject of the workload.
 
-use std::{hint::black_box, path::Path};
+use std::{collections::HashMap, hint::black_box, path::Path};
 
 use bson::{DateTime, Document, RawDocumentBuf, doc};
 use slate_bench_harness::{About, Repeat, Result, Row, number::count};
@@ -19,6 +19,8 @@ use crate::{
 pub struct Slate {
     database: Database,
     users: Vec<Collection<RawDocumentBuf>>,
+    /// The pipelines of questions, by name.
+    pipelines: HashMap<&'static str, Vec<RawDocumentBuf>>,
 }
 
 /// A prepared query on one collection.
@@ -53,7 +55,7 @@ impl Slate {
         for collection in &users {
             create_indexes(collection)?;
         }
-        Ok(Self { database, users })
+        Ok(Self { database, users, pipelines: HashMap::new() })
     }
 
     fn user(&self, user: usize) -> Result<&Collection<RawDocumentBuf>> {
@@ -275,7 +277,13 @@ impl Subject for Slate {
     }
 
     fn aggregate(&mut self, question: &Question) -> Result<Rows> {
-        let mut cursor = self.user(0)?.aggregate(question.stages()?).cursor()?;
+        if !self.pipelines.contains_key(question.name) {
+            let stages = question.stages()?;
+            let stages = stages.iter().map(|stage| Ok(RawDocumentBuf::try_from(stage)?)).collect::<Result<_>>()?;
+            self.pipelines.insert(question.name, stages);
+        }
+        let pipeline = self.pipelines.get(question.name).ok_or("unknown question")?;
+        let mut cursor = self.user(0)?.aggregate(pipeline).cursor()?;
         let mut rows = Rows::new();
         while cursor.advance()? {
             let row = cursor.current().ok_or("the cursor has no current document")?;
@@ -305,7 +313,7 @@ impl Subject for Slate {
     }
 
     fn connect(&self) -> Result<Self> {
-        Ok(Self { database: self.database.clone(), users: self.users.clone() })
+        Ok(Self { database: self.database.clone(), users: self.users.clone(), pipelines: HashMap::new() })
     }
 }
 

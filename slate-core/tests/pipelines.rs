@@ -21,8 +21,13 @@ type Documents = Collection<RawDocumentBuf>;
 struct Case {
     documents: Vec<Document>,
     indexes: Vec<RandomIndex>,
+    /// The documents and indexes of the collection that lookups read.
+    others: (Vec<Document>, Vec<RandomIndex>),
     pipelines: Vec<Vec<Document>>,
 }
+
+/// The collection that lookups read.
+const OTHER: &str = "other";
 
 fn case() -> impl Strategy<Value = Case> {
     random::pool().prop_flat_map(|pool| {
@@ -64,6 +69,18 @@ fn case() -> impl Strategy<Value = Case> {
             let filter = filter.map(by_id).filter(|stage| stage.get_document("$match").is_ok_and(|all| all.get_array("$and").is_ok_and(|all| !all.is_empty())));
             std::iter::once(group).chain(filter).collect::<Vec<_>>()
         });
+        let lookup = (pool.path(), pool.path(), field(), any::<bool>(), pool.filter()).prop_map(
+            |(local, foreign, target, unwinds, filter)| {
+                let lookup = doc! { "from": OTHER, "localField": local, "foreignField": foreign, "as": &target };
+                let filtered = doc! {
+                    "from": OTHER, "as": &target, "let": { "v": "$_id" },
+                    "pipeline": [{ "$match": filter }, { "$sort": { "_id": 1 } }, { "$limit": 3 }, { "$addFields": { "v": "$$v" } }],
+                };
+                let unwind = unwinds.then(|| doc! { "$unwind": format!("${target}") });
+                let lookup = if target.len() % 2 == 0 { filtered } else { lookup };
+                std::iter::once(doc! { "$lookup": lookup }).chain(unwind).collect::<Vec<_>>()
+            },
+        );
         let end = (field(), any::<bool>()).prop_map(|(of, most)| {
             doc! { "$group": { "_id": null, "end": { if most { "$max" } else { "$min" }: format!("${of}") } } }
         });
@@ -90,15 +107,14 @@ fn case() -> impl Strategy<Value = Case> {
             vec![doc! { "$sort": { "_id": 1 } }, doc! { "$skip": skip }, doc! { "$limit": limit }]
         });
         let head = vec(pool.filter().prop_map(|filter| doc! { "$match": filter }), 0..2);
-        let tail = vec(prop_oneof![12 => stage.prop_map(|stage| vec![stage]), 3 => of_groups], 0..5);
+        let tail = vec(prop_oneof![12 => stage.prop_map(|stage| vec![stage]), 3 => of_groups, 3 => lookup], 0..5);
         let pipeline = (head, proptest::option::of(window), tail).prop_map(|(head, window, tail)| {
             head.into_iter().chain(window.into_iter().flatten()).chain(tail.into_iter().flatten()).collect::<Vec<_>>()
         });
-        (pool.documents(20), pool.indexes(3), vec(pipeline, 1..6)).prop_map(|(documents, indexes, pipelines)| Case {
-            documents,
-            indexes,
-            pipelines,
-        })
+        let others = (pool.documents(12), pool.indexes(2));
+        (pool.documents(20), pool.indexes(3), others, vec(pipeline, 1..6)).prop_map(
+            |(documents, indexes, others, pipelines)| Case { documents, indexes, others, pipelines },
+        )
     })
 }
 
@@ -111,6 +127,11 @@ fn check(database: &TestDatabase, number: u32, case: &Case) -> Result<(), TestCa
     for document in &case.documents {
         // A document that cannot be stored is left out.
         let _ = collection.insert_one(&raw(document));
+    }
+    let other: Documents = database.collection(OTHER);
+    other.drop().unwrap();
+    for document in &case.others.0 {
+        let _ = other.insert_one(&raw(document));
     }
     let mut expected = Vec::new();
     for pipeline in &case.pipelines {
@@ -145,6 +166,9 @@ fn check(database: &TestDatabase, number: u32, case: &Case) -> Result<(), TestCa
     for index in &case.indexes {
         // An index that the documents do not allow is skipped.
         let _ = collection.create_index(index.spec()).run();
+    }
+    for index in &case.others.1 {
+        let _ = other.create_index(index.spec()).run();
     }
     each("with indexes")?;
     collection.drop().unwrap();
@@ -262,5 +286,43 @@ fn facets_over_documents_that_exceed_the_memory_are_the_same() {
         for limit in [0, 50_000] {
             assert!(rows(in_memory.clone().memory_limit(limit)).unwrap() == right, "within {limit} bytes");
         }
+    });
+}
+
+#[test]
+fn a_lookup_is_the_same_by_hash_by_index_and_beyond_the_memory() {
+    on_every_store(|database| {
+        let (orders, items) = (database.collection("orders"), database.collection("items"));
+        let order = |n: i32| {
+            raw(
+                &doc! { "_id": n, "item": if n % 9 == 0 { vec![n % 50, 3] } else { vec![n % 50] }, "pad": "x".repeat(50) },
+            )
+        };
+        orders.insert_many(&(0..700).map(order).collect::<Vec<_>>()).run().unwrap();
+        let item = |n: i32| raw(&doc! { "_id": n, "code": n % 60, "pad": "y".repeat(50) });
+        items.insert_many(&(0..300).map(item).collect::<Vec<_>>()).run().unwrap();
+        let lookup =
+            doc! { "$lookup": { "from": "items", "localField": "item", "foreignField": "code", "as": "found" } };
+        let pipelines = [
+            vec![lookup.clone()],
+            vec![lookup.clone(), doc! { "$unwind": "$found" }, doc! { "$project": { "pad": 0 } }],
+        ];
+        for pipeline in pipelines {
+            let aggregate = || orders.aggregate(&pipeline);
+            let expected = rows(aggregate().unoptimized()).unwrap();
+            let check = |what: &str| {
+                for limit in [64 << 20, 40_000, 3_000, 0] {
+                    let found = rows(aggregate().memory_limit(limit)).unwrap();
+                    assert!(found == expected, "{what}, {limit} bytes: {} rows, {}", found.len(), expected.len());
+                }
+            };
+            check("without an index");
+            items.create_index(slate_core::Index::on(doc! { "code": 1 })).run().unwrap();
+            check("with an index");
+            items.drop_index("code_1").unwrap();
+        }
+        let explained = orders.aggregate([lookup]).explain(ExplainVerbosity::ExecutionStats).unwrap();
+        let documents = |explained: &slate_core::Explain| explained.execution_stats().unwrap().documents_examined;
+        assert_eq!(documents(&explained), 700 + 300, "the other collection is read once: {explained}");
     });
 }

@@ -44,7 +44,7 @@ impl Question {
 }
 
 /// The questions.
-pub const QUESTIONS: [Question; 8] = [
+pub const QUESTIONS: [Question; 10] = [
     Question {
         name: "count and sum",
         pipeline: r#"[{"$group": {"_id": null, "n": {"$sum": 1}, "total": {"$sum": "$contacts_count"}}},
@@ -77,6 +77,19 @@ pub const QUESTIONS: [Question; 8] = [
         name: "unwind tags + group",
         pipeline: r#"[{"$unwind": "$tags"}, {"$group": {"_id": "$tags", "n": {"$sum": 1}}}]"#,
         sql: "SELECT tag, count(*) FROM {each_tag} AS tags GROUP BY 1",
+    },
+    Question {
+        name: "lookup of 1,000 by index + group",
+        pipeline: r#"[{"$lookup": {"from": "companies", "localField": "contacts_count", "foreignField": "code", "as": "company"}},
+                      {"$unwind": "$company"}, {"$group": {"_id": "$company.region", "n": {"$sum": 1}}}]"#,
+        sql: "SELECT {c.region}, count(*) FROM records_1 AS r JOIN companies AS c ON {c.code} = {r.contacts_count} GROUP BY 1",
+    },
+    Question {
+        name: "lookup of 1,000 without index + group",
+        pipeline: r#"[{"$lookup": {"from": "companies_unindexed", "localField": "contacts_count", "foreignField": "code", "as": "company"}},
+                      {"$unwind": "$company"}, {"$group": {"_id": "$company.region", "n": {"$sum": 1}}}]"#,
+        sql: "SELECT {c.region}, count(*) FROM records_1 AS r JOIN companies_unindexed AS c \
+              ON {c.code} = {r.contacts_count} GROUP BY 1",
     },
     Question {
         name: "top 3 per product",

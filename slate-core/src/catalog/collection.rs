@@ -23,6 +23,12 @@ pub(crate) struct CollectionInfo {
 }
 
 impl CollectionInfo {
+    /// A collection that does not exist, which has no documents.
+    pub(crate) fn absent(name: &str) -> Self {
+        // No keyspace has this number, and a missing keyspace is empty.
+        Self::new(name, Keyspace(u32::MAX))
+    }
+
     pub(crate) fn new(name: &str, records: Keyspace) -> Self {
         Self { name: name.into(), records, indexes: Vec::new(), building: Vec::new(), statistics: None }
     }

@@ -1,7 +1,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use slate_query::raw::Doc;
-use slate_store::{Keyspace, Snapshot, View};
+use slate_store::{Snapshot, View};
 
 use super::Reader;
 use crate::{
@@ -45,7 +45,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
 /// Executes a read on a snapshot. Rows are read as they are consumed.
 pub(super) fn read_snapshot<V: Snapshot>(
     view: &V,
-    catalog: &Catalog,
+    catalog: &Arc<Catalog>,
     memory: &Memory,
     collection: &str,
     op: ReadOp<'_, '_>,
@@ -53,7 +53,7 @@ pub(super) fn read_snapshot<V: Snapshot>(
     match op {
         ReadOp::Find { query, interrupt } => {
             let collection = resolve(catalog, collection);
-            Ok(exec::find(query, view, &collection, memory, interrupt)?.into())
+            Ok(exec::find(query, view, &collection, catalog, memory, interrupt)?.into())
         }
         op => read(view, catalog, memory, collection, op),
     }
@@ -62,7 +62,7 @@ pub(super) fn read_snapshot<V: Snapshot>(
 /// Executes a read on any view.
 pub(super) fn read<V: View>(
     view: &V,
-    catalog: &Catalog,
+    catalog: &Arc<Catalog>,
     memory: &Memory,
     collection: &str,
     op: ReadOp<'_, '_>,
@@ -71,7 +71,7 @@ pub(super) fn read<V: View>(
         ReadOp::Definition => catalog.collection(collection).cloned().into(),
         ReadOp::Find { query, interrupt } => {
             let (collection, resources) =
-                (resolve(catalog, collection), Resources::new(interrupt, memory.of(query.memory)));
+                (resolve(catalog, collection), Resources::new(interrupt, memory.of(query.memory), catalog));
             let plan = exec::plan(query, view, &collection)?.plan;
             ReadOutput::Rows(Box::new(exec::gather(plan, view, &collection, &resources)?))
         }
@@ -84,7 +84,7 @@ pub(super) fn read<V: View>(
         ReadOp::Explain { query, verbosity, interrupt } => {
             let mut explained = explain(view, catalog, collection, query)?;
             if verbosity == ExplainVerbosity::ExecutionStats {
-                let resources = Resources::new(interrupt, memory.of(query.memory));
+                let resources = Resources::new(interrupt, memory.of(query.memory), catalog);
                 let (plan, collection) = (explained.plan.clone(), resolve(catalog, collection));
                 explained.analysis = Some(exec::analyze(plan, view, &collection, &resources)?);
             }
@@ -97,9 +97,9 @@ pub(super) fn read<V: View>(
 
 /// Returns the collection, or an empty one if it does not exist.
 fn resolve<'c>(catalog: &'c Catalog, name: &str) -> Cow<'c, CollectionInfo> {
-    // No keyspace has this number, and a missing keyspace is empty.
-    let absent = || Cow::Owned(CollectionInfo::new(name, Keyspace(u32::MAX)));
-    catalog.collection(name).map_or_else(absent, |collection| Cow::Borrowed(&**collection))
+    catalog
+        .collection(name)
+        .map_or_else(|| Cow::Owned(CollectionInfo::absent(name)), |collection| Cow::Borrowed(&**collection))
 }
 
 fn explain<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> Result<Explained> {

@@ -11,6 +11,7 @@ use crate::{
         read_op::{ReadOp, ReadOutput},
         write_op::{WriteOp, WriteOutput},
     },
+    plan::Query,
     write::{AfterCommit, Created, Reads, Session},
 };
 
@@ -46,6 +47,7 @@ impl<T: Transaction> Session<T> {
         match op {
             ReadOp::Find { query, interrupt } => {
                 self.reads(collection, Reads::Matches(&query.filter))?;
+                self.reads_others(query)?;
                 let interrupt = &self.limited(interrupt);
                 read(&self.view(), self.catalog(), self.memory(), collection, ReadOp::Find { query, interrupt })
             }
@@ -53,6 +55,7 @@ impl<T: Transaction> Session<T> {
                 // Execution statistics depend on the documents; the plan alone does not.
                 if verbosity == ExplainVerbosity::ExecutionStats {
                     self.reads(collection, Reads::Matches(&query.filter))?;
+                    self.reads_others(query)?;
                 }
                 let interrupt = &self.limited(interrupt);
                 let op = ReadOp::Explain { query, verbosity, interrupt };
@@ -68,6 +71,11 @@ impl<T: Transaction> Session<T> {
                 read(&self.view(), self.catalog(), self.memory(), collection, op)
             }
         }
+    }
+
+    /// Records that a pipeline reads other collections.
+    fn reads_others(&mut self, query: &Query) -> Result<()> {
+        query.pipeline.collections().try_for_each(|name| self.reads(name, Reads::All))
     }
 
     fn execute_write(&mut self, op: WriteOp<'_>) -> Result<WriteOutput> {

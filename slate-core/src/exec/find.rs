@@ -1,9 +1,11 @@
+use std::sync::Arc;
+
 use slate_store::{Snapshot, View};
 
 use super::{Resources, Rows, ViewProbe, express, open};
 use crate::{
     Result,
-    catalog::CollectionInfo,
+    catalog::{Catalog, CollectionInfo},
     interrupt::Interrupt,
     plan::{self, Planned, Query},
     spill::Memory,
@@ -15,6 +17,7 @@ pub(crate) fn find<V: Snapshot>(
     query: &Query,
     snapshot: &V,
     collection: &CollectionInfo,
+    catalog: &Arc<Catalog>,
     memory: &Memory,
     interrupt: &Interrupt,
 ) -> Result<Box<dyn Rows + Send>> {
@@ -22,7 +25,7 @@ pub(crate) fn find<V: Snapshot>(
         return Ok(Box::new(rows));
     }
     let Planned { plan, .. } = plan(query, snapshot, collection)?;
-    let resources = Resources::new(interrupt, memory.of(query.memory));
+    let resources = Resources::new(interrupt, memory.of(query.memory), catalog);
     Ok(Box::new(open(plan, snapshot, collection, &resources)?))
 }
 

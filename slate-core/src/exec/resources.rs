@@ -1,21 +1,25 @@
+use std::sync::Arc;
+
 use super::meter::{Meter, Recorder};
 use crate::{
+    catalog::Catalog,
     interrupt::Interrupt,
     plan::{DocumentNode, IdPlan, Plan, RawPlan, Stage},
     spill::Memory,
 };
 
-/// Shared by the nodes of a query: interrupt and memory limit.
+/// Shared by the nodes of a query: interrupt, memory limit, and the catalog of its view.
 #[derive(Clone, Debug)]
 pub(crate) struct Resources {
     pub(crate) interrupt: Interrupt,
     pub(crate) memory: Memory,
+    pub(super) catalog: Arc<Catalog>,
     pub(super) recorder: Option<Recorder>,
 }
 
 impl Resources {
-    pub(crate) fn new(interrupt: &Interrupt, memory: Memory) -> Self {
-        Self { interrupt: interrupt.clone(), memory, recorder: None }
+    pub(crate) fn new(interrupt: &Interrupt, memory: Memory, catalog: &Arc<Catalog>) -> Self {
+        Self { interrupt: interrupt.clone(), memory, catalog: Arc::clone(catalog), recorder: None }
     }
 
     /// Divides the memory among the nodes that hold rows. Their number is known in advance, so that spilling does not

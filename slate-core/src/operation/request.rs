@@ -176,7 +176,7 @@ impl Request {
             (query.sort, query.hint) = match ties {
                 Ties::Any => (None, Some(Hint::Natural(direction))),
                 // The document that a write to one document changes depends on the sort, never on the plan.
-                Ties::ById => (Some(by_id(direction)?), query.hint),
+                Ties::ById => (Some(plan::sort_by_id(direction)?), query.hint),
             };
         }
         query.force = self.force;
@@ -266,15 +266,6 @@ impl Request {
 /// The variables of an operation that begins now.
 fn bindings() -> Bindings {
     Bindings::new(now_millis())
-}
-
-/// The order of `_id` as a sort.
-fn by_id(direction: Direction) -> Result<Sort> {
-    let sign = match direction {
-        Direction::Ascending => 1,
-        Direction::Descending => -1,
-    };
-    Ok(Sort::parse(Doc::from(&bson::rawdoc! { "_id": sign }))?)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-use bson::RawDocumentBuf;
-use slate_query::{filter::Filter, path::Path, pattern::Direction, projection::Projection, sort::Sort};
+use bson::{RawDocumentBuf, rawdoc};
+use slate_query::{filter::Filter, path::Path, pattern::Direction, projection::Projection, raw::Doc, sort::Sort};
 
 use super::{Nodes, Values, Window};
-use crate::spill::Budget;
+use crate::{Result, spill::Budget};
 
 /// A parsed query.
 #[derive(Clone, Debug)]
@@ -94,4 +94,13 @@ impl Query {
     pub(crate) fn order(&self) -> Option<&Sort> {
         self.sort.as_ref().filter(|sort| !sort.fields().is_empty())
     }
+}
+
+/// The order of `_id` as a sort.
+pub(crate) fn sort_by_id(direction: Direction) -> Result<Sort> {
+    let sign = match direction {
+        Direction::Ascending => 1,
+        Direction::Descending => -1,
+    };
+    Ok(Sort::parse(Doc::from(&rawdoc! { "_id": sign }))?)
 }

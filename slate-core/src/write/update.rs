@@ -123,7 +123,7 @@ impl<T: Transaction> Session<T> {
         interrupt: &Interrupt,
         visitor: impl FnMut(&[u8], Doc<'_>) -> Result<()>,
     ) -> Result<()> {
-        let resources = Resources::new(interrupt, self.memory().of(query.memory).shared_by(2));
+        let resources = Resources::new(interrupt, self.memory().of(query.memory).shared_by(2), self.catalog());
         exec::visit_targets(query, &self.view(), collection, target, &resources, visitor)
     }
 

@@ -1,5 +1,5 @@
 use crate::{
-    Result,
+    Code, Error, Result,
     expression::{Env, Variables},
     raw::{Doc, OwnedValue},
 };
@@ -11,7 +11,12 @@ pub struct Bindings {
     /// In the order of the names; `None`: missing.
     values: Vec<Option<OwnedValue>>,
     now: i64,
+    /// How many pipelines of other collections this one is nested in.
+    depth: usize,
 }
+
+/// The most pipelines of other collections that can be nested in each other, MongoDB's limit.
+const MAX_DEPTH: usize = 20;
 
 impl Bindings {
     /// No variables but those of every expression. `now` is the value of `$$NOW`, in milliseconds since 1970.
@@ -25,7 +30,19 @@ impl Bindings {
     /// As [`Variables::with`].
     pub fn with(&self, name: &str, value: Option<OwnedValue>) -> Result<Self> {
         let values = self.values.iter().cloned().chain([value]).collect();
-        Ok(Self { names: self.names.with(name)?, values, now: self.now })
+        Ok(Self { names: self.names.with(name)?, values, ..*self })
+    }
+
+    /// The same variables in a pipeline of another collection.
+    ///
+    /// # Errors
+    /// `MaxSubPipelineDepthExceeded` (232) if too many are nested.
+    pub fn below(&self) -> Result<Self> {
+        if self.depth == MAX_DEPTH {
+            let message = format!("at most {MAX_DEPTH} pipelines of other collections can be nested");
+            return Err(Error::new(Code(232), message));
+        }
+        Ok(Self { depth: self.depth + 1, ..self.clone() })
     }
 
     /// The names, for parsing expressions.

@@ -17,4 +17,4 @@ pub use kept::Kept;
 pub use needs::Needs;
 pub use parse::parse;
 pub use stage::Stage;
-pub use stages::{Facet, Group, GroupStates, Member, ReplaceRoot, Unwind, UnwoundRows};
+pub use stages::{Facet, Group, GroupStates, Join, Lookup, Member, ReplaceRoot, Unwind, UnwoundRows};

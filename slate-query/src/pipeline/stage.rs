@@ -4,7 +4,7 @@ use bson::RawDocumentBuf;
 
 use super::{
     Needs,
-    stages::{Facet, Group, ReplaceRoot, Unwind},
+    stages::{Facet, Group, Lookup, ReplaceRoot, Unwind},
 };
 use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
 
@@ -36,6 +36,8 @@ pub enum Stage {
     Facet(Facet),
     /// Returns a document for each group.
     Group(Group),
+    /// Adds the matching documents of another collection.
+    Lookup(Lookup),
     /// Replaces each document by the value of an expression.
     ReplaceRoot(ReplaceRoot),
     /// Returns a document for each element of an array.
@@ -50,6 +52,7 @@ impl Stage {
             Self::Project { name, .. } => name,
             Self::Facet(_) => "$facet",
             Self::Group(_) => "$group",
+            Self::Lookup(_) => "$lookup",
             Self::ReplaceRoot(_) => "$replaceRoot",
             Self::Sort(_) => "$sort",
             Self::Limit(_) => "$limit",
@@ -60,11 +63,30 @@ impl Stage {
         }
     }
 
+    /// The names of the other collections that the stage reads.
+    pub fn collections(&self) -> Vec<&str> {
+        match self {
+            Self::Lookup(lookup) => lookup.collections().collect(),
+            Self::Facet(facet) => facet.pipelines().flatten().flat_map(Self::collections).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether the stage is a `$facet`, or contains one.
+    pub(super) fn has_facet(&self) -> bool {
+        match self {
+            Self::Facet(_) => true,
+            Self::Lookup(lookup) => lookup.has_facet(),
+            _ => false,
+        }
+    }
+
     /// Whether the stage returns one document for each of its input, in the same order, so that a following `$skip` or
     /// `$limit` can be applied before it.
     pub fn is_one_to_one(&self) -> bool {
         match self {
             Self::Project { .. } | Self::ReplaceRoot(_) => true,
+            Self::Lookup(lookup) => !lookup.is_unwound(),
             Self::Match(_)
             | Self::Sort(_)
             | Self::Limit(_)
@@ -81,7 +103,7 @@ impl Stage {
     pub fn can_follow_match(&self, filter: &Filter) -> bool {
         match self {
             Self::Sort(_) => true,
-            Self::Project { .. } | Self::Unwind(_) => filter.all_paths(|path| self.preserves(path)),
+            Self::Project { .. } | Self::Unwind(_) | Self::Lookup(_) => filter.all_paths(|path| self.preserves(path)),
             Self::Match(_)
             | Self::Limit(_)
             | Self::Skip(_)
@@ -109,6 +131,7 @@ impl Stage {
             Self::Facet(facet) => return facet.needs(),
             Self::Group(group) => return group.needs(),
             Self::ReplaceRoot(replace) => return replace.needs(),
+            Self::Lookup(lookup) => return lookup.needs(after),
             Self::Unwind(unwind) => unwind.add_needs(&mut after),
         }
         after
@@ -120,6 +143,7 @@ impl Stage {
         match self {
             Self::Project { projection, .. } => projection.preserves(path),
             Self::Unwind(unwind) => unwind.preserves(path),
+            Self::Lookup(lookup) => lookup.preserves(path),
             Self::Match(_) | Self::Sort(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => true,
             Self::Count(_) | Self::Facet(_) | Self::Group(_) | Self::ReplaceRoot(_) => false,
         }
@@ -140,6 +164,7 @@ impl fmt::Display for Stage {
             Self::Limit(number) | Self::Skip(number) | Self::Sample(number) => number.fmt(f),
             Self::Count(name) => name.fmt(f),
             Self::Facet(facet) => facet.fmt(f),
+            Self::Lookup(lookup) => lookup.fmt(f),
             Self::Group(group) => group.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),

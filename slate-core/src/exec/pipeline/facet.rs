@@ -23,6 +23,7 @@ pub(crate) struct FacetRows<V: View> {
     input: Option<DocumentRows<V>>,
     facets: Vec<(Box<str>, Vec<DocumentNode>)>,
     kept: Kept,
+    view: V,
     row: Option<Vec<u8>>,
     resources: Resources,
     meter: Meter,
@@ -36,12 +37,13 @@ impl<V: View> FacetRows<V> {
         input: DocumentRows<V>,
         facets: Vec<(Box<str>, Vec<DocumentNode>)>,
         kept: Kept,
+        view: &V,
         resources: &Resources,
         meter: Meter,
     ) -> Self {
         // The nodes of the pipelines are not drawn, so they are not measured.
         let resources = Resources { recorder: None, ..resources.clone() };
-        Self { input: Some(input), facets, kept, row: None, resources, meter }
+        Self { input: Some(input), facets, kept, view: view.clone(), row: None, resources, meter }
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
@@ -74,7 +76,7 @@ impl<V: View> FacetRows<V> {
         let (mut writer, mut size) = (Writer::new(), 0_usize);
         for (name, nodes) in std::mem::take(&mut self.facets) {
             let source = DocumentRows::Replay(Box::new(ReplayRows::new(&held, &interrupt)?));
-            let mut rows: DocumentRows<V> = source.above(nodes, &self.resources);
+            let mut rows: DocumentRows<V> = source.above(nodes, &self.view, &self.resources);
             writer.open_array(name.as_bytes());
             let mut place = 0_u64;
             while rows.advance()? {

@@ -2,7 +2,9 @@
 
 mod count;
 mod facet;
+mod foreign;
 mod group;
+mod lookup;
 mod measured;
 mod project;
 mod repeat;

@@ -5,6 +5,7 @@ use super::{
     count::CountRows,
     facet::{FacetRows, ReplayRows},
     group::GroupRows,
+    lookup::LookupRows,
     measured::MeasuredRows,
     project::ProjectRows,
     repeat::RepeatRows,
@@ -38,6 +39,7 @@ pub(crate) enum DocumentRows<V: View> {
     Replay(Box<ReplayRows>),
     Group(Box<GroupRows<V>>),
     SortedGroup(Box<SortedGroupRows<V>>),
+    Lookup(Box<LookupRows<V>>),
     ReplaceRoot(Box<ReplaceRootRows<V>>),
     Unwind(Box<UnwindRows<V>>),
     Measured(Box<MeasuredRows<V>>),
@@ -65,16 +67,16 @@ impl<V: View> DocumentRows<V> {
         };
         let input = Self::open(plan, nodes, view, collection, resources)?;
         let meter = meters.last().map_or_else(Meter::default, Meter::same);
-        let rows = Self::of_node(node, input, resources, meter);
+        let rows = Self::of_node(node, input, view, resources, meter);
         Ok(if meters.is_empty() { rows } else { Self::Measured(Box::new(MeasuredRows::new(rows, meters))) })
     }
 
     /// The rows of nodes above these, without execution statistics.
-    pub(super) fn above(self, nodes: Vec<DocumentNode>, resources: &Resources) -> Self {
-        nodes.into_iter().fold(self, |input, node| Self::of_node(node, input, resources, Meter::default()))
+    pub(super) fn above(self, nodes: Vec<DocumentNode>, view: &V, resources: &Resources) -> Self {
+        nodes.into_iter().fold(self, |input, node| Self::of_node(node, input, view, resources, Meter::default()))
     }
 
-    fn of_node(node: DocumentNode, input: Self, resources: &Resources, meter: Meter) -> Self {
+    fn of_node(node: DocumentNode, input: Self, view: &V, resources: &Resources, meter: Meter) -> Self {
         match node {
             DocumentNode::Match(filter) => {
                 Self::Match(Box::new(MatchRows { input, filter, interrupt: resources.interrupt.clone() }))
@@ -88,7 +90,7 @@ impl<V: View> DocumentRows<V> {
             DocumentNode::Count(name) => Self::Count(Box::new(CountRows::of_rows(input, &name, resources))),
             DocumentNode::NameCount(name) => Self::Count(Box::new(CountRows::of_number(input, &name, resources))),
             DocumentNode::Facet { facets, kept, .. } => {
-                Self::Facet(Box::new(FacetRows::new(input, facets, kept, resources, meter)))
+                Self::Facet(Box::new(FacetRows::new(input, facets, kept, view, resources, meter)))
             }
             DocumentNode::Repeat => Self::Repeat(Box::new(RepeatRows::new(input, resources.interrupt.clone()))),
             DocumentNode::Group { group, order: GroupOrder::ByKey } => {
@@ -97,6 +99,9 @@ impl<V: View> DocumentRows<V> {
             DocumentNode::Group { group, order } => {
                 let ends_early = order == GroupOrder::ByEnd;
                 Self::Group(Box::new(GroupRows::new(input, group, ends_early, resources, meter)))
+            }
+            DocumentNode::Lookup { lookup, optimization } => {
+                Self::Lookup(Box::new(LookupRows::new(input, *lookup, optimization, view, resources, meter)))
             }
             DocumentNode::ReplaceRoot(replace) => Self::ReplaceRoot(Box::new(ReplaceRootRows::new(input, replace))),
             DocumentNode::Unwind(unwind) => Self::Unwind(Box::new(UnwindRows::new(input, unwind, resources))),
@@ -118,6 +123,7 @@ impl<V: View> DocumentRows<V> {
             Self::Replay(rows) => rows.advance(),
             Self::Group(rows) => rows.advance(),
             Self::SortedGroup(rows) => rows.advance(),
+            Self::Lookup(rows) => rows.advance(),
             Self::ReplaceRoot(rows) => rows.advance(),
             Self::Unwind(rows) => rows.advance(),
             Self::Measured(rows) => rows.advance(),
@@ -130,6 +136,9 @@ impl<V: View> DocumentRows<V> {
         match self {
             Self::Source(rows) => rows.advance_run(),
             Self::Repeat(rows) => rows.advance_run(),
+            Self::Lookup(rows) => rows.advance_run(),
+            Self::Unwind(rows) => rows.advance_run(),
+            Self::Match(rows) => rows.advance_run(),
             rows => rows.advance().map(u64::from),
         }
     }
@@ -149,6 +158,7 @@ impl<V: View> DocumentRows<V> {
             Self::Replay(rows) => rows.current(),
             Self::Group(rows) => rows.current(),
             Self::SortedGroup(rows) => rows.current(),
+            Self::Lookup(rows) => rows.current(),
             Self::ReplaceRoot(rows) => rows.current(),
             Self::Unwind(rows) => rows.current(),
             Self::Measured(rows) => rows.current(),
@@ -165,12 +175,21 @@ pub(crate) struct MatchRows<V: View> {
 
 impl<V: View> MatchRows<V> {
     fn advance(&mut self) -> Result<bool> {
-        while self.input.advance()? {
+        Ok(self.advance_with(|input| input.advance().map(u64::from))? > 0)
+    }
+
+    fn advance_run(&mut self) -> Result<u64> {
+        self.advance_with(DocumentRows::advance_run)
+    }
+
+    fn advance_with(&mut self, advance: impl Fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<u64> {
+        loop {
             self.interrupt.tick()?;
-            if self.input.current().is_some_and(|document| self.filter.matches(document)) {
-                return Ok(true);
+            let times = advance(&mut self.input)?;
+            let Some(document) = self.input.current().filter(|_| times > 0) else { return Ok(0) };
+            if self.filter.matches(document) {
+                return Ok(times);
             }
         }
-        Ok(false)
     }
 }

@@ -13,23 +13,42 @@ pub(crate) struct UnwindRows<V: View> {
     unwind: Unwind,
     rows: UnwoundRows,
     has_row: bool,
+    /// How many documents of the input the current one stands for.
+    times: u64,
     interrupt: Interrupt,
 }
 
 impl<V: View> UnwindRows<V> {
     pub(super) fn new(input: DocumentRows<V>, unwind: Unwind, resources: &Resources) -> Self {
-        Self { input, unwind, rows: UnwoundRows::default(), has_row: false, interrupt: resources.interrupt.clone() }
+        Self {
+            input,
+            unwind,
+            rows: UnwoundRows::default(),
+            has_row: false,
+            times: 0,
+            interrupt: resources.interrupt.clone(),
+        }
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
+        Ok(self.advance_with(|input| input.advance().map(u64::from))? > 0)
+    }
+
+    /// As [`DocumentRows::advance_run`].
+    pub(super) fn advance_run(&mut self) -> Result<u64> {
+        self.advance_with(DocumentRows::advance_run)
+    }
+
+    fn advance_with(&mut self, advance: impl Fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<u64> {
         self.interrupt.tick()?;
         self.has_row = self.has_row && self.rows.advance(&self.unwind);
-        while !self.has_row && self.input.advance()? {
+        while !self.has_row {
             self.interrupt.tick()?;
-            let Some(document) = self.input.current() else { break };
+            self.times = advance(&mut self.input)?;
+            let Some(document) = self.input.current().filter(|_| self.times > 0) else { return Ok(0) };
             self.has_row = self.rows.begin(&self.unwind, document);
         }
-        Ok(self.has_row)
+        Ok(self.times)
     }
 
     pub(super) fn current(&self) -> Option<Doc<'_>> {

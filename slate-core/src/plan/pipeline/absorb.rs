@@ -51,6 +51,13 @@ pub(super) fn add_nodes(
 ) {
     for stage in stages {
         let node = DocumentNode::of(stage, optimization);
+        // The documents of an unwound array are returned without building the array.
+        if optimization == Optimization::On
+            && let (Some(DocumentNode::Lookup { lookup, .. }), DocumentNode::Unwind(unwind)) = (nodes.last_mut(), &node)
+            && unwind.is_plain_on().is_some_and(|path| lookup.unwind(path))
+        {
+            continue;
+        }
         match (nodes.last_mut(), node) {
             // A sort below a limit holds only the rows within it.
             (Some(DocumentNode::Sort { limit, .. }), node @ DocumentNode::Slice(window))

@@ -3,7 +3,7 @@ use std::fmt;
 use bson::RawDocumentBuf;
 use slate_query::{
     filter::Filter,
-    pipeline::{Group, Kept, ReplaceRoot, Stage, Unwind},
+    pipeline::{Group, Kept, Lookup, ReplaceRoot, Stage, Unwind},
     projection::Projection,
     raw::Doc,
     sort::Sort,
@@ -19,6 +19,15 @@ pub(crate) struct Nodes {
     pub(crate) nodes: Vec<DocumentNode>,
     /// The names of the rules that rewrote the pipeline.
     pub(crate) rules: Vec<&'static str>,
+}
+
+impl Nodes {
+    /// The names of the other collections that the stages read.
+    pub(crate) fn collections(&self) -> impl Iterator<Item = &str> {
+        let mut names = Vec::new();
+        self.nodes.iter().for_each(|node| node.add_collections(&mut names));
+        names.into_iter()
+    }
 }
 
 /// A node of the document tier: makes documents of the documents that its input lends.
@@ -54,6 +63,10 @@ pub(crate) enum DocumentNode {
         group: Group,
         order: GroupOrder,
     },
+    Lookup {
+        lookup: Box<Lookup>,
+        optimization: Optimization,
+    },
     ReplaceRoot(ReplaceRoot),
     Unwind(Unwind),
 }
@@ -83,10 +96,20 @@ impl DocumentNode {
         usize::from(self.holds_rows()) + below
     }
 
+    fn add_collections<'n>(&'n self, names: &mut Vec<&'n str>) {
+        match self {
+            Self::Lookup { lookup, .. } => names.extend(lookup.collections()),
+            Self::Facet { facets, .. } => {
+                facets.iter().flat_map(|(_, nodes)| nodes).for_each(|node| node.add_collections(names));
+            }
+            _ => {}
+        }
+    }
+
     fn holds_rows(&self) -> bool {
         match self {
             Self::Group { order, .. } => *order == GroupOrder::None,
-            Self::Sort { .. } | Self::Sample(_) | Self::Facet { .. } => true,
+            Self::Sort { .. } | Self::Sample(_) | Self::Facet { .. } | Self::Lookup { .. } => true,
             Self::Match(_)
             | Self::Project { .. }
             | Self::Slice(_)
@@ -110,6 +133,7 @@ impl DocumentNode {
             Self::Count(_) | Self::NameCount(_) => (Window::default(), Some(plan::Stage::CountRows)),
             Self::Facet { .. } => (Window::default(), Some(plan::Stage::Facet)),
             Self::Group { .. } => (Window::default(), Some(plan::Stage::Group)),
+            Self::Lookup { .. } => (Window::default(), Some(plan::Stage::Lookup)),
             Self::ReplaceRoot(_) => (Window::default(), Some(plan::Stage::ReplaceRoot)),
             Self::Unwind(_) => (Window::default(), Some(plan::Stage::Unwind)),
         };
@@ -146,6 +170,7 @@ impl DocumentNode {
                 Self::Facet { facets, kept, argument }
             }
             Stage::Group(group) => Self::Group { group, order: GroupOrder::None },
+            Stage::Lookup(lookup) => Self::Lookup { lookup: Box::new(lookup), optimization },
             Stage::ReplaceRoot(replace) => Self::ReplaceRoot(replace),
             Stage::Unwind(unwind) => Self::Unwind(unwind),
         }
@@ -166,6 +191,7 @@ impl fmt::Display for DocumentNode {
             Self::Group { group, order: GroupOrder::None } => group.fmt(f),
             Self::Group { group, order: GroupOrder::ByKey } => write!(f, "{group}, in the order of its ids"),
             Self::Group { group, order: GroupOrder::ByEnd } => write!(f, "{group}, from the first value"),
+            Self::Lookup { lookup, .. } => lookup.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),
             // A slice is drawn as up to two nodes of its own, repetitions not at all.

@@ -34,7 +34,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
             .as_array()
             .ok_or_else(|| Error::new(Code(40_170), "arguments to $facet must be arrays").at(&*name))?;
         let stages = parse_pipeline(stages.values(), bindings).map_err(|error| error.at(&*name))?;
-        if stages.iter().any(|stage| matches!(stage, Stage::Facet(_))) {
+        if stages.iter().any(Stage::has_facet) {
             let message = "$facet is not allowed to be used within a $facet stage";
             return Err(Error::new(Code(40_600), message).at(&*name));
         }
@@ -51,7 +51,12 @@ impl Facet {
         needs
     }
 
-    /// The pipelines, by name.
+    /// The pipelines.
+    pub(in crate::pipeline) fn pipelines(&self) -> impl Iterator<Item = &Vec<Stage>> {
+        self.pipelines.iter().map(|(_, stages)| stages)
+    }
+
+    /// The pipelines, to be rewritten.
     pub fn pipelines_mut(&mut self) -> impl Iterator<Item = &mut Vec<Stage>> {
         self.pipelines.iter_mut().map(|(_, stages)| stages)
     }

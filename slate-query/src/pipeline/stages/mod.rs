@@ -6,6 +6,7 @@ mod count;
 mod facet;
 mod group;
 mod limit;
+mod lookup;
 mod matching;
 mod project;
 mod replace_root;
@@ -21,6 +22,7 @@ use crate::{Code, Error, Result, path::Path, projection, raw::Value};
 
 pub use facet::Facet;
 pub use group::{Group, GroupStates, Member};
+pub use lookup::{Join, Lookup};
 pub use replace_root::ReplaceRoot;
 pub use unwind::{Unwind, UnwoundRows};
 
@@ -60,7 +62,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$listSampledQueries", Unsupported),
     ("$listSearchIndexes", Unsupported),
     ("$listSessions", Unsupported),
-    ("$lookup", Unsupported),
+    ("$lookup", Offered(lookup::parse)),
     ("$match", Offered(matching::parse)),
     ("$merge", Unsupported),
     ("$out", Unsupported),

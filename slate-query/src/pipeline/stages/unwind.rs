@@ -86,6 +86,11 @@ impl Unwind {
         needs.add_path(&self.path);
     }
 
+    /// The path of the array, if the stage does nothing but unwind it.
+    pub fn is_plain_on(&self) -> Option<&Path> {
+        (self.index.is_none() && self.empty == Empty::Dropped).then_some(&self.path)
+    }
+
     /// Returns documents with only the fields that the following stages need, and that of the array.
     pub fn keep(&mut self, mut needs: Needs) {
         self.add_needs(&mut needs);

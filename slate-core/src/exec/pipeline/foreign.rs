@@ -1,0 +1,81 @@
+use std::sync::Arc;
+
+use slate_query::{path::Path, pipeline::Stage};
+use slate_store::{Bounds, View};
+
+use crate::{
+    Result,
+    catalog::CollectionInfo,
+    exec::{
+        self, Resources,
+        meter::{Meter, Recorder},
+        output::{self, Output},
+    },
+    plan::{self, Optimization},
+};
+
+/// Another collection that a stage reads, in the same view.
+pub(super) struct Foreign<V: View> {
+    view: V,
+    /// `None` if the collection does not exist.
+    collection: Option<Arc<CollectionInfo>>,
+    optimization: Optimization,
+    resources: Resources,
+    /// What the queries have read, if it is measured.
+    recorder: Option<Recorder>,
+}
+
+impl<V: View> Foreign<V> {
+    pub(super) fn new(name: &str, optimization: Optimization, view: &V, resources: &Resources) -> Self {
+        let recorder = resources.recorder.as_ref().map(|_| Recorder::default());
+        Self {
+            view: view.clone(),
+            collection: resources.catalog.collection(name).cloned(),
+            optimization,
+            resources: Resources { recorder: recorder.clone(), ..resources.clone() },
+            recorder,
+        }
+    }
+
+    pub(super) fn memory_limit(&self) -> usize {
+        self.resources.memory.limit()
+    }
+
+    /// Whether an index, or `_id`, finds documents by their value at `path`.
+    pub(super) fn is_indexed(&self, path: &Path) -> bool {
+        let serves = |collection: &Arc<CollectionInfo>| {
+            collection.indexes.iter().any(|index| {
+                index.pattern.fields().first().is_some_and(|(field, _)| field == path)
+                    && !index.sparse
+                    && index.partial.is_none()
+            })
+        };
+        self.collection.as_ref().is_some_and(|collection| path.as_str() == "_id" || serves(collection))
+    }
+
+    pub(super) fn has_fewer_records(&self, than: u64) -> Result<bool> {
+        let Some(collection) = &self.collection else { return Ok(true) };
+        let counted = self.view.count(collection.records, Bounds::default(), |counted| counted < than)?;
+        Ok(counted.is_some_and(|counted| counted < than))
+    }
+
+    /// Executes a pipeline on the collection.
+    pub(super) fn open(&self, stages: Vec<Stage>) -> Result<Output<V>> {
+        let absent = || Arc::new(CollectionInfo::absent(""));
+        let collection = self.collection.clone().unwrap_or_else(absent);
+        let query = plan::pipeline_query(stages, self.optimization);
+        let plan = exec::plan(&query, &self.view, &collection)?.plan;
+        output::open(plan, &self.view, &collection, &self.resources)
+    }
+
+    /// Adds what was read since the last time to the counts of the stage.
+    pub(super) fn report(&self, meter: &mut Meter) {
+        if let Some(recorder) = &self.recorder {
+            for (_, measures) in recorder.clone().into_measures() {
+                meter.counted.keys += measures.keys;
+                meter.counted.documents += measures.documents;
+                meter.counted.bytes += measures.bytes;
+            }
+        }
+    }
+}

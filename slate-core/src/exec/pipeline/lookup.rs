@@ -1,0 +1,509 @@
+use std::collections::HashMap;
+
+use ahash::RandomState;
+use slate_query::{
+    filter::Filter,
+    pattern::Direction,
+    pipeline::{Join, Lookup, Stage},
+    raw::{Doc, Kind, SmallBytes, Value, Writer},
+};
+use slate_store::View;
+
+use super::{DocumentRows, foreign::Foreign};
+use crate::{
+    Result,
+    exec::{
+        Resources,
+        meter::Meter,
+        output::{Output, Rows},
+    },
+    interrupt::Interrupt,
+    plan::{self, Optimization},
+};
+
+/// Documents with their matches in another collection.
+///
+/// For an equality of fields, the other collection is read into a hash table if it has no index on its field or is small. If it
+/// has an index or exceeds the memory limit, the documents are joined in batches: one query finds the matches of all documents
+/// of a batch. With a pipeline, each document makes a query of its own, unless all have the same matches.
+pub(crate) struct LookupRows<V: View> {
+    input: DocumentRows<V>,
+    lookup: Lookup,
+    foreign: Foreign<V>,
+    strategy: Strategy<V>,
+    /// The documents of the other collection that are in memory.
+    documents: Documents,
+    /// The numbers of those that the current document is joined with.
+    matches: Vec<usize>,
+    /// How many documents of the input the current one stands for.
+    times: u64,
+    /// How many of the matches were returned, where each makes a document.
+    returned: usize,
+    row: Vec<u8>,
+    has_row: bool,
+    scratch: Vec<u8>,
+    interrupt: Interrupt,
+    meter: Meter,
+}
+
+/// How matches are found.
+enum Strategy<V: View> {
+    Undecided,
+    /// Every document has all of the documents in memory.
+    Constant,
+    Hash(HashMap<SmallBytes, Vec<usize>, RandomState>),
+    Batches(Batches),
+    /// A query per document. Its rows, if each of them makes a document.
+    PerDocument(Option<Output<V>>),
+}
+
+/// Documents of the input that are joined by one query.
+struct Batches {
+    batch: Vec<(Box<[u8]>, Vec<usize>)>,
+    /// The position of the document after the current one.
+    next: usize,
+    /// Documents that were read and are not yet joined, the last to be joined first.
+    pending: Vec<Box<[u8]>>,
+    /// Whether an index finds the matches. Otherwise each batch reads the other collection.
+    is_indexed: bool,
+    joined: u64,
+}
+
+/// The number of documents in the first batch, and in the others, where an index finds matches.
+const FIRST_BATCH: usize = 128;
+const BATCH: usize = 1_024;
+
+/// A collection with fewer records than this many times the joined documents is read into a hash table, even if it has an index:
+/// reading a record in order is cheaper than finding it by an index.
+const HASH_RATIO: u64 = 8;
+
+impl<V: View> LookupRows<V> {
+    pub(super) fn new(
+        input: DocumentRows<V>,
+        lookup: Lookup,
+        optimization: Optimization,
+        view: &V,
+        resources: &Resources,
+        meter: Meter,
+    ) -> Self {
+        let foreign = Foreign::new(lookup.from(), optimization, view, resources);
+        let strategy = match optimization {
+            Optimization::On => Strategy::Undecided,
+            Optimization::Off => Strategy::PerDocument(None),
+        };
+        Self {
+            input,
+            lookup,
+            foreign,
+            strategy,
+            documents: Documents::default(),
+            matches: Vec::new(),
+            times: 0,
+            returned: 0,
+            row: Vec::new(),
+            has_row: false,
+            scratch: Vec::new(),
+            interrupt: resources.interrupt.clone(),
+            meter,
+        }
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        self.advance_with(|input| input.advance().map(u64::from))
+    }
+
+    /// As [`DocumentRows::advance_run`].
+    pub(super) fn advance_run(&mut self) -> Result<u64> {
+        let has_row = self.advance_with(DocumentRows::advance_run)?;
+        Ok(if has_row { self.times } else { 0 })
+    }
+
+    fn advance_with(&mut self, advance: fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<bool> {
+        self.has_row = self.next_row(advance)?;
+        if !matches!(self.strategy, Strategy::PerDocument(Some(_))) {
+            self.foreign.report(&mut self.meter);
+        }
+        Ok(self.has_row)
+    }
+
+    pub(super) fn current(&self) -> Option<Doc<'_>> {
+        self.has_row.then(|| Doc::new(&self.row))
+    }
+
+    fn next_row(&mut self, advance: fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<bool> {
+        loop {
+            self.interrupt.tick()?;
+            if self.lookup.is_unwound() && self.next_match()? {
+                return Ok(true);
+            }
+            if !self.next_document(advance)? {
+                return Ok(false);
+            }
+            self.returned = 0;
+            if !self.lookup.is_unwound() {
+                self.write_array()?;
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Writes the document for the next match of the current document.
+    fn next_match(&mut self) -> Result<bool> {
+        let is_found = match &mut self.strategy {
+            Strategy::PerDocument(Some(rows)) => rows.advance()?,
+            _ => self.returned < self.matches.len(),
+        };
+        let (document, found) = match &self.strategy {
+            Strategy::PerDocument(Some(rows)) => (self.input.current(), rows.current().map(Doc::bytes)),
+            strategy => {
+                let found = self.matches.get(self.returned).and_then(|number| self.documents.get(*number));
+                let batched = if let Strategy::Batches(batches) = strategy { Some(batches.current()) } else { None };
+                (batched.unwrap_or_else(|| self.input.current()), found)
+            }
+        };
+        let (true, Some(document), Some(found)) = (is_found, document, found) else { return Ok(false) };
+        self.returned += 1;
+        self.lookup.write(document, Value::new(Kind::Document, found), &mut self.scratch, &mut self.row);
+        Ok(true)
+    }
+
+    /// Writes the current document with all its matches.
+    fn write_array(&mut self) -> Result<()> {
+        let (mut array, mut bytes) = (Writer::new(), 0);
+        for (place, number) in self.matches.iter().enumerate() {
+            let document = self.documents.get(*number).unwrap_or_default();
+            bytes += document.len();
+            self.lookup.check_size(bytes)?;
+            array.append(place.to_string().as_bytes(), Value::new(Kind::Document, document));
+        }
+        let array = array.finish();
+        let document = match &self.strategy {
+            Strategy::Batches(batches) => batches.current(),
+            _ => self.input.current(),
+        };
+        if let Some(document) = document {
+            self.lookup.write(document, Value::new(Kind::Array, &array), &mut self.scratch, &mut self.row);
+        }
+        Ok(())
+    }
+
+    /// Moves to the next document of the input, with `advance`, and finds its matches.
+    fn next_document(&mut self, advance: fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<bool> {
+        if let Strategy::Undecided = self.strategy {
+            self.decide()?;
+        }
+        match &mut self.strategy {
+            Strategy::Batches(_) => return self.next_in_batch(advance),
+            // Ends the query of the document before.
+            Strategy::PerDocument(rows) => *rows = None,
+            Strategy::Undecided | Strategy::Constant | Strategy::Hash(_) => {}
+        }
+        self.times = advance(&mut self.input)?;
+        let Some(document) = self.input.current().filter(|_| self.times > 0) else { return Ok(false) };
+        match (&mut self.strategy, self.lookup.join()) {
+            (Strategy::Hash(table), Some(join)) => {
+                find(join, document, table, &mut self.scratch, &mut self.matches);
+            }
+            (Strategy::PerDocument(rows), join) => {
+                let stages = stages(&self.lookup, join, document)?;
+                let mut found = self.foreign.open(stages)?;
+                if self.lookup.is_unwound() {
+                    *rows = Some(found);
+                } else {
+                    self.documents.clear();
+                    let mut bytes = 0;
+                    while found.advance()? {
+                        let Some(document) = found.current() else { break };
+                        bytes += document.bytes().len();
+                        self.lookup.check_size(bytes)?;
+                        self.documents.push(document.bytes());
+                    }
+                    self.matches.clear();
+                    self.matches.extend(0..self.documents.len());
+                }
+            }
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    /// Chooses how to find matches.
+    fn decide(&mut self) -> Result<()> {
+        if self.lookup.is_constant() && self.read_once()? {
+            self.strategy = Strategy::Constant;
+            return Ok(());
+        }
+        self.strategy = match self.lookup.join() {
+            Some(join) if !self.lookup.has_pipeline() => {
+                let is_indexed = self.foreign.is_indexed(join.foreign());
+                match if is_indexed { None } else { self.read_all()? } {
+                    Some(table) => Strategy::Hash(table),
+                    None => Strategy::Batches(Batches::new(is_indexed)),
+                }
+            }
+            _ => Strategy::PerDocument(None),
+        };
+        Ok(())
+    }
+
+    /// Reads the matches that every document has. Returns `false` if they exceed the memory.
+    fn read_once(&mut self) -> Result<bool> {
+        let mut rows = self.foreign.open(self.lookup.stages(Doc::new(EMPTY))?)?;
+        while rows.advance()? {
+            let Some(document) = rows.current() else { break };
+            self.documents.push(document.bytes());
+            if self.documents.bytes() > self.foreign.memory_limit() {
+                self.documents.clear();
+                return Ok(false);
+            }
+        }
+        self.matches.extend(0..self.documents.len());
+        Ok(true)
+    }
+
+    /// Reads the other collection into a hash table. Returns `None` if it exceeds the memory.
+    fn read_all(&mut self) -> Result<Option<HashMap<SmallBytes, Vec<usize>, RandomState>>> {
+        let Some(join) = self.lookup.join() else { return Ok(None) };
+        let mut table: HashMap<SmallBytes, Vec<usize>, RandomState> = HashMap::default();
+        let (mut key, mut used) = (Vec::new(), 0);
+        let mut rows = self.foreign.open(Vec::new())?;
+        self.documents.clear();
+        while rows.advance()? {
+            self.interrupt.tick()?;
+            let Some(document) = rows.current() else { break };
+            let number = self.documents.push(document.bytes());
+            join.visit_foreign_keys(document, &mut key, &mut |key| {
+                used += ENTRY + key.len();
+                let numbers = match table.get_mut(key) {
+                    Some(numbers) => numbers,
+                    None => table.entry(key.into()).or_default(),
+                };
+                if numbers.last() != Some(&number) {
+                    numbers.push(number);
+                }
+            });
+            if self.documents.bytes() + used > self.foreign.memory_limit() {
+                self.documents.clear();
+                return Ok(None);
+            }
+        }
+        Ok(Some(table))
+    }
+
+    fn next_in_batch(&mut self, advance: fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<bool> {
+        loop {
+            let Strategy::Batches(batches) = &mut self.strategy else { return Ok(false) };
+            if let Some((_, matches)) = batches.batch.get_mut(batches.next) {
+                batches.next += 1;
+                self.matches = std::mem::take(matches);
+                self.times = 1;
+                return Ok(true);
+            }
+            let is_small = batches.is_indexed
+                && batches.pending.is_empty()
+                && batches.joined > 0
+                && self.foreign.has_fewer_records(batches.joined.saturating_mul(HASH_RATIO))?;
+            if is_small {
+                if let Some(table) = self.read_all()? {
+                    self.strategy = Strategy::Hash(table);
+                    return self.next_document(advance);
+                }
+                // Not tried again.
+                if let Strategy::Batches(batches) = &mut self.strategy {
+                    batches.joined = 0;
+                }
+            }
+            if !self.fill_batch()? {
+                return Ok(false);
+            }
+            self.join_batch()?;
+        }
+    }
+
+    /// Reads documents of the input. Returns `false` if there are none.
+    fn fill_batch(&mut self) -> Result<bool> {
+        let Strategy::Batches(batches) = &mut self.strategy else { return Ok(false) };
+        let most = match (batches.is_indexed, batches.joined) {
+            (false, _) => usize::MAX,
+            (true, 0) => FIRST_BATCH,
+            (true, _) => BATCH,
+        };
+        batches.batch.clear();
+        batches.next = 0;
+        let mut bytes = 0;
+        // Half of the memory is left to the matches.
+        while batches.batch.len() < most && bytes <= self.foreign.memory_limit() / 2 {
+            self.interrupt.tick()?;
+            let document: Box<[u8]> = match batches.pending.pop() {
+                Some(document) => document,
+                None if self.input.advance()? => self.input.current().map(Doc::bytes).unwrap_or_default().into(),
+                None => break,
+            };
+            bytes += document.len() + ENTRY;
+            batches.batch.push((document, Vec::new()));
+        }
+        batches.joined += u64::try_from(batches.batch.len()).unwrap_or(u64::MAX);
+        Ok(!batches.batch.is_empty())
+    }
+
+    /// Finds the matches of a batch. If they exceed the memory, joins the first half of its documents only.
+    fn join_batch(&mut self) -> Result<()> {
+        let Strategy::Batches(batches) = &mut self.strategy else { return Ok(()) };
+        let Some(join) = self.lookup.join() else { return Ok(()) };
+        loop {
+            let mut wanted: HashMap<SmallBytes, Vec<usize>, RandomState> = HashMap::default();
+            for (place, (document, _)) in batches.batch.iter().enumerate() {
+                join.visit_local(Doc::new(document), &mut |value| {
+                    wanted.entry(key_of(value, &mut self.scratch)).or_default().push(place);
+                });
+            }
+            let documents = batches.batch.iter().map(|(document, _)| Doc::new(document));
+            let stages = if batches.is_indexed { batch_stages(join, documents)? } else { Vec::new() };
+            let mut rows = self.foreign.open(stages)?;
+            self.documents.clear();
+            let (mut key, mut places) = (Vec::new(), Vec::new());
+            let mut is_too_large = false;
+            while rows.advance()? {
+                self.interrupt.tick()?;
+                let Some(document) = rows.current() else { break };
+                places.clear();
+                join.visit_foreign_keys(document, &mut key, &mut |key| {
+                    places.extend(wanted.get(key).into_iter().flatten().copied());
+                });
+                if places.is_empty() {
+                    continue;
+                }
+                let number = self.documents.push(document.bytes());
+                places.sort_unstable();
+                places.dedup();
+                for place in &places {
+                    if let Some((_, matches)) = batches.batch.get_mut(*place) {
+                        matches.push(number);
+                    }
+                }
+                is_too_large = self.documents.bytes() > self.foreign.memory_limit() / 2 && batches.batch.len() > 1;
+                if is_too_large {
+                    break;
+                }
+            }
+            if !is_too_large {
+                return Ok(());
+            }
+            let half = batches.batch.split_off(batches.batch.len().div_ceil(2));
+            batches.pending.extend(half.into_iter().rev().map(|(document, _)| document));
+            batches.batch.iter_mut().for_each(|(_, matches)| matches.clear());
+        }
+    }
+}
+
+impl Batches {
+    fn new(is_indexed: bool) -> Self {
+        Self { batch: Vec::new(), next: 0, pending: Vec::new(), is_indexed, joined: 0 }
+    }
+
+    fn current(&self) -> Option<Doc<'_>> {
+        self.batch.get(self.next.checked_sub(1)?).map(|(document, _)| Doc::new(document))
+    }
+}
+
+/// A document without fields.
+const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
+
+/// About how many bytes an entry of a table or of a batch takes in addition to its key or document.
+const ENTRY: usize = 64;
+
+/// Replaces `matches` by the numbers of the documents that a document is equal to, in ascending order.
+fn find(
+    join: &Join,
+    document: Doc<'_>,
+    table: &HashMap<SmallBytes, Vec<usize>, RandomState>,
+    key: &mut Vec<u8>,
+    matches: &mut Vec<usize>,
+) {
+    matches.clear();
+    let mut values = 0_usize;
+    join.visit_local(document, &mut |value| {
+        values += 1;
+        key.clear();
+        slate_query::key::encode(value, key);
+        matches.extend(table.get(key.as_slice()).into_iter().flatten().copied());
+    });
+    if values > 1 {
+        matches.sort_unstable();
+        matches.dedup();
+    }
+}
+
+fn key_of(value: Value<'_>, buffer: &mut Vec<u8>) -> SmallBytes {
+    buffer.clear();
+    slate_query::key::encode(value, buffer);
+    buffer.as_slice().into()
+}
+
+/// The stages that find the matches of one document.
+fn stages(lookup: &Lookup, join: Option<&Join>, document: Doc<'_>) -> Result<Vec<Stage>> {
+    let mut stages = match join {
+        Some(join) => batch_stages(join, std::iter::once(document))?,
+        None => Vec::new(),
+    };
+    if lookup.has_pipeline() {
+        stages.extend(lookup.stages(document)?);
+    }
+    Ok(stages)
+}
+
+/// The stages that find the documents that any of the documents is equal to, in the order of `_id`.
+fn batch_stages<'d>(join: &Join, documents: impl Iterator<Item = Doc<'d>>) -> Result<Vec<Stage>> {
+    let mut values: Vec<(SmallBytes, Value<'_>)> = Vec::new();
+    let mut buffer = Vec::new();
+    for document in documents {
+        join.visit_local(document, &mut |value| values.push((key_of(value, &mut buffer), value)));
+    }
+    values.sort_by(|(a, _), (b, _)| a.as_slice().cmp(b.as_slice()));
+    values.dedup_by(|(a, _), (b, _)| a.as_slice() == b.as_slice());
+    let filter = join.filter(values.iter().map(|(_, value)| *value));
+    let filter = filter.as_value().as_document().map(Filter::parse).transpose()?;
+    let mut stages: Vec<Stage> = filter.map(Stage::Match).into_iter().collect();
+    // The entries of one value are in the order of `_id` already.
+    if values.len() > 1 {
+        stages.push(Stage::Sort(plan::sort_by_id(Direction::Ascending)?));
+    }
+    Ok(stages)
+}
+
+/// Documents one after the other.
+#[derive(Default)]
+struct Documents {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Documents {
+    /// Returns the document's number.
+    fn push(&mut self, document: &[u8]) -> usize {
+        self.bytes.extend_from_slice(document);
+        self.ends.push(self.bytes.len());
+        self.ends.len() - 1
+    }
+
+    fn get(&self, number: usize) -> Option<&[u8]> {
+        let start = match number.checked_sub(1) {
+            Some(before) => *self.ends.get(before)?,
+            None => 0,
+        };
+        self.bytes.get(start..*self.ends.get(number)?)
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes.len() + self.ends.len() * size_of::<usize>()
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}

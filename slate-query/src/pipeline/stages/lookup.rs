@@ -1,0 +1,320 @@
+//! `$lookup`: adds the matching documents of another collection as an array.
+
+use std::{fmt, ops::ControlFlow};
+
+use super::field_path;
+use crate::{
+    Code, Error, Result,
+    expression::Expression,
+    key,
+    path::{Found, Path, Step},
+    pipeline::{Bindings, Kept, Needs, Stage, nested::set, parse as parse_pipeline},
+    raw::{Doc, Kind, OwnedValue, Value, Writer},
+};
+
+/// A parsed `$lookup`.
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    from: Box<str>,
+    join: Option<Join>,
+    variables: Box<[(Box<str>, Expression)]>,
+    /// The stages as written: they are parsed for each document, because the variables have other values then.
+    pipeline: Option<Box<[OwnedValue]>>,
+    target: Path,
+    bindings: Bindings,
+    collections: Box<[Box<str>]>,
+    has_facet: bool,
+    /// The fields of its input that later stages need.
+    kept: Kept,
+    /// Whether there is a document for each match instead of an array.
+    is_unwound: bool,
+    argument: OwnedValue,
+}
+
+/// Equality of a field of each collection.
+#[derive(Clone, Debug)]
+pub struct Join {
+    local: Path,
+    foreign: Path,
+}
+
+/// The most bytes of the documents that one document is joined with: those of the largest document.
+const MAX_JOINED: usize = 16 << 20;
+
+pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
+    let refused = |message: &str| Error::new(Code::FAILED_TO_PARSE, message);
+    let Some(options) = argument.as_document().filter(|_| argument.kind() == Kind::Document) else {
+        return Err(refused("the $lookup stage specification must be an object"));
+    };
+    let [mut local, mut foreign, mut target] = [None, None, None];
+    let (mut from, mut variables, mut stages) = (None, None, None);
+    for (place, element) in options.elements().enumerate() {
+        let (name, value) = (element.display_name(), element.value);
+        if options.elements().take(place).any(|before| before.name == element.name) {
+            return Err(Error::new(Code(40_413), "a field of $lookup is given twice").at(&*name));
+        }
+        let text = || {
+            let text = value.as_str();
+            text.ok_or_else(|| refused("$lookup argument must be a string").at(&*name))
+        };
+        match &*name {
+            "from" => from = Some(collection(value)?),
+            "localField" => local = Some(field_path(text()?).map_err(|error| error.at(&*name))?),
+            "foreignField" => foreign = Some(field_path(text()?).map_err(|error| error.at(&*name))?),
+            "as" => target = Some(field_path(text()?).map_err(|error| error.at(&*name))?),
+            "let" if value.kind() == Kind::Null => {}
+            "let" => {
+                let document = value.as_document().filter(|_| value.kind() == Kind::Document);
+                variables = Some(document.ok_or_else(|| refused("$lookup 'let' must be an object").at("let"))?);
+            }
+            "pipeline" => {
+                let array = value.as_array();
+                stages = Some(array.ok_or_else(|| {
+                    Error::new(Code::TYPE_MISMATCH, "'pipeline' option must be specified as an array").at("pipeline")
+                })?);
+            }
+            _ => return Err(refused("unknown argument to $lookup").at(&*name)),
+        }
+    }
+    let target = target.ok_or_else(|| refused("must specify 'as' field for a $lookup"))?;
+    let join = match (local, foreign) {
+        (Some(local), Some(foreign)) => Some(Join { local, foreign }),
+        (None, None) => None,
+        _ => return Err(refused("$lookup requires both or neither of 'localField' and 'foreignField'")),
+    };
+    if stages.is_none() && join.is_none() {
+        return Err(refused("$lookup requires either 'pipeline' or both 'localField' and 'foreignField'"));
+    }
+    if stages.is_none() && variables.is_some() {
+        return Err(refused("$lookup with a 'let' argument must also specify 'pipeline'"));
+    }
+    let inner = variables.into_iter().flat_map(Doc::elements).try_fold(bindings.below()?, |inner, element| {
+        inner.with(&element.display_name(), None).map_err(|error| error.at("let"))
+    })?;
+    let variables = variables.into_iter().flat_map(Doc::elements).map(|element| {
+        let name = element.display_name();
+        let value =
+            Expression::parse(element.value, bindings.names()).map_err(|error| error.at(format!("let.{name}")))?;
+        Ok((Box::from(&*name), value))
+    });
+    let variables = variables.collect::<Result<_>>()?;
+    // Parsed now for its errors, and for the collections that it reads.
+    let parsed = stages.map(|stages| parse_pipeline(stages.values(), &inner)).transpose();
+    let parsed = parsed.map_err(|error| error.at("pipeline"))?;
+    let from: Box<str> = from.ok_or_else(|| refused("missing 'from' option to $lookup stage specification"))?.into();
+    let nested = parsed.iter().flatten();
+    let collections = std::iter::once(from.clone())
+        .chain(nested.clone().flat_map(|stage| stage.collections().into_iter().map(Box::from)))
+        .collect();
+    Ok(Stage::Lookup(Lookup {
+        from,
+        join,
+        variables,
+        pipeline: stages.map(|stages| stages.values().map(|stage| stage.to_owned()).collect()),
+        target,
+        bindings: bindings.below()?,
+        collections,
+        has_facet: nested.clone().any(Stage::has_facet),
+        kept: Kept::default(),
+        is_unwound: false,
+        argument: argument.to_owned(),
+    }))
+}
+
+/// The name of the other collection.
+fn collection(value: Value<'_>) -> Result<&str> {
+    if let Some(name) = value.as_str() {
+        return Ok(name);
+    }
+    if value.kind() == Kind::Document
+        && let Some(namespace) = value.as_document()
+        && let Some(unknown) = namespace.elements().find(|field| !matches!(field.name, b"db" | b"coll"))
+    {
+        let message = format!("'$lookup.from.{}' is an unknown field", unknown.display_name());
+        return Err(Error::new(Code(40_415), message).at("from"));
+    }
+    Err(Error::new(Code::FAILED_TO_PARSE, "'from' must be the name of a collection of this database").at("from"))
+}
+
+impl Lookup {
+    /// The name of the other collection.
+    pub fn from(&self) -> &str {
+        &self.from
+    }
+
+    /// The names of all collections that it reads.
+    pub fn collections(&self) -> impl Iterator<Item = &str> {
+        self.collections.iter().map(|name| &**name)
+    }
+
+    /// The equality that matches must fulfil, if any.
+    pub fn join(&self) -> Option<&Join> {
+        self.join.as_ref()
+    }
+
+    /// Whether matches pass through a pipeline.
+    pub fn has_pipeline(&self) -> bool {
+        self.pipeline.is_some()
+    }
+
+    /// Whether every document has the same matches.
+    pub fn is_constant(&self) -> bool {
+        self.join.is_none() && self.variables.is_empty()
+    }
+
+    /// Parses the pipeline for a document.
+    ///
+    /// # Errors
+    /// Those of the variables' expressions, and of the stages, which may depend on the variables.
+    pub fn stages(&self, document: Doc<'_>) -> Result<Vec<Stage>> {
+        let inner = self.bindings.within(document, |env| {
+            self.variables.iter().try_fold(self.bindings.clone(), |inner, (name, value)| {
+                inner.with(name, value.visit(env, |value| value.map(Value::to_owned))?)
+            })
+        })?;
+        parse_pipeline(self.pipeline.iter().flatten().map(OwnedValue::as_value), &inner)
+    }
+
+    /// Replaces the content of `out` by a document with its matches.
+    pub fn write(&self, document: Doc<'_>, matches: Value<'_>, copy: &mut Vec<u8>, out: &mut Vec<u8>) {
+        self.kept.copy(document, copy);
+        set(Doc::new(copy), self.target.parts(), Some(matches), out);
+    }
+
+    /// Fails if the documents that one document is joined with have more bytes than a document may have.
+    ///
+    /// # Errors
+    /// 4568 (MongoDB's code).
+    pub fn check_size(&self, bytes: usize) -> Result<()> {
+        if bytes <= MAX_JOINED {
+            return Ok(());
+        }
+        let message = format!("the documents of {} for one document have more than {MAX_JOINED} bytes", self.from);
+        Err(Error::new(Code(4568), message).at("$lookup"))
+    }
+
+    /// Returns documents with only the fields that the following stages need.
+    pub fn keep(&mut self, needs: Needs) {
+        self.kept = Kept::of(&needs);
+    }
+
+    /// Returns a document for each match, with the match in place of the array, if `path` is that of the array.
+    pub fn unwind(&mut self, path: &Path) -> bool {
+        let unwinds = !self.is_unwound && *path == self.target;
+        self.is_unwound |= unwinds;
+        unwinds
+    }
+
+    /// Whether there is a document for each match.
+    pub fn is_unwound(&self) -> bool {
+        self.is_unwound
+    }
+
+    pub(in crate::pipeline) fn has_facet(&self) -> bool {
+        self.has_facet
+    }
+
+    /// Whether the stage changes nothing at `path`.
+    pub(in crate::pipeline) fn preserves(&self, path: &Path) -> bool {
+        // The array can replace a value on the way to it, so only the first name counts.
+        path.parts().first() != self.target.parts().first()
+    }
+
+    /// The fields that the stage and the stages after it read.
+    pub(in crate::pipeline) fn needs(&self, mut after: Needs) -> Needs {
+        if let [only] = self.target.parts() {
+            after.remove(only.name());
+        }
+        if let Some(join) = &self.join {
+            after.add_path(&join.local);
+        }
+        self.variables.iter().for_each(|(_, value)| value.visit_fields(&mut |field| after.add(field)));
+        after
+    }
+}
+
+impl Join {
+    /// The field of the other collection.
+    pub fn foreign(&self) -> &Path {
+        &self.foreign
+    }
+
+    /// Calls `visit` with each value that a document is joined by: the elements of an array, null if there is no value.
+    pub fn visit_local<'d>(&self, document: Doc<'d>, visit: &mut impl FnMut(Value<'d>)) {
+        let mut is_missing = true;
+        let _ = self.local.walk(document, &mut |end| {
+            match (end.found, end.step) {
+                (Found::Value(value), Step::Name) if let Some(array) = value.as_array() => {
+                    is_missing &= array.is_empty();
+                    array.values().for_each(&mut *visit);
+                }
+                (Found::Value(value), _) => {
+                    is_missing = false;
+                    visit(value);
+                }
+                (Found::Missing | Found::Blocked, _) => {}
+            }
+            ControlFlow::Continue(())
+        });
+        if is_missing {
+            visit(Value::NULL);
+        }
+    }
+
+    /// Calls `visit` with the key of each value that a document of the other collection is equal to at the path. Equal values
+    /// have equal keys.
+    pub fn visit_foreign_keys(&self, document: Doc<'_>, key: &mut Vec<u8>, visit: &mut impl FnMut(&[u8])) {
+        let _ = self.foreign.walk(document, &mut |end| {
+            let mut add = |value| {
+                key.clear();
+                key::encode(value, key);
+                visit(key);
+            };
+            match (end.found, end.step) {
+                (Found::Value(value), step) => {
+                    if let (Some(array), Step::Name) = (value.as_array(), step) {
+                        array.values().for_each(&mut add);
+                    }
+                    add(value);
+                }
+                (Found::Missing, _) => add(Value::NULL),
+                (Found::Blocked, _) => {}
+            }
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// The filter of the other collection for documents that are equal to one of the values.
+    pub fn filter<'a>(&self, values: impl Iterator<Item = Value<'a>> + Clone) -> OwnedValue {
+        let is_pattern = |value: Value<'_>| value.kind() == Kind::Regex;
+        let path = self.foreign.as_str().as_bytes();
+        let mut writer = Writer::new();
+        if values.clone().any(is_pattern) {
+            // A list would match strings against the pattern.
+            writer.open_array(b"$or");
+            for (place, value) in values.enumerate() {
+                writer.open_document(place.to_string().as_bytes());
+                writer.open_document(path);
+                writer.append(b"$eq", value);
+                writer.close();
+                writer.close();
+            }
+        } else {
+            writer.open_document(path);
+            writer.open_array(b"$in");
+            for (place, value) in values.enumerate() {
+                writer.append(place.to_string().as_bytes(), value);
+            }
+            writer.close();
+        }
+        writer.close();
+        Value::new(Kind::Document, &writer.finish()).to_owned()
+    }
+}
+
+impl fmt::Display for Lookup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.argument)?;
+        if self.is_unwound { f.write_str(", unwound") } else { Ok(()) }
+    }
+}

@@ -32,6 +32,8 @@ pub(crate) struct Tally {
     pub(crate) existing: u64,
     /// Documents that could not be read or stored.
     pub(crate) failed: u64,
+    /// Indexes that could not be created, and options of collections that have no equivalent.
+    pub(crate) dropped: u64,
 }
 
 impl AddAssign for Tally {
@@ -40,13 +42,20 @@ impl AddAssign for Tally {
         self.changed += other.changed;
         self.existing += other.existing;
         self.failed += other.failed;
+        self.dropped += other.dropped;
     }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} inserted", self.inserted)?;
-        for (count, what) in [(self.changed, "changed"), (self.existing, "existing"), (self.failed, "failed")] {
+        let parts = [
+            (self.changed, "changed"),
+            (self.existing, "existing"),
+            (self.failed, "failed"),
+            (self.dropped, "indexes or options dropped"),
+        ];
+        for (count, what) in parts {
             if count > 0 {
                 write!(f, ", {count} {what}")?;
             }

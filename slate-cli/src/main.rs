@@ -27,6 +27,8 @@ mod output;
 mod progress;
 mod session;
 mod shell;
+#[cfg(test)]
+mod testing;
 
 use std::process::ExitCode;
 

@@ -3,11 +3,12 @@
 //!
 //! A line that begins with `$ ` is a command, which `sh` executes; the lines after it are what it prints on standard output
 //! and standard error. `…` stands for any text within a line. `[exit 3]` follows the output of a command that does not end
-//! with 0. `… the same 12 lines` is the output of the command before, which must have so many lines. The blocks of a document
+//! with 0. `$SAMPLES` and `$DATA` are the folders of `tests/samples` and of the
+//! public data sets. `… the same 12 lines` is the output of the command before, which must have so many lines. The blocks of a document
 //! share one folder. `UPDATE=1 cargo test -p slate-cli --test sessions` replaces what differs by the actual output; review
 //! the difference before you commit it.
 
-#![cfg(unix)]
+#![cfg(all(unix, feature = "redb"))]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{
@@ -25,6 +26,10 @@ fn repository() -> PathBuf {
 fn data() -> Option<PathBuf> {
     let folder = env::var_os("SLATE_TEST_DATA").map_or_else(|| repository().join("../shared/data"), PathBuf::from);
     folder.is_dir().then(|| folder.canonicalize().unwrap())
+}
+
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples")
 }
 
 #[test]
@@ -123,14 +128,16 @@ fn execute(command: &str, folder: &Path) -> Option<String> {
         .envs([("LC_ALL", "C.UTF-8"), ("HOME", "."), ("COLUMNS", "80")])
         .env("PATH", path)
         .env("DATA", data().unwrap_or_default())
+        .env("SAMPLES", samples())
         .stdin(Stdio::null())
         .stdout(file.try_clone().unwrap())
         .stderr(file)
         .status()
         .unwrap();
     let mut output = fs::read_to_string(&printed).unwrap();
-    if let Some(data) = data() {
-        output = output.replace(data.to_str().unwrap(), "$DATA");
+    let folders = [("$SAMPLES", Some(samples())), ("$DATA", data())];
+    for (name, folder) in folders.into_iter().filter_map(|(name, folder)| Some((name, folder?))) {
+        output = output.replace(folder.to_str().unwrap(), name);
     }
     if !output.is_empty() && !output.ends_with('\n') {
         output.push('\n');

@@ -1,6 +1,6 @@
 //! The shell as a person uses it: in a terminal, key by key.
 
-#![cfg(unix)]
+#![cfg(all(unix, feature = "redb"))]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{path::Path, process::Command};

@@ -96,18 +96,24 @@ impl Export {
             Failure::usage(format!("the name of {} does not say the format", path.display()))
                 .hint(format!("add --format with one of {}", output::names().join(", ")))
         })?;
-        let count = self.write(format, path, &find)?;
+        let count = self.write(format, path, &find, self.expected(collection)?)?;
         writeln!(session.out(), "{} written to {}", output::documents(count), path.display())?;
         Ok(Exit::Success)
     }
 
+    /// The number of documents that will be exported, if that is known without a query.
+    fn expected(&self, collection: &ReadCollection<RawDocumentBuf>) -> Result<Option<u64>> {
+        let most = self.slice.limit.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
+        if self.filter.is_empty() { Ok(Some(collection.estimated_document_count()?.min(most))) } else { Ok(None) }
+    }
+
     /// Writes a file. An incomplete one is removed.
-    fn write(&self, format: &Format, path: &Path, find: &Find<RawDocumentBuf>) -> Result<u64> {
+    fn write(&self, format: &Format, path: &Path, find: &Find<RawDocumentBuf>, expected: Option<u64>) -> Result<u64> {
         let mut file = File::create(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => Failure::file(path, error).hint("export never overwrites a file"),
             _ => Failure::file(path, error),
         })?;
-        let bar = progress::documents(None, &path.display().to_string());
+        let bar = progress::documents(expected, &path.display().to_string());
         let written = output::write(format, self.cells(), &mut file, || find.clone().cursor(), || bar.inc(1));
         bar.finish_and_clear();
         let written =
@@ -132,7 +138,7 @@ impl Export {
         for name in snapshot.list_collection_names() {
             let (collection, stem) = (snapshot.collection(&name), input::encoded(&name));
             let path = folder.join(format!("{stem}.{extension}{end}"));
-            let count = self.write(format, &path, &self.find(&collection, session))?;
+            let count = self.write(format, &path, &self.find(&collection, session), self.expected(&collection)?)?;
             writeln!(session.out(), "{name}: {} written to {}", output::documents(count), path.display())?;
             if dump {
                 let path = folder.join(format!("{stem}{}{end}", input::METADATA_SUFFIX));

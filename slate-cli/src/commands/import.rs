@@ -64,7 +64,8 @@ impl Run for Import {
             inputs.extend(found);
         }
         if inputs.is_empty() {
-            return Err(Failure::new("there is nothing to import").hint("the folder has no .json, .csv or .bson files"));
+            return Err(Failure::new("there is nothing to import")
+                .hint("a folder is read with its files that end with .json, .jsonl, .csv, .tsv or .bson"));
         }
         // What can be wrong with the command line is found before anything is written.
         for input in &inputs {
@@ -87,7 +88,7 @@ impl Run for Import {
         if inputs.len() > 1 {
             writeln!(session.out(), "in all: {total}")?;
         }
-        Ok(if total.failed == 0 { Exit::Success } else { Exit::Incomplete })
+        Ok(if total.failed == 0 && total.dropped == 0 { Exit::Success } else { Exit::Incomplete })
     }
 }
 
@@ -129,8 +130,9 @@ impl Import {
                 _ => report.at(place, error),
             }
         };
+        let cancel = session.cancel();
         for record in records {
-            if session.cancel().is_cancelled() {
+            if cancel.is_cancelled() {
                 bar.finish_and_clear();
                 return Err(Failure::new("interrupted").hint("what was reported as inserted before stays"));
             }
@@ -158,7 +160,7 @@ impl Import {
             collection.create()?;
         }
         if let Some(path) = input.metadata.as_ref().filter(|_| !self.no_indexes) {
-            tally.failed += self.create_indexes(&collection, path)?;
+            tally.dropped = self.create_indexes(&collection, path)?;
         }
         Ok(tally)
     }

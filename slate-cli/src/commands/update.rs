@@ -57,7 +57,7 @@ impl Update {
     }
 
     pub(super) fn explain(&self, session: &mut Session, verbosity: ExplainVerbosity) -> Result<slate_core::Explain> {
-        let collection = session.read()?.collection(&self.collection);
+        let collection = session::existing(&session.read()?, &self.collection)?;
         Ok(self.update(&collection, session)?.explain(verbosity)?)
     }
 }

@@ -30,8 +30,11 @@ struct Table {
     /// Number of lines read.
     count: u64,
     /// Lines that were read ahead, with their numbers.
-    waiting: VecDeque<(u64, Vec<u8>)>,
+    waiting: VecDeque<Line>,
 }
+
+/// A line and its number, counted from 1.
+type Line = (u64, Vec<u8>);
 
 struct Column {
     path: String,
@@ -120,33 +123,41 @@ impl Table {
     }
 
     fn header(&mut self) -> io::Result<Vec<String>> {
-        let Some((_, line)) = self.next_line()? else { return Ok(Vec::new()) };
-        let cells = self.cells(&line).unwrap_or_default();
+        let Some(((_, text), _)) = self.lines_of_record()? else { return Ok(Vec::new()) };
+        let failed = |why: String| io::Error::new(io::ErrorKind::InvalidData, format!("the header: {why}"));
+        let cells = self.cells(&text).map_err(failed)?;
         if cells.iter().any(|cell| cell.trim().is_empty()) {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the header has a column without a name"));
+            return Err(failed("a column has no name".into()));
         }
         Ok(cells)
     }
 
     fn record(&mut self) -> io::Result<Option<Record>> {
-        loop {
-            let Some((number, mut text)) = self.next_line()? else { return Ok(None) };
-            if text.trim_ascii().is_empty() {
-                continue;
-            }
-            let mut ahead = Vec::new();
-            while is_open(&text) && text.len() < LONGEST {
-                let Some((number, line)) = self.next_line()? else { break };
-                text.extend_from_slice(&line);
-                ahead.push((number, line));
-            }
-            let document = if is_open(&text) { Err("a quote is not closed".into()) } else { self.document(&text) };
-            if document.is_err() {
-                // Only this line is bad: the next ones may be records of their own.
-                ahead.into_iter().rev().for_each(|line| self.waiting.push_front(line));
-            }
-            return Ok(Some(Record { place: Place::Line(number), document }));
+        let Some(((number, text), ahead)) = self.lines_of_record()? else { return Ok(None) };
+        let document = if is_open(&text) { Err("a quote is not closed".into()) } else { self.document(&text) };
+        if document.is_err() {
+            // Only this line is bad: the next ones may be records of their own.
+            ahead.into_iter().rev().for_each(|line| self.waiting.push_front(line));
         }
+        Ok(Some(Record { place: Place::Line(number), document }))
+    }
+
+    /// Returns the next line that is not empty with the lines after it up to where no quote is open, and these alone.
+    fn lines_of_record(&mut self) -> io::Result<Option<(Line, Vec<Line>)>> {
+        let (number, mut text) = loop {
+            match self.next_line()? {
+                Some((_, line)) if line.iter().all(|byte| matches!(byte, b'\r' | b'\n')) => {}
+                Some(line) => break line,
+                None => return Ok(None),
+            }
+        };
+        let mut ahead = Vec::new();
+        while is_open(&text) && text.len() < LONGEST {
+            let Some((number, line)) = self.next_line()? else { break };
+            text.extend_from_slice(&line);
+            ahead.push((number, line));
+        }
+        Ok(Some(((number, text), ahead)))
     }
 
     fn document(&self, text: &[u8]) -> Result<RawDocumentBuf, String> {
@@ -175,7 +186,7 @@ impl Table {
         }
     }
 
-    fn next_line(&mut self) -> io::Result<Option<(u64, Vec<u8>)>> {
+    fn next_line(&mut self) -> io::Result<Option<Line>> {
         if let Some(line) = self.waiting.pop_front() {
             return Ok(Some(line));
         }
@@ -193,9 +204,19 @@ fn is_open(text: &[u8]) -> bool {
     text.iter().filter(|byte| **byte == b'"').count() % 2 == 1
 }
 
+/// The first name of a column that leads into a document, and the rest.
+fn split(name: &str) -> Option<(&str, &str)> {
+    name.split_once('.').filter(|(first, rest)| !first.is_empty() && !rest.is_empty())
+}
+
+/// Whether a column of this name leads into a document.
+pub(crate) fn is_path(name: &str) -> bool {
+    split(name).is_some()
+}
+
 /// Puts a value at a path.
 fn put(document: &mut Document, path: &str, value: Bson) -> Result<(), String> {
-    let Some((first, rest)) = path.split_once('.').filter(|(first, rest)| !first.is_empty() && !rest.is_empty()) else {
+    let Some((first, rest)) = split(path) else {
         document.insert(path, value);
         return Ok(());
     };

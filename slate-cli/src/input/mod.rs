@@ -18,6 +18,7 @@ use std::{
 
 use ::bson::RawDocumentBuf;
 
+pub(crate) use csv::is_path;
 pub(crate) use files::{Input, encoded, find};
 pub(crate) use infer::{infer, oid_text};
 pub(crate) use metadata::{Metadata, SUFFIX as METADATA_SUFFIX, write as write_metadata};

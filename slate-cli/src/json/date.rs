@@ -1,18 +1,18 @@
 use jiff::{
-    Timestamp,
-    civil::{Date, DateTime},
-    tz::TimeZone,
+    civil::{DateTime, Time, date},
+    fmt::temporal::Pieces,
 };
 
 /// Returns the milliseconds since 1970 of an ISO 8601 date such as `2009-04-01T00:00:00.000-0700`, `2009-04-01 00:00` or
 /// `2009-04-01`. Without an offset it is UTC. Digits beyond milliseconds are dropped.
 pub(crate) fn millis(text: &str) -> Option<i64> {
-    let timestamp = text.parse::<Timestamp>().ok().or_else(|| {
-        let time = text.parse::<DateTime>().ok().or_else(|| Some(text.parse::<Date>().ok()?.into()))?;
-        TimeZone::UTC.to_timestamp(time).ok()
-    })?;
+    // jiff's `Timestamp` ends a day before the year 10000, but the end of 9999 is a usual date for "never".
+    let pieces = Pieces::parse(text).ok().filter(|pieces| pieces.time_zone_annotation().is_none())?;
+    let local = DateTime::from_parts(pieces.date(), pieces.time().unwrap_or(Time::midnight()));
+    let offset = pieces.to_numeric_offset().map_or(0, |offset| i128::from(offset.seconds()));
+    let nanoseconds = local.duration_since(date(1970, 1, 1).at(0, 0, 0, 0)).as_nanos();
     // Rounds down, also before 1970.
-    i64::try_from(timestamp.as_nanosecond().div_euclid(1_000_000)).ok()
+    i64::try_from(nanoseconds.div_euclid(1_000_000) - offset * 1_000).ok()
 }
 
 #[cfg(test)]
@@ -29,7 +29,17 @@ mod tests {
         assert_eq!(millis("1969-12-31T23:59:59.9Z"), Some(-100));
         assert_eq!(millis("1969-12-31T23:59:59.9999Z"), Some(-1));
         assert_eq!(millis("2024-02-29T12:30+02"), Some(1_709_202_600_000));
-        for wrong in ["", "2009", "2023-02-29", "2009-04-01T25:00Z", "2009-04-01T00:00:00.000-0700x", "yesterday"] {
+        assert_eq!(millis("9999-12-31T23:59:59.999Z"), Some(253_402_300_799_999));
+        assert_eq!(millis("0001-01-01"), Some(-62_135_596_800_000));
+        for wrong in [
+            "",
+            "2009",
+            "2023-02-29",
+            "2009-04-01T25:00Z",
+            "2009-04-01T00:00:00.000-0700x",
+            "2024-02-29T00:00[Europe/Oslo]",
+            "yesterday",
+        ] {
             assert_eq!(millis(wrong), None, "{wrong}");
         }
     }

@@ -4,12 +4,9 @@ use bson::Document;
 
 use super::{
     nesting::Nesting,
-    parser::{Dialect, Parser},
+    parser::{Dialect, LONGEST, Parser},
     window::{Position, Window},
 };
-
-/// How far behind the beginning of unreadable text its end is searched: a document of 16 MiB is shorter in every notation.
-const LONGEST: usize = 256 << 20;
 
 /// A document with the position of its first character, or what is wrong and where.
 pub(crate) type Entry = (Position, Result<Document, String>);
@@ -37,7 +34,10 @@ impl Documents {
             let blank = parser.at();
             self.window.consume(blank);
             let next = self.window.byte(0);
-            if let Some(failure) = self.window.take_failure() {
+            // What was read before the failure counts.
+            if next.is_none()
+                && let Some(failure) = self.window.take_failure()
+            {
                 return Err(failure);
             }
             let here = self.window.position(0);
@@ -76,9 +76,6 @@ impl Documents {
             }
             Err(fault) => (fault.at, fault.why),
         };
-        if let Some(failure) = self.window.take_failure() {
-            return Err(failure);
-        }
         let place = self.window.position(at);
         self.skip_unreadable();
         Ok((place, Err(why)))

@@ -185,6 +185,15 @@ mod tests {
         assert_eq!(bson!(filter), bson!({ "name": { "$regex": "^a", "$options": "i" } }));
     }
 
+    proptest::proptest! {
+        #[test]
+        fn canonical_extended_json_is_read_as_what_it_stands_for(value in crate::testing::value()) {
+            let text = crate::output::canonical(value);
+            let read = super::super::value(&text, Dialect::DATA).unwrap();
+            proptest::prop_assert_eq!(crate::output::canonical(read), text);
+        }
+    }
+
     #[test]
     fn what_bson_writes_is_read_back() {
         let document = doc! {

@@ -9,6 +9,12 @@ use super::{
 /// Deepest nesting that is read. Documents nested more deeply cannot be stored.
 const MAX_DEPTH: usize = 200;
 
+/// Longest text of a value, in bytes: a document of 16 MiB is shorter in every notation.
+pub(super) const LONGEST: usize = 256 << 20;
+
+/// Most values in a document, nested ones included: one of 16 MiB has fewer. Bounds the memory that short values take.
+const MAX_VALUES: usize = 4 << 20;
+
 /// Meaning of `{"$regex": …, "$options": …}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Regexes {
@@ -48,11 +54,12 @@ pub(crate) struct Parser<'w> {
     pub(super) at: usize,
     dialect: Dialect,
     depth: usize,
+    values: usize,
 }
 
 impl<'w> Parser<'w> {
     pub(crate) fn new(window: &'w mut Window, dialect: Dialect) -> Self {
-        Self { window, at: 0, dialect, depth: 0 }
+        Self { window, at: 0, dialect, depth: 0, values: 0 }
     }
 
     /// Offset of the next byte.
@@ -60,8 +67,9 @@ impl<'w> Parser<'w> {
         self.at
     }
 
+    /// The next byte; `None` at the end of the text, and where it is too long.
     pub(super) fn byte(&mut self) -> Option<u8> {
-        self.window.byte(self.at)
+        if self.at < LONGEST { self.window.byte(self.at) } else { None }
     }
 
     pub(super) fn fault(&self, why: impl Into<String>) -> Fault {
@@ -72,7 +80,11 @@ impl<'w> Parser<'w> {
         let rest = self.window.loaded(self.at);
         let rest = rest.get(..rest.len().min(4)).unwrap_or_default();
         let next = String::from_utf8_lossy(rest).chars().next();
-        let found = next.map_or_else(|| "the end".into(), |character| format!("{character:?}"));
+        let found = match next {
+            _ if self.at >= LONGEST => format!("more than {LONGEST} bytes"),
+            None => "the end".into(),
+            Some(character) => format!("{character:?}"),
+        };
         self.fault(format!("expected {expected}, found {found}"))
     }
 
@@ -109,6 +121,10 @@ impl<'w> Parser<'w> {
     /// Reads a value.
     pub(crate) fn value(&mut self) -> Result<Bson> {
         self.skip_blank();
+        self.values += 1;
+        if self.values > MAX_VALUES {
+            return Err(self.fault(format!("more than {MAX_VALUES} values in a document")));
+        }
         match self.byte() {
             Some(b'{') => self.nested(Self::object),
             Some(b'[') => self.nested(|parser| parser.elements(b']').map(Bson::Array)),

@@ -2,7 +2,7 @@
 
 use bson::Bson;
 
-use super::text::relaxed;
+use super::text::{iso_date, relaxed};
 use crate::input::oid_text;
 
 /// A value as other programs and people read it: strings as they are, dates in ISO 8601, documents and arrays as JSON. A null
@@ -17,7 +17,7 @@ pub(super) fn plain(value: &Bson) -> String {
         Bson::Double(number) => format!("{number:?}"),
         Bson::Decimal128(number) => number.to_string(),
         Bson::ObjectId(oid) => oid_text(*oid),
-        Bson::DateTime(date) => date.try_to_rfc3339_string().unwrap_or_else(|_| date.timestamp_millis().to_string()),
+        Bson::DateTime(date) => iso_date(*date).unwrap_or_else(|| relaxed(value.clone())),
         _ => relaxed(value.clone()),
     }
 }

@@ -2,10 +2,17 @@
 
 use std::collections::HashMap;
 
-use bson::{Bson, Document};
+use bson::{Bson, Document, RawDocument};
 use slate_core::Cursor;
 
 use super::{Cells, text};
+use crate::{
+    failure::{Failure, Result},
+    input::is_path,
+};
+
+/// Most columns of a table. They are held in memory.
+const MAX_COLUMNS: usize = 10_000;
 
 /// Whether a format needs the columns of all documents before it writes the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,31 +30,58 @@ pub(crate) struct Column {
 }
 
 /// Reads all documents for their columns.
-pub(super) fn gather(mut cursor: Cursor, cells: Cells) -> crate::failure::Result<Vec<Column>> {
-    let mut columns: Vec<Column> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
+pub(super) fn gather(mut cursor: Cursor, cells: Cells) -> Result<Vec<Column>> {
+    let mut gathered = Gathered::new(cells);
     while cursor.advance()? {
-        let Some(raw) = cursor.current() else { continue };
-        for (field, value) in text::document(raw)? {
-            let kind = kind(&value).filter(|_| cells == Cells::Typed);
-            match places.get(&field).and_then(|place| columns.get_mut(*place)) {
-                Some(column) if column.kind != kind => column.kind = None,
-                Some(_) => {}
-                None => {
-                    places.insert(field.clone(), columns.len());
-                    columns.push(Column { field, kind });
-                }
-            }
+        if let Some(document) = cursor.current() {
+            gathered.add(document)?;
         }
     }
-    Ok(columns)
+    Ok(gathered.columns)
+}
+
+/// The columns of the documents that were read.
+pub(super) struct Gathered {
+    pub(super) columns: Vec<Column>,
+    places: HashMap<String, usize>,
+    cells: Cells,
+}
+
+impl Gathered {
+    pub(super) fn new(cells: Cells) -> Self {
+        Self { columns: Vec::new(), places: HashMap::new(), cells }
+    }
+
+    /// Adds the fields of a document.
+    ///
+    /// # Errors
+    /// Fails if they are too many, or if one cannot be read back as it must be.
+    pub(super) fn add(&mut self, document: &RawDocument) -> Result<()> {
+        for (field, value) in text::document(document)? {
+            if self.cells == Cells::Typed && is_path(&field) {
+                return Err(Failure::new(format!("the field {field:?} cannot be a column that is read back"))
+                    .hint("its dot would lead into a document: export without --typed, or to another format"));
+            }
+            let kind = kind(&value).filter(|_| self.cells == Cells::Typed);
+            if let Some(column) = self.places.get(&field).and_then(|place| self.columns.get_mut(*place)) {
+                column.kind = column.kind.filter(|known| Some(*known) == kind);
+            } else if self.columns.len() < MAX_COLUMNS {
+                self.places.insert(field.clone(), self.columns.len());
+                self.columns.push(Column { field, kind });
+            } else {
+                return Err(Failure::new(format!("the documents have more than {MAX_COLUMNS} fields"))
+                    .hint("choose fields with --project, or another format"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The type of a value that a header can name, if the value's text is not empty.
 fn kind(value: &Bson) -> Option<&'static str> {
     Some(match value {
         Bson::Boolean(_) => "boolean",
-        Bson::DateTime(date) if date.try_to_rfc3339_string().is_ok() => "date",
+        Bson::DateTime(date) if text::iso_date(*date).is_some() => "date",
         Bson::Decimal128(_) => "decimal",
         Bson::Double(number) if !number.is_nan() => "double",
         Bson::Int32(_) => "int32",

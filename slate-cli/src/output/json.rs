@@ -16,7 +16,7 @@ pub(super) fn begin<'w>(out: &'w mut dyn Write, _: &'w Layout) -> Box<dyn Rows +
 
 impl Rows for Array<'_> {
     fn row(&mut self, document: &RawDocument) -> io::Result<()> {
-        let json = Bson::Document(text::document(document)?).into_relaxed_extjson();
+        let json = text::relaxed_json(Bson::Document(text::document(document)?));
         let text = serde_json::to_string_pretty(&json)?;
         write!(self.out, "{}\n  {}", self.before, text.replace('\n', "\n  "))?;
         self.before = ",";

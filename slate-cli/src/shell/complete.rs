@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bson::{Bson, RawDocumentBuf, doc};
 
-use super::{line, words};
+use super::{line, operators, words};
 use crate::session::Session;
 
 /// Documents that are looked at for their fields.
@@ -12,49 +12,6 @@ const SAMPLE: u64 = 50;
 
 /// Deepest documents whose fields are offered as paths.
 const DEPTH: usize = 3;
-
-/// Operators in filters and updates, sorted.
-static OPERATORS: &[&str] = &[
-    "$addToSet",
-    "$all",
-    "$and",
-    "$bit",
-    "$currentDate",
-    "$each",
-    "$elemMatch",
-    "$eq",
-    "$exists",
-    "$gt",
-    "$gte",
-    "$in",
-    "$inc",
-    "$lt",
-    "$lte",
-    "$max",
-    "$min",
-    "$mod",
-    "$mul",
-    "$ne",
-    "$nin",
-    "$nor",
-    "$not",
-    "$options",
-    "$or",
-    "$pop",
-    "$position",
-    "$pull",
-    "$pullAll",
-    "$push",
-    "$regex",
-    "$rename",
-    "$set",
-    "$setOnInsert",
-    "$size",
-    "$slice",
-    "$sort",
-    "$type",
-    "$unset",
-];
 
 /// Returns where the completed word begins, and what it can become.
 pub(super) fn complete(line: &str, session: &mut Session) -> (usize, Vec<String>) {
@@ -151,7 +108,7 @@ fn within_document(line: &str, words: &[&str], session: &mut Session) -> (usize,
         .map_or(0, |at| at + line.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
     let prefix = line.get(start..).unwrap_or_default();
     let mut found: Vec<String> = if prefix.starts_with('$') {
-        OPERATORS.iter().map(|operator| (*operator).to_owned()).collect()
+        operators::of(words).map(str::to_owned).collect()
     } else {
         fields(words, session)
     };
@@ -242,6 +199,11 @@ mod tests {
         check("find users { address.", 13, &["\"address.city\""]);
         check("find users { fu", 13, &["\"full name\""]);
         check("find users { name: { $ni", 21, &["$nin"]);
+        check("find users { $set", 13, &[]);
+        check("update users { name: 1 } { $setO", 27, &["$setOnInsert"]);
+        check("aggregate users [{ $sortB", 19, &["$sortByCount"]);
+        check("aggregate users [{ $group: { _id: { $dateT", 36, &["$dateToParts", "$dateToString", "$dateTrunc"]);
+        check("aggregate users [{ $match: { na", 29, &["name"]);
         check("find users {} --sor", 14, &["--sort "]);
         check("find users --limit 5 --format cs", 30, &["csv "]);
         check("find users --hint na", 18, &["name_1 "]);

@@ -5,6 +5,7 @@ mod complete;
 mod gather;
 mod history;
 mod line;
+mod operators;
 mod prompt;
 mod words;
 

@@ -1,0 +1,90 @@
+//! `verify` reports damage and `repair` rebuilds indexes.
+
+#![cfg(feature = "redb")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{path::Path, process::Command, time::Duration};
+
+use slate_store::{
+    Bounds, Cursor, Durability, Edge, Keyspace, Store, Transaction, TransactionExt, View,
+    redb::{Options, RedbStore},
+};
+
+/// The records of the first collection, and the entries of its first index.
+const RECORDS: Keyspace = Keyspace(1);
+const ENTRIES: Keyspace = Keyspace(2);
+
+/// Runs a command on `redb:shop.slate`. Returns its exit code and what it prints.
+fn slate(folder: &Path, arguments: &[&str]) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slate"));
+    let output = command.arg("redb:shop.slate").args(arguments).current_dir(folder).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout) + &text(output.stderr))
+}
+
+fn create(folder: &Path) {
+    for arguments in [
+        &["insert", "users", "[{ _id: 1, age: 36 }, { _id: 2, age: 41 }, { _id: 3, age: 50 }]"][..],
+        &["create-index", "users", "{ age: 1 }"],
+        &["create-index", "users", "{ age: -1, _id: 1 }", "--name", "second"],
+    ] {
+        assert_eq!(slate(folder, arguments).0, 0);
+    }
+}
+
+/// Deletes the first key of a keyspace.
+fn damage(folder: &Path, keyspace: Keyspace) {
+    let store = RedbStore::open(&folder.join("shop.slate"), &Options::default()).unwrap();
+    let snapshot = store.snapshot().unwrap();
+    let mut cursor = snapshot.cursor(keyspace, Bounds::ALL).unwrap();
+    assert!(cursor.seek(Edge::First).unwrap());
+    let key = cursor.current().unwrap().0.to_vec();
+    drop(cursor);
+    drop(snapshot);
+    let mut transaction = store.begin(Duration::from_secs(60)).unwrap();
+    transaction.delete(keyspace, &key).unwrap();
+    transaction.commit(Durability::Sync).unwrap();
+}
+
+#[test]
+fn an_index_that_lacks_an_entry_is_rebuilt() {
+    let folder = tempfile::tempdir().unwrap();
+    create(folder.path());
+    let sound = (0, "3 documents, 6 index entries, 0 faults\n".to_owned());
+    assert_eq!(slate(folder.path(), &["verify"]), sound);
+    let listed = slate(folder.path(), &["indexes", "users"]);
+    damage(folder.path(), ENTRIES);
+    let (code, found) = slate(folder.path(), &["verify"]);
+    assert_eq!(code, 3, "{found}");
+    assert!(found.contains("age_1") && found.ends_with("3 documents, 5 index entries, 1 fault\n"), "{found}");
+    // The index returns too little.
+    let query = ["count", "users", "{ age: { $gt: 0 } }", "--hint", "age_1"];
+    assert_eq!(slate(folder.path(), &query).1, "2\n");
+    let repaired = slate(folder.path(), &["repair"]);
+    assert_eq!(repaired, (0, format!("users: index age_1 rebuilt\n{}", sound.1)));
+    assert_eq!(slate(folder.path(), &["verify"]), sound);
+    assert_eq!(slate(folder.path(), &query).1, "3\n");
+    // Rebuilt indexes have their definitions; their order may differ.
+    let sorted = |text: &str| {
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        lines.join("\n")
+    };
+    assert_eq!(sorted(&slate(folder.path(), &["indexes", "users"]).1), sorted(&listed.1));
+}
+
+#[test]
+fn entries_of_a_lost_document_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    create(folder.path());
+    damage(folder.path(), RECORDS);
+    let (code, found) = slate(folder.path(), &["verify", "users"]);
+    assert_eq!(code, 3, "{found}");
+    assert!(found.ends_with("2 documents, 4 index entries, 2 faults\n"), "{found}");
+    let (code, repaired) = slate(folder.path(), &["repair"]);
+    assert_eq!(code, 0, "{repaired}");
+    assert_eq!(
+        repaired,
+        "users: index age_1 rebuilt\nusers: index second rebuilt\n2 documents, 4 index entries, 0 faults\n"
+    );
+}

@@ -70,40 +70,55 @@ fn documents(path: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-#[test]
-fn exports_are_imported_as_the_same_documents() {
-    for store in stores() {
-        for source in samples() {
-            let folder = tempfile::tempdir().unwrap();
-            let mut script = format!("import \"{}\" --collection source\n", source.display());
-            script.push_str("export source --sort {_id: 1} --format canonical --output source.jsonl\n");
-            // Two formats suffice for a large file.
-            let large = fs::metadata(&source).unwrap().len() > LARGE;
-            let formats: Vec<_> = FORMATS.iter().filter(|(file, _)| !large || LARGE_FORMATS.contains(file)).collect();
-            for (file, options) in &formats {
-                script.push_str(&format!("export source --output {file} {options}\n"));
-                script.push_str(&format!("import {file} --collection copy\n"));
-                script.push_str(&format!("export copy --sort {{_id: 1}} --format canonical --output {file}.jsonl\n"));
-                script.push_str("drop copy\n");
-            }
-            let printed = run(folder.path(), store, &script);
-            let expected = documents(&folder.path().join("source.jsonl"));
-            assert!(!expected.is_empty(), "{printed}");
-            for (file, _) in &formats {
-                let read = documents(&folder.path().join(format!("{file}.jsonl")));
-                assert_eq!(read.len(), expected.len(), "{} as {file} on {store}", source.display());
-                for (read, expected) in read.iter().zip(&expected) {
-                    // A table has one order of fields, which this comparison ignores.
-                    assert_eq!(read, expected, "{} as {file} on {store}", source.display());
-                }
-            }
-            // The others keep the order of fields, too.
-            let text = |file: &str| fs::read_to_string(folder.path().join(format!("{file}.jsonl"))).unwrap();
-            for (file, _) in formats.iter().filter(|(_, options)| *options != "--typed") {
-                assert!(text(file) == text("source"), "{} as {file} on {store}", source.display());
+/// Exports each sample from a store and imports it again.
+fn check_exports(store: &str) {
+    for source in samples() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut script = format!("import \"{}\" --collection source\n", source.display());
+        script.push_str("export source --sort {_id: 1} --format canonical --output source.jsonl\n");
+        // Two formats suffice for a large file.
+        let large = fs::metadata(&source).unwrap().len() > LARGE;
+        let formats: Vec<_> = FORMATS.iter().filter(|(file, _)| !large || LARGE_FORMATS.contains(file)).collect();
+        for (file, options) in &formats {
+            script.push_str(&format!("export source --output {file} {options}\n"));
+            script.push_str(&format!("import {file} --collection copy\n"));
+            script.push_str(&format!("export copy --sort {{_id: 1}} --format canonical --output {file}.jsonl\n"));
+            script.push_str("drop copy\n");
+        }
+        let printed = run(folder.path(), store, &script);
+        let expected = documents(&folder.path().join("source.jsonl"));
+        assert!(!expected.is_empty(), "{printed}");
+        for (file, _) in &formats {
+            let read = documents(&folder.path().join(format!("{file}.jsonl")));
+            assert_eq!(read.len(), expected.len(), "{} as {file} on {store}", source.display());
+            for (read, expected) in read.iter().zip(&expected) {
+                // A table has one order of fields, which this comparison ignores.
+                assert_eq!(read, expected, "{} as {file} on {store}", source.display());
             }
         }
+        // The others keep the order of fields, too.
+        let text = |file: &str| fs::read_to_string(folder.path().join(format!("{file}.jsonl"))).unwrap();
+        for (file, _) in formats.iter().filter(|(_, options)| *options != "--typed") {
+            assert!(text(file) == text("source"), "{} as {file} on {store}", source.display());
+        }
     }
+}
+
+#[test]
+fn exports_from_memory_are_imported_as_the_same_documents() {
+    check_exports("memory:");
+}
+
+#[test]
+#[cfg(feature = "redb")]
+fn exports_from_redb_are_imported_as_the_same_documents() {
+    check_exports("redb:trip.slate");
+}
+
+#[test]
+#[cfg(feature = "rocksdb")]
+fn exports_from_rocksdb_are_imported_as_the_same_documents() {
+    check_exports("rocksdb:trip.slate");
 }
 
 #[test]

@@ -182,6 +182,24 @@ fn control_c_cancels_the_running_command_and_control_d_leaves() {
 }
 
 #[test]
+fn progress_is_shown_with_rate_and_time_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..20_000).map(|id| format!("{{_id: {id}, text: 'some text'}}\n")).collect();
+    std::fs::write(folder.path().join("many.json"), lines).unwrap();
+    let mut shell = Shell::open(folder.path(), 100);
+    shell.enter("import many.json\r");
+    shell.expect("B/s, ");
+    shell.expect("s left");
+    shell.expect("many.json: 20000 inserted, collection many\r\n");
+    shell.enter("export many --output many.csv\r");
+    shell.expect("/20,000 ");
+    shell.expect("s left");
+    shell.expect("20000 documents written to many.csv\r\n");
+    shell.leave();
+    assert!(!folder.path().join("many.csv.incomplete").exists());
+}
+
+#[test]
 fn find_shows_the_first_documents() {
     let folder = tempfile::tempdir().unwrap();
     let mut shell = Shell::open(folder.path(), 100);

@@ -25,12 +25,18 @@ pub(crate) struct Aggregate {
 
 impl Aggregate {
     fn query(&self, session: &mut Session) -> Result<slate_core::Aggregate<bson::Document>> {
-        let collection = session::existing(&session.read()?, &self.collection)?;
+        let database = if self.writes() { session.write()? } else { session.read()? };
+        let collection = session::existing(&database, &self.collection)?;
         let aggregate = collection.aggregate(&self.pipeline.0).cancel(session.cancel());
         Ok(match &self.hint {
             Some(hint) => aggregate.hint(hint.clone()),
             None => aggregate,
         })
+    }
+
+    /// Whether the pipeline writes its result into a collection.
+    fn writes(&self) -> bool {
+        self.pipeline.0.last().is_some_and(|stage| stage.contains_key("$out") || stage.contains_key("$merge"))
     }
 
     pub(super) fn explain(&self, session: &mut Session, verbosity: ExplainVerbosity) -> Result<slate_core::Explain> {
@@ -41,6 +47,11 @@ impl Aggregate {
 impl Run for Aggregate {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let aggregate = self.query(session)?;
+        if self.writes() {
+            // Once, and there is nothing to print.
+            aggregate.cursor()?.advance()?;
+            return Ok(Exit::Success);
+        }
         let format = output::of_results(self.format.format.as_deref());
         output::write(format, Cells::Plain, session.out(), || aggregate.clone().cursor(), || {})?;
         Ok(Exit::Success)

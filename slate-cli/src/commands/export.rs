@@ -107,7 +107,7 @@ impl Export {
         if self.filter.is_empty() { Ok(Some(collection.estimated_document_count()?.min(most))) } else { Ok(None) }
     }
 
-    /// Writes a file. An incomplete one is removed.
+    /// Writes a file. After a failure, an incomplete one is removed.
     fn write(&self, format: &Format, path: &Path, find: &Find<RawDocumentBuf>, expected: Option<u64>) -> Result<u64> {
         let mut file = File::create(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => Failure::file(path, error).hint("export never overwrites a file"),
@@ -116,13 +116,13 @@ impl Export {
         let bar = progress::documents(expected, &path.display().to_string());
         let written = output::write(format, self.cells(), &mut file, || find.clone().cursor(), || bar.inc(1));
         bar.finish_and_clear();
-        let written =
-            written.and_then(|count| file.finish().map(|()| count).map_err(|error| Failure::file(path, error)));
-        if written.is_err() {
-            // The first failure is the one to report.
-            let _ = fs::remove_file(path);
+        match written {
+            Ok(count) => file.finish().map(|()| count).map_err(|error| Failure::file(path, error)),
+            Err(failure) => {
+                file.discard();
+                Err(failure)
+            }
         }
-        written
     }
 
     fn all(&self, snapshot: &Snapshot, folder: &Path, session: &mut Session) -> Result<Exit> {

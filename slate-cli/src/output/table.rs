@@ -5,8 +5,9 @@ use console::{Alignment, measure_text_width, pad_str};
 
 use super::{Layout, Rows, cell, columns, text};
 
-/// Documents that are laid out together. Their columns have the same widths, below one header.
+/// Most documents that are laid out together, and bytes of them. Their columns have the same widths, below one header.
 const BLOCK: usize = 1_000;
+const BLOCK_BYTES: usize = 16 << 20;
 
 /// Widest cell, unless it is in the only column.
 const WIDEST: usize = 40;
@@ -19,15 +20,17 @@ struct Documents<'w> {
     out: &'w mut dyn Write,
     layout: &'w Layout,
     block: Vec<Document>,
+    bytes: usize,
 }
 
 pub(super) fn begin<'w>(out: &'w mut dyn Write, layout: &'w Layout) -> Box<dyn Rows + 'w> {
-    Box::new(Documents { out, layout, block: Vec::new() })
+    Box::new(Documents { out, layout, block: Vec::new(), bytes: 0 })
 }
 
 impl Documents<'_> {
     fn write_block(&mut self) -> io::Result<()> {
         let block = std::mem::take(&mut self.block);
+        self.bytes = 0;
         let mut fields = Vec::new();
         block.iter().for_each(|document| columns::add(&mut fields, document));
         if fields.is_empty() {
@@ -52,7 +55,8 @@ impl Documents<'_> {
 impl Rows for Documents<'_> {
     fn row(&mut self, document: &RawDocument) -> io::Result<()> {
         self.block.push(text::document(document)?);
-        if self.block.len() >= BLOCK { self.write_block() } else { Ok(()) }
+        self.bytes += document.as_bytes().len();
+        if self.block.len() >= BLOCK || self.bytes >= BLOCK_BYTES { self.write_block() } else { Ok(()) }
     }
 
     fn finish(&mut self) -> io::Result<()> {

@@ -81,6 +81,15 @@ fn case() -> impl Strategy<Value = Case> {
                 std::iter::once(doc! { "$lookup": lookup }).chain(unwind).collect::<Vec<_>>()
             },
         );
+        let window = (field(), field(), -2..2_i64, any::<bool>()).prop_map(|(by, of, from, computed)| {
+            let partition = if computed { bson::bson!({ "$type": format!("${by}") }) } else { format!("${by}").into() };
+            doc! { "$setWindowFields": { "partitionBy": partition, "sortBy": { "_id": 1 }, "output": {
+                "n": { "$sum": 1, "window": { "documents": [from, "unbounded"] } },
+                "most": { "$max": format!("${of}"), "window": { "documents": [from, 1] } },
+                "last": { "$shift": { "output": format!("${of}"), "by": -1 } },
+                "place": { "$documentNumber": {} },
+            } } }
+        });
         let end = (field(), any::<bool>()).prop_map(|(of, most)| {
             doc! { "$group": { "_id": null, "end": { if most { "$max" } else { "$min" }: format!("${of}") } } }
         });
@@ -101,6 +110,7 @@ fn case() -> impl Strategy<Value = Case> {
             2 => end,
             1 => add,
             1 => facet,
+            2 => window,
         ];
         // Which documents are within a window depends on the order, so a total order precedes it, once.
         let window = (0..4_i64, 1..9_i64).prop_map(|(skip, limit)| {

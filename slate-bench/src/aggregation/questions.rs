@@ -44,7 +44,7 @@ impl Question {
 }
 
 /// The questions.
-pub const QUESTIONS: [Question; 10] = [
+pub const QUESTIONS: [Question; 11] = [
     Question {
         name: "count and sum",
         pipeline: r#"[{"$group": {"_id": null, "n": {"$sum": 1}, "total": {"$sum": "$contacts_count"}}},
@@ -98,6 +98,14 @@ pub const QUESTIONS: [Question; 10] = [
         sql: "SELECT product, name FROM (SELECT {product_recommendation1} AS product, {name} AS name, row_number() OVER \
               (PARTITION BY {product_recommendation1} ORDER BY {contacts_count} DESC, _id) AS place FROM records_1) AS placed \
               WHERE place <= 3",
+    },
+    Question {
+        name: "window: running total per status",
+        pipeline: r#"[{"$setWindowFields": {"partitionBy": "$status", "sortBy": {"_id": 1}, "output": {"running":
+                          {"$sum": "$contacts_count", "window": {"documents": ["unbounded", "current"]}}}}},
+                      {"$group": {"_id": "$status", "total": {"$sum": "$running"}}}]"#,
+        sql: "SELECT status, sum(running) FROM (SELECT {status} AS status, sum({contacts_count}) OVER \
+              (PARTITION BY {status} ORDER BY _id ROWS UNBOUNDED PRECEDING) AS running FROM records_1) AS totals GROUP BY 1",
     },
     Question {
         name: "facet: by status, by product, count",

@@ -89,7 +89,7 @@ impl<'v> Evaluated<'v> {
     }
 
     /// A length or a position: an int32, or an int64 beyond the range of int32.
-    pub(super) fn count(count: usize) -> Self {
+    pub(crate) fn count(count: usize) -> Self {
         match i32::try_from(count) {
             Ok(count) => Self::int32(count),
             Err(_) => Self::int64(i64::try_from(count).unwrap_or(i64::MAX)),
@@ -100,7 +100,7 @@ impl<'v> Evaluated<'v> {
         Self::of(Kind::Double, &double.to_le_bytes())
     }
 
-    pub(super) fn date(millis: i64) -> Self {
+    pub(crate) fn date(millis: i64) -> Self {
         Self::of(Kind::DateTime, &millis.to_le_bytes())
     }
 

@@ -17,6 +17,12 @@ impl Number {
         self.combine(other, i64::checked_add, |a, b| a + b, Decimal::add)
     }
 
+    /// The sum; a double if int64 overflows.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.checked_add(other).unwrap_or_else(|| Self::Double(self.to_f64() + other.to_f64()))
+    }
+
     /// The product, in the same type as the sum. `None` if int64 overflows.
     #[must_use]
     pub fn checked_mul(self, other: Self) -> Option<Self> {

@@ -11,6 +11,7 @@ mod nested;
 mod parse;
 mod stage;
 mod stages;
+mod window;
 
 pub use bindings::Bindings;
 pub use kept::Kept;
@@ -18,3 +19,4 @@ pub use needs::Needs;
 pub use parse::parse;
 pub use stage::Stage;
 pub use stages::{Facet, Group, GroupStates, Join, Lookup, Member, ReplaceRoot, Unwind, UnwoundRows};
+pub use window::{Partition, Results, Windows};

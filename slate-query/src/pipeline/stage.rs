@@ -3,7 +3,7 @@ use std::fmt;
 use bson::RawDocumentBuf;
 
 use super::{
-    Needs,
+    Needs, Windows,
     stages::{Facet, Group, Lookup, ReplaceRoot, Unwind},
 };
 use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
@@ -40,6 +40,8 @@ pub enum Stage {
     Lookup(Lookup),
     /// Replaces each document by the value of an expression.
     ReplaceRoot(ReplaceRoot),
+    /// Adds fields computed from the documents around each, which come in the order of partitions.
+    SetWindowFields(Windows),
     /// Returns a document for each element of an array.
     Unwind(Unwind),
 }
@@ -59,6 +61,7 @@ impl Stage {
             Self::Skip(_) => "$skip",
             Self::Sample(_) => "$sample",
             Self::Count(_) => "$count",
+            Self::SetWindowFields(_) => "$setWindowFields",
             Self::Unwind(_) => "$unwind",
         }
     }
@@ -95,6 +98,7 @@ impl Stage {
             | Self::Count(_)
             | Self::Facet(_)
             | Self::Group(_)
+            | Self::SetWindowFields(_)
             | Self::Unwind(_) => false,
         }
     }
@@ -111,7 +115,8 @@ impl Stage {
             | Self::Count(_)
             | Self::Facet(_)
             | Self::Group(_)
-            | Self::ReplaceRoot(_) => false,
+            | Self::ReplaceRoot(_)
+            | Self::SetWindowFields(_) => false,
         }
     }
 
@@ -132,6 +137,7 @@ impl Stage {
             Self::Group(group) => return group.needs(),
             Self::ReplaceRoot(replace) => return replace.needs(),
             Self::Lookup(lookup) => return lookup.needs(after),
+            Self::SetWindowFields(windows) => return windows.needs(after),
             Self::Unwind(unwind) => unwind.add_needs(&mut after),
         }
         after
@@ -145,7 +151,7 @@ impl Stage {
             Self::Unwind(unwind) => unwind.preserves(path),
             Self::Lookup(lookup) => lookup.preserves(path),
             Self::Match(_) | Self::Sort(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => true,
-            Self::Count(_) | Self::Facet(_) | Self::Group(_) | Self::ReplaceRoot(_) => false,
+            Self::Count(_) | Self::Facet(_) | Self::Group(_) | Self::ReplaceRoot(_) | Self::SetWindowFields(_) => false,
         }
     }
 }
@@ -167,6 +173,7 @@ impl fmt::Display for Stage {
             Self::Lookup(lookup) => lookup.fmt(f),
             Self::Group(group) => group.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),
+            Self::SetWindowFields(windows) => windows.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),
         }
     }

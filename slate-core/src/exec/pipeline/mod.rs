@@ -16,5 +16,6 @@ mod sort;
 mod sorted_group;
 mod source;
 mod unwind;
+mod window;
 
 pub(crate) use rows::DocumentRows;

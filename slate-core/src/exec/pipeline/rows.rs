@@ -16,6 +16,7 @@ use super::{
     sorted_group::SortedGroupRows,
     source::SourceRows,
     unwind::UnwindRows,
+    window::WindowRows,
 };
 use crate::{
     Result,
@@ -42,6 +43,7 @@ pub(crate) enum DocumentRows<V: View> {
     Lookup(Box<LookupRows<V>>),
     ReplaceRoot(Box<ReplaceRootRows<V>>),
     Unwind(Box<UnwindRows<V>>),
+    SetWindowFields(Box<WindowRows<V>>),
     Measured(Box<MeasuredRows<V>>),
 }
 
@@ -104,6 +106,9 @@ impl<V: View> DocumentRows<V> {
                 Self::Lookup(Box::new(LookupRows::new(input, *lookup, optimization, view, resources, meter)))
             }
             DocumentNode::ReplaceRoot(replace) => Self::ReplaceRoot(Box::new(ReplaceRootRows::new(input, replace))),
+            DocumentNode::SetWindowFields(windows) => {
+                Self::SetWindowFields(Box::new(WindowRows::new(input, *windows, resources, meter)))
+            }
             DocumentNode::Unwind(unwind) => Self::Unwind(Box::new(UnwindRows::new(input, unwind, resources))),
         }
     }
@@ -126,6 +131,7 @@ impl<V: View> DocumentRows<V> {
             Self::Lookup(rows) => rows.advance(),
             Self::ReplaceRoot(rows) => rows.advance(),
             Self::Unwind(rows) => rows.advance(),
+            Self::SetWindowFields(rows) => rows.advance(),
             Self::Measured(rows) => rows.advance(),
         }
     }
@@ -161,6 +167,7 @@ impl<V: View> DocumentRows<V> {
             Self::Lookup(rows) => rows.current(),
             Self::ReplaceRoot(rows) => rows.current(),
             Self::Unwind(rows) => rows.current(),
+            Self::SetWindowFields(rows) => rows.current(),
             Self::Measured(rows) => rows.current(),
         }
     }

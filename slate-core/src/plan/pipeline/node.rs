@@ -3,7 +3,7 @@ use std::fmt;
 use bson::RawDocumentBuf;
 use slate_query::{
     filter::Filter,
-    pipeline::{Group, Kept, Lookup, ReplaceRoot, Stage, Unwind},
+    pipeline::{Group, Kept, Lookup, ReplaceRoot, Stage, Unwind, Windows},
     projection::Projection,
     raw::Doc,
     sort::Sort,
@@ -68,6 +68,7 @@ pub(crate) enum DocumentNode {
         optimization: Optimization,
     },
     ReplaceRoot(ReplaceRoot),
+    SetWindowFields(Box<Windows>),
     Unwind(Unwind),
 }
 
@@ -109,7 +110,11 @@ impl DocumentNode {
     fn holds_rows(&self) -> bool {
         match self {
             Self::Group { order, .. } => *order == GroupOrder::None,
-            Self::Sort { .. } | Self::Sample(_) | Self::Facet { .. } | Self::Lookup { .. } => true,
+            Self::Sort { .. }
+            | Self::Sample(_)
+            | Self::Facet { .. }
+            | Self::Lookup { .. }
+            | Self::SetWindowFields(_) => true,
             Self::Match(_)
             | Self::Project { .. }
             | Self::Slice(_)
@@ -135,6 +140,7 @@ impl DocumentNode {
             Self::Group { .. } => (Window::default(), Some(plan::Stage::Group)),
             Self::Lookup { .. } => (Window::default(), Some(plan::Stage::Lookup)),
             Self::ReplaceRoot(_) => (Window::default(), Some(plan::Stage::ReplaceRoot)),
+            Self::SetWindowFields(_) => (Window::default(), Some(plan::Stage::SetWindowFields)),
             Self::Unwind(_) => (Window::default(), Some(plan::Stage::Unwind)),
         };
         window.stages().chain(stage)
@@ -172,6 +178,7 @@ impl DocumentNode {
             Stage::Group(group) => Self::Group { group, order: GroupOrder::None },
             Stage::Lookup(lookup) => Self::Lookup { lookup: Box::new(lookup), optimization },
             Stage::ReplaceRoot(replace) => Self::ReplaceRoot(replace),
+            Stage::SetWindowFields(windows) => Self::SetWindowFields(Box::new(windows)),
             Stage::Unwind(unwind) => Self::Unwind(unwind),
         }
     }
@@ -193,6 +200,7 @@ impl fmt::Display for DocumentNode {
             Self::Group { group, order: GroupOrder::ByEnd } => write!(f, "{group}, from the first value"),
             Self::Lookup { lookup, .. } => lookup.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),
+            Self::SetWindowFields(windows) => windows.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),
             // A slice is drawn as up to two nodes of its own, repetitions not at all.
             Self::Slice(_) | Self::Repeat => Ok(()),

@@ -7,10 +7,19 @@ use crate::{
 };
 
 /// `$avg`: ignores values that are not numbers; null if there is no number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Average {
     sum: Sum,
     count: i64,
+}
+
+impl Average {
+    /// The average of the values of both.
+    pub(super) fn merged(&self, other: &Self) -> Self {
+        let mut sum = self.sum.clone();
+        sum.merge(&other.sum);
+        Self { sum, count: self.count + other.count }
+    }
 }
 
 impl State for Average {

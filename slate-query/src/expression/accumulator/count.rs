@@ -2,8 +2,14 @@ use super::State;
 use crate::{Result, expression::Evaluated, raw::Value};
 
 /// `$count`.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Count(u64);
+
+impl Count {
+    pub(super) fn merged(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
 
 impl State for Count {
     fn add(&mut self, _: Option<Value<'_>>, _: &[u8]) -> Result<()> {

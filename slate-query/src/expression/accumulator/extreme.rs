@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// `$min` and `$max`, in BSON's order. Null and missing values are ignored; null if there are no others.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Extreme {
     best: Option<OwnedValue>,
     /// How a better value compares with the best so far.
@@ -19,6 +19,16 @@ pub(super) struct Extreme {
 impl Extreme {
     pub(super) fn min() -> Self {
         Self { best: None, better: Ordering::Less }
+    }
+
+    /// The better of both values.
+    pub(super) fn merged(&self, other: &Self) -> Self {
+        let best = match (&self.best, &other.best) {
+            (Some(a), Some(b)) if order::compare(b.as_value(), a.as_value()) == self.better => other,
+            (None, Some(_)) => other,
+            _ => self,
+        };
+        best.clone()
     }
 
     pub(super) fn has_value(&self) -> bool {

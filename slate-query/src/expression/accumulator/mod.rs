@@ -13,6 +13,7 @@ mod position;
 mod spec;
 mod sum;
 
+pub(crate) use spec::Input;
 pub use spec::{AccumulatorSpec, Gathered};
 
 use spec::Form;
@@ -59,6 +60,28 @@ enum Stored {
 impl Stored {
     fn other(state: impl State + 'static) -> Self {
         Self::Other(Box::new(state))
+    }
+
+    /// The state for the values of both, if it does not depend on more than these states.
+    fn merged(&self, other: &Self) -> Option<Self> {
+        Some(match (self, other) {
+            (Self::Average(a), Self::Average(b)) => Self::Average(a.merged(b)),
+            (Self::Count(a), Self::Count(b)) => Self::Count(a.merged(*b)),
+            (Self::Extreme(a), Self::Extreme(b)) => Self::Extreme(a.merged(b)),
+            (Self::Total(a), Self::Total(b)) => Self::Total(a.merged(b)),
+            _ => return None,
+        })
+    }
+
+    /// A copy of a state that can be [merged](Self::merged).
+    fn copied(&self) -> Option<Self> {
+        Some(match self {
+            Self::Average(state) => Self::Average(state.clone()),
+            Self::Count(state) => Self::Count(*state),
+            Self::Extreme(state) => Self::Extreme(state.clone()),
+            Self::Total(state) => Self::Total(state.clone()),
+            Self::First(_) | Self::Last(_) | Self::Other(_) => return None,
+        })
     }
 
     fn as_state(&self) -> &dyn State {

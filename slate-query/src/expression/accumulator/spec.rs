@@ -6,7 +6,7 @@ use crate::{
     expression::{Env, Evaluated, Expression, Variables},
     number::Number,
     pattern::Direction,
-    raw::{Doc, FieldName, Kind, Value},
+    raw::{Doc, FieldName, Kind, OwnedValue, Value},
     sort::Sort,
 };
 
@@ -44,6 +44,15 @@ impl AccumulatorSpec {
     /// # Errors
     /// 15952 for an unknown name; MongoDB's code for an operand of the wrong form.
     pub fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Self> {
+        let takes_one = matches!(find(name), Some(Some((Form::Operand, _))));
+        if takes_one && operand.as_array().is_some() {
+            return Err(Error::new(Code(40237), format!("the accumulator {name} takes one operand, not a list")));
+        }
+        Self::parse_over_window(name, operand, variables)
+    }
+
+    /// As [`parse`](Self::parse), where a list of operands is an array.
+    pub(crate) fn parse_over_window(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Self> {
         let (form, start) = match find(name) {
             Some(Some(line)) => line,
             Some(None) => return Err(Error::unsupported(name)),
@@ -57,15 +66,7 @@ impl AccumulatorSpec {
                 }
                 spec(Expression::constant(Value::NULL), None, None)
             }
-            Form::Operand => {
-                if operand.as_array().is_some() {
-                    return Err(Error::new(
-                        Code(40237),
-                        format!("the accumulator {name} takes one operand, not a list"),
-                    ));
-                }
-                spec(Expression::parse(operand, variables)?, None, None)
-            }
+            Form::Operand => spec(Expression::parse(operand, variables)?, None, None),
             Form::OperandN => {
                 let [input, n] = parts(name, operand, ["input", "n"], 5_787_900)?;
                 spec(
@@ -118,6 +119,39 @@ impl AccumulatorSpec {
         })?
     }
 
+    /// What the accumulator reads of a document: the value, and what its other parameters are for the document.
+    pub(crate) fn read(&self, env: &Env<'_>) -> Result<(Option<OwnedValue>, Option<Input>)> {
+        let spec = &*self.0;
+        let n = spec.n.as_ref().map(|n| number(&spec.name, &n.evaluate(env)?)).transpose()?;
+        let mut key = Vec::new();
+        if let Some(sort) = &spec.sort {
+            sort.key(env.root(), &mut key)?;
+        }
+        let input = (n.is_some() || spec.sort.is_some()).then(|| Input { key: key.into(), n: n.unwrap_or(1) });
+        Ok((spec.operand.visit(env, |value| value.map(Value::to_owned))?, input))
+    }
+
+    /// Adds what [`read`](Self::read) has returned for a document.
+    pub(crate) fn add_value(
+        &self,
+        gathered: &mut Gathered,
+        value: Option<Value<'_>>,
+        input: Option<&Input>,
+    ) -> Result<()> {
+        let state = gathered.0.get_or_insert_with(|| (self.0.start)(input.map_or(1, |input| input.n)));
+        state.add(value, input.map_or(&[], |input| &input.key))
+    }
+
+    /// Its name, if it is a standard deviation.
+    pub(crate) fn deviation(&self) -> Option<&str> {
+        Some(&*self.0.name).filter(|name| matches!(*name, "$stdDevPop" | "$stdDevSamp"))
+    }
+
+    /// Whether [`Gathered::merged`] returns the result for the documents of both.
+    pub(crate) fn merges(&self) -> bool {
+        (self.0.start)(1).copied().is_some()
+    }
+
     /// The value for the documents of a group.
     pub fn finish(&self, gathered: &mut Gathered) -> Evaluated<'static> {
         match &mut gathered.0 {
@@ -153,7 +187,23 @@ impl AccumulatorSpec {
 #[derive(Debug, Default)]
 pub struct Gathered(Option<Stored>);
 
+/// The sort key and the number of values for a document, of accumulators that have them.
+#[derive(Clone, Debug)]
+pub(crate) struct Input {
+    pub(crate) key: Box<[u8]>,
+    n: usize,
+}
+
 impl Gathered {
+    /// What was gathered by both together. Only for accumulators that [merge](AccumulatorSpec::merges).
+    pub(crate) fn merged(&self, other: &Self) -> Self {
+        Self(match (&self.0, &other.0) {
+            (Some(a), Some(b)) => a.merged(b),
+            (Some(only), None) | (None, Some(only)) => only.copied(),
+            (None, None) => None,
+        })
+    }
+
     /// Whether it is a `$min` or `$max` that has met a value.
     pub(crate) fn has_value(&self) -> bool {
         matches!(&self.0, Some(Stored::Extreme(extreme)) if extreme.has_value())

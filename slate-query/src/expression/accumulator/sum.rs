@@ -7,8 +7,17 @@ use crate::{
 };
 
 /// `$sum`: ignores values that are not numbers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Total(Sum);
+
+impl Total {
+    /// The sum of the values of both.
+    pub(super) fn merged(&self, other: &Self) -> Self {
+        let mut sum = self.0.clone();
+        sum.merge(&other.0);
+        Self(sum)
+    }
+}
 
 impl State for Total {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {

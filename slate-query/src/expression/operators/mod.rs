@@ -14,7 +14,7 @@ mod arithmetic;
 mod array;
 mod compare;
 mod convert;
-mod date;
+pub(super) mod date;
 mod functions;
 mod logical;
 mod misc;

@@ -79,7 +79,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$search", Unsupported),
     ("$searchMeta", Unsupported),
     ("$set", Offered(add_fields::parse)),
-    ("$setWindowFields", Unsupported),
+    ("$setWindowFields", Composed(super::window::parse)),
     ("$shardedDataDistribution", Unsupported),
     ("$skip", Offered(skip::parse)),
     ("$sort", Offered(sort::parse)),
@@ -102,7 +102,7 @@ pub(super) fn parse(name: &str, argument: Value<'_>, bindings: &Bindings) -> Res
 }
 
 /// Checks a path as MongoDB checks those of pipelines: no name may be empty, begin with `$` or contain a NUL byte.
-fn field_path(path: &str) -> Result<Path> {
+pub(super) fn field_path(path: &str) -> Result<Path> {
     if path.contains('\0') {
         return Err(Error::new(Code(16_411), "a field path must not contain a NUL byte"));
     }

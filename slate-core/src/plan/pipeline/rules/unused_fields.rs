@@ -1,5 +1,5 @@
-//! Drops the fields that no later stage reads from the documents of an `$unwind` or a `$lookup`, so that they are not copied for each
-//! element or match.
+//! Drops the fields that no later stage reads from the documents of an `$unwind`, a `$lookup` and a `$setWindowFields`, so that
+//! they are not copied for each element, match or result.
 
 use slate_query::pipeline::{Needs, Stage};
 
@@ -9,9 +9,11 @@ pub(super) fn apply(stages: &mut [Stage]) -> bool {
         match stage {
             Stage::Unwind(unwind) => unwind.keep(needs.clone()),
             Stage::Lookup(lookup) => lookup.keep(needs.clone()),
+            Stage::SetWindowFields(windows) => windows.keep(&needs),
             _ => {}
         }
-        is_changed |= matches!(stage, Stage::Unwind(_) | Stage::Lookup(_)) && needs != Needs::Whole;
+        is_changed |=
+            needs != Needs::Whole && matches!(stage, Stage::Unwind(_) | Stage::Lookup(_) | Stage::SetWindowFields(_));
         needs = stage.needs(needs);
     }
     is_changed

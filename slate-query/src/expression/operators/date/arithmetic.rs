@@ -1,13 +1,13 @@
 //! `$dateAdd` and `$dateSubtract`.
 
-use jiff::Span;
+use jiff::{Span, tz::TimeZone};
 
 use super::{
     super::{
         super::{Evaluated, Expression, Variables, arguments::wrong_type},
         named::{Compute, Parts, operator},
     },
-    date, local, out_of_range, time,
+    local, out_of_range, time,
     unit::Unit,
     zone, zone_part,
 };
@@ -42,16 +42,27 @@ fn moved<'v>(name: &str, values: &mut [Evaluated<'v>], sign: i64) -> Result<Eval
     let amount = amount
         .checked_mul(sign)
         .ok_or_else(|| Error::new(Code(5_976_500), format!("the amount of {name} is out of range")))?;
-    if let Some(millis) = unit.millis() {
-        let moved = amount.checked_mul(millis).and_then(|by| start.checked_add(by));
-        return moved.map(Evaluated::date).ok_or_else(out_of_range);
+    unit.added(start, amount, &zone).map(Evaluated::date)
+}
+
+impl Unit {
+    /// The date that is this many units after `start`, in a time zone.
+    pub(crate) fn added(self, start: i64, amount: i64, zone: &TimeZone) -> Result<i64> {
+        if let Some(millis) = self.millis() {
+            return amount.checked_mul(millis).and_then(|by| start.checked_add(by)).ok_or_else(out_of_range);
+        }
+        let span = match self {
+            Self::Week => Span::new().try_weeks(amount),
+            Self::Day => Span::new().try_days(amount),
+            _ => Span::new().try_months(amount.saturating_mul(self.months().unwrap_or(1))),
+        };
+        let span = span.map_err(|_| Error::new(Code(5_976_500), "the amount of time is out of range"))?;
+        let moved = local(start, zone)?.checked_add(span).map_err(|_| out_of_range())?;
+        Ok(moved.timestamp().as_millisecond())
     }
-    let span = match unit {
-        Unit::Week => Span::new().try_weeks(amount),
-        Unit::Day => Span::new().try_days(amount),
-        _ => Span::new().try_months(amount.saturating_mul(unit.months().unwrap_or(1))),
+
+    /// As [`added`](Self::added), in UTC.
+    pub(crate) fn added_in_utc(self, start: i64, amount: i64) -> Result<i64> {
+        self.added(start, amount, &TimeZone::UTC)
     }
-    .map_err(|_| Error::new(Code(5_976_500), format!("the amount of {name} is out of range")))?;
-    let start = local(start, &zone)?;
-    start.checked_add(span).map(|moved| date(&moved)).map_err(|_| out_of_range())
 }

@@ -11,6 +11,8 @@ pub(super) mod to_parts;
 pub(super) mod truncate;
 mod unit;
 
+pub(crate) use unit::Unit;
+
 use jiff::{
     Timestamp, ZonedDateTime,
     tz::{Offset, TimeZone},

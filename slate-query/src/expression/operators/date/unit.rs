@@ -5,7 +5,7 @@ use crate::{Code, Error, Result};
 
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     Year,
     Quarter,
     Month,
@@ -22,7 +22,12 @@ impl Unit {
     pub(super) fn of(name: &str, operand: &Evaluated<'_>) -> Result<Option<Self>> {
         let Some(value) = operand.present() else { return Ok(None) };
         let text = value.as_str().ok_or_else(|| wrong_type(name, 5_439_013, "a string as 'unit'", operand))?;
-        Ok(Some(match text {
+        Self::named(text).map(Some)
+    }
+
+    /// The unit of this name.
+    pub(crate) fn named(text: &str) -> Result<Self> {
+        Ok(match text {
             "year" => Self::Year,
             "quarter" => Self::Quarter,
             "month" => Self::Month,
@@ -33,7 +38,16 @@ impl Unit {
             "second" => Self::Second,
             "millisecond" => Self::Millisecond,
             _ => return Err(Error::new(Code::FAILED_TO_PARSE, format!("unknown unit of time: '{text}'"))),
-        }))
+        })
+    }
+
+    /// The milliseconds of a unit of at most a week, in UTC.
+    pub(crate) fn length(self) -> Option<i64> {
+        match self {
+            Self::Week => Some(7 * 86_400_000),
+            Self::Day => Some(86_400_000),
+            _ => self.millis(),
+        }
     }
 
     /// The milliseconds of a unit whose length does not depend on the date.

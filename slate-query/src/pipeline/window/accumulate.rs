@@ -1,0 +1,78 @@
+//! Accumulators over windows.
+
+use std::ops::Range;
+
+use super::function::Operand;
+use crate::{
+    Result,
+    expression::{
+        Evaluated,
+        accumulator::{AccumulatorSpec, Gathered},
+    },
+};
+
+/// An accumulator over the windows of a partition, one after the other.
+///
+/// Where two results can be merged, each value is added a bounded number of times, however the windows overlap: the window is
+/// split, the part before the split has a result from each of its documents to the split, the part after it one result.
+/// Otherwise a window that differs from the last is accumulated anew.
+#[derive(Debug, Default)]
+pub(super) struct Accumulate {
+    window: Range<usize>,
+    split: usize,
+    /// The results of the documents from `window.start` on to the split, the longest last.
+    before: Vec<Gathered>,
+    after: Gathered,
+    /// The result of the window, if it is the same for following documents.
+    value: Option<Evaluated<'static>>,
+}
+
+impl Accumulate {
+    pub(super) fn value(
+        &mut self,
+        spec: &AccumulatorSpec,
+        column: &[Operand],
+        window: Range<usize>,
+    ) -> Result<Evaluated<'static>> {
+        if let Some(value) = self.value.as_ref().filter(|_| window == self.window) {
+            return Ok(value.clone());
+        }
+        let operands = |range: Range<usize>| column.get(range).unwrap_or_default();
+        let value = if spec.merges() {
+            // The windows of a partition only move forward.
+            for operand in operands(self.window.end..window.end) {
+                add(spec, &mut self.after, operand)?;
+            }
+            self.window.end = window.end;
+            while self.window.start < window.start {
+                if self.before.is_empty() {
+                    let mut gathered = Gathered::default();
+                    for operand in operands(self.window.start..window.end).iter().rev() {
+                        add(spec, &mut gathered, operand)?;
+                        self.before.push(gathered.merged(&Gathered::default()));
+                    }
+                    (self.split, self.after) = (window.end, Gathered::default());
+                }
+                self.before.pop();
+                self.window.start += 1;
+            }
+            match self.before.last() {
+                Some(before) => spec.finish(&mut before.merged(&self.after)),
+                None => spec.finish(&mut self.after.merged(&Gathered::default())),
+            }
+        } else {
+            let mut gathered = Gathered::default();
+            for operand in operands(window.clone()) {
+                add(spec, &mut gathered, operand)?;
+            }
+            spec.finish(&mut gathered)
+        };
+        self.window = window;
+        self.value = Some(value.clone());
+        Ok(value)
+    }
+}
+
+fn add(spec: &AccumulatorSpec, gathered: &mut Gathered, operand: &Operand) -> Result<()> {
+    spec.add_value(gathered, operand.value(), operand.input.as_deref())
+}

@@ -1,0 +1,210 @@
+//! The window of a document: a range of the documents of its partition.
+
+use std::{cmp::Ordering, ops::Range};
+
+use super::Partition;
+use crate::{
+    Code, Error, Result,
+    expression::{DateUnit, Evaluated},
+    number::Number,
+    order,
+    raw::{Doc, Kind, Value},
+    sort::Sort,
+};
+
+/// The documents of a window, relative to the current one.
+#[derive(Clone, Debug)]
+pub(super) enum Frame {
+    /// All documents of the partition.
+    All,
+    /// From this many documents before or after the current one to this many.
+    Documents(Limit<i64>, Limit<i64>),
+    /// Those whose sort value is between the current one's plus these numbers, or plus that many units of time.
+    Range(Limit<Number>, Limit<Number>, Option<DateUnit>),
+}
+
+/// An end of a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Limit<T> {
+    Unbounded,
+    /// The current document; for values, those that are equal to its own.
+    Current,
+    At(T),
+}
+
+impl Frame {
+    /// Whether documents leave the window as it moves.
+    pub(super) fn slides(&self) -> bool {
+        match self {
+            Self::All => false,
+            Self::Documents(lower, _) => *lower != Limit::Unbounded,
+            Self::Range(lower, ..) => *lower != Limit::Unbounded,
+        }
+    }
+
+    /// Parses `{documents: [lower, upper]}` or `{range: [lower, upper], unit: …}`.
+    pub(super) fn parse(window: Value<'_>, sort: Option<&Sort>) -> Result<Self> {
+        let refused = |message: &str| Error::new(Code::FAILED_TO_PARSE, message).at("window");
+        let window = window.as_document().filter(|_| window.kind() == Kind::Document);
+        let window = window.ok_or_else(|| refused("'window' field must be an object"))?;
+        let (mut documents, mut range, mut unit) = (None, None, None);
+        for element in window.elements() {
+            match element.name {
+                b"documents" => documents = Some(element.value),
+                b"range" => range = Some(element.value),
+                b"unit" => unit = Some(element.value),
+                _ => return Err(refused("'window' field can only contain 'documents', 'range' and 'unit'")),
+            }
+        }
+        match (documents, range) {
+            (Some(_), Some(_)) => Err(refused("'window' field can have only one of 'documents' and 'range'")),
+            (Some(_), None) if unit.is_some() => Err(refused("'unit' is only valid with 'range'")),
+            (Some(limits), None) => {
+                if sort.is_none() && !is_whole(limits) {
+                    return Err(Error::new(Code(5_339_901), "'documents' needs a sortBy, unless it is unbounded"));
+                }
+                let (lower, upper) = limits_of(limits, Number::to_i64)?;
+                Ok(Self::Documents(lower, upper))
+            }
+            (None, Some(limits)) => {
+                let unit = unit.map(|unit| DateUnit::named(unit.as_str().unwrap_or_default())).transpose()?;
+                let is_allowed = |number: &Number| unit.is_none() || number.to_i64().is_some();
+                let (lower, upper) = limits_of(limits, |number| Some(number).filter(is_allowed))?;
+                match sort.map(Sort::fields) {
+                    Some([(_, crate::pattern::Direction::Ascending)]) => Ok(Self::Range(lower, upper, unit)),
+                    Some([_]) => Err(Error::new(Code(8_947_401), "'range' needs a sortBy in ascending order")),
+                    _ => Err(Error::new(Code(5_339_902), "'range' needs a sortBy of exactly one field")),
+                }
+            }
+            (None, None) => match unit {
+                Some(_) => Err(refused("'unit' is only valid with 'range'")),
+                None => Ok(Self::All),
+            },
+        }
+    }
+}
+
+fn is_whole(limits: Value<'_>) -> bool {
+    limits.as_array().is_some_and(|limits| limits.values().all(|limit| limit.as_str() == Some("unbounded")))
+}
+
+fn limits_of<T: PartialOrd + Copy>(
+    limits: Value<'_>,
+    number: impl Fn(Number) -> Option<T>,
+) -> Result<(Limit<T>, Limit<T>)> {
+    let refused = |message: &str| Error::new(Code::FAILED_TO_PARSE, message).at("window");
+    let mut values = limits.as_array().into_iter().flat_map(Doc::values);
+    let (Some(lower), Some(upper), None) = (values.next(), values.next(), values.next()) else {
+        return Err(refused("window bounds must be a 2-element array"));
+    };
+    let limit = |value: Value<'_>| match value.as_str() {
+        Some("unbounded") => Ok(Limit::Unbounded),
+        Some("current") => Ok(Limit::Current),
+        _ => Number::of(value)
+            .and_then(&number)
+            .map(Limit::At)
+            .ok_or_else(|| refused("window bounds must be 'unbounded', 'current' or a number")),
+    };
+    let (lower, upper) = (limit(lower)?, limit(upper)?);
+    if let (Limit::At(lower), Limit::At(upper)) = (&lower, &upper)
+        && lower > upper
+    {
+        return Err(Error::new(Code(5_339_900), "the lower bound of a window must not exceed its upper bound"));
+    }
+    Ok((lower, upper))
+}
+
+/// The windows of the documents of a partition, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    /// The window of the document before. Both ends only move forward.
+    range: Range<usize>,
+}
+
+impl Frames {
+    /// The window of the document at `row`, in a partition of at least one document.
+    pub(super) fn next(&mut self, frame: &Frame, partition: &Partition, row: usize) -> Result<Range<usize>> {
+        let rows = partition.len();
+        let moved = |by: i64| {
+            let by_abs = usize::try_from(by.unsigned_abs()).unwrap_or(usize::MAX);
+            if by < 0 { row.checked_sub(by_abs) } else { Some(row.saturating_add(by_abs)) }
+        };
+        self.range = match frame {
+            Frame::All => 0..rows,
+            Frame::Documents(lower, upper) => {
+                let lower = match lower {
+                    Limit::Unbounded => 0,
+                    Limit::Current => row,
+                    Limit::At(by) => moved(*by).unwrap_or(0),
+                };
+                let upper = match upper {
+                    Limit::Unbounded => rows,
+                    Limit::Current => row + 1,
+                    Limit::At(by) => moved(*by).map_or(0, |last| last.saturating_add(1)),
+                };
+                lower.min(rows)..upper.clamp(lower.min(rows), rows)
+            }
+            Frame::Range(lower, upper, unit) => {
+                let Range { start: mut from, end: mut to } = self.range.clone();
+                if let Some(least) = limit_value(partition, row, lower, *unit)? {
+                    while from < rows && compare(partition, from, &least) == Ordering::Less {
+                        from += 1;
+                    }
+                }
+                match limit_value(partition, row, upper, *unit)? {
+                    Some(greatest) => {
+                        while to < rows && compare(partition, to, &greatest) != Ordering::Greater {
+                            to += 1;
+                        }
+                    }
+                    None => to = rows,
+                }
+                from.min(to)..to
+            }
+        };
+        Ok(self.range.clone())
+    }
+}
+
+/// The value at an end of a range; `None` if it is unbounded.
+fn limit_value(
+    partition: &Partition,
+    row: usize,
+    limit: &Limit<Number>,
+    unit: Option<DateUnit>,
+) -> Result<Option<Evaluated<'static>>> {
+    let value = partition.sort_value(row);
+    let kind = value.map_or("missing", |value| value.kind().alias());
+    match unit {
+        None => {
+            let number = value.and_then(Number::of).ok_or_else(|| {
+                Error::new(Code(5_429_414), format!("a range needs a sortBy field that is a number, not {kind}"))
+            })?;
+            Ok(match limit {
+                Limit::Unbounded => None,
+                Limit::Current => Some(number.into()),
+                Limit::At(by) => Some(number.plus(*by).into()),
+            })
+        }
+        Some(unit) => {
+            let date = value.filter(|value| value.kind() == Kind::DateTime).and_then(Value::as_millis);
+            let date = date.ok_or_else(|| {
+                Error::new(
+                    Code(5_429_513),
+                    format!("a range with a unit needs a sortBy field that is a date, not {kind}"),
+                )
+            })?;
+            let moved = match limit {
+                Limit::Unbounded => return Ok(None),
+                Limit::Current => date,
+                Limit::At(by) => unit.added_in_utc(date, by.to_i64().unwrap_or_default())?,
+            };
+            Ok(Some(Evaluated::date(moved)))
+        }
+    }
+}
+
+fn compare(partition: &Partition, row: usize, with: &Evaluated<'_>) -> Ordering {
+    let null = Value::NULL;
+    order::compare(partition.sort_value(row).unwrap_or(null), with.as_value().unwrap_or(null))
+}

@@ -1,0 +1,310 @@
+//! The functions: their operands, and what they compute for a window.
+
+use std::ops::Range;
+
+use super::{
+    Partition,
+    accumulate::Accumulate,
+    rate::{self, Rate},
+    series::{self, Fill, Filling, MovingAverage},
+};
+use crate::{
+    Code, Error, Result,
+    expression::{
+        DateUnit, Env, Evaluated, Expression,
+        accumulator::{AccumulatorSpec, Input},
+    },
+    number::Number,
+    pipeline::Bindings,
+    raw::{Doc, Kind, OwnedValue, Value},
+    sort::Sort,
+};
+
+/// A parsed function.
+#[derive(Clone, Debug)]
+pub(super) enum Function {
+    /// An accumulator over the window.
+    Accumulate(AccumulatorSpec),
+    Rank(Rank),
+    /// The value of another document, at a distance from the current one.
+    Shift {
+        output: Expression,
+        by: i64,
+        default: Option<OwnedValue>,
+    },
+    /// The values, with others in place of null.
+    Fill {
+        input: Expression,
+        how: Filling,
+    },
+    MovingAverage {
+        input: Expression,
+        alpha: Number,
+    },
+    Rate {
+        input: Expression,
+        unit: Option<DateUnit>,
+        rate: Rate,
+    },
+    /// Of pairs of numbers.
+    Covariance {
+        pair: Expression,
+        divisor: Divisor,
+    },
+}
+
+/// The position of a document in its partition, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rank {
+    /// Each document has a number of its own.
+    Number,
+    /// Equal documents have the same rank; those after them continue with their number.
+    Sparse,
+    /// Equal documents have the same rank; those after them have the next one.
+    Dense,
+}
+
+/// The divisor of a covariance of n pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Divisor {
+    /// n.
+    Population,
+    /// n − 1.
+    Sample,
+}
+
+/// What a function reads of one document.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Operand {
+    pub(super) value: Option<OwnedValue>,
+    /// Of an accumulator only.
+    pub(super) input: Option<Box<Input>>,
+}
+
+impl Operand {
+    pub(super) fn value(&self) -> Option<Value<'_>> {
+        self.value.as_ref().map(OwnedValue::as_value)
+    }
+
+    /// The value unless it is missing or null.
+    pub(super) fn present(&self) -> Option<Value<'_>> {
+        self.value().filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined))
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let input = self.input.as_ref().map_or(0, |input| size_of::<Input>() + input.key.len());
+        self.value().map_or(0, |value| value.bytes().len()) + input
+    }
+}
+
+impl Function {
+    /// Parses the function `name`. `has_window` says whether a window is given.
+    pub(super) fn parse(
+        name: &str,
+        operand: Value<'_>,
+        has_window: bool,
+        sort: Option<&Sort>,
+        bindings: &Bindings,
+    ) -> Result<Self> {
+        let variables = bindings.names();
+        let without_window = |code| {
+            if has_window { Err(Error::new(Code(code), format!("{name} does not accept a window"))) } else { Ok(()) }
+        };
+        let fields = sort.map_or(0, |sort| sort.fields().len());
+        let sorted = |is_sorted: bool, code| {
+            if is_sorted {
+                Ok(())
+            } else {
+                Err(Error::new(Code(code), format!("{name} needs a sortBy with one field")))
+            }
+        };
+        Ok(match name {
+            "$documentNumber" | "$rank" | "$denseRank" => {
+                without_window(5_371_601)?;
+                let rank = match name {
+                    "$documentNumber" => Rank::Number,
+                    "$rank" => Rank::Sparse,
+                    _ => Rank::Dense,
+                };
+                sorted(fields > 0 && (rank == Rank::Number || fields == 1), 5_371_602)?;
+                if !operand
+                    .as_document()
+                    .is_some_and(|operand_doc| operand_doc.is_empty() && operand.kind() == Kind::Document)
+                {
+                    return Err(Error::new(Code(5_371_603), format!("{name} takes an empty object")));
+                }
+                Self::Rank(rank)
+            }
+            "$shift" => {
+                without_window(Code::FAILED_TO_PARSE.0)?;
+                sorted(fields > 0, 5_667_001)?;
+                let [output, by, default] = parts(name, operand, ["output", "by", "default"])?;
+                let (Some(output), Some(by)) = (output, by) else {
+                    return Err(refused(name, "needs the parameters 'output' and 'by'"));
+                };
+                let by = Number::of(by).and_then(Number::to_i64);
+                let by = by.ok_or_else(|| refused(name, "takes a whole number as 'by'"))?;
+                let default = default.map(|default| Expression::parse(default, variables)).transpose()?;
+                let default = match default {
+                    None => Some(Value::NULL.to_owned()),
+                    Some(default) => {
+                        let constant = default.as_constant();
+                        let constant = constant.ok_or_else(|| refused(name, "takes a constant as 'default'"))?;
+                        constant.as_value().map(Value::to_owned)
+                    }
+                };
+                Self::Shift { output: Expression::parse(output, variables)?, by, default }
+            }
+            "$locf" | "$linearFill" => {
+                without_window(Code::FAILED_TO_PARSE.0)?;
+                let how = if name == "$locf" { Filling::Last } else { Filling::Linear };
+                sorted(how == Filling::Last || fields == 1, 605_001)?;
+                Self::Fill { input: Expression::parse(operand, variables)?, how }
+            }
+            "$expMovingAvg" => {
+                without_window(Code::FAILED_TO_PARSE.0)?;
+                sorted(fields > 0, Code::FAILED_TO_PARSE.0)?;
+                let [input, n, alpha] = parts(name, operand, ["input", "N", "alpha"])?;
+                let input = input.ok_or_else(|| refused(name, "needs the parameter 'input'"))?;
+                Self::MovingAverage {
+                    input: Expression::parse(input, variables)?,
+                    alpha: series::alpha(name, n, alpha)?,
+                }
+            }
+            "$derivative" | "$integral" => {
+                sorted(fields == 1, Code::FAILED_TO_PARSE.0)?;
+                let rate = if name == "$derivative" { Rate::Derivative } else { Rate::Integral };
+                if rate == Rate::Derivative && !has_window {
+                    return Err(refused(name, "needs explicit window bounds"));
+                }
+                let [input, unit] = parts(name, operand, ["input", "unit"])?;
+                let input = input.ok_or_else(|| refused(name, "needs the parameter 'input'"))?;
+                let unit = unit.map(|unit| rate::unit(name, unit)).transpose()?;
+                Self::Rate { input: Expression::parse(input, variables)?, unit, rate }
+            }
+            "$covariancePop" | "$covarianceSamp" => {
+                let divisor = if name == "$covariancePop" { Divisor::Population } else { Divisor::Sample };
+                Self::Covariance { pair: Expression::parse(operand, variables)?, divisor }
+            }
+            "$mergeObjects" => return Err(refused(name, "is not a window function")),
+            _ => match AccumulatorSpec::parse_over_window(name, operand, variables) {
+                Err(error) if error.code() == Code(15_952) => {
+                    return Err(refused(name, "is not a window function"));
+                }
+                accumulator => Self::Accumulate(accumulator?),
+            },
+        })
+    }
+
+    /// What the function reads of a document.
+    pub(super) fn operand(&self, env: &Env<'_>) -> Result<Operand> {
+        let value_of = |expression: &Expression| expression.visit(env, |value| value.map(Value::to_owned));
+        let value = match self {
+            Self::Accumulate(spec) => {
+                let (value, input) = spec.read(env)?;
+                return Ok(Operand { value, input: input.map(Box::new) });
+            }
+            Self::Rank(_) => None,
+            Self::Shift { output: input, .. }
+            | Self::Fill { input, .. }
+            | Self::MovingAverage { input, .. }
+            | Self::Rate { input, .. }
+            | Self::Covariance { pair: input, .. } => value_of(input)?,
+        };
+        Ok(Operand { value, input: None })
+    }
+
+    /// Calls `visit` with each field that the function reads; see [`Expression::visit_fields`].
+    pub(super) fn visit_fields(&self, visit: &mut dyn FnMut(Option<&crate::raw::FieldName>)) {
+        match self {
+            Self::Accumulate(spec) => spec.visit_fields(visit),
+            Self::Rank(_) => {}
+            Self::Shift { output: input, .. }
+            | Self::Fill { input, .. }
+            | Self::MovingAverage { input, .. }
+            | Self::Rate { input, .. }
+            | Self::Covariance { pair: input, .. } => input.visit_fields(visit),
+        }
+    }
+
+    pub(super) fn start(&self) -> Running {
+        match self {
+            Self::Accumulate(_) => Running::Accumulate(Accumulate::default()),
+            Self::MovingAverage { .. } => Running::MovingAverage(MovingAverage::default()),
+            Self::Fill { .. } => Running::Fill(Fill::default()),
+            _ => Running::Rank(0),
+        }
+    }
+}
+
+/// A function in the course of a partition.
+#[derive(Debug)]
+pub(super) enum Running {
+    Accumulate(Accumulate),
+    MovingAverage(MovingAverage),
+    Fill(Fill),
+    /// The rank of the document before; unused by functions that remember nothing.
+    Rank(i64),
+}
+
+impl Running {
+    /// The value for the document at `row`, whose window is `range`. Called for each row in order.
+    pub(super) fn value(
+        &mut self,
+        function: &Function,
+        partition: &Partition,
+        column: &[Operand],
+        row: usize,
+        range: Range<usize>,
+        slides: bool,
+    ) -> Result<Evaluated<'static>> {
+        let window = column.get(range.clone()).unwrap_or_default();
+        Ok(match (self, function) {
+            (Self::Accumulate(_), Function::Accumulate(spec))
+                if slides
+                    && let Some(name) = spec.deviation()
+                    && let Some(value) = series::sliding_deviation(name, window) =>
+            {
+                value
+            }
+            (Self::Accumulate(running), Function::Accumulate(spec)) => running.value(spec, column, range)?,
+            (_, Function::Covariance { .. }) if slides && !series::are_finite(window) => Evaluated::NULL,
+            (Self::MovingAverage(running), Function::MovingAverage { alpha, .. }) => {
+                running.next(*alpha, column.get(row))
+            }
+            (Self::Rank(rank), Function::Rank(kind)) => {
+                let number = i64::try_from(row).unwrap_or(i64::MAX).saturating_add(1);
+                let is_peer = row > 0 && partition.are_peers(row - 1, row);
+                *rank = match kind {
+                    Rank::Sparse | Rank::Dense if is_peer => *rank,
+                    Rank::Number | Rank::Sparse => number,
+                    Rank::Dense => *rank + 1,
+                };
+                Evaluated::count(usize::try_from(*rank).unwrap_or_default())
+            }
+            (_, Function::Shift { by, default, .. }) => series::shifted(column, row, *by, default.as_ref()),
+            (Self::Fill(fill), Function::Fill { how, .. }) => fill.value(*how, partition, column, row)?,
+            (_, Function::Rate { unit, rate, .. }) => rate.of(*unit, partition, column, range)?,
+            (_, Function::Covariance { divisor, .. }) => series::covariance(*divisor, window),
+            _ => Evaluated::NULL,
+        })
+    }
+}
+
+pub(super) fn refused(name: &str, what: &str) -> Error {
+    Error::new(Code::FAILED_TO_PARSE, format!("{name} {what}"))
+}
+
+/// The named parts of an operand.
+fn parts<'a, const N: usize>(name: &str, operand: Value<'a>, names: [&str; N]) -> Result<[Option<Value<'a>>; N]> {
+    let document = operand.as_document().filter(|_| operand.kind() == Kind::Document);
+    let document = document.ok_or_else(|| refused(name, "takes an object"))?;
+    let mut parts = [None; N];
+    for element in Doc::elements(document) {
+        let place = names.iter().position(|name| name.as_bytes() == element.name);
+        let part = place.and_then(|place| parts.get_mut(place));
+        let part = part.ok_or_else(|| refused(name, &format!("has no parameter '{}'", element.display_name())))?;
+        *part = Some(element.value);
+    }
+    Ok(parts)
+}

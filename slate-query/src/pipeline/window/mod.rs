@@ -1,0 +1,16 @@
+//! `$setWindowFields`: values computed for each document from the documents around it.
+//!
+//! A [`Partition`] holds what the functions read of its documents, in their order: the operands and the sort keys. A
+//! [`Frame`](frame::Frame) says which of them belong to the window of a document.
+
+mod accumulate;
+mod frame;
+mod function;
+mod parse;
+mod partition;
+mod rate;
+mod series;
+
+pub use parse::Windows;
+pub(super) use parse::parse;
+pub use partition::{Partition, Results};

@@ -1,0 +1,225 @@
+use std::fmt;
+
+use super::{
+    frame::Frame,
+    function::{Function, refused},
+};
+use crate::{
+    Code, Error, Result,
+    expression::Expression,
+    key,
+    path::Path,
+    pattern::Direction,
+    pipeline::{Bindings, Kept, Needs, Stage, stages::field_path},
+    raw::{Doc, Kind, OwnedValue, Value, Writer},
+    sort::Sort,
+};
+
+/// A parsed `$setWindowFields`. The documents of a partition must follow each other in its input, unless it [sorts them](Self::needs_key).
+#[derive(Clone, Debug)]
+pub struct Windows {
+    partition: Option<Expression>,
+    sort: Option<Sort>,
+    outputs: Vec<Output>,
+    bindings: Bindings,
+    /// The fields of its input that later stages need.
+    kept: Kept,
+    argument: OwnedValue,
+}
+
+/// A computed field.
+#[derive(Clone, Debug)]
+pub(super) struct Output {
+    pub(super) path: Path,
+    pub(super) function: Function,
+    pub(super) frame: Frame,
+}
+
+/// Parses the stage: a `$sort` by partition and order, if fields determine it, and the computation of the fields.
+pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
+    let refuse = |message: &str| Error::new(Code::FAILED_TO_PARSE, message);
+    let options = argument.as_document().filter(|_| argument.kind() == Kind::Document);
+    let options = options.ok_or_else(|| refuse("the $setWindowFields stage specification must be an object"))?;
+    let (mut partition, mut sort, mut fields) = (None, None, None);
+    for element in options.elements() {
+        let value = element.value;
+        let document = || {
+            let message = format!("'{}' of $setWindowFields must be an object", element.display_name());
+            let document = value.as_document().filter(|_| value.kind() == Kind::Document);
+            document.ok_or_else(|| Error::new(Code::TYPE_MISMATCH, message))
+        };
+        match element.name {
+            b"partitionBy" => {
+                let is_text = value.as_str().is_some_and(|text| !text.starts_with('$'));
+                if is_text {
+                    return Err(
+                        Error::new(Code::TYPE_MISMATCH, "'partitionBy' must be an expression").at("partitionBy")
+                    );
+                }
+                let expression = Expression::parse(value, bindings.names()).map_err(|error| error.at("partitionBy"))?;
+                partition = Some(expression);
+            }
+            b"sortBy" if value.kind() == Kind::Null => {}
+            b"sortBy" => {
+                let parsed = Sort::parse(document()?).map_err(|error| error.at("sortBy"))?;
+                sort = Some(parsed).filter(|sort| !sort.fields().is_empty());
+            }
+            b"output" => fields = Some(document()?),
+            _ => {
+                let message = format!("'$setWindowFields.{}' is an unknown field", element.display_name());
+                return Err(Error::new(Code(40_415), message));
+            }
+        }
+    }
+    let fields = fields.ok_or_else(|| Error::new(Code(40_414), "$setWindowFields needs an 'output'"))?;
+    let outputs = fields.elements().map(|field| {
+        let name = field.display_name();
+        output(&name, field.value, sort.as_ref(), bindings).map_err(|error| error.at(&*name))
+    });
+    let outputs = outputs.collect::<Result<_>>()?;
+    // A constant partition is one partition.
+    let partition = partition.filter(|partition| partition.as_constant().is_none());
+    let windows = Windows {
+        partition,
+        sort,
+        outputs,
+        bindings: bindings.clone(),
+        kept: Kept::default(),
+        argument: argument.to_owned(),
+    };
+    Ok(windows.order()?.map(Stage::Sort).into_iter().chain([Stage::SetWindowFields(windows)]).collect())
+}
+
+fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings) -> Result<Output> {
+    let path = field_path(name)?;
+    let refuse = |message: &str| Error::new(Code::FAILED_TO_PARSE, message);
+    let spec = value.as_document().filter(|_| value.kind() == Kind::Document);
+    let spec = spec.ok_or_else(|| refuse("the window function of a field must be an object"))?;
+    let (mut window, mut function) = (None, None);
+    for element in spec.elements() {
+        let operator = element.display_name().into_owned();
+        if operator == "window" {
+            window = Some(element.value);
+        } else if !operator.starts_with('$') {
+            return Err(refuse(&format!("a window function has no field '{operator}'")));
+        } else if function.replace((operator, element.value)).is_some() {
+            return Err(refuse("a field must have one window function"));
+        }
+    }
+    let (operator, operand) = function.ok_or_else(|| refuse("a field must have a window function"))?;
+    let function = Function::parse(&operator, operand, window.is_some(), sort, bindings)?;
+    let frame = window.map_or(Ok(Frame::All), |window| Frame::parse(window, sort))?;
+    if let (Function::Rate { .. }, Frame::Range(_, _, None)) = (&function, &frame)
+        && sort.is_none()
+    {
+        return Err(refused(&operator, "needs a sortBy"));
+    }
+    Ok(Output { path, function, frame })
+}
+
+impl Windows {
+    /// The order of the input, if fields determine it: the documents of a partition follow each other. `None` if it is not
+    /// ordered, or [`key`](Self::key) orders it.
+    ///
+    /// # Errors
+    /// Those of an invalid sort.
+    fn order(&self) -> Result<Option<Sort>> {
+        if self.needs_key() {
+            return Ok(None);
+        }
+        let field = self.partition.as_ref().and_then(Expression::as_field);
+        let mut writer = Writer::new();
+        let (one, minus_one) = (1_i32.to_le_bytes(), (-1_i32).to_le_bytes());
+        let mut add = |path: &str, direction| {
+            let sign = if direction == Direction::Ascending { &one } else { &minus_one };
+            writer.append(path.as_bytes(), Value::new(Kind::Int32, sign));
+        };
+        if let Some(field) = field {
+            add(field.as_str(), Direction::Ascending);
+        }
+        let by = self.sort.iter().flat_map(|sort| sort.fields());
+        by.filter(|(path, _)| field.is_none_or(|field| field.as_str() != path.as_str()))
+            .for_each(|(path, direction)| add(path.as_str(), *direction));
+        let sort = Sort::parse(Doc::new(&writer.finish()))?;
+        Ok((!sort.is_empty()).then_some(sort))
+    }
+
+    /// Whether the stage sorts its input by [`key`](Self::key), because an expression computes the partition.
+    pub fn needs_key(&self) -> bool {
+        self.partition.as_ref().is_some_and(|partition| partition.as_field().is_none())
+    }
+
+    /// Replaces the content of `key` by the key of a document's partition, which is equal for the documents of one partition.
+    ///
+    /// # Errors
+    /// Those of the expression; `TypeMismatch` (14) if its value is an array.
+    pub fn partition_key(&self, document: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
+        out.clear();
+        let Some(partition) = &self.partition else { return Ok(()) };
+        self.bindings.within(document, |env| {
+            partition.visit(env, |value| {
+                if value.is_some_and(|value| value.kind() == Kind::Array) {
+                    let message = "an expression used to partition cannot evaluate to value of type array";
+                    return Err(Error::new(Code::TYPE_MISMATCH, message));
+                }
+                key::encode(value.unwrap_or(Value::NULL), out);
+                Ok(())
+            })?
+        })
+    }
+
+    /// Replaces the content of `key` by a key that orders documents by partition and sort.
+    ///
+    /// # Errors
+    /// As [`partition_key`](Self::partition_key); those of the sort.
+    pub fn key(&self, document: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
+        self.partition_key(document, out)?;
+        self.sort.as_ref().map_or(Ok(()), |sort| sort.key(document, out))
+    }
+
+    /// Returns documents with only the fields that the following stages need.
+    pub fn keep(&mut self, needs: &Needs) {
+        self.kept = Kept::of(needs);
+    }
+
+    /// The fields that the stage and the stages after it read.
+    pub(in crate::pipeline) fn needs(&self, mut after: Needs) -> Needs {
+        for output in &self.outputs {
+            if let [only] = output.path.parts() {
+                after.remove(only.name());
+            }
+        }
+        let mut add = |field: Option<&crate::raw::FieldName>| after.add(field);
+        self.partition.iter().for_each(|partition| partition.visit_fields(&mut add));
+        self.outputs.iter().for_each(|output| output.function.visit_fields(&mut add));
+        self.sort.iter().flat_map(|sort| sort.fields()).for_each(|(path, _)| after.add_path(path));
+        after
+    }
+
+    pub(super) fn sort(&self) -> Option<&Sort> {
+        self.sort.as_ref()
+    }
+
+    /// The path of the first sort field.
+    pub(super) fn sort_field(&self) -> Option<&Path> {
+        self.sort.as_ref()?.fields().first().map(|(path, _)| path)
+    }
+
+    pub(super) fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    pub(super) fn bindings(&self) -> &Bindings {
+        &self.bindings
+    }
+
+    pub(super) fn kept(&self) -> &Kept {
+        &self.kept
+    }
+}
+
+impl fmt::Display for Windows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.argument)
+    }
+}

@@ -1,0 +1,159 @@
+//! Functions over the documents around the current one that are not accumulators.
+
+use super::{
+    Partition,
+    function::{Divisor, Operand, refused},
+};
+use crate::{
+    Code, Error, Result,
+    expression::Evaluated,
+    number::{Number, Sum},
+    raw::{Doc, Kind, OwnedValue, Value},
+};
+
+/// What stands in place of null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filling {
+    /// The last value before.
+    Last,
+    /// A value on the line between the values before and after.
+    Linear,
+}
+
+/// The value of the document at a distance from `row`.
+pub(super) fn shifted(column: &[Operand], row: usize, by: i64, default: Option<&OwnedValue>) -> Evaluated<'static> {
+    let distance = usize::try_from(by.unsigned_abs()).unwrap_or(usize::MAX);
+    let place = if by < 0 { row.checked_sub(distance) } else { row.checked_add(distance) };
+    match place.and_then(|place| column.get(place)) {
+        Some(operand) => operand.value.clone().map_or(Evaluated::Missing, Evaluated::Owned),
+        None => default.cloned().map_or(Evaluated::Missing, Evaluated::Owned),
+    }
+}
+
+/// Values, with others in place of null.
+#[derive(Debug, Default)]
+pub(super) struct Fill {
+    /// The last row with a value.
+    before: Option<usize>,
+    /// The next row with a value, or the end of the partition, if it is after the current row.
+    after: usize,
+}
+
+impl Fill {
+    /// The value of the document at `row`, or what stands in its place. Called for each row in order.
+    pub(super) fn value(
+        &mut self,
+        how: Filling,
+        partition: &Partition,
+        column: &[Operand],
+        row: usize,
+    ) -> Result<Evaluated<'static>> {
+        let value_at = |row: usize| column.get(row).and_then(Operand::present);
+        if let Some(value) = value_at(row) {
+            if how == Filling::Linear && Number::of(value).is_none() {
+                let message = format!("$linearFill takes numbers, not {}", value.kind().alias());
+                return Err(Error::new(Code::TYPE_MISMATCH, message));
+            }
+            self.before = Some(row);
+            return Ok(Evaluated::Owned(value.to_owned()));
+        }
+        let Some(before) = self.before else { return Ok(Evaluated::NULL) };
+        if how == Filling::Last {
+            return Ok(value_at(before).map_or(Evaluated::NULL, |value| Evaluated::Owned(value.to_owned())));
+        }
+        if self.after <= row {
+            let next = (row + 1..column.len()).find(|row| value_at(*row).is_some());
+            self.after = next.unwrap_or(column.len());
+        }
+        let number = |row| value_at(row).and_then(Number::of);
+        let (Some(y0), Some(y1)) = (number(before), number(self.after)) else { return Ok(Evaluated::NULL) };
+        if partition.are_peers(before, row) || partition.are_peers(row, self.after) {
+            return Err(Error::new(Code(6_050_106), "$linearFill takes a sortBy field whose values differ"));
+        }
+        let (x0, x, x1) = (place(partition, before)?, place(partition, row)?, place(partition, self.after)?);
+        Ok(y0.plus(x.minus(x0).times(y1.minus(y0).over(x1.minus(x0)))).into())
+    }
+}
+
+/// The sort value of a document as a number.
+pub(super) fn place(partition: &Partition, row: usize) -> Result<Number> {
+    let value = partition.sort_value(row);
+    let number = value.and_then(|value| match value.kind() {
+        Kind::DateTime => value.as_millis().map(Number::Int64),
+        _ => Number::of(value),
+    });
+    number.ok_or_else(|| {
+        let kind = value.map_or("missing", |value| value.kind().alias());
+        Error::new(Code::TYPE_MISMATCH, format!("the sortBy field must be a number or a date, not {kind}"))
+    })
+}
+
+/// The weight of the current value in a moving average: given, or `2 / (N + 1)`.
+pub(super) fn alpha(name: &str, n: Option<Value<'_>>, alpha: Option<Value<'_>>) -> Result<Number> {
+    match (n, alpha) {
+        (Some(n), None) => {
+            let n = Number::of(n).and_then(Number::to_i64).filter(|n| *n > 0);
+            let n = n.ok_or_else(|| refused(name, "takes a positive whole number as 'N'"))?;
+            Ok(Number::Int32(2).over(Number::Int64(n.saturating_add(1))))
+        }
+        (None, Some(alpha)) => {
+            let number = Number::of(alpha).filter(|alpha| (0.0..1.0).contains(&alpha.to_f64()) && alpha.to_f64() > 0.0);
+            number.ok_or_else(|| refused(name, "takes a number between 0 and 1 as 'alpha'"))
+        }
+        _ => Err(refused(name, "takes either 'N' or 'alpha'")),
+    }
+}
+
+/// An exponential moving average.
+#[derive(Debug, Default)]
+pub(super) struct MovingAverage(Option<Number>);
+
+impl MovingAverage {
+    /// The average up to the next value; null for a value that is not a number, which is left out.
+    pub(super) fn next(&mut self, alpha: Number, operand: Option<&Operand>) -> Evaluated<'static> {
+        let Some(value) = operand.and_then(Operand::present).and_then(Number::of) else { return Evaluated::NULL };
+        let average = match self.0 {
+            None => value.over(Number::Int32(1)),
+            Some(before) => value.times(alpha).plus(before.times(Number::Int32(1).minus(alpha))),
+        };
+        self.0 = Some(average);
+        average.into()
+    }
+}
+
+/// The covariance of pairs of numbers. Other operands are left out.
+pub(super) fn covariance(divisor: Divisor, operands: &[Operand]) -> Evaluated<'static> {
+    let (mut n, mut sum_x, mut sum_y, mut products) = (0_i64, Sum::default(), Sum::default(), Number::Int32(0));
+    for (x, y) in operands.iter().filter_map(pair) {
+        let mean_y = if n == 0 { Number::Int32(0) } else { sum_y.total().over(Number::Int64(n)) };
+        n += 1;
+        sum_x.add(x);
+        sum_y.add(y);
+        let mean_x = sum_x.total().over(Number::Int64(n));
+        products = products.plus(x.minus(mean_x).times(y.minus(mean_y)));
+    }
+    let by = if divisor == Divisor::Sample { n - 1 } else { n };
+    if by <= 0 { Evaluated::NULL } else { products.over(Number::Int64(by)).into() }
+}
+
+/// Whether no number, alone or in a pair, is infinite or NaN.
+pub(super) fn are_finite(window: &[Operand]) -> bool {
+    let values = window.iter().filter_map(Operand::value);
+    let elements = values.clone().filter_map(Value::as_array).flat_map(Doc::values);
+    values.chain(elements).filter_map(Number::of).all(Number::is_finite)
+}
+
+/// The standard deviation of a window that slides, where MongoDB computes another than for a window that only grows.
+pub(super) fn sliding_deviation(name: &str, window: &[Operand]) -> Option<Evaluated<'static>> {
+    if !are_finite(window) {
+        return Some(Evaluated::NULL);
+    }
+    let numbers = window.iter().filter_map(Operand::value).filter_map(Number::of).take(2).count();
+    (numbers == 1 && name == "$stdDevPop").then(|| Number::Int32(0).into())
+}
+
+fn pair(operand: &Operand) -> Option<(Number, Number)> {
+    let mut values = operand.value()?.as_array().into_iter().flat_map(Doc::values);
+    let (x, y) = (Number::of(values.next()?)?, Number::of(values.next()?)?);
+    values.next().is_none().then_some((x, y))
+}

@@ -33,6 +33,14 @@ enum Mode {
 struct Open {
     database: Database,
     access: Access,
+    writes: Writes,
+}
+
+/// Whether commits may not be on the device yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writes {
+    None,
+    Pending,
 }
 
 impl Session {
@@ -80,16 +88,17 @@ impl Session {
         let url = self.url()?.to_owned();
         // A database in memory lives as long as its handle.
         let access = if url.starts_with("memory:") { Access::CreateOrOpen } else { access };
-        if let Some(open) = self.open.take_if(|open| access == Access::ReadOnly || open.access != Access::ReadOnly) {
-            let database = open.database.clone();
-            self.open = Some(open);
-            return Ok(database);
-        }
+        let reused = self.open.take_if(|open| access == Access::ReadOnly || open.access != Access::ReadOnly);
         // A store has one handle at a time.
         self.open = None;
-        let database = open(&url, access, Durability::Sync)?;
-        self.open = Some(Open { database: database.clone(), access });
-        Ok(database)
+        let mut open = match reused {
+            Some(open) => open,
+            None => Open { database: open(&url, access)?, access, writes: Writes::None },
+        };
+        if access != Access::ReadOnly {
+            open.writes = Writes::Pending;
+        }
+        Ok(self.open.insert(open).database.clone())
     }
 
     /// Whether the command comes from a person at a prompt.
@@ -117,6 +126,18 @@ impl Session {
         self.cancel.clone()
     }
 
+    /// Waits until what a command wrote is on the device. Its result is printed only then.
+    ///
+    /// # Errors
+    /// Fails if the device fails.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        if let Some(open) = self.open.as_mut().filter(|open| open.writes == Writes::Pending) {
+            open.database.flush()?;
+            open.writes = Writes::None;
+        }
+        Ok(())
+    }
+
     /// Writes out what is buffered, after each command.
     ///
     /// # Errors
@@ -125,27 +146,28 @@ impl Session {
         Ok(self.out.flush()?)
     }
 
-    /// Writes out what is buffered and closes the database, which reports failures that dropping it would not.
+    /// Closes the database, which reports failures that dropping it would not, and writes out what is buffered.
     ///
     /// # Errors
     /// Fails if standard output or the device fails.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        let flushed = self.flush();
-        if let Some(Open { database, access }) = self.open.take()
-            && access != Access::ReadOnly
-        {
-            database.close()?;
-        }
-        flushed
+        let synced = self.sync();
+        let closed = match self.open.take() {
+            Some(Open { database, access, .. }) if access != Access::ReadOnly => database.close(),
+            _ => Ok(()),
+        };
+        self.flush()?;
+        synced?;
+        Ok(closed?)
     }
 }
 
-/// Opens a database that exists, or creates it, as `access` says.
+/// Opens a database that exists, or creates it, as `access` says. A commit is on the device after the next flush.
 ///
 /// # Errors
 /// Fails as [`Database::open`]; with a hint if there is no database or no such store.
-pub(crate) fn open(url: &str, access: Access, durability: Durability) -> Result<Database> {
-    let opened = Database::builder(url).access(access).durability(durability).open();
+pub(crate) fn open(url: &str, access: Access) -> Result<Database> {
+    let opened = Database::builder(url).access(access).durability(Durability::Deferred).open();
     opened.map_err(|error| match error.kind() {
         ErrorKind::NotFound if access != Access::CreateOrOpen => Failure::no_database(url),
         ErrorKind::Unsupported if url.starts_with("rocksdb:") => {

@@ -1,7 +1,7 @@
 use std::io::Write;
 
 use clap::Args;
-use slate_core::{Access, Durability};
+use slate_core::Access;
 
 use super::{Run, transfer};
 use crate::{
@@ -21,11 +21,10 @@ pub(crate) struct Copy {
 impl Run for Copy {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let (from, to) = match self.urls.as_slice() {
-            [from, to] => (session::open(from, Access::ReadOnly, Durability::Sync)?, to.as_str()),
+            [from, to] => (session::open(from, Access::ReadOnly)?, to.as_str()),
             urls => (session.read()?, urls.first().map_or("", String::as_str)),
         };
-        // `transfer::copy` waits for the device once at the end.
-        let target = session::open(to, Access::CreateOrOpen, Durability::Deferred)?;
+        let target = session::open(to, Access::CreateOrOpen)?;
         let copied = transfer::copy(&from, &target, &session.cancel())?;
         target.close()?;
         writeln!(session.out(), "{copied} copied to {to}")?;

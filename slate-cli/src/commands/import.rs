@@ -81,10 +81,10 @@ impl Run for Import {
             }
             let tally = self.import(&database, input, &name, session)?;
             writeln!(session.out(), "{}: {tally}, collection {name}", shown(&input.path))?;
+            session.sync()?;
             session.flush()?;
             total += tally;
         }
-        database.flush()?;
         if inputs.len() > 1 {
             writeln!(session.out(), "in all: {total}")?;
         }

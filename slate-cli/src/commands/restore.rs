@@ -5,7 +5,7 @@ use std::{
 };
 
 use clap::{Args, ValueHint};
-use slate_core::{Access, Database, Durability};
+use slate_core::{Access, Database};
 
 use super::{Run, transfer};
 use crate::{
@@ -52,5 +52,5 @@ fn open(path: &Path) -> Result<Database> {
         file.take(REDB.len() as u64).read_to_end(&mut head).map_err(|error| Failure::file(path, error))?;
         if head == REDB { "redb" } else { "memory" }
     };
-    session::open(&format!("{scheme}:{}", path.display()), Access::ReadOnly, Durability::Sync)
+    session::open(&format!("{scheme}:{}", path.display()), Access::ReadOnly)
 }

@@ -48,7 +48,6 @@ pub(super) fn copy(from: &Database, to: &Database, cancel: &CancelToken) -> Resu
             target.create_index(definition(&index)).cancel(cancel.clone()).run()?;
         }
     }
-    to.flush()?;
     let collections = output::counted(collections, "collection", "collections");
     Ok(format!("{collections} with {}", output::documents(documents)))
 }

@@ -61,7 +61,7 @@ pub(super) fn execute(text: &str, session: &mut Session) -> Result<Done> {
         Some(ShellCommand::Exit) => return Ok(Done::Leave),
         Some(ShellCommand::Command(command)) => {
             session.interrupt().reset();
-            let result = command.run(session);
+            let result = command.run(session).and_then(|exit| session.sync().map(|()| exit));
             session.flush()?;
             result.unwrap_or_else(|failure| failure.report())
         }

@@ -15,23 +15,24 @@ static UPDATES: &str = "\
 /// Stages of pipelines.
 static STAGES: &str = "\
     $addFields $bucket $count $facet $group $limit $lookup $match $project $replaceRoot $replaceWith $sample $set \
-    $skip $sort $sortByCount $unset $unwind";
+    $setWindowFields $skip $sort $sortByCount $unset $unwind";
 
-/// In expressions, and accumulators.
+/// In expressions, accumulators and windows.
 static EXPRESSIONS: &str = "\
     $abs $acos $acosh $add $addToSet $allElementsTrue $and $anyElementTrue $arrayElemAt $arrayToObject $asin $asinh \
     $atan $atan2 $atanh $avg $binarySize $bitAnd $bitNot $bitOr $bitXor $bottom $bottomN $bsonSize $ceil $cmp $concat \
-    $concatArrays $cond $const $convert $cos $cosh $count $dateAdd $dateDiff $dateFromParts $dateFromString \
-    $dateSubtract $dateToParts $dateToString $dateTrunc $dayOfMonth $dayOfWeek $dayOfYear $degreesToRadians $divide \
-    $eq $exp $filter $first $firstN $floor $getField $gt $gte $hour $ifNull $in $indexOfArray $indexOfBytes $indexOfCP \
-    $isArray $isNumber $isoDayOfWeek $isoWeek $isoWeekYear $last $lastN $let $literal $ln $log $log10 $lt $lte $ltrim \
-    $map $max $maxN $mergeObjects $millisecond $min $minN $minute $mod $month $multiply $ne $not $objectToArray $or \
-    $pow $push $radiansToDegrees $rand $range $reduce $regexFind $regexFindAll $regexMatch $replaceAll $replaceOne \
-    $reverseArray $round $rtrim $second $setDifference $setEquals $setField $setIntersection $setIsSubset $setUnion \
-    $sigmoid $sin $sinh $size $slice $sortArray $split $sqrt $stdDevPop $stdDevSamp $strLenBytes $strLenCP $strcasecmp \
-    $substr $substrBytes $substrCP $subtract $sum $switch $tan $tanh $toBool $toDate $toDecimal $toDouble $toInt \
-    $toLong $toLower $toObjectId $toString $toUpper $top $topN $trim $trunc $tsIncrement $tsSecond $type $unsetField \
-    $week $year $zip";
+    $concatArrays $cond $const $convert $cos $cosh $count $covariancePop $covarianceSamp $dateAdd $dateDiff \
+    $dateFromParts $dateFromString $dateSubtract $dateToParts $dateToString $dateTrunc $dayOfMonth $dayOfWeek \
+    $dayOfYear $degreesToRadians $denseRank $derivative $divide $documentNumber $eq $exp $expMovingAvg $filter $first \
+    $firstN $floor $getField $gt $gte $hour $ifNull $in $indexOfArray $indexOfBytes $indexOfCP $integral $isArray \
+    $isNumber $isoDayOfWeek $isoWeek $isoWeekYear $last $lastN $let $linearFill $literal $ln $locf $log $log10 $lt \
+    $lte $ltrim $map $max $maxN $mergeObjects $millisecond $min $minN $minute $mod $month $multiply $ne $not \
+    $objectToArray $or $pow $push $radiansToDegrees $rand $range $rank $reduce $regexFind $regexFindAll $regexMatch \
+    $replaceAll $replaceOne $reverseArray $round $rtrim $second $setDifference $setEquals $setField $setIntersection \
+    $setIsSubset $setUnion $shift $sigmoid $sin $sinh $size $slice $sortArray $split $sqrt $stdDevPop $stdDevSamp \
+    $strLenBytes $strLenCP $strcasecmp $substr $substrBytes $substrCP $subtract $sum $switch $tan $tanh $toBool \
+    $toDate $toDecimal $toDouble $toInt $toLong $toLower $toObjectId $toString $toUpper $top $topN $trim $trunc \
+    $tsIncrement $tsSecond $type $unsetField $week $year $zip";
 
 /// The names that can follow in a line of these words.
 pub(super) fn of(words: &[&str]) -> impl Iterator<Item = &'static str> {
@@ -81,7 +82,9 @@ mod tests {
         }
         for name in EXPRESSIONS.split_whitespace() {
             let group = doc! { "$group": { "_id": 1, "a": { name: 1 } } };
-            assert!(is_known([aggregate(doc! { "$project": { "b": { name: 1 } } }), aggregate(group)]), "{name}");
+            let window = doc! { "$setWindowFields": { "sortBy": { "a": 1 }, "output": { "b": { name: {} } } } };
+            let project = doc! { "$project": { "b": { name: 1 } } };
+            assert!(is_known([aggregate(project), aggregate(group), aggregate(window)]), "{name}");
         }
     }
 }

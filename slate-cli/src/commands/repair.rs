@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, io::Write};
 
 use bson::RawDocumentBuf;
 use clap::Args;
-use slate_core::{Database, Index, IndexDescription};
+use slate_core::{Database, Index};
 
 use super::{Run, verify};
 use crate::{
@@ -49,21 +49,6 @@ fn rebuild(database: &Database, collection: &str, name: &str) -> Result<()> {
     let collection = database.collection::<RawDocumentBuf>(collection);
     let Some(index) = collection.list_indexes()?.into_iter().find(|index| index.name == name) else { return Ok(()) };
     collection.drop_index(name)?;
-    collection.create_index(definition(&index)).run()?;
+    collection.create_index(Index::from(&index)).run()?;
     Ok(())
-}
-
-/// The definition from which an index like this one is created.
-pub(super) fn definition(index: &IndexDescription) -> Index {
-    let mut created = Index::on(&index.keys).named(&index.name);
-    if index.unique {
-        created = created.unique();
-    }
-    if index.sparse {
-        created = created.sparse();
-    }
-    match &index.only {
-        Some(filter) => created.only(filter),
-        None => created,
-    }
 }

@@ -1,9 +1,8 @@
 //! Copies a database to another store, over the public API.
 
 use bson::{RawDocumentBuf, doc};
-use slate_core::{CancelToken, Database};
+use slate_core::{CancelToken, Database, Index};
 
-use super::repair::definition;
 use crate::{
     failure::{Failure, Result},
     load::{Loader, Mode},
@@ -45,7 +44,7 @@ pub(super) fn copy(from: &Database, to: &Database, cancel: &CancelToken) -> Resu
         collections += 1;
         documents += loader.tally.inserted;
         for index in source.list_indexes()? {
-            target.create_index(definition(&index)).cancel(cancel.clone()).run()?;
+            target.create_index(Index::from(&index)).cancel(cancel.clone()).run()?;
         }
     }
     let collections = output::counted(collections, "collection", "collections");

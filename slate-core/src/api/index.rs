@@ -164,6 +164,22 @@ pub struct IndexDescription {
     pub state: IndexState,
 }
 
+/// The definition with which an index like a described one is created, on another collection or again.
+impl From<&IndexDescription> for Index {
+    fn from(description: &IndexDescription) -> Self {
+        // Names every field, so that a new option is not forgotten here.
+        let IndexDescription { name, keys, unique, sparse, only, multikey: _, state: _ } = description;
+        Self {
+            request: Request::default(),
+            keys: keys.clone(),
+            name: Some(name.clone()),
+            unique: *unique,
+            sparse: *sparse,
+            partial: only.clone(),
+        }
+    }
+}
+
 /// Whether an index can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {

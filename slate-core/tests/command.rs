@@ -108,7 +108,10 @@ fn find_fails_where_mongodb_fails() {
         refused(db, doc! { "find": "" }, 73);
         refused(db, doc! { "find": "a$b" }, 73);
         unsupported(db, doc! { "find": "c", "collation": { "locale": "sv" } }, "collation");
-        unsupported(db, doc! { "find": "c", "let": { "a": 1 } }, "let");
+        refused(db, doc! { "find": "c", "let": 1 }, 14);
+        refused(db, doc! { "find": "c", "let": { "x": { "$divide": [1, 0] } } }, 2);
+        let positional = doc! { "find": "c", "filter": { "a": 1, "$expr": true }, "projection": { "a.$": 1 } };
+        refused(db, positional, 224);
         unsupported(db, doc! { "find": "c", "min": { "a": 1 } }, "min");
         unsupported(db, doc! { "find": "c", "returnKey": true }, "returnKey");
         unsupported(db, doc! { "find": "c", "showRecordId": true }, "showRecordId");

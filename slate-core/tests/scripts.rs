@@ -328,7 +328,8 @@ impl Session {
         let mut find = collection.find(words.filter());
         loop {
             find = match words.peek() {
-                "sort" | "project" | "skip" | "limit" | "hint" => match words.next() {
+                "sort" | "project" | "skip" | "limit" | "hint" | "let" => match words.next() {
+                    "let" => find.let_variables(words.document()),
                     "sort" => find.sort(words.document()),
                     "project" => find.projection(words.document()),
                     "skip" => find.skip(words.number()),
@@ -346,7 +347,8 @@ impl Session {
         while words.is_document() {
             stages.push(words.document());
         }
-        collection.aggregate(stages).with_type()
+        let aggregate = collection.aggregate(stages).with_type();
+        if words.take("let") { aggregate.let_variables(words.document()) } else { aggregate }
     }
 
     fn distinct(&self, words: &mut Words<'_>) -> (Find<RawDocumentBuf>, String) {

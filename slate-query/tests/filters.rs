@@ -205,6 +205,7 @@ fn errors_have_mongodbs_codes() {
         (doc! {"a": {"$type": "missing"}}, 2),
         (doc! {"a": {"$size": 1_i64 << 40}}, 2),
         (doc! {"a": {"$elemMatch": {"$expr": 1}}}, 2),
+        (doc! {"$expr": true}, 224),
         (doc! {"a": {"$elemMatch": {"$gt": 1, "b": 1}}}, 2),
         (doc! {"$alwaysTrue": 2}, 9),
         (doc! {"$alwaysFalse": "1"}, 9),
@@ -225,7 +226,6 @@ fn errors_have_mongodbs_codes() {
 #[test]
 fn unsupported_operators_fail_by_name_and_path() {
     for (filter, name, path) in [
-        (doc! {"$expr": true}, "$expr", None),
         (doc! {"$where": "1"}, "$where", None),
         (doc! {"$text": {"$search": "x"}}, "$text", None),
         (doc! {"$jsonSchema": {}}, "$jsonSchema", None),

@@ -29,7 +29,7 @@ impl<T> Aggregate<T> {
         Self { scope, collection: Arc::clone(collection), request, documents: PhantomData }
     }
 
-    setters! { request: hint, deadline, cancel, memory_limit, allow_disk_use, force }
+    setters! { request: hint, deadline, cancel, memory_limit, allow_disk_use, let_variables, force }
 
     /// Executes every stage as written, on all documents of the collection.
     #[cfg(feature = "unstable-testing")]

@@ -83,7 +83,8 @@ impl<T> Find<T> {
     }
 
     setters! {
-        target.request: sort, projection, skip, limit, hint, deadline, cancel, memory_limit, allow_disk_use, force
+        target.request: sort, projection, skip, limit, hint, deadline, cancel, memory_limit, allow_disk_use, let_variables,
+        force
     }
 
     /// Opens a cursor that lends each document without copying it.

@@ -60,6 +60,13 @@ macro_rules! setters {
             allow_disk_use(is_allowed: bool)
         }
     };
+    (@ let_variables $to:tt) => {
+        setters! { @method $to
+            /// Defines variables, which expressions use as `$$name`: a document of names and their values, which may be expressions
+            /// that read no field.
+            let_variables(variables: impl crate::IntoDocument)
+        }
+    };
     (@ force $to:tt) => {
         setters! { @method $to
             /// Uses the candidate access path with this number, counted from 0; see

@@ -6,7 +6,7 @@ use super::{
     collation,
     common::Common,
     concern::Concerns,
-    fields::{Fields, missing},
+    fields::{Fields, missing, owned},
     hint,
     reply::Reply,
 };
@@ -82,11 +82,11 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<Aggregate<'_>> {
         return Err(Error::invalid(Code::FAILED_TO_PARSE, message).at("cursor"));
     }
     collation::check(collated)?;
-    if variables.is_some_and(|variables| !variables.is_empty()) {
-        return Err(Error::unsupported_by_name("let").at("let"));
-    }
     let mut request = Request::default();
     request.pipeline(pipeline);
+    if let Some(variables) = variables {
+        request.let_variables(owned(variables)?);
+    }
     request.hint = hint;
     request.allow_disk_use(disk_use.unwrap_or(true));
     request.interrupt = common.interrupt.clone();

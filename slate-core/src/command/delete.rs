@@ -48,12 +48,11 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     let deletes = statements::required(deletes, "delete", "deletes")?;
-    statements::refuse_variables(variables)?;
 
     let scope = Scope::Database(database.clone());
     let mut deleted = 0;
     let errors = WriteErrors::run(&deletes, order, |_, statement| {
-        deleted += statement.run(&scope, collection, &common.interrupt)?;
+        deleted += statement.run(&scope, collection, variables, &common.interrupt)?;
         Ok(())
     })?;
     let mut reply = Reply::default();
@@ -79,10 +78,13 @@ impl<'c> Statement<'c> {
         })
     }
 
-    fn run(&self, scope: &Scope, collection: &str, interrupt: &Interrupt) -> Result<u64> {
+    fn run(&self, scope: &Scope, collection: &str, variables: Option<Doc<'_>>, interrupt: &Interrupt) -> Result<u64> {
         collation::check(self.collation)?;
         let mut request = Request::new(owned(self.filter)?);
         request.hint = self.hint.clone();
+        if let Some(variables) = variables {
+            request.let_variables(owned(variables)?);
+        }
         request.interrupt = interrupt.clone();
         let deletion = delete_request(&request, self.target)?;
         let outcome: DeleteOutcome =

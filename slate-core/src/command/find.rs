@@ -75,7 +75,7 @@ fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
     let common = Common::take(fields, Concerns::Read)?;
     call.fields.finish()?;
     collation::check(collated)?;
-    if let Some(name) = refused.or(variables.filter(|variables| !variables.is_empty()).map(|_| "let")) {
+    if let Some(name) = refused {
         return Err(Error::unsupported_by_name(name).at(name));
     }
 
@@ -85,6 +85,9 @@ fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
     }
     if let Some(projection) = projection.filter(|projection| !projection.is_empty()) {
         request.projection(owned(projection)?);
+    }
+    if let Some(variables) = variables {
+        request.let_variables(owned(variables)?);
     }
     request.hint = hint;
     request.allow_disk_use(disk_use.unwrap_or(true));

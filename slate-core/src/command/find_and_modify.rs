@@ -12,7 +12,6 @@ use super::{
     fields::{Fields, owned},
     hint,
     reply::Reply,
-    statements::refuse_variables,
     update::modification,
 };
 use crate::{
@@ -50,7 +49,6 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let mut request = Request::default();
     let modification = modification.check(&mut request)?;
     collation::check(collated)?;
-    refuse_variables(variables)?;
 
     request.filter(filter.map(owned).transpose()?.unwrap_or_default());
     if let Some(sort) = sort {
@@ -58,6 +56,9 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     }
     if let Some(projection) = projection.filter(|projection| !projection.is_empty()) {
         request.projection(owned(projection)?);
+    }
+    if let Some(variables) = variables {
+        request.let_variables(owned(variables)?);
     }
     request.hint = hint;
     request.interrupt = common.interrupt;

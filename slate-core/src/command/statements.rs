@@ -1,7 +1,7 @@
 //! The common part of `insert`, `update` and `delete`: several statements in one command, and the errors of rejected
 //! ones.
 
-use slate_query::{Code, raw::Doc};
+use slate_query::Code;
 
 use super::{
     fields::{Fields, missing},
@@ -46,14 +46,6 @@ pub(super) fn required<T>(statements: Option<Vec<T>>, command: &str, name: &str)
         return Err(Error::invalid(Code::INVALID_LENGTH, message).at(name));
     }
     Ok(statements)
-}
-
-/// Fails if `let` defines a variable.
-pub(super) fn refuse_variables(variables: Option<Doc<'_>>) -> Result<()> {
-    match variables {
-        Some(variables) if !variables.is_empty() => Err(Error::unsupported_by_name("let").at("let")),
-        _ => Ok(()),
-    }
 }
 
 /// The rejected statements, by index.

@@ -53,12 +53,11 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     let updates = statements::required(updates, "update", "updates")?;
-    statements::refuse_variables(variables)?;
 
     let scope = Scope::Database(database.clone());
     let (mut matched, mut modified, mut upserted) = (0_u64, 0_u64, Vec::new());
     let errors = WriteErrors::run(&updates, order, |place, statement| {
-        let outcome = statement.run(&scope, collection, &common.interrupt)?;
+        let outcome = statement.run(&scope, collection, variables, &common.interrupt)?;
         matched += outcome.matched;
         modified += outcome.modified;
         if let Some(id) = outcome.upserted {
@@ -116,7 +115,13 @@ impl<'c> Statement<'c> {
         })
     }
 
-    fn run(&self, scope: &Scope, collection: &str, interrupt: &Interrupt) -> Result<UpdateOutcome> {
+    fn run(
+        &self,
+        scope: &Scope,
+        collection: &str,
+        variables: Option<Doc<'_>>,
+        interrupt: &Interrupt,
+    ) -> Result<UpdateOutcome> {
         collation::check(self.collation)?;
         if self.constants.is_some() && self.update.kind() != Kind::Array {
             let message = "Constant values may only be specified for pipeline updates";
@@ -129,6 +134,9 @@ impl<'c> Statement<'c> {
         let mut request = Request::new(owned(self.filter)?);
         if let Some(sort) = self.sort {
             request.sort(owned(sort)?);
+        }
+        if let Some(variables) = variables {
+            request.let_variables(owned(variables)?);
         }
         request.hint = self.hint.clone();
         request.interrupt = interrupt.clone();

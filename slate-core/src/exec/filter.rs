@@ -10,15 +10,21 @@ use crate::Result;
 pub(crate) struct FilterRows<V: View> {
     input: RawRows<V>,
     filter: Filter,
+    /// Whether evaluating the filter can fail.
+    computes: bool,
 }
 
 impl<V: View> FilterRows<V> {
     pub(super) fn new(input: RawRows<V>, filter: Filter) -> Self {
-        Self { input, filter }
+        let computes = filter.computes();
+        Self { input, filter, computes }
     }
 
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool> {
+        if self.computes {
+            return self.advance_computed();
+        }
         let filter = &self.filter;
         let matches = |record: Record<'_>| filter.matches(record.document());
         // The most common input has its own loop without a call per record.
@@ -27,6 +33,17 @@ impl<V: View> FilterRows<V> {
         }
         while self.input.advance()? {
             if self.input.current().is_some_and(matches) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    #[inline(never)]
+    fn advance_computed(&mut self) -> Result<bool> {
+        while self.input.advance()? {
+            let Some(record) = self.input.current() else { break };
+            if self.filter.evaluate(record.document())? {
                 return Ok(true);
             }
         }

@@ -34,6 +34,8 @@ pub(crate) struct Request {
     pub(crate) force: Force,
     /// The stages of an aggregation.
     pipeline: Vec<RawDocumentBuf>,
+    /// The variables of expressions.
+    variables: Option<RawDocumentBuf>,
     optimization: Optimization,
     pub(crate) interrupt: Interrupt,
     pub(crate) memory: Budget,
@@ -46,9 +48,6 @@ pub(crate) struct Request {
     /// The error of the first invalid argument, returned when the builder is run.
     fault: Option<Fault>,
 }
-
-/// A document without fields.
-const EMPTY: [u8; 5] = [5, 0, 0, 0, 0];
 
 /// An error that is returned each time the builder or a clone of it is run.
 #[derive(Clone, Debug)]
@@ -115,6 +114,10 @@ impl Request {
         self.memory.disk = if is_allowed { DiskUse::Allowed } else { DiskUse::Refused };
     }
 
+    pub(crate) fn let_variables(&mut self, variables: impl IntoDocument) {
+        self.variables = self.take(variables);
+    }
+
     pub(crate) fn array_filters(&mut self, filters: impl IntoIterator<Item = impl IntoDocument>) {
         self.array_filters = filters.into_iter().filter_map(|filter| self.take(filter)).collect();
     }
@@ -160,14 +163,42 @@ impl Request {
     }
 
     pub(crate) fn parse_projection(&self) -> Result<Option<Projection>> {
-        Ok(self.projection.as_ref().map(|document| Projection::parse(Doc::from(document), &bindings())).transpose()?)
+        let Some(projection) = &self.projection else { return Ok(None) };
+        Ok(Some(Projection::parse(Doc::from(projection), &self.bindings()?)?))
+    }
+
+    /// The variables of the operation, which begins now. Each is computed with those before it.
+    fn bindings(&self) -> Result<Bindings> {
+        let variables = self.variables.as_ref().map(Doc::from);
+        let empty = Bindings::new(now_millis());
+        Ok(variables.into_iter().flat_map(Doc::elements).try_fold(empty, |bindings, variable| {
+            let name = variable.display_name();
+            let at = |error: slate_query::Error| error.at(format!("let.{name}"));
+            let value = bindings.compute(variable.value).map_err(at)?;
+            bindings.with(&name, value).map_err(at)
+        })?)
+    }
+
+    fn parse_filter(&self) -> Result<Filter> {
+        if self.variables.is_some() {
+            // Reports what is wrong with them, also if no expression uses them.
+            self.bindings()?;
+        }
+        let Some(filter) = self.filter.as_ref().map(Doc::from) else { return Ok(Filter::all()) };
+        match Filter::parse(filter) {
+            // Expressions are rare: the variables are only made for filters that need them. As in MongoDB, the filter of an
+            // upsert has none.
+            Err(error) if error.code() == Code::QUERY_FEATURE_NOT_ALLOWED && !self.upsert => {
+                Ok(Filter::parse_with(filter, &self.bindings()?)?)
+            }
+            parsed => Ok(parsed?),
+        }
     }
 
     /// Parses everything except the projection.
     pub(crate) fn parse(&self, output: Output, ties: Ties) -> Result<Query> {
         self.check()?;
-        let filter = self.filter.as_ref().map_or(Doc::new(&EMPTY), Doc::from);
-        let mut query = Query::of(Filter::parse(filter)?);
+        let mut query = Query::of(self.parse_filter()?);
         query.sort = self.sort.as_ref().map(|sort| Sort::parse(Doc::from(sort))).transpose()?;
         query.skip = self.skip;
         query.limit = self.limit;
@@ -198,14 +229,21 @@ impl Request {
             (Some(projection), Some(document)) => Output::Project { projection, document: document.clone() },
             _ => Output::Whole,
         };
-        self.parse(output, Ties::Any)
+        let query = self.parse(output, Ties::Any)?;
+        match &query.output {
+            Output::Project { projection, .. } if projection.needs_position() && query.filter.computes() => {
+                let message = "$expr is not allowed with a positional projection";
+                Err(Error::invalid(Code::QUERY_FEATURE_NOT_ALLOWED, message).at("$expr"))
+            }
+            _ => Ok(query),
+        }
     }
 
     /// Parses an aggregation.
     pub(crate) fn parse_aggregate(&self) -> Result<Query> {
         self.check()?;
         let stages = self.pipeline.iter().map(|stage| Value::new(Kind::Document, stage.as_bytes()));
-        let mut query = plan::pipeline_query(pipeline::parse(stages, &bindings())?, self.optimization);
+        let mut query = plan::pipeline_query(pipeline::parse(stages, &self.bindings()?)?, self.optimization);
         query.hint = self.hint.clone();
         query.force = self.force;
         query.memory = self.memory;
@@ -261,11 +299,6 @@ impl Request {
         }
         Ok(())
     }
-}
-
-/// The variables of an operation that begins now.
-fn bindings() -> Bindings {
-    Bindings::new(now_millis())
 }
 
 #[cfg(test)]

@@ -427,7 +427,29 @@ impl Pool {
 
     /// Returns a filter over all operators.
     pub fn filter(&self) -> BoxedStrategy<Document> {
-        prop_oneof![1 => Just(Document::new()), 12 => self.filter_on(self.path(), 2)].boxed()
+        let beside = (select(vec!["$and", "$and", "$or", "$nor"]), self.filter_on(self.path(), 1), self.computed())
+            .prop_map(|(name, filter, computed)| doc! { name: [filter, computed] });
+        prop_oneof![
+            1 => Just(Document::new()),
+            12 => self.filter_on(self.path(), 2),
+            1 => self.computed(),
+            1 => beside,
+        ]
+        .boxed()
+    }
+
+    /// Returns a filter that compares by an expression.
+    fn computed(&self) -> BoxedStrategy<Document> {
+        let field = || self.path().prop_map(|path| Bson::from(format!("${path}")));
+        let literal = self.operand().prop_map(|operand| Bson::from(doc! { "$literal": operand }));
+        let operand = prop_oneof![4 => literal, 1 => field()];
+        let name = select(vec!["$eq", "$eq", "$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]);
+        let compared = (name, field(), operand, any::<bool>()).prop_map(|(name, field, operand, is_turned)| {
+            doc! { name: if is_turned { [operand, field] } else { [field, operand] } }
+        });
+        let several = (select(vec!["$and", "$or"]), vec(compared.clone(), 2..3));
+        let several = several.prop_map(|(name, comparisons)| doc! { name: comparisons });
+        prop_oneof![3 => compared, 1 => several].prop_map(|expression| doc! { "$expr": expression }).boxed()
     }
 
     pub fn directed(&self, most: usize) -> BoxedStrategy<Document> {

@@ -46,6 +46,11 @@ pub(super) trait Operator: Debug + Send + Sync {
 
     /// The operands that are always evaluated in the environment of the operator; for constant folding and paths.
     fn operands(&self) -> Vec<&Expression>;
+
+    /// Whether the value is true only if all operands are.
+    fn is_conjunction(&self) -> bool {
+        false
+    }
 }
 
 /// Refuses a computed value that is too large.
@@ -132,6 +137,25 @@ impl Expression {
             Node::Path(Variable::Root, names) if let [name] = &**names => visit(env.root().find(name)),
             _ => visit(self.evaluate(env)?.as_value()),
         })
+    }
+
+    /// Calls `visit` with a field of the document and the expression that its value must equal for this expression to be true.
+    pub(crate) fn visit_equalities(&self, visit: &mut dyn FnMut(&FieldName, &Self)) {
+        match &self.0 {
+            Node::Call(function, operands) if function.name == "$eq" => {
+                if let [a, b] = &**operands {
+                    for (field, other) in [(a, b), (b, a)] {
+                        if let Some(field) = field.as_field() {
+                            visit(field, other);
+                        }
+                    }
+                }
+            }
+            Node::Operator(operator) if operator.is_conjunction() => {
+                operator.operands().into_iter().for_each(|operand| operand.visit_equalities(visit));
+            }
+            _ => {}
+        }
     }
 
     /// Calls `visit` with each top-level field of the document that the expression reads, and with `None` if it reads

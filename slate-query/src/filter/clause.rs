@@ -4,14 +4,17 @@ use crate::{
     Code, Error, Result,
     number::Number,
     path::Path,
+    pipeline::Bindings,
     raw::{Doc, Kind, MAX_DEPTH, Value},
 };
 
 /// The parser's position in the filter.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scope {
+pub(super) struct Scope<'a> {
     /// The values on which the conditions are evaluated.
     pub(super) subject: Subject,
+    /// The variables of expressions; `None` where expressions are not allowed.
+    pub(super) bindings: Option<&'a Bindings>,
     depth: usize,
 }
 
@@ -24,9 +27,9 @@ pub(super) enum Subject {
     Element,
 }
 
-impl Scope {
-    pub(super) fn whole_document() -> Self {
-        Self { subject: Subject::Document, depth: 0 }
+impl<'a> Scope<'a> {
+    pub(super) fn whole_document(bindings: Option<&'a Bindings>) -> Self {
+        Self { subject: Subject::Document, bindings, depth: 0 }
     }
 
     pub(super) fn element(self) -> Self {
@@ -52,7 +55,7 @@ pub(super) struct Clause<'a> {
     pub(super) operand: Value<'a>,
     /// The document that contains the operator: some operators have options beside them.
     pub(super) siblings: Doc<'a>,
-    pub(super) scope: Scope,
+    pub(super) scope: Scope<'a>,
 }
 
 impl Clause<'_> {

@@ -35,6 +35,7 @@ impl Node {
                 out.append(b"$alwaysFalse", crate::raw::Value::new(crate::raw::Kind::Int32, &1i32.to_le_bytes()));
             }
             Tree::Or(nodes) => write_list(b"$or", nodes, out),
+            Tree::Computed(computed) => out.append(b"$expr", computed.operand()),
             Tree::Not(node) => write_list(b"$nor", std::slice::from_ref(node), out),
             Tree::And(conjunction) => match runs(conjunction.nodes()) {
                 Some(runs) => runs.iter().for_each(|run| write_fields(run, out)),
@@ -53,7 +54,7 @@ impl Node {
                     inner.write_operators(out);
                     out.close();
                 }
-                Tree::And(_) | Tree::Or(_) => node.write_document(out),
+                Tree::And(_) | Tree::Or(_) | Tree::Computed(_) => node.write_document(out),
             }
         }
     }

@@ -5,6 +5,7 @@
 
 mod bounds;
 mod clause;
+mod computed;
 mod conjunction;
 mod display;
 mod equalities;

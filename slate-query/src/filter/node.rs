@@ -1,4 +1,7 @@
+use std::sync::Arc;
+
 use super::{
+    computed::Computed,
     conjunction::Conjunction,
     field::{Field, Sense},
     operator::Operator,
@@ -23,6 +26,8 @@ pub(super) enum Tree {
     /// Must not match. Never contains a `Field` that holds, which is negated in place.
     Not(Box<Node>),
     Field(Field),
+    /// An expression.
+    Computed(Arc<Computed>),
 }
 
 impl Node {
@@ -49,7 +54,7 @@ impl Node {
     fn flatten_into(self, nodes: &mut Vec<Node>) {
         match self.tree {
             Tree::And(conjunction) => nodes.extend(conjunction.into_nodes()),
-            Tree::Or(_) | Tree::Not(_) | Tree::Field(_) => nodes.push(self),
+            Tree::Or(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) => nodes.push(self),
         }
     }
 
@@ -71,7 +76,7 @@ impl Node {
     pub(super) fn negated(self) -> Self {
         match self.tree {
             Tree::Field(field) if field.sense == Sense::Holds => Self { tree: Tree::Field(field.fails()) },
-            tree @ (Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Field(_)) => {
+            tree @ (Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_)) => {
                 Self { tree: Tree::Not(Box::new(Self { tree })) }
             }
         }
@@ -81,7 +86,7 @@ impl Node {
     pub fn branches(&self) -> Option<&[Node]> {
         match &self.tree {
             Tree::Or(nodes) => Some(nodes),
-            Tree::And(_) | Tree::Not(_) | Tree::Field(_) => None,
+            Tree::And(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) => None,
         }
     }
 
@@ -89,7 +94,7 @@ impl Node {
     pub fn conjuncts(&self) -> &[Node] {
         match &self.tree {
             Tree::And(conjunction) => conjunction.nodes(),
-            Tree::Or(_) | Tree::Not(_) | Tree::Field(_) => std::slice::from_ref(self),
+            Tree::Or(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) => std::slice::from_ref(self),
         }
     }
 
@@ -100,6 +105,7 @@ impl Node {
             Tree::And(conjunction) => conjunction.nodes().iter().all(|node| node.all_paths(holds)),
             Tree::Or(nodes) => nodes.iter().all(|node| node.all_paths(holds)),
             Tree::Not(node) => node.all_paths(holds),
+            Tree::Computed(computed) => computed.all_paths(holds),
         }
     }
 
@@ -111,6 +117,7 @@ impl Node {
             Tree::And(conjunction) => conjunction.matches(doc),
             Tree::Or(nodes) => nodes.iter().any(|node| node.matches(doc)),
             Tree::Not(node) => !node.matches(doc),
+            Tree::Computed(computed) => computed.evaluate(doc).unwrap_or(false),
         }
     }
 
@@ -121,6 +128,8 @@ impl Node {
             Tree::And(conjunction) => conjunction.nodes().iter().all(|node| node.matches_value(value)),
             Tree::Or(nodes) => nodes.iter().any(|node| node.matches_value(value)),
             Tree::Not(node) => !node.matches_value(value),
+            // An expression is about whole documents.
+            Tree::Computed(_) => false,
         }
     }
 }

@@ -2,6 +2,7 @@ use super::{Node, Ties, clause::Scope, operators, parse, position};
 use crate::{
     Result,
     path::Path,
+    pipeline::Bindings,
     raw::{Doc, OwnedValue},
 };
 
@@ -14,9 +15,30 @@ impl Filter {
     ///
     /// # Errors
     /// MongoDB's error code and the path at fault for an invalid filter; `NotImplemented` (238) for operators that Slate
-    /// does not support.
+    /// does not support; 224 for `$expr`.
     pub fn parse(filter: Doc<'_>) -> Result<Self> {
-        parse::document(filter, Scope::whole_document()).map(Self)
+        parse::document(filter, Scope::whole_document(None)).map(Self)
+    }
+
+    /// Parses a filter document that may contain `$expr`, with these variables.
+    ///
+    /// # Errors
+    /// As [`Filter::parse`].
+    pub fn parse_with(filter: Doc<'_>, bindings: &Bindings) -> Result<Self> {
+        parse::document(filter, Scope::whole_document(Some(bindings))).map(Self)
+    }
+
+    /// Whether the filter contains `$expr`, so that [`evaluate`](Self::evaluate) can fail.
+    pub fn computes(&self) -> bool {
+        self.root().computes()
+    }
+
+    /// As [`matches`](Self::matches), with the errors of `$expr`.
+    ///
+    /// # Errors
+    /// Those of the expressions.
+    pub fn evaluate(&self, doc: Doc<'_>) -> Result<bool> {
+        self.root().evaluate(doc)
     }
 
     /// The filter without conditions, which every document matches.
@@ -30,7 +52,8 @@ impl Filter {
     }
 
     /// Whether the document matches. Looks up each field of the filter, or makes one pass over the fields of a document
-    /// without a field table. Does not allocate.
+    /// without a field table. Does not allocate, unless the filter [computes](Self::computes): then a document for which an
+    /// expression fails does not match.
     #[inline]
     pub fn matches(&self, doc: Doc<'_>) -> bool {
         self.root().matches(doc)

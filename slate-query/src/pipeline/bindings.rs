@@ -1,7 +1,7 @@
 use crate::{
     Code, Error, Result,
-    expression::{Env, Variables},
-    raw::{Doc, OwnedValue},
+    expression::{Env, Expression, Variables},
+    raw::{Doc, OwnedValue, Value},
 };
 
 /// The variables of a pipeline with their values, which are the same for all its documents.
@@ -43,6 +43,16 @@ impl Bindings {
             return Err(Error::new(Code(232), message));
         }
         Ok(Self { depth: self.depth + 1, ..self.clone() })
+    }
+
+    /// The value of an expression that reads no document. `None`: it is missing.
+    ///
+    /// # Errors
+    /// Those of the expression; a field of the document is missing.
+    pub fn compute(&self, expression: Value<'_>) -> Result<Option<OwnedValue>> {
+        let expression = Expression::parse(expression, &self.names)?;
+        let empty = Doc::new(&[5, 0, 0, 0, 0]);
+        self.within(empty, |env| expression.visit(env, |value| value.map(Value::to_owned)))
     }
 
     /// The names, for parsing expressions.

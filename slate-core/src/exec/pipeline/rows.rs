@@ -81,7 +81,8 @@ impl<V: View> DocumentRows<V> {
     fn of_node(node: DocumentNode, input: Self, view: &V, resources: &Resources, meter: Meter) -> Self {
         match node {
             DocumentNode::Match(filter) => {
-                Self::Match(Box::new(MatchRows { input, filter, interrupt: resources.interrupt.clone() }))
+                let computes = filter.computes();
+                Self::Match(Box::new(MatchRows { input, filter, computes, interrupt: resources.interrupt.clone() }))
             }
             DocumentNode::Project { projection, .. } => Self::Project(Box::new(ProjectRows::new(input, projection))),
             DocumentNode::Sort { sort, limit } => {
@@ -177,6 +178,8 @@ impl<V: View> DocumentRows<V> {
 pub(crate) struct MatchRows<V: View> {
     input: DocumentRows<V>,
     filter: Filter,
+    /// Whether evaluating the filter can fail.
+    computes: bool,
     interrupt: Interrupt,
 }
 
@@ -194,7 +197,8 @@ impl<V: View> MatchRows<V> {
             self.interrupt.tick()?;
             let times = advance(&mut self.input)?;
             let Some(document) = self.input.current().filter(|_| times > 0) else { return Ok(0) };
-            if self.filter.matches(document) {
+            let matches = if self.computes { self.filter.evaluate(document)? } else { self.filter.matches(document) };
+            if matches {
                 return Ok(times);
             }
         }

@@ -32,8 +32,12 @@ pub(super) use equal::implicit;
 pub(super) use exists::node as exists;
 
 use self::{bits::Test, compare::Relation};
-use super::{Node, clause::Clause};
-use crate::{Result, raw::same};
+use super::{Node, clause::Clause, computed, field::Field};
+use crate::{
+    Result,
+    path::Path,
+    raw::{Value, same},
+};
 
 /// Parses an operator; `None` where it adds no condition.
 pub(super) type Parse = fn(Clause<'_>) -> Result<Option<Node>>;
@@ -64,7 +68,7 @@ static OPERATORS: &[(&str, Position)] = &[
     ("$elemMatch", Position::Field(elem_match::parse)),
     ("$eq", Position::Field(equal::parse)),
     ("$exists", Position::Field(exists::parse)),
-    ("$expr", Position::Document(unsupported::on_document)),
+    ("$expr", Position::Document(computed::parse)),
     ("$geoIntersects", Position::Field(unsupported::parse)),
     ("$geoNear", Position::Field(unsupported::parse)),
     ("$geoWithin", Position::Field(unsupported::parse)),
@@ -105,6 +109,11 @@ fn find(name: &str) -> Option<Position> {
         name.starts_with(INTERNAL).then_some(Position::Both { field: unsupported::parse, document: unsupported::parse })
     };
     found.map(|(_, operator)| *operator).or_else(internal)
+}
+
+/// The condition that the value at a path is equal to `value`.
+pub(super) fn equality(path: &Path, value: Value<'_>) -> Field {
+    Field::new(path.clone(), equal::Equal::new(value))
 }
 
 /// The operator of that name on a path.

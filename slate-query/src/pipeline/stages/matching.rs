@@ -7,9 +7,9 @@ use crate::{
     raw::Value,
 };
 
-pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
+pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     let filter = argument
         .as_document()
         .ok_or_else(|| Error::new(Code(15_959), "the match filter must be an expression in an object"))?;
-    Filter::parse(filter).map(Stage::Match)
+    Filter::parse_with(filter, bindings).map(Stage::Match)
 }

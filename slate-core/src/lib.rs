@@ -96,6 +96,7 @@ pub use api::find::{Count, Distinct, Find};
 pub use api::find_one_and::{FindOneAndDelete, FindOneAndUpdate};
 pub use api::index::{CreateIndex, Hint, Index, IndexDescription, IndexState};
 pub use api::insert_many::{InsertMany, InsertManyResult, WriteError};
+pub use api::modifications::{IntoUpdate, UpdateModifications};
 pub use api::options::{ExplainVerbosity, Isolation, RenameTarget, ReturnDocument};
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;

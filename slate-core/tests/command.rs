@@ -236,7 +236,30 @@ fn a_failed_statement_is_reported_and_earlier_ones_remain() {
         assert_eq!(one(doc! { "q": {}, "u": { "$set": { "a": 1 } }, "sort": { "n": 1 }, "multi": true }), Some(9));
         assert_eq!(one(doc! { "q": {}, "u": { "$set": { "a": 1 } }, "c": { "x": 1 } }), Some(51198));
         assert_eq!(one(doc! { "q": { "$nope": 1 }, "u": { "$set": { "a": 1 } } }), Some(2));
-        assert_eq!(one(doc! { "q": {}, "u": [{ "$set": { "a": 1 } }] }), Some(238));
+        assert_eq!(one(doc! { "q": {}, "u": [{ "$match": { "a": 1 } }] }), Some(72));
+        assert_eq!(one(doc! { "q": {}, "u": [{ "$set": { "a": "$$x" } }], "c": { "X": 1 } }), Some(9));
+    });
+}
+
+#[test]
+fn pipelines_use_the_variables_of_let_and_c() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let set = doc! { "$set": { "sum": { "$add": ["$n", "$$more", "$$most"] } } };
+        let filter = doc! { "$expr": { "$lt": ["$n", "$$more"] } };
+        let update = doc! { "q": &filter, "u": [&set], "c": { "most": 100 }, "multi": true };
+        let reply = run(db, doc! { "update": "c", "updates": [update], "let": { "more": 2 } });
+        assert_eq!(reply, doc! { "n": 2, "nModified": 2, "ok": 1.0 });
+        assert_eq!(rows(db, doc! { "find": "c", "filter": { "sum": { "$in": [102, 103] } } }).len(), 2);
+        let modify = doc! {
+            "findAndModify": "c", "query": filter, "update": [{ "$set": { "sum": "$$more" } }], "let": { "more": 1 }, "new": true,
+        };
+        assert_eq!(run(db, modify).get_document("value").unwrap().get_i32("sum").unwrap(), 1);
+        let reply = run(
+            db,
+            doc! { "delete": "c", "deletes": [{ "q": { "$expr": { "$gte": ["$n", "$$from"] } }, "limit": 0 }], "let": { "from": 4 } },
+        );
+        assert_eq!(reply, doc! { "n": 6, "ok": 1.0 });
     });
 }
 

@@ -14,7 +14,9 @@ use common::{
     raw, refusal, rows, runner,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select, test_runner::TestCaseError};
-use slate_core::{Collection, ExplainVerbosity, Hint, ReadCollection, ReturnDocument, Snapshot, Transaction};
+use slate_core::{
+    Collection, ExplainVerbosity, Hint, ReadCollection, ReturnDocument, Snapshot, Transaction, UpdateModifications,
+};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -24,10 +26,10 @@ const COLLECTIONS: [&str; 2] = ["x", "y"];
 #[derive(Clone, Debug)]
 enum Call {
     Insert(Vec<Document>),
-    Update { filter: Document, update: Document, many: bool, upsert: bool },
+    Update { filter: Document, update: UpdateModifications, many: bool, upsert: bool },
     Replace { filter: Document, replacement: Document, upsert: bool },
     Delete { filter: Document, many: bool },
-    FindOneAndUpdate { filter: Document, update: Document, sort: Document },
+    FindOneAndUpdate { filter: Document, update: UpdateModifications, sort: Document },
     FindOneAndDelete { filter: Document, sort: Document },
     CreateIndex(RandomIndex),
     DropIndex(usize),
@@ -35,7 +37,6 @@ enum Call {
 }
 
 #[derive(Clone)]
-#[expect(clippy::large_enum_variant, reason = "few exist")]
 enum Step {
     Call(&'static str, Call),
     Transaction {
@@ -77,7 +78,31 @@ fn with_id(pool: &Pool) -> BoxedStrategy<Document> {
         .boxed()
 }
 
-fn update(pool: &Pool) -> BoxedStrategy<Document> {
+fn update(pool: &Pool) -> BoxedStrategy<UpdateModifications> {
+    prop_oneof![
+        5 => operators(pool).prop_map(|update| UpdateModifications::Operators(raw(&update))),
+        1 => pipeline(pool).prop_map(|stages| UpdateModifications::Pipeline(stages.iter().map(raw).collect())),
+    ]
+    .boxed()
+}
+
+/// A pipeline whose result depends on the documents.
+fn pipeline(pool: &Pool) -> BoxedStrategy<Vec<Document>> {
+    let path = || pool.path().prop_filter("a field", |path| !path.starts_with("_id"));
+    let value = prop_oneof![
+        pool.operand().prop_map(|operand| doc! { "$literal": operand }.into()),
+        path().prop_map(|path| Bson::from(format!("${path}"))),
+    ];
+    let set = (path(), value).prop_map(|(path, value)| doc! { "$set": { path: value } });
+    let unset = path().prop_map(|path| doc! { "$unset": path });
+    let keep = (path(), 0..2_i32).prop_map(|(path, shown)| doc! { "$project": { path: shown } });
+    let replace = select(vec!["$a", "$b", "$$ROOT"]).prop_map(|field| {
+        doc! { "$replaceWith": { "$mergeObjects": [{ "$cond": [{ "$eq": [{ "$type": field }, "object"] }, field, {}] }, { "_id": "$_id" }] } }
+    });
+    vec(prop_oneof![4 => set, 1 => unset, 1 => keep, 1 => replace], 1..3).boxed()
+}
+
+fn operators(pool: &Pool) -> BoxedStrategy<Document> {
     let operator = prop_oneof![
         6 => (Just("$set"), pool.operand()),
         2 => (Just("$set"), pool.nested()),
@@ -160,8 +185,11 @@ fn run(collection: &Documents, call: &Call) -> Result<String, (i32, String)> {
             collection.insert_many(&documents).run().map(|ids| show(&ids))
         }
         Call::Update { filter, update, many, upsert } => {
-            let update =
-                if *many { collection.update_many(filter, update) } else { collection.update_one(filter, update) };
+            let update = if *many {
+                collection.update_many(filter, update.clone())
+            } else {
+                collection.update_one(filter, update.clone())
+            };
             let update = if *upsert { update.upsert() } else { update };
             update.run().map(|result| show(&result))
         }
@@ -175,7 +203,7 @@ fn run(collection: &Documents, call: &Call) -> Result<String, (i32, String)> {
             delete.run().map(|deleted| show(&deleted))
         }
         Call::FindOneAndUpdate { filter, update, sort } => collection
-            .find_one_and_update(filter, update)
+            .find_one_and_update(filter, update.clone())
             .sort(sort)
             .return_document(ReturnDocument::After)
             .run()

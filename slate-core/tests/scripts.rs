@@ -30,6 +30,7 @@ use bson::{Bson, Document, RawDocumentBuf};
 use common::{STORES, TestDatabase, raw};
 use slate_core::{
     Aggregate, Collection, Error, Explain, ExplainVerbosity, Find, Hint, Index, ReturnDocument, Transaction,
+    UpdateModifications,
 };
 
 type Documents = Collection<RawDocumentBuf>;
@@ -155,6 +156,18 @@ impl<'s> Words<'s> {
         self.left = self.left[values.byte_offset()..].trim_start();
         let bson = Bson::try_from(value).unwrap();
         bson.as_document().unwrap_or_else(|| panic!("{bson} is not a document")).clone()
+    }
+
+    /// Parses an update: operators, or an array of stages.
+    fn update(&mut self) -> UpdateModifications {
+        if self.is_document() {
+            return UpdateModifications::Operators(raw(&self.document()));
+        }
+        let mut values = serde_json::Deserializer::from_str(self.left).into_iter::<Vec<serde_json::Value>>();
+        let stages = values.next().unwrap().unwrap();
+        self.left = self.left[values.byte_offset()..].trim_start();
+        let stages = stages.into_iter().map(|stage| raw(Bson::try_from(stage).unwrap().as_document().unwrap()));
+        UpdateModifications::Pipeline(stages.collect())
     }
 
     /// Parses the next document, or returns an empty filter.
@@ -378,7 +391,7 @@ impl Session {
             other => panic!("update {other:?}?"),
         };
         let collection = self.collection(words.next());
-        let (filter, update) = (words.document(), words.document());
+        let (filter, update) = (words.document(), words.update());
         let update = if many { collection.update_many(filter, update) } else { collection.update_one(filter, update) };
         changed(update, words)
     }
@@ -414,7 +427,7 @@ impl Session {
                 };
             }
         } else {
-            let mut update = collection.find_one_and_update(filter, words.document());
+            let mut update = collection.find_one_and_update(filter, words.update());
             loop {
                 update = match words.peek() {
                     "sort" | "project" | "after" | "upsert" => match words.next() {

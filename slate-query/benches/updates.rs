@@ -9,12 +9,13 @@ use std::hint::black_box;
 use bson::{Document, RawDocumentBuf, doc};
 use criterion::{Criterion, Throughput};
 use slate_query::{
+    pipeline::Bindings,
     raw::{Doc, Kind, Value},
     update::{Context, Update, merge},
 };
 
 fn parsed(update: &Document) -> Update {
-    Update::parse(Value::new(Kind::Document, common::raw(update).as_bytes()), &[]).unwrap()
+    Update::parse(Value::new(Kind::Document, common::raw(update).as_bytes()), &[], &Bindings::default()).unwrap()
 }
 
 fn measure(criterion: &mut Criterion, group: &str, cases: &[(&str, &[RawDocumentBuf], Document)]) {
@@ -105,7 +106,9 @@ fn whole(criterion: &mut Criterion) {
 fn parse(criterion: &mut Criterion) {
     let update = common::raw(&doc! { "$set": { "status": "pending" }, "$inc": { "contacts_count": 1 } });
     criterion.bench_function("update parse", |bencher| {
-        bencher.iter(|| Update::parse(Value::new(Kind::Document, black_box(update.as_bytes())), &[]).unwrap());
+        bencher.iter(|| {
+            Update::parse(Value::new(Kind::Document, black_box(update.as_bytes())), &[], &Bindings::default()).unwrap()
+        });
     });
 }
 

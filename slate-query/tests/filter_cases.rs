@@ -8,6 +8,7 @@ use bson::{Bson, Document};
 use slate_query::{
     Error, Refusal,
     filter::{Filter, Ties},
+    pipeline::Bindings,
     raw::Doc,
 };
 
@@ -63,7 +64,7 @@ fn differs_by_decision(id: &str, error: &Error) -> bool {
 
 /// The matching documents.
 fn run<'c>(documents: &[&'c Document], filter: &[u8]) -> Result<Vec<&'c Document>, Error> {
-    let filter = Filter::parse(Doc::new(filter))?;
+    let filter = Filter::parse_with(Doc::new(filter), &Bindings::default())?;
     let matched = documents.iter().filter(|document| {
         let bytes = document.to_vec().unwrap();
         let matches = filter.matches(Doc::new(&bytes));
@@ -138,7 +139,7 @@ fn invalid_filters_fail_as_in_mongodb() {
             continue;
         }
         let expected = case.get("expected_error").and_then(|code| code.as_i64().or(code.as_i32().map(i64::from)));
-        match Filter::parse(Doc::new(&filter.to_vec().unwrap())) {
+        match Filter::parse_with(Doc::new(&filter.to_vec().unwrap()), &Bindings::default()) {
             Err(error) if Some(i64::from(error.code().0)) == expected => right += 1,
             Err(error) if matches!(error.refusal(), Refusal::Unsupported(_)) => unsupported += 1,
             outcome => {

@@ -4,13 +4,14 @@
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
-use bson::{Bson, Document, doc};
+use bson::{Bson, Document, bson, doc};
 use proptest::{collection::vec, prelude::*, sample::select};
 use slate_query::{
     Error,
     filter::Filter,
     path::Path,
     pattern::{KeyPattern, Keys},
+    pipeline::Bindings,
     raw::{Doc, OwnedValue, validate},
     update::{Context, Update},
 };
@@ -85,6 +86,18 @@ fn update(changes: &[Change]) -> Document {
         fields.as_document_mut().unwrap().insert(path.join("."), argument.clone());
     }
     update
+}
+
+/// A stage of an update that is a pipeline.
+fn stage() -> impl Strategy<Value = Bson> {
+    let path = || path().prop_map(|path| path.join("."));
+    prop_oneof![
+        3 => (path(), value()).prop_map(|(path, value)| bson!({ "$set": { path: { "$literal": value } } })),
+        2 => (path(), path()).prop_map(|(path, from)| bson!({ "$set": { path: format!("${from}") } })),
+        2 => path().prop_map(|path| bson!({ "$unset": path })),
+        1 => path().prop_map(|path| bson!({ "$project": { path: 1 } })),
+        1 => path().prop_map(|path| bson!({ "$replaceWith": { "$mergeObjects": [format!("${path}"), { "a": 1 }] } })),
+    ]
 }
 
 /// Formats numbers by value and everything else as text.
@@ -293,7 +306,7 @@ proptest! {
             changes.into_iter().filter(|change| seen.insert((change.operator, change.path.clone()))).collect();
         let bytes = before.to_vec().unwrap();
         let argument = OwnedValue::from(Bson::Document(update(&changes)));
-        let result = Update::parse(argument.as_value(), &[])
+        let result = Update::parse(argument.as_value(), &[], &Bindings::default())
             .and_then(|update| update.apply(Doc::new(&bytes), &Context::modify(0, None)));
         match (result, reference(&before, &changes)) {
             (Err(_), Err(Refused)) => {}
@@ -310,12 +323,15 @@ proptest! {
     #[test]
     fn an_update_touches_every_index_whose_keys_it_changes(
         before in document(),
-        changes in vec(change(), 1..4),
+        changes in prop_oneof![
+            3 => vec(change(), 1..4).prop_map(|changes| Bson::Document(update(&changes))),
+            1 => vec(stage(), 1..4).prop_map(Bson::Array),
+        ],
         indexed in path(),
     ) {
         let bytes = before.to_vec().unwrap();
-        let argument = OwnedValue::from(Bson::Document(update(&changes)));
-        let parsed = Update::parse(argument.as_value(), &[]);
+        let argument = OwnedValue::from(changes);
+        let parsed = Update::parse(argument.as_value(), &[], &Bindings::default());
         let Ok(update) = parsed else { return Ok(()) };
         let Ok(Some(after)) = update.apply(Doc::new(&bytes), &Context::modify(0, None)) else { return Ok(()) };
         let path = indexed.join(".");
@@ -350,7 +366,7 @@ proptest! {
         let apply = |doc: &[u8], step: &str, filters: &[Doc<'_>]| {
             let steps = parents.iter().chain([&step]).chain(&below).copied().collect::<Vec<_>>().join(".");
             let update = doc! { change.operator: { steps: change.argument.clone() } };
-            let update = Update::parse(OwnedValue::from(Bson::Document(update)).as_value(), filters)?;
+            let update = Update::parse(OwnedValue::from(Bson::Document(update)).as_value(), filters, &Bindings::default())?;
             let after = update.apply(Doc::new(doc), &Context::modify(0, Some(at)))?;
             Ok::<_, Error>(after.unwrap_or_else(|| doc.to_vec()))
         };

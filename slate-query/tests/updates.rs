@@ -8,6 +8,7 @@ use slate_query::{
     Code, Error,
     filter::Filter,
     path::Path,
+    pipeline::Bindings,
     raw::{Doc, OwnedValue, validate},
     testing,
     update::{Context, Update, UsesPosition, merge},
@@ -18,7 +19,7 @@ const NOW: i64 = 1_700_000_000_000;
 fn parse(update: impl Into<Bson>, array_filters: &[Document]) -> Result<Update, Error> {
     let filters: Vec<_> = array_filters.iter().map(|filter| filter.to_vec().unwrap()).collect();
     let filters: Vec<_> = filters.iter().map(|filter| Doc::new(filter)).collect();
-    Update::parse(OwnedValue::from(update.into()).as_value(), &filters)
+    Update::parse(OwnedValue::from(update.into()).as_value(), &filters, &Bindings::default())
 }
 
 fn apply(before: &Document, update: Document, filters: &[Document], at: Option<usize>) -> Result<Document, Error> {
@@ -314,14 +315,70 @@ fn current_dates_come_from_the_context() {
 }
 
 #[test]
-fn pipelines_are_unsupported_and_empty_ones_change_nothing() {
-    assert_eq!(parse(bson!([{ "$set": { "a": 1 } }]), &[]).unwrap_err().code(), Code::NOT_IMPLEMENTED);
-    assert_eq!(parse(bson!([{ "$lookup": {} }]), &[]).unwrap_err().code(), Code(72));
-    assert!(parse(bson!([]), &[]).is_ok());
-    assert_eq!(parse(bson!(1), &[]).unwrap_err().code(), Code(9));
+fn a_pipeline_makes_the_document_anew_stage_by_stage() {
+    for (before, pipeline, after) in [
+        (
+            doc! { "_id": 1, "a": 2 },
+            bson!([{ "$set": { "b": { "$add": ["$a", 1] } } }]),
+            doc! { "_id": 1, "a": 2, "b": 3 },
+        ),
+        (
+            doc! { "_id": 1, "a": 2 },
+            bson!([{ "$set": { "b": "$a" } }, { "$unset": "a" }, { "$addFields": { "c": "$b" } }]),
+            doc! { "_id": 1, "b": 2, "c": 2 },
+        ),
+        (doc! { "_id": 1, "a": 2, "b": 3 }, bson!([{ "$project": { "_id": 0, "a": 1 } }]), doc! { "_id": 1, "a": 2 }),
+        (doc! { "_id": 1, "a": { "x": 2 } }, bson!([{ "$replaceWith": "$a" }]), doc! { "_id": 1, "x": 2 }),
+        (doc! { "a": 5, "_id": 1 }, bson!([{ "$set": { "a": "$$REMOVE" } }]), doc! { "_id": 1 }),
+        (
+            doc! { "_id": 1 },
+            bson!([{ "$set": { "t": "$$NOW" } }]),
+            doc! { "_id": 1, "t": bson::DateTime::from_millis(0) },
+        ),
+        (doc! { "_id": 1, "a": 2 }, bson!([]), doc! { "_id": 1, "a": 2 }),
+        (doc! { "_id": 1, "a": 2 }, bson!([{ "$set": { "a": 2 } }]), doc! { "_id": 1, "a": 2 }),
+        (doc! { "_id": 1 }, bson!([{ "$replaceWith": { "_id": 1.0, "a": 1 } }]), doc! { "_id": 1.0, "a": 1 }),
+    ] {
+        let update = parse(pipeline.clone(), &[]).unwrap();
+        let bytes = before.to_vec().unwrap();
+        let changed = update.apply(Doc::new(&bytes), &Context::modify(NOW, None)).unwrap();
+        assert_eq!(changed.is_none(), before == after, "{pipeline}");
+        let found = Document::from_reader(changed.unwrap_or(bytes).as_slice()).unwrap();
+        assert_eq!(found.to_string(), after.to_string(), "{pipeline}");
+    }
 }
 
-fn upsert(filter: Document, update: Document) -> Result<Document, Error> {
+#[test]
+fn refused_pipelines_have_mongodbs_codes() {
+    for (pipeline, code) in [
+        (bson!([{ "$lookup": {} }]), 72),
+        (bson!([{ "$match": {} }]), 72),
+        (bson!([1]), 14),
+        (bson!([{ "$set": { "a": 1 }, "$unset": "b" }]), 40_323),
+        (bson!([{ "$set": { "a": { "$nothing": 1 } } }]), 168),
+        (bson!([{ "$set": { "a": "$$x" } }]), 17_276),
+        (bson!(1), 9),
+    ] {
+        assert_eq!(parse(pipeline.clone(), &[]).unwrap_err().code(), Code(code), "{pipeline}");
+    }
+    assert_eq!(parse(bson!([{ "$set": { "a": 1 } }]), &[doc! { "x": 1 }]).unwrap_err().code(), Code(9));
+    let bytes = doc! { "_id": 1, "a": 0 }.to_vec().unwrap();
+    for (pipeline, code) in [
+        (bson!([{ "$set": { "_id": 2 } }]), 66),
+        (bson!([{ "$set": { "a": { "$divide": [1, "$a"] } } }]), 2),
+        (bson!([{ "$replaceWith": "$a" }]), 40_228),
+        (
+            bson!([{ "$replaceWith": { "$setField": { "field": { "$literal": "$x" }, "input": "$$ROOT", "value": 1 } } }]),
+            52,
+        ),
+    ] {
+        let update = parse(pipeline.clone(), &[]).unwrap();
+        let error = update.apply(Doc::new(&bytes), &Context::modify(NOW, None)).unwrap_err();
+        assert_eq!(error.code(), Code(code), "{pipeline}: {error}");
+    }
+}
+
+fn upsert(filter: Document, update: impl Into<Bson>) -> Result<Document, Error> {
     let filter = filter.to_vec().unwrap();
     let filter = Filter::parse(Doc::new(&filter)).unwrap();
     let bytes = parse(update, &[])?.upsert(&filter, &Context::insert(NOW))?;
@@ -337,6 +394,9 @@ fn upserts_start_from_the_filters_equalities() {
     assert_eq!(upsert(doc! { "_id": 1, "a": 2 }, doc! { "b": 3 }).unwrap(), doc! { "_id": 1, "b": 3 });
     assert_eq!(upsert(doc! { "_id": 1 }, doc! { "$set": { "_id": 2 } }).unwrap_err().code(), Code(66));
     assert_eq!(upsert(doc! { "_id": 1 }, doc! { "_id": 2 }).unwrap_err().code(), Code(66));
+    let summed = upsert(doc! { "a": 1, "_id": 7 }, bson!([{ "$set": { "b": { "$add": ["$a", 1] } } }]));
+    assert_eq!(summed.unwrap().to_string(), doc! { "_id": 7, "a": 1, "b": 2 }.to_string());
+    assert_eq!(upsert(doc! { "_id": 1 }, bson!([{ "$set": { "_id": 2 } }])).unwrap_err().code(), Code(66));
     assert_eq!(upsert(doc! { "_id.a": 1 }, doc! { "b": 2 }).unwrap_err().code(), Code(111));
     assert_eq!(upsert(doc! { "_id.a": 1 }, doc! { "$set": { "b": 2 } }).unwrap(), doc! { "_id": { "a": 1 }, "b": 2 });
     assert_eq!(upsert(doc! {}, doc! { "_id": [1] }).unwrap_err().code(), Code(53));

@@ -1,6 +1,7 @@
 //! Arguments that are documents.
 
 use bson::{Bson, Document};
+use slate_core::{IntoUpdate, UpdateModifications};
 
 use crate::json::{self, Dialect};
 
@@ -21,6 +22,15 @@ pub(super) fn data(text: &str) -> Result<Documents, String> {
 /// Reads the stages of a pipeline: an array, or one stage.
 pub(super) fn pipeline(text: &str) -> Result<Documents, String> {
     documents(text, Dialect::QUERY)
+}
+
+/// Reads an update or a replacement: a document, or the array of a pipeline's stages.
+pub(super) fn update(text: &str) -> Result<UpdateModifications, String> {
+    let update = match json::value(text, Dialect::QUERY)? {
+        Bson::Document(document) => document.into_update(),
+        _ => pipeline(text)?.0.into_update(),
+    };
+    update.map_err(|error| error.to_string())
 }
 
 fn documents(text: &str, dialect: Dialect) -> Result<Documents, String> {

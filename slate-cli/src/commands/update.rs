@@ -2,7 +2,7 @@ use std::io::Write;
 
 use bson::{Document, RawDocumentBuf};
 use clap::Args;
-use slate_core::{Collection, ExplainVerbosity};
+use slate_core::{Collection, ExplainVerbosity, UpdateModifications};
 
 use super::{Run, documents};
 use crate::{
@@ -19,9 +19,9 @@ pub(crate) struct Update {
     /// The filter, in MongoDB's query language: '{ _id: 1 }'
     #[arg(value_parser = documents::query)]
     filter: Document,
-    /// The change: '{ $set: { name: "Ada" } }'
-    #[arg(value_parser = documents::query)]
-    update: Document,
+    /// The change: '{ $set: { name: "Ada" } }', or an array of stages that compute it
+    #[arg(value_parser = documents::update)]
+    update: UpdateModifications,
     /// Change all documents that match
     #[arg(long)]
     many: bool,
@@ -39,13 +39,14 @@ pub(crate) struct Update {
 impl Update {
     fn update(&self, collection: &Collection<RawDocumentBuf>, session: &Session) -> Result<slate_core::Update> {
         let mut update = if self.replace {
-            let replacement =
-                RawDocumentBuf::try_from(&self.update).map_err(|error| Failure::usage(error.to_string()))?;
-            collection.replace_one(&self.filter, &replacement)
+            let UpdateModifications::Operators(replacement) = &self.update else {
+                return Err(Failure::usage("a replacement is one document"));
+            };
+            collection.replace_one(&self.filter, replacement)
         } else if self.many {
-            collection.update_many(&self.filter, &self.update)
+            collection.update_many(&self.filter, self.update.clone())
         } else {
-            collection.update_one(&self.filter, &self.update)
+            collection.update_one(&self.filter, self.update.clone())
         };
         if self.upsert {
             update = update.upsert();

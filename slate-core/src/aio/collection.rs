@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{Call, Operation, runner::Runner};
 use crate::{
     Aggregate, BulkWrite, CancelToken, CollectionStats, Count, CreateIndex, Delete, Distinct, Find, FindOneAndDelete,
-    FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, RenameTarget, Result, Update,
+    FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate, RenameTarget, Result, Update,
     UpsertManyResult, Verify, WriteOperation,
     api::document::{Converted, each_to_raw, to_raw},
 };
@@ -138,8 +138,8 @@ impl<T: 'static> Collection<T> {
     }
 
     calls! { "Collection":
-        update_one(filter: impl IntoDocument, update: impl IntoDocument) -> Update;
-        update_many(filter: impl IntoDocument, update: impl IntoDocument) -> Update;
+        update_one(filter: impl IntoDocument, update: impl IntoUpdate) -> Update;
+        update_many(filter: impl IntoDocument, update: impl IntoUpdate) -> Update;
         delete_one(filter: impl IntoDocument) -> Delete;
         delete_many(filter: impl IntoDocument) -> Delete;
         bulk_write(operations: impl IntoIterator<Item = WriteOperation>) -> BulkWrite;
@@ -212,7 +212,7 @@ impl<T: Serialize + Any> Collection<T> {
 
 impl<T: DeserializeOwned + Send + Any> Collection<T> {
     calls! { "Collection":
-        find_one_and_update(filter: impl IntoDocument, update: impl IntoDocument) -> FindOneAndUpdate<T>;
+        find_one_and_update(filter: impl IntoDocument, update: impl IntoUpdate) -> FindOneAndUpdate<T>;
         find_one_and_delete(filter: impl IntoDocument) -> FindOneAndDelete<T>;
     }
 }

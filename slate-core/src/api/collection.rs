@@ -6,7 +6,7 @@ use slate_query::raw::{Doc, with_value};
 
 use crate::{
     Aggregate, BulkWrite, CollectionStats, Count, CreateIndex, Delete, Distinct, Error, Find, FindOneAndDelete,
-    FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, RenameTarget, Result, Update,
+    FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate, RenameTarget, Result, Update,
     UpsertManyResult, Verify, WriteOperation,
     api::document::As,
     api::document::{Converted, borrowed, each_to_raw, from_raw, to_raw},
@@ -197,13 +197,14 @@ impl<T> Collection<T> {
         Collection::new(self.scope.clone(), Arc::clone(&self.name))
     }
 
-    /// Updates the first document that matches, in the order of `_id`. `update` holds update operators.
-    pub fn update_one(&self, filter: impl IntoDocument, update: impl IntoDocument) -> Update {
+    /// Updates the first document that matches, in the order of `_id`. `update` holds update operators, or the
+    /// stages of a pipeline; see [`IntoUpdate`].
+    pub fn update_one(&self, filter: impl IntoDocument, update: impl IntoUpdate) -> Update {
         Update::new(self.scope.clone(), &self.name, filter, update, Target::One, UpdateKind::Operators)
     }
 
-    /// Updates every document that matches. `update` holds update operators.
-    pub fn update_many(&self, filter: impl IntoDocument, update: impl IntoDocument) -> Update {
+    /// Updates every document that matches. `update` holds update operators, or the stages of a pipeline; see [`IntoUpdate`].
+    pub fn update_many(&self, filter: impl IntoDocument, update: impl IntoUpdate) -> Update {
         Update::new(self.scope.clone(), &self.name, filter, update, Target::All, UpdateKind::Operators)
     }
 
@@ -392,7 +393,7 @@ impl<T: Serialize + Any> Collection<T> {
 
 impl<T: DeserializeOwned + Any> Collection<T> {
     /// Updates the first document that matches and returns it, as it was before the update or after it.
-    pub fn find_one_and_update(&self, filter: impl IntoDocument, update: impl IntoDocument) -> FindOneAndUpdate<T> {
+    pub fn find_one_and_update(&self, filter: impl IntoDocument, update: impl IntoUpdate) -> FindOneAndUpdate<T> {
         FindOneAndUpdate::new(self.scope.clone(), &self.name, filter, update, UpdateKind::Operators)
     }
 

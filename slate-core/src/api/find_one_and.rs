@@ -9,7 +9,7 @@ use slate_query::{
 };
 
 use crate::{
-    Error, IntoDocument, Result, ReturnDocument,
+    Error, IntoDocument, IntoUpdate, Result, ReturnDocument,
     api::delete::delete_request,
     api::document::As,
     api::document::from_raw,
@@ -48,7 +48,7 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
         scope: Scope,
         collection: &Arc<str>,
         filter: impl IntoDocument,
-        update: impl IntoDocument,
+        update: impl IntoUpdate,
         kind: UpdateKind,
     ) -> Self {
         let mut request = Request::new(filter);

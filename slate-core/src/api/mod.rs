@@ -15,6 +15,7 @@ pub(crate) mod find_one_and;
 pub(crate) mod index;
 pub(crate) mod index_build;
 pub(crate) mod insert_many;
+pub(crate) mod modifications;
 pub(crate) mod options;
 pub(crate) mod setters;
 pub(crate) mod snapshot;

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
 use bson::Bson;
-use slate_query::raw::{Kind, OwnedValue, Value};
+use slate_query::raw::{Kind, OwnedValue, Value, Writer};
 
 use crate::{
-    Explain, ExplainVerbosity, IntoDocument, Result,
+    Explain, ExplainVerbosity, IntoDocument, IntoUpdate, Result, UpdateModifications,
     api::setters::setters,
     exec::Target,
     operation::request::Request,
@@ -32,9 +32,22 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    pub(crate) fn new(request: &mut Request, update: impl IntoDocument, kind: UpdateKind) -> Self {
-        let update = request.take(update).unwrap_or_default();
-        let update = Value::new(Kind::Document, update.as_bytes()).to_owned();
+    pub(crate) fn new(request: &mut Request, update: impl IntoUpdate, kind: UpdateKind) -> Self {
+        let update = match request.accept(update.into_update()) {
+            None => Value::NULL.to_owned(),
+            Some(UpdateModifications::Operators(update)) => {
+                let update = request.take(update).unwrap_or_default();
+                Value::new(Kind::Document, update.as_bytes()).to_owned()
+            }
+            Some(UpdateModifications::Pipeline(stages)) => {
+                let mut array = Writer::new();
+                for (place, stage) in stages.into_iter().enumerate() {
+                    let stage = request.take(stage).unwrap_or_default();
+                    array.append(place.to_string().as_bytes(), Value::new(Kind::Document, stage.as_bytes()));
+                }
+                Value::new(Kind::Array, &array.finish()).to_owned()
+            }
+        };
         Self { update, kind }
     }
 
@@ -45,7 +58,8 @@ impl Change {
         if target == Target::One && query.order().is_some() {
             query.limit = Some(1);
         }
-        UpdateRequest::parse(query, self.update.as_value(), &request.array_filters, self.kind, target, request.upsert)
+        let update = request.parse_update(self.update.as_value())?;
+        UpdateRequest::new(query, update, self.kind, target, request.upsert)
     }
 }
 
@@ -66,7 +80,7 @@ impl Update {
         scope: Scope,
         collection: &Arc<str>,
         filter: impl IntoDocument,
-        update: impl IntoDocument,
+        update: impl IntoUpdate,
         target: Target,
         kind: UpdateKind,
     ) -> Self {

@@ -1,7 +1,7 @@
 use bson::RawDocumentBuf;
 
 use crate::{
-    Hint, IntoDocument, Result,
+    Hint, IntoDocument, IntoUpdate, Result,
     api::delete::delete_request,
     api::update::Change,
     exec::Target,
@@ -35,13 +35,14 @@ impl WriteOperation {
         Self { request, kind: Kind::Insert(document) }
     }
 
-    /// Updates the first document that matches, in the order of `_id`. `update` holds update operators.
-    pub fn update_one(filter: impl IntoDocument, update: impl IntoDocument) -> Self {
+    /// Updates the first document that matches, in the order of `_id`, as
+    /// [`Collection::update_one`](crate::Collection::update_one).
+    pub fn update_one(filter: impl IntoDocument, update: impl IntoUpdate) -> Self {
         Self::update(filter, update, UpdateKind::Operators, Target::One)
     }
 
-    /// Updates every document that matches. `update` holds update operators.
-    pub fn update_many(filter: impl IntoDocument, update: impl IntoDocument) -> Self {
+    /// Updates every document that matches, as [`Collection::update_many`](crate::Collection::update_many).
+    pub fn update_many(filter: impl IntoDocument, update: impl IntoUpdate) -> Self {
         Self::update(filter, update, UpdateKind::Operators, Target::All)
     }
 
@@ -50,7 +51,7 @@ impl WriteOperation {
         Self::update(filter, replacement, UpdateKind::Replacement, Target::One)
     }
 
-    fn update(filter: impl IntoDocument, update: impl IntoDocument, kind: UpdateKind, target: Target) -> Self {
+    fn update(filter: impl IntoDocument, update: impl IntoUpdate, kind: UpdateKind, target: Target) -> Self {
         let mut request = Request::new(filter);
         let change = Change::new(&mut request, update, kind);
         Self { request, kind: Kind::Update(change, target) }

@@ -138,6 +138,7 @@ impl<'c> Statement<'c> {
         if let Some(variables) = variables {
             request.let_variables(owned(variables)?);
         }
+        request.constants = self.constants.map(owned).transpose()?;
         request.hint = self.hint.clone();
         request.interrupt = interrupt.clone();
         request.array_filters.clone_from(&self.array_filters);

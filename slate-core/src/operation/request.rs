@@ -9,6 +9,7 @@ use slate_query::{
     projection::Projection,
     raw::{Doc, Kind, Value, validate},
     sort::Sort,
+    update::Update,
 };
 
 use crate::{
@@ -36,6 +37,8 @@ pub(crate) struct Request {
     pipeline: Vec<RawDocumentBuf>,
     /// The variables of expressions.
     variables: Option<RawDocumentBuf>,
+    /// Values of further variables, for an update given as a pipeline.
+    pub(crate) constants: Option<RawDocumentBuf>,
     optimization: Optimization,
     pub(crate) interrupt: Interrupt,
     pub(crate) memory: Budget,
@@ -68,13 +71,12 @@ impl Request {
     pub(crate) fn take(&mut self, document: impl IntoDocument) -> Option<RawDocumentBuf> {
         // Validates the bytes of raw documents here; all later code relies on it.
         let whole = |document: RawDocumentBuf| validate(document.as_bytes()).map(drop).map(|()| document);
-        match document.into_document().and_then(|document| Ok(whole(document)?)) {
-            Ok(document) => Some(document),
-            Err(error) => {
-                self.fault(error);
-                None
-            }
-        }
+        self.accept(document.into_document().and_then(|document| Ok(whole(document)?)))
+    }
+
+    /// Returns the argument; if it is an error, stores the error and returns `None`.
+    pub(crate) fn accept<T>(&mut self, argument: Result<T>) -> Option<T> {
+        argument.map_err(|error| self.fault(error)).ok()
     }
 
     /// Stores an error about an option that the call does not support.
@@ -193,6 +195,22 @@ impl Request {
             }
             parsed => Ok(parsed?),
         }
+    }
+
+    /// Parses an update, which is a document or an array.
+    pub(crate) fn parse_update(&self, update: Value<'_>) -> Result<Update> {
+        let bindings = match update.kind() {
+            Kind::Array => self.constants.iter().flat_map(|constants| Doc::from(constants).elements()).try_fold(
+                self.bindings()?,
+                |bindings, constant| {
+                    let name = constant.display_name();
+                    bindings.with(&name, Some(constant.value.to_owned())).map_err(|error| error.at(format!("c.{name}")))
+                },
+            )?,
+            _ => Bindings::default(),
+        };
+        let array_filters: Vec<Doc<'_>> = self.array_filters.iter().map(Doc::from).collect();
+        Ok(Update::parse(update, &array_filters, &bindings)?)
     }
 
     /// Parses everything except the projection.

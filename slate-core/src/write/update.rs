@@ -2,7 +2,7 @@ use bson::RawDocumentBuf;
 use slate_query::{
     Code,
     filter::Ties,
-    raw::{Doc, OwnedValue, Value},
+    raw::{Doc, OwnedValue},
     update::{Context, Update, UsesPosition},
 };
 use slate_store::{Transaction, View};
@@ -42,17 +42,9 @@ pub(crate) enum UpdateKind {
 }
 
 impl UpdateRequest {
-    /// Parses the update. The query is parsed already.
-    pub(crate) fn parse(
-        query: Query,
-        update: Value<'_>,
-        array_filters: &[RawDocumentBuf],
-        kind: UpdateKind,
-        target: Target,
-        upsert: bool,
-    ) -> Result<Self> {
-        let array_filters: Vec<Doc<'_>> = array_filters.iter().map(Doc::from).collect();
-        let update = Update::parse(update, &array_filters).map_err(Error::from)?;
+    /// # Errors
+    /// `FailedToParse` (9) if the update is not of this kind.
+    pub(crate) fn new(query: Query, update: Update, kind: UpdateKind, target: Target, upsert: bool) -> Result<Self> {
         let fault = match (kind, update.is_replacement()) {
             (UpdateKind::Operators, true) => "the update holds no operators; to replace a document, use replace_one",
             (UpdateKind::Replacement, false) => "the replacement holds update operators",

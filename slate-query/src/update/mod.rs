@@ -13,6 +13,7 @@ mod merge;
 mod missing;
 mod operator;
 mod parse;
+mod pipeline;
 mod replace;
 mod step;
 mod storage;

@@ -5,6 +5,7 @@ use super::{
     apply::{Level, Outcome, Scope},
     array_filter::ArrayFilters,
     operator::{self, Creates, Destination, Grammar, Operator, Source},
+    pipeline::Pipeline,
     replace::Replacement,
     step::{self, Step},
     storage::{self, Depth},
@@ -13,10 +14,11 @@ use super::{
 use crate::{
     Code, Error, Result,
     path::Path,
+    pipeline::Bindings,
     raw::{Doc, Element, Kind, MAX_DEPTH, Value, Writer},
 };
 
-/// A parsed update: operators, or a replacement document.
+/// A parsed update: operators, a replacement document, or a pipeline.
 #[derive(Debug)]
 pub struct Update(pub(super) Form);
 
@@ -24,6 +26,7 @@ pub struct Update(pub(super) Form);
 pub(super) enum Form {
     Operators(Operators),
     Replacement(Replacement),
+    Pipeline(Pipeline),
 }
 
 /// The operators of an update.
@@ -46,11 +49,12 @@ pub enum UsesPosition {
 }
 
 impl Update {
-    /// Parses an update, which is a document of operators or a replacement, with the array filters for `$[name]`.
+    /// Parses an update: a document of operators, a replacement, or the array of a pipeline's stages. Operators use the array
+    /// filters for `$[name]`, stages the variables.
     ///
     /// # Errors
-    /// MongoDB's codes; `NotImplemented` (238) for a pipeline.
-    pub fn parse(update: Value<'_>, array_filters: &[Doc<'_>]) -> Result<Self> {
+    /// MongoDB's codes.
+    pub fn parse(update: Value<'_>, array_filters: &[Doc<'_>], bindings: &Bindings) -> Result<Self> {
         match update.kind() {
             Kind::Document => {
                 let document = Doc::new(update.bytes());
@@ -61,7 +65,10 @@ impl Update {
                     Ok(Self(Form::Replacement(Replacement::new(document))))
                 }
             }
-            Kind::Array => parse_pipeline(Doc::new(update.bytes()), array_filters),
+            Kind::Array if !array_filters.is_empty() => {
+                Err(failed("arrayFilters may not be given with an update that is a pipeline".into()))
+            }
+            Kind::Array => Pipeline::parse(Doc::new(update.bytes()), bindings).map(Form::Pipeline).map(Self),
             _ => {
                 let message = format!("an update is a document or an array, not a {}", update.kind().alias());
                 Err(failed(message))
@@ -77,6 +84,7 @@ impl Update {
         match &self.0 {
             Form::Replacement(replacement) => replacement.apply(doc, context),
             Form::Operators(operators) => operators.apply(doc, context),
+            Form::Pipeline(pipeline) => pipeline.apply(doc, context),
         }
     }
 
@@ -93,17 +101,12 @@ impl Update {
             {
                 UsesPosition::Yes
             }
-            Form::Operators(_) | Form::Replacement(_) => UsesPosition::No,
+            Form::Operators(_) | Form::Replacement(_) | Form::Pipeline(_) => UsesPosition::No,
         }
     }
 }
 
 impl Operators {
-    /// An update that changes nothing.
-    fn none() -> Self {
-        Self { root: Named::default(), filters: ArrayFilters::default(), paths: Vec::new(), depth: Depth::Bounded }
-    }
-
     fn parse(update: Doc<'_>, filters: ArrayFilters) -> Result<Self> {
         let mut parser = Parser { root: Node::root(), filters, paths: Vec::new(), depth: Depth::Bounded };
         for modifier in update.elements() {
@@ -187,31 +190,6 @@ impl Parser {
         self.root.insert(&steps, Leaf { path: path.as_str().into(), operator, acts })?;
         self.paths.push((steps, creates));
         Ok(())
-    }
-}
-
-/// The stages that MongoDB allows in an update.
-const STAGES: [&str; 6] = ["$addFields", "$project", "$replaceRoot", "$replaceWith", "$set", "$unset"];
-
-fn parse_pipeline(stages: Doc<'_>, array_filters: &[Doc<'_>]) -> Result<Update> {
-    if !array_filters.is_empty() {
-        return Err(failed("arrayFilters may not be given with an update that is a pipeline".into()));
-    }
-    let mut refused = None;
-    for stage in stages.values() {
-        let Some(stage) = stage.as_document() else {
-            return Err(Error::new(Code::TYPE_MISMATCH, "each stage of a pipeline is a document"));
-        };
-        let name = stage.elements().next().map(|first| first.display_name().into_owned()).unwrap_or_default();
-        if !STAGES.contains(&&*name) {
-            let message = format!("the stage {name} is not allowed within an update");
-            return Err(Error::new(Code::INVALID_OPTIONS, message).at(name));
-        }
-        refused.get_or_insert_with(|| Error::unsupported("an update given as a pipeline").at(name));
-    }
-    match refused {
-        Some(refused) => Err(refused),
-        None => Ok(Update(Form::Operators(Operators::none()))),
     }
 }
 

@@ -20,42 +20,62 @@ impl Replacement {
         Self(document.bytes().into())
     }
 
-    /// The new document with `_id` first. If the replacement has an `_id` it must be equal to the existing one.
-    pub(super) fn apply(&self, doc: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
-        let new = Doc::new(&self.0);
-        // As in MongoDB, a replacement without `_id` always counts as a change.
-        if new.bytes() == doc.bytes() {
-            return Ok(None);
-        }
-        if context.phase == Phase::Modify {
-            storage::check_replacement(new)?;
-        }
-        let (old_id, new_id) = (doc.get("_id"), new.get("_id"));
-        if let Some(new_id) = new_id {
-            storage::check_id(new_id)?;
-            if old_id.is_some_and(|old_id| order::compare(old_id, new_id) != Ordering::Equal) {
-                let message = "after applying the update, the immutable field '_id' was found to have been altered";
-                return Err(Error::new(Code::IMMUTABLE_FIELD, message).at("_id"));
-            }
-        }
-        let bytes = match (old_id, new_id) {
-            (Some(id), None) if !new.may_hold(Kind::Timestamp) => with_id(id, new),
-            _ => with_id_first(new_id.or(old_id), new, &context.timestamp.to_le_bytes()),
-        };
-        storage::check_whole(&bytes, Depth::Bounded, context)?;
-        Ok(Some(bytes))
+    pub(super) fn apply(&self, old: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
+        replace(old, Doc::new(&self.0), Timestamps::Current, context)
     }
 }
 
-/// The document with this `_id` in front, and with `now` in place of empty timestamps at the top level.
-fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>, now: &[u8]) -> Vec<u8> {
+/// What becomes of empty timestamps at the top level.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timestamps {
+    /// They are replaced by the current time.
+    Current,
+    AsWritten,
+}
+
+/// The new document with `_id` first, which is the old one's; `None` if nothing changes.
+///
+/// # Errors
+/// `ImmutableField` (66) if the new document has another `_id`; the errors of documents that cannot be stored.
+pub(super) fn replace(
+    old: Doc<'_>,
+    new: Doc<'_>,
+    timestamps: Timestamps,
+    context: &Context,
+) -> Result<Option<Vec<u8>>> {
+    // As in MongoDB, a replacement without `_id` always counts as a change.
+    if new.bytes() == old.bytes() {
+        return Ok(None);
+    }
+    if context.phase == Phase::Modify {
+        storage::check_replacement(new)?;
+    }
+    let (old_id, new_id) = (old.get("_id"), new.get("_id"));
+    if let Some(new_id) = new_id {
+        storage::check_id(new_id)?;
+        if old_id.is_some_and(|old_id| order::compare(old_id, new_id) != Ordering::Equal) {
+            let message = "after applying the update, the immutable field '_id' was found to have been altered";
+            return Err(Error::new(Code::IMMUTABLE_FIELD, message).at("_id"));
+        }
+    }
+    let keeps_timestamps = timestamps == Timestamps::AsWritten || !new.may_hold(Kind::Timestamp);
+    let bytes = match (old_id, new_id) {
+        (Some(id), None) if keeps_timestamps => with_id(id, new),
+        _ => with_id_first(new_id.or(old_id), new, timestamps, &context.timestamp.to_le_bytes()),
+    };
+    storage::check_whole(&bytes, Depth::Bounded, context)?;
+    Ok(Some(bytes))
+}
+
+/// The document with this `_id` in front.
+fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>, timestamps: Timestamps, now: &[u8]) -> Vec<u8> {
     let mut out = Writer::into_buffer(Vec::with_capacity(doc.bytes().len() + 32));
     if let Some(id) = id {
         out.append(b"_id", id);
     }
     for element in without_first_id(doc) {
         match element.value.as_timestamp() {
-            Some(0) => out.append(element.name, Value::new(Kind::Timestamp, now)),
+            Some(0) if timestamps == Timestamps::Current => out.append(element.name, Value::new(Kind::Timestamp, now)),
             Some(_) | None => out.append(element.name, element.value),
         }
     }

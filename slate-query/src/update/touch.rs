@@ -15,6 +15,7 @@ impl Update {
     pub fn touches(&self, path: &Path) -> bool {
         match &self.0 {
             Form::Replacement(_) => true,
+            Form::Pipeline(pipeline) => pipeline.touches(path),
             Form::Operators(operators) => {
                 operators.paths.iter().any(|(steps, creates)| match (steps.split_first(), path.parts().split_first()) {
                     // The first names are never within an array.

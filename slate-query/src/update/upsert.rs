@@ -52,7 +52,7 @@ impl Update {
                 Err(Error::new(NOT_EXACT_VALUE_FIELD, message).at(path.as_str()))
             }
             (Form::Replacement(_), _) if path.as_str() != "_id" => Ok(Wanted::No),
-            (Form::Replacement(_) | Form::Operators(_), _) => Ok(Wanted::Yes),
+            (Form::Replacement(_) | Form::Operators(_) | Form::Pipeline(_), _) => Ok(Wanted::Yes),
         }
     }
 }

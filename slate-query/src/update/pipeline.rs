@@ -1,0 +1,49 @@
+//! Updates given as pipelines: each stage makes the document anew.
+
+use super::{Context, replace};
+use crate::{
+    Code, Error, Result,
+    path::Path,
+    pipeline::{self, Bindings, Stage},
+    raw::Doc,
+};
+
+/// The stages that MongoDB allows in an update.
+const STAGES: [&str; 6] = ["$addFields", "$project", "$replaceRoot", "$replaceWith", "$set", "$unset"];
+
+/// The parsed stages.
+#[derive(Debug)]
+pub(super) struct Pipeline(Vec<Stage>);
+
+impl Pipeline {
+    pub(super) fn parse(stages: Doc<'_>, bindings: &Bindings) -> Result<Self> {
+        for stage in stages.values().filter_map(|stage| stage.as_document()) {
+            let name = stage.elements().next().map(|first| first.display_name().into_owned()).unwrap_or_default();
+            if !STAGES.contains(&&*name) {
+                let message = format!("the stage {name} is not allowed within an update");
+                return Err(Error::new(Code::INVALID_OPTIONS, message).at(name));
+            }
+        }
+        pipeline::parse(stages.values(), bindings).map(Self)
+    }
+
+    /// The new document. Its `_id` is the old one's, also where a stage leaves it out.
+    pub(super) fn apply(&self, old: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
+        let (mut document, mut next) = (old.bytes().to_vec(), Vec::new());
+        for stage in &self.0 {
+            match stage {
+                Stage::Project { projection, .. } => projection.apply(Doc::new(&document), None, &mut next)?,
+                Stage::ReplaceRoot(replace) => replace.apply(Doc::new(&document), &mut next)?,
+                // `parse` admits no other stage.
+                _ => continue,
+            }
+            std::mem::swap(&mut document, &mut next);
+        }
+        replace::replace(old, Doc::new(&document), replace::Timestamps::AsWritten, context)
+    }
+
+    /// Whether a stage can change the value at the path.
+    pub(super) fn touches(&self, path: &Path) -> bool {
+        !self.0.iter().all(|stage| stage.preserves(path))
+    }
+}

@@ -229,6 +229,73 @@ fn strings_and_conversions() {
     );
 }
 
+fn binary(subtype: u8, bytes: &[u8]) -> Bson {
+    bson::Binary { subtype: subtype.into(), bytes: bytes.to_vec() }.into()
+}
+
+#[test]
+fn binaries_are_converted_from_and_to_numbers_and_text() {
+    let to =
+        |input: Bson, to: Bson, format: &str| bson!({ "$convert": { "input": input, "to": to, "format": format } });
+    let ordered =
+        |input: Bson, to: &str, order: &str| bson!({ "$convert": { "input": input, "to": to, "byteOrder": order } });
+    let uuid = || bson!({ "type": "binData", "subtype": 4 });
+    let id: Vec<u8> = (1..=16).collect();
+    let id_text = "01020304-0506-0708-090a-0b0c0d0e0f10";
+    check(
+        doc! {},
+        &[
+            (to("aGk=".into(), "binData".into(), "base64"), binary(0, b"hi")),
+            (to("_-8".into(), "binData".into(), "base64url"), binary(0, &[255, 239])),
+            (to("_-8=".into(), "binData".into(), "base64url"), binary(0, &[255, 239])),
+            (to("6869".into(), 5.into(), "hex"), binary(0, b"hi")),
+            (to("é".into(), "binData".into(), "utf8"), binary(0, "é".as_bytes())),
+            (to(id_text.into(), uuid(), "auto"), binary(4, &id)),
+            (bson!({ "$toUUID": id_text }), binary(4, &id)),
+            (to(binary(4, &id), "string".into(), "auto"), id_text.into()),
+            (to(binary(0, b"hi"), "string".into(), "hex"), "6869".into()),
+            (to(binary(0, &[255, 239]), "string".into(), "base64url"), "_-8".into()),
+            (bson!({ "$toString": binary(0, b"hi") }), "aGk=".into()),
+            (ordered(258.into(), "binData", "little"), binary(0, &[2, 1, 0, 0])),
+            (ordered(258_i64.into(), "binData", "big"), binary(0, &[0, 0, 0, 0, 0, 0, 1, 2])),
+            (ordered(1.5.into(), "binData", "big"), binary(0, &1.5_f64.to_be_bytes())),
+            (ordered(binary(0, &[255]), "int", "big"), bson!(-1)),
+            (ordered(binary(0, &[2, 1]), "int", "little"), bson!(258)),
+            (ordered(binary(0, &[1, 2]), "long", "big"), bson!(258_i64)),
+            (ordered(binary(0, &1.5_f32.to_le_bytes()), "double", "little"), bson!(1.5)),
+            (
+                bson!({ "$convert": { "input": 1, "to": { "type": "binData", "subtype": 2 } } }),
+                binary(2, &[1, 0, 0, 0]),
+            ),
+            (bson!({ "$convert": { "input": null, "to": { "type": "binData", "subtype": "x" } } }), Bson::Null),
+        ],
+    );
+    refused(
+        doc! {},
+        &[
+            (to("aGk".into(), "binData".into(), "base64"), 241),
+            (to("696".into(), "binData".into(), "hex"), 241),
+            (to("aGk=".into(), uuid(), "base64"), 241),
+            (to(id_text.into(), "binData".into(), "uuid"), 241),
+            (to(binary(0, &[255]), "string".into(), "utf8"), 241),
+            (to(binary(4, b"hi"), "string".into(), "uuid"), 241),
+            (to(true.into(), "binData".into(), "hex"), 241),
+            (to("".into(), "binData".into(), "HEX"), 4_341_125),
+            (bson!({ "$convert": { "input": "", "to": "binData", "format": 1 } }), 4_341_114),
+            (bson!({ "$convert": { "input": "", "to": "binData" } }), 4_341_115),
+            (bson!({ "$convert": { "input": 1, "to": { "type": "binData", "subtype": 1.5 } } }), 4_341_106),
+            (bson!({ "$convert": { "input": 1, "to": { "type": "binData", "subtype": 10 } } }), 4_341_107),
+            (bson!({ "$convert": { "input": 1, "to": { "type": "binData", "subtype": "x" } } }), 4_341_108),
+            (bson!({ "$convert": { "input": 1, "to": "binData", "byteOrder": 1 } }), 9_130_001),
+            (ordered(1.into(), "binData", "middle"), 9_130_002),
+            (ordered(binary(0, &[1; 8]), "int", "little"), 241),
+            (ordered(binary(0, &[1; 3]), "long", "little"), 241),
+            (bson!({ "$convert": { "input": binary(0, b"hi"), "to": { "type": "binData", "subtype": 5 } } }), 241),
+            (bson!({ "$toUUID": "0102" }), 241),
+        ],
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// In filters.
 static FILTERS: &str = "\
     $all $alwaysFalse $alwaysTrue $and $bitsAllClear $bitsAllSet $bitsAnyClear $bitsAnySet $comment $elemMatch $eq \
-    $exists $gt $gte $in $lt $lte $mod $ne $nin $nor $not $options $or $regex $size $type";
+    $exists $expr $gt $gte $in $lt $lte $mod $ne $nin $nor $not $options $or $regex $size $type";
 
 /// In updates.
 static UPDATES: &str = "\
@@ -31,7 +31,7 @@ static EXPRESSIONS: &str = "\
     $replaceAll $replaceOne $reverseArray $round $rtrim $second $setDifference $setEquals $setField $setIntersection \
     $setIsSubset $setUnion $shift $sigmoid $sin $sinh $size $slice $sortArray $split $sqrt $stdDevPop $stdDevSamp \
     $strLenBytes $strLenCP $strcasecmp $substr $substrBytes $substrCP $subtract $sum $switch $tan $tanh $toBool \
-    $toDate $toDecimal $toDouble $toInt $toLong $toLower $toObjectId $toString $toUpper $top $topN $trim $trunc \
+    $toDate $toDecimal $toDouble $toInt $toLong $toLower $toObjectId $toString $toUUID $toUpper $top $topN $trim $trunc \
     $tsIncrement $tsSecond $type $unsetField $week $year $zip";
 
 /// The names that can follow in a line of these words.

@@ -34,6 +34,11 @@ impl Expression {
         }
     }
 
+    /// Whether MongoDB has an operator of this name.
+    pub(crate) fn is_operator(name: &str) -> bool {
+        operators::find(name).is_some()
+    }
+
     /// The value of an expression that does not depend on a document. An expression that fails stays as it is, because it
     /// may be in a branch that is never evaluated.
     pub(super) fn folded(self) -> Self {

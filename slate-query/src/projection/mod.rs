@@ -6,7 +6,6 @@
 
 mod add_fields;
 mod additions;
-mod computed;
 mod elem_match;
 pub(crate) mod field_path;
 mod output;

@@ -1,10 +1,10 @@
 use super::{
-    computed, elem_match, field_path,
+    elem_match, field_path,
     slice::Slice,
     tree::{Action, Branch},
 };
 use crate::{
-    Code, Error, Refusal, Result,
+    Code, Error, Result,
     expression::{Expression, Variables},
     number::Number,
     raw::{Doc, Element, Kind, Value, Writer},
@@ -138,7 +138,7 @@ impl<'p> Parser<'p> {
     }
 
     fn literal(&mut self, parents: &[&str], name: &str, value: Value<'_>) -> Result<()> {
-        self.compute(parents, name, value, || computed::literal(value))?;
+        self.compute(parents, name, value)?;
         self.settle(Sense::Inclusion, Code(31310), name)
     }
 
@@ -176,7 +176,7 @@ impl<'p> Parser<'p> {
                 // A `$slice` that is invalid in `find` may be an expression.
                 Err(_) => self.expression(parents, name, "$slice", argument)?,
             },
-            expression if computed::is_expression(expression) => {
+            expression if Expression::is_operator(expression) => {
                 self.expression(parents, name, expression, argument)?;
             }
             unknown => {
@@ -216,19 +216,12 @@ impl<'p> Parser<'p> {
         document.append(operator.as_bytes(), argument);
         let document = document.finish();
         let expression = Value::new(Kind::Document, &document);
-        self.compute(parents, name, expression, || computed::expression(operator, argument))
+        self.compute(parents, name, expression)
     }
 
-    /// Adds a computed field. `unsupported` makes the error for an expression that Slate does not support.
-    fn compute(
-        &mut self,
-        parents: &[&str],
-        name: &str,
-        value: Value<'_>,
-        unsupported: impl FnOnce() -> Error,
-    ) -> Result<()> {
+    /// Adds a computed field.
+    fn compute(&mut self, parents: &[&str], name: &str, value: Value<'_>) -> Result<()> {
         let expression = Expression::parse(value, self.variables).or_else(|error| {
-            let error = if matches!(error.refusal(), Refusal::Unsupported(_)) { unsupported() } else { error };
             self.computed.get_or_insert(error.at(path(parents, name)));
             Expression::parse(Value::NULL, self.variables)
         })?;

@@ -17,6 +17,7 @@ mod convert;
 pub(super) mod date;
 mod functions;
 mod logical;
+mod meta;
 mod misc;
 mod named;
 mod object;
@@ -143,7 +144,7 @@ static OPERATORS: &[Line] = &[
     operator("$maxN", accumulated::several),
     unsupported("$median"),
     function("$mergeObjects", ANY, object::merge_objects),
-    unsupported("$meta"),
+    operator("$meta", meta::meta),
     operator("$millisecond", date::part::millisecond),
     function("$min", ANY, accumulated::over),
     operator("$minN", accumulated::several),
@@ -207,7 +208,7 @@ static OPERATORS: &[Line] = &[
     function("$toLower", ONE, string::to_lower),
     operator("$toObjectId", convert::to_type),
     operator("$toString", convert::to_type),
-    unsupported("$toUUID"),
+    operator("$toUUID", convert::to_type),
     function("$toUpper", ONE, string::to_upper),
     operator("$trim", text::trim),
     function("$trunc", (1, 2), arithmetic::trunc),

@@ -1,7 +1,12 @@
 //! Conversions between types: `$convert`, `$toInt` and its relatives, `$type`, `$isNumber`.
 
+mod binary;
+mod text;
+
 use bson::oid::ObjectId;
 
+use self::binary::{ByteOrder, Format};
+pub(super) use self::text::{six_digits, to_text};
 use super::{
     super::{
         Env, Evaluated, Expression, Variables,
@@ -33,88 +38,6 @@ pub(super) fn is_number<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v
     Ok(arguments.get(0).as_value().and_then(Number::of).is_some().into())
 }
 
-/// A value as text, as `$toString` gives it.
-pub(super) fn to_text(value: Value<'_>) -> Result<String> {
-    Ok(match value.kind() {
-        Kind::String | Kind::Symbol => String::from_utf8_lossy(value.text().unwrap_or_default()).into_owned(),
-        Kind::Boolean => value.as_bool().unwrap_or_default().to_string(),
-        Kind::Int32 => value.as_i32().unwrap_or_default().to_string(),
-        Kind::Int64 => value.as_i64().unwrap_or_default().to_string(),
-        Kind::Double => double_to_text(value.as_f64().unwrap_or_default()),
-        Kind::Decimal128 => bson::Decimal128::from_bytes(value.as_decimal().unwrap_or_default()).to_string(),
-        Kind::ObjectId => ObjectId::from_bytes(value.as_object_id().unwrap_or_default()).to_hex(),
-        Kind::DateTime => {
-            let date = bson::DateTime::from_millis(value.as_millis().unwrap_or_default());
-            date_to_text(date).ok_or_else(|| failure("$toString: the date is out of range"))?
-        }
-        _ => return Err(unsupported(value, Target::String)),
-    })
-}
-
-/// ISO 8601 with milliseconds.
-fn date_to_text(date: bson::DateTime) -> Option<String> {
-    let text = date.try_to_rfc3339_string().ok()?;
-    let (seconds, fraction) = match text.strip_suffix('Z')?.split_once('.') {
-        Some((seconds, fraction)) => (seconds.to_owned(), fraction.to_owned()),
-        None => (text.strip_suffix('Z')?.to_owned(), String::new()),
-    };
-    Some(format!("{seconds}.{fraction:0<3}Z"))
-}
-
-fn double_to_text(double: f64) -> String {
-    if !double.is_finite() {
-        return if double.is_nan() {
-            "NaN"
-        } else if double > 0.0 {
-            "Infinity"
-        } else {
-            "-Infinity"
-        }
-        .into();
-    }
-    let magnitude = double.abs();
-    if magnitude != 0.0 && !(1e-4..1e16).contains(&magnitude) {
-        return scientific(&format!("{double:e}"));
-    }
-    if double == 0.0 && double.is_sign_negative() { "-0".into() } else { double.to_string() }
-}
-
-/// An exponent with a sign and at least two digits, as C prints it.
-fn scientific(text: &str) -> String {
-    match text.split_once('e') {
-        Some((digits, power)) if !power.starts_with('-') => format!("{digits}e+{power:0>2}"),
-        Some((digits, power)) => format!("{digits}e-{:0>2}", power.trim_start_matches('-')),
-        None => text.into(),
-    }
-}
-
-/// Six significant digits, as C prints `%g`.
-pub(super) fn six_digits(double: f64) -> String {
-    if !double.is_finite() {
-        return if double.is_nan() {
-            "nan"
-        } else if double > 0.0 {
-            "inf"
-        } else {
-            "-inf"
-        }
-        .into();
-    }
-    let rounded = format!("{double:.5e}");
-    let (digits, power) = rounded.split_once('e').unwrap_or((&rounded, "0"));
-    let trimmed = |text: &str| match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text.to_owned(),
-    };
-    match power.parse::<i32>() {
-        Ok(power @ -4..=5) => {
-            let places = usize::try_from(5 - power).unwrap_or_default();
-            trimmed(&format!("{double:.places$}"))
-        }
-        _ => scientific(&format!("{}e{power}", trimmed(digits))),
-    }
-}
-
 /// The types that values are converted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
@@ -126,8 +49,8 @@ enum Target {
     Int,
     Long,
     Decimal,
-    /// To which Slate converts nothing.
-    Binary,
+    /// A binary of this subtype.
+    Binary(u8),
     /// Another type, to which no value is converted.
     Other,
 }
@@ -143,7 +66,7 @@ impl Target {
             "int" => Self::Int,
             "long" => Self::Long,
             "decimal" => Self::Decimal,
-            "binData" => Self::Binary,
+            "binData" => Self::Binary(0),
             _ => return None,
         })
     }
@@ -165,7 +88,7 @@ impl Target {
             Some(16) => Self::Int,
             Some(18) => Self::Long,
             Some(19) => Self::Decimal,
-            Some(5) => Self::Binary,
+            Some(5) => Self::Binary(0),
             Some(-1 | 3 | 4 | 6 | 10..=15 | 17 | 127) => Self::Other,
             Some(_) | None if Number::of(value).is_none() => {
                 return Err(Error::new(
@@ -180,13 +103,10 @@ impl Target {
 }
 
 fn unsupported(value: Value<'_>, target: Target) -> Error {
-    let is_binary = value.kind() == Kind::Binary;
-    if is_binary && matches!(target, Target::Int | Target::Long | Target::Double | Target::String)
-        || target == Target::Binary
-    {
-        return Error::unsupported("the conversion from or to binData");
-    }
-    let target = format!("{target:?}").to_lowercase();
+    let target = match target {
+        Target::Binary(_) => "binData".into(),
+        other => format!("{other:?}").to_lowercase(),
+    };
     failure(format!("unsupported conversion from {} to {target}", value.kind().alias()))
 }
 
@@ -194,9 +114,22 @@ fn out_of_range() -> Error {
     failure("the value is out of the range of the target type")
 }
 
-fn convert<'v>(value: Value<'_>, target: Target) -> Result<Evaluated<'v>> {
+fn convert<'v>(value: Value<'_>, target: Target, format: Option<Format>, order: ByteOrder) -> Result<Evaluated<'v>> {
+    if let Some((subtype, bytes)) = value.as_binary() {
+        match target {
+            Target::String => return Ok(Evaluated::string(&binary::to_text(subtype, bytes, format)?)),
+            Target::Int => {
+                let whole = binary::to_whole(bytes, order)?;
+                return Ok(Evaluated::int32(i32::try_from(whole).map_err(|_| out_of_range())?));
+            }
+            Target::Long => return Ok(Evaluated::int64(binary::to_whole(bytes, order)?)),
+            Target::Double => return Ok(Evaluated::double(binary::to_double(bytes, order)?)),
+            _ => {}
+        }
+    }
     Ok(match target {
-        Target::Binary | Target::Other => return Err(unsupported(value, target)),
+        Target::Other => return Err(unsupported(value, target)),
+        Target::Binary(subtype) => binary::from(value, subtype, format, order)?,
         Target::String => Evaluated::string(&to_text(value)?),
         Target::Bool => to_bool(value).into(),
         Target::Double => Evaluated::double(to_double(value)?),
@@ -293,37 +226,58 @@ fn to_date(value: Value<'_>) -> Result<i64> {
 struct Convert {
     input: Expression,
     to: To,
+    format: Option<Expression>,
+    byte_order: Option<Expression>,
     on_error: Option<Expression>,
     on_null: Option<Expression>,
 }
 
 #[derive(Debug)]
 enum To {
-    Fixed(Target),
+    Fixed(Target, Option<Format>),
     Computed(Expression),
+}
+
+impl Convert {
+    /// The target, which may depend on the document; `None` where it is null.
+    fn target(&self, env: &Env<'_>, has_input: bool) -> Result<Option<Target>> {
+        let to = match &self.to {
+            To::Fixed(target, _) => return Ok(Some(*target)),
+            To::Computed(to) => to.evaluate(env)?,
+        };
+        let Some(to) = to.present() else { return Ok(None) };
+        let Some(options) = to.as_document() else { return Target::of(to).map(Some) };
+        let target = Target::of(options.get("type").unwrap_or(to))?;
+        Ok(Some(match (target, options.get("subtype")) {
+            (Target::Binary(_), Some(subtype)) if has_input => Target::Binary(binary::subtype(subtype)?),
+            _ => target,
+        }))
+    }
+
+    fn format(&self, env: &Env<'_>) -> Result<Option<Format>> {
+        match (&self.to, &self.format) {
+            (To::Fixed(_, format), _) => Ok(*format),
+            (To::Computed(_), Some(format)) => format.evaluate(env)?.present().map(Format::parse).transpose(),
+            (To::Computed(_), None) => Ok(None),
+        }
+    }
+
+    fn byte_order(&self, env: &Env<'_>) -> Result<ByteOrder> {
+        let Some(order) = &self.byte_order else { return Ok(ByteOrder::Little) };
+        order.evaluate(env)?.present().map_or(Ok(ByteOrder::Little), ByteOrder::parse)
+    }
 }
 
 impl Operator for Convert {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
         let input = self.input.evaluate(env)?;
-        let target = match &self.to {
-            To::Fixed(target) => Some(*target),
-            To::Computed(to) => {
-                let to = to.evaluate(env)?;
-                match to.present() {
-                    None => None,
-                    Some(value) => Some(match value.as_document().and_then(|document| document.get("type")) {
-                        Some(value) => Target::of(value)?,
-                        None => Target::of(value)?,
-                    }),
-                }
-            }
-        };
+        let target = self.target(env, !input.is_nullish())?;
         let Some(value) = input.present() else {
             return self.on_null.as_ref().map_or(Ok(Evaluated::NULL), |on_null| on_null.evaluate(env));
         };
         let Some(target) = target else { return Ok(Evaluated::NULL) };
-        match (convert(value, target), &self.on_error) {
+        let (format, order) = (self.format(env)?, self.byte_order(env)?);
+        match (convert(value, target, format, order), &self.on_error) {
             (Err(error), Some(on_error)) if error.code() == FAILURE => on_error.evaluate(env),
             (converted, _) => converted,
         }
@@ -331,10 +285,11 @@ impl Operator for Convert {
 
     fn operands(&self) -> Vec<&Expression> {
         let to = match &self.to {
-            To::Fixed(_) => None,
+            To::Fixed(..) => None,
             To::Computed(to) => Some(to),
         };
-        [&self.input].into_iter().chain(to).chain(&self.on_error).chain(&self.on_null).collect()
+        let options = [&self.format, &self.byte_order, &self.on_error, &self.on_null];
+        [&self.input].into_iter().chain(to).chain(options.into_iter().flatten()).collect()
     }
 }
 
@@ -345,6 +300,7 @@ fn node(convert: Convert) -> Result<Expression> {
 }
 
 pub(super) fn to_type(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let mut format = None;
     let target = match name {
         "$toBool" => Target::Bool,
         "$toDate" => Target::Date,
@@ -353,13 +309,21 @@ pub(super) fn to_type(name: &str, operand: Value<'_>, variables: &Variables) -> 
         "$toInt" => Target::Int,
         "$toLong" => Target::Long,
         "$toObjectId" => Target::ObjectId,
-        _ => Target::String,
+        "$toUUID" => {
+            format = Some(Format::Uuid);
+            Target::Binary(binary::UUID)
+        }
+        _ => {
+            format = Some(Format::Auto);
+            Target::String
+        }
     };
     let [input] = <[Expression; 1]>::try_from(operands(operand, variables)?).map_err(|operands| {
         let message = format!("expression {name} takes exactly 1 argument, {} were given", operands.len());
         Error::new(Code(50723), message)
     })?;
-    node(Convert { input, to: To::Fixed(target), on_error: None, on_null: None })
+    let to = To::Fixed(target, format);
+    node(Convert { input, to, format: None, byte_order: None, on_error: None, on_null: None })
 }
 
 pub(super) fn convert_to(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
@@ -367,11 +331,6 @@ pub(super) fn convert_to(name: &str, operand: Value<'_>, variables: &Variables) 
     let mut parts = Parts::parse(name, operand, &names, variables, (9, 9))?;
     let input = parts.need(0, name, "input", 9)?;
     let to = parts.need(1, name, "to", 9)?;
-    if parts.take(4).is_some() {
-        return Err(Error::unsupported("the parameter 'format' of $convert"));
-    }
-    if parts.take(5).is_some() {
-        return Err(Error::unsupported("the parameter 'byteOrder' of $convert"));
-    }
-    node(Convert { input, to: To::Computed(to), on_error: parts.take(2), on_null: parts.take(3) })
+    let (on_error, on_null, format, byte_order) = (parts.take(2), parts.take(3), parts.take(4), parts.take(5));
+    node(Convert { input, to: To::Computed(to), format, byte_order, on_error, on_null })
 }

@@ -1,0 +1,91 @@
+//! Values as text.
+
+use bson::oid::ObjectId;
+
+use super::{Target, failure, unsupported};
+use crate::{
+    Result,
+    raw::{Kind, Value},
+};
+
+/// A value as text, as `$toString` gives it.
+pub(in crate::expression::operators) fn to_text(value: Value<'_>) -> Result<String> {
+    Ok(match value.kind() {
+        Kind::String | Kind::Symbol => String::from_utf8_lossy(value.text().unwrap_or_default()).into_owned(),
+        Kind::Boolean => value.as_bool().unwrap_or_default().to_string(),
+        Kind::Int32 => value.as_i32().unwrap_or_default().to_string(),
+        Kind::Int64 => value.as_i64().unwrap_or_default().to_string(),
+        Kind::Double => double_to_text(value.as_f64().unwrap_or_default()),
+        Kind::Decimal128 => bson::Decimal128::from_bytes(value.as_decimal().unwrap_or_default()).to_string(),
+        Kind::ObjectId => ObjectId::from_bytes(value.as_object_id().unwrap_or_default()).to_hex(),
+        Kind::DateTime => {
+            let date = bson::DateTime::from_millis(value.as_millis().unwrap_or_default());
+            date_to_text(date).ok_or_else(|| failure("$toString: the date is out of range"))?
+        }
+        _ => return Err(unsupported(value, Target::String)),
+    })
+}
+
+/// ISO 8601 with milliseconds.
+fn date_to_text(date: bson::DateTime) -> Option<String> {
+    let text = date.try_to_rfc3339_string().ok()?;
+    let (seconds, fraction) = match text.strip_suffix('Z')?.split_once('.') {
+        Some((seconds, fraction)) => (seconds.to_owned(), fraction.to_owned()),
+        None => (text.strip_suffix('Z')?.to_owned(), String::new()),
+    };
+    Some(format!("{seconds}.{fraction:0<3}Z"))
+}
+
+fn double_to_text(double: f64) -> String {
+    if !double.is_finite() {
+        return if double.is_nan() {
+            "NaN"
+        } else if double > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        }
+        .into();
+    }
+    let magnitude = double.abs();
+    if magnitude != 0.0 && !(1e-4..1e16).contains(&magnitude) {
+        return scientific(&format!("{double:e}"));
+    }
+    if double == 0.0 && double.is_sign_negative() { "-0".into() } else { double.to_string() }
+}
+
+/// An exponent with a sign and at least two digits, as C prints it.
+fn scientific(text: &str) -> String {
+    match text.split_once('e') {
+        Some((digits, power)) if !power.starts_with('-') => format!("{digits}e+{power:0>2}"),
+        Some((digits, power)) => format!("{digits}e-{:0>2}", power.trim_start_matches('-')),
+        None => text.into(),
+    }
+}
+
+/// Six significant digits, as C prints `%g`.
+pub(in crate::expression::operators) fn six_digits(double: f64) -> String {
+    if !double.is_finite() {
+        return if double.is_nan() {
+            "nan"
+        } else if double > 0.0 {
+            "inf"
+        } else {
+            "-inf"
+        }
+        .into();
+    }
+    let rounded = format!("{double:.5e}");
+    let (digits, power) = rounded.split_once('e').unwrap_or((&rounded, "0"));
+    let trimmed = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    match power.parse::<i32>() {
+        Ok(power @ -4..=5) => {
+            let places = usize::try_from(5 - power).unwrap_or_default();
+            trimmed(&format!("{double:.places$}"))
+        }
+        _ => scientific(&format!("{}e{power}", trimmed(digits))),
+    }
+}

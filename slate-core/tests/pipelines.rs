@@ -100,6 +100,9 @@ fn case() -> impl Strategy<Value = Case> {
                 "y": [{ "$match": { &b: { "$exists": true } } }, { "$count": "n" }],
             } }
         });
+        let redact = (field(), 0..3_i32, prop::sample::select(vec!["$$KEEP", "$$PRUNE"])).prop_map(|(field, least, decided)| {
+            doc! { "$redact": { "$cond": [{ "$lt": [field, least] }, "$$DESCEND", decided] } }
+        });
         let stage = prop_oneof![
             4 => matching,
             2 => sort,
@@ -111,6 +114,7 @@ fn case() -> impl Strategy<Value = Case> {
             1 => add,
             1 => facet,
             2 => window,
+            1 => redact,
         ];
         // Which documents are within a window depends on the order, so a total order precedes it, once.
         let window = (0..4_i64, 1..9_i64).prop_map(|(skip, limit)| {

@@ -25,9 +25,12 @@ impl Variables {
             let message = format!("'{name}' is not a name for a variable: it begins with a lowercase letter");
             return Err(Error::new(Code::FAILED_TO_PARSE, message));
         }
-        let mut names = self.names.clone();
-        names.push(name.into());
-        Ok(Self { names })
+        Ok(self.with_system(name))
+    }
+
+    /// As [`with`](Self::with), for any name.
+    pub(crate) fn with_system(&self, name: &str) -> Self {
+        Self { names: self.names.iter().cloned().chain([name.into()]).collect() }
     }
 
     /// How many frames up from the innermost the variable is.

@@ -29,8 +29,16 @@ impl Bindings {
     /// # Errors
     /// As [`Variables::with`].
     pub fn with(&self, name: &str, value: Option<OwnedValue>) -> Result<Self> {
-        let values = self.values.iter().cloned().chain([value]).collect();
-        Ok(Self { names: self.names.with(name)?, values, ..*self })
+        Ok(self.extended(self.names.with(name)?, value))
+    }
+
+    /// As [`with`](Self::with), for a variable that a stage defines, whose name is not one for a user's variable.
+    pub(crate) fn with_system(&self, name: &str, value: OwnedValue) -> Self {
+        self.extended(self.names.with_system(name), Some(value))
+    }
+
+    fn extended(&self, names: Variables, value: Option<OwnedValue>) -> Self {
+        Self { names, values: self.values.iter().cloned().chain([value]).collect(), ..*self }
     }
 
     /// The same variables in a pipeline of another collection.

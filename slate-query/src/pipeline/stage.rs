@@ -4,7 +4,7 @@ use bson::RawDocumentBuf;
 
 use super::{
     Needs, Windows,
-    stages::{Facet, Group, Lookup, ReplaceRoot, Unwind},
+    stages::{Facet, Group, Lookup, Redact, ReplaceRoot, Unwind},
 };
 use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
 
@@ -38,6 +38,8 @@ pub enum Stage {
     Group(Group),
     /// Adds the matching documents of another collection.
     Lookup(Lookup),
+    /// Passes on what an expression leaves of each document.
+    Redact(Redact),
     /// Replaces each document by the value of an expression.
     ReplaceRoot(ReplaceRoot),
     /// Adds fields computed from the documents around each, which come in the order of partitions.
@@ -55,6 +57,7 @@ impl Stage {
             Self::Facet(_) => "$facet",
             Self::Group(_) => "$group",
             Self::Lookup(_) => "$lookup",
+            Self::Redact(_) => "$redact",
             Self::ReplaceRoot(_) => "$replaceRoot",
             Self::Sort(_) => "$sort",
             Self::Limit(_) => "$limit",
@@ -98,6 +101,7 @@ impl Stage {
             | Self::Count(_)
             | Self::Facet(_)
             | Self::Group(_)
+            | Self::Redact(_)
             | Self::SetWindowFields(_)
             | Self::Unwind(_) => false,
         }
@@ -115,6 +119,7 @@ impl Stage {
             | Self::Count(_)
             | Self::Facet(_)
             | Self::Group(_)
+            | Self::Redact(_)
             | Self::ReplaceRoot(_)
             | Self::SetWindowFields(_) => false,
         }
@@ -135,6 +140,7 @@ impl Stage {
             Self::Count(_) => return Needs::NOTHING,
             Self::Facet(facet) => return facet.needs(),
             Self::Group(group) => return group.needs(),
+            Self::Redact(_) => return Needs::Whole,
             Self::ReplaceRoot(replace) => return replace.needs(),
             Self::Lookup(lookup) => return lookup.needs(after),
             Self::SetWindowFields(windows) => return windows.needs(after),
@@ -151,7 +157,12 @@ impl Stage {
             Self::Unwind(unwind) => unwind.preserves(path),
             Self::Lookup(lookup) => lookup.preserves(path),
             Self::Match(_) | Self::Sort(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => true,
-            Self::Count(_) | Self::Facet(_) | Self::Group(_) | Self::ReplaceRoot(_) | Self::SetWindowFields(_) => false,
+            Self::Count(_)
+            | Self::Facet(_)
+            | Self::Group(_)
+            | Self::Redact(_)
+            | Self::ReplaceRoot(_)
+            | Self::SetWindowFields(_) => false,
         }
     }
 }
@@ -172,6 +183,7 @@ impl fmt::Display for Stage {
             Self::Facet(facet) => facet.fmt(f),
             Self::Lookup(lookup) => lookup.fmt(f),
             Self::Group(group) => group.fmt(f),
+            Self::Redact(redact) => redact.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),
             Self::SetWindowFields(windows) => windows.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),

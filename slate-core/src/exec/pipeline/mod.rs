@@ -7,6 +7,7 @@ mod group;
 mod lookup;
 mod measured;
 mod project;
+mod redact;
 mod repeat;
 mod replace_root;
 mod rows;

@@ -8,6 +8,7 @@ use super::{
     lookup::LookupRows,
     measured::MeasuredRows,
     project::ProjectRows,
+    redact::RedactRows,
     repeat::RepeatRows,
     replace_root::ReplaceRootRows,
     sample::SampleRows,
@@ -41,6 +42,7 @@ pub(crate) enum DocumentRows<V: View> {
     Group(Box<GroupRows<V>>),
     SortedGroup(Box<SortedGroupRows<V>>),
     Lookup(Box<LookupRows<V>>),
+    Redact(Box<RedactRows<V>>),
     ReplaceRoot(Box<ReplaceRootRows<V>>),
     Unwind(Box<UnwindRows<V>>),
     SetWindowFields(Box<WindowRows<V>>),
@@ -106,6 +108,9 @@ impl<V: View> DocumentRows<V> {
             DocumentNode::Lookup { lookup, optimization } => {
                 Self::Lookup(Box::new(LookupRows::new(input, *lookup, optimization, view, resources, meter)))
             }
+            DocumentNode::Redact(redact) => {
+                Self::Redact(Box::new(RedactRows::new(input, redact, resources.interrupt.clone())))
+            }
             DocumentNode::ReplaceRoot(replace) => Self::ReplaceRoot(Box::new(ReplaceRootRows::new(input, replace))),
             DocumentNode::SetWindowFields(windows) => {
                 Self::SetWindowFields(Box::new(WindowRows::new(input, *windows, resources, meter)))
@@ -130,6 +135,7 @@ impl<V: View> DocumentRows<V> {
             Self::Group(rows) => rows.advance(),
             Self::SortedGroup(rows) => rows.advance(),
             Self::Lookup(rows) => rows.advance(),
+            Self::Redact(rows) => rows.advance(),
             Self::ReplaceRoot(rows) => rows.advance(),
             Self::Unwind(rows) => rows.advance(),
             Self::SetWindowFields(rows) => rows.advance(),
@@ -166,6 +172,7 @@ impl<V: View> DocumentRows<V> {
             Self::Group(rows) => rows.current(),
             Self::SortedGroup(rows) => rows.current(),
             Self::Lookup(rows) => rows.current(),
+            Self::Redact(rows) => rows.current(),
             Self::ReplaceRoot(rows) => rows.current(),
             Self::Unwind(rows) => rows.current(),
             Self::SetWindowFields(rows) => rows.current(),

@@ -3,7 +3,7 @@ use std::fmt;
 use bson::RawDocumentBuf;
 use slate_query::{
     filter::Filter,
-    pipeline::{Group, Kept, Lookup, ReplaceRoot, Stage, Unwind, Windows},
+    pipeline::{Group, Kept, Lookup, Redact, ReplaceRoot, Stage, Unwind, Windows},
     projection::Projection,
     raw::Doc,
     sort::Sort,
@@ -67,6 +67,7 @@ pub(crate) enum DocumentNode {
         lookup: Box<Lookup>,
         optimization: Optimization,
     },
+    Redact(Redact),
     ReplaceRoot(ReplaceRoot),
     SetWindowFields(Box<Windows>),
     Unwind(Unwind),
@@ -121,6 +122,7 @@ impl DocumentNode {
             | Self::Count(_)
             | Self::NameCount(_)
             | Self::Repeat
+            | Self::Redact(_)
             | Self::ReplaceRoot(_)
             | Self::Unwind(_) => false,
         }
@@ -139,6 +141,7 @@ impl DocumentNode {
             Self::Facet { .. } => (Window::default(), Some(plan::Stage::Facet)),
             Self::Group { .. } => (Window::default(), Some(plan::Stage::Group)),
             Self::Lookup { .. } => (Window::default(), Some(plan::Stage::Lookup)),
+            Self::Redact(_) => (Window::default(), Some(plan::Stage::Redact)),
             Self::ReplaceRoot(_) => (Window::default(), Some(plan::Stage::ReplaceRoot)),
             Self::SetWindowFields(_) => (Window::default(), Some(plan::Stage::SetWindowFields)),
             Self::Unwind(_) => (Window::default(), Some(plan::Stage::Unwind)),
@@ -177,6 +180,7 @@ impl DocumentNode {
             }
             Stage::Group(group) => Self::Group { group, order: GroupOrder::None },
             Stage::Lookup(lookup) => Self::Lookup { lookup: Box::new(lookup), optimization },
+            Stage::Redact(redact) => Self::Redact(redact),
             Stage::ReplaceRoot(replace) => Self::ReplaceRoot(replace),
             Stage::SetWindowFields(windows) => Self::SetWindowFields(Box::new(windows)),
             Stage::Unwind(unwind) => Self::Unwind(unwind),
@@ -199,6 +203,7 @@ impl fmt::Display for DocumentNode {
             Self::Group { group, order: GroupOrder::ByKey } => write!(f, "{group}, in the order of its ids"),
             Self::Group { group, order: GroupOrder::ByEnd } => write!(f, "{group}, from the first value"),
             Self::Lookup { lookup, .. } => lookup.fmt(f),
+            Self::Redact(redact) => redact.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),
             Self::SetWindowFields(windows) => windows.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),

@@ -9,6 +9,7 @@ mod limit;
 mod lookup;
 mod matching;
 mod project;
+mod redact;
 mod replace_root;
 mod sample;
 mod skip;
@@ -23,6 +24,7 @@ use crate::{Code, Error, Result, path::Path, projection, raw::Value};
 pub use facet::Facet;
 pub use group::{Group, GroupStates, Member};
 pub use lookup::{Join, Lookup};
+pub use redact::Redact;
 pub use replace_root::ReplaceRoot;
 pub use unwind::{Unwind, UnwoundRows};
 
@@ -71,7 +73,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$querySettings", Unsupported),
     ("$queryStats", Unsupported),
     ("$rankFusion", Unsupported),
-    ("$redact", Unsupported),
+    ("$redact", Offered(redact::parse)),
     ("$replaceRoot", Offered(replace_root::parse)),
     ("$replaceWith", Offered(replace_root::parse_with)),
     ("$sample", Offered(sample::parse)),

@@ -103,6 +103,9 @@ fn case() -> impl Strategy<Value = Case> {
         let redact = (field(), 0..3_i32, prop::sample::select(vec!["$$KEEP", "$$PRUNE"])).prop_map(|(field, least, decided)| {
             doc! { "$redact": { "$cond": [{ "$lt": [field, least] }, "$$DESCEND", decided] } }
         });
+        let buckets = (field(), 1..5_i32).prop_map(|(field, buckets)| {
+            doc! { "$bucketAuto": { "groupBy": field, "buckets": buckets, "output": { "n": { "$sum": 1 }, "a": { "$max": "$a" } } } }
+        });
         let stage = prop_oneof![
             4 => matching,
             2 => sort,
@@ -115,6 +118,7 @@ fn case() -> impl Strategy<Value = Case> {
             1 => facet,
             2 => window,
             1 => redact,
+            1 => buckets,
         ];
         // Which documents are within a window depends on the order, so a total order precedes it, once.
         let window = (0..4_i64, 1..9_i64).prop_map(|(skip, limit)| {

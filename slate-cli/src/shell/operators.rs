@@ -14,7 +14,7 @@ static UPDATES: &str = "\
 
 /// Stages of pipelines.
 static STAGES: &str = "\
-    $addFields $bucket $count $facet $group $limit $lookup $match $project $replaceRoot $replaceWith $sample $set \
+    $addFields $bucket $bucketAuto $count $facet $group $limit $lookup $match $project $redact $replaceRoot $replaceWith $sample $set \
     $setWindowFields $skip $sort $sortByCount $unset $unwind";
 
 /// In expressions, accumulators and windows.

@@ -18,5 +18,7 @@ pub use kept::Kept;
 pub use needs::Needs;
 pub use parse::parse;
 pub use stage::Stage;
-pub use stages::{Facet, Group, GroupStates, Join, Lookup, Member, Redact, ReplaceRoot, Unwind, UnwoundRows};
+pub use stages::{
+    BucketAuto, Buckets, Facet, Group, GroupStates, Join, Lookup, Member, Redact, ReplaceRoot, Unwind, UnwoundRows,
+};
 pub use window::{Partition, Results, Windows};

@@ -4,7 +4,7 @@ use bson::RawDocumentBuf;
 
 use super::{
     Needs, Windows,
-    stages::{Facet, Group, Lookup, Redact, ReplaceRoot, Unwind},
+    stages::{BucketAuto, Facet, Group, Lookup, Redact, ReplaceRoot, Unwind},
 };
 use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
 
@@ -30,6 +30,8 @@ pub enum Stage {
     Skip(u64),
     /// Passes on this many documents, chosen at random.
     Sample(u64),
+    /// Returns a document for each of a number of buckets.
+    BucketAuto(BucketAuto),
     /// Replaces the documents by one document with their number under this name; by none if there are no documents.
     Count(Box<str>),
     /// Returns one document with the results of several pipelines.
@@ -54,6 +56,7 @@ impl Stage {
         match self {
             Self::Match(_) => "$match",
             Self::Project { name, .. } => name,
+            Self::BucketAuto(_) => "$bucketAuto",
             Self::Facet(_) => "$facet",
             Self::Group(_) => "$group",
             Self::Lookup(_) => "$lookup",
@@ -98,6 +101,7 @@ impl Stage {
             | Self::Limit(_)
             | Self::Skip(_)
             | Self::Sample(_)
+            | Self::BucketAuto(_)
             | Self::Count(_)
             | Self::Facet(_)
             | Self::Group(_)
@@ -116,6 +120,7 @@ impl Stage {
             | Self::Limit(_)
             | Self::Skip(_)
             | Self::Sample(_)
+            | Self::BucketAuto(_)
             | Self::Count(_)
             | Self::Facet(_)
             | Self::Group(_)
@@ -138,6 +143,7 @@ impl Stage {
             Self::Sort(sort) => sort.fields().iter().for_each(|(path, _)| after.add_path(path)),
             Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => {}
             Self::Count(_) => return Needs::NOTHING,
+            Self::BucketAuto(stage) => return stage.needs(),
             Self::Facet(facet) => return facet.needs(),
             Self::Group(group) => return group.needs(),
             Self::Redact(_) => return Needs::Whole,
@@ -157,7 +163,8 @@ impl Stage {
             Self::Unwind(unwind) => unwind.preserves(path),
             Self::Lookup(lookup) => lookup.preserves(path),
             Self::Match(_) | Self::Sort(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => true,
-            Self::Count(_)
+            Self::BucketAuto(_)
+            | Self::Count(_)
             | Self::Facet(_)
             | Self::Group(_)
             | Self::Redact(_)
@@ -180,6 +187,7 @@ impl fmt::Display for Stage {
             Self::Sort(sort) => sort.fmt(f),
             Self::Limit(number) | Self::Skip(number) | Self::Sample(number) => number.fmt(f),
             Self::Count(name) => name.fmt(f),
+            Self::BucketAuto(stage) => stage.fmt(f),
             Self::Facet(facet) => facet.fmt(f),
             Self::Lookup(lookup) => lookup.fmt(f),
             Self::Group(group) => group.fmt(f),

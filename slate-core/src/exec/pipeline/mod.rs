@@ -1,5 +1,6 @@
 //! Executes the document tier: the stages of a pipeline on the rows of a plan. Each node lends one document at a time.
 
+mod bucket_auto;
 mod count;
 mod facet;
 mod foreign;

@@ -2,6 +2,7 @@ use slate_query::{filter::Filter, raw::Doc};
 use slate_store::View;
 
 use super::{
+    bucket_auto::BucketAutoRows,
     count::CountRows,
     facet::{FacetRows, ReplayRows},
     group::GroupRows,
@@ -36,6 +37,7 @@ pub(crate) enum DocumentRows<V: View> {
     Slice(Box<SliceRows<V>>),
     Sample(Box<SampleRows<V>>),
     Count(Box<CountRows<V>>),
+    BucketAuto(Box<BucketAutoRows<V>>),
     Facet(Box<FacetRows<V>>),
     Repeat(Box<RepeatRows<V>>),
     Replay(Box<ReplayRows>),
@@ -94,6 +96,9 @@ impl<V: View> DocumentRows<V> {
             DocumentNode::Sample(size) => Self::Sample(Box::new(SampleRows::new(input, size, resources, meter))),
             DocumentNode::Count(name) => Self::Count(Box::new(CountRows::of_rows(input, &name, resources))),
             DocumentNode::NameCount(name) => Self::Count(Box::new(CountRows::of_number(input, &name, resources))),
+            DocumentNode::BucketAuto(stage) => {
+                Self::BucketAuto(Box::new(BucketAutoRows::new(input, stage, resources, meter)))
+            }
             DocumentNode::Facet { facets, kept, .. } => {
                 Self::Facet(Box::new(FacetRows::new(input, facets, kept, view, resources, meter)))
             }
@@ -129,6 +134,7 @@ impl<V: View> DocumentRows<V> {
             Self::Slice(rows) => rows.advance(),
             Self::Sample(rows) => rows.advance(),
             Self::Count(rows) => rows.advance(),
+            Self::BucketAuto(rows) => rows.advance(),
             Self::Facet(rows) => rows.advance(),
             Self::Repeat(rows) => rows.advance(),
             Self::Replay(rows) => rows.advance(),
@@ -166,6 +172,7 @@ impl<V: View> DocumentRows<V> {
             Self::Slice(rows) => rows.current(),
             Self::Sample(rows) => rows.current(),
             Self::Count(rows) => rows.current(),
+            Self::BucketAuto(rows) => rows.current(),
             Self::Facet(rows) => rows.current(),
             Self::Repeat(rows) => rows.current(),
             Self::Replay(rows) => rows.current(),

@@ -3,7 +3,7 @@ use std::fmt;
 use bson::RawDocumentBuf;
 use slate_query::{
     filter::Filter,
-    pipeline::{Group, Kept, Lookup, Redact, ReplaceRoot, Stage, Unwind, Windows},
+    pipeline::{BucketAuto, Group, Kept, Lookup, Redact, ReplaceRoot, Stage, Unwind, Windows},
     projection::Projection,
     raw::Doc,
     sort::Sort,
@@ -46,6 +46,7 @@ pub(crate) enum DocumentNode {
     },
     Slice(Window),
     Sample(u64),
+    BucketAuto(BucketAuto),
     /// The number of documents, in a field of this name; no document if there are none.
     Count(Box<str>),
     /// As [`Count`](Self::Count), over a plan that has counted the documents already.
@@ -113,6 +114,7 @@ impl DocumentNode {
             Self::Group { order, .. } => *order == GroupOrder::None,
             Self::Sort { .. }
             | Self::Sample(_)
+            | Self::BucketAuto(_)
             | Self::Facet { .. }
             | Self::Lookup { .. }
             | Self::SetWindowFields(_) => true,
@@ -138,6 +140,7 @@ impl DocumentNode {
             Self::Repeat => (Window::default(), None),
             Self::Sample(_) => (Window::default(), Some(plan::Stage::Sample)),
             Self::Count(_) | Self::NameCount(_) => (Window::default(), Some(plan::Stage::CountRows)),
+            Self::BucketAuto(_) => (Window::default(), Some(plan::Stage::BucketAuto)),
             Self::Facet { .. } => (Window::default(), Some(plan::Stage::Facet)),
             Self::Group { .. } => (Window::default(), Some(plan::Stage::Group)),
             Self::Lookup { .. } => (Window::default(), Some(plan::Stage::Lookup)),
@@ -164,6 +167,7 @@ impl DocumentNode {
             Stage::Skip(skip) => Self::Slice(Window { skip, limit: None }),
             Stage::Sample(size) => Self::Sample(size),
             Stage::Count(name) => Self::Count(name),
+            Stage::BucketAuto(stage) => Self::BucketAuto(stage),
             Stage::Facet(facet) => {
                 let argument = facet.to_string();
                 let kept = match optimization {
@@ -198,6 +202,7 @@ impl fmt::Display for DocumentNode {
             Self::Sort { sort, limit: Some(limit) } => write!(f, "{sort}, top {limit}"),
             Self::Sample(size) => size.fmt(f),
             Self::Count(name) | Self::NameCount(name) => name.fmt(f),
+            Self::BucketAuto(stage) => stage.fmt(f),
             Self::Facet { argument, .. } => argument.fmt(f),
             Self::Group { group, order: GroupOrder::None } => group.fmt(f),
             Self::Group { group, order: GroupOrder::ByKey } => write!(f, "{group}, in the order of its ids"),

@@ -133,6 +133,12 @@ fn desugared(
     }
     writer.close();
     writer.close();
+    write_output(&mut writer, output);
+    writer.finish()
+}
+
+/// Writes the accumulators of the `$group`; by default the number of documents.
+pub(super) fn write_output(writer: &mut Writer, output: Option<Doc<'_>>) {
     match output {
         Some(output) => writer.extend(output),
         None => {
@@ -141,5 +147,4 @@ fn desugared(
             writer.close();
         }
     }
-    writer.finish()
 }

@@ -35,13 +35,17 @@ pub struct GroupStates {
 /// A document of a group.
 #[derive(Debug)]
 pub struct Member<'v> {
-    /// The value that it is grouped by; null for a missing one.
     id: Value<'v>,
     key: &'v [u8],
     env: &'v Env<'v>,
 }
 
-impl Member<'_> {
+impl<'v> Member<'v> {
+    /// The value that the document is grouped by; null for a missing one.
+    pub(super) fn id(&self) -> Value<'v> {
+        self.id
+    }
+
     /// Bytes that are equal for the documents of one group.
     pub fn key(&self) -> &[u8] {
         self.key
@@ -52,6 +56,11 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
     let Some(spec) = argument.as_document() else {
         return Err(Error::new(Code(15_947), "a group's fields must be specified in an object"));
     };
+    Ok(vec![Stage::Group(parse_group(spec, bindings)?)])
+}
+
+/// Parses the argument of a `$group`.
+pub(super) fn parse_group(spec: Doc<'_>, bindings: &Bindings) -> Result<Group> {
     let (mut id, mut fields) = (None, Vec::new());
     for element in spec.elements() {
         let name = element.display_name();
@@ -66,8 +75,8 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
         fields.push((Box::from(&*name), accumulator));
     }
     let id = id.ok_or_else(|| Error::new(Code(15_955), "a group specification must include an _id"))?;
-    let group = Group { id, fields, bindings: bindings.clone(), argument: argument.to_owned() };
-    Ok(vec![Stage::Group(group)])
+    let argument = Value::new(Kind::Document, spec.bytes()).to_owned();
+    Ok(Group { id, fields, bindings: bindings.clone(), argument })
 }
 
 /// Parses `{name: {$operator: operand}}`.
@@ -159,9 +168,15 @@ impl Group {
 
     /// Replaces the content of `out` by the group's document, and releases what the group has gathered.
     pub fn finish(&self, states: &mut GroupStates, group: usize, out: &mut Vec<u8>) {
+        let id = states.ids.get_mut(group).map(|id| std::mem::replace(id, Value::NULL.to_owned()));
+        self.finish_as(states, group, id.as_ref().map_or(Value::NULL, OwnedValue::as_value), out);
+    }
+
+    /// As [`finish`](Self::finish), with another `_id`.
+    pub(super) fn finish_as(&self, states: &mut GroupStates, group: usize, id: Value<'_>, out: &mut Vec<u8>) {
         out.clear();
         let mut writer = Writer::into_buffer(std::mem::take(out));
-        writer.append(b"_id", states.ids.get(group).map_or(Value::NULL, OwnedValue::as_value));
+        writer.append(b"_id", id);
         for ((name, spec), gathered) in self.fields.iter().zip(self.gathered(states, group)) {
             if let Some(value) = spec.finish(&mut std::mem::take(gathered)).as_value() {
                 writer.append(name.as_bytes(), value);

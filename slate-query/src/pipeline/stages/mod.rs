@@ -2,6 +2,7 @@
 
 mod add_fields;
 mod bucket;
+mod bucket_auto;
 mod count;
 mod facet;
 mod group;
@@ -21,6 +22,7 @@ mod unwind;
 use super::{Bindings, Stage};
 use crate::{Code, Error, Result, path::Path, projection, raw::Value};
 
+pub use bucket_auto::{BucketAuto, Buckets};
 pub use facet::Facet;
 pub use group::{Group, GroupStates, Member};
 pub use lookup::{Join, Lookup};
@@ -44,7 +46,7 @@ use Known::{Composed, Offered, Unsupported};
 static STAGES: &[(&str, Known)] = &[
     ("$addFields", Offered(add_fields::parse)),
     ("$bucket", Composed(bucket::parse)),
-    ("$bucketAuto", Unsupported),
+    ("$bucketAuto", Offered(bucket_auto::parse)),
     ("$changeStream", Unsupported),
     ("$changeStreamSplitLargeEvent", Unsupported),
     ("$collStats", Unsupported),

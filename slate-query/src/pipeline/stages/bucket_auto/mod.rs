@@ -1,0 +1,201 @@
+//! `$bucketAuto`: divides the documents, in the order of an expression's value, into buckets of about the same size.
+
+mod granularity;
+mod parse;
+
+use std::fmt;
+
+pub(super) use parse::parse;
+
+use self::granularity::Granularity;
+use super::group::{Group, GroupStates, Member};
+use crate::{
+    Code, Error, Result,
+    expression::Evaluated,
+    number::Number,
+    pipeline::Needs,
+    raw::{Doc, Kind, OwnedValue, Value, Writer},
+};
+
+/// A parsed `$bucketAuto`.
+#[derive(Clone, Debug)]
+pub struct BucketAuto {
+    /// Groups by the value that orders the documents.
+    group: Group,
+    buckets: u64,
+    granularity: Option<Granularity>,
+    argument: OwnedValue,
+}
+
+/// The buckets of documents that come in order. Holds one bucket.
+#[derive(Debug)]
+pub struct Buckets {
+    stage: BucketAuto,
+    bucket: Bucket,
+}
+
+/// The current bucket.
+#[derive(Debug)]
+struct Bucket {
+    /// How many documents belong to a bucket, apart from those with the value of its last.
+    size: u64,
+    /// How many buckets are complete.
+    complete: u64,
+    states: GroupStates,
+    /// How many documents the bucket has.
+    count: u64,
+    least: OwnedValue,
+    greatest: OwnedValue,
+    /// The key of the greatest value.
+    key: Vec<u8>,
+    /// The rounded greatest value, once the bucket is full.
+    boundary: Option<Number>,
+}
+
+impl BucketAuto {
+    /// Calls `visit` with the key that orders a document.
+    ///
+    /// # Errors
+    /// Those of the expression and of `visit`; 40258 to 40260 for a value that the granularity cannot round.
+    pub fn visit_key<R, E: From<Error>>(
+        &self,
+        document: Doc<'_>,
+        key: &mut Vec<u8>,
+        visit: impl FnOnce(&[u8]) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        self.group.visit(document, key, |member| {
+            if self.granularity.is_some() {
+                granularity::number(member.id()).map_err(|(code, message)| Error::new(Code(code), message))?;
+            }
+            visit(member.key())
+        })
+    }
+
+    /// Starts the buckets of this many documents.
+    pub fn start(&self, documents: u64) -> Buckets {
+        // The nearest whole number.
+        let size = documents.saturating_add(self.buckets / 2) / self.buckets;
+        let null = || Value::NULL.to_owned();
+        let bucket = Bucket {
+            size: size.max(1),
+            complete: 0,
+            states: GroupStates::default(),
+            count: 0,
+            least: null(),
+            greatest: null(),
+            key: Vec::new(),
+            boundary: None,
+        };
+        Buckets { stage: self.clone(), bucket }
+    }
+
+    /// The fields that the stage reads.
+    pub(in crate::pipeline) fn needs(&self) -> Needs {
+        self.group.needs()
+    }
+}
+
+impl Buckets {
+    /// Adds the next document to the current bucket. Returns false if it begins the next one.
+    ///
+    /// # Errors
+    /// Those of the expressions.
+    pub fn add(&mut self, document: Doc<'_>, buffer: &mut Vec<u8>) -> Result<bool> {
+        let Self { stage, bucket } = self;
+        stage.group.visit(document, buffer, |member| bucket.add(stage, member))
+    }
+
+    /// Completes the bucket, and replaces the content of `out` by its document. `next` is the document that begins the next
+    /// bucket. Returns false if the bucket is empty.
+    ///
+    /// # Errors
+    /// Those of the expression.
+    pub fn finish(&mut self, next: Option<Doc<'_>>, buffer: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<bool> {
+        let Self { stage, bucket } = self;
+        if bucket.count == 0 {
+            return Ok(false);
+        }
+        let value = |next| stage.group.visit(next, buffer, |member| Ok::<_, Error>(member.id().to_owned()));
+        bucket.finish(stage, next.map(value).transpose()?, out);
+        Ok(true)
+    }
+}
+
+impl Bucket {
+    fn add(&mut self, stage: &BucketAuto, member: &Member<'_>) -> Result<bool> {
+        if self.count == 0 {
+            self.states.clear();
+            stage.group.start(&mut self.states, member);
+            self.least = self.first_boundary(stage, member);
+            self.boundary = None;
+        } else if !self.takes(stage, member) {
+            return Ok(false);
+        }
+        stage.group.add(&mut self.states, 0, member, 1)?;
+        self.count += 1;
+        if self.key != member.key() || self.count == 1 {
+            self.key.clear();
+            self.key.extend_from_slice(member.key());
+            self.greatest = member.id().to_owned();
+        }
+        Ok(true)
+    }
+
+    /// The lower boundary of a bucket with this first document. With a granularity, the upper boundary of the bucket before.
+    fn first_boundary(&self, stage: &BucketAuto, member: &Member<'_>) -> OwnedValue {
+        match (&stage.granularity, Number::of(member.id())) {
+            (Some(_), _) if self.complete > 0 => self.greatest.clone(),
+            (Some(granularity), Some(number)) => value(granularity.down(number)),
+            _ => member.id().to_owned(),
+        }
+    }
+
+    /// Whether a document belongs to the bucket, which is not empty.
+    fn takes(&mut self, stage: &BucketAuto, member: &Member<'_>) -> bool {
+        if self.count < self.size || self.complete + 1 == stage.buckets {
+            return true;
+        }
+        match &stage.granularity {
+            None => self.key == member.key(),
+            Some(granularity) => {
+                let rounded = || Number::of(self.greatest.as_value()).map(|number| granularity.up(number));
+                self.boundary = self.boundary.or_else(rounded);
+                self.boundary.zip(Number::of(member.id())).is_some_and(|(boundary, number)| number < boundary)
+            }
+        }
+    }
+
+    /// Writes the bucket's document. `next` is the first value of the next bucket.
+    fn finish(&mut self, stage: &BucketAuto, next: Option<OwnedValue>, out: &mut Vec<u8>) {
+        match (&stage.granularity, Number::of(self.greatest.as_value())) {
+            (Some(granularity), Some(number)) => {
+                let boundary = self.boundary.unwrap_or_else(|| granularity.up(number));
+                let next = next.as_ref().and_then(|next| Number::of(next.as_value()));
+                // Zero is rounded to itself, but a document with zero is in the bucket.
+                let is_zero = boundary == Number::Int32(0);
+                self.greatest = value(next.filter(|_| is_zero).map_or(boundary, |next| granularity.down(next)));
+            }
+            _ => {
+                if let Some(next) = next {
+                    self.greatest = next;
+                }
+            }
+        }
+        let mut id = Writer::new();
+        id.append(b"min", self.least.as_value());
+        id.append(b"max", self.greatest.as_value());
+        stage.group.finish_as(&mut self.states, 0, Value::new(Kind::Document, &id.finish()), out);
+        self.count = 0;
+        self.complete += 1;
+    }
+}
+
+fn value(number: Number) -> OwnedValue {
+    Evaluated::from(number).as_value().unwrap_or(Value::NULL).to_owned()
+}
+
+impl fmt::Display for BucketAuto {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.argument.as_value())
+    }
+}

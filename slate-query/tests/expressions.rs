@@ -229,6 +229,66 @@ fn strings_and_conversions() {
     );
 }
 
+#[test]
+fn dates_of_any_year_have_parts() {
+    let date = |millis: i64| Bson::DateTime(DateTime::from_millis(millis));
+    let text = |text: &str| Bson::DateTime(DateTime::parse_rfc3339_str(text).unwrap());
+    check(
+        doc! { "max": date(i64::MAX), "min": date(i64::MIN), "far": text("9999-12-31T23:59:59Z") },
+        &[
+            (bson!({ "$year": "$max" }), bson!(292_278_994)),
+            (bson!({ "$month": "$min" }), bson!(5)),
+            (bson!({ "$second": "$max" }), bson!(55)),
+            (bson!({ "$isoWeekYear": "$min" }), bson!(-292_275_055_i64)),
+            (bson!({ "$dayOfYear": "$far" }), bson!(365)),
+            (bson!({ "$dateAdd": { "startDate": "$far", "unit": "second", "amount": 1 } }), date(253_402_300_800_000)),
+            (bson!({ "$year": { "$dateAdd": { "startDate": "$far", "unit": "month", "amount": 25 } } }), bson!(10_002)),
+            (
+                bson!({ "$dateDiff": { "startDate": "$far", "endDate": "$max", "unit": "year" } }),
+                bson!(292_268_995_i64),
+            ),
+            (
+                bson!({ "$dateTrunc": { "date": "$max", "unit": "year" } }),
+                Bson::DateTime(DateTime::from_millis(9_223_372_017_129_600_000)),
+            ),
+            (
+                bson!({ "$dateFromParts": { "year": 9_999, "month": 13, "timezone": "-99:99" } }),
+                date(253_402_300_800_000 + (99 * 60 + 99) * 60_000),
+            ),
+            (
+                bson!({ "$dateFromParts": { "isoWeekYear": 2020, "isoWeek": 53, "isoDayOfWeek": 7 } }),
+                text("2021-01-03T00:00:00Z"),
+            ),
+            (bson!({ "$hour": { "date": text("2024-07-01T00:00:00Z"), "timezone": "Europe/Berlin" } }), bson!(2)),
+            (bson!({ "$hour": { "date": date(9_000_014_000_000_000), "timezone": "Europe/Berlin" } }), bson!(17)),
+        ],
+    );
+    refused(
+        doc! { "max": date(i64::MAX) },
+        &[
+            (bson!({ "$dateToString": { "date": "$max" } }), 18_537),
+            (bson!({ "$dateAdd": { "startDate": "$max", "unit": "day", "amount": 1 } }), 5_166_406),
+            (bson!({ "$dateAdd": { "startDate": "$max", "unit": "month", "amount": i64::MAX } }), 5_976_500),
+            (bson!({ "$dateTrunc": { "date": "$max", "unit": "year", "binSize": i64::MAX } }), 5_166_406),
+        ],
+    );
+}
+
+#[test]
+fn numbers_and_matches_are_found_in_text_as_in_mongodb() {
+    let found = |text: &str, place: i32| bson!({ "match": text, "idx": place, "captures": [] });
+    check(
+        doc! {},
+        &[
+            (bson!({ "$toDouble": "+0x1.8p1" }), bson!(3.0)),
+            (bson!({ "$regexFindAll": { "input": "ab", "regex": "" } }), bson!([found("", 0), found("", 1)])),
+            (bson!({ "$regexFindAll": { "input": "", "regex": "" } }), bson!([found("", 0)])),
+            (bson!({ "$regexFindAll": { "input": "ab", "regex": "b" } }), bson!([found("b", 1)])),
+        ],
+    );
+    refused(doc! {}, &[(bson!({ "$toDouble": "1e-400" }), 241), (bson!({ "$toDouble": "0x" }), 241)]);
+}
+
 fn binary(subtype: u8, bytes: &[u8]) -> Bson {
     bson::Binary { subtype: subtype.into(), bytes: bytes.to_vec() }.into()
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use bson::{Bson, Document};
+use bson::{Bson, Document, Regex};
 use serde_json::{Map, Value};
 
 #[derive(Debug)]
@@ -64,7 +64,10 @@ pub(crate) enum Precision {
 
 impl Case {
     pub(crate) fn parse(line: &[u8]) -> Result<Self, Box<dyn Error>> {
-        let fields: Document = serde_json::from_slice::<Map<String, Value>>(line)?.try_into()?;
+        let mut fields: Document = serde_json::from_slice::<Map<String, Value>>(line)?.try_into()?;
+        if let Some(pipeline) = fields.get_mut("pipeline") {
+            read_regexes(pipeline);
+        }
         let text = |name: &str| fields.get_str(name).map(str::to_owned);
         let collection = fields.get_str("collection").unwrap_or("c").to_owned();
         let mut collections = Vec::new();
@@ -110,6 +113,26 @@ impl Case {
             "findAndModify" => true,
             _ => false,
         }
+    }
+}
+
+/// Reads the regular expressions of `$regexMatch` and its relatives, which some cases have in the obsolete form
+/// `{$regex: …, $options: …}`. In a filter, that form is an operator.
+fn read_regexes(value: &mut Bson) {
+    let fields = match value {
+        Bson::Array(elements) => return elements.iter_mut().for_each(read_regexes),
+        Bson::Document(fields) => fields,
+        _ => return,
+    };
+    for (name, value) in fields.iter_mut() {
+        if let (true, Bson::Document(operands)) = (name.starts_with("$regex"), &mut *value)
+            && let Some(Bson::Document(regex)) = operands.get("regex")
+            && let (Ok(pattern), Ok(options), 2) = (regex.get_str("$regex"), regex.get_str("$options"), regex.len())
+            && let (Ok(pattern), Ok(options)) = (pattern.to_owned().try_into(), options.to_owned().try_into())
+        {
+            operands.insert("regex", Bson::RegularExpression(Regex { pattern, options }));
+        }
+        read_regexes(value);
     }
 }
 

@@ -57,9 +57,9 @@ real! {
     sinh(28765) = |x| Ok(x.sinh());
     cosh(28765) = |x| Ok(x.cosh());
     tanh(28765) = |x| Ok(x.tanh());
-    asinh(28765) = |x| Ok(x.asinh());
-    acosh(28765) = |x| bounded(x, x >= 1.0, "$acosh", "[1,inf]").map(f64::acosh);
-    atanh(28765) = |x| bounded(x, x.abs() <= 1.0, "$atanh", "[-1,1]").map(f64::atanh);
+    asinh(28765) = |x| Ok(libm::asinh(x));
+    acosh(28765) = |x| bounded(x, x >= 1.0, "$acosh", "[1,inf]").map(libm::acosh);
+    atanh(28765) = |x| bounded(x, x.abs() <= 1.0, "$atanh", "[-1,1]").map(libm::atanh);
     degrees_to_radians(28765) = |x| Ok(x.to_radians());
     radians_to_degrees(28765) = |x| Ok(x.to_degrees());
     sigmoid(14) = |x| Ok(1.0 / (1.0 + (-x).exp()));

@@ -75,7 +75,11 @@ fn find<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
 fn find_all<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let mut all = ArrayWriter::default();
     if let Some((pattern, text)) = pattern(name, values)? {
-        for found in pattern.compiled().captures_iter(text.as_bytes()) {
+        // As in MongoDB, the empty text behind the last character is not searched, unless it is all of the text.
+        let is_within = |found: &regex::bytes::Captures<'_>| {
+            text.is_empty() || found.get(0).is_some_and(|found| found.start() < text.len())
+        };
+        for found in pattern.compiled().captures_iter(text.as_bytes()).filter(is_within) {
             all.push(Value::new(Kind::Document, &described(text, &found).finish()));
         }
     }

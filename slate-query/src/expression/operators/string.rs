@@ -69,16 +69,15 @@ pub(super) fn length_in_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<
     Ok(Evaluated::count(text.chars().count()))
 }
 
-/// A number of bytes. As in MongoDB, a double is truncated and must be in the range of int64; a decimal is rounded and may
-/// be beyond it.
+/// A number of bytes. As in MongoDB, a double is truncated and must be in the range of int64; a decimal is rounded, and is
+/// the least number if it is beyond.
 fn truncated(arguments: &Arguments<'_, '_>, place: usize, code: i32) -> Result<i64> {
     let operand = arguments.get(place);
     let number = operand.as_value().and_then(Number::of);
     let number = number.ok_or_else(|| arguments.wrong_type(code, "numbers as position and length", operand))?;
-    let beyond = if number.signum().is_lt() { i64::MIN } else { i64::MAX };
     match number {
         Number::Decimal(decimal) => {
-            Ok(Number::Decimal(decimal.to_places(0, Rounding::HalfEven)).to_i64().unwrap_or(beyond))
+            Ok(Number::Decimal(decimal.to_places(0, Rounding::HalfEven)).to_i64().unwrap_or(i64::MIN))
         }
         other => other
             .to_i64_truncating()

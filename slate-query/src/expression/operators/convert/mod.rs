@@ -1,6 +1,7 @@
 //! Conversions between types: `$convert`, `$toInt` and its relatives, `$type`, `$isNumber`.
 
 mod binary;
+mod hexadecimal;
 mod text;
 
 use bson::oid::ObjectId;
@@ -168,8 +169,11 @@ fn to_double(value: Value<'_>) -> Result<f64> {
         Kind::DateTime => Ok(Number::Int64(value.as_millis().unwrap_or_default()).to_f64()),
         Kind::String => {
             let text = number_text(value.as_str().unwrap_or_default())?;
-            let double = text.parse::<f64>().map_err(|_| failure(format!("failed to parse number '{text}'")))?;
-            if double.is_infinite() && text.contains(|c: char| c.is_ascii_digit()) {
+            let double = text.parse::<f64>().ok().or_else(|| hexadecimal::parse(text));
+            let double = double.ok_or_else(|| failure(format!("failed to parse number '{text}'")))?;
+            let digits = text.split(['e', 'E', 'p', 'P']).next().unwrap_or_default();
+            let is_zero = double == 0.0 && digits.contains(|c: char| c.is_ascii_hexdigit() && c != '0');
+            if is_zero || double.is_infinite() && text.contains(|c: char| c.is_ascii_digit()) {
                 return Err(out_of_range());
             }
             Ok(double)

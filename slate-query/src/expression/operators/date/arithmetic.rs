@@ -1,15 +1,15 @@
 //! `$dateAdd` and `$dateSubtract`.
 
-use jiff::{Span, tz::TimeZone};
-
 use super::{
     super::{
         super::{Evaluated, Expression, Variables, arguments::wrong_type},
         named::{Compute, Parts, operator},
     },
-    local, out_of_range, time,
+    Local, Zone, out_of_range, time,
     unit::Unit,
-    zone, zone_part,
+    zone,
+    zone::{DAY, day_number},
+    zone_part,
 };
 use crate::{Code, Error, Result, number::Number, raw::Value};
 
@@ -47,22 +47,32 @@ fn moved<'v>(name: &str, values: &mut [Evaluated<'v>], sign: i64) -> Result<Eval
 
 impl Unit {
     /// The date that is this many units after `start`, in a time zone.
-    pub(crate) fn added(self, start: i64, amount: i64, zone: &TimeZone) -> Result<i64> {
+    fn added(self, start: i64, amount: i64, zone: &Zone) -> Result<i64> {
         if let Some(millis) = self.millis() {
             return amount.checked_mul(millis).and_then(|by| start.checked_add(by)).ok_or_else(out_of_range);
         }
-        let span = match self {
-            Self::Week => Span::new().try_weeks(amount),
-            Self::Day => Span::new().try_days(amount),
-            _ => Span::new().try_months(amount.saturating_mul(self.months().unwrap_or(1))),
+        let local = zone.local(start)?;
+        let day = match self.months() {
+            Some(months) => {
+                // So that sums of months and their years stay within 64 bits.
+                let most = i64::from(i32::MAX);
+                let by = amount.checked_mul(months).filter(|by| (-most * 12..most * 12).contains(by));
+                let by = by.ok_or_else(|| Error::new(Code(5_976_500), "the amount of time is out of range"))?;
+                let from = Local::new(local);
+                day_number(from.month_number() + by, from.within().day())?
+            }
+            None => {
+                let days = amount.checked_mul(if self == Self::Week { 7 } else { 1 });
+                let day = days.and_then(|days| local.div_euclid(DAY).checked_add(days));
+                day.ok_or_else(|| Error::new(Code(5_976_500), "the amount of time is out of range"))?
+            }
         };
-        let span = span.map_err(|_| Error::new(Code(5_976_500), "the amount of time is out of range"))?;
-        let moved = local(start, zone)?.checked_add(span).map_err(|_| out_of_range())?;
-        Ok(moved.timestamp().as_millisecond())
+        let moved = day.checked_mul(DAY).and_then(|midnight| midnight.checked_add(local.rem_euclid(DAY)));
+        zone.millis(moved.ok_or_else(out_of_range)?)
     }
 
     /// As [`added`](Self::added), in UTC.
     pub(crate) fn added_in_utc(self, start: i64, amount: i64) -> Result<i64> {
-        self.added(start, amount, &TimeZone::UTC)
+        self.added(start, amount, &Zone::UTC)
     }
 }

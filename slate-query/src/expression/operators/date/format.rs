@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use jiff::ZonedDateTime;
-
 use super::{
     super::{
         super::{
@@ -13,7 +11,7 @@ use super::{
         },
         named::Parts,
     },
-    local, part, time, zone,
+    Local, Zone, part, time, zone,
 };
 use crate::{Code, Error, Result, raw::Value};
 
@@ -33,7 +31,7 @@ impl Operator for DateToString {
         let (format, place) = (optional(&self.format)?, optional(&self.zone)?);
         let on_null = || self.on_null.as_ref().map_or(Ok(Evaluated::NULL), |on_null| on_null.evaluate(env));
         let zone = match &place {
-            None => jiff::tz::TimeZone::UTC,
+            None => Zone::UTC,
             Some(operand) if operand.is_nullish() => return on_null(),
             Some(operand) => match zone(NAME, operand)? {
                 Some(zone) => zone,
@@ -41,7 +39,7 @@ impl Operator for DateToString {
             },
         };
         let format = match &format {
-            None if zone == jiff::tz::TimeZone::UTC => "%Y-%m-%dT%H:%M:%S.%LZ",
+            None if zone == Zone::UTC => "%Y-%m-%dT%H:%M:%S.%LZ",
             None => "%Y-%m-%dT%H:%M:%S.%L",
             Some(operand) => match operand.present() {
                 None => return on_null(),
@@ -53,7 +51,10 @@ impl Operator for DateToString {
         check(format)?;
         match time(NAME, &date, 16006)? {
             None => on_null(),
-            Some(millis) => Ok(Evaluated::string(&formatted(&local(millis, &zone)?, format))),
+            Some(millis) => {
+                let local = Local::new(zone.local(millis)?);
+                Ok(Evaluated::string(&formatted(&local, zone.offset(millis), format)?))
+            }
         }
     }
 
@@ -111,7 +112,19 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-pub(super) fn formatted(date: &ZonedDateTime, format: &str) -> String {
+/// A local time, of a zone that is `offset` milliseconds ahead of UTC, in a format that was checked.
+///
+/// # Errors
+/// 18537 for a year that has not four digits.
+pub(super) fn formatted(local: &Local, offset: i64, format: &str) -> Result<String> {
+    let date = local.within();
+    let four_digits = |year: i64| match year {
+        0..=9_999 => Ok(format!("{year:04}")),
+        _ => {
+            let message = format!("$dateToString is only defined on the years 0 to 9999, tried to use the year {year}");
+            Err(Error::new(Code(18_537), message))
+        }
+    };
     let mut out = String::new();
     let mut characters = format.chars();
     let month = || MONTHS.get(usize::try_from(date.month() - 1).unwrap_or_default()).copied().unwrap_or_default();
@@ -120,11 +133,11 @@ pub(super) fn formatted(date: &ZonedDateTime, format: &str) -> String {
             out.push(character);
             continue;
         }
-        let offset = date.offset().seconds() / 60;
+        let offset = offset / 60_000;
         // Writing to a string cannot fail.
         let _ = match characters.next() {
             Some('d') => write!(out, "{:02}", date.day()),
-            Some('G') => write!(out, "{:04}", date.date().iso_week_date().year()),
+            Some('G') => write!(out, "{}", four_digits(local.iso_year())?),
             Some('H') => write!(out, "{:02}", date.hour()),
             Some('j') => write!(out, "{:03}", date.day_of_year()),
             Some('L') => write!(out, "{:03}", date.millisecond()),
@@ -133,9 +146,9 @@ pub(super) fn formatted(date: &ZonedDateTime, format: &str) -> String {
             Some('S') => write!(out, "{:02}", date.second()),
             Some('w') => write!(out, "{}", date.weekday().to_sunday_one_offset()),
             Some('u') => write!(out, "{}", date.weekday().to_monday_one_offset()),
-            Some('U') => write!(out, "{:02}", part::week(date)),
+            Some('U') => write!(out, "{:02}", part::week(local)),
             Some('V') => write!(out, "{:02}", date.date().iso_week_date().week()),
-            Some('Y') => write!(out, "{:04}", date.year()),
+            Some('Y') => write!(out, "{}", four_digits(local.year())?),
             Some('z') => {
                 let sign = if offset < 0 { '-' } else { '+' };
                 write!(out, "{sign}{:02}{:02}", offset.abs() / 60, offset.abs() % 60)
@@ -147,5 +160,5 @@ pub(super) fn formatted(date: &ZonedDateTime, format: &str) -> String {
             None => Ok(()),
         };
     }
-    out
+    Ok(out)
 }

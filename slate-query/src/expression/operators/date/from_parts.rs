@@ -1,16 +1,12 @@
 //! `$dateFromParts`. Parts beyond their usual range carry over: the 13th month is January of the next year.
 
-use jiff::{
-    Span,
-    civil::{Date, DateTime, ISOWeekDate, Weekday},
-};
-
 use super::{
     super::{
         super::{Evaluated, Expression, Variables, arguments::wrong_type},
         named::{Parts, operator},
     },
-    date, out_of_range, zone,
+    out_of_range, zone,
+    zone::DAY,
 };
 use crate::{Code, Error, Result, number::Number, raw::Value};
 
@@ -79,7 +75,7 @@ fn compute<'v>(values: &mut [Evaluated<'v>], is_iso: bool) -> Result<Evaluated<'
     if place.is_nullish() {
         return Ok(Evaluated::NULL);
     }
-    let Some(zone) = zone("$dateFromParts", place)? else { return Ok(Evaluated::NULL) };
+    let Some(place) = zone("$dateFromParts", place)? else { return Ok(Evaluated::NULL) };
     let [year, month, day, iso_year, iso_week, iso_day, hour, minute, second, millisecond] = numbers;
     let first = if is_iso { iso_year } else { year };
     let name = if is_iso { "isoWeekYear" } else { "year" };
@@ -87,19 +83,15 @@ fn compute<'v>(values: &mut [Evaluated<'v>], is_iso: bool) -> Result<Evaluated<'
         let code = if is_iso { 31095 } else { 40523 };
         return Err(Error::new(Code(code), format!("'{name}' is from 1 to 9999, not {first}")));
     }
-    let start = i16::try_from(first).map_err(|_| out_of_range())?;
-    let local = (|| -> std::result::Result<DateTime, jiff::Error> {
-        let day = if is_iso {
-            let start = ISOWeekDate::new(start, 1, Weekday::Monday)?.date();
-            start.checked_add(Span::new().try_days((iso_week - 1) * 7 + iso_day - 1)?)?
-        } else {
-            let start = Date::new(start, 1, 1)?.checked_add(Span::new().try_months(month - 1)?)?;
-            start.checked_add(Span::new().try_days(day - 1)?)?
-        };
-        let span = Span::new().try_hours(hour)?.try_minutes(minute)?;
-        let time = day.to_datetime(jiff::civil::Time::midnight()).checked_add(span)?;
-        time.checked_add(Span::new().try_seconds(second)?)?.checked_add(Span::new().try_milliseconds(millisecond)?)
-    })();
-    let zoned = local.and_then(|local| local.to_zoned_datetime(zone)).map_err(|_| out_of_range())?;
-    Ok(date(&zoned))
+    let day = if is_iso {
+        // The first ISO week contains January 4.
+        let fourth = zone::day_number(first * 12, 4)?;
+        // 1970-01-01 was a Thursday.
+        fourth - (fourth + 3).rem_euclid(7) + (iso_week - 1) * 7 + iso_day - 1
+    } else {
+        zone::day_number(first * 12 + month - 1, 1)? + day - 1
+    };
+    let time = ((hour * 60 + minute) * 60 + second) * 1_000 + millisecond;
+    let local = day.checked_mul(DAY).and_then(|day| day.checked_add(time)).ok_or_else(out_of_range)?;
+    Ok(Evaluated::date(place.millis(local)?))
 }

@@ -15,7 +15,7 @@ use super::{
         },
         named::Parts,
     },
-    fixed, zone,
+    Zone, fixed, zone,
 };
 use crate::{Code, Error, Result, raw::Value};
 
@@ -105,12 +105,13 @@ fn two_zones() -> Error {
     Error::new(FAILURE, "the date string has a time zone, so 'timezone' must be absent")
 }
 
-fn at(local: DateTime, zone: &TimeZone, text: &str) -> Result<i64> {
-    local.to_zoned_datetime(zone.clone()).map(|zoned| zoned.timestamp().as_millisecond()).map_err(|_| failure(text))
+fn at(local: DateTime, zone: &Zone, text: &str) -> Result<i64> {
+    let utc = local.to_zoned_datetime(TimeZone::UTC).map_err(|_| failure(text))?;
+    zone.millis(utc.timestamp().as_millisecond()).map_err(|_| failure(text))
 }
 
 /// ISO 8601; a space may be in the place of `T`, around the date, and before the time zone.
-pub(in super::super) fn without_format(text: &str, zone: Option<&TimeZone>) -> Result<i64> {
+pub(in super::super) fn without_format(text: &str, zone: Option<&Zone>) -> Result<i64> {
     let words: Vec<&str> =
         text.split(|c: char| c.is_whitespace() || c == '\0').filter(|word| !word.is_empty()).collect();
     let joined = match words.as_slice() {
@@ -129,7 +130,7 @@ pub(in super::super) fn without_format(text: &str, zone: Option<&TimeZone>) -> R
     }
     let is_date = text.get(4..5) == Some("-") && text.get(7..8) == Some("-");
     let local = text.parse::<DateTime>().ok().filter(|_| is_date);
-    at(local.ok_or_else(|| failure(text))?, zone.unwrap_or(&TimeZone::UTC), text)
+    at(local.ok_or_else(|| failure(text))?, zone.unwrap_or(&Zone::UTC), text)
 }
 
 /// # Errors
@@ -184,7 +185,7 @@ fn month(rest: &mut &str, is_short: bool) -> Option<i64> {
     i64::try_from(place).ok().map(|place| place + 1)
 }
 
-fn with_format(text: &str, format: &str, zone: Option<&TimeZone>) -> Result<i64> {
+fn with_format(text: &str, format: &str, zone: Option<&Zone>) -> Result<i64> {
     let wrong = || failure(text);
     let mut rest = text;
     let (mut numbers, mut own_zone) = (std::collections::BTreeMap::new(), None);
@@ -218,8 +219,7 @@ fn with_format(text: &str, format: &str, zone: Option<&TimeZone>) -> Result<i64>
                 };
                 rest = rest.get(1..).unwrap_or_default();
                 let minutes = digits(&mut rest, 3).ok_or_else(wrong)? * sign;
-                let seconds = i32::try_from(minutes * 60).map_err(|_| wrong())?;
-                own_zone = Some(TimeZone::fixed(jiff::tz::Offset::from_seconds(seconds).map_err(|_| wrong())?));
+                own_zone = Some(Zone::Fixed(minutes * 60_000));
                 continue;
             }
             other => {
@@ -255,5 +255,5 @@ fn with_format(text: &str, format: &str, zone: Option<&TimeZone>) -> Result<i64>
     let nanoseconds = i32::try_from(number('L', 0) * 1_000_000).map_err(|_| wrong())?;
     let time = jiff::civil::Time::new(small('H', 0)?, small('M', 0)?, small('S', 0)?, nanoseconds);
     let (date, time) = (date.map_err(|_| wrong())?, time.map_err(|_| wrong())?);
-    at(date.to_datetime(time), own_zone.as_ref().or(zone).unwrap_or(&TimeZone::UTC), text)
+    at(date.to_datetime(time), own_zone.as_ref().or(zone).unwrap_or(&Zone::UTC), text)
 }

@@ -10,13 +10,13 @@ pub(super) mod part;
 pub(super) mod to_parts;
 pub(super) mod truncate;
 mod unit;
+mod zone;
 
 pub(crate) use unit::Unit;
 
-use jiff::{
-    Timestamp, ZonedDateTime,
-    tz::{Offset, TimeZone},
-};
+use jiff::tz::TimeZone;
+
+use self::zone::{Local, Zone};
 
 use super::{
     super::{Evaluated, Expression, arguments::wrong_type},
@@ -48,12 +48,12 @@ fn time(name: &str, operand: &Evaluated<'_>, code: i32) -> Result<Option<i64>> {
 }
 
 /// The time zone of an operand; `None` for null.
-fn zone(name: &str, operand: &Evaluated<'_>) -> Result<Option<TimeZone>> {
+fn zone(name: &str, operand: &Evaluated<'_>) -> Result<Option<Zone>> {
     let Some(value) = operand.present() else { return Ok(None) };
     let text = value.as_str().ok_or_else(|| wrong_type(name, 40517, "a string as 'timezone'", operand))?;
     let unknown = || Error::new(Code(40485), format!("unknown time zone: '{text}'"));
     // The database ignores case, MongoDB does not.
-    let named = || TimeZone::get(text).ok().filter(|zone| zone.iana_name() == Some(text));
+    let named = || TimeZone::get(text).ok().filter(|zone| zone.iana_name() == Some(text)).map(Zone::Named);
     fixed(text).or_else(named).map(Some).ok_or_else(unknown)
 }
 
@@ -63,9 +63,9 @@ fn zone_part(parts: &mut Parts, place: usize) -> Expression {
 }
 
 /// `UTC`, `GMT`, `Z`, or an offset: `+03`, `-0330`, `+03:30`.
-fn fixed(text: &str) -> Option<TimeZone> {
+fn fixed(text: &str) -> Option<Zone> {
     if matches!(text, "UTC" | "GMT" | "Z") {
-        return Some(TimeZone::UTC);
+        return Some(Zone::UTC);
     }
     let (sign, digits) = match text.as_bytes() {
         [b'+', ..] => (1, text.get(1..)?),
@@ -80,30 +80,25 @@ fn fixed(text: &str) -> Option<TimeZone> {
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let hours: i32 = digits.get(..2)?.parse().ok()?;
-    let minutes: i32 = digits.get(2..).filter(|rest| !rest.is_empty()).map_or(Ok(0), str::parse).ok()?;
-    Some(TimeZone::fixed(Offset::from_seconds(sign * (hours * 3_600 + minutes * 60)).ok()?))
+    let hours: i64 = digits.get(..2)?.parse().ok()?;
+    let minutes: i64 = digits.get(2..).filter(|rest| !rest.is_empty()).map_or(Ok(0), str::parse).ok()?;
+    Some(Zone::Fixed(sign * (hours * 60 + minutes) * 60_000))
 }
 
 /// The local time.
-fn local(millis: i64, zone: &TimeZone) -> Result<ZonedDateTime> {
-    let time = Timestamp::from_millisecond(millis).map_err(|_| out_of_range())?;
-    Ok(time.to_zoned_datetime(zone.clone()))
+fn local(millis: i64, zone: &Zone) -> Result<Local> {
+    zone.local(millis).map(Local::new)
 }
 
 /// A timestamp as MongoDB prints it where a string is expected: `Jan  1 00:00:00:1`.
 pub(super) fn timestamp_to_text(timestamp: u64) -> Result<String> {
     let seconds = i64::try_from(timestamp >> 32).unwrap_or_default();
-    let date = local(seconds * 1_000, &TimeZone::UTC)?;
-    let month = format::formatted(&date, "%b");
-    let (day, time) = (date.day(), format::formatted(&date, "%H:%M:%S"));
+    let date = Local::new(seconds * 1_000);
+    let month = format::formatted(&date, 0, "%b")?;
+    let (day, time) = (date.within().day(), format::formatted(&date, 0, "%H:%M:%S")?);
     Ok(format!("{month} {day:>2} {time}:{}", timestamp & 0xffff_ffff))
 }
 
 fn out_of_range() -> Error {
-    Error::new(Code(5_166_406), "the date is out of the range of the years -9999 to 9999")
-}
-
-fn date<'v>(zoned: &ZonedDateTime) -> Evaluated<'v> {
-    Evaluated::date(zoned.timestamp().as_millisecond())
+    Error::new(Code(5_166_406), "the date is out of range")
 }

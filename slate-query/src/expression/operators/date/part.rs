@@ -1,18 +1,17 @@
 //! `$year`, `$month`, `$dayOfMonth` and the other operators that read one part of a date.
 
-use jiff::ZonedDateTime;
-
 use super::{
     super::{
         super::{Evaluated, Expression, Variables},
         named::{Compute, Parts, operator},
     },
-    local, time, zone,
+    Local, Zone, local, time, zone,
 };
 use crate::{Code, Error, Result, raw::Value};
 
 /// The week of the year, from 0; weeks begin on Sunday.
-pub(super) fn week(date: &ZonedDateTime) -> i64 {
+pub(super) fn week(date: &Local) -> i64 {
+    let date = date.within();
     let day = i64::from(date.day_of_year()) - 1;
     (day + 7 - i64::from(date.weekday().to_sunday_zero_offset())) / 7
 }
@@ -37,16 +36,12 @@ fn parse(name: &str, operand: Value<'_>, variables: &Variables, compute: Compute
     operator(name, [date].into_iter().chain(zone).collect(), compute)
 }
 
-fn compute<'v>(
-    name: &str,
-    values: &[Evaluated<'v>],
-    part: fn(&ZonedDateTime) -> Evaluated<'static>,
-) -> Result<Evaluated<'v>> {
+fn compute<'v>(name: &str, values: &[Evaluated<'v>], part: fn(&Local) -> Evaluated<'static>) -> Result<Evaluated<'v>> {
     let absent = Evaluated::Missing;
     let (date, place) = (values.first().unwrap_or(&absent), values.get(1));
     let Some(millis) = time(name, date, 16006)? else { return Ok(Evaluated::NULL) };
     let zone = match place {
-        None => Some(jiff::tz::TimeZone::UTC),
+        None => Some(Zone::UTC),
         Some(operand) if operand.is_nullish() => None,
         Some(operand) => zone(name, operand)?,
     };
@@ -69,17 +64,17 @@ fn int(value: impl Into<i32>) -> Evaluated<'static> {
 }
 
 parts! {
-    year "$year" = |date| int(date.year());
-    month "$month" = |date| int(date.month());
-    day_of_month "$dayOfMonth" = |date| int(date.day());
-    day_of_year "$dayOfYear" = |date| int(date.day_of_year());
-    day_of_week "$dayOfWeek" = |date| int(date.weekday().to_sunday_one_offset());
-    hour "$hour" = |date| int(date.hour());
-    minute "$minute" = |date| int(date.minute());
-    second "$second" = |date| int(date.second());
-    millisecond "$millisecond" = |date| int(date.millisecond());
+    year "$year" = |date| int(i32::try_from(date.year()).unwrap_or_default());
+    month "$month" = |date| int(date.within().month());
+    day_of_month "$dayOfMonth" = |date| int(date.within().day());
+    day_of_year "$dayOfYear" = |date| int(date.within().day_of_year());
+    day_of_week "$dayOfWeek" = |date| int(date.within().weekday().to_sunday_one_offset());
+    hour "$hour" = |date| int(date.within().hour());
+    minute "$minute" = |date| int(date.within().minute());
+    second "$second" = |date| int(date.within().second());
+    millisecond "$millisecond" = |date| int(date.within().millisecond());
     week_of_year "$week" = |date| int(i32::try_from(week(date)).unwrap_or_default());
-    iso_week "$isoWeek" = |date| int(date.date().iso_week_date().week());
-    iso_week_year "$isoWeekYear" = |date| Evaluated::int64(date.date().iso_week_date().year().into());
-    iso_day_of_week "$isoDayOfWeek" = |date| int(date.weekday().to_monday_one_offset());
+    iso_week "$isoWeek" = |date| int(date.within().date().iso_week_date().week());
+    iso_week_year "$isoWeekYear" = |date| Evaluated::int64(date.iso_year());
+    iso_day_of_week "$isoDayOfWeek" = |date| int(date.within().weekday().to_monday_one_offset());
 }

@@ -27,20 +27,21 @@ fn compute<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let Some(millis) = time("$dateToParts", date, 16006)? else { return Ok(Evaluated::NULL) };
     let date = local(millis, &zone)?;
     let mut writer = Writer::new();
+    let int = |whole: i64| i32::try_from(whole).unwrap_or_default();
     let mut append = |name: &str, value: i32| writer.append(name.as_bytes(), Evaluated::int32(value).or_null());
     if is_iso {
-        let week = date.date().iso_week_date();
-        append("isoWeekYear", week.year().into());
+        let week = date.within().date().iso_week_date();
+        append("isoWeekYear", int(date.iso_year()));
         append("isoWeek", week.week().into());
         append("isoDayOfWeek", week.weekday().to_monday_one_offset().into());
     } else {
-        append("year", date.year().into());
-        append("month", date.month().into());
-        append("day", date.day().into());
+        append("year", int(date.year()));
+        append("month", date.within().month().into());
+        append("day", date.within().day().into());
     }
-    append("hour", date.hour().into());
-    append("minute", date.minute().into());
-    append("second", date.second().into());
-    append("millisecond", date.millisecond().into());
+    append("hour", date.within().hour().into());
+    append("minute", date.within().minute().into());
+    append("second", date.within().second().into());
+    append("millisecond", date.within().millisecond().into());
     Ok(Evaluated::document(writer))
 }

@@ -1,20 +1,15 @@
 //! `$dateTrunc`: the start of the bin that contains a date. Bins are counted from 2000-01-01, local time.
 
-use jiff::{
-    Span,
-    civil::{Date, Time, date as day},
-};
-
 use super::{
     super::{
         super::{Evaluated, Expression, Variables, arguments::wrong_type},
         named::{Parts, operator},
     },
-    date,
-    difference::{day_number, month_number},
-    local, out_of_range, time,
+    Local, out_of_range, time,
     unit::{Unit, start_of_week},
-    zone, zone_part,
+    zone,
+    zone::{DAY, day_number},
+    zone_part,
 };
 use crate::{Code, Error, Result, number::Number, raw::Value};
 
@@ -52,27 +47,28 @@ fn compute<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let (Some(start), Some(unit), Some(bin), Some(zone), Some(first_day)) = (start, unit, bin, zone, first_day) else {
         return Ok(Evaluated::NULL);
     };
-    let at_midnight =
-        |day: Date| day.to_datetime(Time::midnight()).to_zoned_datetime(zone.clone()).map_err(|_| out_of_range());
-    let reference = day(2000, 1, 1);
+    let reference = day_number(2_000 * 12, 1)?;
     if let Some(length) = unit.millis() {
-        let reference = at_midnight(reference)?.timestamp().as_millisecond();
+        let reference = zone.millis(reference * DAY)?;
         let length = bin.checked_mul(length).ok_or_else(out_of_range)?;
-        return Ok(Evaluated::date(start - (start - reference).rem_euclid(length)));
+        let passed = start.checked_sub(reference).ok_or_else(out_of_range)?;
+        return start.checked_sub(passed.rem_euclid(length)).map(Evaluated::date).ok_or_else(out_of_range);
     }
-    let local = local(start, &zone)?;
-    let truncated = if let Some(months) = unit.months() {
+    let local = zone.local(start)?;
+    let whole = |passed: i64, length: i64| passed.div_euclid(length).checked_mul(length).ok_or_else(out_of_range);
+    let day = if let Some(months) = unit.months() {
         let length = bin.checked_mul(months).ok_or_else(out_of_range)?;
-        let passed =
-            (month_number(&local) - 2000 * 12).div_euclid(length).checked_mul(length).ok_or_else(out_of_range)?;
-        Span::new().try_months(passed).and_then(|span| reference.checked_add(span))
+        let passed = whole(Local::new(local).month_number() - 2_000 * 12, length)?;
+        day_number(2_000 * 12 + passed, 1)?
     } else {
-        // The first of the days on which a week starts.
-        let shift = if unit == Unit::Week { i64::from(reference.weekday().until(first_day)) } else { 0 };
+        // The first of the days on which a week starts; 2000-01-01 was a Saturday.
+        let shift = match unit {
+            Unit::Week => i64::from(jiff::civil::Weekday::Saturday.until(first_day)),
+            _ => 0,
+        };
         let length = bin.checked_mul(if unit == Unit::Week { 7 } else { 1 }).ok_or_else(out_of_range)?;
-        let passed = day_number(local.date()) - day_number(reference) - shift;
-        let passed = passed.div_euclid(length).checked_mul(length).ok_or_else(out_of_range)? + shift;
-        Span::new().try_days(passed).and_then(|span| reference.checked_add(span))
+        reference + shift + whole(local.div_euclid(DAY) - reference - shift, length)?
     };
-    Ok(date(&at_midnight(truncated.map_err(|_| out_of_range())?)?))
+    let midnight = day.checked_mul(DAY).ok_or_else(out_of_range)?;
+    Ok(Evaluated::date(zone.millis(midnight)?))
 }

@@ -447,3 +447,21 @@ fn a_write_that_waits_behind_a_runtime_that_shuts_down_ends() {
     // The pool works on.
     other.block_on(write(101)).unwrap();
 }
+
+#[test]
+fn an_aggregation_is_awaited() {
+    on_one_thread(async |db, _| {
+        let films = db.collection::<RawDocumentBuf>("films");
+        let three = [rawdoc! { "_id": 1, "g": "a" }, rawdoc! { "_id": 2, "g": "b" }, rawdoc! { "_id": 3, "g": "a" }];
+        films.insert_many(&three).await.unwrap();
+        let by_genre = || films.aggregate([doc! { "$sortByCount": "$g" }]);
+        assert_eq!(by_genre().first().await.unwrap(), Some(doc! { "_id": "a", "count": 2 }));
+        assert_eq!(by_genre().collect().await.unwrap().len(), 2);
+        let own = [doc! { "$documents": [{ "n": 1 }, { "n": 2 }] }, doc! { "$match": { "n": "$$x" } }];
+        assert!(db.aggregate(own).first().await.unwrap().is_none());
+        let own =
+            [doc! { "$documents": [{ "n": 1 }, { "n": 2 }] }, doc! { "$match": { "$expr": { "$eq": ["$n", "$$x"] } } }];
+        let found = db.aggregate(own).let_variables(doc! { "x": 2 }).first().await.unwrap();
+        assert_eq!(found, Some(doc! { "n": 2 }));
+    });
+}

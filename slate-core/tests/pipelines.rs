@@ -106,6 +106,12 @@ fn case() -> impl Strategy<Value = Case> {
         let buckets = (field(), 1..5_i32).prop_map(|(field, buckets)| {
             doc! { "$bucketAuto": { "groupBy": field, "buckets": buckets, "output": { "n": { "$sum": 1 }, "a": { "$max": "$a" } } } }
         });
+        let union = (pool.filter(), proptest::option::of(pool.filter())).prop_map(|(filter, inner)| match inner {
+            None => doc! { "$unionWith": { "coll": OTHER, "pipeline": [{ "$match": filter }, { "$sort": { "_id": 1 } }] } },
+            Some(inner) => doc! { "$unionWith": {
+                "pipeline": [{ "$documents": [{ "_id": 1, "a": 2 }, { "_id": "x", "b": [1, 2] }] }, { "$match": inner }],
+            } },
+        });
         let stage = prop_oneof![
             4 => matching,
             2 => sort,
@@ -119,6 +125,7 @@ fn case() -> impl Strategy<Value = Case> {
             2 => window,
             1 => redact,
             1 => buckets,
+            1 => union,
         ];
         // Which documents are within a window depends on the order, so a total order precedes it, once.
         let window = (0..4_i64, 1..9_i64).prop_map(|(skip, limit)| {

@@ -355,12 +355,16 @@ impl Session {
     }
 
     fn aggregate(&self, words: &mut Words<'_>) -> Aggregate<RawDocumentBuf> {
-        let collection = self.collection(words.next());
+        let collection = words.next();
         let mut stages = Vec::new();
         while words.is_document() {
             stages.push(words.document());
         }
-        let aggregate = collection.aggregate(stages).with_type();
+        // As in the command, the number 1 stands for no collection.
+        let aggregate = match collection {
+            "1" => self.database.as_ref().unwrap().db.aggregate(stages).with_type(),
+            name => self.collection(name).aggregate(stages).with_type(),
+        };
         if words.take("let") { aggregate.let_variables(words.document()) } else { aggregate }
     }
 

@@ -14,8 +14,8 @@ static UPDATES: &str = "\
 
 /// Stages of pipelines.
 static STAGES: &str = "\
-    $addFields $bucket $bucketAuto $count $facet $group $limit $lookup $match $project $redact $replaceRoot $replaceWith $sample $set \
-    $setWindowFields $skip $sort $sortByCount $unset $unwind";
+    $addFields $bucket $bucketAuto $count $documents $facet $group $limit $lookup $match $project $redact $replaceRoot $replaceWith $sample $set \
+    $setWindowFields $skip $sort $sortByCount $unionWith $unset $unwind";
 
 /// In expressions, accumulators and windows.
 static EXPRESSIONS: &str = "\

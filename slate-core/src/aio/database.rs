@@ -1,14 +1,14 @@
 use std::{fmt, path::Path, sync::Arc};
 
-use bson::{RawDocument, RawDocumentBuf};
+use bson::{Document, RawDocument, RawDocumentBuf};
 
 use super::{
     Call, Collection, Operation, ReadCollection, Transaction,
     runner::{Pool, Runner},
 };
 use crate::{
-    CancelToken, CollectionDescription, Config, DatabaseBuilder, DatabaseStats, Error, Result, StorageSize,
-    TransactionOptions, WriteOperation,
+    Aggregate, CancelToken, CollectionDescription, Config, DatabaseBuilder, DatabaseStats, Error, IntoDocument, Result,
+    StorageSize, TransactionOptions, WriteOperation,
 };
 
 /// An open database, for async code; see the [module's page](super).
@@ -109,6 +109,11 @@ impl Database {
     ) -> Operation<R> {
         let database = self.database.clone();
         self.runner().block(CancelToken::new(), move || work(&database))
+    }
+
+    /// See [`slate_core::Database::aggregate`](crate::Database::aggregate).
+    pub fn aggregate(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Call<Aggregate<Document>> {
+        Call::new(self.database.aggregate(pipeline), self.runner())
     }
 
     /// Returns a collection of documents that are read and written as `T`; see

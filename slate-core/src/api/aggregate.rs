@@ -9,7 +9,8 @@ use crate::{
     operation::{request::Request, scope::Scope},
 };
 
-/// An aggregation of one collection; see [`ReadCollection::aggregate`](crate::ReadCollection::aggregate).
+/// An aggregation; see [`ReadCollection::aggregate`](crate::ReadCollection::aggregate) and
+/// [`Database::aggregate`](crate::Database::aggregate).
 #[must_use = "nothing is read until `run`, `cursor`, `first` or `explain`"]
 pub struct Aggregate<T> {
     scope: Scope,
@@ -17,6 +18,9 @@ pub struct Aggregate<T> {
     request: Request,
     documents: As<T>,
 }
+
+/// The name in place of a collection's, which no collection can have.
+pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";
 
 impl<T> Aggregate<T> {
     pub(crate) fn new(
@@ -27,6 +31,13 @@ impl<T> Aggregate<T> {
         let mut request = Request::default();
         request.pipeline(pipeline);
         Self { scope, collection: Arc::clone(collection), request, documents: PhantomData }
+    }
+
+    /// An aggregation of no collection.
+    pub(crate) fn of_documents(scope: Scope, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Self {
+        let mut aggregate = Self::new(scope, &NO_COLLECTION.into(), pipeline);
+        aggregate.request.has_own_documents = true;
+        aggregate
     }
 
     setters! { request: hint, deadline, cancel, memory_limit, allow_disk_use, let_variables, force }

@@ -1,11 +1,11 @@
 use std::{collections::BTreeMap, fmt, path::Path, time::Duration};
 
-use bson::{RawDocument, RawDocumentBuf};
+use bson::{Document, RawDocument, RawDocumentBuf};
 use slate_store::{SizeDetail, Store};
 
 use crate::{
-    BulkWrite, Collection, CollectionDescription, CollectionStats, DatabaseStats, Durability, Error, ErrorKind, Result,
-    Snapshot, StorageSize, Transaction, TransactionOptions, Verify, WriteOperation,
+    Aggregate, BulkWrite, Collection, CollectionDescription, CollectionStats, DatabaseStats, Durability, Error,
+    ErrorKind, IntoDocument, Result, Snapshot, StorageSize, Transaction, TransactionOptions, Verify, WriteOperation,
     api::index_build,
     api::transaction_options::Started,
     command,
@@ -214,6 +214,19 @@ impl Database {
     pub fn bulk_write<'n>(&self, operations: impl IntoIterator<Item = (&'n str, WriteOperation)>) -> BulkWrite {
         let operations = operations.into_iter().map(|(collection, operation)| (collection.into(), operation));
         BulkWrite::new(Scope::Database(self.handle.clone()), operations.collect())
+    }
+
+    /// Executes a pipeline that begins with `$documents` and so reads no collection, except those of `$lookup` and `$unionWith`.
+    ///
+    /// ```
+    /// # use slate_core::{Database, bson::doc};
+    /// # let db = Database::open("memory:")?;
+    /// let pipeline = [doc! { "$documents": [{ "n": 1 }, { "n": 2 }] }, doc! { "$match": { "n": { "$gt": 1 } } }];
+    /// assert_eq!(db.aggregate(pipeline).first()?, Some(doc! { "n": 2 }));
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    pub fn aggregate(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Aggregate<Document> {
+        Aggregate::of_documents(Scope::Database(self.handle.clone()), pipeline)
     }
 
     /// Returns the names of the collections, sorted.

@@ -11,8 +11,8 @@ use super::{
     reply::Reply,
 };
 use crate::{
-    Error, Explain, ExplainVerbosity, Result, operation::handle::DatabaseHandle, operation::request::Request,
-    operation::scope::Scope,
+    Error, Explain, ExplainVerbosity, Result, api::aggregate::NO_COLLECTION, operation::handle::DatabaseHandle,
+    operation::request::Request, operation::scope::Scope,
 };
 
 /// A parsed `aggregate`.
@@ -83,6 +83,7 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<Aggregate<'_>> {
     }
     collation::check(collated)?;
     let mut request = Request::default();
+    request.has_own_documents = collection.is_none();
     request.pipeline(pipeline);
     if let Some(variables) = variables {
         request.let_variables(owned(variables)?);
@@ -90,16 +91,15 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<Aggregate<'_>> {
     request.hint = hint;
     request.allow_disk_use(disk_use.unwrap_or(true));
     request.interrupt = common.interrupt.clone();
-    Ok(Aggregate { collection, common, request })
+    Ok(Aggregate { collection: collection.unwrap_or(NO_COLLECTION), common, request })
 }
 
-/// The collection's name. The number 1 stands for none, for pipelines that begin with `$documents` and the like.
-fn collection<'c>(call: &Call<'c>) -> Result<&'c str> {
+/// The collection's name; `None` for the number 1.
+fn collection<'c>(call: &Call<'c>) -> Result<Option<&'c str>> {
     if call.target.as_str().is_none() && super::number::to_i64(call.target) == Some(1) {
-        let message = "{aggregate: 1} is not valid for a pipeline that begins with this stage";
-        return Err(Error::invalid(Code::INVALID_NAMESPACE, message).at(call.name));
+        return Ok(None);
     }
-    call.collection()
+    call.collection().map(Some)
 }
 
 fn pipeline(fields: &mut Fields<'_>) -> Result<Vec<RawDocumentBuf>> {

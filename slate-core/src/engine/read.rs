@@ -103,10 +103,12 @@ fn resolve<'c>(catalog: &'c Catalog, name: &str) -> Cow<'c, CollectionInfo> {
 }
 
 fn explain<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> Result<Explained> {
-    let Some(collection) = catalog.collection(name) else {
+    // Stages can have documents of their own.
+    if catalog.collection(name).is_none() && query.pipeline.nodes.is_empty() {
         let plan = Plan::eof("the collection does not exist");
         return Ok(Explained { plan, rules: Vec::new(), candidates: 0, analysis: None });
-    };
+    }
+    let collection = &*resolve(catalog, name);
     let Planned { plan, rules } = exec::plan(query, view, collection)?;
     let rules = query.pipeline.rules.iter().copied().chain(rules.names()).collect();
     Ok(Explained { plan, rules, candidates: plan::candidate_count(collection, query), analysis: None })

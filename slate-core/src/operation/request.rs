@@ -5,7 +5,7 @@ use slate_query::{
     Code, distinct,
     filter::Filter,
     pattern::Direction,
-    pipeline::{self, Bindings},
+    pipeline::{self, Bindings, Stage},
     projection::Projection,
     raw::{Doc, Kind, Value, validate},
     sort::Sort,
@@ -35,6 +35,8 @@ pub(crate) struct Request {
     pub(crate) force: Force,
     /// The stages of an aggregation.
     pipeline: Vec<RawDocumentBuf>,
+    /// Whether the pipeline reads no collection.
+    pub(crate) has_own_documents: bool,
     /// The variables of expressions.
     variables: Option<RawDocumentBuf>,
     /// Values of further variables, for an update given as a pipeline.
@@ -261,7 +263,17 @@ impl Request {
     pub(crate) fn parse_aggregate(&self) -> Result<Query> {
         self.check()?;
         let stages = self.pipeline.iter().map(|stage| Value::new(Kind::Document, stage.as_bytes()));
-        let mut query = plan::pipeline_query(pipeline::parse(stages, &self.bindings()?)?, self.optimization);
+        let stages = pipeline::parse(stages, &self.bindings()?)?;
+        if matches!(stages.first(), Some(Stage::Documents(_))) != self.has_own_documents {
+            let message = match self.has_own_documents {
+                true => "an aggregation of no collection begins with $documents",
+                false => {
+                    "$documents is only valid in an aggregation of no collection: {aggregate: 1}, Database::aggregate"
+                }
+            };
+            return Err(Error::invalid(Code::INVALID_NAMESPACE, message).at("$documents"));
+        }
+        let mut query = plan::pipeline_query(stages, self.optimization);
         query.hint = self.hint.clone();
         query.force = self.force;
         query.memory = self.memory;

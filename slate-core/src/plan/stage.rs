@@ -11,6 +11,7 @@ pub(crate) enum Stage {
     DistinctScan,
     Eof,
     BucketAuto,
+    Documents,
     Facet,
     Fetch,
     Filter,
@@ -29,6 +30,7 @@ pub(crate) enum Stage {
     SetWindowFields,
     Skip,
     Sort,
+    UnionWith,
     Unwind,
 }
 
@@ -55,6 +57,7 @@ impl Stage {
             Self::DistinctScan => ("DISTINCT_SCAN", "DISTINCT KEYS"),
             Self::Eof => ("EOF", "EOF"),
             Self::BucketAuto => ("$bucketAuto", "BUCKET AUTO"),
+            Self::Documents => ("$documents", "DOCUMENTS"),
             Self::Facet => ("$facet", "FACET"),
             Self::Fetch => ("FETCH", "FETCH"),
             Self::Filter => ("FILTER", "FILTER"),
@@ -73,6 +76,7 @@ impl Stage {
             Self::SetWindowFields => ("$setWindowFields", "WINDOW"),
             Self::Skip => ("SKIP", "SKIP"),
             Self::Sort => ("SORT", "SORT"),
+            Self::UnionWith => ("$unionWith", "UNION WITH"),
             Self::Unwind => ("$unwind", "UNWIND"),
         }
     }

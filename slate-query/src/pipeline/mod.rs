@@ -19,6 +19,7 @@ pub use needs::Needs;
 pub use parse::parse;
 pub use stage::Stage;
 pub use stages::{
-    BucketAuto, Buckets, Facet, Group, GroupStates, Join, Lookup, Member, Redact, ReplaceRoot, Unwind, UnwoundRows,
+    BucketAuto, Buckets, Documents, Facet, Group, GroupStates, Join, Lookup, Member, Redact, ReplaceRoot, UnionWith,
+    Unwind, UnwoundRows,
 };
 pub use window::{Partition, Results, Windows};

@@ -28,6 +28,10 @@ pub fn parse<'a>(pipeline: impl IntoIterator<Item = Value<'a>>, bindings: &Bindi
             return Err(Error::new(Code(40_323), message).at(format!("pipeline.{place}")));
         };
         let name = only.display_name();
+        if name == "$documents" && place > 0 {
+            let message = "$documents is only valid as the first stage in a pipeline";
+            return Err(Error::new(Code(40_602), message).at(&*name));
+        }
         parsed.extend(stages::parse(&name, only.value, bindings).map_err(|error| error.at(&*name))?);
     }
     Ok(parsed)

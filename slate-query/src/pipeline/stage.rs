@@ -4,7 +4,7 @@ use bson::RawDocumentBuf;
 
 use super::{
     Needs, Windows,
-    stages::{BucketAuto, Facet, Group, Lookup, Redact, ReplaceRoot, Unwind},
+    stages::{BucketAuto, Documents, Facet, Group, Lookup, Redact, ReplaceRoot, UnionWith, Unwind},
 };
 use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
 
@@ -34,6 +34,8 @@ pub enum Stage {
     BucketAuto(BucketAuto),
     /// Replaces the documents by one document with their number under this name; by none if there are no documents.
     Count(Box<str>),
+    /// Returns these documents in place of a collection's.
+    Documents(Documents),
     /// Returns one document with the results of several pipelines.
     Facet(Facet),
     /// Returns a document for each group.
@@ -46,6 +48,8 @@ pub enum Stage {
     ReplaceRoot(ReplaceRoot),
     /// Adds fields computed from the documents around each, which come in the order of partitions.
     SetWindowFields(Windows),
+    /// Passes on its documents, and then those of another collection.
+    UnionWith(UnionWith),
     /// Returns a document for each element of an array.
     Unwind(Unwind),
 }
@@ -57,6 +61,7 @@ impl Stage {
             Self::Match(_) => "$match",
             Self::Project { name, .. } => name,
             Self::BucketAuto(_) => "$bucketAuto",
+            Self::Documents(_) => "$documents",
             Self::Facet(_) => "$facet",
             Self::Group(_) => "$group",
             Self::Lookup(_) => "$lookup",
@@ -68,6 +73,7 @@ impl Stage {
             Self::Sample(_) => "$sample",
             Self::Count(_) => "$count",
             Self::SetWindowFields(_) => "$setWindowFields",
+            Self::UnionWith(_) => "$unionWith",
             Self::Unwind(_) => "$unwind",
         }
     }
@@ -76,6 +82,7 @@ impl Stage {
     pub fn collections(&self) -> Vec<&str> {
         match self {
             Self::Lookup(lookup) => lookup.collections().collect(),
+            Self::UnionWith(union) => union.collections().collect(),
             Self::Facet(facet) => facet.pipelines().flatten().flat_map(Self::collections).collect(),
             _ => Vec::new(),
         }
@@ -86,6 +93,7 @@ impl Stage {
         match self {
             Self::Facet(_) => true,
             Self::Lookup(lookup) => lookup.has_facet(),
+            Self::UnionWith(union) => union.stages().iter().any(Self::has_facet),
             _ => false,
         }
     }
@@ -103,10 +111,12 @@ impl Stage {
             | Self::Sample(_)
             | Self::BucketAuto(_)
             | Self::Count(_)
+            | Self::Documents(_)
             | Self::Facet(_)
             | Self::Group(_)
             | Self::Redact(_)
             | Self::SetWindowFields(_)
+            | Self::UnionWith(_)
             | Self::Unwind(_) => false,
         }
     }
@@ -122,11 +132,13 @@ impl Stage {
             | Self::Sample(_)
             | Self::BucketAuto(_)
             | Self::Count(_)
+            | Self::Documents(_)
             | Self::Facet(_)
             | Self::Group(_)
             | Self::Redact(_)
             | Self::ReplaceRoot(_)
-            | Self::SetWindowFields(_) => false,
+            | Self::SetWindowFields(_)
+            | Self::UnionWith(_) => false,
         }
     }
 
@@ -141,8 +153,8 @@ impl Stage {
             Self::Match(filter) => after.add_filter(filter),
             Self::Project { projection, .. } => return projection.needs(after),
             Self::Sort(sort) => sort.fields().iter().for_each(|(path, _)| after.add_path(path)),
-            Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => {}
-            Self::Count(_) => return Needs::NOTHING,
+            Self::Limit(_) | Self::Skip(_) | Self::Sample(_) | Self::UnionWith(_) => {}
+            Self::Count(_) | Self::Documents(_) => return Needs::NOTHING,
             Self::BucketAuto(stage) => return stage.needs(),
             Self::Facet(facet) => return facet.needs(),
             Self::Group(group) => return group.needs(),
@@ -165,11 +177,13 @@ impl Stage {
             Self::Match(_) | Self::Sort(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => true,
             Self::BucketAuto(_)
             | Self::Count(_)
+            | Self::Documents(_)
             | Self::Facet(_)
             | Self::Group(_)
             | Self::Redact(_)
             | Self::ReplaceRoot(_)
-            | Self::SetWindowFields(_) => false,
+            | Self::SetWindowFields(_)
+            | Self::UnionWith(_) => false,
         }
     }
 }
@@ -188,12 +202,14 @@ impl fmt::Display for Stage {
             Self::Limit(number) | Self::Skip(number) | Self::Sample(number) => number.fmt(f),
             Self::Count(name) => name.fmt(f),
             Self::BucketAuto(stage) => stage.fmt(f),
+            Self::Documents(documents) => documents.fmt(f),
             Self::Facet(facet) => facet.fmt(f),
             Self::Lookup(lookup) => lookup.fmt(f),
             Self::Group(group) => group.fmt(f),
             Self::Redact(redact) => redact.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),
             Self::SetWindowFields(windows) => windows.fmt(f),
+            Self::UnionWith(union) => union.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),
         }
     }

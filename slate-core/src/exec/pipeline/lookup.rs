@@ -442,12 +442,11 @@ fn key_of(value: Value<'_>, buffer: &mut Vec<u8>) -> SmallBytes {
 
 /// The stages that find the matches of one document.
 fn stages(lookup: &Lookup, join: Option<&Join>, document: Doc<'_>) -> Result<Vec<Stage>> {
-    let mut stages = match join {
-        Some(join) => batch_stages(join, std::iter::once(document))?,
-        None => Vec::new(),
-    };
-    if lookup.has_pipeline() {
-        stages.extend(lookup.stages(document)?);
+    let mut stages = if lookup.has_pipeline() { lookup.stages(document)? } else { Vec::new() };
+    if let Some(join) = join {
+        // The filter reads the collection, or the pipeline's own documents.
+        let place = usize::from(matches!(stages.first(), Some(Stage::Documents(_))));
+        stages.splice(place..place, batch_stages(join, std::iter::once(document))?);
     }
     Ok(stages)
 }

@@ -2,6 +2,7 @@
 
 mod bucket_auto;
 mod count;
+mod documents;
 mod facet;
 mod foreign;
 mod group;
@@ -17,6 +18,7 @@ mod slice;
 mod sort;
 mod sorted_group;
 mod source;
+mod union_with;
 mod unwind;
 mod window;
 

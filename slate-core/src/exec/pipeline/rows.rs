@@ -4,6 +4,7 @@ use slate_store::View;
 use super::{
     bucket_auto::BucketAutoRows,
     count::CountRows,
+    documents::DocumentsRows,
     facet::{FacetRows, ReplayRows},
     group::GroupRows,
     lookup::LookupRows,
@@ -17,6 +18,7 @@ use super::{
     sort::SortRows,
     sorted_group::SortedGroupRows,
     source::SourceRows,
+    union_with::UnionRows,
     unwind::UnwindRows,
     window::WindowRows,
 };
@@ -38,6 +40,7 @@ pub(crate) enum DocumentRows<V: View> {
     Sample(Box<SampleRows<V>>),
     Count(Box<CountRows<V>>),
     BucketAuto(Box<BucketAutoRows<V>>),
+    Documents(DocumentsRows),
     Facet(Box<FacetRows<V>>),
     Repeat(Box<RepeatRows<V>>),
     Replay(Box<ReplayRows>),
@@ -46,6 +49,7 @@ pub(crate) enum DocumentRows<V: View> {
     Lookup(Box<LookupRows<V>>),
     Redact(Box<RedactRows<V>>),
     ReplaceRoot(Box<ReplaceRootRows<V>>),
+    UnionWith(Box<UnionRows<V>>),
     Unwind(Box<UnwindRows<V>>),
     SetWindowFields(Box<WindowRows<V>>),
     Measured(Box<MeasuredRows<V>>),
@@ -99,6 +103,9 @@ impl<V: View> DocumentRows<V> {
             DocumentNode::BucketAuto(stage) => {
                 Self::BucketAuto(Box::new(BucketAutoRows::new(input, stage, resources, meter)))
             }
+            DocumentNode::Documents(documents) => {
+                Self::Documents(DocumentsRows::new(documents, resources.interrupt.clone()))
+            }
             DocumentNode::Facet { facets, kept, .. } => {
                 Self::Facet(Box::new(FacetRows::new(input, facets, kept, view, resources, meter)))
             }
@@ -120,6 +127,9 @@ impl<V: View> DocumentRows<V> {
             DocumentNode::SetWindowFields(windows) => {
                 Self::SetWindowFields(Box::new(WindowRows::new(input, *windows, resources, meter)))
             }
+            DocumentNode::UnionWith { union, optimization } => {
+                Self::UnionWith(Box::new(UnionRows::new(input, union, optimization, view, resources, meter)))
+            }
             DocumentNode::Unwind(unwind) => Self::Unwind(Box::new(UnwindRows::new(input, unwind, resources))),
         }
     }
@@ -135,6 +145,7 @@ impl<V: View> DocumentRows<V> {
             Self::Sample(rows) => rows.advance(),
             Self::Count(rows) => rows.advance(),
             Self::BucketAuto(rows) => rows.advance(),
+            Self::Documents(rows) => rows.advance(),
             Self::Facet(rows) => rows.advance(),
             Self::Repeat(rows) => rows.advance(),
             Self::Replay(rows) => rows.advance(),
@@ -143,6 +154,7 @@ impl<V: View> DocumentRows<V> {
             Self::Lookup(rows) => rows.advance(),
             Self::Redact(rows) => rows.advance(),
             Self::ReplaceRoot(rows) => rows.advance(),
+            Self::UnionWith(rows) => rows.advance(),
             Self::Unwind(rows) => rows.advance(),
             Self::SetWindowFields(rows) => rows.advance(),
             Self::Measured(rows) => rows.advance(),
@@ -173,6 +185,7 @@ impl<V: View> DocumentRows<V> {
             Self::Sample(rows) => rows.current(),
             Self::Count(rows) => rows.current(),
             Self::BucketAuto(rows) => rows.current(),
+            Self::Documents(rows) => rows.current(),
             Self::Facet(rows) => rows.current(),
             Self::Repeat(rows) => rows.current(),
             Self::Replay(rows) => rows.current(),
@@ -181,6 +194,7 @@ impl<V: View> DocumentRows<V> {
             Self::Lookup(rows) => rows.current(),
             Self::Redact(rows) => rows.current(),
             Self::ReplaceRoot(rows) => rows.current(),
+            Self::UnionWith(rows) => rows.current(),
             Self::Unwind(rows) => rows.current(),
             Self::SetWindowFields(rows) => rows.current(),
             Self::Measured(rows) => rows.current(),

@@ -24,7 +24,10 @@ pub(super) fn query(stages: Vec<Stage>, optimization: Optimization) -> Query {
         if let (Output::Whole, Some(first)) = (&query.output, &first)
             && let Some(fields) = paths(&first.needs(Needs::of(stages.as_slice())))
         {
-            if fields.is_empty() {
+            if matches!(first, Stage::Documents(_)) {
+                // Nothing of the collection is read.
+                query.limit = Some(0);
+            } else if fields.is_empty() {
                 count(&mut query, DocumentNode::Repeat);
             } else {
                 query.output = Output::Fields(fields);

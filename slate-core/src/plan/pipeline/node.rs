@@ -3,7 +3,7 @@ use std::fmt;
 use bson::RawDocumentBuf;
 use slate_query::{
     filter::Filter,
-    pipeline::{BucketAuto, Group, Kept, Lookup, Redact, ReplaceRoot, Stage, Unwind, Windows},
+    pipeline::{BucketAuto, Documents, Group, Kept, Lookup, Redact, ReplaceRoot, Stage, UnionWith, Unwind, Windows},
     projection::Projection,
     raw::Doc,
     sort::Sort,
@@ -47,6 +47,8 @@ pub(crate) enum DocumentNode {
     Slice(Window),
     Sample(u64),
     BucketAuto(BucketAuto),
+    /// Documents in place of those of the plan.
+    Documents(Documents),
     /// The number of documents, in a field of this name; no document if there are none.
     Count(Box<str>),
     /// As [`Count`](Self::Count), over a plan that has counted the documents already.
@@ -71,6 +73,10 @@ pub(crate) enum DocumentNode {
     Redact(Redact),
     ReplaceRoot(ReplaceRoot),
     SetWindowFields(Box<Windows>),
+    UnionWith {
+        union: UnionWith,
+        optimization: Optimization,
+    },
     Unwind(Unwind),
 }
 
@@ -102,6 +108,7 @@ impl DocumentNode {
     fn add_collections<'n>(&'n self, names: &mut Vec<&'n str>) {
         match self {
             Self::Lookup { lookup, .. } => names.extend(lookup.collections()),
+            Self::UnionWith { union, .. } => names.extend(union.collections()),
             Self::Facet { facets, .. } => {
                 facets.iter().flat_map(|(_, nodes)| nodes).for_each(|node| node.add_collections(names));
             }
@@ -124,8 +131,10 @@ impl DocumentNode {
             | Self::Count(_)
             | Self::NameCount(_)
             | Self::Repeat
+            | Self::Documents(_)
             | Self::Redact(_)
             | Self::ReplaceRoot(_)
+            | Self::UnionWith { .. }
             | Self::Unwind(_) => false,
         }
     }
@@ -141,12 +150,14 @@ impl DocumentNode {
             Self::Sample(_) => (Window::default(), Some(plan::Stage::Sample)),
             Self::Count(_) | Self::NameCount(_) => (Window::default(), Some(plan::Stage::CountRows)),
             Self::BucketAuto(_) => (Window::default(), Some(plan::Stage::BucketAuto)),
+            Self::Documents(_) => (Window::default(), Some(plan::Stage::Documents)),
             Self::Facet { .. } => (Window::default(), Some(plan::Stage::Facet)),
             Self::Group { .. } => (Window::default(), Some(plan::Stage::Group)),
             Self::Lookup { .. } => (Window::default(), Some(plan::Stage::Lookup)),
             Self::Redact(_) => (Window::default(), Some(plan::Stage::Redact)),
             Self::ReplaceRoot(_) => (Window::default(), Some(plan::Stage::ReplaceRoot)),
             Self::SetWindowFields(_) => (Window::default(), Some(plan::Stage::SetWindowFields)),
+            Self::UnionWith { .. } => (Window::default(), Some(plan::Stage::UnionWith)),
             Self::Unwind(_) => (Window::default(), Some(plan::Stage::Unwind)),
         };
         window.stages().chain(stage)
@@ -168,6 +179,7 @@ impl DocumentNode {
             Stage::Sample(size) => Self::Sample(size),
             Stage::Count(name) => Self::Count(name),
             Stage::BucketAuto(stage) => Self::BucketAuto(stage),
+            Stage::Documents(documents) => Self::Documents(documents),
             Stage::Facet(facet) => {
                 let argument = facet.to_string();
                 let kept = match optimization {
@@ -187,6 +199,7 @@ impl DocumentNode {
             Stage::Redact(redact) => Self::Redact(redact),
             Stage::ReplaceRoot(replace) => Self::ReplaceRoot(replace),
             Stage::SetWindowFields(windows) => Self::SetWindowFields(Box::new(windows)),
+            Stage::UnionWith(union) => Self::UnionWith { union, optimization },
             Stage::Unwind(unwind) => Self::Unwind(unwind),
         }
     }
@@ -203,6 +216,7 @@ impl fmt::Display for DocumentNode {
             Self::Sample(size) => size.fmt(f),
             Self::Count(name) | Self::NameCount(name) => name.fmt(f),
             Self::BucketAuto(stage) => stage.fmt(f),
+            Self::Documents(documents) => documents.fmt(f),
             Self::Facet { argument, .. } => argument.fmt(f),
             Self::Group { group, order: GroupOrder::None } => group.fmt(f),
             Self::Group { group, order: GroupOrder::ByKey } => write!(f, "{group}, in the order of its ids"),
@@ -211,6 +225,7 @@ impl fmt::Display for DocumentNode {
             Self::Redact(redact) => redact.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),
             Self::SetWindowFields(windows) => windows.fmt(f),
+            Self::UnionWith { union, .. } => union.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),
             // A slice is drawn as up to two nodes of its own, repetitions not at all.
             Self::Slice(_) | Self::Repeat => Ok(()),

@@ -34,8 +34,12 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
             .as_array()
             .ok_or_else(|| Error::new(Code(40_170), "arguments to $facet must be arrays").at(&*name))?;
         let stages = parse_pipeline(stages.values(), bindings).map_err(|error| error.at(&*name))?;
-        if stages.iter().any(Stage::has_facet) {
-            let message = "$facet is not allowed to be used within a $facet stage";
+        let refused = match stages.as_slice() {
+            [Stage::Documents(_), ..] => Some("$documents"),
+            stages => stages.iter().any(Stage::has_facet).then_some("$facet"),
+        };
+        if let Some(stage) = refused {
+            let message = format!("{stage} is not allowed to be used within a $facet stage");
             return Err(Error::new(Code(40_600), message).at(&*name));
         }
         pipelines.push((Box::from(&*name), stages));

@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::ControlFlow};
 
-use super::field_path;
+use super::{documents_first, field_path};
 use crate::{
     Code, Error, Result,
     expression::Expression,
@@ -101,6 +101,8 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     // Parsed now for its errors, and for the collections that it reads.
     let parsed = stages.map(|stages| parse_pipeline(stages.values(), &inner)).transpose();
     let parsed = parsed.map_err(|error| error.at("pipeline"))?;
+    // Without a collection, the pipeline has its own documents.
+    let from = from.or_else(|| parsed.as_deref().filter(|stages| documents_first(stages)).map(|_| ""));
     let from: Box<str> = from.ok_or_else(|| refused("missing 'from' option to $lookup stage specification"))?.into();
     let nested = parsed.iter().flatten();
     let collections = std::iter::once(from.clone())

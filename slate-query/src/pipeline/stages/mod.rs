@@ -4,6 +4,7 @@ mod add_fields;
 mod bucket;
 mod bucket_auto;
 mod count;
+mod documents;
 mod facet;
 mod group;
 mod limit;
@@ -16,6 +17,7 @@ mod sample;
 mod skip;
 mod sort;
 mod sort_by_count;
+mod union_with;
 mod unset;
 mod unwind;
 
@@ -23,11 +25,13 @@ use super::{Bindings, Stage};
 use crate::{Code, Error, Result, path::Path, projection, raw::Value};
 
 pub use bucket_auto::{BucketAuto, Buckets};
+pub use documents::Documents;
 pub use facet::Facet;
 pub use group::{Group, GroupStates, Member};
 pub use lookup::{Join, Lookup};
 pub use redact::Redact;
 pub use replace_root::ReplaceRoot;
+pub use union_with::UnionWith;
 pub use unwind::{Unwind, UnwoundRows};
 
 /// How a stage is parsed.
@@ -53,7 +57,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$count", Offered(count::parse)),
     ("$currentOp", Unsupported),
     ("$densify", Unsupported),
-    ("$documents", Unsupported),
+    ("$documents", Offered(documents::parse)),
     ("$facet", Offered(facet::parse)),
     ("$fill", Unsupported),
     ("$geoNear", Unsupported),
@@ -88,7 +92,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$skip", Offered(skip::parse)),
     ("$sort", Offered(sort::parse)),
     ("$sortByCount", Composed(sort_by_count::parse)),
-    ("$unionWith", Unsupported),
+    ("$unionWith", Offered(union_with::parse)),
     ("$unset", Offered(unset::parse)),
     ("$unwind", Offered(unwind::parse)),
     ("$vectorSearch", Unsupported),
@@ -103,6 +107,11 @@ pub(super) fn parse(name: &str, argument: Value<'_>, bindings: &Bindings) -> Res
         Some((_, Unsupported)) => Err(Error::unsupported(name)),
         None => Err(Error::new(Code(40_324), format!("Unrecognized pipeline stage name: '{name}'"))),
     }
+}
+
+/// Whether a pipeline has its own documents, so that it reads no collection.
+fn documents_first(stages: &[Stage]) -> bool {
+    matches!(stages.first(), Some(Stage::Documents(_)))
 }
 
 /// Checks a path as MongoDB checks those of pipelines: no name may be empty, begin with `$` or contain a NUL byte.

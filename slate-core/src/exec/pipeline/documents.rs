@@ -1,0 +1,29 @@
+use slate_query::{
+    pipeline::Documents,
+    raw::{Doc, OwnedValue, Value},
+};
+
+use crate::{Result, interrupt::Interrupt};
+
+/// Documents that are part of the pipeline.
+pub(crate) struct DocumentsRows {
+    documents: std::vec::IntoIter<OwnedValue>,
+    current: Option<OwnedValue>,
+    interrupt: Interrupt,
+}
+
+impl DocumentsRows {
+    pub(super) fn new(documents: Documents, interrupt: Interrupt) -> Self {
+        Self { documents: documents.into_documents().into_iter(), current: None, interrupt }
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        self.interrupt.tick()?;
+        self.current = self.documents.next();
+        Ok(self.current.is_some())
+    }
+
+    pub(super) fn current(&self) -> Option<Doc<'_>> {
+        self.current.as_ref().map(OwnedValue::as_value).and_then(Value::as_document)
+    }
+}

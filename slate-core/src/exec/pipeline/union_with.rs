@@ -1,0 +1,65 @@
+use slate_query::{pipeline::UnionWith, raw::Doc};
+use slate_store::View;
+
+use super::{DocumentRows, foreign::Foreign};
+use crate::{
+    Result,
+    exec::{
+        Resources,
+        meter::Meter,
+        output::{Output, Rows},
+    },
+    interrupt::Interrupt,
+    plan::Optimization,
+};
+
+/// Its documents, and then those of another collection.
+pub(crate) struct UnionRows<V: View> {
+    source: Source<V>,
+    union: UnionWith,
+    foreign: Foreign<V>,
+    interrupt: Interrupt,
+    meter: Meter,
+}
+
+enum Source<V: View> {
+    Input(DocumentRows<V>),
+    Other(Output<V>),
+}
+
+impl<V: View> UnionRows<V> {
+    pub(super) fn new(
+        input: DocumentRows<V>,
+        union: UnionWith,
+        optimization: Optimization,
+        view: &V,
+        resources: &Resources,
+        meter: Meter,
+    ) -> Self {
+        let foreign = Foreign::new(union.from(), optimization, view, resources);
+        Self { source: Source::Input(input), union, foreign, interrupt: resources.interrupt.clone(), meter }
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        self.interrupt.tick()?;
+        if let Source::Input(input) = &mut self.source {
+            if input.advance()? {
+                return Ok(true);
+            }
+            self.source = Source::Other(self.foreign.open(self.union.stages().to_vec())?);
+        }
+        let Source::Other(rows) = &mut self.source else { return Ok(false) };
+        let has_row = rows.advance()?;
+        if !has_row {
+            self.foreign.report(&mut self.meter);
+        }
+        Ok(has_row)
+    }
+
+    pub(super) fn current(&self) -> Option<Doc<'_>> {
+        match &self.source {
+            Source::Input(input) => input.current(),
+            Source::Other(rows) => rows.current(),
+        }
+    }
+}

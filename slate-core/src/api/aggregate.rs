@@ -55,28 +55,31 @@ impl<T> Aggregate<T> {
         Aggregate { scope, collection, request, documents: PhantomData }
     }
 
-    /// Opens a cursor that lends each resulting document without copying it.
+    /// Opens a cursor that lends each resulting document without copying it. A pipeline that ends with `$out` or `$merge` is
+    /// executed here, in one transaction, and has no results.
     ///
     /// # Errors
     /// Fails if the pipeline is not valid, with MongoDB's code and the stage or path at fault; if the storage fails.
     pub fn cursor(self) -> Result<Cursor> {
-        let rows = self.scope.find(&self.collection, &self.request.parse_aggregate()?, &self.request.interrupt)?;
+        let rows = self.request.aggregate(&self.scope, &self.collection)?;
         Ok(Cursor::new(rows, self.collection))
     }
 
     /// Returns the pipeline's plan, as [`Find::explain`](crate::Find::explain) does: leading stages are part of the query
-    /// that indexes can serve, the others are drawn above it.
+    /// that indexes can serve, the others are drawn above it. Nothing is written: `$out` and `$merge` are not drawn.
     ///
     /// # Errors
     /// As [`Aggregate::cursor`]; if executing fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        self.scope.explain(&self.collection, &self.request.parse_aggregate()?, verbosity, &self.request.interrupt)
+        let (query, _) = self.request.parse_aggregate()?;
+        self.scope.explain(&self.collection, &query, verbosity, &self.request.interrupt)
     }
 
     /// For the async API: the same aggregation, failing instead of waiting.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Option<Self> {
-        Some(Self { scope: self.scope.queries_without_waiting()?, ..self.clone() })
+        let scope = if self.request.writes() { None } else { self.scope.queries_without_waiting() };
+        Some(Self { scope: scope?, ..self.clone() })
     }
 
     #[cfg(feature = "async")]

@@ -27,7 +27,7 @@ pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocume
     let aggregate = parse(call, Cursor::Required)?;
     let request = &aggregate.request;
     let scope = Scope::Database(database.clone());
-    let mut rows = scope.find(aggregate.collection, &request.parse_aggregate()?, &request.interrupt)?;
+    let mut rows = request.aggregate(&scope, aggregate.collection)?;
     let mut reply = Reply::default();
     reply.cursor(&aggregate.common.namespace(aggregate.collection), |batch, name| {
         let more = rows.advance()?;
@@ -46,7 +46,7 @@ pub(super) fn explain(
     verbosity: ExplainVerbosity,
 ) -> Result<(Common, Explain)> {
     let aggregate = parse(call, Cursor::Optional)?;
-    let query = aggregate.request.parse_aggregate()?;
+    let (query, _) = aggregate.request.parse_aggregate()?;
     let (scope, interrupt) = (Scope::Database(database.clone()), &aggregate.request.interrupt);
     let explain = scope.explain(aggregate.collection, &query, verbosity, interrupt)?;
     Ok((aggregate.common, explain))

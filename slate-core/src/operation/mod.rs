@@ -8,4 +8,5 @@ pub(crate) mod read_op;
 pub(crate) mod request;
 pub(crate) mod retry;
 pub(crate) mod scope;
+mod sink;
 pub(crate) mod write_op;

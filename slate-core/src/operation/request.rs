@@ -5,7 +5,7 @@ use slate_query::{
     Code, distinct,
     filter::Filter,
     pattern::Direction,
-    pipeline::{self, Bindings, Stage},
+    pipeline::{self, Bindings, Sink, Stage},
     projection::Projection,
     raw::{Doc, Kind, Value, validate},
     sort::Sort,
@@ -17,7 +17,7 @@ use crate::{
     clock::now_millis,
     exec::Rows,
     interrupt::Interrupt,
-    operation::scope::Scope,
+    operation::{scope::Scope, sink},
     plan::{self, Force, Hint, Optimization, Output, Query, Ties, Values, Window},
     spill::{Budget, DiskUse},
 };
@@ -259,11 +259,32 @@ impl Request {
         }
     }
 
+    /// Executes an aggregation: finds its rows, or writes them and returns none.
+    pub(crate) fn aggregate(&self, scope: &Scope, collection: &str) -> Result<Box<dyn Rows + Send>> {
+        match self.parse_aggregate()? {
+            (query, None) => scope.find(collection, &query, &self.interrupt),
+            (query, Some(sink)) => {
+                sink::write(scope, collection, &query, &sink, &self.interrupt)?;
+                Ok(Box::new(NoRows))
+            }
+        }
+    }
+
+    /// Whether an aggregation writes its documents into a collection.
+    #[cfg(feature = "async")]
+    pub(crate) fn writes(&self) -> bool {
+        let name = self.pipeline.last().and_then(|last| Doc::from(last).elements().next().map(|first| first.name));
+        matches!(name, Some(b"$out" | b"$merge"))
+    }
+
     /// Parses an aggregation.
-    pub(crate) fn parse_aggregate(&self) -> Result<Query> {
+    pub(crate) fn parse_aggregate(&self) -> Result<(Query, Option<Sink>)> {
         self.check()?;
-        let stages = self.pipeline.iter().map(|stage| Value::new(Kind::Document, stage.as_bytes()));
-        let stages = pipeline::parse(stages, &self.bindings()?)?;
+        let bindings = self.bindings()?;
+        let last = self.pipeline.last().map(|last| Sink::parse(Doc::from(last), &bindings)).transpose()?.flatten();
+        let stages = self.pipeline.len() - usize::from(last.is_some());
+        let stages = self.pipeline.iter().take(stages).map(|stage| Value::new(Kind::Document, stage.as_bytes()));
+        let stages = pipeline::parse(stages, &bindings)?;
         if matches!(stages.first(), Some(Stage::Documents(_))) != self.has_own_documents {
             let message = match self.has_own_documents {
                 true => "an aggregation of no collection begins with $documents",
@@ -277,7 +298,7 @@ impl Request {
         query.hint = self.hint.clone();
         query.force = self.force;
         query.memory = self.memory;
-        Ok(query)
+        Ok((query, last))
     }
 
     pub(crate) fn parse_count(&self) -> Result<Query> {
@@ -328,6 +349,19 @@ impl Request {
             }
         }
         Ok(())
+    }
+}
+
+/// The rows of an aggregation that has written its documents.
+struct NoRows;
+
+impl Rows for NoRows {
+    fn advance(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn current(&self) -> Option<Doc<'_>> {
+        None
     }
 }
 

@@ -9,6 +9,7 @@ mod kept;
 mod needs;
 mod nested;
 mod parse;
+mod sink;
 mod stage;
 mod stages;
 mod window;
@@ -17,6 +18,7 @@ pub use bindings::Bindings;
 pub use kept::Kept;
 pub use needs::Needs;
 pub use parse::parse;
+pub use sink::{Merge, Sink, WhenMatched, WhenNotMatched};
 pub use stage::Stage;
 pub use stages::{
     BucketAuto, Buckets, Documents, Facet, Group, GroupStates, Join, Lookup, Member, Redact, ReplaceRoot, UnionWith,

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use super::parse_within;
 use crate::{
     Code, Error, Result,
-    pipeline::{Bindings, Needs, Stage, parse as parse_pipeline},
+    pipeline::{Bindings, Needs, Stage},
     projection::field_path,
     raw::{OwnedValue, Value},
 };
@@ -33,7 +34,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
             .value
             .as_array()
             .ok_or_else(|| Error::new(Code(40_170), "arguments to $facet must be arrays").at(&*name))?;
-        let stages = parse_pipeline(stages.values(), bindings).map_err(|error| error.at(&*name))?;
+        let stages = parse_within("$facet", 40_600, stages, bindings).map_err(|error| error.at(&*name))?;
         let refused = match stages.as_slice() {
             [Stage::Documents(_), ..] => Some("$documents"),
             stages => stages.iter().any(Stage::has_facet).then_some("$facet"),

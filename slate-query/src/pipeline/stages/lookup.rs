@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::ControlFlow};
 
-use super::{documents_first, field_path};
+use super::{documents_first, field_path, parse_within};
 use crate::{
     Code, Error, Result,
     expression::Expression,
@@ -99,7 +99,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     });
     let variables = variables.collect::<Result<_>>()?;
     // Parsed now for its errors, and for the collections that it reads.
-    let parsed = stages.map(|stages| parse_pipeline(stages.values(), &inner)).transpose();
+    let parsed = stages.map(|stages| parse_within("$lookup", 51_047, stages, &inner)).transpose();
     let parsed = parsed.map_err(|error| error.at("pipeline"))?;
     // Without a collection, the pipeline has its own documents.
     let from = from.or_else(|| parsed.as_deref().filter(|stages| documents_first(stages)).map(|_| ""));

@@ -22,7 +22,12 @@ mod unset;
 mod unwind;
 
 use super::{Bindings, Stage};
-use crate::{Code, Error, Result, path::Path, projection, raw::Value};
+use crate::{
+    Code, Error, Result,
+    path::Path,
+    projection,
+    raw::{Doc, Value},
+};
 
 pub use bucket_auto::{BucketAuto, Buckets};
 pub use documents::Documents;
@@ -40,11 +45,13 @@ enum Known {
     Offered(fn(Value<'_>, &Bindings) -> Result<Stage>),
     /// Parsed as several stages, or as another.
     Composed(fn(Value<'_>, &Bindings) -> Result<Vec<Stage>>),
+    /// A [`Sink`](super::Sink), which is only valid at the end of a pipeline.
+    Last,
     /// Fails with the stage's name.
     Unsupported,
 }
 
-use Known::{Composed, Offered, Unsupported};
+use Known::{Composed, Last, Offered, Unsupported};
 
 /// Every stage of MongoDB 8.2, sorted by name.
 static STAGES: &[(&str, Known)] = &[
@@ -72,8 +79,8 @@ static STAGES: &[(&str, Known)] = &[
     ("$listSessions", Unsupported),
     ("$lookup", Offered(lookup::parse)),
     ("$match", Offered(matching::parse)),
-    ("$merge", Unsupported),
-    ("$out", Unsupported),
+    ("$merge", Last),
+    ("$out", Last),
     ("$planCacheStats", Unsupported),
     ("$project", Offered(project::parse)),
     ("$querySettings", Unsupported),
@@ -104,10 +111,22 @@ pub(super) fn parse(name: &str, argument: Value<'_>, bindings: &Bindings) -> Res
     match known {
         Some((_, Offered(parse))) => parse(argument, bindings).map(|stage| vec![stage]),
         Some((_, Composed(parse))) => parse(argument, bindings),
+        Some((_, Last)) => Err(Error::new(NOT_LAST, format!("{name} can only be the final stage in the pipeline"))),
         Some((_, Unsupported)) => Err(Error::unsupported(name)),
         None => Err(Error::new(Code(40_324), format!("Unrecognized pipeline stage name: '{name}'"))),
     }
 }
+
+/// Parses the stages of a pipeline within `stage`, where those that write are refused with this code.
+fn parse_within(stage: &str, code: i32, stages: Doc<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
+    super::parse(stages.values(), bindings).map_err(|error| match error.code() {
+        NOT_LAST => Error::new(Code(code), format!("$out and $merge are not allowed within {stage}")),
+        _ => error,
+    })
+}
+
+/// The code of a stage that writes and is not the last.
+const NOT_LAST: Code = Code(40_601);
 
 /// Whether a pipeline has its own documents, so that it reads no collection.
 fn documents_first(stages: &[Stage]) -> bool {
@@ -115,7 +134,7 @@ fn documents_first(stages: &[Stage]) -> bool {
 }
 
 /// Checks a path as MongoDB checks those of pipelines: no name may be empty, begin with `$` or contain a NUL byte.
-pub(super) fn field_path(path: &str) -> Result<Path> {
+pub(in crate::pipeline) fn field_path(path: &str) -> Result<Path> {
     if path.contains('\0') {
         return Err(Error::new(Code(16_411), "a field path must not contain a NUL byte"));
     }

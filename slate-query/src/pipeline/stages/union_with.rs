@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::documents_first;
+use super::{documents_first, parse_within};
 use crate::{
     Code, Error, Result,
-    pipeline::{Bindings, Stage, parse as parse_pipeline},
+    pipeline::{Bindings, Stage},
     raw::{Kind, OwnedValue, Value},
 };
 
@@ -45,7 +45,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
         }
     }
     let inner = bindings.below()?;
-    let stages = stages.map(|stages| parse_pipeline(stages.values(), &inner)).transpose();
+    let stages = stages.map(|stages| parse_within("$unionWith", 31_441, stages, &inner)).transpose();
     let stages = stages.map_err(|error| error.at("pipeline"))?.unwrap_or_default();
     let from = match from {
         Some("") => {

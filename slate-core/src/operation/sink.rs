@@ -1,0 +1,162 @@
+//! Writes the documents of a pipeline into a collection, in the transaction that reads them.
+
+use bson::{RawDocument, RawDocumentBuf};
+use slate_query::{
+    Code,
+    filter::Filter,
+    path::Path,
+    pipeline::{Merge, Sink, WhenMatched, WhenNotMatched},
+    raw::Doc,
+};
+
+use super::{read_op::ReadOp, scope::Scope, write_op::WriteOp};
+use crate::{
+    Error, ErrorKind, Result,
+    catalog::CollectionInfo,
+    engine::Writer,
+    exec::{Rows, Target},
+    interrupt::Interrupt,
+    plan::{Output, Query, Ties},
+    write::{
+        DeleteOutcome, DeleteRequest, InsertMode, InsertOutcome, PutKind, PutOutcome, Shows, UpdateKind, UpdateOutcome,
+        UpdateRequest,
+    },
+};
+
+/// Documents that are written together.
+const BATCH: usize = 1_000;
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Executes a pipeline and writes its documents: all of them or none.
+pub(crate) fn write(scope: &Scope, source: &str, query: &Query, sink: &Sink, interrupt: &Interrupt) -> Result<()> {
+    scope.write(|writer| {
+        // A transaction reads all rows before the first is returned, so that the source can be the target.
+        let rows: Box<dyn Rows + Send> = writer.read(source, ReadOp::Find { query, interrupt })?.try_into()?;
+        let mut target = Destination { writer, into: sink.into(), interrupt };
+        match sink {
+            Sink::Out(_) => target.replace_all(rows),
+            Sink::Merge(merge) => target.merge(merge, rows),
+        }
+    })
+}
+
+/// The collection that is written.
+struct Destination<'w> {
+    writer: &'w mut dyn Writer,
+    into: &'w str,
+    interrupt: &'w Interrupt,
+}
+
+impl Destination<'_> {
+    /// `$out`.
+    fn replace_all(&mut self, rows: Box<dyn Rows + Send>) -> Result<()> {
+        let _: bool = self.writer.run(WriteOp::CreateCollection(self.into))?;
+        let request = DeleteRequest { query: Query::of(Filter::all()), target: Target::All, shows: Shows::Nothing };
+        let (collection, interrupt) = (self.into, self.interrupt);
+        let _: DeleteOutcome = self.writer.run(WriteOp::Delete { collection, request: &request, interrupt })?;
+        self.in_batches(rows, Self::insert)
+    }
+
+    fn merge(&mut self, merge: &Merge, mut rows: Box<dyn Rows + Send>) -> Result<()> {
+        self.check_unique(merge.on())?;
+        let _: bool = self.writer.run(WriteOp::CreateCollection(self.into))?;
+        let kind = match (merge.on(), merge.matched(), merge.not_matched()) {
+            ([id], WhenMatched::Merge, WhenNotMatched::Insert) if id.as_str() == "_id" => Some(PutKind::Merge),
+            ([id], WhenMatched::Replace, WhenNotMatched::Insert) if id.as_str() == "_id" => Some(PutKind::Replace),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            return self.in_batches(rows, |target, documents| target.put(documents, kind));
+        }
+        while rows.advance()? {
+            let Some(document) = rows.current() else { break };
+            self.merge_one(merge, document)?;
+        }
+        Ok(())
+    }
+
+    /// Documents are matched with at most one existing document.
+    fn check_unique(&mut self, on: &[Path]) -> Result<()> {
+        let definition = self.writer.read(self.into, ReadOp::Definition)?;
+        let collection: Option<std::sync::Arc<CollectionInfo>> = definition.try_into()?;
+        let is_unique = |collection: &CollectionInfo| {
+            collection.indexes.iter().any(|index| {
+                let fields = index.pattern.fields();
+                let is_plain = index.unique && !index.sparse && index.partial.is_none();
+                is_plain && fields.len() == on.len() && fields.iter().all(|(path, _)| on.contains(path))
+            })
+        };
+        let by_id = matches!(on, [only] if only.as_str() == "_id");
+        if by_id || collection.is_some_and(|collection| is_unique(&collection)) {
+            return Ok(());
+        }
+        let message = format!("{} has no unique index on the fields of 'on' of $merge", self.into);
+        Err(Error::invalid(Code(51_183), message).at("on"))
+    }
+
+    fn merge_one(&mut self, merge: &Merge, document: Doc<'_>) -> Result<()> {
+        let (collection, interrupt) = (self.into, self.interrupt);
+        if let Some(filter) = merge.filter(document)? {
+            let query = Query { output: Output::Whole, ties: Ties::ById, ..Query::of(filter) };
+            let request =
+                UpdateRequest::new(query, merge.update(Some(document))?, UpdateKind::Either, Target::One, false)?;
+            let updated: UpdateOutcome =
+                self.writer.run(WriteOp::Update { collection, request: &request, interrupt })?;
+            if updated.matched > 0 {
+                return match merge.matched() {
+                    WhenMatched::Fail => {
+                        let message =
+                            format!("$merge with whenMatched: fail found an existing document in {collection}");
+                        Err(Error::new(ErrorKind::DuplicateKey, Code::DUPLICATE_KEY, message))
+                    }
+                    _ => Ok(()),
+                };
+            }
+        }
+        match merge.not_matched() {
+            WhenNotMatched::Insert => {
+                self.insert(&[RawDocumentBuf::from_bytes(document.bytes().to_vec()).map_err(Error::conversion)?])
+            }
+            WhenNotMatched::Discard => Ok(()),
+            WhenNotMatched::Fail => {
+                let message =
+                    "$merge could not find a matching document in the target collection for at least one document";
+                Err(Error::invalid(Code(13_113), message))
+            }
+        }
+    }
+
+    fn in_batches(
+        &mut self,
+        mut rows: Box<dyn Rows + Send>,
+        mut write: impl FnMut(&mut Self, &[RawDocumentBuf]) -> Result<()>,
+    ) -> Result<()> {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while rows.advance()? {
+            let Some(document) = rows.current() else { break };
+            bytes += document.bytes().len();
+            batch.push(RawDocumentBuf::from_bytes(document.bytes().to_vec()).map_err(Error::conversion)?);
+            if batch.len() == BATCH || bytes > BATCH_BYTES {
+                write(self, &batch)?;
+                batch.clear();
+                bytes = 0;
+            }
+        }
+        if batch.is_empty() { Ok(()) } else { write(self, &batch) }
+    }
+
+    fn insert(&mut self, documents: &[RawDocumentBuf]) -> Result<()> {
+        let documents: Vec<&RawDocument> = documents.iter().map(AsRef::as_ref).collect();
+        let (collection, interrupt, mode) = (self.into, self.interrupt, InsertMode::AllOrNone);
+        let op = WriteOp::Insert { collection, documents: &documents, mode, interrupt };
+        let inserted: InsertOutcome = self.writer.run(op)?;
+        inserted.refused.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    fn put(&mut self, documents: &[RawDocumentBuf], kind: PutKind) -> Result<()> {
+        let documents: Vec<&RawDocument> = documents.iter().map(AsRef::as_ref).collect();
+        let (collection, interrupt) = (self.into, self.interrupt);
+        let _: PutOutcome = self.writer.run(WriteOp::Put { collection, documents: &documents, kind, interrupt })?;
+        Ok(())
+    }
+}

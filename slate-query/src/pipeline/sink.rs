@@ -1,0 +1,309 @@
+//! `$out` and `$merge`: the last stage of a pipeline, which writes its documents into a collection.
+
+use super::Bindings;
+use crate::{
+    Code, Error, Result,
+    expression::Expression,
+    filter::Filter,
+    path::Path,
+    raw::{Doc, Element, Kind, OwnedValue, Value, Writer},
+    update::Update,
+};
+
+/// Where the documents of a pipeline are written.
+#[derive(Clone, Debug)]
+pub enum Sink {
+    /// They replace the documents of this collection.
+    Out(Box<str>),
+    /// They are combined with those of a collection.
+    Merge(Merge),
+}
+
+/// A parsed `$merge`.
+#[derive(Clone, Debug)]
+pub struct Merge {
+    into: Box<str>,
+    on: Vec<Path>,
+    matched: WhenMatched,
+    not_matched: WhenNotMatched,
+    /// What the pipeline of [`WhenMatched::Pipeline`] uses.
+    variables: Vec<(Box<str>, Expression)>,
+    bindings: Bindings,
+}
+
+/// What becomes of an existing document.
+#[derive(Clone, Debug)]
+pub enum WhenMatched {
+    /// The new one replaces it.
+    Replace,
+    /// It stays.
+    KeepExisting,
+    /// The fields of the new one replace its own.
+    Merge,
+    /// The aggregation fails.
+    Fail,
+    /// The stages, as written, make it anew.
+    Pipeline(OwnedValue),
+}
+
+/// What becomes of a document that no existing one is matched with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenNotMatched {
+    /// It is inserted.
+    Insert,
+    /// It is left out.
+    Discard,
+    /// The aggregation fails.
+    Fail,
+}
+
+impl Sink {
+    /// Parses a stage if it is a `$out` or `$merge`.
+    ///
+    /// # Errors
+    /// MongoDB's codes.
+    pub fn parse(stage: Doc<'_>, bindings: &Bindings) -> Result<Option<Self>> {
+        let mut elements = stage.elements();
+        let (Some(only), None) = (elements.next(), elements.next()) else { return Ok(None) };
+        let parsed = match only.name {
+            b"$out" => out(only.value),
+            b"$merge" => merge(only.value, bindings),
+            _ => return Ok(None),
+        };
+        parsed.map(Some).map_err(|error| error.at(only.display_name()))
+    }
+
+    /// The collection that is written.
+    pub fn into(&self) -> &str {
+        match self {
+            Self::Out(into) => into,
+            Self::Merge(merge) => &merge.into,
+        }
+    }
+}
+
+fn out(argument: Value<'_>) -> Result<Sink> {
+    let wrong = || Error::new(Code(16_990), "$out takes the name of a collection, or a document with it");
+    collection(argument, "coll").ok_or_else(wrong)?.map(Sink::Out)
+}
+
+/// The collection that a string or `{db, coll}` names; `None` for another value.
+fn collection(value: Value<'_>, field: &str) -> Option<Result<Box<str>>> {
+    let name = match value.as_document().filter(|_| value.kind() == Kind::Document) {
+        None => value.as_str()?,
+        Some(namespace) if namespace.get("db").is_some() => {
+            return Some(Err(Error::unsupported("writing into another database").at("db")));
+        }
+        Some(namespace) => namespace.get(field)?.as_str()?,
+    };
+    let empty = || Error::new(Code::INVALID_NAMESPACE, "the name of a collection must not be empty");
+    Some(if name.is_empty() { Err(empty()) } else { Ok(name.into()) })
+}
+
+fn merge(argument: Value<'_>, bindings: &Bindings) -> Result<Sink> {
+    let wrong = || Error::new(Code(51_182), "$merge only supports a string or object argument");
+    let default = |into| Merge {
+        into,
+        on: Vec::new(),
+        matched: WhenMatched::Merge,
+        not_matched: WhenNotMatched::Insert,
+        variables: Vec::new(),
+        bindings: bindings.clone(),
+    };
+    let Some(options) = argument.as_document().filter(|_| argument.kind() == Kind::Document) else {
+        let mut merge = default(collection(argument, "coll").ok_or_else(wrong)??);
+        merge.on.push(Path::parse("_id")?);
+        return Ok(Sink::Merge(merge));
+    };
+    let mut merge = default("".into());
+    let (mut into, mut variables) = (None, None);
+    for element in options.elements() {
+        let name = element.display_name();
+        match &*name {
+            "into" => {
+                let wrong = || Error::new(Code(51_178), "'into' of $merge must be a string or an object");
+                into = Some(collection(element.value, "coll").ok_or_else(wrong)?.map_err(|error| error.at("into"))?);
+            }
+            "on" => merge.on = on(element.value).map_err(|error| error.at("on"))?,
+            "let" => {
+                let document = element.value.as_document().filter(|_| element.value.kind() == Kind::Document);
+                variables = Some(document.ok_or_else(|| mistyped(element, "an object"))?);
+            }
+            "whenMatched" => merge.matched = when_matched(element)?,
+            "whenNotMatched" => merge.not_matched = when_not_matched(element)?,
+            _ => {
+                let message = format!("'$merge.{name}' is an unknown field");
+                return Err(Error::new(Code(40_415), message).at(name));
+            }
+        }
+    }
+    merge.into = into.ok_or_else(|| Error::new(Code(40_414), "$merge needs the field 'into'"))?;
+    if merge.on.is_empty() {
+        merge.on.push(Path::parse("_id")?);
+    }
+    if matches!(merge.matched, WhenMatched::KeepExisting | WhenMatched::Fail)
+        && merge.not_matched != WhenNotMatched::Insert
+    {
+        let message = "whenMatched 'keepExisting' or 'fail' is only supported with whenNotMatched 'insert'";
+        return Err(Error::new(Code(51_181), message));
+    }
+    let is_pipeline = matches!(merge.matched, WhenMatched::Pipeline(_));
+    if variables.is_some() && !is_pipeline {
+        return Err(Error::new(Code(51_199), "'let' of $merge is only for a pipeline").at("let"));
+    }
+    if is_pipeline {
+        merge.variables = match variables {
+            None => vec![("new".into(), Expression::parse(root().as_value(), bindings.names())?)],
+            Some(variables) => variables
+                .elements()
+                .map(|element| {
+                    let name = element.display_name();
+                    let value = Expression::parse(element.value, bindings.names());
+                    Ok((Box::from(&*name), value.map_err(|error| error.at(format!("let.{name}")))?))
+                })
+                .collect::<Result<_>>()?,
+        };
+        // Parsed now for its errors.
+        merge.update(None)?;
+    }
+    Ok(Sink::Merge(merge))
+}
+
+/// The expression `$$ROOT`.
+fn root() -> OwnedValue {
+    OwnedValue::from(bson::Bson::from("$$ROOT"))
+}
+
+fn mistyped(element: Element<'_>, kind: &str) -> Error {
+    let (name, found) = (element.display_name(), element.value.kind().alias());
+    Error::new(Code::TYPE_MISMATCH, format!("'{name}' of $merge must be {kind}, not {found}")).at(&*name)
+}
+
+fn on(value: Value<'_>) -> Result<Vec<Path>> {
+    let wrong = |code, message: &'static str| Error::new(Code(code), message);
+    let names: Vec<Value<'_>> = match value.as_array() {
+        Some(array) if array.is_empty() => return Err(wrong(51_187, "'on' of $merge must not be empty")),
+        Some(array) => array.values().collect(),
+        None if value.as_str().is_some() => vec![value],
+        None => return Err(wrong(51_186, "'on' of $merge must be a string or an array of strings")),
+    };
+    let mut paths = Vec::<Path>::new();
+    for name in names {
+        let name = name.as_str().ok_or_else(|| wrong(51_134, "the elements of 'on' of $merge must be strings"))?;
+        let path = super::stages::field_path(name)?;
+        if paths.contains(&path) {
+            return Err(Error::new(Code(31_465), format!("'on' of $merge names {name} twice")));
+        }
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+fn when_matched(element: Element<'_>) -> Result<WhenMatched> {
+    if element.value.as_array().is_some() {
+        return Ok(WhenMatched::Pipeline(element.value.to_owned()));
+    }
+    let name = element.value.as_str().ok_or_else(|| {
+        Error::new(Code(51_191), "'whenMatched' of $merge must be a string or an array").at("whenMatched")
+    })?;
+    Ok(match name {
+        "replace" => WhenMatched::Replace,
+        "keepExisting" => WhenMatched::KeepExisting,
+        "merge" => WhenMatched::Merge,
+        "fail" => WhenMatched::Fail,
+        _ => return Err(unknown(element, name)),
+    })
+}
+
+fn when_not_matched(element: Element<'_>) -> Result<WhenNotMatched> {
+    let name = element.value.as_str().ok_or_else(|| mistyped(element, "a string"))?;
+    Ok(match name {
+        "insert" => WhenNotMatched::Insert,
+        "discard" => WhenNotMatched::Discard,
+        "fail" => WhenNotMatched::Fail,
+        _ => return Err(unknown(element, name)),
+    })
+}
+
+fn unknown(element: Element<'_>, found: &str) -> Error {
+    let name = element.display_name();
+    let message = format!("enumeration value '{found}' for the field '$merge.{name}' is not valid");
+    Error::new(Code::BAD_VALUE, message).at(name)
+}
+
+impl Merge {
+    /// The paths at which a document is equal to the existing one that it is matched with.
+    pub fn on(&self) -> &[Path] {
+        &self.on
+    }
+
+    /// What becomes of an existing document.
+    pub fn matched(&self) -> &WhenMatched {
+        &self.matched
+    }
+
+    /// What becomes of a document that no existing one is matched with.
+    pub fn not_matched(&self) -> WhenNotMatched {
+        self.not_matched
+    }
+
+    /// The filter that finds the existing document. `None`: the document has no `_id` yet, by which it would be found.
+    ///
+    /// # Errors
+    /// 51132 for a missing field, null or an array.
+    pub fn filter(&self, document: Doc<'_>) -> Result<Option<Filter>> {
+        let mut filter = Writer::new();
+        for path in &self.on {
+            let value = path.parts().iter().try_fold(Value::new(Kind::Document, document.bytes()), |value, part| {
+                value.as_document().filter(|_| value.kind() == Kind::Document)?.get(part.name())
+            });
+            let value = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined | Kind::Array));
+            let Some(value) = value else {
+                if path.as_str() == "_id" && document.get("_id").is_none() {
+                    return Ok(None);
+                }
+                let message = "$merge write error: 'on' field cannot be missing, null, undefined or an array";
+                return Err(Error::new(Code(51_132), message).at(path.as_str()));
+            };
+            filter.open_document(path.as_str().as_bytes());
+            filter.append(b"$eq", value);
+            filter.close();
+        }
+        Filter::parse(Doc::new(&filter.finish())).map(Some)
+    }
+
+    /// The update of an existing document by a new one; `None` stands for any, to find errors.
+    ///
+    /// # Errors
+    /// Those of the stages and of the variables.
+    pub fn update(&self, document: Option<Doc<'_>>) -> Result<Update> {
+        let stages = match (&self.matched, document) {
+            (WhenMatched::Replace, Some(document)) => {
+                return Update::parse(Value::new(Kind::Document, document.bytes()), &[], &self.bindings);
+            }
+            (WhenMatched::Merge, _) => merging(),
+            (WhenMatched::Pipeline(stages), _) => stages.clone(),
+            (WhenMatched::Replace | WhenMatched::KeepExisting | WhenMatched::Fail, _) => {
+                OwnedValue::from(bson::Bson::Array(Vec::new()))
+            }
+        };
+        let empty = Doc::new(&[5, 0, 0, 0, 0]);
+        let document = document.unwrap_or(empty);
+        let bindings = match self.matched {
+            WhenMatched::Merge => {
+                self.bindings.with("new", Some(Value::new(Kind::Document, document.bytes()).to_owned()))?
+            }
+            _ => self.bindings.within(document, |env| {
+                self.variables.iter().try_fold(self.bindings.clone(), |bindings, (name, value)| {
+                    bindings.with(name, value.visit(env, |value| value.map(Value::to_owned))?)
+                })
+            })?,
+        };
+        Update::parse(stages.as_value(), &[], &bindings)
+    }
+}
+
+/// The stages that write the fields of `$$new` into a document.
+fn merging() -> OwnedValue {
+    OwnedValue::from(bson::bson!([{ "$replaceWith": { "$mergeObjects": ["$$ROOT", "$$new"] } }]))
+}

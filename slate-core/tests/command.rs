@@ -107,7 +107,6 @@ fn find_fails_where_mongodb_fails() {
         refused(db, doc! { "find": 1 }, 73);
         refused(db, doc! { "find": "" }, 73);
         refused(db, doc! { "find": "a$b" }, 73);
-        unsupported(db, doc! { "find": "c", "collation": { "locale": "sv" } }, "collation");
         refused(db, doc! { "find": "c", "let": 1 }, 14);
         refused(db, doc! { "find": "c", "let": { "x": { "$divide": [1, 0] } } }, 2);
         let positional = doc! { "find": "c", "filter": { "a": 1, "$expr": true }, "projection": { "a.$": 1 } };
@@ -135,6 +134,10 @@ fn concerns_that_always_hold_and_the_simple_collation_are_accepted() {
         refused(db, doc! { "insert": "c", "documents": [{}], "readConcern": { "level": "majority" } }, 72);
         refused(db, doc! { "find": "c", "collation": { "strength": 1 } }, 40414);
         refused(db, doc! { "find": "c", "collation": { "locale": "nowhere" } }, 2);
+        refused(db, doc! { "find": "c", "collation": { "locale": "en", "strength": 6 } }, 2);
+        refused(db, doc! { "find": "c", "collation": { "locale": "en", "case": true } }, 40415);
+        refused(db, doc! { "find": "c", "collation": { "locale": "en", "caseLevel": 1 } }, 14);
+        unsupported(db, doc! { "create": "d", "collation": { "locale": "sv" } }, "collation");
     });
 }
 

@@ -129,7 +129,7 @@ fn find(collection: &Documents, query: &RandomQuery) -> Find<RawDocumentBuf> {
     if let Some(sort) = &query.sort {
         find = find.sort(sort);
     }
-    find
+    if query.is_collated { find.collation(doc! { "locale": "en", "strength": 1 }) } else { find }
 }
 
 fn sliced(find: Find<RawDocumentBuf>, query: &RandomQuery) -> Find<RawDocumentBuf> {

@@ -341,7 +341,8 @@ impl Session {
         let mut find = collection.find(words.filter());
         loop {
             find = match words.peek() {
-                "sort" | "project" | "skip" | "limit" | "hint" | "let" => match words.next() {
+                "sort" | "project" | "skip" | "limit" | "hint" | "let" | "collation" => match words.next() {
+                    "collation" => find.collation(words.document()),
                     "let" => find.let_variables(words.document()),
                     "sort" => find.sort(words.document()),
                     "project" => find.projection(words.document()),
@@ -365,7 +366,8 @@ impl Session {
             "1" => self.database.as_ref().unwrap().db.aggregate(stages).with_type(),
             name => self.collection(name).aggregate(stages).with_type(),
         };
-        if words.take("let") { aggregate.let_variables(words.document()) } else { aggregate }
+        let aggregate = if words.take("let") { aggregate.let_variables(words.document()) } else { aggregate };
+        if words.take("collation") { aggregate.collation(words.document()) } else { aggregate }
     }
 
     fn distinct(&self, words: &mut Words<'_>) -> (Find<RawDocumentBuf>, String) {

@@ -165,6 +165,7 @@ fn results_do_not_depend_on_memory(store: Store, cases: u32) {
             projection: None,
             skip: 0,
             limit: None,
+            is_collated: false,
             distinct: "n".into(),
         };
         check(&db, &collection, &numbers, 200)?;

@@ -7,6 +7,7 @@
 //! | [`raw`] | values and documents as bytes, validation, the writer |
 //! | [`number`], [`order`] | exact arithmetic and comparison; BSON's order of values, sets of values |
 //! | [`key`], [`interval`] | values as bytes that sort; ranges of such bytes |
+//! | [`collation`] | the order of strings in a language |
 //! | [`path`] | dotted paths, and the walk along them |
 //! | [`expression`] | aggregation expressions: values computed from a document |
 //! | [`filter`] | conditions: matching, array positions, index bounds |
@@ -15,6 +16,7 @@
 //! | [`pipeline`] | the stages of aggregations |
 //! | [`mod@serde`] | conversion between raw BSON and Rust types |
 
+pub mod collation;
 pub mod distinct;
 mod error;
 pub mod expression;

@@ -115,17 +115,17 @@ macro_rules! builders {
 
 builders! {
     [T: DeserializeOwned + Send + Any] Find<T>: stream -> Documents<T> [explain],
-        sort projection skip limit hint deadline cancel memory_limit allow_disk_use let_variables;
+        sort projection skip limit hint deadline cancel memory_limit allow_disk_use let_variables collation;
     [T: DeserializeOwned + Send + Any] Aggregate<T>: stream -> Documents<T> [explain],
-        hint deadline cancel memory_limit allow_disk_use let_variables;
-    [] Count: read -> u64 [explain], skip limit hint deadline cancel memory_limit;
+        hint deadline cancel memory_limit allow_disk_use let_variables collation;
+    [] Count: read -> u64 [explain], skip limit collation hint deadline cancel memory_limit;
     [] Distinct: read -> Vec<Bson> [explain], sort skip limit hint deadline cancel memory_limit;
-    [] Update: write -> UpdateResult [explain], upsert array_filters sort hint deadline cancel memory_limit let_variables;
-    [] Delete: write -> u64 [explain], hint deadline cancel memory_limit let_variables;
+    [] Update: write -> UpdateResult [explain], upsert array_filters sort hint deadline cancel memory_limit let_variables collation;
+    [] Delete: write -> u64 [explain], hint deadline cancel memory_limit let_variables collation;
     [T: DeserializeOwned + Send + Any] FindOneAndUpdate<T>: write -> Option<T>,
-        upsert array_filters return_document sort projection hint deadline cancel memory_limit let_variables;
+        upsert array_filters return_document sort projection hint deadline cancel memory_limit let_variables collation;
     [T: DeserializeOwned + Send + Any] FindOneAndDelete<T>: write -> Option<T>,
-        sort projection hint deadline cancel memory_limit let_variables;
+        sort projection hint deadline cancel memory_limit let_variables collation;
     [] InsertMany<'static>: write -> InsertManyResult, ordered all_or_nothing deadline cancel;
     [] BulkWrite: write -> BulkWriteResult, ordered deadline cancel;
     [] CreateIndex<'static>: write -> String, deadline cancel;

@@ -26,7 +26,7 @@ impl Delete {
         Self { scope, collection: Arc::clone(collection), request: Request::new(filter), target }
     }
 
-    setters! { request: hint, deadline, cancel, memory_limit, let_variables, force }
+    setters! { request: hint, deadline, cancel, memory_limit, let_variables, collation, force }
 
     /// Returns the plan of the query for the deletion's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// deleted, whatever the verbosity.

@@ -83,7 +83,7 @@ impl<T> Find<T> {
     }
 
     setters! {
-        target.request: sort, projection, skip, limit, hint, deadline, cancel, memory_limit, allow_disk_use, let_variables,
+        target.request: sort, projection, skip, limit, hint, deadline, cancel, memory_limit, allow_disk_use, let_variables, collation,
         force
     }
 
@@ -155,7 +155,7 @@ impl<T: DeserializeOwned + Any> Find<T> {
 }
 
 impl Count {
-    setters! { target.request: skip, limit, hint, deadline, cancel, memory_limit, force }
+    setters! { target.request: skip, limit, collation, hint, deadline, cancel, memory_limit, force }
 
     /// Counts.
     ///

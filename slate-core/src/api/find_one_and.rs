@@ -57,7 +57,7 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     }
 
     setters! {
-        request: upsert, array_filters, return_document, sort, projection, hint, deadline, cancel, memory_limit, let_variables, force
+        request: upsert, array_filters, return_document, sort, projection, hint, deadline, cancel, memory_limit, let_variables, collation, force
     }
 
     /// Runs the update and returns the document; `None` if none matched.
@@ -75,7 +75,7 @@ impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
         Self { scope, collection: Arc::clone(collection), request: Request::new(filter), documents: PhantomData }
     }
 
-    setters! { request: sort, projection, hint, deadline, cancel, memory_limit, let_variables, force }
+    setters! { request: sort, projection, hint, deadline, cancel, memory_limit, let_variables, collation, force }
 
     /// Runs the deletion and returns the document; `None` if none matched.
     ///

@@ -67,6 +67,13 @@ macro_rules! setters {
             let_variables(variables: impl crate::IntoDocument)
         }
     };
+    (@ collation $to:tt) => {
+        setters! { @method $to
+            /// Compares strings by a collation, in MongoDB's form: `{ locale: "en", strength: 2 }` ignores case. No index serves
+            /// conditions on strings then, nor the order of a sort.
+            collation(collation: impl crate::IntoDocument)
+        }
+    };
     (@ force $to:tt) => {
         setters! { @method $to
             /// Uses the candidate access path with this number, counted from 0; see

@@ -89,7 +89,7 @@ impl Update {
         Self { scope, collection: Arc::clone(collection), request, change, target }
     }
 
-    setters! { request: upsert, array_filters, sort, hint, deadline, cancel, memory_limit, let_variables, force }
+    setters! { request: upsert, array_filters, sort, hint, deadline, cancel, memory_limit, let_variables, collation, force }
 
     /// Returns the plan of the query for the update's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// updated, whatever the verbosity.

@@ -3,7 +3,6 @@ use slate_query::{Code, raw::Value};
 
 use super::{
     call::Call,
-    collation,
     common::Common,
     concern::Concerns,
     fields::{Fields, missing, owned},
@@ -81,12 +80,14 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<Aggregate<'_>> {
         let message = "The 'cursor' option is required, except for aggregate with the explain argument";
         return Err(Error::invalid(Code::FAILED_TO_PARSE, message).at("cursor"));
     }
-    collation::check(collated)?;
     let mut request = Request::default();
     request.has_own_documents = collection.is_none();
     request.pipeline(pipeline);
     if let Some(variables) = variables {
         request.let_variables(owned(variables)?);
+    }
+    if let Some(collation) = collated {
+        request.collation(owned(collation)?);
     }
     request.hint = hint;
     request.allow_disk_use(disk_use.unwrap_or(true));

@@ -1,7 +1,7 @@
 use bson::RawDocumentBuf;
 use slate_query::{Code, number::Number, raw::Value};
 
-use super::{call::Call, collation, common::Common, concern::Concerns, fields::owned, hint, number, reply::Reply};
+use super::{call::Call, common::Common, concern::Concerns, fields::owned, hint, number, reply::Reply};
 use crate::{
     Error, Explain, ExplainVerbosity, Result, operation::handle::DatabaseHandle, operation::request::Request,
     operation::scope::Scope,
@@ -48,9 +48,11 @@ fn parse(mut call: Call<'_>) -> Result<Count<'_>> {
     fields.any("fields");
     let common = Common::take(fields, Concerns::Read)?;
     call.fields.finish()?;
-    collation::check(collated)?;
 
     let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
+    if let Some(collation) = collated {
+        request.collation(owned(collation)?);
+    }
     request.hint = hint;
     request.skip = skip.unwrap_or_default();
     request.limit = limit.filter(|&limit| limit > 0);

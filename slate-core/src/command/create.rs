@@ -38,7 +38,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     fields.refuse_filled(&["validator", "storageEngine", "indexOptionDefaults"])?;
     Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
-    collation::check(collated)?;
+    collation::refuse(collated)?;
     Scope::Database(database.clone()).write(|writer| writer.run::<bool>(WriteOp::CreateCollection(collection)))?;
     Reply::default().finish()
 }

@@ -120,7 +120,7 @@ fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     };
     let keys = keys.ok_or_else(|| required("key"))?;
     let name = name.ok_or_else(|| required("name"))?;
-    collation::check(collated)?;
+    collation::refuse(collated)?;
     let partial = partial.map(owned).transpose()?;
     Ok(IndexSpec { name: Some(name.into()), keys: owned(keys)?, unique, sparse, partial })
 }

@@ -7,7 +7,6 @@ use slate_query::{
 
 use super::{
     call::Call,
-    collation,
     common::Common,
     concern::Concerns,
     fields::{Fields, missing, owned},
@@ -79,8 +78,10 @@ impl<'c> Statement<'c> {
     }
 
     fn run(&self, scope: &Scope, collection: &str, variables: Option<Doc<'_>>, interrupt: &Interrupt) -> Result<u64> {
-        collation::check(self.collation)?;
         let mut request = Request::new(owned(self.filter)?);
+        if let Some(collation) = self.collation {
+            request.collation(owned(collation)?);
+        }
         request.hint = self.hint.clone();
         if let Some(variables) = variables {
             request.let_variables(owned(variables)?);

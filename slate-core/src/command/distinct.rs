@@ -2,7 +2,6 @@ use bson::RawDocumentBuf;
 
 use super::{
     call::Call,
-    collation,
     common::Common,
     concern::Concerns,
     fields::{missing, owned},
@@ -60,9 +59,11 @@ fn parse(mut call: Call<'_>) -> Result<Distinct<'_>> {
     let common = Common::take(fields, Concerns::Read)?;
     call.fields.finish()?;
     let key = key.ok_or_else(|| missing("distinct", "key"))?;
-    collation::check(collated)?;
 
     let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
+    if let Some(collation) = collated {
+        request.collation(owned(collation)?);
+    }
     request.hint = hint;
     request.interrupt = common.interrupt.clone();
     Ok(Distinct { collection, key, common, request })

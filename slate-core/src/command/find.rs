@@ -3,7 +3,6 @@ use slate_query::Code;
 
 use super::{
     call::Call,
-    collation,
     common::Common,
     concern::Concerns,
     fields::{Fields, owned},
@@ -74,7 +73,6 @@ fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
     let refused = refused(fields)?;
     let common = Common::take(fields, Concerns::Read)?;
     call.fields.finish()?;
-    collation::check(collated)?;
     if let Some(name) = refused {
         return Err(Error::unsupported_by_name(name).at(name));
     }
@@ -88,6 +86,9 @@ fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
     }
     if let Some(variables) = variables {
         request.let_variables(owned(variables)?);
+    }
+    if let Some(collation) = collated {
+        request.collation(owned(collation)?);
     }
     request.hint = hint;
     request.allow_disk_use(disk_use.unwrap_or(true));

@@ -6,7 +6,6 @@ use slate_query::{
 
 use super::{
     call::Call,
-    collation,
     common::Common,
     concern::Concerns,
     fields::{Fields, owned},
@@ -48,7 +47,6 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     call.fields.finish()?;
     let mut request = Request::default();
     let modification = modification.check(&mut request)?;
-    collation::check(collated)?;
 
     request.filter(filter.map(owned).transpose()?.unwrap_or_default());
     if let Some(sort) = sort {
@@ -59,6 +57,9 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     }
     if let Some(variables) = variables {
         request.let_variables(owned(variables)?);
+    }
+    if let Some(collation) = collated {
+        request.collation(owned(collation)?);
     }
     request.hint = hint;
     request.interrupt = common.interrupt;

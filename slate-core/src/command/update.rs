@@ -6,7 +6,6 @@ use slate_query::{
 
 use super::{
     call::Call,
-    collation,
     common::Common,
     concern::Concerns,
     fields::{Fields, missing, owned},
@@ -122,7 +121,6 @@ impl<'c> Statement<'c> {
         variables: Option<Doc<'_>>,
         interrupt: &Interrupt,
     ) -> Result<UpdateOutcome> {
-        collation::check(self.collation)?;
         if self.constants.is_some() && self.update.kind() != Kind::Array {
             let message = "Constant values may only be specified for pipeline updates";
             return Err(Error::invalid(Code(51198), message).at("c"));
@@ -139,6 +137,9 @@ impl<'c> Statement<'c> {
             request.let_variables(owned(variables)?);
         }
         request.constants = self.constants.map(owned).transpose()?;
+        if let Some(collation) = self.collation {
+            request.collation(owned(collation)?);
+        }
         request.hint = self.hint.clone();
         request.interrupt = interrupt.clone();
         request.array_filters.clone_from(&self.array_filters);

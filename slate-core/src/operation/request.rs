@@ -2,7 +2,9 @@ use std::{sync::Arc, time::Duration};
 
 use bson::RawDocumentBuf;
 use slate_query::{
-    Code, distinct,
+    Code,
+    collation::Collation,
+    distinct,
     filter::Filter,
     pattern::Direction,
     pipeline::{self, Bindings, Sink, Stage},
@@ -39,6 +41,8 @@ pub(crate) struct Request {
     pub(crate) has_own_documents: bool,
     /// The variables of expressions.
     variables: Option<RawDocumentBuf>,
+    /// How strings are compared, if not by their bytes.
+    collation: Option<Collation>,
     /// Values of further variables, for an update given as a pipeline.
     pub(crate) constants: Option<RawDocumentBuf>,
     optimization: Optimization,
@@ -118,6 +122,12 @@ impl Request {
         self.memory.disk = if is_allowed { DiskUse::Allowed } else { DiskUse::Refused };
     }
 
+    pub(crate) fn collation(&mut self, collation: impl IntoDocument) {
+        let Some(collation) = self.take(collation) else { return };
+        let collation = Collation::parse(Doc::from(&collation)).map_err(Error::from);
+        self.collation = self.accept(collation).flatten();
+    }
+
     pub(crate) fn let_variables(&mut self, variables: impl IntoDocument) {
         self.variables = self.take(variables);
     }
@@ -174,7 +184,7 @@ impl Request {
     /// The variables of the operation, which begins now. Each is computed with those before it.
     fn bindings(&self) -> Result<Bindings> {
         let variables = self.variables.as_ref().map(Doc::from);
-        let empty = Bindings::new(now_millis());
+        let empty = Bindings::new(now_millis()).with_collation(self.collation.clone());
         Ok(variables.into_iter().flat_map(Doc::elements).try_fold(empty, |bindings, variable| {
             let name = variable.display_name();
             let at = |error: slate_query::Error| error.at(format!("let.{name}"));
@@ -190,6 +200,7 @@ impl Request {
         }
         let Some(filter) = self.filter.as_ref().map(Doc::from) else { return Ok(Filter::all()) };
         match Filter::parse(filter) {
+            Ok(_) if self.collation.is_some() => Ok(Filter::parse_with(filter, &self.bindings()?)?),
             // Expressions are rare: the variables are only made for filters that need them. As in MongoDB, the filter of an
             // upsert has none.
             Err(error) if error.code() == Code::QUERY_FEATURE_NOT_ALLOWED && !self.upsert => {
@@ -201,6 +212,17 @@ impl Request {
 
     /// Parses an update, which is a document or an array.
     pub(crate) fn parse_update(&self, update: Value<'_>) -> Result<Update> {
+        if self.collation.is_some() {
+            let compares =
+                |name: &[u8]| matches!(name, b"$addToSet" | b"$max" | b"$min" | b"$pull" | b"$pullAll" | b"$push");
+            let operators = update.as_document().into_iter().flat_map(Doc::elements);
+            let comparing = operators.map(|operator| operator.name).find(|name| compares(name));
+            let comparing = comparing.map(String::from_utf8_lossy);
+            let filters = self.array_filters.first().map(|_| "arrayFilters".into());
+            if let Some(name) = comparing.or(filters) {
+                return Err(Error::unsupported_by_name(&format!("collation in {name}")).at("collation"));
+            }
+        }
         let bindings = match update.kind() {
             Kind::Array => self.constants.iter().flat_map(|constants| Doc::from(constants).elements()).try_fold(
                 self.bindings()?,
@@ -219,10 +241,14 @@ impl Request {
     pub(crate) fn parse(&self, output: Output, ties: Ties) -> Result<Query> {
         self.check()?;
         let mut query = Query::of(self.parse_filter()?);
-        query.sort = self.sort.as_ref().map(|sort| Sort::parse(Doc::from(sort))).transpose()?;
+        let sort = |sort| Ok::<_, Error>(Sort::parse(Doc::from(sort))?.with_collation(self.collation.clone()));
+        query.sort = self.sort.as_ref().map(sort).transpose()?;
         query.skip = self.skip;
         query.limit = self.limit;
         query.hint = self.hint.clone();
+        if ties == Ties::ById && query.sort.as_ref().is_some_and(Sort::is_collated) {
+            return Err(Error::unsupported_by_name("a sort by a collation in a write").at("collation"));
+        }
         if let Some(direction) = query.sort.as_ref().and_then(Sort::natural) {
             (query.sort, query.hint) = match ties {
                 Ties::Any => (None, Some(Hint::Natural(direction))),
@@ -249,7 +275,8 @@ impl Request {
             (Some(projection), Some(document)) => Output::Project { projection, document: document.clone() },
             _ => Output::Whole,
         };
-        let query = self.parse(output, Ties::Any)?;
+        let mut query = self.parse(output, Ties::Any)?;
+        plan::sort_by_collation(&mut query)?;
         match &query.output {
             Output::Project { projection, .. } if projection.needs_position() && query.filter.computes() => {
                 let message = "$expr is not allowed with a positional projection";
@@ -263,6 +290,9 @@ impl Request {
     pub(crate) fn aggregate(&self, scope: &Scope, collection: &str) -> Result<Box<dyn Rows + Send>> {
         match self.parse_aggregate()? {
             (query, None) => scope.find(collection, &query, &self.interrupt),
+            (_, Some(_)) if self.collation.is_some() => {
+                Err(Error::unsupported_by_name("collation in $out and $merge").at("collation"))
+            }
             (query, Some(sink)) => {
                 sink::write(scope, collection, &query, &sink, &self.interrupt)?;
                 Ok(Box::new(NoRows))
@@ -295,6 +325,10 @@ impl Request {
             return Err(Error::invalid(Code::INVALID_NAMESPACE, message).at("$documents"));
         }
         let mut query = plan::pipeline_query(stages, self.optimization);
+        if self.collation.is_some() && query.sort.is_none() && !matches!(query.output, Output::Count) {
+            // The first of several equal strings represents them, whatever the plan.
+            query.sort = Some(plan::sort_by_id(Direction::Ascending)?);
+        }
         query.hint = self.hint.clone();
         query.force = self.force;
         query.memory = self.memory;
@@ -302,11 +336,16 @@ impl Request {
     }
 
     pub(crate) fn parse_count(&self) -> Result<Query> {
-        self.parse(Output::Count, Ties::Any)
+        let mut query = self.parse(Output::Count, Ties::Any)?;
+        plan::sort_by_collation(&mut query)?;
+        Ok(query)
     }
 
     pub(crate) fn parse_distinct(&self, path: &str) -> Result<Query> {
         let path = distinct::parse(path)?;
+        if self.collation.is_some() {
+            return Err(Error::unsupported_by_name("distinct values by a collation").at("collation"));
+        }
         let mut query = self.parse(Output::Count, Ties::Any)?;
         let direction = match query.sort.as_ref().map(Sort::fields) {
             None | Some([]) => Direction::Ascending,

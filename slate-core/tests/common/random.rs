@@ -503,8 +503,9 @@ impl Pool {
         let limit = option::of(prop_oneof![5 => 1..6_u64, 1 => Just(0_u64)]);
         let sort = option::weighted(0.6, self.directed(3));
         let projection = option::weighted(0.4, self.projection());
-        (self.filter(), sort, projection, skip, limit, self.path())
-            .prop_map(|(filter, sort, projection, skip, limit, distinct)| RandomQuery {
+        (self.filter(), sort, projection, skip, limit, self.path(), prop::bool::weighted(0.1))
+            .prop_map(|(filter, sort, projection, skip, limit, distinct, is_collated)| RandomQuery {
+                is_collated,
                 filter,
                 sort,
                 projection,
@@ -562,6 +563,8 @@ pub struct RandomQuery {
     pub skip: u64,
     pub limit: Option<u64>,
     pub distinct: String,
+    /// Whether strings are compared without case and accents.
+    pub is_collated: bool,
 }
 
 /// Prints one line, to make failures readable.
@@ -570,6 +573,7 @@ impl fmt::Debug for RandomQuery {
         write!(f, "find {}", self.filter)?;
         self.sort.as_ref().map_or(Ok(()), |sort| write!(f, " sort {sort}"))?;
         self.projection.as_ref().map_or(Ok(()), |projection| write!(f, " project {projection}"))?;
-        write!(f, " skip {} limit {:?} distinct {}", self.skip, self.limit, self.distinct)
+        write!(f, " skip {} limit {:?} distinct {}", self.skip, self.limit, self.distinct)?;
+        write!(f, "{}", if self.is_collated { " collated" } else { "" })
     }
 }

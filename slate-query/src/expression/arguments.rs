@@ -9,6 +9,8 @@ pub(super) struct Function {
     /// The least and the greatest number of operands.
     pub(super) arity: (usize, usize),
     pub(super) call: Call,
+    /// Whether it compares its operands, which a collation concerns.
+    pub(super) compares: bool,
 }
 
 /// Computes the value from those of the operands.
@@ -54,6 +56,11 @@ impl Function {
         };
         for (value, operand) in values.iter_mut().zip(operands) {
             *value = operand.evaluate(env)?;
+            if let (true, Some(collation)) = (self.compares, env.collation())
+                && let Some(compared) = value.as_value()
+            {
+                *value = Evaluated::Owned(collation.apply(compared));
+            }
         }
         (self.call)(Arguments { name: self.name, values })
     }

@@ -1,5 +1,6 @@
 use crate::{
     Code, Error, Result,
+    collation::Collation,
     raw::{Doc, Value},
 };
 
@@ -8,6 +9,8 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
     names: Vec<Box<str>>,
+    /// Whether strings are compared by a collation.
+    is_collated: bool,
 }
 
 impl Variables {
@@ -30,7 +33,21 @@ impl Variables {
 
     /// As [`with`](Self::with), for any name.
     pub(crate) fn with_system(&self, name: &str) -> Self {
-        Self { names: self.names.iter().cloned().chain([name.into()]).collect() }
+        Self { names: self.names.iter().cloned().chain([name.into()]).collect(), ..*self }
+    }
+
+    /// The same variables where strings are compared by a collation, or not.
+    pub(crate) fn collated(self, is_collated: bool) -> Self {
+        Self { is_collated, ..self }
+    }
+
+    pub(super) fn is_collated(&self) -> bool {
+        self.is_collated
+    }
+
+    /// Fails where strings are compared by a collation.
+    pub(crate) fn refuse_collation(&self, name: &str) -> Result<()> {
+        if self.is_collated { Err(Error::unsupported(&format!("collation in {name}"))) } else { Ok(()) }
     }
 
     /// How many frames up from the innermost the variable is.
@@ -44,6 +61,7 @@ impl Variables {
 pub struct Env<'v> {
     root: Doc<'v>,
     now: i64,
+    collation: Option<&'v Collation>,
     frame: Option<&'v Frame<'v>>,
 }
 
@@ -57,7 +75,7 @@ pub struct Frame<'v> {
 impl<'v> Env<'v> {
     /// For a document. `now` is the value of `$$NOW` in milliseconds since 1970.
     pub fn new(document: Doc<'v>, now: i64) -> Self {
-        Self { root: document, now, frame: None }
+        Self { root: document, now, collation: None, frame: None }
     }
 
     /// The frame of one more variable with this value; `None`: it is missing.
@@ -71,13 +89,23 @@ impl<'v> Env<'v> {
     where
         'v: 'w,
     {
-        Env { root: self.root, now: self.now, frame: Some(frame) }
+        Env { frame: Some(frame), ..*self }
     }
 
     /// The same variables for another document.
     #[must_use]
     pub fn with_document(self, document: Doc<'v>) -> Self {
         Self { root: document, ..self }
+    }
+
+    /// The same environment with strings compared by a collation.
+    #[must_use]
+    pub fn with_collation(self, collation: Option<&'v Collation>) -> Self {
+        Self { collation, ..self }
+    }
+
+    pub(super) fn collation(&self) -> Option<&'v Collation> {
+        self.collation
     }
 
     pub(super) fn root(&self) -> Doc<'v> {

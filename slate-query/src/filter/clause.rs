@@ -2,6 +2,7 @@
 
 use crate::{
     Code, Error, Result,
+    collation::Collation,
     number::Number,
     path::Path,
     pipeline::Bindings,
@@ -15,6 +16,8 @@ pub(super) struct Scope<'a> {
     pub(super) subject: Subject,
     /// The variables of expressions; `None` where expressions are not allowed.
     pub(super) bindings: Option<&'a Bindings>,
+    /// How strings are compared, if not by their bytes.
+    pub(super) collation: Option<&'a Collation>,
     depth: usize,
 }
 
@@ -29,11 +32,17 @@ pub(super) enum Subject {
 
 impl<'a> Scope<'a> {
     pub(super) fn whole_document(bindings: Option<&'a Bindings>) -> Self {
-        Self { subject: Subject::Document, bindings, depth: 0 }
+        let collation = bindings.and_then(Bindings::collation);
+        Self { subject: Subject::Document, bindings, collation, depth: 0 }
     }
 
     pub(super) fn element(self) -> Self {
         Self { subject: Subject::Element, ..self }
+    }
+
+    /// Where the collation is applied already.
+    pub(super) fn uncollated(self) -> Self {
+        Self { collation: None, ..self }
     }
 
     /// One nesting level further in.

@@ -44,8 +44,11 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
         let mut is_constant = true;
         other.visit_fields(&mut |_| is_constant = false);
         let value = bindings.within(Doc::new(EMPTY), |env| other.visit(env, |value| value.map(Value::to_owned)));
+        // A collation compares strings in another order than an index.
+        let is_collated = |value: &OwnedValue| bindings.collation().is_some() && value.as_value().text().is_some();
         if let (true, Ok(Some(value)), Ok(path)) = (is_constant, value, Path::parse(field.as_str()))
             && value.as_value().as_container().is_none()
+            && !is_collated(&value)
         {
             equalities.push(operators::equality(&path, value.as_value()));
         }
@@ -86,7 +89,7 @@ impl Node {
     /// Whether an expression decides about a part of the filter, so that matching can fail.
     pub(super) fn computes(&self) -> bool {
         match &self.tree {
-            Tree::Computed(_) => true,
+            Tree::Computed(_) | Tree::Collated(_) => true,
             Tree::And(conjunction) => conjunction.nodes().iter().any(Self::computes),
             Tree::Or(nodes) => nodes.iter().any(Self::computes),
             Tree::Not(node) => node.computes(),
@@ -101,6 +104,7 @@ impl Node {
     pub(super) fn evaluate(&self, document: Doc<'_>) -> Result<bool> {
         match &self.tree {
             Tree::Computed(computed) => computed.evaluate(document),
+            Tree::Collated(collated) => collated.evaluate(document),
             // Conditions on fields first: an expression is not evaluated for documents that they reject.
             Tree::And(conjunction) => {
                 let mut plain = conjunction.nodes().iter().filter(|node| !node.computes());

@@ -71,7 +71,7 @@ impl Conjunction {
                     expensive.insert(place);
                 }
                 Tree::Field(_) => cheap.insert(place),
-                Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) => {}
+                Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Collated(_) => {}
             }
         }
         Self { nodes, cheap, expensive }
@@ -95,7 +95,7 @@ impl Conjunction {
     fn probe(&self, place: usize) -> Option<&Field> {
         match &self.nodes.get(place)?.tree {
             Tree::Field(field) => Some(field),
-            Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) => None,
+            Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Collated(_) => None,
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod bounds;
 mod clause;
+mod collated;
 mod computed;
 mod conjunction;
 mod display;

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use super::{
+    collated::Collated,
     computed::Computed,
     conjunction::Conjunction,
     field::{Field, Sense},
@@ -28,6 +29,8 @@ pub(super) enum Tree {
     Field(Field),
     /// An expression.
     Computed(Arc<Computed>),
+    /// Conditions that compare strings by a collation.
+    Collated(Arc<Collated>),
 }
 
 impl Node {
@@ -54,7 +57,7 @@ impl Node {
     fn flatten_into(self, nodes: &mut Vec<Node>) {
         match self.tree {
             Tree::And(conjunction) => nodes.extend(conjunction.into_nodes()),
-            Tree::Or(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) => nodes.push(self),
+            Tree::Or(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) | Tree::Collated(_) => nodes.push(self),
         }
     }
 
@@ -76,9 +79,12 @@ impl Node {
     pub(super) fn negated(self) -> Self {
         match self.tree {
             Tree::Field(field) if field.sense == Sense::Holds => Self { tree: Tree::Field(field.fails()) },
-            tree @ (Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_)) => {
-                Self { tree: Tree::Not(Box::new(Self { tree })) }
-            }
+            tree @ (Tree::And(_)
+            | Tree::Or(_)
+            | Tree::Not(_)
+            | Tree::Field(_)
+            | Tree::Computed(_)
+            | Tree::Collated(_)) => Self { tree: Tree::Not(Box::new(Self { tree })) },
         }
     }
 
@@ -86,7 +92,7 @@ impl Node {
     pub fn branches(&self) -> Option<&[Node]> {
         match &self.tree {
             Tree::Or(nodes) => Some(nodes),
-            Tree::And(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) => None,
+            Tree::And(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) | Tree::Collated(_) => None,
         }
     }
 
@@ -94,7 +100,9 @@ impl Node {
     pub fn conjuncts(&self) -> &[Node] {
         match &self.tree {
             Tree::And(conjunction) => conjunction.nodes(),
-            Tree::Or(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) => std::slice::from_ref(self),
+            Tree::Or(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) | Tree::Collated(_) => {
+                std::slice::from_ref(self)
+            }
         }
     }
 
@@ -106,6 +114,7 @@ impl Node {
             Tree::Or(nodes) => nodes.iter().all(|node| node.all_paths(holds)),
             Tree::Not(node) => node.all_paths(holds),
             Tree::Computed(computed) => computed.all_paths(holds),
+            Tree::Collated(collated) => collated.all_paths(holds),
         }
     }
 
@@ -118,6 +127,7 @@ impl Node {
             Tree::Or(nodes) => nodes.iter().any(|node| node.matches(doc)),
             Tree::Not(node) => !node.matches(doc),
             Tree::Computed(computed) => computed.evaluate(doc).unwrap_or(false),
+            Tree::Collated(collated) => collated.evaluate(doc).unwrap_or(false),
         }
     }
 
@@ -128,8 +138,8 @@ impl Node {
             Tree::And(conjunction) => conjunction.nodes().iter().all(|node| node.matches_value(value)),
             Tree::Or(nodes) => nodes.iter().any(|node| node.matches_value(value)),
             Tree::Not(node) => !node.matches_value(value),
-            // An expression is about whole documents.
-            Tree::Computed(_) => false,
+            // These are about whole documents.
+            Tree::Computed(_) | Tree::Collated(_) => false,
         }
     }
 }

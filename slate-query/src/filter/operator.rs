@@ -27,6 +27,11 @@ pub(super) trait Operator: Debug + Send + Sync {
         false
     }
 
+    /// Whether the operator is about the text of a string, so that a collation does not concern it.
+    fn reads_text(&self) -> bool {
+        false
+    }
+
     /// Whether every value satisfies the operator, so that it only requires the field to exist.
     fn holds_any_value(&self) -> bool {
         false

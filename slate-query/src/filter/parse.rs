@@ -3,7 +3,7 @@
 use super::{
     Node,
     clause::{Clause, Scope},
-    operators,
+    collated, operators,
 };
 use crate::{
     Code, Error, Result,
@@ -16,6 +16,12 @@ pub(super) fn document(filter: Doc<'_>, scope: Scope<'_>) -> Result<Node> {
     let scope = scope.inner()?;
     let mut parsed = Parsed::default();
     for element in filter.elements() {
+        if let Some(collation) = scope.collation
+            && let Some(node) = collated::parse(element, scope, collation)?
+        {
+            parsed.push(node);
+            continue;
+        }
         let name = name_of(element.name)?;
         if name.starts_with('$') {
             let none = Path::parse("")?;

@@ -49,7 +49,7 @@ impl<'n> Condition<'n> {
                 let same = |node| equality(node).is_some_and(|field| field.path == first.path);
                 nodes.iter().all(same).then_some(Self::OneOf(first, nodes))
             }
-            Tree::And(_) | Tree::Not(_) | Tree::Computed(_) => None,
+            Tree::And(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Collated(_) => None,
         }
     }
 
@@ -73,6 +73,6 @@ impl<'n> Condition<'n> {
 fn equality(node: &Node) -> Option<&Field> {
     match &node.tree {
         Tree::Field(field) => (field.sense == Sense::Holds && field.operator.equality().is_some()).then_some(field),
-        Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) => None,
+        Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Collated(_) => None,
     }
 }

@@ -43,7 +43,7 @@ impl Node {
                 conjunction.nodes().iter().for_each(|node| node.each_term(&mut |term| take(term.loose())));
             }
             Tree::Or(nodes) => of_branches(nodes).into_iter().for_each(take),
-            Tree::Not(_) => {}
+            Tree::Not(_) | Tree::Collated(_) => {}
             Tree::Computed(computed) => {
                 computed.equalities.iter().for_each(|field| of_field(field, &mut |term| take(term.loose())));
             }
@@ -61,7 +61,7 @@ impl Node {
     pub fn only_path(&self) -> Option<&Path> {
         match &self.tree {
             Tree::Field(field) if field.operator.element_conditions().is_none() => Some(&field.path),
-            Tree::Field(_) | Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) => None,
+            Tree::Field(_) | Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Collated(_) => None,
         }
     }
 }

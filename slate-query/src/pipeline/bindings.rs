@@ -1,5 +1,6 @@
 use crate::{
     Code, Error, Result,
+    collation::Collation,
     expression::{Env, Expression, Variables},
     raw::{Doc, OwnedValue, Value},
 };
@@ -11,6 +12,7 @@ pub struct Bindings {
     /// In the order of the names; `None`: missing.
     values: Vec<Option<OwnedValue>>,
     now: i64,
+    collation: Option<Collation>,
     /// How many pipelines of other collections this one is nested in.
     depth: usize,
 }
@@ -22,6 +24,25 @@ impl Bindings {
     /// No variables but those of every expression. `now` is the value of `$$NOW`, in milliseconds since 1970.
     pub fn new(now: i64) -> Self {
         Self { now, ..Self::default() }
+    }
+
+    /// The same variables, with strings compared by a collation.
+    #[must_use]
+    pub fn with_collation(self, collation: Option<Collation>) -> Self {
+        Self { names: self.names.collated(collation.is_some()), collation, ..self }
+    }
+
+    /// How strings are compared, if not by their bytes.
+    pub fn collation(&self) -> Option<&Collation> {
+        self.collation.as_ref()
+    }
+
+    /// Fails for a part of the language that does not compare by a collation yet.
+    ///
+    /// # Errors
+    /// `NotImplemented` (238).
+    pub(crate) fn refuse_collation(&self, name: &str) -> Result<()> {
+        self.names.refuse_collation(name)
     }
 
     /// The same variables and one more, which may hide another of the same name.
@@ -38,7 +59,8 @@ impl Bindings {
     }
 
     fn extended(&self, names: Variables, value: Option<OwnedValue>) -> Self {
-        Self { names, values: self.values.iter().cloned().chain([value]).collect(), ..*self }
+        let values = self.values.iter().cloned().chain([value]).collect();
+        Self { names, values, collation: self.collation.clone(), ..*self }
     }
 
     /// The same variables in a pipeline of another collection.
@@ -70,7 +92,7 @@ impl Bindings {
 
     /// Calls `visit` with the environment of a document.
     pub fn within<R>(&self, document: Doc<'_>, visit: impl FnOnce(&Env<'_>) -> R) -> R {
-        descend(&Env::new(document, self.now), &self.values, visit)
+        descend(&Env::new(document, self.now).with_collation(self.collation.as_ref()), &self.values, visit)
     }
 }
 

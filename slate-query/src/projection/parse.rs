@@ -5,6 +5,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    collation::has_text,
     expression::{Expression, Variables},
     number::Number,
     raw::{Doc, Element, Kind, Value, Writer},
@@ -191,6 +192,9 @@ impl<'p> Parser<'p> {
     }
 
     fn elem_match(&mut self, parents: &[&str], name: &str, argument: Value<'_>) -> Result<()> {
+        if has_text(argument) {
+            self.variables.refuse_collation("$elemMatch in a projection")?;
+        }
         let Some(condition) = argument.as_document() else {
             return Err(Error::new(Code(31274), "$elemMatch takes a document").at(name));
         };

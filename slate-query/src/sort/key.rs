@@ -7,7 +7,7 @@ use crate::{
     order,
     path::Path,
     pattern::{Emit, Positions, Slot, expand, follow},
-    raw::{Doc, Kind, OwnedValue, Value},
+    raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
 
 impl Sort {
@@ -19,6 +19,18 @@ impl Sort {
     /// `BadValue` (2) if two of the fields lead through different arrays; 16746 if a name is both a position of an
     /// array and a field of a document in it. Then `out` is unchanged.
     pub fn key(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
+        if let Some(collation) = &self.collation {
+            let is_wanted = |name: &[u8]| {
+                self.fields.iter().any(|(path, _)| path.parts().first().is_some_and(|first| first.name_bytes() == name))
+            };
+            let mut collated = Writer::new();
+            collation.write_fields(doc, is_wanted, &mut collated);
+            return self.key_of(Doc::new(&collated.finish()), out);
+        }
+        self.key_of(doc, out)
+    }
+
+    fn key_of(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         if self.plain_key(doc, out) {
             return Ok(());
@@ -52,6 +64,9 @@ impl Sort {
     /// proves nothing. Much faster than writing the key.
     #[inline]
     pub fn is_above(&self, doc: Doc<'_>, bound: &Bound) -> bool {
+        if self.collation.is_some() {
+            return false;
+        }
         for (at, ((path, direction), bounded)) in self.fields.iter().zip(&bound.values).enumerate() {
             let value = match path.parts() {
                 [part] => part.find(doc),

@@ -2,6 +2,7 @@ use std::fmt;
 
 use crate::{
     Code, Error, Result,
+    collation::Collation,
     key::Direction,
     number::Number,
     path::Path,
@@ -14,6 +15,7 @@ use crate::{
 pub struct Sort {
     pub(super) fields: Box<[(Path, Direction)]>,
     natural: Option<Direction>,
+    pub(super) collation: Option<Collation>,
 }
 
 impl Sort {
@@ -26,7 +28,7 @@ impl Sort {
     pub fn parse(sort: Doc<'_>) -> Result<Self> {
         if let Some(element) = sort.elements().find(|element| element.name == b"$natural") {
             let natural = natural(sort, element)?;
-            return Ok(Self { fields: Box::default(), natural: Some(natural) });
+            return Ok(Self { fields: Box::default(), natural: Some(natural), collation: None });
         }
         let mut fields: Vec<(Path, Direction)> = Vec::new();
         for element in sort.elements() {
@@ -38,7 +40,18 @@ impl Sort {
         if fields.len() > MAX_FIELDS {
             return Err(Error::new(Code(13103), format!("a sort has at most {MAX_FIELDS} fields")));
         }
-        Ok(Self { fields: fields.into(), natural: None })
+        Ok(Self { fields: fields.into(), natural: None, collation: None })
+    }
+
+    /// The same sort with strings compared by a collation.
+    #[must_use]
+    pub fn with_collation(self, collation: Option<Collation>) -> Self {
+        Self { collation, ..self }
+    }
+
+    /// Whether a collation compares the strings, so that no index provides the order.
+    pub fn is_collated(&self) -> bool {
+        self.collation.is_some()
     }
 
     /// The paths and their directions, the most significant first; empty if no order is required.

@@ -88,8 +88,9 @@ impl<V: View> LookupRows<V> {
     ) -> Self {
         let foreign = Foreign::new(lookup.from(), optimization, view, resources);
         let strategy = match optimization {
-            Optimization::On => Strategy::Undecided,
-            Optimization::Off => Strategy::PerDocument(None),
+            // Hashes and batches compare strings by their bytes.
+            Optimization::On if lookup.collation().is_none() => Strategy::Undecided,
+            _ => Strategy::PerDocument(None),
         };
         Self {
             input,
@@ -358,7 +359,7 @@ impl<V: View> LookupRows<V> {
                 });
             }
             let documents = batches.batch.iter().map(|(document, _)| Doc::new(document));
-            let stages = if batches.is_indexed { batch_stages(join, documents)? } else { Vec::new() };
+            let stages = if batches.is_indexed { batch_stages(&self.lookup, join, documents)? } else { Vec::new() };
             let mut rows = self.foreign.open(stages)?;
             self.documents.clear();
             let (mut key, mut places) = (Vec::new(), Vec::new());
@@ -446,13 +447,13 @@ fn stages(lookup: &Lookup, join: Option<&Join>, document: Doc<'_>) -> Result<Vec
     if let Some(join) = join {
         // The filter reads the collection, or the pipeline's own documents.
         let place = usize::from(matches!(stages.first(), Some(Stage::Documents(_))));
-        stages.splice(place..place, batch_stages(join, std::iter::once(document))?);
+        stages.splice(place..place, batch_stages(lookup, join, std::iter::once(document))?);
     }
     Ok(stages)
 }
 
 /// The stages that find the documents that any of the documents is equal to, in the order of `_id`.
-fn batch_stages<'d>(join: &Join, documents: impl Iterator<Item = Doc<'d>>) -> Result<Vec<Stage>> {
+fn batch_stages<'d>(lookup: &Lookup, join: &Join, documents: impl Iterator<Item = Doc<'d>>) -> Result<Vec<Stage>> {
     let mut values: Vec<(SmallBytes, Value<'_>)> = Vec::new();
     let mut buffer = Vec::new();
     for document in documents {
@@ -461,7 +462,8 @@ fn batch_stages<'d>(join: &Join, documents: impl Iterator<Item = Doc<'d>>) -> Re
     values.sort_by(|(a, _), (b, _)| a.as_slice().cmp(b.as_slice()));
     values.dedup_by(|(a, _), (b, _)| a.as_slice() == b.as_slice());
     let filter = join.filter(values.iter().map(|(_, value)| *value));
-    let filter = filter.as_value().as_document().map(Filter::parse).transpose()?;
+    let filter =
+        filter.as_value().as_document().map(|filter| Filter::parse_with(filter, lookup.bindings())).transpose()?;
     let mut stages: Vec<Stage> = filter.map(Stage::Match).into_iter().collect();
     // The entries of one value are in the order of `_id` already.
     if values.len() > 1 {

@@ -25,6 +25,10 @@ pub(super) enum Form {
     SortedN,
 }
 
+/// The accumulators that compare values, for which collations are not implemented.
+static COLLATED_NOT_YET: [&str; 10] =
+    ["$addToSet", "$bottom", "$bottomN", "$max", "$maxN", "$min", "$minN", "$setUnion", "$top", "$topN"];
+
 /// An accumulator with its operand, parsed.
 #[derive(Clone, Debug)]
 pub struct AccumulatorSpec(Arc<Spec>);
@@ -53,6 +57,9 @@ impl AccumulatorSpec {
 
     /// As [`parse`](Self::parse), where a list of operands is an array.
     pub(crate) fn parse_over_window(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Self> {
+        if COLLATED_NOT_YET.contains(&name) {
+            variables.refuse_collation(name)?;
+        }
         let (form, start) = match find(name) {
             Some(Some(line)) => line,
             Some(None) => return Err(Error::unsupported(name)),

@@ -48,7 +48,12 @@ pub(super) enum Entry {
 type Line = (&'static str, Entry);
 
 const fn function(name: &'static str, arity: (usize, usize), call: Call) -> Line {
-    (name, Entry::Function(Function { name, arity, call }))
+    (name, Entry::Function(Function { name, arity, call, compares: false }))
+}
+
+/// A function that compares its operands and returns none of them.
+const fn comparing(name: &'static str, arity: (usize, usize), call: Call) -> Line {
+    (name, Entry::Function(Function { name, arity, call, compares: true }))
 }
 
 const fn operator(name: &'static str, parse: Parse) -> Line {
@@ -86,7 +91,7 @@ static OPERATORS: &[Line] = &[
     function("$bitXor", ANY, misc::bit_xor),
     function("$bsonSize", ONE, misc::bson_size),
     function("$ceil", ONE, arithmetic::ceil),
-    function("$cmp", TWO, compare::cmp),
+    comparing("$cmp", TWO, compare::cmp),
     function("$concat", ANY, string::concat),
     function("$concatArrays", ANY, array::concat_arrays),
     operator("$cond", logical::cond),
@@ -108,7 +113,7 @@ static OPERATORS: &[Line] = &[
     operator("$dayOfYear", date::part::day_of_year),
     function("$degreesToRadians", ONE, functions::degrees_to_radians),
     function("$divide", TWO, arithmetic::divide),
-    function("$eq", TWO, compare::eq),
+    comparing("$eq", TWO, compare::eq),
     function("$exp", ONE, functions::exp),
     operator("$filter", variables::filter),
     function("$first", ONE, array::first),
@@ -116,12 +121,12 @@ static OPERATORS: &[Line] = &[
     function("$floor", ONE, arithmetic::floor),
     unsupported("$function"),
     operator("$getField", object::get_field),
-    function("$gt", TWO, compare::gt),
-    function("$gte", TWO, compare::gte),
+    comparing("$gt", TWO, compare::gt),
+    comparing("$gte", TWO, compare::gte),
     operator("$hour", date::part::hour),
     operator("$ifNull", logical::if_null),
-    function("$in", TWO, array::is_in),
-    function("$indexOfArray", (2, 4), array::index_of_array),
+    comparing("$in", TWO, array::is_in),
+    comparing("$indexOfArray", (2, 4), array::index_of_array),
     function("$indexOfBytes", (2, 4), string::index_of_bytes),
     function("$indexOfCP", (2, 4), string::index_of_code_points),
     function("$isArray", ONE, array::is_array),
@@ -136,8 +141,8 @@ static OPERATORS: &[Line] = &[
     function("$ln", ONE, functions::ln),
     function("$log", TWO, functions::log),
     function("$log10", ONE, functions::log10),
-    function("$lt", TWO, compare::lt),
-    function("$lte", TWO, compare::lte),
+    comparing("$lt", TWO, compare::lt),
+    comparing("$lte", TWO, compare::lte),
     operator("$ltrim", text::trim),
     operator("$map", variables::map),
     function("$max", ANY, accumulated::over),
@@ -152,7 +157,7 @@ static OPERATORS: &[Line] = &[
     function("$mod", TWO, arithmetic::modulo),
     operator("$month", date::part::month),
     function("$multiply", ANY, arithmetic::multiply),
-    function("$ne", TWO, compare::ne),
+    comparing("$ne", TWO, compare::ne),
     function("$not", ONE, logical::not),
     function("$objectToArray", ONE, array::object_to_array),
     operator("$or", logical::or),
@@ -172,10 +177,10 @@ static OPERATORS: &[Line] = &[
     operator("$rtrim", text::trim),
     operator("$second", date::part::second),
     function("$setDifference", TWO, set::difference),
-    function("$setEquals", ANY, set::equals),
+    comparing("$setEquals", ANY, set::equals),
     operator("$setField", object::set_field),
     function("$setIntersection", ANY, set::intersection),
-    function("$setIsSubset", TWO, set::is_subset),
+    comparing("$setIsSubset", TWO, set::is_subset),
     function("$setUnion", ANY, set::union),
     function("$sigmoid", ONE, functions::sigmoid),
     function("$sin", ONE, functions::sin),
@@ -220,6 +225,10 @@ static OPERATORS: &[Line] = &[
     operator("$year", date::part::year),
     operator("$zip", misc::zip),
 ];
+
+/// The operators that compare values and return one of them, for which collations are not implemented.
+pub(super) static COLLATED_NOT_YET: [&str; 8] =
+    ["$max", "$maxN", "$min", "$minN", "$setDifference", "$setIntersection", "$setUnion", "$sortArray"];
 
 /// The line of this name.
 pub(super) fn find(name: &str) -> Option<&'static Entry> {

@@ -16,6 +16,10 @@ use crate::{
 struct Regex(Pattern);
 
 impl Operator for Regex {
+    fn reads_text(&self) -> bool {
+        true
+    }
+
     fn holds(&self, value: Value<'_>) -> bool {
         self.0.matches(value)
     }

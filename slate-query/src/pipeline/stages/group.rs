@@ -112,7 +112,10 @@ impl Group {
             self.id.visit(env, |id| {
                 let id = id.unwrap_or(Value::NULL);
                 key.clear();
-                key::encode(id, key);
+                match self.bindings.collation() {
+                    None => key::encode(id, key),
+                    Some(collation) => key::encode(collation.apply(id).as_value(), key),
+                }
                 visit(&Member { id, key, env })
             })?
         })
@@ -120,6 +123,10 @@ impl Group {
 
     /// The field that documents are grouped by, if the groups are the values of one top-level field.
     pub fn key_field(&self) -> Option<Path> {
+        // A collation orders and joins groups in another way than an index.
+        if self.bindings.collation().is_some() {
+            return None;
+        }
         Path::parse(self.id.as_field()?.as_str()).ok()
     }
 

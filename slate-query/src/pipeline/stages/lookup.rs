@@ -5,6 +5,7 @@ use std::{fmt, ops::ControlFlow};
 use super::{documents_first, field_path, parse_within};
 use crate::{
     Code, Error, Result,
+    collation::Collation,
     expression::Expression,
     key,
     path::{Found, Path, Step},
@@ -147,6 +148,16 @@ impl Lookup {
     /// The names of all collections that it reads.
     pub fn collections(&self) -> impl Iterator<Item = &str> {
         self.collections.iter().map(|name| &**name)
+    }
+
+    /// How strings are compared, if not by their bytes.
+    pub fn collation(&self) -> Option<&Collation> {
+        self.bindings.collation()
+    }
+
+    /// The variables of filters.
+    pub fn bindings(&self) -> &Bindings {
+        &self.bindings
     }
 
     /// The equality that matches must fulfil, if any.

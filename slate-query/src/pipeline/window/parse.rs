@@ -37,6 +37,7 @@ pub(super) struct Output {
 
 /// Parses the stage: a `$sort` by partition and order, if fields determine it, and the computation of the fields.
 pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
+    bindings.refuse_collation("$setWindowFields")?;
     let refuse = |message: &str| Error::new(Code::FAILED_TO_PARSE, message);
     let options = argument.as_document().filter(|_| argument.kind() == Kind::Document);
     let options = options.ok_or_else(|| refuse("the $setWindowFields stage specification must be an object"))?;

@@ -1,0 +1,71 @@
+use icu_collator::{
+    CollatorBorrowed, CollatorPreferences,
+    options::{AlternateHandling, CaseLevel, CollatorOptions, MaxVariable, Strength},
+};
+use icu_locale_core::Locale;
+
+use super::CollationOptions;
+use crate::{Code, Error, Result};
+
+/// The collator of a language.
+pub(super) struct Collator(CollatorBorrowed<'static>);
+
+impl Collator {
+    pub(super) fn new(options: &CollationOptions) -> Result<Self> {
+        let invalid = || {
+            let message = format!("Field 'locale' is invalid in: {{ locale: \"{}\" }}", options.locale);
+            Error::new(Code::BAD_VALUE, message).at("locale")
+        };
+        let (name, variant) = options.locale.split_once('@').unwrap_or((&options.locale, ""));
+        let mut tag = name.replace('_', "-");
+        tag.push_str("-u");
+        if let Some(variant) = variant.strip_prefix("collation=") {
+            tag.push_str("-co-");
+            tag.push_str(match variant {
+                "phonebook" => "phonebk",
+                "traditional" => "trad",
+                "dictionary" => "dict",
+                other => other,
+            });
+        }
+        match options.case_first.as_deref() {
+            Some("upper") => tag.push_str("-kf-upper"),
+            Some("lower") => tag.push_str("-kf-lower"),
+            _ => tag.push_str("-kf-false"),
+        }
+        if options.numeric_ordering == Some(true) {
+            tag.push_str("-kn");
+        }
+        let is_french_canadian = name.eq_ignore_ascii_case("fr_CA");
+        if options.backwards.is_some_and(|backwards| backwards != is_french_canadian) {
+            return Err(Error::unsupported("the collation option 'backwards'").at("backwards"));
+        }
+        let locale: Locale = tag.parse().map_err(|_| invalid())?;
+        let mut chosen = CollatorOptions::default();
+        chosen.strength = Some(match options.strength {
+            Some(1) => Strength::Primary,
+            Some(2) => Strength::Secondary,
+            Some(4) => Strength::Quaternary,
+            Some(5) => Strength::Identical,
+            _ => Strength::Tertiary,
+        });
+        chosen.case_level = options.case_level.map(|is_on| if is_on { CaseLevel::On } else { CaseLevel::Off });
+        chosen.alternate_handling = options.alternate.as_deref().map(|alternate| match alternate {
+            "shifted" => AlternateHandling::Shifted,
+            _ => AlternateHandling::NonIgnorable,
+        });
+        chosen.max_variable = options.max_variable.as_deref().map(|most| match most {
+            "space" => MaxVariable::Space,
+            _ => MaxVariable::Punctuation,
+        });
+        let collator = icu_collator::Collator::try_new(CollatorPreferences::from(&locale), chosen);
+        collator.map(Self).map_err(|_| invalid())
+    }
+
+    /// Bytes that compare as the strings do. Invalid UTF-8 is replaced.
+    pub(super) fn sort_key(&self, text: &[u8]) -> Vec<u8> {
+        let mut key = Vec::new();
+        let _: std::result::Result<(), std::convert::Infallible> = self.0.write_sort_key_utf8_to(text, &mut key);
+        key
+    }
+}

@@ -1,0 +1,17 @@
+//! In place of the collator, in builds without the feature `collation`.
+
+use super::CollationOptions;
+use crate::{Error, Result};
+
+/// There is none.
+pub(super) enum Collator {}
+
+impl Collator {
+    pub(super) fn new(_: &CollationOptions) -> Result<Self> {
+        Err(Error::unsupported("a collation in a build without the feature 'collation'"))
+    }
+
+    pub(super) fn sort_key(&self, _: &[u8]) -> Vec<u8> {
+        match *self {}
+    }
+}

@@ -289,6 +289,37 @@ fn numbers_and_matches_are_found_in_text_as_in_mongodb() {
     refused(doc! {}, &[(bson!({ "$toDouble": "1e-400" }), 241), (bson!({ "$toDouble": "0x" }), 241)]);
 }
 
+#[test]
+fn percentiles_are_values_of_the_input() {
+    let percentile =
+        |input: Bson, p: Bson| bson!({ "$percentile": { "input": input, "p": p, "method": "approximate" } });
+    let median = |input: Bson| bson!({ "$median": { "input": input, "method": "approximate" } });
+    check(
+        doc! { "a": [5, 1, "x", 3.5, null, f64::NAN], "n": 7_i64, "p": [1] },
+        &[
+            (median("$a".into()), bson!(3.5)),
+            (median(bson!([1, 2, 3, 4])), bson!(2.0)),
+            (median("$n".into()), bson!(7.0)),
+            (median("$none".into()), Bson::Null),
+            (percentile("$a".into(), bson!([0, 0.34, 0.99, 1])), bson!([1.0, 3.5, 5.0, 5.0])),
+            (percentile("$a".into(), "$p".into()), bson!([5.0])),
+            (percentile(bson!([]), bson!([0.5])), bson!([null])),
+        ],
+    );
+    refused(
+        doc! {},
+        &[
+            (percentile(1.into(), bson!(0.5)), 7_750_300),
+            (percentile(1.into(), bson!([])), 7_750_301),
+            (percentile(1.into(), bson!(["x"])), 7_750_302),
+            (percentile(1.into(), bson!([1.5])), 7_750_303),
+            (bson!({ "$median": { "input": 1 } }), 40_414),
+            (bson!({ "$median": { "input": 1, "method": "exact" } }), 2),
+            (bson!({ "$median": { "input": 1, "method": "approximate", "p": [1] } }), 40_415),
+        ],
+    );
+}
+
 fn binary(subtype: u8, bytes: &[u8]) -> Bson {
     bson::Binary { subtype: subtype.into(), bytes: bytes.to_vec() }.into()
 }

@@ -26,8 +26,8 @@ static EXPRESSIONS: &str = "\
     $dayOfYear $degreesToRadians $denseRank $derivative $divide $documentNumber $eq $exp $expMovingAvg $filter $first \
     $firstN $floor $getField $gt $gte $hour $ifNull $in $indexOfArray $indexOfBytes $indexOfCP $integral $isArray \
     $isNumber $isoDayOfWeek $isoWeek $isoWeekYear $last $lastN $let $linearFill $literal $ln $locf $log $log10 $lt \
-    $lte $ltrim $map $max $maxN $mergeObjects $millisecond $min $minN $minute $mod $month $multiply $ne $not \
-    $objectToArray $or $pow $push $radiansToDegrees $rand $range $rank $reduce $regexFind $regexFindAll $regexMatch \
+    $lte $ltrim $map $max $maxN $median $mergeObjects $millisecond $min $minN $minute $mod $month $multiply $ne $not \
+    $objectToArray $or $percentile $pow $push $radiansToDegrees $rand $range $rank $reduce $regexFind $regexFindAll $regexMatch \
     $replaceAll $replaceOne $reverseArray $round $rtrim $second $setDifference $setEquals $setField $setIntersection \
     $setIsSubset $setUnion $shift $sigmoid $sin $sinh $size $slice $sortArray $split $sqrt $stdDevPop $stdDevSamp \
     $strLenBytes $strLenCP $strcasecmp $substr $substrBytes $substrCP $subtract $sum $switch $tan $tanh $toBool \

@@ -9,6 +9,7 @@ mod deviation;
 mod extreme;
 mod many;
 mod merge;
+pub(super) mod percentile;
 mod position;
 mod spec;
 mod sum;
@@ -143,11 +144,14 @@ static ACCUMULATORS: &[(&str, Option<(Form, Start)>)] = &[
     ("$lastN", Some((Form::OperandN, |n| Stored::other(many::LastN::new(n))))),
     ("$max", Some((Form::Operand, |_| Stored::Extreme(extreme::Extreme::max())))),
     ("$maxN", Some((Form::OperandN, |n| Stored::other(many::Extremes::max(n))))),
-    ("$median", None),
+    ("$median", Some((Form::Percentile, |_| Stored::other(percentile::Percentile::new(percentile::Ranks::Median))))),
     ("$mergeObjects", Some((Form::Operand, |_| Stored::other(merge::MergeObjects::default())))),
     ("$min", Some((Form::Operand, |_| Stored::Extreme(extreme::Extreme::min())))),
     ("$minN", Some((Form::OperandN, |n| Stored::other(many::Extremes::min(n))))),
-    ("$percentile", None),
+    (
+        "$percentile",
+        Some((Form::Percentile, |_| Stored::other(percentile::Percentile::new(percentile::Ranks::Median)))),
+    ),
     ("$push", Some((Form::Operand, |_| Stored::other(collect::Push::default())))),
     ("$setUnion", Some((Form::Operand, |_| Stored::other(collect::SetUnion::default())))),
     ("$stdDevPop", Some((Form::Operand, |_| Stored::other(deviation::Deviation::population())))),

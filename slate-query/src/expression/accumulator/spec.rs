@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
-use super::{Start, State, Stored, find};
+use super::{
+    Start, State, Stored, find,
+    percentile::{Operands, Percentile, Ranks},
+};
 use crate::{
     Code, Error, Result,
     expression::{Env, Evaluated, Expression, Variables},
@@ -23,6 +26,8 @@ pub(super) enum Form {
     Sorted,
     /// `{output: …, sortBy: …, n: …}`.
     SortedN,
+    /// `{input: …, p: …, method: …}`.
+    Percentile,
 }
 
 /// The accumulators that compare values, for which collations are not implemented.
@@ -40,6 +45,18 @@ struct Spec {
     operand: Expression,
     n: Option<Expression>,
     sort: Option<Sort>,
+    /// Of `$percentile`.
+    ranks: Option<Ranks>,
+}
+
+impl Spec {
+    fn start(&self, n: usize) -> Stored {
+        // A percentile depends on more than a number.
+        match &self.ranks {
+            Some(ranks) => Stored::other(Percentile::new(ranks.clone())),
+            None => (self.start)(n),
+        }
+    }
 }
 
 impl AccumulatorSpec {
@@ -65,7 +82,7 @@ impl AccumulatorSpec {
             Some(None) => return Err(Error::unsupported(name)),
             None => return Err(Error::new(Code(15952), format!("unknown group operator '{name}'"))),
         };
-        let spec = |operand, n, sort| Spec { name: name.into(), start, operand, n, sort };
+        let spec = |operand, n, sort| Spec { name: name.into(), start, operand, n, sort, ranks: None };
         Ok(Self(Arc::new(match form {
             Form::Nothing => {
                 if !operand.as_document().is_some_and(Doc::is_empty) {
@@ -74,6 +91,14 @@ impl AccumulatorSpec {
                 spec(Expression::constant(Value::NULL), None, None)
             }
             Form::Operand => spec(Expression::parse(operand, variables)?, None, None),
+            Form::Percentile => {
+                let Operands { input, ranks } = Operands::parse(name, operand, variables)?;
+                let constant = |ranks: &Expression| match ranks.as_constant() {
+                    Some(ranks) => Ranks::parse(ranks.as_value().unwrap_or(Value::NULL)),
+                    None => Err(Error::new(Code(7_750_300), "the parameter 'p' of $percentile is constant").at("p")),
+                };
+                Spec { ranks: ranks.as_ref().map(constant).transpose()?, ..spec(input, None, None) }
+            }
             Form::OperandN => {
                 let [input, n] = parts(name, operand, ["input", "n"], 5_787_900)?;
                 spec(
@@ -113,7 +138,7 @@ impl AccumulatorSpec {
                     Some(n) => number(&spec.name, &n.evaluate(env)?)?,
                     None => 1,
                 };
-                gathered.0.insert((spec.start)(n))
+                gathered.0.insert(spec.start(n))
             }
         };
         let mut key = Vec::new();
@@ -145,7 +170,7 @@ impl AccumulatorSpec {
         value: Option<Value<'_>>,
         input: Option<&Input>,
     ) -> Result<()> {
-        let state = gathered.0.get_or_insert_with(|| (self.0.start)(input.map_or(1, |input| input.n)));
+        let state = gathered.0.get_or_insert_with(|| self.0.start(input.map_or(1, |input| input.n)));
         state.add(value, input.map_or(&[], |input| &input.key))
     }
 
@@ -156,14 +181,14 @@ impl AccumulatorSpec {
 
     /// Whether [`Gathered::merged`] returns the result for the documents of both.
     pub(crate) fn merges(&self) -> bool {
-        (self.0.start)(1).copied().is_some()
+        self.0.start(1).copied().is_some()
     }
 
     /// The value for the documents of a group.
     pub fn finish(&self, gathered: &mut Gathered) -> Evaluated<'static> {
         match &mut gathered.0 {
             Some(state) => state.finish(),
-            None => (self.0.start)(1).finish(),
+            None => self.0.start(1).finish(),
         }
     }
 

@@ -21,6 +21,7 @@ mod meta;
 mod misc;
 mod named;
 mod object;
+mod percentile;
 mod regex;
 mod set;
 mod string;
@@ -147,7 +148,7 @@ static OPERATORS: &[Line] = &[
     operator("$map", variables::map),
     function("$max", ANY, accumulated::over),
     operator("$maxN", accumulated::several),
-    unsupported("$median"),
+    operator("$median", percentile::parse),
     function("$mergeObjects", ANY, object::merge_objects),
     operator("$meta", meta::meta),
     operator("$millisecond", date::part::millisecond),
@@ -161,7 +162,7 @@ static OPERATORS: &[Line] = &[
     function("$not", ONE, logical::not),
     function("$objectToArray", ONE, array::object_to_array),
     operator("$or", logical::or),
-    unsupported("$percentile"),
+    operator("$percentile", percentile::parse),
     function("$pow", TWO, functions::pow),
     function("$radiansToDegrees", ONE, functions::radians_to_degrees),
     operator("$rand", misc::rand),

@@ -1,0 +1,155 @@
+//! `$percentile` and `$median`. MongoDB's method `approximate` estimates the percentiles of many values; these are exact.
+
+use super::State;
+use crate::{
+    Code, Error, Result,
+    expression::{Evaluated, Expression, Variables},
+    number::Number,
+    raw::{Doc, Value, Writer},
+};
+
+/// What is asked of the values.
+#[derive(Clone, Debug)]
+pub(in crate::expression) enum Ranks {
+    Median,
+    /// Each from 0 to 1.
+    Percentiles(Box<[f64]>),
+}
+
+/// The values, in the order in which they came.
+#[derive(Debug)]
+pub(super) struct Percentile {
+    values: Vec<f64>,
+    ranks: Ranks,
+}
+
+impl Percentile {
+    pub(super) fn new(ranks: Ranks) -> Self {
+        Self { values: Vec::new(), ranks }
+    }
+}
+
+impl State for Percentile {
+    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
+        self.values.extend(number(value));
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Evaluated<'static> {
+        self.ranks.of(&mut self.values)
+    }
+
+    fn bytes(&self) -> usize {
+        self.values.capacity() * size_of::<f64>()
+    }
+}
+
+/// A value as a number; those that are none, and NaN, do not count.
+fn number(value: Option<Value<'_>>) -> Option<f64> {
+    value.and_then(Number::of).filter(|number| !number.is_nan()).map(Number::to_f64)
+}
+
+impl Ranks {
+    /// The answer for these values, which it sorts.
+    fn of(&self, values: &mut [f64]) -> Evaluated<'static> {
+        values.sort_unstable_by(f64::total_cmp);
+        let at = |rank: f64| {
+            #[expect(
+                clippy::cast_precision_loss,
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a rank"
+            )]
+            let place = (rank * values.len() as f64).ceil().max(1.0) as usize - 1;
+            values
+                .get(place.min(values.len().saturating_sub(1)))
+                .map_or(Evaluated::NULL, |value| Evaluated::double(*value))
+        };
+        match self {
+            Self::Median => at(0.5),
+            Self::Percentiles(ranks) => {
+                let mut array = Writer::new();
+                array.open_array(b"");
+                for (place, rank) in ranks.iter().enumerate() {
+                    array.append(place.to_string().as_bytes(), at(*rank).or_null());
+                }
+                array.close();
+                let document = array.finish();
+                let array = Doc::new(&document).elements().next().map(|element| element.value.to_owned());
+                array.map_or(Evaluated::NULL, Evaluated::Owned)
+            }
+        }
+    }
+
+    /// As the accumulator, over the elements of an array, or one value.
+    pub(in crate::expression) fn over(&self, value: Option<Value<'_>>) -> Evaluated<'static> {
+        let mut values: Vec<f64> = match value.and_then(Value::as_array) {
+            Some(array) => array.values().filter_map(|value| number(Some(value))).collect(),
+            None => number(value).into_iter().collect(),
+        };
+        self.of(&mut values)
+    }
+
+    /// The percentiles that `p` asks for.
+    ///
+    /// # Errors
+    /// 7750300 to 7750303 for what is not an array of numbers from 0 to 1.
+    pub(in crate::expression) fn parse(p: Value<'_>) -> Result<Self> {
+        let wrong = |code| {
+            let message =
+                format!("The $percentile 'p' field must be an array of numbers from [0.0, 1.0], but found: {p:?}");
+            Error::new(Code(code), message).at("p")
+        };
+        let array = p.as_array().ok_or_else(|| wrong(7_750_300))?;
+        let rank = |value| {
+            let rank = Number::of(value).ok_or_else(|| wrong(7_750_302))?.to_f64();
+            if (0.0..=1.0).contains(&rank) { Ok(rank) } else { Err(wrong(7_750_303)) }
+        };
+        let ranks = array.values().map(rank).collect::<Result<Box<[f64]>>>()?;
+        if ranks.is_empty() { Err(wrong(7_750_301)) } else { Ok(Self::Percentiles(ranks)) }
+    }
+}
+
+/// The operands of `$percentile` and `$median`: the input, and `p` unless it is a median.
+pub(in crate::expression) struct Operands {
+    pub(in crate::expression) input: Expression,
+    pub(in crate::expression) ranks: Option<Expression>,
+}
+
+impl Operands {
+    /// # Errors
+    /// `FailedToParse` (9) for what is not an object, 40414 and 40415 for missing and unknown fields, `BadValue` (2) for a method.
+    pub(in crate::expression) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Self> {
+        let wrong = || {
+            let found = operand.kind().alias();
+            Error::new(Code(7_429_703), format!("specification must be an object; found {name} of type {found}"))
+        };
+        let (mut input, mut ranks, mut has_method) = (None, None, false);
+        for element in operand.as_document().ok_or_else(wrong)?.elements() {
+            match element.name {
+                b"input" => input = Some(Expression::parse(element.value, variables)?),
+                b"p" if name == "$percentile" => ranks = Some(Expression::parse(element.value, variables)?),
+                b"method" => match element.value.as_str() {
+                    Some("approximate") => has_method = true,
+                    Some(_) => {
+                        let message = "Currently only 'approximate' can be used as percentile 'method'.";
+                        return Err(Error::new(Code::BAD_VALUE, message).at("method"));
+                    }
+                    None => return Err(Error::new(Code::TYPE_MISMATCH, "'method' must be a string").at("method")),
+                },
+                _ => {
+                    let message = format!("BSON field '{name}.{}' is an unknown field.", element.display_name());
+                    return Err(Error::new(Code(40_415), message));
+                }
+            }
+        }
+        let missing = |field: &str| Error::new(Code(40_414), format!("{name} needs the field '{field}'"));
+        if !has_method {
+            return Err(missing("method"));
+        }
+        if name == "$percentile" && ranks.is_none() {
+            return Err(missing("p"));
+        }
+        Ok(Self { input: input.ok_or_else(|| missing("input"))?, ranks })
+    }
+}

@@ -112,6 +112,12 @@ fn case() -> impl Strategy<Value = Case> {
                 "pipeline": [{ "$documents": [{ "_id": 1, "a": 2 }, { "_id": "x", "b": [1, 2] }] }, { "$match": inner }],
             } },
         });
+        let graph = (pool.path(), pool.path(), field(), 0..3_i32).prop_map(|(from, to, start, depth)| {
+            doc! { "$graphLookup": {
+                "from": OTHER, "startWith": start, "connectFromField": from, "connectToField": to, "as": "reached",
+                "maxDepth": depth, "depthField": "depth",
+            } }
+        });
         let stage = prop_oneof![
             4 => matching,
             2 => sort,
@@ -126,6 +132,7 @@ fn case() -> impl Strategy<Value = Case> {
             1 => redact,
             1 => buckets,
             1 => union,
+            1 => graph,
         ];
         // Which documents are within a window depends on the order, so a total order precedes it, once.
         let window = (0..4_i64, 1..9_i64).prop_map(|(skip, limit)| {

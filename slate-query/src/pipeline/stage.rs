@@ -4,7 +4,7 @@ use bson::RawDocumentBuf;
 
 use super::{
     Needs, Windows,
-    stages::{BucketAuto, Documents, Facet, Group, Lookup, Redact, ReplaceRoot, UnionWith, Unwind},
+    stages::{BucketAuto, Documents, Facet, GraphLookup, Group, Lookup, Redact, ReplaceRoot, UnionWith, Unwind},
 };
 use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
 
@@ -38,6 +38,8 @@ pub enum Stage {
     Documents(Documents),
     /// Returns one document with the results of several pipelines.
     Facet(Facet),
+    /// Adds what is reached from each document in another collection.
+    GraphLookup(Box<GraphLookup>),
     /// Returns a document for each group.
     Group(Group),
     /// Adds the matching documents of another collection.
@@ -63,6 +65,7 @@ impl Stage {
             Self::BucketAuto(_) => "$bucketAuto",
             Self::Documents(_) => "$documents",
             Self::Facet(_) => "$facet",
+            Self::GraphLookup(_) => "$graphLookup",
             Self::Group(_) => "$group",
             Self::Lookup(_) => "$lookup",
             Self::Redact(_) => "$redact",
@@ -82,6 +85,7 @@ impl Stage {
     pub fn collections(&self) -> Vec<&str> {
         match self {
             Self::Lookup(lookup) => lookup.collections().collect(),
+            Self::GraphLookup(graph) => vec![graph.from()],
             Self::UnionWith(union) => union.collections().collect(),
             Self::Facet(facet) => facet.pipelines().flatten().flat_map(Self::collections).collect(),
             _ => Vec::new(),
@@ -102,7 +106,7 @@ impl Stage {
     /// `$limit` can be applied before it.
     pub fn is_one_to_one(&self) -> bool {
         match self {
-            Self::Project { .. } | Self::ReplaceRoot(_) => true,
+            Self::Project { .. } | Self::ReplaceRoot(_) | Self::GraphLookup(_) => true,
             Self::Lookup(lookup) => !lookup.is_unwound(),
             Self::Match(_)
             | Self::Sort(_)
@@ -125,7 +129,9 @@ impl Stage {
     pub fn can_follow_match(&self, filter: &Filter) -> bool {
         match self {
             Self::Sort(_) => true,
-            Self::Project { .. } | Self::Unwind(_) | Self::Lookup(_) => filter.all_paths(|path| self.preserves(path)),
+            Self::Project { .. } | Self::Unwind(_) | Self::Lookup(_) | Self::GraphLookup(_) => {
+                filter.all_paths(|path| self.preserves(path))
+            }
             Self::Match(_)
             | Self::Limit(_)
             | Self::Skip(_)
@@ -157,6 +163,7 @@ impl Stage {
             Self::Count(_) | Self::Documents(_) => return Needs::NOTHING,
             Self::BucketAuto(stage) => return stage.needs(),
             Self::Facet(facet) => return facet.needs(),
+            Self::GraphLookup(graph) => return graph.needs(after),
             Self::Group(group) => return group.needs(),
             Self::Redact(_) => return Needs::Whole,
             Self::ReplaceRoot(replace) => return replace.needs(),
@@ -174,6 +181,7 @@ impl Stage {
             Self::Project { projection, .. } => projection.preserves(path),
             Self::Unwind(unwind) => unwind.preserves(path),
             Self::Lookup(lookup) => lookup.preserves(path),
+            Self::GraphLookup(graph) => graph.preserves(path),
             Self::Match(_) | Self::Sort(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => true,
             Self::BucketAuto(_)
             | Self::Count(_)
@@ -205,6 +213,7 @@ impl fmt::Display for Stage {
             Self::Documents(documents) => documents.fmt(f),
             Self::Facet(facet) => facet.fmt(f),
             Self::Lookup(lookup) => lookup.fmt(f),
+            Self::GraphLookup(graph) => graph.fmt(f),
             Self::Group(group) => group.fmt(f),
             Self::Redact(redact) => redact.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),

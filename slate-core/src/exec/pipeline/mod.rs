@@ -5,6 +5,7 @@ mod count;
 mod documents;
 mod facet;
 mod foreign;
+mod graph_lookup;
 mod group;
 mod lookup;
 mod measured;

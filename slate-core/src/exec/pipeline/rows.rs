@@ -6,6 +6,7 @@ use super::{
     count::CountRows,
     documents::DocumentsRows,
     facet::{FacetRows, ReplayRows},
+    graph_lookup::GraphLookupRows,
     group::GroupRows,
     lookup::LookupRows,
     measured::MeasuredRows,
@@ -44,6 +45,7 @@ pub(crate) enum DocumentRows<V: View> {
     Facet(Box<FacetRows<V>>),
     Repeat(Box<RepeatRows<V>>),
     Replay(Box<ReplayRows>),
+    GraphLookup(Box<GraphLookupRows<V>>),
     Group(Box<GroupRows<V>>),
     SortedGroup(Box<SortedGroupRows<V>>),
     Lookup(Box<LookupRows<V>>),
@@ -123,6 +125,9 @@ impl<V: View> DocumentRows<V> {
             DocumentNode::Redact(redact) => {
                 Self::Redact(Box::new(RedactRows::new(input, redact, resources.interrupt.clone())))
             }
+            DocumentNode::GraphLookup { graph, optimization } => {
+                Self::GraphLookup(Box::new(GraphLookupRows::new(input, *graph, optimization, view, resources, meter)))
+            }
             DocumentNode::ReplaceRoot(replace) => Self::ReplaceRoot(Box::new(ReplaceRootRows::new(input, replace))),
             DocumentNode::SetWindowFields(windows) => {
                 Self::SetWindowFields(Box::new(WindowRows::new(input, *windows, resources, meter)))
@@ -149,6 +154,7 @@ impl<V: View> DocumentRows<V> {
             Self::Facet(rows) => rows.advance(),
             Self::Repeat(rows) => rows.advance(),
             Self::Replay(rows) => rows.advance(),
+            Self::GraphLookup(rows) => rows.advance(),
             Self::Group(rows) => rows.advance(),
             Self::SortedGroup(rows) => rows.advance(),
             Self::Lookup(rows) => rows.advance(),
@@ -189,6 +195,7 @@ impl<V: View> DocumentRows<V> {
             Self::Facet(rows) => rows.current(),
             Self::Repeat(rows) => rows.current(),
             Self::Replay(rows) => rows.current(),
+            Self::GraphLookup(rows) => rows.current(),
             Self::Group(rows) => rows.current(),
             Self::SortedGroup(rows) => rows.current(),
             Self::Lookup(rows) => rows.current(),

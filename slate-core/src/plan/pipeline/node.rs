@@ -3,7 +3,9 @@ use std::fmt;
 use bson::RawDocumentBuf;
 use slate_query::{
     filter::Filter,
-    pipeline::{BucketAuto, Documents, Group, Kept, Lookup, Redact, ReplaceRoot, Stage, UnionWith, Unwind, Windows},
+    pipeline::{
+        BucketAuto, Documents, GraphLookup, Group, Kept, Lookup, Redact, ReplaceRoot, Stage, UnionWith, Unwind, Windows,
+    },
     projection::Projection,
     raw::Doc,
     sort::Sort,
@@ -62,6 +64,10 @@ pub(crate) enum DocumentNode {
         kept: Kept,
         argument: String,
     },
+    GraphLookup {
+        graph: Box<GraphLookup>,
+        optimization: Optimization,
+    },
     Group {
         group: Group,
         order: GroupOrder,
@@ -108,6 +114,7 @@ impl DocumentNode {
     fn add_collections<'n>(&'n self, names: &mut Vec<&'n str>) {
         match self {
             Self::Lookup { lookup, .. } => names.extend(lookup.collections()),
+            Self::GraphLookup { graph, .. } => names.push(graph.from()),
             Self::UnionWith { union, .. } => names.extend(union.collections()),
             Self::Facet { facets, .. } => {
                 facets.iter().flat_map(|(_, nodes)| nodes).for_each(|node| node.add_collections(names));
@@ -123,6 +130,7 @@ impl DocumentNode {
             | Self::Sample(_)
             | Self::BucketAuto(_)
             | Self::Facet { .. }
+            | Self::GraphLookup { .. }
             | Self::Lookup { .. }
             | Self::SetWindowFields(_) => true,
             Self::Match(_)
@@ -152,6 +160,7 @@ impl DocumentNode {
             Self::BucketAuto(_) => (Window::default(), Some(plan::Stage::BucketAuto)),
             Self::Documents(_) => (Window::default(), Some(plan::Stage::Documents)),
             Self::Facet { .. } => (Window::default(), Some(plan::Stage::Facet)),
+            Self::GraphLookup { .. } => (Window::default(), Some(plan::Stage::GraphLookup)),
             Self::Group { .. } => (Window::default(), Some(plan::Stage::Group)),
             Self::Lookup { .. } => (Window::default(), Some(plan::Stage::Lookup)),
             Self::Redact(_) => (Window::default(), Some(plan::Stage::Redact)),
@@ -194,6 +203,7 @@ impl DocumentNode {
                 let facets = facet.into_pipelines().into_iter().map(|(name, stages)| (name, nodes(stages))).collect();
                 Self::Facet { facets, kept, argument }
             }
+            Stage::GraphLookup(graph) => Self::GraphLookup { graph, optimization },
             Stage::Group(group) => Self::Group { group, order: GroupOrder::None },
             Stage::Lookup(lookup) => Self::Lookup { lookup: Box::new(lookup), optimization },
             Stage::Redact(redact) => Self::Redact(redact),
@@ -218,6 +228,7 @@ impl fmt::Display for DocumentNode {
             Self::BucketAuto(stage) => stage.fmt(f),
             Self::Documents(documents) => documents.fmt(f),
             Self::Facet { argument, .. } => argument.fmt(f),
+            Self::GraphLookup { graph, .. } => graph.fmt(f),
             Self::Group { group, order: GroupOrder::None } => group.fmt(f),
             Self::Group { group, order: GroupOrder::ByKey } => write!(f, "{group}, in the order of its ids"),
             Self::Group { group, order: GroupOrder::ByEnd } => write!(f, "{group}, from the first value"),

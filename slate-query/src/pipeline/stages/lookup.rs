@@ -247,6 +247,14 @@ impl Lookup {
 }
 
 impl Join {
+    pub(super) fn new(local: Path, foreign: Path) -> Self {
+        Self { local, foreign }
+    }
+
+    pub(super) fn local(&self) -> &Path {
+        &self.local
+    }
+
     /// The field of the other collection.
     pub fn foreign(&self) -> &Path {
         &self.foreign

@@ -6,6 +6,7 @@ mod bucket_auto;
 mod count;
 mod documents;
 mod facet;
+mod graph_lookup;
 mod group;
 mod limit;
 mod lookup;
@@ -32,6 +33,7 @@ use crate::{
 pub use bucket_auto::{BucketAuto, Buckets};
 pub use documents::Documents;
 pub use facet::Facet;
+pub use graph_lookup::GraphLookup;
 pub use group::{Group, GroupStates, Member};
 pub use lookup::{Join, Lookup};
 pub use redact::Redact;
@@ -68,7 +70,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$facet", Offered(facet::parse)),
     ("$fill", Unsupported),
     ("$geoNear", Unsupported),
-    ("$graphLookup", Unsupported),
+    ("$graphLookup", Offered(graph_lookup::parse)),
     ("$group", Composed(group::parse)),
     ("$indexStats", Unsupported),
     ("$limit", Offered(limit::parse)),

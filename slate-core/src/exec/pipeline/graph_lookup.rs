@@ -1,0 +1,124 @@
+use std::collections::{BTreeMap, HashSet};
+
+use ahash::RandomState;
+use slate_query::{
+    Code, key,
+    pipeline::GraphLookup,
+    raw::{Doc, Kind, OwnedValue, SmallBytes, Value, Writer},
+};
+use slate_store::View;
+
+use super::{DocumentRows, foreign::Foreign};
+use crate::{
+    Error, ErrorKind, Result,
+    exec::{Resources, meter::Meter, output::Rows},
+    interrupt::Interrupt,
+    plan::Optimization,
+};
+
+/// Documents with what is reached from them in another collection, in the order of `_id`.
+///
+/// Each step is one query for all values that were reached by the step before, which an index on the field serves.
+pub(crate) struct GraphLookupRows<V: View> {
+    input: DocumentRows<V>,
+    graph: GraphLookup,
+    foreign: Foreign<V>,
+    row: Vec<u8>,
+    has_row: bool,
+    interrupt: Interrupt,
+    meter: Meter,
+}
+
+/// What is reached from one document may use this much memory at any limit.
+const LEAST: usize = 16 << 20;
+
+/// What is reached from one document.
+#[derive(Default)]
+struct Reached {
+    /// The documents by the keys of their `_id`s.
+    documents: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The keys of the values that were searched for.
+    searched: HashSet<SmallBytes, RandomState>,
+    bytes: usize,
+}
+
+impl<V: View> GraphLookupRows<V> {
+    pub(super) fn new(
+        input: DocumentRows<V>,
+        graph: GraphLookup,
+        optimization: Optimization,
+        view: &V,
+        resources: &Resources,
+        meter: Meter,
+    ) -> Self {
+        let foreign = Foreign::new(graph.from(), optimization, view, resources);
+        Self { input, graph, foreign, row: Vec::new(), has_row: false, interrupt: resources.interrupt.clone(), meter }
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        self.has_row = false;
+        self.interrupt.tick()?;
+        if !self.input.advance()? {
+            return Ok(false);
+        }
+        let Some(document) = self.input.current() else { return Ok(false) };
+        let mut reached = Reached::default();
+        let mut frontier = Vec::new();
+        self.graph.visit_start(document, &mut |value| reached.lead_to(value, &mut frontier))?;
+        let mut depth = 0;
+        while !frontier.is_empty() && depth <= self.graph.max_depth() {
+            let values = std::mem::take(&mut frontier);
+            let mut rows = self.foreign.open(self.graph.stages(values.iter().map(OwnedValue::as_value))?)?;
+            while rows.advance()? {
+                self.interrupt.tick()?;
+                let Some(found) = rows.current() else { break };
+                if reached.add(&self.graph, found, depth, self.foreign.memory_limit().max(LEAST))? {
+                    self.graph.visit_next(found, &mut |value| reached.lead_to(value, &mut frontier));
+                }
+            }
+            depth += 1;
+        }
+        let mut array = Writer::new();
+        for (place, found) in reached.documents.values().enumerate() {
+            array.append(place.to_string().as_bytes(), Value::new(Kind::Document, found));
+        }
+        self.graph.write(document, Value::new(Kind::Array, &array.finish()), &mut self.row);
+        self.foreign.report(&mut self.meter);
+        self.has_row = true;
+        Ok(true)
+    }
+
+    pub(super) fn current(&self) -> Option<Doc<'_>> {
+        self.has_row.then(|| Doc::new(&self.row))
+    }
+}
+
+impl Reached {
+    /// Adds a value to those that are searched for next, unless it was searched for.
+    fn lead_to(&mut self, value: Value<'_>, frontier: &mut Vec<OwnedValue>) {
+        let mut key = Vec::new();
+        key::encode(value, &mut key);
+        self.bytes += key.len();
+        if self.searched.insert(key.as_slice().into()) {
+            frontier.push(value.to_owned());
+        }
+    }
+
+    /// Adds a found document. Returns false if it was found before.
+    fn add(&mut self, graph: &GraphLookup, found: Doc<'_>, depth: u64, most: usize) -> Result<bool> {
+        let mut id = Vec::new();
+        key::encode(found.get("_id").unwrap_or(Value::NULL), &mut id);
+        if self.documents.contains_key(&id) {
+            return Ok(false);
+        }
+        let mut document = Vec::new();
+        graph.write_found(found, depth, &mut document);
+        self.bytes += document.len();
+        if self.bytes > most {
+            let message = format!("what $graphLookup reaches from one document needs more than {most} bytes of memory");
+            return Err(Error::new(ErrorKind::TooLarge, Code(40_099), message));
+        }
+        self.documents.insert(id, document);
+        Ok(true)
+    }
+}

@@ -14,7 +14,7 @@ static UPDATES: &str = "\
 
 /// Stages of pipelines.
 static STAGES: &str = "\
-    $addFields $bucket $bucketAuto $count $documents $facet $graphLookup $group $limit $lookup $match $merge $out $project $redact $replaceRoot $replaceWith $sample $set \
+    $addFields $bucket $bucketAuto $count $documents $facet $fill $graphLookup $group $limit $lookup $match $merge $out $project $redact $replaceRoot $replaceWith $sample $set \
     $setWindowFields $skip $sort $sortByCount $unionWith $unset $unwind";
 
 /// In expressions, accumulators and windows.

@@ -6,6 +6,7 @@ mod bucket_auto;
 mod count;
 mod documents;
 mod facet;
+mod fill;
 mod graph_lookup;
 mod group;
 mod limit;
@@ -68,7 +69,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$densify", Unsupported),
     ("$documents", Offered(documents::parse)),
     ("$facet", Offered(facet::parse)),
-    ("$fill", Unsupported),
+    ("$fill", Composed(fill::parse)),
     ("$geoNear", Unsupported),
     ("$graphLookup", Offered(graph_lookup::parse)),
     ("$group", Composed(group::parse)),

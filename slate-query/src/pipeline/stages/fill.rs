@@ -1,0 +1,134 @@
+//! `$fill`: gives values to fields that are null or missing: a `$setWindowFields` for values that follow from the documents around, and
+//! an `$addFields` for others.
+
+use super::{add_fields, field_path};
+use crate::{
+    Code, Error, Result,
+    pipeline::{Bindings, Stage, window},
+    raw::{Doc, Kind, Value, Writer},
+    sort::Sort,
+};
+
+/// What was read of the argument.
+#[derive(Default)]
+struct Options<'a> {
+    partition: Option<Value<'a>>,
+    fields: Option<Doc<'a>>,
+    sort: Option<Doc<'a>>,
+    output: Option<Doc<'a>>,
+}
+
+pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
+    let options = read(argument)?;
+    let (mut windows, mut values) = (Writer::new(), Writer::new());
+    let (mut has_windows, mut has_values) = (false, false);
+    for element in options.output.into_iter().flat_map(Doc::elements) {
+        let name = element.display_name();
+        let refused =
+            |code, message: &str| Err(Error::new(Code(code), format!("the field '{name}' {message}")).at(&*name));
+        let path = format!("${name}");
+        field_path(&name).map_err(|error| error.at(&*name))?;
+        let mut parts = document(element.value).into_iter().flat_map(Doc::elements);
+        match (parts.next(), parts.next()) {
+            (Some(value), None) if value.name == b"value" => {
+                has_values = true;
+                values.open_document(element.name);
+                values.open_array(b"$ifNull");
+                text(b"0", &path, &mut values);
+                values.append(b"1", value.value);
+                values.close();
+                values.close();
+            }
+            (Some(method), None) if method.name == b"method" => {
+                has_windows = true;
+                let operator: &[u8] = match method.value.as_str() {
+                    Some("locf") => b"$locf",
+                    Some("linear") => b"$linearFill",
+                    _ => return refused(6_050_202, "has an unknown method: it is either 'locf' or 'linear'"),
+                };
+                windows.open_document(element.name);
+                text(operator, &path, &mut windows);
+                windows.close();
+            }
+            _ => return refused(6_050_200, "must have either 'value' or 'method'"),
+        }
+    }
+    let (windows, values) = (windows.finish(), values.finish());
+    let mut stages = Vec::new();
+    if has_windows {
+        let spec = window_spec(&options, Doc::new(&windows));
+        stages.extend(window::parse(Value::new(Kind::Document, &spec), bindings)?);
+    } else if let Some(sort) = options.sort {
+        stages.push(Stage::Sort(Sort::parse(sort)?.with_collation(bindings.collation().cloned())));
+    }
+    if has_values {
+        stages.push(add_fields::parse(Value::new(Kind::Document, &values), bindings)?);
+    }
+    Ok(stages)
+}
+
+fn read(argument: Value<'_>) -> Result<Options<'_>> {
+    let Some(spec) = document(argument) else {
+        return Err(Error::new(Code::FAILED_TO_PARSE, "the $fill stage specification must be an object"));
+    };
+    let mut options = Options::default();
+    for element in spec.elements() {
+        let (name, value) = (element.display_name(), element.value);
+        let mistyped = |kind: &str| {
+            let found = value.kind().alias();
+            Error::new(Code::TYPE_MISMATCH, format!("'{name}' of $fill must be {kind}, not {found}")).at(&*name)
+        };
+        match &*name {
+            "partitionBy" => options.partition = Some(value),
+            "partitionByFields" => {
+                let fields = value.as_array().ok_or_else(|| mistyped("an array"))?;
+                for field in fields.values() {
+                    field_path(field.as_str().ok_or_else(|| mistyped("an array of strings"))?)?;
+                }
+                options.fields = Some(fields);
+            }
+            "sortBy" => options.sort = Some(document(value).ok_or_else(|| mistyped("an object"))?),
+            "output" => options.output = Some(document(value).ok_or_else(|| mistyped("an object"))?),
+            _ => {
+                let message = format!("BSON field '$fill.{name}' is an unknown field.");
+                return Err(Error::new(Code(40_415), message).at(name));
+            }
+        }
+    }
+    if options.output.is_none() {
+        return Err(Error::new(Code(40_414), "BSON field '$fill.output' is missing but a required field"));
+    }
+    if options.partition.is_some() && options.fields.is_some() {
+        return Err(Error::new(Code(6_050_204), "$fill takes at most one of 'partitionBy' and 'partitionByFields'"));
+    }
+    Ok(options)
+}
+
+fn document(value: Value<'_>) -> Option<Doc<'_>> {
+    value.as_document().filter(|_| value.kind() == Kind::Document)
+}
+
+/// The argument of the `$setWindowFields`.
+fn window_spec(options: &Options<'_>, output: Doc<'_>) -> Vec<u8> {
+    let mut spec = Writer::new();
+    if let Some(partition) = options.partition {
+        spec.append(b"partitionBy", partition);
+    }
+    if let Some(fields) = options.fields.filter(|fields| !fields.is_empty()) {
+        spec.open_document(b"partitionBy");
+        for (place, field) in fields.values().enumerate() {
+            text(place.to_string().as_bytes(), &format!("${}", field.as_str().unwrap_or_default()), &mut spec);
+        }
+        spec.close();
+    }
+    if let Some(sort) = options.sort {
+        spec.append(b"sortBy", Value::new(Kind::Document, sort.bytes()));
+    }
+    spec.append(b"output", Value::new(Kind::Document, output.bytes()));
+    spec.finish()
+}
+
+fn text(name: &[u8], text: &str, out: &mut Writer) {
+    let length = i32::try_from(text.len() + 1).unwrap_or(i32::MAX).to_le_bytes();
+    out.append(name, Value::new(Kind::String, &[&length[..], text.as_bytes(), &[0]].concat()));
+}

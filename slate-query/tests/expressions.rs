@@ -284,6 +284,14 @@ fn numbers_and_matches_are_found_in_text_as_in_mongodb() {
             (bson!({ "$regexFindAll": { "input": "ab", "regex": "" } }), bson!([found("", 0), found("", 1)])),
             (bson!({ "$regexFindAll": { "input": "", "regex": "" } }), bson!([found("", 0)])),
             (bson!({ "$regexFindAll": { "input": "ab", "regex": "b" } }), bson!([found("b", 1)])),
+            (
+                bson!({ "$regexFind": { "input": "john@example.com", "regex": "^(?<user>[a-z]+)@(?:www\\.)?([a-z]+)(:\\d+)?" } }),
+                bson!({ "match": "john@example", "idx": 0, "captures": ["john", "example", null] }),
+            ),
+            (
+                bson!({ "$regexFindAll": { "input": "a1b2", "regex": "([a-z])(\\d)" } }),
+                bson!([{ "match": "a1", "idx": 0, "captures": ["a", "1"] }, { "match": "b2", "idx": 2, "captures": ["b", "2"] }]),
+            ),
         ],
     );
     refused(doc! {}, &[(bson!({ "$toDouble": "1e-400" }), 241), (bson!({ "$toDouble": "0x" }), 241)]);

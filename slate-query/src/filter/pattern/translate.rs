@@ -187,7 +187,7 @@ impl Translator<'_> {
         }
         let named = self.input.eat("P<") || self.input.eat("'");
         if named || self.input.peek() == Some('<') && !self.input.ahead("<=") && !self.input.ahead("<!") {
-            // Captures are not used, so names are dropped.
+            // Captures are used by number, so names are dropped.
             let (_, quoted) = (self.input.eat("<"), '\'');
             loop {
                 match self.input.next() {
@@ -266,7 +266,7 @@ impl Translator<'_> {
     }
 
     fn open(&mut self) -> Result<()> {
-        self.out.push_str("(?:");
+        self.out.push('(');
         self.outer.push(self.modes);
         self.last = Last::Nothing;
         Ok(())

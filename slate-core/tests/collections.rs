@@ -27,6 +27,34 @@ fn filled(test: &TestDatabase, count: i32) {
 }
 
 #[test]
+fn several_indexes_are_created_and_a_database_is_emptied() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        c.insert_many(&documents(20)).run().unwrap();
+        let indexes = [Index::on(doc! { "a": 1 }), Index::on(doc! { "c": 1 }).unique().named("c")];
+        assert_eq!(c.create_indexes(indexes).unwrap(), ["a_1", "c"]);
+        // The first stays where the second fails.
+        let failing = [Index::on(doc! { "b": 1 }), Index::on(doc! { "a": -1 }).unique()];
+        assert_eq!(c.create_indexes(failing).unwrap_err().code(), 11000);
+        let names: Vec<String> = c.list_indexes().unwrap().into_iter().map(|index| index.name).collect();
+        assert_eq!(names, ["a_1", "c", "b_1"]);
+
+        let found = c.find(doc! { "a": 3 }).sort(doc! { "_id": -1 }).collect().unwrap();
+        assert_eq!(found.len(), 3);
+        let grouped = c.aggregate([doc! { "$sortByCount": "$a" }]).collect().unwrap();
+        assert_eq!(grouped.len(), 7);
+
+        test.collection("d").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        test.db.drop_database().unwrap();
+        assert_eq!(test.db.list_collection_names().unwrap(), Vec::<String>::new());
+        test.collection("d").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        assert_eq!(test.db.list_collection_names().unwrap(), ["d"]);
+        test.db.drop_database().unwrap();
+        test.db.drop_database().unwrap();
+    });
+}
+
+#[test]
 fn a_renamed_collection_keeps_its_documents_and_indexes() {
     on_every_store(|test| {
         filled(&test, 100);

@@ -152,6 +152,15 @@ impl<T: 'static> Collection<T> {
         drop -> bool;
     }
 
+    /// See [`slate_core::Collection::create_indexes`](crate::Collection::create_indexes).
+    ///
+    /// # Errors
+    /// As the blocking method.
+    pub fn create_indexes(&self, indexes: impl IntoIterator<Item = Index>) -> Operation<Vec<String>> {
+        let indexes: Vec<Index> = indexes.into_iter().collect();
+        self.write(move |collection| collection.create_indexes(indexes))
+    }
+
     /// See [`slate_core::Collection::merge_many`](crate::Collection::merge_many).
     ///
     /// # Errors

@@ -222,6 +222,7 @@ impl Database {
     }
 
     operations! { write:
+        drop_database -> ();
         flush -> ();
         compact -> ();
         resume_index_builds -> u64;

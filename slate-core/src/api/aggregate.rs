@@ -97,6 +97,14 @@ impl<T: DeserializeOwned + Any> Aggregate<T> {
         Ok(Documents::new(self.cursor()?))
     }
 
+    /// Runs the pipeline and returns all resulting documents at once.
+    ///
+    /// # Errors
+    /// As [`Aggregate::cursor`]; if a document is not a `T`.
+    pub fn collect(self) -> Result<Vec<T>> {
+        self.run()?.collect()
+    }
+
     /// Returns the first resulting document, `None` if there is none.
     ///
     /// # Errors

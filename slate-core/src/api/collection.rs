@@ -278,6 +278,14 @@ impl<T> Collection<T> {
         CreateIndex::new(self.scope.clone(), &self.name, index)
     }
 
+    /// Creates several indexes, one after the other, and returns their names.
+    ///
+    /// # Errors
+    /// As [`CreateIndex::run`]. The indexes before the one that fails stay.
+    pub fn create_indexes(&self, indexes: impl IntoIterator<Item = Index>) -> Result<Vec<String>> {
+        indexes.into_iter().map(|index| self.create_index(index).run()).collect()
+    }
+
     /// Drops an index by name; returns whether it existed.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use crate::{
         read_op::ReadOp,
         retry::{self, Failure},
         scope::Scope,
+        write_op::WriteOp,
     },
 };
 
@@ -235,6 +236,17 @@ impl Database {
     /// Fails if the storage fails.
     pub fn list_collection_names(&self) -> Result<Vec<String>> {
         Ok(self.handle.catalog()?.collections().map(|collection| collection.name.to_string()).collect())
+    }
+
+    /// Drops all collections that exist when it is called, with their documents and indexes, in one transaction.
+    ///
+    /// # Errors
+    /// Fails if the storage fails.
+    pub fn drop_database(&self) -> Result<()> {
+        let names = self.list_collection_names()?;
+        Scope::Database(self.handle.clone()).write(|writer| {
+            names.iter().try_for_each(|name| writer.run::<bool>(WriteOp::DropCollection(name)).map(drop))
+        })
     }
 
     /// Returns the collections with their indexes, sorted by name.

@@ -144,6 +144,14 @@ impl<T: DeserializeOwned + Any> Find<T> {
         Ok(Documents::new(self.cursor()?))
     }
 
+    /// Runs the query and returns all documents at once.
+    ///
+    /// # Errors
+    /// As [`Find::cursor`]; if a document is not a `T`.
+    pub fn collect(self) -> Result<Vec<T>> {
+        self.run()?.collect()
+    }
+
     /// Returns the first document, `None` if there is none.
     ///
     /// # Errors

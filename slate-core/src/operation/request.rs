@@ -11,7 +11,7 @@ use slate_query::{
     projection::Projection,
     raw::{Doc, Kind, Value, validate},
     sort::Sort,
-    update::Update,
+    update::{Update, UsesPosition},
 };
 
 use crate::{
@@ -234,7 +234,11 @@ impl Request {
             _ => Bindings::default(),
         };
         let array_filters: Vec<Doc<'_>> = self.array_filters.iter().map(Doc::from).collect();
-        Ok(Update::parse(update, &array_filters, &bindings)?)
+        let update = Update::parse(update, &array_filters, &bindings)?;
+        if self.collation.is_some() && update.needs_position() == UsesPosition::Yes {
+            return Err(Error::unsupported_by_name("collation in a positional update").at("collation"));
+        }
+        Ok(update)
     }
 
     /// Parses everything except the projection.
@@ -278,9 +282,15 @@ impl Request {
         let mut query = self.parse(output, Ties::Any)?;
         plan::sort_by_collation(&mut query)?;
         match &query.output {
-            Output::Project { projection, .. } if projection.needs_position() && query.filter.computes() => {
-                let message = "$expr is not allowed with a positional projection";
-                Err(Error::invalid(Code::QUERY_FEATURE_NOT_ALLOWED, message).at("$expr"))
+            Output::Project { projection, .. } if projection.needs_position() => {
+                if query.filter.has_expression() {
+                    let message = "$expr is not allowed with a positional projection";
+                    return Err(Error::invalid(Code::QUERY_FEATURE_NOT_ALLOWED, message).at("$expr"));
+                }
+                if query.filter.computes() {
+                    return Err(Error::unsupported_by_name("collation in a positional projection").at("collation"));
+                }
+                Ok(query)
             }
             _ => Ok(query),
         }

@@ -85,3 +85,23 @@ fn unsupported_expressions_fail_by_name() {
         by_name(records.find(doc! {}).projection(projection).run(), "$function");
     });
 }
+
+#[test]
+fn what_does_not_obey_a_collation_fails_by_name() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        let english = || doc! { "locale": "en", "strength": 2 };
+        let update = |update: Document| records.update_one(doc! { "tags": "A" }, update).collation(english());
+        for (name, change) in [
+            ("collation in a positional update", doc! { "$set": { "tags.$": "b" } }),
+            ("collation in $pull", doc! { "$pull": { "tags": "B" } }),
+            ("collation in $addToSet", doc! { "$addToSet": { "tags": "B" } }),
+        ] {
+            by_name(update(change).run(), name);
+        }
+        let filtered = update(doc! { "$set": { "tags.$[x]": 1 } }).array_filters([doc! { "x": "B" }]);
+        by_name(filtered.run(), "collation in arrayFilters");
+        by_name(update(doc! { "$set": { "n": 1 } }).sort(doc! { "s": 1 }).run(), "a sort by a collation in a write");
+        assert!(update(doc! { "$set": { "n": 1 } }).run().is_ok());
+    });
+}

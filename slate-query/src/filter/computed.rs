@@ -86,7 +86,19 @@ impl Computed {
 }
 
 impl Node {
-    /// Whether an expression decides about a part of the filter, so that matching can fail.
+    /// Whether there is a `$expr`.
+    pub(super) fn has_expression(&self) -> bool {
+        match &self.tree {
+            Tree::Computed(_) => true,
+            Tree::Collated(collated) => collated.plain.has_expression(),
+            Tree::And(conjunction) => conjunction.nodes().iter().any(Self::has_expression),
+            Tree::Or(nodes) => nodes.iter().any(Self::has_expression),
+            Tree::Not(node) => node.has_expression(),
+            Tree::Field(_) => false,
+        }
+    }
+
+    /// Whether an expression or a collation decides about a part of the filter, so that matching can fail.
     pub(super) fn computes(&self) -> bool {
         match &self.tree {
             Tree::Computed(_) | Tree::Collated(_) => true,

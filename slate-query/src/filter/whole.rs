@@ -28,7 +28,13 @@ impl Filter {
         parse::document(filter, Scope::whole_document(Some(bindings))).map(Self)
     }
 
-    /// Whether the filter contains `$expr`, so that [`evaluate`](Self::evaluate) can fail.
+    /// Whether the filter contains `$expr`.
+    pub fn has_expression(&self) -> bool {
+        self.root().has_expression()
+    }
+
+    /// Whether the filter contains `$expr` or compares strings by a collation, so that [`evaluate`](Self::evaluate) can fail and
+    /// no array position is known.
     pub fn computes(&self) -> bool {
         self.root().computes()
     }

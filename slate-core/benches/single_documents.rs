@@ -36,11 +36,13 @@ fn reads(criterion: &mut Criterion) {
     });
     group.bench_function("find_one by _id", |bencher| {
         let mut ids = ids();
-        bencher.iter(|| collection.find_one(doc! { "_id": ids.next().unwrap_or_default() }).unwrap());
+        bencher.iter(|| collection.find_one(doc! { "_id": ids.next().unwrap_or_default() }).run().unwrap());
     });
     group.bench_function("find_one by an index", |bencher| {
         let mut ids = ids();
-        bencher.iter(|| collection.find_one(doc! { "contacts_count": ids.next().unwrap_or_default() % 101 }).unwrap());
+        bencher.iter(|| {
+            collection.find_one(doc! { "contacts_count": ids.next().unwrap_or_default() % 101 }).run().unwrap()
+        });
     });
     group.bench_function("cursor of one, lent", |bencher| {
         let mut ids = ids();

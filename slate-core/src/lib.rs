@@ -93,6 +93,7 @@ pub use api::delete::Delete;
 pub use api::document::IntoDocument;
 pub use api::explain::{ExecutionStats, Explain};
 pub use api::find::{Count, Distinct, Find};
+pub use api::find_one::FindOne;
 pub use api::find_one_and::{FindOneAndDelete, FindOneAndUpdate};
 pub use api::index::{CreateIndex, Hint, Index, IndexDescription, IndexState};
 pub use api::insert_many::{InsertMany, InsertManyResult, WriteError};

@@ -448,7 +448,7 @@ fn an_empty_timestamp_is_filled_in_by_inserts_and_replacements() {
         let c = test.collection("c");
         let empty = Timestamp { time: 0, increment: 0 };
         let stamped = || {
-            let document = c.find_one(doc! {}).unwrap().unwrap();
+            let document = c.find_one(doc! {}).run().unwrap().unwrap();
             document.get_timestamp("t").unwrap().time > 0
         };
         c.replace_one(doc! { "_id": 1 }, &rawdoc! { "t": empty }).upsert().run().unwrap();

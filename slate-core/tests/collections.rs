@@ -451,7 +451,7 @@ fn a_document_that_does_not_fit_the_type_is_named_with_the_path_of_the_field() {
     assert!(cursor.advance().unwrap());
     for error in [
         users.find_by_id("ada").unwrap_err(),
-        users.find_one(doc! {}).unwrap_err(),
+        users.find_one(doc! {}).run().unwrap_err(),
         users.find(doc! {}).run().unwrap().next().unwrap().unwrap_err(),
         cursor.deserialize_current::<User>().unwrap_err(),
         users.find_one_and_delete(doc! {}).run().unwrap_err(),

@@ -22,7 +22,7 @@ fn an_id_given_twice_leaves_the_unique_entries_of_the_last_document_only() {
         documents.push(rawdoc! { "_id": 1, "u": 10_000 });
         c.upsert_many(&documents).unwrap();
         assert_eq!(c.count_documents(doc! { "u": 1 }).run().unwrap(), 0, "the first document's value is free");
-        assert_eq!(c.find_one(doc! { "u": 10_000 }).unwrap().unwrap().get_i32("_id").unwrap(), 1);
+        assert_eq!(c.find_one(doc! { "u": 10_000 }).run().unwrap().unwrap().get_i32("_id").unwrap(), 1);
         c.insert_one(&rawdoc! { "_id": 0, "u": 1 }).unwrap();
     });
 }
@@ -84,7 +84,7 @@ fn a_write_to_one_document_uses_natural_order_on_request() {
         assert_eq!(taken.get_i32("_id").unwrap(), 3);
         let updated = c.update_one(doc! {}, doc! { "$set": { "x": 1 } }).sort(doc! { "$natural": -1 });
         updated.run().unwrap();
-        assert_eq!(c.find_one(doc! { "x": 1 }).unwrap().unwrap().get_i32("_id").unwrap(), 2);
+        assert_eq!(c.find_one(doc! { "x": 1 }).run().unwrap().unwrap().get_i32("_id").unwrap(), 2);
     });
 }
 

@@ -197,7 +197,7 @@ fn a_failed_conversion_names_collection_document_and_path() {
     }
     on_every_store(|test| {
         test.collection("users").insert_one(&rawdoc! { "_id": 7, "address": { "zip": "8001" } }).unwrap();
-        let error = test.db.collection::<User>("users").find_one(doc! {}).unwrap_err();
+        let error = test.db.collection::<User>("users").find_one(doc! {}).run().unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::Conversion, Some("address.zip")));
         assert_eq!((error.collection(), error.id()), (Some("users"), Some(&Bson::Int32(7))));
         assert!(error.to_string().starts_with("the document with _id 7 of collection users"), "{error}");
@@ -229,7 +229,7 @@ fn an_impossible_id_finds_nothing_by_id_and_by_filter() {
         users.insert_one(&rawdoc! { "_id": 1 }).unwrap();
         let regex = Bson::from(bson::Regex { pattern: cstr!("a").into(), options: cstr!("").into() });
         for id in [Bson::from(vec![1]), regex, Bson::from("x".repeat(5_000))] {
-            assert_eq!(users.find_one(doc! { "_id": { "$eq": &id } }).unwrap(), None);
+            assert_eq!(users.find_one(doc! { "_id": { "$eq": &id } }).run().unwrap(), None);
             assert_eq!(users.find_by_id(id).unwrap(), None);
         }
         assert_eq!(users.find_by_id(Bson::Undefined).unwrap_err().kind(), ErrorKind::Invalid);

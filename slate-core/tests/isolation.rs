@@ -108,7 +108,8 @@ fn serializable_isolation_prevents_write_skew_by_count() {
     on_every_store(|test| {
         assert_eq!(skew(&test, &serializable(), |c, _| c.count_documents(doc! { "on": true }).run().unwrap() > 1), 1);
         assert_eq!(skew(&test, &serializable(), |c, _| c.find(doc! { "on": true }).run().unwrap().count() > 1), 1);
-        let by_filter = |c: &Documents, other: &str| c.find_one(doc! { "_id": other, "on": true }).unwrap().is_some();
+        let by_filter =
+            |c: &Documents, other: &str| c.find_one(doc! { "_id": other, "on": true }).run().unwrap().is_some();
         assert_eq!(skew(&test, &serializable(), by_filter), 1);
     });
 }
@@ -120,7 +121,7 @@ fn a_phantom_conflicts() {
         |c| c.count_documents(doc! { "a": 9 }).run().map(drop),
         |c| c.distinct("a", doc! {}).run().map(drop),
         |c| c.find_by_id(9).map(|found| assert!(found.is_none())),
-        |c| c.find_one(doc! { "_id": 9 }).map(drop),
+        |c| c.find_one(doc! { "_id": 9 }).run().map(drop),
         |c| c.update_many(doc! { "a": { "$gt": 5 } }, doc! { "$set": { "b": 1 } }).run().map(drop),
     ];
     for indexed in [false, true] {

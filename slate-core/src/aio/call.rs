@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Aggregate, BulkWrite, BulkWriteResult, CancelToken, Count, CreateIndex, Delete, Distinct, Explain,
-    ExplainVerbosity, Find, FindOneAndDelete, FindOneAndUpdate, InsertMany, InsertManyResult, Result, Update,
+    ExplainVerbosity, Find, FindOne, FindOneAndDelete, FindOneAndUpdate, InsertMany, InsertManyResult, Result, Update,
     UpdateResult, Verify, VerifyProgress, VerifyReport, api::setters::setters,
 };
 
@@ -116,6 +116,8 @@ macro_rules! builders {
 builders! {
     [T: DeserializeOwned + Send + Any] Find<T>: stream -> Documents<T> [explain],
         sort projection skip limit hint deadline cancel memory_limit allow_disk_use let_variables collation;
+    [T: DeserializeOwned + Send + Any] FindOne<T>: read -> Option<T> [explain],
+        sort projection skip hint deadline cancel memory_limit allow_disk_use let_variables collation;
     [T: DeserializeOwned + Send + Any] Aggregate<T>: stream -> Documents<T> [explain],
         hint deadline cancel memory_limit allow_disk_use let_variables collation;
     [] Count: read -> u64 [explain], skip limit collation hint deadline cancel memory_limit;
@@ -240,6 +242,7 @@ macro_rules! reads {
 
 reads! {
     [T: 'static] Find<T>;
+    [T: 'static] FindOne<T>;
     [T: 'static] Aggregate<T>;
     [] Count;
     [] Distinct;

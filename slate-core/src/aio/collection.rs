@@ -5,9 +5,9 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Call, Operation, runner::Runner};
 use crate::{
-    Aggregate, BulkWrite, CancelToken, CollectionStats, Count, CreateIndex, Delete, Distinct, Find, FindOneAndDelete,
-    FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate, RenameTarget, Result, Update,
-    UpsertManyResult, Verify, WriteOperation,
+    Aggregate, BulkWrite, CancelToken, CollectionStats, Count, CreateIndex, Delete, Distinct, Find, FindOne,
+    FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate, RenameTarget,
+    Result, Update, UpsertManyResult, Verify, WriteOperation,
     api::document::{Converted, each_to_raw, to_raw},
 };
 
@@ -91,12 +91,8 @@ impl<T: 'static> ReadCollection<T> {
 }
 
 impl<T: DeserializeOwned + Send + Any> ReadCollection<T> {
-    /// See [`slate_core::ReadCollection::find_one`](crate::ReadCollection::find_one).
-    ///
-    /// # Errors
-    /// As the blocking method.
-    pub fn find_one(&self, filter: impl IntoDocument) -> Operation<Option<T>> {
-        self.find(filter).first()
+    calls! { "ReadCollection":
+        find_one(filter: impl IntoDocument) -> FindOne<T>;
     }
 
     /// See [`slate_core::ReadCollection::find_by_id`](crate::ReadCollection::find_by_id).

@@ -5,9 +5,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use slate_query::raw::{Doc, with_value};
 
 use crate::{
-    Aggregate, BulkWrite, CollectionStats, Count, CreateIndex, Delete, Distinct, Error, Find, FindOneAndDelete,
-    FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate, RenameTarget, Result, Update,
-    UpsertManyResult, Verify, WriteOperation,
+    Aggregate, BulkWrite, CollectionStats, Count, CreateIndex, Delete, Distinct, Error, Find, FindOne,
+    FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate, RenameTarget,
+    Result, Update, UpsertManyResult, Verify, WriteOperation,
     api::document::As,
     api::document::{Converted, borrowed, each_to_raw, from_raw, to_raw},
     entry::record_key,
@@ -157,16 +157,27 @@ impl<T> ReadCollection<T> {
 }
 
 impl<T: DeserializeOwned + Any> ReadCollection<T> {
-    /// Returns one document that matches `filter`: the first that the plan finds, so which one is not specified. To choose,
-    /// use [`Find::sort`] and [`Find::first`].
+    /// Finds one document that matches `filter`: the first in the order of [`FindOne::sort`]. Without a sort it is the first
+    /// that the plan finds, so which one is not specified. Nothing is read until [`FindOne::run`].
     ///
-    /// # Errors
-    /// As [`Find::run`].
-    pub fn find_one(&self, filter: impl IntoDocument) -> Result<Option<T>> {
-        self.find(filter).first()
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use bson::{doc, rawdoc};
+    ///
+    /// let users = db.collection("users");
+    /// users.insert_many(&[rawdoc! { "name": "Ada", "age": 36 }, rawdoc! { "name": "Bob", "age": 41 }]).run()?;
+    /// let oldest = users.find_one(doc! {}).sort(doc! { "age": -1 }).projection(doc! { "_id": 0, "name": 1 }).run()?;
+    /// assert_eq!(oldest, Some(rawdoc! { "name": "Bob" }));
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    ///
+    /// Cost: as a find with the limit 1. A sort that no index provides reads every match.
+    pub fn find_one(&self, filter: impl IntoDocument) -> FindOne<T> {
+        FindOne::new(self.scope.clone(), &self.name, filter)
     }
 
-    /// Returns the document with this `_id`. Cost: one key lookup.
+    /// Returns the document with this `_id`. Cost: one key lookup. For a part of it, or with a deadline, use
+    /// [`find_one`](ReadCollection::find_one) and the filter `{ _id: … }`, which costs the same lookup and little more.
     ///
     /// # Errors
     /// As [`Find::run`]. A value that no `_id` can have, such as an array, is treated as by a filter: it finds nothing.
@@ -175,7 +186,7 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
         let key = match with_value(&id, record_key) {
             Ok(key) => key,
             // No document has this `_id`.
-            Err(_) => return self.find_one(doc! { "_id": { "$eq": id } }),
+            Err(_) => return self.find_one(doc! { "_id": { "$eq": id } }).run(),
         };
         let mut found = None;
         let visitor = &mut |document: Doc<'_>| {

@@ -14,7 +14,7 @@ use crate::{
 /// A query of one collection; see [`ReadCollection::find`](crate::ReadCollection::find).
 #[must_use = "nothing is read until `run`, `cursor`, `first`, `explain`, `count().run` or `distinct(…).run`"]
 pub struct Find<T> {
-    target: Target,
+    pub(super) target: Target,
     documents: As<T>,
 }
 
@@ -37,10 +37,10 @@ pub struct Distinct {
 
 /// The collection and the parameters of its query.
 #[derive(Clone)]
-struct Target {
+pub(super) struct Target {
     scope: Scope,
     collection: Arc<str>,
-    request: Request,
+    pub(super) request: Request,
 }
 
 #[cfg(feature = "async")]

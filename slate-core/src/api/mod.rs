@@ -11,6 +11,7 @@ pub(crate) mod delete;
 pub(crate) mod document;
 pub(crate) mod explain;
 pub(crate) mod find;
+pub(crate) mod find_one;
 pub(crate) mod find_one_and;
 pub(crate) mod index;
 pub(crate) mod index_build;

@@ -244,6 +244,7 @@ fn long_values_are_unique_by_all_their_bytes() {
                     &texts.find(doc! { "t": "x".repeat(length) + end }).projection(doc! { "_id": 1 }),
                     [texts
                         .find_one(doc! { "t": "x".repeat(length) + end })
+                        .run()
                         .unwrap()
                         .unwrap()
                         .get_object_id("_id")

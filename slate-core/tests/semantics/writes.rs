@@ -35,7 +35,7 @@ fn a_write_to_one_document_selects_the_first_by_id_with_every_plan() {
             assert_eq!(sorted.force(plan).run().unwrap().unwrap().get_i32("_id").unwrap(), 10);
             transaction.rollback();
         }
-        assert_eq!(records.find_one(doc! {}).unwrap().unwrap().get_i32("_id").unwrap(), 0);
+        assert_eq!(records.find_one(doc! {}).run().unwrap().unwrap().get_i32("_id").unwrap(), 0);
     });
 }
 

@@ -1,0 +1,59 @@
+use std::{any::Any, fmt, sync::Arc};
+
+use serde::de::DeserializeOwned;
+
+use crate::{Explain, ExplainVerbosity, Find, IntoDocument, Result, api::setters::setters, operation::scope::Scope};
+
+/// A query for one document; see [`ReadCollection::find_one`](crate::ReadCollection::find_one).
+#[must_use = "nothing is read until `run` or `explain`"]
+pub struct FindOne<T> {
+    /// The query with the limit 1.
+    find: Find<T>,
+}
+
+impl<T> FindOne<T> {
+    pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument) -> Self {
+        Self { find: Find::new(scope, collection, filter).limit(1) }
+    }
+
+    setters! {
+        find.target.request: sort, projection, skip, hint, deadline, cancel, memory_limit, allow_disk_use, let_variables, collation,
+        force
+    }
+
+    /// For the async API: the same read, failing instead of waiting.
+    #[cfg(feature = "async")]
+    pub(crate) fn without_waiting(&self) -> Option<Self> {
+        Some(Self { find: self.find.without_waiting()? })
+    }
+
+    /// Returns the query's plan, as [`Find::explain`] does.
+    ///
+    /// # Errors
+    /// As [`Find::explain`].
+    pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
+        self.find.explain(verbosity)
+    }
+}
+
+impl<T: DeserializeOwned + Any> FindOne<T> {
+    /// Runs the query and returns the document; `None` if none matches, or no more than [`FindOne::skip`] says.
+    ///
+    /// # Errors
+    /// As [`Find::cursor`]; if the document is not a `T`.
+    pub fn run(self) -> Result<Option<T>> {
+        self.find.first()
+    }
+}
+
+impl<T> Clone for FindOne<T> {
+    fn clone(&self) -> Self {
+        Self { find: self.find.clone() }
+    }
+}
+
+impl<T> fmt::Debug for FindOne<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FindOne").field(&self.find).finish()
+    }
+}

@@ -1,0 +1,7 @@
+//! Calls of the public API that combine others, on every store, blocking and async.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "api/find_one.rs"]
+mod find_one;

@@ -17,7 +17,7 @@ use common::{
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
 use slate_core::{Collection, ExplainVerbosity, Find, ReturnDocument};
-use slate_query::{raw::Doc, sort::Sort};
+use slate_query::{collation::Collation, raw::Doc, sort::Sort};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -129,7 +129,7 @@ fn find(collection: &Documents, query: &RandomQuery) -> Find<RawDocumentBuf> {
     if let Some(sort) = &query.sort {
         find = find.sort(sort);
     }
-    if query.is_collated { find.collation(doc! { "locale": "en", "strength": 1 }) } else { find }
+    if query.is_collated { find.collation(random::collation()) } else { find }
 }
 
 fn sliced(find: Find<RawDocumentBuf>, query: &RandomQuery) -> Find<RawDocumentBuf> {
@@ -140,9 +140,11 @@ fn sliced(find: Find<RawDocumentBuf>, query: &RandomQuery) -> Find<RawDocumentBu
     }
 }
 
-fn sort_keys(sort: &Document, rows: &[RawDocumentBuf]) -> Vec<Vec<u8>> {
+fn sort_keys(sort: &Document, query: &RandomQuery, rows: &[RawDocumentBuf]) -> Vec<Vec<u8>> {
     let sort = raw(sort);
-    let sort = Sort::parse(Doc::from(&sort)).unwrap();
+    let collation = raw(&random::collation());
+    let collation = query.is_collated.then(|| Collation::parse(Doc::from(&collation)).unwrap().unwrap());
+    let sort = Sort::parse(Doc::from(&sort)).unwrap().with_collation(collation);
     let key = |row: &RawDocumentBuf| {
         let mut key = Vec::new();
         sort.key(Doc::from(row), &mut key).unwrap();
@@ -187,7 +189,7 @@ impl Answer {
 
     fn check_order(&self, rows: &[RawDocumentBuf], right: &[RawDocumentBuf]) -> Result<(), String> {
         match &self.query.sort {
-            Some(sort) if sort_keys(sort, rows) != sort_keys(sort, right) => {
+            Some(sort) if sort_keys(sort, &self.query, rows) != sort_keys(sort, &self.query, right) => {
                 Err(format!("the order is {rows:?}, expected {right:?}"))
             }
             _ => Ok(()),
@@ -239,7 +241,7 @@ fn check_query(database: &TestDatabase, pair: &Pair, query: &RandomQuery) -> Res
             return Err(drawn("count", format!("{counted} instead of {}", part.len())));
         }
         if let Some(projection) = &query.projection {
-            check_projection(pair, query, projection, &whole, || find().projection(projection))
+            check_projection(pair, query, (projection, plan), &whole, || find().projection(projection))
                 .map_err(|why| drawn("project", why))?;
         }
     }
@@ -265,11 +267,12 @@ fn check_refused(pair: &Pair, query: &RandomQuery, refused: &Refusal) -> Result<
     Ok(())
 }
 
-/// Checks that a projection does not depend on indexes: the same plan returns the same rows in the same order.
+/// Checks that a projection does not depend on indexes: the same plan returns the same rows in the same order. Without a forced
+/// plan, the projection may have another one than the whole documents, because an index covers it.
 fn check_projection(
     pair: &Pair,
     query: &RandomQuery,
-    projection: &Document,
+    (projection, plan): (&Document, Option<usize>),
     whole: &[RawDocumentBuf],
     projected: impl Fn() -> Find<RawDocumentBuf>,
 ) -> Result<(), String> {
@@ -277,8 +280,9 @@ fn check_projection(
     let right = match rows(find(&pair.plain, query).projection(projection)) {
         Ok(shaped) => shaped,
         Err(refused) => {
+            // Of several documents that cannot be projected, the first depends on the plan, and with it the code.
             return match rows(projected()) {
-                Err(other) if other == refused => Ok(()),
+                Err(_) => Ok(()),
                 other => Err(format!("{other:?}, expected {refused:?}")),
             };
         }
@@ -286,7 +290,11 @@ fn check_projection(
     let shapes: HashMap<&[u8], &RawDocumentBuf> = plain.iter().map(|row| row.as_bytes()).zip(&right).collect();
     let right: Vec<&RawDocumentBuf> = whole.iter().map(|row| shapes[row.as_bytes()]).collect();
     let got = rows(projected()).map_err(|error| format!("{error:?}"))?;
-    if got.iter().collect::<Vec<_>>() == right { Ok(()) } else { Err(format!("{got:?}, expected {right:?}")) }
+    let is_right = match plan {
+        Some(_) => got.iter().collect::<Vec<_>>() == right,
+        None => multiset(&got) == multiset(&right.iter().map(|row| (*row).clone()).collect::<Vec<_>>()),
+    };
+    if is_right { Ok(()) } else { Err(format!("{got:?}, expected {right:?}")) }
 }
 
 fn check_distinct(pair: &Pair, query: &RandomQuery) -> Result<(), TestCaseError> {
@@ -317,6 +325,13 @@ fn check_targets(
 ) -> Result<(), TestCaseError> {
     let mark = doc! { "$set": { "marked": true } };
     let marked = doc! { "marked": true };
+    let collation = || {
+        if query.is_collated {
+            random::collation()
+        } else {
+            doc! { "locale": "simple" }
+        }
+    };
     let sorted = |update: slate_core::FindOneAndUpdate<RawDocumentBuf>| match &query.sort {
         Some(sort) => update.sort(sort),
         None => update,
@@ -339,25 +354,26 @@ fn check_targets(
         let unsorted = pair
             .indexed
             .find(&query.filter)
+            .collation(collation())
             .explain(ExplainVerbosity::QueryPlanner)
             .map_or(0, |explained| explained.candidates());
         let outcomes = [
             attempt(&|collection| {
-                let mut update = collection.update_one(&query.filter, &mark);
+                let mut update = collection.update_one(&query.filter, &mark).collation(collation());
                 if let Some(plan) = unsorted_plan(unsorted) {
                     update = update.force(plan);
                 }
                 Ok(format!("{:?}", update.run()?))
             }),
             attempt(&|collection| {
-                let mut update = collection.update_many(&query.filter, &mark);
+                let mut update = collection.update_many(&query.filter, &mark).collation(collation());
                 if let Some(plan) = unsorted_plan(unsorted) {
                     update = update.force(plan);
                 }
                 Ok(format!("{:?}", update.run()?))
             }),
             attempt(&|collection| {
-                let mut delete = collection.delete_one(&query.filter);
+                let mut delete = collection.delete_one(&query.filter).collation(collation());
                 if let Some(plan) = unsorted_plan(unsorted) {
                     delete = delete.force(plan);
                 }
@@ -365,7 +381,7 @@ fn check_targets(
                 Ok(format!("{:?}", rows(collection.find(doc! {}).hint(slate_core::Hint::Forward))))
             }),
             attempt(&|collection| {
-                let mut delete = collection.delete_many(&query.filter);
+                let mut delete = collection.delete_many(&query.filter).collation(collation());
                 if let Some(plan) = unsorted_plan(unsorted) {
                     delete = delete.force(plan);
                 }
@@ -373,7 +389,7 @@ fn check_targets(
                 Ok(format!("{:?}", rows(collection.find(doc! {}).hint(slate_core::Hint::Forward))))
             }),
             attempt(&|collection| {
-                let mut update = sorted(collection.find_one_and_update(&query.filter, &mark));
+                let mut update = sorted(collection.find_one_and_update(&query.filter, &mark)).collation(collation());
                 if let Some((_, plan)) = plan {
                     update = update.force(plan);
                 }

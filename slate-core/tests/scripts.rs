@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `insert C {…} …` | count |
 //! | `fill C N {…}` | N documents; a text `=i`, `=i/10` or `=i%10` is replaced by that number for document `i` |
-//! | `index C {keys} [unique] [sparse] [named N] [only {…}]` | its name |
+//! | `index C {keys} [unique] [sparse] [named N] [only {…}] [collation {…}]` | its name |
 //! | `drop index C N`, `drop C`, `create C`, `indexes C`, `collections` | |
 //! | `find C {filter} [sort {…}] [project {…}] [skip N] [limit N] [hint N or {keys}]` | one row per line |
 //! | `aggregate C {stage} …` | one row per line |
@@ -316,6 +316,11 @@ impl Session {
                     index = index.only(words.document());
                     continue;
                 }
+                "collation" => {
+                    words.next();
+                    index = index.collation(words.document());
+                    continue;
+                }
                 _ => return collection.create_index(index).run(),
             };
             words.next();
@@ -331,6 +336,7 @@ impl Session {
                 }
             }
             index.only.iter().for_each(|only| write!(line, " only {}", show(only)).unwrap());
+            index.collation.iter().for_each(|collation| write!(line, " collation {}", show(collation)).unwrap());
             line
         });
         Ok(indexes.collect::<Vec<_>>().join("\n"))
@@ -470,7 +476,8 @@ fn filled(template: &Bson, place: i32) -> Bson {
 fn changed(mut update: slate_core::Update, words: &mut Words<'_>) -> Result<String, Error> {
     loop {
         update = match words.peek() {
-            "upsert" | "sort" | "hint" | "where" => match words.next() {
+            "upsert" | "sort" | "hint" | "where" | "collation" => match words.next() {
+                "collation" => update.collation(words.document()),
                 "upsert" => update.upsert(),
                 "sort" => update.sort(words.document()),
                 "hint" => update.hint(words.hint()),

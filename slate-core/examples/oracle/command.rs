@@ -14,13 +14,16 @@ pub(crate) fn collections(case: &Case) -> Vec<Document> {
 }
 
 pub(crate) fn create_index(index: &Index) -> Document {
-    let mut spec = doc! { "key": index.keys.clone(), "name": index_name(&index.keys) };
+    let mut spec = doc! { "key": index.keys.clone(), "name": index_name(index) };
     spec.extend(index.options.clone());
     doc! { "createIndexes": &index.collection, "indexes": [spec] }
 }
 
-fn index_name(keys: &Document) -> String {
-    keys.iter().map(|(path, direction)| format!("{path}_{direction}")).collect::<Vec<_>>().join("_")
+/// A name for an index without one. Indexes on the same keys with different collations need different names.
+fn index_name(index: &Index) -> String {
+    let keys = index.keys.iter().map(|(path, direction)| format!("{path}_{direction}"));
+    let collation = index.options.get("collation").map(|collation| format!("collation {collation}"));
+    keys.chain(collation).collect::<Vec<_>>().join("_")
 }
 
 /// The command of a case. `hint` names the index that it must use.

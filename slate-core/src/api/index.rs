@@ -1,6 +1,7 @@
 use std::fmt;
 
 use bson::RawDocumentBuf;
+use slate_query::collation::Collation;
 
 use crate::{
     IntoDocument, Result,
@@ -22,6 +23,7 @@ use crate::{
 ///
 /// let by_org = Index::on(doc! { "org": 1, "age": -1 });
 /// let by_mail = Index::on(doc! { "mail": 1 }).unique().sparse();
+/// let by_name = Index::on(doc! { "name": 1 }).collation(doc! { "locale": "en", "strength": 2 });
 /// let open_orders = Index::on(doc! { "due": 1 }).only(doc! { "status": "open" }).named("open_orders");
 /// ```
 #[derive(Clone, Debug)]
@@ -33,6 +35,7 @@ pub struct Index {
     unique: bool,
     sparse: bool,
     partial: Option<RawDocumentBuf>,
+    collation: Option<RawDocumentBuf>,
 }
 
 impl Index {
@@ -40,7 +43,7 @@ impl Index {
     pub fn on(keys: impl IntoDocument) -> Self {
         let mut request = Request::default();
         let keys = request.take(keys).unwrap_or_default();
-        Self { request, keys, name: None, unique: false, sparse: false, partial: None }
+        Self { request, keys, name: None, unique: false, sparse: false, partial: None, collation: None }
     }
 
     /// Rejects two documents with the same values; a missing field counts as null.
@@ -58,6 +61,14 @@ impl Index {
     /// Contains only documents that match `filter`. The index then serves only queries whose filter implies this one.
     pub fn only(mut self, filter: impl IntoDocument) -> Self {
         self.partial = self.request.take(filter);
+        self
+    }
+
+    /// Compares strings by a collation, in MongoDB's form: in a unique index with `{ locale: "en", strength: 2 }`, "Ada" and "ADA"
+    /// are the same value. The index serves conditions on strings, and sorts, of queries with the same collation, and other
+    /// conditions of every query. It contains no strings, so it covers no query.
+    pub fn collation(mut self, collation: impl IntoDocument) -> Self {
+        self.collation = self.request.take(collation);
         self
     }
 
@@ -126,6 +137,7 @@ impl<'p> CreateIndex<'p> {
             unique: self.index.unique,
             sparse: self.index.sparse,
             partial: self.index.partial,
+            collation: self.index.collation,
         };
         let Self { scope, collection, interrupt, mut progress, .. } = self;
         match &scope {
@@ -158,6 +170,8 @@ pub struct IndexDescription {
     pub sparse: bool,
     /// The filter of a partial index.
     pub only: Option<RawDocumentBuf>,
+    /// How it compares strings, with all options; `None`: by their bytes.
+    pub collation: Option<RawDocumentBuf>,
     /// Whether any of its fields has contained an array.
     pub multikey: bool,
     /// Whether queries can use it.
@@ -168,7 +182,7 @@ pub struct IndexDescription {
 impl From<&IndexDescription> for Index {
     fn from(description: &IndexDescription) -> Self {
         // Names every field, so that a new option is not forgotten here.
-        let IndexDescription { name, keys, unique, sparse, only, multikey: _, state: _ } = description;
+        let IndexDescription { name, keys, unique, sparse, only, collation, multikey: _, state: _ } = description;
         Self {
             request: Request::default(),
             keys: keys.clone(),
@@ -176,6 +190,7 @@ impl From<&IndexDescription> for Index {
             unique: *unique,
             sparse: *sparse,
             partial: only.clone(),
+            collation: collation.clone(),
         }
     }
 }
@@ -205,6 +220,7 @@ impl IndexDescription {
             unique: index.unique,
             sparse: index.sparse,
             only: index.partial.as_ref().map(|partial| partial.document.clone()),
+            collation: index.collation.as_ref().map(Collation::to_document),
             multikey: index.is_multikey(),
             state,
         }

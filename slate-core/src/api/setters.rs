@@ -69,8 +69,8 @@ macro_rules! setters {
     };
     (@ collation $to:tt) => {
         setters! { @method $to
-            /// Compares strings by a collation, in MongoDB's form: `{ locale: "en", strength: 2 }` ignores case. No index serves
-            /// conditions on strings then, nor the order of a sort.
+            /// Compares strings by a collation, in MongoDB's form: `{ locale: "en", strength: 2 }` ignores case. Only indexes with the same
+            /// collation serve conditions on strings and the order of a sort.
             collation(collation: impl crate::IntoDocument)
         }
     };

@@ -1,12 +1,14 @@
 use bson::RawDocumentBuf;
 use slate_query::{
+    Code,
+    collation::{self, Collation},
     filter::Filter,
     pattern::KeyPattern,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
 use slate_store::Keyspace;
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// For each field of an index, a bit set: bit i is set if some document has an array at the i-th name of the field's
 /// path.
@@ -23,6 +25,8 @@ pub(crate) struct IndexInfo {
     pub(crate) unique: bool,
     pub(crate) sparse: bool,
     pub(crate) partial: Option<Partial>,
+    /// Entries contain the sort keys of strings. `None`: the strings themselves.
+    pub(crate) collation: Option<Collation>,
     pub(crate) multikey: MultikeyPaths,
     /// Whether the values of some entry were truncated: its bounds are then exact for no condition.
     pub(crate) truncated: bool,
@@ -36,8 +40,9 @@ pub(crate) struct Partial {
 }
 
 impl Partial {
-    pub(crate) fn parse(document: RawDocumentBuf) -> Result<Self> {
-        let filter = Filter::parse(Doc::from(&document))?;
+    /// Parses the condition of an index with this collation.
+    pub(crate) fn parse(document: RawDocumentBuf, collation: Option<&Collation>) -> Result<Self> {
+        let filter = Filter::parse_collated(Doc::from(&document), collation)?;
         Ok(Self { document, filter })
     }
 }
@@ -66,6 +71,11 @@ impl IndexInfo {
         if self.truncated { Held::Truncated } else { Held::Whole }
     }
 
+    /// Whether entries contain the values of their documents, which can be decoded.
+    pub(crate) fn holds_values(&self) -> bool {
+        !self.truncated && self.collation.is_none()
+    }
+
     /// Records array positions of a document.
     pub(crate) fn add_multikey(&mut self, met: &[u64]) {
         for (known, met) in self.multikey.iter_mut().zip(met) {
@@ -88,6 +98,9 @@ impl IndexInfo {
         if let Some(partial) = &self.partial {
             append_document(writer, "partialFilterExpression", &partial.document);
         }
+        if let Some(collation) = &self.collation {
+            append_document(writer, "collation", &collation.to_document());
+        }
         writer.open_array(b"multikey");
         for (field, paths) in self.multikey.iter().enumerate() {
             writer.append(field.to_string().as_bytes(), Value::new(Kind::Int64, &paths.to_le_bytes()));
@@ -107,8 +120,13 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
         return Ok(None);
     };
     let pattern = KeyPattern::parse(Doc::from(&keys)).map_err(Error::from)?;
+    let collation = match document("collation") {
+        Some(Ok(document)) => read_collation(name, Doc::from(&document))?,
+        Some(Err(_)) => return Ok(None),
+        None => None,
+    };
     let partial = match document("partialFilterExpression") {
-        Some(Ok(document)) => Some(Partial::parse(document)?),
+        Some(Ok(document)) => Some(Partial::parse(document, collation.as_ref())?),
         Some(Err(_)) => return Ok(None),
         None => None,
     };
@@ -123,9 +141,26 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
         unique: flag("unique").unwrap_or_default(),
         sparse: flag("sparse").unwrap_or_default(),
         partial,
+        collation,
         multikey,
         truncated: flag("truncated").unwrap_or_default(),
     }))
+}
+
+/// Reads the collation of an index.
+///
+/// # Errors
+/// If this build makes other sort keys than the entries contain, or none.
+fn read_collation(index: &str, document: Doc<'_>) -> Result<Option<Collation>> {
+    let version = document.get("version").and_then(Value::as_str).unwrap_or_default();
+    if version != collation::VERSION {
+        let message = format!(
+            "the index {index} was made with version {version} of collations, and this version of Slate has {}",
+            collation::VERSION
+        );
+        return Err(Error::new(ErrorKind::WrongFormat, Code::BAD_VALUE, message));
+    }
+    Ok(Collation::parse(document)?)
 }
 
 /// Reads a keyspace number, stored as int64: BSON has no unsigned integers.

@@ -4,12 +4,12 @@ use std::fmt;
 
 use bson::{Bson, Document, doc};
 use slate_query::{
+    collation::show_sort_key,
     key::{self, Decoded, Direction, TypeReader},
-    path::Path,
 };
 use slate_store::Keyspace;
 
-use super::{CATALOG, Catalog, CollectionInfo, keys};
+use super::{CATALOG, Catalog, CollectionInfo, IndexInfo, keys};
 use crate::error::Place;
 
 impl Catalog {
@@ -31,7 +31,7 @@ fn place_in(collection: &CollectionInfo, keyspace: Keyspace, key: &[u8]) -> Opti
         return Some(Place { collection: name, index: None, key });
     }
     let index = collection.maintained().find(|index| index.keyspace == keyspace)?;
-    let key = KeyFields::decode(index.pattern.fields(), key).document();
+    let key = KeyFields::decode(index, key).document();
     Some(Place { collection: name, index: Some(index.name.to_string()), key: Some(key) })
 }
 
@@ -39,10 +39,13 @@ fn place_in(collection: &CollectionInfo, keyspace: Keyspace, key: &[u8]) -> Opti
 pub(crate) struct KeyFields<'p>(Vec<(&'p str, Option<Bson>)>);
 
 impl<'p> KeyFields<'p> {
-    /// Decodes as many fields as the key contains completely.
-    pub(crate) fn decode(pattern: &'p [(Path, Direction)], mut key: &[u8]) -> Self {
+    /// Decodes as many fields as the key contains completely. The sort keys of a collation are shown in hexadecimal digits, as in
+    /// MongoDB.
+    pub(crate) fn decode(index: &'p IndexInfo, mut key: &[u8]) -> Self {
+        let pattern = index.pattern.fields();
         let mut fields = Vec::with_capacity(pattern.len());
         let mut is_complete = true;
+        let decode = if index.collation.is_some() { decode_collated } else { decode };
         for (path, direction) in pattern {
             let value = if is_complete { decode(&mut key, *direction) } else { None };
             is_complete = value.is_some();
@@ -66,6 +69,17 @@ impl fmt::Display for KeyFields<'_> {
             }
         }
         f.write_str(" }")
+    }
+}
+
+/// As [`decode`], of an index with a collation.
+fn decode_collated(key: &mut &[u8], direction: Direction) -> Option<Option<Bson>> {
+    match key::decode(key, direction, &mut TypeReader::new(&[]))? {
+        Decoded::Value(value) => match value.as_value().text() {
+            Some(sort_key) => Some(Some(Bson::String(show_sort_key(sort_key)))),
+            None => value.as_value().to_bson().map(Some),
+        },
+        Decoded::Missing => Some(None),
     }
 }
 

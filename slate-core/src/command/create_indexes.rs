@@ -9,7 +9,6 @@ use slate_query::{
 
 use super::{
     call::Call,
-    collation,
     common::Common,
     concern::Concerns,
     fields::{Fields, missing, owned},
@@ -100,7 +99,7 @@ fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     let unique = fields.truth("unique")?.unwrap_or_default();
     let sparse = fields.truth("sparse")?.unwrap_or_default();
     let partial = fields.object_not_null("partialFilterExpression")?;
-    let collated = fields.object_not_null("collation")?;
+    let collation = fields.object_not_null("collation")?;
     check_version(&mut fields)?;
     // MongoDB accepts and ignores these.
     for name in ["background", "dropDups", "ns"] {
@@ -120,9 +119,8 @@ fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     };
     let keys = keys.ok_or_else(|| required("key"))?;
     let name = name.ok_or_else(|| required("name"))?;
-    collation::refuse(collated)?;
-    let partial = partial.map(owned).transpose()?;
-    Ok(IndexSpec { name: Some(name.into()), keys: owned(keys)?, unique, sparse, partial })
+    let (partial, collation) = (partial.map(owned).transpose()?, collation.map(owned).transpose()?);
+    Ok(IndexSpec { name: Some(name.into()), keys: owned(keys)?, unique, sparse, partial, collation })
 }
 
 /// MongoDB's versions of the index format. Slate has one format for both.

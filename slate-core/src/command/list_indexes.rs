@@ -36,6 +36,9 @@ fn describe(index: &IndexInfo) -> RawDocumentBuf {
     if let Some(partial) = &index.partial {
         document.append(cstr!("partialFilterExpression"), partial.document.clone());
     }
+    if let Some(collation) = &index.collation {
+        document.append(cstr!("collation"), collation.to_document());
+    }
     document
 }
 

@@ -1,4 +1,5 @@
 use slate_query::{
+    collation::Collation,
     distinct, key,
     path::Path,
     pattern::Direction,
@@ -36,7 +37,7 @@ impl DistinctRows {
         values: Values,
         resources: &Resources,
     ) -> Result<Self> {
-        let mut found = Found::new(resources.memory.clone(), values.direction);
+        let mut found = Found::new(resources.memory.clone(), &values);
         while input.advance()? {
             let Some(record) = input.current() else { break };
             let mut added = Ok(());
@@ -106,6 +107,7 @@ impl DistinctRows {
 struct Found {
     rows: FirstRows,
     direction: Direction,
+    collation: Option<Collation>,
     key: Vec<u8>,
     payload: Vec<u8>,
     /// A cache of repeated values. A value in it does not have to be encoded again, which pays off if there are few
@@ -156,10 +158,11 @@ impl Repeated {
 }
 
 impl Found {
-    fn new(memory: Memory, direction: Direction) -> Self {
+    fn new(memory: Memory, values: &Values) -> Self {
         Self {
             rows: FirstRows::new(memory),
-            direction,
+            direction: values.direction,
+            collation: values.collation.clone(),
             key: Vec::new(),
             payload: Vec::new(),
             repeated: Default::default(),
@@ -167,13 +170,16 @@ impl Found {
     }
 
     fn add(&mut self, value: Value<'_>, record_key: &[u8]) -> Result<()> {
-        let Self { rows, direction, key, payload, repeated } = self;
+        let Self { rows, direction, collation, key, payload, repeated } = self;
         let cached = repeated.get_mut(Repeated::place(value));
         if cached.as_ref().is_some_and(|cached| cached.is_represented(value, record_key)) {
             return Ok(());
         }
         key.clear();
-        key::encode_directed(Some(value), *direction, key);
+        match collation {
+            None => key::encode_directed(Some(value), *direction, key),
+            Some(collation) => key::encode_directed(Some(collation.apply(value).as_value()), *direction, key),
+        }
         let is_taken = rows.push(key, record_key, || {
             write_one(b"v", value, payload);
             payload

@@ -81,7 +81,7 @@ fn serves(index: &IndexInfo, path: &Path) -> bool {
     index.pattern.fields().first().is_some_and(|(field, _)| field == path)
         && index.partial.is_none()
         && !index.sparse
-        && !index.truncated
+        && index.holds_values()
         && !index.is_multikey()
 }
 

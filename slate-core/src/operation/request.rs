@@ -11,7 +11,7 @@ use slate_query::{
     projection::Projection,
     raw::{Doc, Kind, Value, validate},
     sort::Sort,
-    update::{Update, UsesPosition},
+    update::Update,
 };
 
 use crate::{
@@ -212,17 +212,6 @@ impl Request {
 
     /// Parses an update, which is a document or an array.
     pub(crate) fn parse_update(&self, update: Value<'_>) -> Result<Update> {
-        if self.collation.is_some() {
-            let compares =
-                |name: &[u8]| matches!(name, b"$addToSet" | b"$max" | b"$min" | b"$pull" | b"$pullAll" | b"$push");
-            let operators = update.as_document().into_iter().flat_map(Doc::elements);
-            let comparing = operators.map(|operator| operator.name).find(|name| compares(name));
-            let comparing = comparing.map(String::from_utf8_lossy);
-            let filters = self.array_filters.first().map(|_| "arrayFilters".into());
-            if let Some(name) = comparing.or(filters) {
-                return Err(Error::unsupported_by_name(&format!("collation in {name}")).at("collation"));
-            }
-        }
         let bindings = match update.kind() {
             Kind::Array => self.constants.iter().flat_map(|constants| Doc::from(constants).elements()).try_fold(
                 self.bindings()?,
@@ -231,13 +220,10 @@ impl Request {
                     bindings.with(&name, Some(constant.value.to_owned())).map_err(|error| error.at(format!("c.{name}")))
                 },
             )?,
-            _ => Bindings::default(),
+            _ => Bindings::default().with_collation(self.collation.clone()),
         };
         let array_filters: Vec<Doc<'_>> = self.array_filters.iter().map(Doc::from).collect();
         let update = Update::parse(update, &array_filters, &bindings)?;
-        if self.collation.is_some() && update.needs_position() == UsesPosition::Yes {
-            return Err(Error::unsupported_by_name("collation in a positional update").at("collation"));
-        }
         Ok(update)
     }
 
@@ -250,9 +236,6 @@ impl Request {
         query.skip = self.skip;
         query.limit = self.limit;
         query.hint = self.hint.clone();
-        if ties == Ties::ById && query.sort.as_ref().is_some_and(Sort::is_collated) {
-            return Err(Error::unsupported_by_name("a sort by a collation in a write").at("collation"));
-        }
         if let Some(direction) = query.sort.as_ref().and_then(Sort::natural) {
             (query.sort, query.hint) = match ties {
                 Ties::Any => (None, Some(Hint::Natural(direction))),
@@ -279,16 +262,12 @@ impl Request {
             (Some(projection), Some(document)) => Output::Project { projection, document: document.clone() },
             _ => Output::Whole,
         };
-        let mut query = self.parse(output, Ties::Any)?;
-        plan::sort_by_collation(&mut query)?;
+        let query = self.parse(output, Ties::Any)?;
         match &query.output {
             Output::Project { projection, .. } if projection.needs_position() => {
                 if query.filter.has_expression() {
                     let message = "$expr is not allowed with a positional projection";
                     return Err(Error::invalid(Code::QUERY_FEATURE_NOT_ALLOWED, message).at("$expr"));
-                }
-                if query.filter.computes() {
-                    return Err(Error::unsupported_by_name("collation in a positional projection").at("collation"));
                 }
                 Ok(query)
             }
@@ -300,8 +279,8 @@ impl Request {
     pub(crate) fn aggregate(&self, scope: &Scope, collection: &str) -> Result<Box<dyn Rows + Send>> {
         match self.parse_aggregate()? {
             (query, None) => scope.find(collection, &query, &self.interrupt),
-            (_, Some(_)) if self.collation.is_some() => {
-                Err(Error::unsupported_by_name("collation in $out and $merge").at("collation"))
+            (_, Some(Sink::Merge(_))) if self.collation.is_some() => {
+                Err(Error::unsupported_by_name("collation in $merge").at("collation"))
             }
             (query, Some(sink)) => {
                 sink::write(scope, collection, &query, &sink, &self.interrupt)?;
@@ -346,16 +325,12 @@ impl Request {
     }
 
     pub(crate) fn parse_count(&self) -> Result<Query> {
-        let mut query = self.parse(Output::Count, Ties::Any)?;
-        plan::sort_by_collation(&mut query)?;
+        let query = self.parse(Output::Count, Ties::Any)?;
         Ok(query)
     }
 
     pub(crate) fn parse_distinct(&self, path: &str) -> Result<Query> {
         let path = distinct::parse(path)?;
-        if self.collation.is_some() {
-            return Err(Error::unsupported_by_name("distinct values by a collation").at("collation"));
-        }
         let mut query = self.parse(Output::Count, Ties::Any)?;
         let direction = match query.sort.as_ref().map(Sort::fields) {
             None | Some([]) => Direction::Ascending,
@@ -369,7 +344,8 @@ impl Request {
         let window = std::mem::replace(&mut query.skip, 0);
         let window = Window { skip: window, limit: query.limit.take() };
         query.sort = None;
-        query.output = Output::Distinct { path, values: Values { direction, window } };
+        query.output =
+            Output::Distinct { path, values: Values { direction, window, collation: self.collation.clone() } };
         Ok(query)
     }
 

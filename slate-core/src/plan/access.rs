@@ -138,7 +138,7 @@ fn ordered_by_id(sort: &Sort, direction: Direction) -> RowOrder {
     match sort.fields().first() {
         // No two rows have the same `_id`, so later sort fields do not matter. The sort remains, over groups of one
         // row, because a row without a sort key (parallel arrays) must fail in every plan.
-        Some((path, wanted)) if path.as_str() == "_id" && *wanted == direction => {
+        Some((path, wanted)) if path.as_str() == "_id" && *wanted == direction && sort.collation().is_none() => {
             RowOrder { fields: 1, ties_by_id: true }
         }
         _ => RowOrder { fields: 0, ties_by_id: false },
@@ -147,14 +147,15 @@ fn ordered_by_id(sort: &Sort, direction: Direction) -> RowOrder {
 
 /// Returns how the entries of an index are ordered with respect to `sort`.
 ///
-/// An index with truncated values has no usable order. A multikey index is ordered only if every entry is read: the
+/// An index with truncated values, or with another collation than the sort, has no usable order. A multikey index is ordered only if every entry is read: the
 /// first entry of a record then has its least key, by which the sort orders it. The least key differs from the sort's
 /// key if a path contains an array position (the index has keys that the sort does not use) or if the index is sparse
 /// (it omits elements without any of its fields, which sort as null).
 fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direction: Direction) -> RowOrder {
     let fields = index.pattern.fields();
     let has_other_keys = || index.sparse || fields.iter().any(|(path, _)| path.has_position());
-    if index.truncated || (index.is_multikey() && (bounds.used() > 0 || has_other_keys())) {
+    let is_unordered = index.truncated || index.collation.as_ref() != sort.collation();
+    if is_unordered || (index.is_multikey() && (bounds.used() > 0 || has_other_keys())) {
         return RowOrder { fields: 0, ties_by_id: false };
     }
     let (mut at, mut matched) = (0, 0);

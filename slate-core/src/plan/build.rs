@@ -70,6 +70,6 @@ fn naive(query: &Query) -> Plan {
             filter: query.filter.clone(),
         },
         Output::Count => Plan::Count { input },
-        Output::Distinct { path, values } => Plan::Distinct { input, path: path.clone(), values: *values },
+        Output::Distinct { path, values } => Plan::Distinct { input, path: path.clone(), values: values.clone() },
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use slate_query::{
+    collation::Collation,
     filter::{Exactness, Filter, Node, Term},
     interval::{Interval, IntervalSet},
     key,
@@ -43,7 +44,8 @@ impl ConjunctTerm {
 }
 
 impl Terms {
-    fn of(conjuncts: &[Node], collection: &CollectionInfo) -> Self {
+    /// The terms for indexes whose strings are the sort keys of `collation`.
+    fn of(conjuncts: &[Node], collection: &CollectionInfo, collation: Option<&Collation>) -> Self {
         let is_indexed = |path: &Path| {
             let mut fields = collection.indexes.iter().flat_map(|index| index.pattern.fields());
             is_id(path) || fields.any(|(field, _)| field == path)
@@ -52,7 +54,9 @@ impl Terms {
         for (at, node) in conjuncts.iter().enumerate() {
             if node.only_path().is_none_or(is_indexed) {
                 let before = terms.len();
-                node.each_term(&mut |term| terms.push(ConjunctTerm { term, conjunct: Conjuncts::default() }));
+                node.each_term(collation, &mut |term| {
+                    terms.push(ConjunctTerm { term, conjunct: Conjuncts::default() })
+                });
                 if let Some([only]) = terms.get_mut(before..) {
                     only.conjunct = Conjuncts::one(at);
                 }
@@ -83,7 +87,8 @@ fn combined<'t>(terms: impl Iterator<Item = &'t ConjunctTerm>) -> Option<(Interv
 
 /// Returns every usable access path: the scan, `_id`, the indexes in the order of their declaration, then merges.
 pub(super) fn candidates(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
-    let mut found = directed(singles(collection, query, &Terms::of(query.filter.conjuncts(), collection)), query);
+    let terms = Terms::of(query.filter.conjuncts(), collection, None);
+    let mut found = directed(singles(collection, query, &terms), query);
     let merged = merges(collection, query, found.iter());
     found.extend(merged);
     found
@@ -92,7 +97,7 @@ pub(super) fn candidates(collection: &CollectionInfo, query: &Query) -> Vec<Acce
 /// Returns the paths by `_id` or one index that can be the cheapest. A path that reads at most one record is returned
 /// alone, because no other path is cheaper and listing them takes longer than reading the record.
 pub(super) fn viable_candidates(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
-    let terms = Terms::of(query.filter.conjuncts(), collection);
+    let terms = Terms::of(query.filter.conjuncts(), collection, None);
     let is_of_one_record = |access: &Access| access.path.is_of_one_record();
     if let Some(point) = by_id(&terms).filter(is_of_one_record) {
         return vec![point];
@@ -126,10 +131,18 @@ fn singles(collection: &CollectionInfo, query: &Query, terms: &Terms) -> Vec<Acc
     let mut found = Vec::with_capacity(2 + 2 * collection.indexes.len());
     found.push(Access::full_scan());
     found.extend(by_id(terms));
-    for index in collection.indexes.iter().filter(|index| serves(index, &query.filter)) {
-        by_index(index, terms, &mut found);
-    }
+    by_indexes(collection, query, query.filter.conjuncts(), terms, &mut found);
     found
+}
+
+/// Adds the paths by each index. `terms` are those of the conjuncts without a collation.
+fn by_indexes(collection: &CollectionInfo, query: &Query, conjuncts: &[Node], terms: &Terms, found: &mut Vec<Access>) {
+    for index in collection.indexes.iter().filter(|index| serves(index, &query.filter)) {
+        match &index.collation {
+            None => by_index(index, terms, found),
+            collation => by_index(index, &Terms::of(conjuncts, collection, collation.as_ref()), found),
+        }
+    }
 }
 
 /// Adds the descending walk of each path if it is ordered by more of the sort.
@@ -272,14 +285,12 @@ fn intersections<'a>(found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
 /// Returns a union for each `$or` whose branches all have an index. The filter is checked again.
 fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     let branch = |branch: &Node| -> Option<AccessPath> {
-        let terms = Terms::of(branch.conjuncts(), collection);
-        let mut by_indexes = Vec::new();
-        for index in collection.indexes.iter().filter(|index| serves(index, &query.filter)) {
-            by_index(index, &terms, &mut by_indexes);
-        }
-        by_indexes.retain(|access| access.path.is_narrow_index());
+        let terms = Terms::of(branch.conjuncts(), collection, None);
+        let mut indexed = Vec::new();
+        by_indexes(collection, query, branch.conjuncts(), &terms, &mut indexed);
+        indexed.retain(|access| access.path.is_narrow_index());
         let by_id = by_id(&terms).filter(|access| matches!(access.path, AccessPath::Points { .. }));
-        Some(by_id.into_iter().chain(by_indexes).min_by_key(points_first)?.path)
+        Some(by_id.into_iter().chain(indexed).min_by_key(points_first)?.path)
     };
     let union = |branches: &[Node]| -> Option<Access> {
         let inputs = branches.iter().map(branch).collect::<Option<_>>()?;

@@ -2,6 +2,7 @@
 
 use bson::{Bson, Document, doc};
 use slate_query::{
+    collation,
     interval::{Interval, IntervalSet, Place, Side},
     key::{self, Decoded, TypeReader},
     pattern::Direction,
@@ -146,11 +147,11 @@ fn node(plan: &Plan, collection: &str) -> Node {
             windowed(*window, Node::new(Stage::CountScan).over(input))
         }
         Plan::Distinct { input, path, values } => {
-            distinct(Stage::Distinct, path.as_str(), *values, raw(input, collection))
+            distinct(Stage::Distinct, path.as_str(), values, raw(input, collection))
         }
         Plan::DistinctKeys { scan, values } => {
             let path = scan.index.pattern.fields().last().map_or("", |(path, _)| path.as_str());
-            distinct(Stage::DistinctScan, path, *values, index_node(scan))
+            distinct(Stage::DistinctScan, path, values, index_node(scan))
         }
         Plan::Pipeline { input, nodes } => {
             nodes.iter().fold(node(input, collection), |input, node| document(node, input))
@@ -197,7 +198,7 @@ fn windowed(window: Window, mut input: Node) -> Node {
     input
 }
 
-fn distinct(stage: Stage, path: &str, values: Values, input: Node) -> Node {
+fn distinct(stage: Stage, path: &str, values: &Values, input: Node) -> Node {
     let mut node = Node::new(stage).with("path", path).line(path);
     if values.direction == Direction::Descending {
         node = node.with("direction", "descending");
@@ -230,7 +231,7 @@ fn scan(collection: &str, bounds: Option<&IntervalSet>, direction: Direction) ->
     let mut node =
         Node::new(Stage::CollScan).with("collection", collection).with("direction", direction_name(direction));
     if let Some(bounds) = bounds {
-        let bounds = set(bounds);
+        let bounds = set(bounds, Strings::Plain);
         line.push_str(&format!(": _id {bounds}"));
         node = node.with("bounds", doc! { "_id": bounds });
     }
@@ -240,7 +241,7 @@ fn scan(collection: &str, bounds: Option<&IntervalSet>, direction: Direction) ->
 fn ids_node(ids: &IdPlan) -> Node {
     match ids {
         IdPlan::Points(points) => {
-            let points = set(points);
+            let points = set(points, Strings::Plain);
             Node::new(ids.stage()).with("bounds", doc! { "_id": &points }).line(format!("_id {points}"))
         }
         IdPlan::Index(scan) => index_node(scan),
@@ -256,10 +257,11 @@ fn ids_node(ids: &IdPlan) -> Node {
 
 fn index_node(scan: &IndexScan) -> Node {
     let IndexScan { index, bounds, checks, direction, limit } = scan;
+    let strings = if index.collation.is_some() { Strings::SortKeys } else { Strings::Plain };
     let mut line = format!("{} {}", index.name, direction_name(*direction));
     let mut bound_fields = Document::new();
     for ((path, _), bound) in index.pattern.fields().iter().zip(bounds.fields()) {
-        bound_fields.insert(path.as_str(), set(bound));
+        bound_fields.insert(path.as_str(), set(bound, strings));
     }
     let fields: Vec<String> =
         bound_fields.iter().map(|(path, bound)| format!("{path} {}", bound.as_str().unwrap_or_default())).collect();
@@ -270,7 +272,7 @@ fn index_node(scan: &IndexScan) -> Node {
     let mut checked = Document::new();
     for (field, held) in checks {
         if let Some((path, _)) = index.pattern.fields().get(*field) {
-            let bound = set(held);
+            let bound = set(held, strings);
             line.push_str(&format!(", where {path} {bound}"));
             checked.insert(path.as_str(), bound);
         }
@@ -307,22 +309,30 @@ fn direction_name(direction: Direction) -> &'static str {
 /// Most intervals of a set that are drawn: a list of values can have thousands.
 const MAX_DRAWN: usize = 8;
 
-fn set(set: &IntervalSet) -> String {
+/// What the strings of index bounds are.
+#[derive(Clone, Copy)]
+enum Strings {
+    Plain,
+    /// Sort keys of a collation.
+    SortKeys,
+}
+
+fn set(set: &IntervalSet, strings: Strings) -> String {
     if set.is_empty() {
         return "nothing".into();
     }
-    let mut drawn: Vec<String> = set.iter().take(MAX_DRAWN).map(interval).collect();
+    let mut drawn: Vec<String> = set.iter().take(MAX_DRAWN).map(|interval| self::interval(interval, strings)).collect();
     if set.len() > MAX_DRAWN {
         drawn.push(format!("… {} more", set.len() - MAX_DRAWN));
     }
     drawn.join(" ∪ ")
 }
 
-fn interval(interval: &Interval) -> String {
-    if let Some(point) = interval.as_point().and_then(value) {
+fn interval(interval: &Interval, strings: Strings) -> String {
+    if let Some(point) = interval.as_point().and_then(|point| value(point, strings)) {
         return format!("[{point}]");
     }
-    let (low, high) = (place(interval.low(), End::Low), place(interval.high(), End::High));
+    let (low, high) = (place(interval.low(), End::Low, strings), place(interval.high(), End::High, strings));
     format!("{low}, {high}")
 }
 
@@ -332,8 +342,8 @@ enum End {
     High,
 }
 
-fn place(place: &Place, end: End) -> String {
-    match (value(&place.prefix), end, place.side) {
+fn place(place: &Place, end: End, strings: Strings) -> String {
+    match (value(&place.prefix, strings), end, place.side) {
         (Some(value), End::Low, Side::Before) => format!("[{value}"),
         (Some(value), End::Low, Side::After) => format!("({value}"),
         (Some(value), End::High, Side::Before) => format!("{value})"),
@@ -344,10 +354,13 @@ fn place(place: &Place, end: End) -> String {
     }
 }
 
-fn value(encoded: &[u8]) -> Option<String> {
+fn value(encoded: &[u8], strings: Strings) -> Option<String> {
     let mut rest = encoded;
     match key::decode(&mut rest, Direction::Ascending, &mut TypeReader::new(&[]))? {
-        Decoded::Value(value) if rest.is_empty() => Some(format!("{:?}", value.as_value())),
+        Decoded::Value(value) if rest.is_empty() => match (strings, value.as_value().text()) {
+            (Strings::SortKeys, Some(key)) => Some(collation::show_sort_key(key)),
+            _ => Some(format!("{:?}", value.as_value())),
+        },
         Decoded::Missing if rest.is_empty() => Some("null".into()),
         Decoded::Value(_) | Decoded::Missing => None,
     }

@@ -1,11 +1,11 @@
 //! Decides whether an access path can return a query's result from keys alone, without fetching records. The choice of
 //! the access path prefers such paths; the rules `cover`, `count_keys` and `distinct_keys` build the plan.
 //!
-//! An entry contains the exact values of the document only if the index has met no array and truncated no value.
+//! An entry contains the exact values of the document only if the index has met no array, truncated no value, and has no collation.
 
 use slate_query::{interval::IntervalSet, path::Path};
 
-use super::{Access, AccessPath, CoveredField, IndexBounds, Output, Query};
+use super::{Access, AccessPath, CoveredField, IndexBounds, Output, Query, Values};
 use crate::catalog::IndexInfo;
 
 /// Returns whether an access path, after its rules, reads only keys.
@@ -24,8 +24,8 @@ pub(super) fn serves(access: &Access, query: &Query) -> bool {
                 covered_fields(index, fields).is_some() && is_sorted()
             }
             (Output::Count, path) => counts(path),
-            (Output::Distinct { path, .. }, AccessPath::Index { index, bounds, checks }) => {
-                lists_values(index, bounds, checks, path)
+            (Output::Distinct { path, values }, AccessPath::Index { index, bounds, checks }) => {
+                lists_values(index, bounds, checks, path, values)
             }
             (Output::Fields(_) | Output::Project { .. } | Output::Distinct { .. }, _) => false,
         }
@@ -66,11 +66,16 @@ pub(super) fn lists_values(
     bounds: &IndexBounds,
     checks: &[(usize, IntervalSet)],
     path: &Path,
+    values: &Values,
 ) -> bool {
     let Some(((last, _), before)) = index.pattern.fields().split_last() else { return false };
-    last == path && holds_values(index) && checks.is_empty() && (0..before.len()).all(|field| bounds.is_point(field))
+    last == path
+        && values.collation.is_none()
+        && holds_values(index)
+        && checks.is_empty()
+        && (0..before.len()).all(|field| bounds.is_point(field))
 }
 
 fn holds_values(index: &IndexInfo) -> bool {
-    !index.is_multikey() && !index.truncated
+    !index.is_multikey() && index.holds_values()
 }

@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use bson::RawDocumentBuf;
 use slate_query::{
-    filter::Filter, interval::IntervalSet, path::Path, pattern::Direction, projection::Projection, sort::Sort,
+    collation::Collation, filter::Filter, interval::IntervalSet, path::Path, pattern::Direction,
+    projection::Projection, sort::Sort,
 };
 
 use super::{DocumentNode, IndexBounds, Stage};
@@ -123,10 +124,12 @@ pub(crate) enum CoveredField {
 }
 
 /// The order of distinct values, and the window of them to return.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Values {
     pub(crate) direction: Direction,
     pub(crate) window: Window,
+    /// How strings are compared, if not by their bytes.
+    pub(crate) collation: Option<Collation>,
 }
 
 impl Values {

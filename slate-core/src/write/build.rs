@@ -3,6 +3,7 @@ use std::{ops::ControlFlow, sync::Arc};
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
+    collation::Collation,
     pattern::KeyPattern,
     raw::{Doc, Value},
 };
@@ -24,6 +25,7 @@ pub(crate) struct IndexSpec {
     pub(crate) unique: bool,
     pub(crate) sparse: bool,
     pub(crate) partial: Option<RawDocumentBuf>,
+    pub(crate) collation: Option<RawDocumentBuf>,
 }
 
 /// A callback that receives the number of documents read by an index build.
@@ -147,7 +149,9 @@ pub(super) fn parse(spec: &IndexSpec) -> Result<IndexInfo> {
         let message = "cannot mix \"partialFilterExpression\" and \"sparse\" options";
         return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message));
     }
-    let partial = spec.partial.clone().map(Partial::parse).transpose()?;
+    let collation = spec.collation.as_ref().map(|collation| Collation::parse(Doc::from(collation)));
+    let collation = collation.transpose()?.flatten();
+    let partial = spec.partial.clone().map(|partial| Partial::parse(partial, collation.as_ref())).transpose()?;
     if partial.as_ref().is_some_and(|partial| !partial.filter.may_limit_an_index()) {
         let message = "a partial index is limited by comparisons, $in, $exists: true and $type, joined by $and and $or";
         return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message).at("partialFilterExpression"));
@@ -161,6 +165,7 @@ pub(super) fn parse(spec: &IndexSpec) -> Result<IndexInfo> {
         unique: spec.unique,
         sparse: spec.sparse,
         partial,
+        collation,
         multikey: vec![0; fields],
         truncated: false,
     })
@@ -180,8 +185,12 @@ fn is_id(pattern: &KeyPattern) -> bool {
 
 /// Returns whether the definition is that of the index on `_id`, which always exists under every name.
 fn on_id(spec: &IndexSpec) -> Result<()> {
-    let options =
-        [("unique", spec.unique), ("sparse", spec.sparse), ("partialFilterExpression", spec.partial.is_some())];
+    let options = [
+        ("unique", spec.unique),
+        ("sparse", spec.sparse),
+        ("partialFilterExpression", spec.partial.is_some()),
+        ("collation", spec.collation.is_some()),
+    ];
     match options.iter().find(|(_, wanted)| *wanted) {
         Some((name, _)) => {
             let message = format!("the field '{name}' is not valid for an _id index specification");
@@ -197,7 +206,9 @@ pub(super) fn find_same<'c>(indexes: &'c [Arc<IndexInfo>], wanted: &IndexInfo) -
         index.partial.as_ref().map(|partial| partial.document.as_bytes())
     }
     for there in indexes {
-        let keys = there.pattern.fields() == wanted.pattern.fields() && condition(there) == condition(wanted);
+        let keys = there.pattern.fields() == wanted.pattern.fields()
+            && condition(there) == condition(wanted)
+            && there.collation == wanted.collation;
         let same = keys && there.unique == wanted.unique && there.sparse == wanted.sparse;
         match (there.name == wanted.name, same) {
             (true, true) => return Ok(Some(there)),

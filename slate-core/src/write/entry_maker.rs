@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use slate_query::{
     key::{self, TypeBits},
     pattern::Keys,
-    raw::{Doc, Kind, Value, same},
+    raw::{Doc, Kind, Value, Writer, same},
 };
 
 use super::{entries::Entries, prepare::id};
@@ -75,7 +75,19 @@ impl DocumentEntries<'_, '_> {
         if index.partial.as_ref().is_some_and(|partial| !partial.filter.matches(*document)) {
             return Ok(());
         }
-        index.pattern.keys(*document, keys).map_err(Error::from)?;
+        match &index.collation {
+            None => index.pattern.keys(*document, keys),
+            Some(collation) => {
+                let fields = index.pattern.fields();
+                let is_indexed = |name: &[u8]| {
+                    fields.iter().any(|(path, _)| path.parts().first().is_some_and(|first| first.name_bytes() == name))
+                };
+                let mut collated = Writer::new();
+                collation.write_fields(*document, is_indexed, &mut collated);
+                index.pattern.keys(Doc::new(&collated.finish()), keys)
+            }
+        }
+        .map_err(Error::from)?;
         if index.sparse {
             keys.drop_absent();
         }

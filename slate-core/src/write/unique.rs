@@ -87,7 +87,7 @@ pub(super) fn record_key<'e>(index: &IndexInfo, key: &'e [u8], value: &'e [u8]) 
 
 /// Returns the error for a duplicate unique key. `key` is the key of the entry.
 pub(super) fn duplicate(collection: &CollectionInfo, index: &IndexInfo, key: &[u8]) -> Error {
-    let key = KeyFields::decode(index.pattern.fields(), key);
+    let key = KeyFields::decode(index, key);
     Error::duplicate_key(&collection.name, &index.name, key.document(), &key.to_string())
 }
 

@@ -479,6 +479,7 @@ impl Pool {
                 unique: false,
                 sparse: false,
                 partial: None,
+                is_collated: false,
                 before_documents,
             });
             return plain.boxed();
@@ -486,10 +487,11 @@ impl Pool {
         let unique = prop::bool::weighted(0.1);
         let sparse = prop::bool::weighted(0.15);
         let partial = option::weighted(0.2, self.filter_on(self.path(), 1));
-        (self.directed(3), unique, sparse, partial, any::<bool>())
-            .prop_map(|(keys, unique, sparse, partial, before_documents)| {
+        let is_collated = prop::bool::weighted(0.15);
+        (self.directed(3), unique, sparse, partial, is_collated, any::<bool>())
+            .prop_map(|(keys, unique, sparse, partial, is_collated, before_documents)| {
                 let sparse = sparse && partial.is_none();
-                RandomIndex { keys, unique, sparse, partial, before_documents }
+                RandomIndex { keys, unique, sparse, partial, is_collated, before_documents }
             })
             .boxed()
     }
@@ -503,7 +505,7 @@ impl Pool {
         let limit = option::of(prop_oneof![5 => 1..6_u64, 1 => Just(0_u64)]);
         let sort = option::weighted(0.6, self.directed(3));
         let projection = option::weighted(0.4, self.projection());
-        (self.filter(), sort, projection, skip, limit, self.path(), prop::bool::weighted(0.1))
+        (self.filter(), sort, projection, skip, limit, self.path(), prop::bool::weighted(0.15))
             .prop_map(|(filter, sort, projection, skip, limit, distinct, is_collated)| RandomQuery {
                 is_collated,
                 filter,
@@ -524,6 +526,8 @@ pub struct RandomIndex {
     pub unique: bool,
     pub sparse: bool,
     pub partial: Option<Document>,
+    /// Whether it compares strings without case and accents.
+    pub is_collated: bool,
     pub before_documents: bool,
 }
 
@@ -531,7 +535,13 @@ pub struct RandomIndex {
 impl fmt::Debug for RandomIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "index {}", self.keys)?;
-        for (flag, name) in [(self.unique, "unique"), (self.sparse, "sparse"), (self.before_documents, "before")] {
+        let flags = [
+            (self.unique, "unique"),
+            (self.sparse, "sparse"),
+            (self.is_collated, "collated"),
+            (self.before_documents, "before"),
+        ];
+        for (flag, name) in flags {
             write!(f, "{}", if flag { format!(" {name}") } else { String::new() })?;
         }
         self.partial.as_ref().map_or(Ok(()), |partial| write!(f, " only {partial}"))
@@ -550,8 +560,16 @@ impl RandomIndex {
         if let Some(partial) = &self.partial {
             index = index.only(partial);
         }
+        if self.is_collated {
+            index = index.collation(collation());
+        }
         index
     }
+}
+
+/// The collation of queries and indexes that have one.
+pub fn collation() -> Document {
+    doc! { "locale": "en", "strength": 1 }
 }
 
 /// A query.

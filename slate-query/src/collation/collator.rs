@@ -4,8 +4,11 @@ use icu_collator::{
 };
 use icu_locale_core::Locale;
 
-use super::CollationOptions;
+use super::{CollationOptions, is_french_canadian};
 use crate::{Code, Error, Result};
+
+/// The most used languages whose strings are ordered by Unicode's table, without rules of their own.
+const UNTAILORED: [&str; 11] = ["de", "en", "fr", "ga", "id", "it", "lb", "ms", "nl", "pt", "sw"];
 
 /// The collator of a language.
 pub(super) struct Collator(CollatorBorrowed<'static>);
@@ -16,7 +19,21 @@ impl Collator {
             let message = format!("Field 'locale' is invalid in: {{ locale: \"{}\" }}", options.locale);
             Error::new(Code::BAD_VALUE, message).at("locale")
         };
-        let (name, variant) = options.locale.split_once('@').unwrap_or((&options.locale, ""));
+        let (mut name, variant) = options.locale.split_once('@').unwrap_or((&options.locale, ""));
+        let is_french_canadian = is_french_canadian(&options.locale);
+        match options.backwards.unwrap_or(is_french_canadian) {
+            backwards if backwards == is_french_canadian => {}
+            // Without it, Canadian French is ordered as French.
+            false => name = "fr",
+            // Canadian French differs from these languages in nothing else.
+            true if variant.is_empty() && UNTAILORED.contains(&name.split('_').next().unwrap_or_default()) => {
+                name = "fr_CA";
+            }
+            true => {
+                let message = format!("the collation option 'backwards' of '{}'", options.locale);
+                return Err(Error::unsupported(&message).at("backwards"));
+            }
+        }
         let mut tag = name.replace('_', "-");
         tag.push_str("-u");
         if let Some(variant) = variant.strip_prefix("collation=") {
@@ -35,10 +52,6 @@ impl Collator {
         }
         if options.numeric_ordering == Some(true) {
             tag.push_str("-kn");
-        }
-        let is_french_canadian = name.eq_ignore_ascii_case("fr_CA");
-        if options.backwards.is_some_and(|backwards| backwards != is_french_canadian) {
-            return Err(Error::unsupported("the collation option 'backwards'").at("backwards"));
         }
         let locale: Locale = tag.parse().map_err(|_| invalid())?;
         let mut chosen = CollatorOptions::default();

@@ -7,16 +7,23 @@
 mod collator;
 mod parse;
 
-use std::{fmt, sync::Arc};
+use std::{cmp::Ordering, fmt, sync::Arc};
+
+use bson::{RawDocumentBuf, rawdoc};
 
 use self::collator::Collator;
 use crate::{
-    Result,
+    Result, order,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
+    value_set::AsValue,
 };
 
+/// The version of the sort keys. It changes whenever a release of the collator changes the sort key of some string, because indexes
+/// contain sort keys.
+pub const VERSION: &str = "icu4x-2";
+
 /// The options of a collation, as MongoDB names them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CollationOptions {
     /// The language, such as `en`, `fr_CA` or `de@collation=phonebook`.
     pub locale: String,
@@ -42,12 +49,14 @@ pub struct Collation(Arc<Inner>);
 
 struct Inner {
     collator: Collator,
-    locale: String,
+    /// All options are present.
+    options: CollationOptions,
 }
 
+/// Two collations are equal if they have the same options.
 impl PartialEq for Collation {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.0, &other.0) || self.0.options == other.0.options
     }
 }
 
@@ -55,7 +64,7 @@ impl Eq for Collation {}
 
 impl fmt::Debug for Collation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Collation").field(&self.0.locale).finish()
+        f.debug_tuple("Collation").field(&self.0.options.locale).finish()
     }
 }
 
@@ -63,11 +72,37 @@ impl Collation {
     /// Makes the collation of a language.
     ///
     /// # Errors
-    /// `BadValue` (2) for an invalid locale; `NotImplemented` (238) for `backwards` in a language that does not compare accents
-    /// from the end, and for every collation without the feature `collation`.
+    /// `BadValue` (2) for an invalid locale; `NotImplemented` (238) for `backwards` in a language with rules of its own, and for every
+    /// collation without the feature `collation`.
     pub fn new(options: &CollationOptions) -> Result<Self> {
         let collator = Collator::new(options)?;
-        Ok(Self(Arc::new(Inner { collator, locale: options.locale.clone() })))
+        Ok(Self(Arc::new(Inner { collator, options: complete(options) })))
+    }
+
+    /// The collation as a document, in MongoDB's form with all options.
+    pub fn to_document(&self) -> RawDocumentBuf {
+        let CollationOptions {
+            locale,
+            strength,
+            case_level,
+            case_first,
+            numeric_ordering,
+            alternate,
+            max_variable,
+            backwards,
+        } = &self.0.options;
+        rawdoc! {
+            "locale": locale.as_str(),
+            "caseLevel": case_level.unwrap_or_default(),
+            "caseFirst": case_first.as_deref().unwrap_or_default(),
+            "strength": i32::from(strength.unwrap_or_default()),
+            "numericOrdering": numeric_ordering.unwrap_or_default(),
+            "alternate": alternate.as_deref().unwrap_or_default(),
+            "maxVariable": max_variable.as_deref().unwrap_or_default(),
+            "normalization": false,
+            "backwards": backwards.unwrap_or_default(),
+            "version": VERSION,
+        }
     }
 
     /// The value with its strings replaced by their sort keys.
@@ -108,6 +143,63 @@ impl Collation {
     }
 }
 
+/// The options with the defaults of those that are absent.
+fn complete(options: &CollationOptions) -> CollationOptions {
+    CollationOptions {
+        locale: options.locale.clone(),
+        strength: options.strength.or(Some(3)),
+        case_level: options.case_level.or(Some(false)),
+        case_first: options.case_first.clone().or_else(|| Some("off".into())),
+        numeric_ordering: options.numeric_ordering.or(Some(false)),
+        alternate: options.alternate.clone().or_else(|| Some("non-ignorable".into())),
+        max_variable: options.max_variable.clone().or_else(|| Some("punct".into())),
+        backwards: options.backwards.or_else(|| Some(is_french_canadian(&options.locale))),
+    }
+}
+
+/// Whether the language compares accents from the end.
+fn is_french_canadian(locale: &str) -> bool {
+    let name = locale.split('@').next().unwrap_or_default();
+    name.eq_ignore_ascii_case("fr_CA")
+}
+
+/// The order of two values, whose strings are compared by a collation if there is one.
+pub(crate) fn compare(collation: Option<&Collation>, a: Value<'_>, b: Value<'_>) -> Ordering {
+    match collation {
+        Some(collation) if has_text(a) && has_text(b) => {
+            order::compare(collation.apply(a).as_value(), collation.apply(b).as_value())
+        }
+        _ => order::compare(a, b),
+    }
+}
+
+/// A value, and the one that is compared in its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Compared<'v> {
+    pub(crate) value: Value<'v>,
+    /// The value with its strings replaced. `None`: there is no collation, or no string.
+    replaced: Option<OwnedValue>,
+}
+
+impl<'v> Compared<'v> {
+    pub(crate) fn new(collation: Option<&Collation>, value: Value<'v>) -> Self {
+        let replaced = collation.filter(|_| has_text(value)).map(|collation| collation.apply(value));
+        Self { value, replaced }
+    }
+}
+
+impl AsValue for Compared<'_> {
+    fn as_value(&self) -> Value<'_> {
+        self.replaced.as_ref().map_or(self.value, OwnedValue::as_value)
+    }
+}
+
+/// The hexadecimal digits of a sort key, for people.
+pub fn show_sort_key(key: &[u8]) -> String {
+    let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("0x{digits}")
+}
+
 /// Whether a string is in the value, so that a collation changes it.
 pub(crate) fn has_text(value: Value<'_>) -> bool {
     value.text().is_some() || value.as_container().is_some_and(|container| container.values().any(has_text))
@@ -116,12 +208,10 @@ pub(crate) fn has_text(value: Value<'_>) -> bool {
 #[cfg(test)]
 #[cfg(feature = "collation")]
 mod tests {
-    use std::cmp::Ordering;
-
     use bson::bson;
 
     use super::*;
-    use crate::{Code, order};
+    use crate::Code;
 
     fn compare(options: &CollationOptions, a: bson::Bson, b: bson::Bson) -> Ordering {
         let collation = Collation::new(options).unwrap();
@@ -152,11 +242,50 @@ mod tests {
     }
 
     #[test]
+    fn absent_options_have_their_defaults() {
+        let (short, long) = (of("en", 3), CollationOptions { locale: "en".into(), ..CollationOptions::default() });
+        let (short, long) = (Collation::new(&short).unwrap(), Collation::new(&long).unwrap());
+        assert_eq!(short, long);
+        assert_ne!(short, Collation::new(&of("en", 2)).unwrap());
+        let again = Collation::parse(Doc::from(&short.to_document())).unwrap().unwrap();
+        assert_eq!(again, short);
+        assert!(Collation::new(&of("fr_CA", 3)).unwrap().to_document().get_bool("backwards").unwrap());
+    }
+
+    /// If this fails after an upgrade of the collator, [`VERSION`] must change.
+    #[test]
+    fn sort_keys_are_those_of_the_version() {
+        let key = |locale, strength, text: &str| {
+            Collation::new(&of(locale, strength)).unwrap().0.collator.sort_key(text.as_bytes())
+        };
+        let texts = ["", "a", "Zebra", "École 10", "straße", "日本", "e\u{301}", "🦀", "ﬁ-x", "Ωmega"];
+        let keys = [("en", 2), ("de", 3), ("fr_CA", 1), ("sv", 4), ("ja", 5)].map(|(locale, strength)| {
+            texts.iter().flat_map(|text| [key(locale, strength, text), vec![b'|']].concat()).collect::<Vec<_>>()
+        });
+        let sum = keys.concat().iter().fold(0_u32, |sum, byte| sum.rotate_left(5) ^ u32::from(*byte));
+        assert_eq!(sum, 2_590_089_217, "the checksum of {} bytes of sort keys", keys.concat().len());
+    }
+
+    #[test]
     fn invalid_options_are_refused() {
         for options in [of("", 3), of("not a locale", 3)] {
             assert_eq!(Collation::new(&options).unwrap_err().code(), Code::BAD_VALUE, "{options:?}");
         }
-        let backwards = CollationOptions { backwards: Some(true), ..of("fr", 2) };
+        let backwards = CollationOptions { backwards: Some(true), ..of("sv", 2) };
         assert_eq!(Collation::new(&backwards).unwrap_err().code(), Code::NOT_IMPLEMENTED);
+    }
+
+    #[test]
+    fn accents_are_compared_from_the_end_where_they_should_be() {
+        let backwards = |locale, backwards| CollationOptions { backwards, ..of(locale, 2) };
+        for (options, is_less) in [
+            (backwards("fr", None), true),
+            (backwards("fr", Some(true)), false),
+            (backwards("en", Some(true)), false),
+            (backwards("fr_CA", None), false),
+            (backwards("fr_CA", Some(false)), true),
+        ] {
+            assert_eq!(compare(&options, bson!("coté"), bson!("côte")).is_lt(), is_less, "{options:?}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use super::{Env, Evaluated, Expression};
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, collation::Collation};
 
 /// An operator whose operands are all evaluated before it.
 pub(super) struct Function {
@@ -9,7 +9,7 @@ pub(super) struct Function {
     /// The least and the greatest number of operands.
     pub(super) arity: (usize, usize),
     pub(super) call: Call,
-    /// Whether it compares its operands, which a collation concerns.
+    /// Whether it compares its operands and returns none of them: with a collation it is called with replaced strings.
     pub(super) compares: bool,
 }
 
@@ -62,7 +62,7 @@ impl Function {
                 *value = Evaluated::Owned(collation.apply(compared));
             }
         }
-        (self.call)(Arguments { name: self.name, values })
+        (self.call)(Arguments { name: self.name, values, collation: env.collation() })
     }
 }
 
@@ -71,6 +71,8 @@ pub(super) struct Arguments<'c, 'v> {
     /// The function's name, for messages.
     pub(super) name: &'static str,
     pub(super) values: &'c mut [Evaluated<'v>],
+    /// How strings are compared, for functions that return a value that they compare.
+    pub(super) collation: Option<&'v Collation>,
 }
 
 impl<'c, 'v> Arguments<'c, 'v> {

@@ -9,8 +9,8 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
     names: Vec<Box<str>>,
-    /// Whether strings are compared by a collation.
-    is_collated: bool,
+    /// How strings are compared, if not by their bytes.
+    collation: Option<Collation>,
 }
 
 impl Variables {
@@ -33,21 +33,17 @@ impl Variables {
 
     /// As [`with`](Self::with), for any name.
     pub(crate) fn with_system(&self, name: &str) -> Self {
-        Self { names: self.names.iter().cloned().chain([name.into()]).collect(), ..*self }
+        Self { names: self.names.iter().cloned().chain([name.into()]).collect(), collation: self.collation.clone() }
     }
 
-    /// The same variables where strings are compared by a collation, or not.
-    pub(crate) fn collated(self, is_collated: bool) -> Self {
-        Self { is_collated, ..self }
+    /// The same variables where strings are compared by a collation.
+    pub(crate) fn collated(self, collation: Option<Collation>) -> Self {
+        Self { collation, ..self }
     }
 
-    pub(super) fn is_collated(&self) -> bool {
-        self.is_collated
-    }
-
-    /// Fails where strings are compared by a collation.
-    pub(crate) fn refuse_collation(&self, name: &str) -> Result<()> {
-        if self.is_collated { Err(Error::unsupported(&format!("collation in {name}"))) } else { Ok(()) }
+    /// How strings are compared, if not by their bytes.
+    pub(crate) fn collation(&self) -> Option<&Collation> {
+        self.collation.as_ref()
     }
 
     /// How many frames up from the innermost the variable is.

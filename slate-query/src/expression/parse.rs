@@ -128,16 +128,12 @@ fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
 
 /// Parses an operator with its operands.
 fn operator(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
-    if operators::COLLATED_NOT_YET.contains(&name) {
-        variables.refuse_collation(name)?;
-    }
     match operators::find(name) {
         Some(Entry::Function(function)) => {
             let operands = operands(operand, variables)?;
             function.check(operands.len())?;
             // Constants are computed here without a collation.
-            let is_collated = function.compares && variables.is_collated();
-            let is_constant = !is_collated && operands.iter().all(Expression::is_constant);
+            let is_constant = variables.collation().is_none() && operands.iter().all(Expression::is_constant);
             let call = Expression(Node::Call(function, operands.into()));
             Ok(if is_constant { call.folded() } else { call })
         }

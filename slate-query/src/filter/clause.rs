@@ -40,6 +40,11 @@ impl<'a> Scope<'a> {
         Self { subject: Subject::Element, ..self }
     }
 
+    /// Compares strings by a collation.
+    pub(super) fn collated(self, collation: Option<&'a Collation>) -> Self {
+        Self { collation, ..self }
+    }
+
     /// Where the collation is applied already.
     pub(super) fn uncollated(self) -> Self {
         Self { collation: None, ..self }

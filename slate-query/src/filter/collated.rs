@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Collated {
     /// The conditions as written.
-    pub(super) plain: Node,
+    plain: Node,
     /// The conditions with the strings of their operands replaced.
     collated: Node,
     /// The fields that they compare; `None`: all.
@@ -25,9 +25,11 @@ pub(super) struct Collated {
     collation: Collation,
 }
 
-/// Parses a field of a filter if the collation concerns it.
+/// Parses a field of a filter if the collation concerns it. Each of its conditions becomes a node, so that an index can serve one of
+/// them exactly.
 pub(super) fn parse(filter: Element<'_>, scope: Scope<'_>, collation: &Collation) -> Result<Option<Node>> {
-    if !has_text(filter.value) || matches!(filter.name, b"$expr" | b"$comment") {
+    let is_parsed_first = matches!(filter.name, b"$and" | b"$or" | b"$nor");
+    if !has_text(filter.value) || is_parsed_first || matches!(filter.name, b"$expr" | b"$comment") {
         return Ok(None);
     }
     let scope = scope.uncollated();
@@ -41,6 +43,16 @@ pub(super) fn parse(filter: Element<'_>, scope: Scope<'_>, collation: &Collation
         Ok(())
     })?;
     let collated = single(&|out| write_condition(filter, collation, out))?;
+    let pairs: Vec<(Node, Node)> = match (plain.conjuncts(), collated.conjuncts()) {
+        (plain, collated) if plain.len() == collated.len() => {
+            plain.iter().cloned().zip(collated.iter().cloned()).collect()
+        }
+        _ => vec![(plain, collated)],
+    };
+    Ok(Some(Node::all(pairs.into_iter().map(|(plain, collated)| node(plain, collated, collation)).collect())))
+}
+
+fn node(plain: Node, collated: Node, collation: &Collation) -> Node {
     let mut fields = BTreeSet::new();
     let is_known = plain.all_paths(&mut |path| {
         fields.extend(path.parts().first().map(|first| Box::from(first.name().as_bytes())));
@@ -48,7 +60,7 @@ pub(super) fn parse(filter: Element<'_>, scope: Scope<'_>, collation: &Collation
     });
     let collation = collation.clone();
     let collated = Collated { plain, collated, fields: is_known.then_some(fields), collation };
-    Ok(Some(Node { tree: Tree::Collated(Arc::new(collated)) }))
+    Node { tree: Tree::Collated(Arc::new(collated)) }
 }
 
 /// Writes a field of a filter with the strings of operands replaced.
@@ -139,7 +151,7 @@ fn write_operator(operator: Element<'_>, collation: &Collation, out: &mut Writer
 }
 
 /// Whether a regular expression is within an operand.
-fn reads_text(value: Value<'_>) -> bool {
+pub(super) fn reads_text(value: Value<'_>) -> bool {
     let within = |element: Element<'_>| element.name == b"$regex" || reads_text(element.value);
     value.kind() == Kind::Regex || value.as_container().is_some_and(|container| container.elements().any(within))
 }
@@ -150,10 +162,35 @@ impl Collated {
     /// # Errors
     /// Those of expressions.
     pub(super) fn evaluate(&self, document: Doc<'_>) -> Result<bool> {
+        self.collated.evaluate_either(document, Doc::new(&self.replace(document)))
+    }
+
+    /// The fields of the document that the conditions compare, with their strings replaced.
+    pub(super) fn replace(&self, document: Doc<'_>) -> Vec<u8> {
         let mut out = Writer::new();
         let is_wanted = |name: &[u8]| self.fields.as_ref().is_none_or(|fields| fields.contains(name));
         self.collation.write_fields(document, is_wanted, &mut out);
-        self.collated.evaluate_either(document, Doc::new(&out.finish()))
+        out.finish()
+    }
+
+    /// The conditions with the strings of their operands replaced.
+    pub(super) fn replaced(&self) -> &Node {
+        &self.collated
+    }
+
+    /// The conditions as written.
+    pub(super) fn plain(&self) -> &Node {
+        &self.plain
+    }
+
+    /// The conditions with the strings of their operands replaced, if it is this collation that replaced them.
+    pub(super) fn by(&self, collation: &Collation) -> Option<&Node> {
+        (self.collation == *collation).then_some(&self.collated)
+    }
+
+    /// Whether all documents that match these conditions match the other ones.
+    pub(super) fn implies(&self, condition: &Self) -> bool {
+        condition.by(&self.collation).is_some_and(|condition| self.collated.implies(condition))
     }
 
     /// Whether `holds` is true for the path of every condition.

@@ -90,7 +90,7 @@ impl Node {
     pub(super) fn has_expression(&self) -> bool {
         match &self.tree {
             Tree::Computed(_) => true,
-            Tree::Collated(collated) => collated.plain.has_expression(),
+            Tree::Collated(collated) => collated.plain().has_expression(),
             Tree::And(conjunction) => conjunction.nodes().iter().any(Self::has_expression),
             Tree::Or(nodes) => nodes.iter().any(Self::has_expression),
             Tree::Not(node) => node.has_expression(),

@@ -36,7 +36,7 @@ impl Node {
             }
             Tree::Or(nodes) => write_list(b"$or", nodes, out),
             Tree::Computed(computed) => out.append(b"$expr", computed.operand()),
-            Tree::Collated(collated) => collated.plain.write_document(out),
+            Tree::Collated(collated) => collated.plain().write_document(out),
             Tree::Not(node) => write_list(b"$nor", std::slice::from_ref(node), out),
             Tree::And(conjunction) => match runs(conjunction.nodes()) {
                 Some(runs) => runs.iter().for_each(|run| write_fields(run, out)),

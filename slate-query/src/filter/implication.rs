@@ -21,9 +21,12 @@ impl Node {
         let by_fields = match (&self.tree, &condition.tree) {
             (Tree::Field(field), Tree::Field(condition)) => field.implies(condition),
             (Tree::Or(_), _) => self.implies(condition),
+            (Tree::Collated(collated), Tree::Collated(condition)) => return collated.implies(condition),
             _ => false,
         };
-        by_fields || self.to_document() == condition.to_document()
+        let collated = |node: &Self| matches!(node.tree, Tree::Collated(_));
+        // The documents of conditions show no collation.
+        by_fields || (!collated(self) && !collated(condition) && self.to_document() == condition.to_document())
     }
 }
 

@@ -1,5 +1,6 @@
 use super::{
     Node,
+    collated::Collated,
     field::{Field, Sense, first_position},
     node::Tree,
     operator::{Rank, Reach},
@@ -38,6 +39,8 @@ enum Condition<'n> {
     Field(&'n Field),
     /// Equalities on one path: the first of them, and all of them.
     OneOf(&'n Field, &'n [Node]),
+    /// A condition that compares strings by a collation.
+    Collated(&'n Collated, Box<Self>),
 }
 
 impl<'n> Condition<'n> {
@@ -49,7 +52,8 @@ impl<'n> Condition<'n> {
                 let same = |node| equality(node).is_some_and(|field| field.path == first.path);
                 nodes.iter().all(same).then_some(Self::OneOf(first, nodes))
             }
-            Tree::And(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Collated(_) => None,
+            Tree::Collated(collated) => Some(Self::Collated(collated, Box::new(Self::of(collated.replaced())?))),
+            Tree::And(_) | Tree::Not(_) | Tree::Computed(_) => None,
         }
     }
 
@@ -57,6 +61,7 @@ impl<'n> Condition<'n> {
         match self {
             Self::Field(field) => (field.operator.rank(), field.path.as_str()),
             Self::OneOf(field, _) => (Rank::In, field.path.as_str()),
+            Self::Collated(_, condition) => condition.key(),
         }
     }
 
@@ -66,7 +71,13 @@ impl<'n> Condition<'n> {
             Self::OneOf(field, nodes) => first_position(&field.path, doc, Reach::Elements, &mut |value| {
                 nodes.iter().filter_map(equality).any(|field| field.operator.holds(value)).then_some(None)
             }),
+            Self::Collated(_, condition) if condition.reads_text() => condition.position(doc),
+            Self::Collated(collated, condition) => condition.position(Doc::new(&collated.replace(doc))),
         }
+    }
+
+    fn reads_text(&self) -> bool {
+        matches!(self, Self::Field(field) if field.operator.reads_text())
     }
 }
 

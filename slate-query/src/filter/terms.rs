@@ -1,11 +1,17 @@
 use super::{
     Node,
     bounds::Exactness,
+    collated,
     field::{Field, Sense},
     node::Tree,
     operator::Reach,
 };
-use crate::{interval::IntervalSet, path::Path};
+use crate::{
+    collation::{Collation, has_text},
+    interval::IntervalSet,
+    path::Path,
+    raw::{Kind, Value, Writer},
+};
 
 /// The key range that a condition implies for an index on one path.
 #[derive(Clone, Debug)]
@@ -25,27 +31,45 @@ impl Node {
     /// Terms of one node on one path may be satisfied by different entries, so they may be intersected only where the
     /// index is not multikey.
     pub fn terms(&self) -> Vec<Term> {
+        self.terms_within(Strings::Bytes)
+    }
+
+    /// Calls `take` with each of the [`Node::terms`] for an index whose strings are the sort keys of a collation, or for one that
+    /// contains them as they are. Conditions on strings have no term for an index with another collation than theirs.
+    pub fn each_term(&self, index: Option<&Collation>, take: &mut dyn FnMut(Term)) {
+        self.each_term_within(index.map_or(Strings::Bytes, Strings::SortKeys), take);
+    }
+
+    fn terms_within(&self, strings: Strings<'_>) -> Vec<Term> {
         let mut terms = Vec::new();
-        self.each_term(&mut |term| terms.push(term));
+        self.each_term_within(strings, &mut |term| terms.push(term));
         terms
     }
 
-    /// Calls `take` with each of the [`Node::terms`].
-    pub fn each_term(&self, take: &mut dyn FnMut(Term)) {
+    fn each_term_within(&self, strings: Strings<'_>, take: &mut dyn FnMut(Term)) {
         let take = &mut |term: Term| {
             if !term.intervals.is_all() {
                 take(term);
             }
         };
         match &self.tree {
-            Tree::Field(field) => of_field(field, take),
+            Tree::Field(field) => of_field(field, strings, take),
             Tree::And(conjunction) => {
-                conjunction.nodes().iter().for_each(|node| node.each_term(&mut |term| take(term.loose())));
+                let loose = &mut |term: Term| take(term.loose());
+                conjunction.nodes().iter().for_each(|node| node.each_term_within(strings, loose));
             }
-            Tree::Or(nodes) => of_branches(nodes).into_iter().for_each(take),
-            Tree::Not(_) | Tree::Collated(_) => {}
+            Tree::Or(nodes) => of_branches(nodes, strings).into_iter().for_each(take),
+            Tree::Not(_) => {}
+            Tree::Collated(condition) => {
+                if let Strings::SortKeys(collation) = strings
+                    && let Some(replaced) = condition.by(collation)
+                {
+                    replaced.each_term_within(Strings::Replaced, take);
+                }
+            }
             Tree::Computed(computed) => {
-                computed.equalities.iter().for_each(|field| of_field(field, &mut |term| take(term.loose())));
+                let loose = &mut |term: Term| take(term.loose());
+                computed.equalities.iter().for_each(|field| of_field(field, strings, loose));
             }
         }
     }
@@ -86,7 +110,36 @@ impl Term {
     }
 }
 
-fn of_field(field: &Field, take: &mut dyn FnMut(Term)) {
+/// How the conditions and the index represent strings.
+#[derive(Clone, Copy, Debug)]
+enum Strings<'c> {
+    /// Both as their bytes.
+    Bytes,
+    /// The index as sort keys, the conditions as bytes.
+    SortKeys(&'c Collation),
+    /// Both as sort keys.
+    Replaced,
+}
+
+impl Strings<'_> {
+    /// Whether a condition compares strings, or anything else, as the index does.
+    fn suit(self, field: &Field) -> bool {
+        if matches!(self, Self::Bytes) {
+            return true;
+        }
+        let mut out = Writer::new();
+        field.operator.write(&mut out);
+        let operator = out.finish();
+        let operator = Value::new(Kind::Document, &operator);
+        let is_on_strings = matches!(self, Self::SortKeys(_)) && has_text(operator);
+        !is_on_strings && !collated::reads_text(operator)
+    }
+}
+
+fn of_field(field: &Field, strings: Strings<'_>, take: &mut dyn FnMut(Term)) {
+    if !strings.suit(field) {
+        return;
+    }
     if field.path.has_position() && field.operator.reach() == Reach::Whole {
         // The operator is evaluated on the array, but an array found by position has its own key, not those of its
         // elements.
@@ -95,7 +148,7 @@ fn of_field(field: &Field, take: &mut dyn FnMut(Term)) {
     match field.sense {
         Sense::Holds => {
             if let Some(conditions) = field.operator.element_conditions() {
-                conditions.each_term(&mut |term| {
+                conditions.each_term_within(strings, &mut |term| {
                     // An element may be an array, whose positions are field names to the conditions. An index on them
                     // contains only what is at these positions of the outer array.
                     if !term.path.has_position() {
@@ -121,11 +174,11 @@ fn of_field(field: &Field, take: &mut dyn FnMut(Term)) {
 }
 
 /// The paths for which every branch has a term: the entry is within the key range of one of the branches.
-fn of_branches(nodes: &[Node]) -> Vec<Term> {
+fn of_branches(nodes: &[Node], strings: Strings<'_>) -> Vec<Term> {
     let Some((first, rest)) = nodes.split_first() else { return Vec::new() };
-    let rest: Vec<Vec<Term>> = rest.iter().map(Node::terms).collect();
+    let rest: Vec<Vec<Term>> = rest.iter().map(|node| node.terms_within(strings)).collect();
     let mut terms: Vec<Term> = Vec::new();
-    for term in first.terms() {
+    for term in first.terms_within(strings) {
         if terms.iter().any(|other| other.path == term.path) {
             continue;
         }

@@ -1,6 +1,7 @@
 use super::{Node, Ties, clause::Scope, operators, parse, position};
 use crate::{
     Result,
+    collation::Collation,
     path::Path,
     pipeline::Bindings,
     raw::{Doc, OwnedValue},
@@ -26,6 +27,14 @@ impl Filter {
     /// As [`Filter::parse`].
     pub fn parse_with(filter: Doc<'_>, bindings: &Bindings) -> Result<Self> {
         parse::document(filter, Scope::whole_document(Some(bindings))).map(Self)
+    }
+
+    /// Parses a filter document whose conditions compare strings by a collation, if there is one.
+    ///
+    /// # Errors
+    /// As [`Filter::parse`].
+    pub fn parse_collated(filter: Doc<'_>, collation: Option<&Collation>) -> Result<Self> {
+        parse::document(filter, Scope::whole_document(None).collated(collation)).map(Self)
     }
 
     /// Whether the filter contains `$expr`.

@@ -12,7 +12,6 @@ pub struct Bindings {
     /// In the order of the names; `None`: missing.
     values: Vec<Option<OwnedValue>>,
     now: i64,
-    collation: Option<Collation>,
     /// How many pipelines of other collections this one is nested in.
     depth: usize,
 }
@@ -29,20 +28,12 @@ impl Bindings {
     /// The same variables, with strings compared by a collation.
     #[must_use]
     pub fn with_collation(self, collation: Option<Collation>) -> Self {
-        Self { names: self.names.collated(collation.is_some()), collation, ..self }
+        Self { names: self.names.collated(collation), ..self }
     }
 
     /// How strings are compared, if not by their bytes.
     pub fn collation(&self) -> Option<&Collation> {
-        self.collation.as_ref()
-    }
-
-    /// Fails for a part of the language that does not compare by a collation yet.
-    ///
-    /// # Errors
-    /// `NotImplemented` (238).
-    pub(crate) fn refuse_collation(&self, name: &str) -> Result<()> {
-        self.names.refuse_collation(name)
+        self.names.collation()
     }
 
     /// The same variables and one more, which may hide another of the same name.
@@ -60,7 +51,7 @@ impl Bindings {
 
     fn extended(&self, names: Variables, value: Option<OwnedValue>) -> Self {
         let values = self.values.iter().cloned().chain([value]).collect();
-        Self { names, values, collation: self.collation.clone(), ..*self }
+        Self { names, values, ..*self }
     }
 
     /// The same variables in a pipeline of another collection.
@@ -92,7 +83,7 @@ impl Bindings {
 
     /// Calls `visit` with the environment of a document.
     pub fn within<R>(&self, document: Doc<'_>, visit: impl FnOnce(&Env<'_>) -> R) -> R {
-        descend(&Env::new(document, self.now).with_collation(self.collation.as_ref()), &self.values, visit)
+        descend(&Env::new(document, self.now).with_collation(self.names.collation()), &self.values, visit)
     }
 }
 

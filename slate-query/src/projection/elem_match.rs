@@ -1,6 +1,7 @@
 use super::output;
 use crate::{
     Result,
+    collation::Collation,
     filter::{Filter, Ties},
     raw::{Doc, Value, Writer},
 };
@@ -28,11 +29,11 @@ impl ElemMatch {
 }
 
 /// The filter `{field: {$elemMatch: …}}`, which finds the position of the element.
-pub(super) fn filter(field: &str, condition: Doc<'_>) -> Result<Box<Filter>> {
+pub(super) fn filter(field: &str, condition: Doc<'_>, collation: Option<&Collation>) -> Result<Box<Filter>> {
     let mut writer = Writer::new();
     writer.open_document(field.as_bytes());
     writer.open_document(b"$elemMatch");
     writer.extend(condition);
     let document = writer.finish();
-    Filter::parse(Doc::new(&document)).map(Box::new)
+    Filter::parse_collated(Doc::new(&document), collation).map(Box::new)
 }

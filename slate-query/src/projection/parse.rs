@@ -5,7 +5,6 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    collation::has_text,
     expression::{Expression, Variables},
     number::Number,
     raw::{Doc, Element, Kind, Value, Writer},
@@ -192,9 +191,6 @@ impl<'p> Parser<'p> {
     }
 
     fn elem_match(&mut self, parents: &[&str], name: &str, argument: Value<'_>) -> Result<()> {
-        if has_text(argument) {
-            self.variables.refuse_collation("$elemMatch in a projection")?;
-        }
         let Some(condition) = argument.as_document() else {
             return Err(Error::new(Code(31274), "$elemMatch takes a document").at(name));
         };
@@ -205,7 +201,7 @@ impl<'p> Parser<'p> {
             return Err(Error::new(Code(31275), "$elemMatch projects fields at top level only").at(path(parents, name)));
         }
         self.elem_match = true;
-        self.add(parents, name, Action::ElemMatch(elem_match::filter(name, condition)?))
+        self.add(parents, name, Action::ElemMatch(elem_match::filter(name, condition, self.variables.collation())?))
     }
 
     fn expression(&mut self, parents: &[&str], name: &str, operator: &str, argument: Value<'_>) -> Result<()> {

@@ -49,9 +49,9 @@ impl Sort {
         Self { collation, ..self }
     }
 
-    /// Whether a collation compares the strings, so that no index provides the order.
-    pub fn is_collated(&self) -> bool {
-        self.collation.is_some()
+    /// The collation that compares the strings.
+    pub fn collation(&self) -> Option<&Collation> {
+        self.collation.as_ref()
     }
 
     /// The paths and their directions, the most significant first; empty if no order is required.

@@ -2,6 +2,7 @@
 
 use crate::{
     Code, Error, Result,
+    collation::Collation,
     filter::Filter,
     raw::{Doc, Value, Writer},
 };
@@ -39,10 +40,10 @@ impl ArrayFilters {
     /// # Errors
     /// `FailedToParse` (9) for a filter without an identifier or with several, and for repeated identifiers; `BadValue`
     /// (2) for an identifier that is not alphanumeric or does not begin with a lowercase letter; the errors of filters.
-    pub(super) fn parse(documents: &[Doc<'_>]) -> Result<Self> {
+    pub(super) fn parse(documents: &[Doc<'_>], collation: Option<&Collation>) -> Result<Self> {
         let mut filters = Vec::<ArrayFilter>::new();
         for &document in documents {
-            let filter = Filter::parse(document)?;
+            let filter = Filter::parse_collated(document, collation)?;
             let mut found = None;
             identify(document, &mut found)?;
             let identifier = found.ok_or_else(|| failed("an array filter needs a top-level field name"))?;

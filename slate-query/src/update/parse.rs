@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    collation::Collation,
     path::Path,
     pipeline::Bindings,
     raw::{Doc, Element, Kind, MAX_DEPTH, Value, Writer},
@@ -58,9 +59,9 @@ impl Update {
         match update.kind() {
             Kind::Document => {
                 let document = Doc::new(update.bytes());
-                let filters = ArrayFilters::parse(array_filters)?;
+                let filters = ArrayFilters::parse(array_filters, bindings.collation())?;
                 if document.elements().next().is_some_and(|first| first.name.starts_with(b"$")) {
-                    Operators::parse(document, filters).map(Form::Operators).map(Self)
+                    Operators::parse(document, filters, bindings.collation()).map(Form::Operators).map(Self)
                 } else {
                     Ok(Self(Form::Replacement(Replacement::new(document))))
                 }
@@ -107,12 +108,18 @@ impl Update {
 }
 
 impl Operators {
-    fn parse(update: Doc<'_>, filters: ArrayFilters) -> Result<Self> {
-        let mut parser = Parser { root: Node::root(), filters, paths: Vec::new(), depth: Depth::Bounded };
+    fn parse(update: Doc<'_>, filters: ArrayFilters, collation: Option<&Collation>) -> Result<Self> {
+        let mut parser = Parser {
+            root: Node::root(),
+            filters,
+            paths: Vec::new(),
+            depth: Depth::Bounded,
+            collation: collation.cloned(),
+        };
         for modifier in update.elements() {
             parser.modifier(modifier)?;
         }
-        let Parser { root, filters, paths, depth } = parser;
+        let Parser { root, filters, paths, depth, collation: _ } = parser;
         filters.all_used()?;
         let root = match root {
             Node::Named(root) => root,
@@ -140,6 +147,7 @@ struct Parser {
     filters: ArrayFilters,
     paths: Vec<(Vec<Step>, Creates)>,
     depth: Depth,
+    collation: Option<Collation>,
 }
 
 impl Parser {
@@ -163,6 +171,10 @@ impl Parser {
             Grammar::Field(parse) => {
                 let steps = step::parse(&path, &mut self.filters)?;
                 self.insert(&path, steps, parse(argument)?, Acts::Always)
+            }
+            Grammar::Comparing(parse) => {
+                let steps = step::parse(&path, &mut self.filters)?;
+                self.insert(&path, steps, parse(argument, self.collation.as_ref())?, Acts::Always)
             }
             Grammar::FieldOnInsert(parse) => {
                 let steps = step::parse(&path, &mut self.filters)?;

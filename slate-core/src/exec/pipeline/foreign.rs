@@ -48,6 +48,7 @@ impl<V: View> Foreign<V> {
                 index.pattern.fields().first().is_some_and(|(field, _)| field == path)
                     && !index.sparse
                     && index.partial.is_none()
+                    && index.collation.is_none()
             })
         };
         self.collection.as_ref().is_some_and(|collection| path.as_str() == "_id" || serves(collection))

@@ -88,7 +88,7 @@ fn absorb(query: &mut Query, stage: Stage) -> Option<Stage> {
     match stage {
         // A filter and a sort come before the query's window.
         Stage::Match(filter) if is_whole && query.window().is_all() => query.filter = query.filter.and(&filter),
-        Stage::Sort(sort) if is_whole && query.window().is_all() && !sort.is_collated() => query.sort = Some(sort),
+        Stage::Sort(sort) if is_whole && query.window().is_all() => query.sort = Some(sort),
         Stage::Skip(skip) => slice(query, Window { skip, limit: None }),
         Stage::Limit(limit) => slice(query, Window { skip: 0, limit: Some(limit) }),
         Stage::Project { name: "$project", projection, document } if is_whole => {

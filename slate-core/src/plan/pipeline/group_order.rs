@@ -66,7 +66,7 @@ fn is_ordered(plan: &Plan, sort: &Sort) -> bool {
 
 /// Whether the index has one entry per document, with its value.
 fn has_whole_values(index: &IndexInfo) -> bool {
-    !index.is_multikey() && !index.truncated
+    !index.is_multikey() && index.holds_values()
 }
 
 fn sort(path: &str, direction: Direction) -> Option<Sort> {

@@ -6,14 +6,12 @@
 //! their order.
 
 mod absorb;
-mod collated;
 mod group_order;
 mod node;
 mod rules;
 
 use slate_query::pipeline::Stage;
 
-pub(crate) use collated::sort_by_collation;
 pub(super) use group_order::{by_end, by_key};
 pub(crate) use node::{DocumentNode, GroupOrder, Nodes};
 

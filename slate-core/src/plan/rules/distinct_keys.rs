@@ -9,9 +9,9 @@ use crate::{
 
 pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<Outcome> {
     if let Plan::Distinct { input: RawPlan::Fetch { ids: IdPlan::Index(scan) }, path, values } = plan
-        && lists_values(&scan.index, &scan.bounds, &scan.checks, path)
+        && lists_values(&scan.index, &scan.bounds, &scan.checks, path, values)
     {
-        *plan = Plan::DistinctKeys { scan: scan.take(), values: *values };
+        *plan = Plan::DistinctKeys { scan: scan.take(), values: values.clone() };
         return Ok(Outcome::Finished);
     }
     Ok(Outcome::Unchanged)

@@ -5,9 +5,11 @@ use ahash::RandomState;
 use super::State;
 use crate::{
     Code, Error, Result,
+    collation::{Collation, Compared},
     expression::{Evaluated, arguments::wrong_type, evaluated::ArrayWriter},
     key,
     raw::{Kind, SmallBytes, Value},
+    value_set::AsValue as _,
 };
 
 /// The most bytes of an array that an accumulator gathers, as in MongoDB.
@@ -83,13 +85,14 @@ impl State for ConcatArrays {
 struct Different {
     /// The keys of the values.
     keys: HashSet<SmallBytes, RandomState>,
+    collation: Option<Collation>,
     values: Gathered,
 }
 
 impl Different {
     fn insert(&mut self, value: Value<'_>) -> Result<()> {
         let mut key = Vec::new();
-        key::encode(value, &mut key);
+        key::encode(Compared::new(self.collation.as_ref(), value).as_value(), &mut key);
         if self.keys.insert(key.as_slice().into()) { self.values.push(value) } else { Ok(()) }
     }
 
@@ -105,6 +108,10 @@ pub(super) struct AddToSet(Different);
 impl State for AddToSet {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         value.filter(|value| value.kind() != Kind::Undefined).map_or(Ok(()), |value| self.0.insert(value))
+    }
+
+    fn collate(&mut self, collation: &Collation) {
+        self.0.collation = Some(collation.clone());
     }
 
     fn finish(&mut self) -> Evaluated<'static> {
@@ -123,6 +130,10 @@ pub(super) struct SetUnion(Different);
 impl State for SetUnion {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         each("$setUnion", value, |element| self.0.insert(element))
+    }
+
+    fn collate(&mut self, collation: &Collation) {
+        self.0.collation = Some(collation.clone());
     }
 
     fn finish(&mut self) -> Evaluated<'static> {

@@ -3,8 +3,8 @@ use std::cmp::Ordering;
 use super::State;
 use crate::{
     Result,
+    collation::{Collation, compare},
     expression::Evaluated,
-    order,
     raw::{Kind, OwnedValue, Value},
 };
 
@@ -12,23 +12,28 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(super) struct Extreme {
     best: Option<OwnedValue>,
+    collation: Option<Collation>,
     /// How a better value compares with the best so far.
     better: Ordering,
 }
 
 impl Extreme {
     pub(super) fn min() -> Self {
-        Self { best: None, better: Ordering::Less }
+        Self { best: None, collation: None, better: Ordering::Less }
     }
 
     /// The better of both values.
     pub(super) fn merged(&self, other: &Self) -> Self {
         let best = match (&self.best, &other.best) {
-            (Some(a), Some(b)) if order::compare(b.as_value(), a.as_value()) == self.better => other,
+            (Some(a), Some(b)) if self.is_better(b.as_value(), a.as_value()) => other,
             (None, Some(_)) => other,
             _ => self,
         };
         best.clone()
+    }
+
+    fn is_better(&self, value: Value<'_>, best: Value<'_>) -> bool {
+        compare(self.collation.as_ref(), value, best) == self.better
     }
 
     pub(super) fn has_value(&self) -> bool {
@@ -36,7 +41,7 @@ impl Extreme {
     }
 
     pub(super) fn max() -> Self {
-        Self { best: None, better: Ordering::Greater }
+        Self { best: None, collation: None, better: Ordering::Greater }
     }
 }
 
@@ -45,7 +50,7 @@ impl State for Extreme {
         let Some(value) = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) else {
             return Ok(());
         };
-        let is_better = self.best.as_ref().is_none_or(|best| order::compare(value, best.as_value()) == self.better);
+        let is_better = self.best.as_ref().is_none_or(|best| self.is_better(value, best.as_value()));
         if is_better {
             self.best = Some(value.to_owned());
         }
@@ -54,6 +59,10 @@ impl State for Extreme {
 
     fn add_times(&mut self, value: Option<Value<'_>>, key: &[u8], _: u64) -> Result<()> {
         self.add(value, key)
+    }
+
+    fn collate(&mut self, collation: &Collation) {
+        self.collation = Some(collation.clone());
     }
 
     fn finish(&mut self) -> Evaluated<'static> {

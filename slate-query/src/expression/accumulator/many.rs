@@ -5,8 +5,8 @@ use std::{cmp::Ordering, collections::VecDeque};
 use super::State;
 use crate::{
     Result,
+    collation::{Collation, compare},
     expression::Evaluated,
-    order,
     raw::{Kind, OwnedValue, Value},
 };
 
@@ -88,16 +88,17 @@ impl State for LastN {
 pub(super) struct Extremes {
     n: usize,
     best: Vec<OwnedValue>,
+    collation: Option<Collation>,
     better: Ordering,
 }
 
 impl Extremes {
     pub(super) fn min(n: usize) -> Self {
-        Self { n, best: Vec::new(), better: Ordering::Less }
+        Self { n, best: Vec::new(), collation: None, better: Ordering::Less }
     }
 
     pub(super) fn max(n: usize) -> Self {
-        Self { n, best: Vec::new(), better: Ordering::Greater }
+        Self { n, best: Vec::new(), collation: None, better: Ordering::Greater }
     }
 }
 
@@ -106,12 +107,17 @@ impl State for Extremes {
         let Some(value) = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) else {
             return Ok(());
         };
-        let place = self.best.partition_point(|best| order::compare(value, best.as_value()) != self.better);
+        let collation = self.collation.as_ref();
+        let place = self.best.partition_point(|best| compare(collation, value, best.as_value()) != self.better);
         if place < self.n {
             self.best.truncate(self.n - 1);
             self.best.insert(place, value.to_owned());
         }
         Ok(())
+    }
+
+    fn collate(&mut self, collation: &Collation) {
+        self.collation = Some(collation.clone());
     }
 
     fn finish(&mut self) -> Evaluated<'static> {

@@ -21,7 +21,7 @@ use spec::Form;
 pub(super) use spec::number;
 
 use super::Evaluated;
-use crate::{Result, raw::Value};
+use crate::{Result, collation::Collation, raw::Value};
 
 /// What an accumulator has gathered.
 pub(super) trait State: std::fmt::Debug + Send {
@@ -33,6 +33,9 @@ pub(super) trait State: std::fmt::Debug + Send {
     fn add_times(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64) -> Result<()> {
         (0..times).try_for_each(|_| self.add(value, key))
     }
+
+    /// Compares strings by a collation. Called before values are added.
+    fn collate(&mut self, _: &Collation) {}
 
     /// The value for the documents so far.
     fn finish(&mut self) -> Evaluated<'static>;
@@ -119,6 +122,10 @@ impl State for Stored {
         self.as_state_mut().add_times(value, key, times)
     }
 
+    fn collate(&mut self, collation: &Collation) {
+        self.as_state_mut().collate(collation);
+    }
+
     fn finish(&mut self) -> Evaluated<'static> {
         self.as_state_mut().finish()
     }
@@ -168,8 +175,11 @@ fn find(name: &str) -> Option<Option<(Form, Start)>> {
 }
 
 /// Starts the accumulator of this name, which has one operand, for use as an expression.
-pub(super) fn start(name: &str, n: usize) -> Option<impl State> {
-    find(name)?.map(|(_, start)| start(n))
+pub(super) fn start(name: &str, n: usize, collation: Option<&Collation>) -> Option<impl State> {
+    let (_, start) = find(name)??;
+    let mut state = start(n);
+    collation.into_iter().for_each(|collation| state.collate(collation));
+    Some(state)
 }
 
 #[cfg(test)]

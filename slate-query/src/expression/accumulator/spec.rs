@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    collation::Collation,
     expression::{Env, Evaluated, Expression, Variables},
     number::Number,
     pattern::Direction,
@@ -30,10 +31,6 @@ pub(super) enum Form {
     Percentile,
 }
 
-/// The accumulators that compare values, for which collations are not implemented.
-static COLLATED_NOT_YET: [&str; 10] =
-    ["$addToSet", "$bottom", "$bottomN", "$max", "$maxN", "$min", "$minN", "$setUnion", "$top", "$topN"];
-
 /// An accumulator with its operand, parsed.
 #[derive(Clone, Debug)]
 pub struct AccumulatorSpec(Arc<Spec>);
@@ -47,15 +44,18 @@ struct Spec {
     sort: Option<Sort>,
     /// Of `$percentile`.
     ranks: Option<Ranks>,
+    collation: Option<Collation>,
 }
 
 impl Spec {
     fn start(&self, n: usize) -> Stored {
         // A percentile depends on more than a number.
-        match &self.ranks {
+        let mut state = match &self.ranks {
             Some(ranks) => Stored::other(Percentile::new(ranks.clone())),
             None => (self.start)(n),
-        }
+        };
+        self.collation.iter().for_each(|collation| state.collate(collation));
+        state
     }
 }
 
@@ -74,15 +74,16 @@ impl AccumulatorSpec {
 
     /// As [`parse`](Self::parse), where a list of operands is an array.
     pub(crate) fn parse_over_window(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Self> {
-        if COLLATED_NOT_YET.contains(&name) {
-            variables.refuse_collation(name)?;
-        }
         let (form, start) = match find(name) {
             Some(Some(line)) => line,
             Some(None) => return Err(Error::unsupported(name)),
             None => return Err(Error::new(Code(15952), format!("unknown group operator '{name}'"))),
         };
-        let spec = |operand, n, sort| Spec { name: name.into(), start, operand, n, sort, ranks: None };
+        let collation = variables.collation().cloned();
+        let spec = |operand, n, sort: Option<Sort>| {
+            let sort = sort.map(|sort| sort.with_collation(collation.clone()));
+            Spec { name: name.into(), start, operand, n, sort, ranks: None, collation: collation.clone() }
+        };
         Ok(Self(Arc::new(match form {
             Form::Nothing => {
                 if !operand.as_document().is_some_and(Doc::is_empty) {

@@ -1,19 +1,24 @@
 //! Accumulators as expressions, over the elements of an array or over several operands.
 
+use std::sync::Arc;
+
 use super::{
     super::{
-        Evaluated, Expression, Variables,
+        Env, Evaluated, Expression, Variables,
         accumulator::{self, State},
         arguments::{Arguments, wrong_type},
+        node::{Node, Operator},
     },
-    named::{Compute, Parts, operator},
+    named::Parts,
 };
 use crate::{Code, Error, Result, raw::Value};
 
 /// `$sum`, `$avg`, `$min`, `$max`, `$stdDevPop` and `$stdDevSamp`. The elements of a single operand that is an array count
 /// one by one; one of several operands counts as a whole.
 pub(super) fn over<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let Some(mut state) = accumulator::start(arguments.name, 1) else { return Ok(Evaluated::NULL) };
+    let Some(mut state) = accumulator::start(arguments.name, 1, arguments.collation) else {
+        return Ok(Evaluated::NULL);
+    };
     match &*arguments.values {
         [only] if only.as_value().and_then(Value::as_array).is_some() => {
             for element in only.as_value().and_then(Value::as_array).into_iter().flat_map(crate::raw::Doc::values) {
@@ -30,22 +35,32 @@ pub(super) fn several(name: &str, operand: Value<'_>, variables: &Variables) -> 
     let mut parts = Parts::parse(name, operand, &["input", "n"], variables, (5_787_801, 5_787_901))?;
     let input = parts.need(0, name, "input", 5_787_907)?;
     let n = parts.need(1, name, "n", 5_787_906)?;
-    let compute: Compute = match name {
-        "$firstN" => |values| best("$firstN", values),
-        "$lastN" => |values| best("$lastN", values),
-        "$minN" => |values| best("$minN", values),
-        _ => |values| best("$maxN", values),
-    };
-    operator(name, vec![input, n], compute)
+    let is_constant = variables.collation().is_none() && input.is_constant() && n.is_constant();
+    let several = Expression(Node::Operator(Arc::new(Several { name: name.into(), input, n })));
+    Ok(if is_constant { several.folded() } else { several })
 }
 
-fn best<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
-    let [input, n] = values else { return Ok(Evaluated::NULL) };
-    let array = input.as_value().and_then(Value::as_array);
-    let array = array.ok_or_else(|| wrong_type(name, 5_788_200, "an array as 'input'", input))?;
-    let n = accumulator::number(name, n)?;
-    let mut state =
-        accumulator::start(name, n).ok_or_else(|| Error::new(Code::INTERNAL_ERROR, "no such accumulator"))?;
-    array.values().try_for_each(|element| state.add(Some(element), &[]))?;
-    Ok(state.finish())
+/// The first, last, least or greatest elements of an array.
+#[derive(Debug)]
+struct Several {
+    name: Box<str>,
+    input: Expression,
+    n: Expression,
+}
+
+impl Operator for Several {
+    fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
+        let (input, n) = (self.input.evaluate(env)?, self.n.evaluate(env)?);
+        let array = input.as_value().and_then(Value::as_array);
+        let array = array.ok_or_else(|| wrong_type(&self.name, 5_788_200, "an array as 'input'", &input))?;
+        let n = accumulator::number(&self.name, &n)?;
+        let state = accumulator::start(&self.name, n, env.collation());
+        let mut state = state.ok_or_else(|| Error::new(Code::INTERNAL_ERROR, "no such accumulator"))?;
+        array.values().try_for_each(|element| state.add(Some(element), &[]))?;
+        Ok(state.finish())
+    }
+
+    fn operands(&self) -> Vec<&Expression> {
+        vec![&self.input, &self.n]
+    }
 }

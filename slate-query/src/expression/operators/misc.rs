@@ -172,7 +172,7 @@ impl Operator for SortArray {
         let array =
             value.as_array().ok_or_else(|| wrong_type("$sortArray", 2_942_504, "an array as 'input'", &input))?;
         let mut values: Vec<Value<'_>> = array.values().collect();
-        values.sort_by(|a, b| self.order.compare(*a, *b));
+        values.sort_by(|a, b| self.order.compare(*a, *b, env.collation()));
         Ok(Evaluated::array(values))
     }
 

@@ -227,10 +227,6 @@ static OPERATORS: &[Line] = &[
     operator("$zip", misc::zip),
 ];
 
-/// The operators that compare values and return one of them, for which collations are not implemented.
-pub(super) static COLLATED_NOT_YET: [&str; 8] =
-    ["$max", "$maxN", "$min", "$minN", "$setDifference", "$setIntersection", "$setUnion", "$sortArray"];
-
 /// The line of this name.
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
     let place = OPERATORS.binary_search_by(|(operator, _)| (*operator).cmp(name)).ok()?;

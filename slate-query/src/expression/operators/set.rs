@@ -1,18 +1,25 @@
 //! Operators that treat arrays as sets: the order and the repetitions of elements do not count.
 
 use super::super::{Evaluated, arguments::Arguments};
-use crate::{Code, Error, Result, raw::Value, value_set::ValueSet};
+use crate::{
+    Code, Error, Result,
+    collation::Compared,
+    order,
+    raw::Value,
+    value_set::{AsValue as _, ValueSet},
+};
 
-type Set<'v> = ValueSet<Value<'v>>;
+type Set<'v> = ValueSet<Compared<'v>>;
 
 /// An operand as a set.
 fn set<'a>(arguments: &Arguments<'_, '_>, operand: &'a Evaluated<'_>, code: i32) -> Result<Set<'a>> {
     let array = operand.as_value().and_then(Value::as_array);
-    Ok(array.ok_or_else(|| arguments.wrong_type(code, "arrays", operand))?.values().collect())
+    let array = array.ok_or_else(|| arguments.wrong_type(code, "arrays", operand))?;
+    Ok(array.values().map(|value| Compared::new(arguments.collation, value)).collect())
 }
 
 fn array<'v>(set: &Set<'_>) -> Evaluated<'v> {
-    Evaluated::array(set.as_slice().iter().copied())
+    Evaluated::array(set.as_slice().iter().map(|compared| compared.value))
 }
 
 pub(super) fn union<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -20,13 +27,13 @@ pub(super) fn union<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     for operand in &*arguments.values {
         let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
         let elements = value.as_array().ok_or_else(|| arguments.wrong_type(17043, "arrays", operand))?;
-        all.extend(elements.values());
+        all.extend(elements.values().map(|value| Compared::new(arguments.collation, value)));
     }
     Ok(array(&all.into_iter().collect()))
 }
 
 pub(super) fn intersection<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let mut common: Option<Vec<Value<'_>>> = None;
+    let mut common: Option<Vec<Compared<'_>>> = None;
     for operand in &*arguments.values {
         if operand.is_nullish() {
             return Ok(Evaluated::NULL);
@@ -34,10 +41,10 @@ pub(super) fn intersection<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated
         let set = set(&arguments, operand, 17047)?;
         common = Some(match common {
             None => set.as_slice().to_vec(),
-            Some(common) => common.into_iter().filter(|value| set.contains(*value)).collect(),
+            Some(common) => common.into_iter().filter(|value| set.contains(value.as_value())).collect(),
         });
     }
-    Ok(Evaluated::array(common.unwrap_or_default()))
+    Ok(Evaluated::array(common.unwrap_or_default().iter().map(|compared| compared.value)))
 }
 
 pub(super) fn difference<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -48,12 +55,13 @@ pub(super) fn difference<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'
     let elements = operand.or_null().as_array().ok_or_else(|| arguments.wrong_type(17048, "arrays", operand))?;
     let excluded = set(&arguments, arguments.get(1), 17049)?;
     // The remaining elements keep their order; of equal ones the first remains.
-    let mut left: Vec<(usize, Value<'_>)> =
-        elements.values().filter(|value| !excluded.contains(*value)).enumerate().collect();
-    left.sort_by(|(_, a), (_, b)| crate::order::compare(*a, *b));
-    left.dedup_by(|(_, a), (_, b)| crate::order::equal(*a, *b));
+    let compared = elements.values().map(|value| Compared::new(arguments.collation, value));
+    let mut left: Vec<(usize, Compared<'_>)> =
+        compared.filter(|value| !excluded.contains(value.as_value())).enumerate().collect();
+    left.sort_by(|(_, a), (_, b)| order::compare(a.as_value(), b.as_value()));
+    left.dedup_by(|(_, a), (_, b)| order::equal(a.as_value(), b.as_value()));
     left.sort_by_key(|(place, _)| *place);
-    Ok(Evaluated::array(left.into_iter().map(|(_, value)| value)))
+    Ok(Evaluated::array(left.iter().map(|(_, compared)| compared.value)))
 }
 
 pub(super) fn equals<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -63,14 +71,14 @@ pub(super) fn equals<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> 
     let sets: Vec<Set<'_>> =
         arguments.values.iter().map(|operand| set(&arguments, operand, 17044)).collect::<Result<_>>()?;
     let same = |a: &Set<'_>, b: &Set<'_>| {
-        a.as_slice().len() == b.as_slice().len() && a.as_slice().iter().all(|value| b.contains(*value))
+        a.as_slice().len() == b.as_slice().len() && a.as_slice().iter().all(|value| b.contains(value.as_value()))
     };
     Ok(sets.windows(2).all(|pair| matches!(pair, [a, b] if same(a, b))).into())
 }
 
 pub(super) fn is_subset<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let (left, right) = (set(&arguments, arguments.get(0), 17046)?, set(&arguments, arguments.get(1), 17042)?);
-    Ok(left.as_slice().iter().all(|value| right.contains(*value)).into())
+    Ok(left.as_slice().iter().all(|value| right.contains(value.as_value())).into())
 }
 
 fn truths<'a>(arguments: &Arguments<'_, 'a>, code: i32) -> Result<Vec<bool>> {

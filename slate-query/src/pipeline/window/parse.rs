@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    collation::Compared,
     expression::Expression,
     key,
     path::Path,
@@ -13,6 +14,7 @@ use crate::{
     pipeline::{Bindings, Kept, Needs, Stage, stages::field_path},
     raw::{Doc, Kind, OwnedValue, Value, Writer},
     sort::Sort,
+    value_set::AsValue as _,
 };
 
 /// A parsed `$setWindowFields`. The documents of a partition must follow each other in its input, unless it [sorts them](Self::needs_key).
@@ -37,7 +39,6 @@ pub(super) struct Output {
 
 /// Parses the stage: a `$sort` by partition and order, if fields determine it, and the computation of the fields.
 pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
-    bindings.refuse_collation("$setWindowFields")?;
     let refuse = |message: &str| Error::new(Code::FAILED_TO_PARSE, message);
     let options = argument.as_document().filter(|_| argument.kind() == Kind::Document);
     let options = options.ok_or_else(|| refuse("the $setWindowFields stage specification must be an object"))?;
@@ -63,6 +64,7 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
             b"sortBy" if value.kind() == Kind::Null => {}
             b"sortBy" => {
                 let parsed = Sort::parse(document()?).map_err(|error| error.at("sortBy"))?;
+                let parsed = parsed.with_collation(bindings.collation().cloned());
                 sort = Some(parsed).filter(|sort| !sort.fields().is_empty());
             }
             b"output" => fields = Some(document()?),
@@ -141,7 +143,7 @@ impl Windows {
         let by = self.sort.iter().flat_map(|sort| sort.fields());
         by.filter(|(path, _)| field.is_none_or(|field| field.as_str() != path.as_str()))
             .for_each(|(path, direction)| add(path.as_str(), *direction));
-        let sort = Sort::parse(Doc::new(&writer.finish()))?;
+        let sort = Sort::parse(Doc::new(&writer.finish()))?.with_collation(self.bindings.collation().cloned());
         Ok((!sort.is_empty()).then_some(sort))
     }
 
@@ -163,7 +165,8 @@ impl Windows {
                     let message = "an expression used to partition cannot evaluate to value of type array";
                     return Err(Error::new(Code::TYPE_MISMATCH, message));
                 }
-                key::encode(value.unwrap_or(Value::NULL), out);
+                let compared = Compared::new(self.bindings.collation(), value.unwrap_or(Value::NULL));
+                key::encode(compared.as_value(), out);
                 Ok(())
             })?
         })

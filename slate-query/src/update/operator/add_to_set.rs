@@ -2,13 +2,15 @@
 
 use super::{Operator, depth};
 use crate::{
-    Code, Error, Result, order,
+    Code, Error, Result,
+    collation::{Collation, Compared},
+    order,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
     update::{
         apply::{Outcome, Scope},
         missing::digits,
     },
-    value_set::ValueSet,
+    value_set::{AsValue as _, ValueSet},
 };
 
 /// Up to this number of values a search of the array for each is faster than sorting the array.
@@ -18,21 +20,23 @@ const FEW: usize = 8;
 struct AddToSet {
     /// Without repetitions.
     values: Vec<OwnedValue>,
+    collation: Option<Collation>,
     depth: usize,
 }
 
-pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
-    let mut values: Vec<(usize, Value<'_>)> = match each(argument)? {
-        Some(each) => each.values().enumerate().collect(),
-        None => vec![(0, argument)],
+pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Result<Box<dyn Operator>> {
+    let compared = |value| Compared::new(collation, value);
+    let mut values: Vec<(usize, Compared<'_>)> = match each(argument)? {
+        Some(each) => each.values().map(compared).enumerate().collect(),
+        None => vec![(0, compared(argument))],
     };
-    let depth = values.iter().map(|(_, value)| 1 + depth(*value)).max().unwrap_or_default();
+    let depth = values.iter().map(|(_, compared)| 1 + depth(compared.value)).max().unwrap_or_default();
     // The first of equal values remains, at its position.
-    values.sort_by(|(_, a), (_, b)| order::compare(*a, *b));
-    values.dedup_by(|(_, a), (_, b)| order::equal(*a, *b));
+    values.sort_by(|(_, a), (_, b)| order::compare(a.as_value(), b.as_value()));
+    values.dedup_by(|(_, a), (_, b)| order::equal(a.as_value(), b.as_value()));
     values.sort_by_key(|(position, _)| *position);
-    let values = values.into_iter().map(|(_, value)| value.to_owned()).collect();
-    Ok(Box::new(AddToSet { values, depth }))
+    let values = values.iter().map(|(_, compared)| compared.value.to_owned()).collect();
+    Ok(Box::new(AddToSet { values, collation: collation.cloned(), depth }))
 }
 
 /// The values of `{$each: […]}`, if the argument begins with `$each`.
@@ -59,9 +63,12 @@ impl Operator for AddToSet {
             Error::new(Code::BAD_VALUE, message)
         })?;
         // A few values are searched for in the array itself, many in a set of its elements.
-        let elements: Option<ValueSet<_>> = (self.values.len() > FEW).then(|| array.values().collect());
+        let collation = self.collation.as_ref();
+        let is_searched = self.values.len() <= FEW && collation.is_none();
+        let elements: Option<ValueSet<_>> =
+            (!is_searched).then(|| array.values().map(|element| Compared::new(collation, element)).collect());
         let is_new = |value: &&OwnedValue| match &elements {
-            Some(elements) => !elements.contains(value.as_value()),
+            Some(elements) => !elements.contains(Compared::new(collation, value.as_value()).as_value()),
             None => !array.values().any(|element| order::equal(element, value.as_value())),
         };
         let mut new = self.values.iter().filter(is_new).peekable();

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use super::{Operator, depth};
 use crate::{
-    Result, order,
+    Result,
+    collation::{Collation, compare},
     raw::{OwnedValue, Value, Writer},
     update::apply::{Outcome, Scope},
 };
@@ -12,26 +13,28 @@ use crate::{
 #[derive(Debug)]
 struct Bound {
     value: OwnedValue,
+    collation: Option<Collation>,
     depth: usize,
     /// The result of comparing the argument with the current value for which it replaces the value.
     replaces: Ordering,
 }
 
-pub(super) fn parse_min(argument: Value<'_>) -> Result<Box<dyn Operator>> {
-    parse(argument, Ordering::Less)
+pub(super) fn parse_min(argument: Value<'_>, collation: Option<&Collation>) -> Result<Box<dyn Operator>> {
+    parse(argument, collation, Ordering::Less)
 }
 
-pub(super) fn parse_max(argument: Value<'_>) -> Result<Box<dyn Operator>> {
-    parse(argument, Ordering::Greater)
+pub(super) fn parse_max(argument: Value<'_>, collation: Option<&Collation>) -> Result<Box<dyn Operator>> {
+    parse(argument, collation, Ordering::Greater)
 }
 
-fn parse(argument: Value<'_>, replaces: Ordering) -> Result<Box<dyn Operator>> {
-    Ok(Box::new(Bound { value: argument.to_owned(), depth: depth(argument), replaces }))
+fn parse(argument: Value<'_>, collation: Option<&Collation>, replaces: Ordering) -> Result<Box<dyn Operator>> {
+    let collation = collation.cloned();
+    Ok(Box::new(Bound { value: argument.to_owned(), collation, depth: depth(argument), replaces }))
 }
 
 impl Operator for Bound {
     fn update(&self, name: &[u8], value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
-        if order::compare(self.value.as_value(), value) == self.replaces {
+        if compare(self.collation.as_ref(), self.value.as_value(), value) == self.replaces {
             self.create(name, scope, out)
         } else {
             Ok(Outcome::Unchanged)

@@ -24,6 +24,7 @@ pub(super) use rename::{Destination, Source, parse as parse_rename};
 use super::apply::{Outcome, Scope};
 use crate::{
     Code, Error, Result,
+    collation::Collation,
     raw::{Value, Writer},
 };
 
@@ -65,6 +66,8 @@ pub(super) enum Creates {
 pub(super) enum Grammar {
     /// An operator on the field.
     Field(Parse),
+    /// An operator on the field that compares values, by a collation if there is one.
+    Comparing(ParseComparing),
     /// An operator on the field that applies only if the document is being inserted.
     FieldOnInsert(Parse),
     /// Two operators: one on the field, one on the field that the argument names.
@@ -72,20 +75,21 @@ pub(super) enum Grammar {
 }
 
 type Parse = fn(Value<'_>) -> Result<Box<dyn Operator>>;
+type ParseComparing = fn(Value<'_>, Option<&Collation>) -> Result<Box<dyn Operator>>;
 
 /// Sorted by name.
 static OPERATORS: [(&str, Grammar); 15] = [
-    ("$addToSet", Grammar::Field(add_to_set::parse)),
+    ("$addToSet", Grammar::Comparing(add_to_set::parse)),
     ("$bit", Grammar::Field(bit::parse)),
     ("$currentDate", Grammar::Field(current_date::parse)),
     ("$inc", Grammar::Field(arithmetic::parse_inc)),
-    ("$max", Grammar::Field(compare::parse_max)),
-    ("$min", Grammar::Field(compare::parse_min)),
+    ("$max", Grammar::Comparing(compare::parse_max)),
+    ("$min", Grammar::Comparing(compare::parse_min)),
     ("$mul", Grammar::Field(arithmetic::parse_mul)),
     ("$pop", Grammar::Field(pop::parse)),
-    ("$pull", Grammar::Field(pull::parse)),
-    ("$pullAll", Grammar::Field(pull_all::parse)),
-    ("$push", Grammar::Field(push::parse)),
+    ("$pull", Grammar::Comparing(pull::parse)),
+    ("$pullAll", Grammar::Comparing(pull_all::parse)),
+    ("$push", Grammar::Comparing(push::parse)),
     ("$rename", Grammar::Rename),
     ("$set", Grammar::Field(set::parse)),
     ("$setOnInsert", Grammar::FieldOnInsert(set::parse)),

@@ -3,6 +3,7 @@
 use super::{Creates, Operator};
 use crate::{
     Code, Error, Result,
+    collation::{Collation, compare},
     filter::{Filter, is_value_operator},
     order,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
@@ -20,15 +21,15 @@ enum Pull {
     /// Values that match a filter on the empty path when they are wrapped; see [`wrap`].
     Values(Filter),
     /// Values that are equal to this one.
-    Equal(OwnedValue),
+    Equal(OwnedValue, Option<Collation>),
 }
 
-pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
+pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Result<Box<dyn Operator>> {
     let is_operator = |doc: Doc<'_>| doc.elements().next().is_some_and(|first| is_value_operator(first.name));
     Ok(Box::new(match argument.as_document() {
-        Some(filter) if !is_operator(filter) => Pull::Documents(Filter::parse(filter)?),
-        None if argument.kind() != Kind::Regex => Pull::Equal(argument.to_owned()),
-        Some(_) | None => Pull::Values(Filter::parse(Doc::new(&wrap(argument)))?),
+        Some(filter) if !is_operator(filter) => Pull::Documents(Filter::parse_collated(filter, collation)?),
+        None if argument.kind() != Kind::Regex => Pull::Equal(argument.to_owned(), collation.cloned()),
+        Some(_) | None => Pull::Values(Filter::parse_collated(Doc::new(&wrap(argument)), collation)?),
     }))
 }
 
@@ -44,7 +45,8 @@ impl Pull {
         match self {
             Self::Documents(filter) => element.as_document().is_some_and(|document| filter.matches(document)),
             Self::Values(filter) => filter.matches(Doc::new(&wrap(element))),
-            Self::Equal(value) => order::equal(value.as_value(), element),
+            Self::Equal(value, None) => order::equal(value.as_value(), element),
+            Self::Equal(value, collation) => compare(collation.as_ref(), value.as_value(), element).is_eq(),
         }
     }
 }

@@ -3,19 +3,25 @@
 use super::{Creates, Operator, pull::remove_elements};
 use crate::{
     Code, Error, Result,
+    collation::{Collation, Compared},
     raw::{OwnedValue, Value, Writer},
     update::apply::{Outcome, Scope},
-    value_set::ValueSet,
+    value_set::{AsValue as _, ValueSet},
 };
 
 #[derive(Debug)]
 struct PullAll {
+    /// Their strings are replaced by the collation.
     values: ValueSet<OwnedValue>,
+    collation: Option<Collation>,
 }
 
-pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
+pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Result<Box<dyn Operator>> {
     match argument.as_array() {
-        Some(values) => Ok(Box::new(PullAll { values: values.values().map(Value::to_owned).collect() })),
+        Some(values) => {
+            let replaced = |value| Compared::new(collation, value).as_value().to_owned();
+            Ok(Box::new(PullAll { values: values.values().map(replaced).collect(), collation: collation.cloned() }))
+        }
         None => {
             let message = format!("$pullAll requires an array argument but was given a {}", argument.kind().alias());
             Err(Error::new(Code::BAD_VALUE, message))
@@ -25,7 +31,9 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
 
 impl Operator for PullAll {
     fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
-        remove_elements(name, value, out, |element| self.values.contains(element))
+        remove_elements(name, value, out, |element| {
+            self.values.contains(Compared::new(self.collation.as_ref(), element).as_value())
+        })
     }
 
     fn creates(&self) -> Creates {

@@ -3,6 +3,7 @@
 use super::{Operator, add_to_set::EMPTY, depth, integer::integer, sort::Sort};
 use crate::{
     Code, Error, Result,
+    collation::Collation,
     raw::{Doc, OwnedValue, Value, Writer},
     update::{
         apply::{Outcome, Scope},
@@ -17,13 +18,14 @@ struct Push {
     /// The position of the values, counted from the end if negative. `None` appends.
     position: Option<i64>,
     sort: Option<Sort>,
+    collation: Option<Collation>,
     /// The number of elements to keep, the last ones if negative.
     slice: Option<i64>,
 }
 
-pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
+pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Result<Box<dyn Operator>> {
     let push = match argument.as_document().filter(|clauses| clauses.get("$each").is_some()) {
-        Some(clauses) => Push::parse_clauses(clauses)?,
+        Some(clauses) => Push { collation: collation.cloned(), ..Push::parse_clauses(clauses)? },
         // Without `$each`, the argument is a value even if its fields have the names of modifiers.
         None => Push { values: vec![argument.to_owned()], depth: 1 + depth(argument), ..Push::default() },
     };
@@ -79,7 +81,7 @@ impl Push {
         let place = self.place(elements.len());
         elements.splice(place..place, self.values.iter().map(OwnedValue::as_value));
         if let Some(sort) = &self.sort {
-            elements.sort_by(|a, b| sort.compare(*a, *b));
+            elements.sort_by(|a, b| sort.compare(*a, *b, self.collation.as_ref()));
         }
         if let Some(slice) = self.slice {
             let keep = usize::try_from(slice.unsigned_abs()).unwrap_or(usize::MAX);

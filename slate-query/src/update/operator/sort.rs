@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use super::integer::integer;
 use crate::{
-    Code, Error, Result, order,
+    Code, Error, Result,
+    collation::{Collation, compare},
     path::{Part, Path},
     raw::{Doc, Value},
 };
@@ -51,12 +52,12 @@ impl Sort {
     }
 
     /// Compares two elements.
-    pub(crate) fn compare(&self, a: Value<'_>, b: Value<'_>) -> Ordering {
+    pub(crate) fn compare(&self, a: Value<'_>, b: Value<'_>, collation: Option<&Collation>) -> Ordering {
         match self {
-            Self::Whole(direction) => direction.of(order::compare(a, b)),
+            Self::Whole(direction) => direction.of(compare(collation, a, b)),
             Self::Fields(fields) => fields
                 .iter()
-                .map(|(path, direction)| direction.of(order::compare(field(path, a), field(path, b))))
+                .map(|(path, direction)| direction.of(compare(collation, field(path, a), field(path, b))))
                 .find(|order| *order != Ordering::Equal)
                 .unwrap_or(Ordering::Equal),
         }

@@ -3,5 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "api/copy.rs"]
+mod copy;
 #[path = "api/find_one.rs"]
 mod find_one;

@@ -10,9 +10,10 @@ use super::{
     runner::{Read, Runner},
 };
 use crate::{
-    Aggregate, BulkWrite, BulkWriteResult, CancelToken, Count, CreateIndex, Delete, Distinct, Explain,
-    ExplainVerbosity, Find, FindOne, FindOneAndDelete, FindOneAndUpdate, InsertMany, InsertManyResult, Result, Update,
-    UpdateResult, Verify, VerifyProgress, VerifyReport, api::setters::setters,
+    Aggregate, BulkWrite, BulkWriteResult, CancelToken, CopyProgress, CopyResult, CopyTo, Count, CreateIndex, Delete,
+    Distinct, ExistingCollections, Explain, ExplainVerbosity, Find, FindOne, FindOneAndDelete, FindOneAndUpdate,
+    InsertMany, InsertManyResult, Result, Update, UpdateResult, Verify, VerifyProgress, VerifyReport,
+    api::setters::setters,
 };
 
 /// A builder of the blocking API whose call is awaited: `builder.await` and `builder.run().await` do the same.
@@ -130,6 +131,7 @@ builders! {
         sort projection hint deadline cancel memory_limit let_variables collation;
     [] InsertMany<'static>: write -> InsertManyResult, ordered all_or_nothing deadline cancel;
     [] BulkWrite: write -> BulkWriteResult, ordered deadline cancel;
+    [] CopyTo<'static>: block -> CopyResult, deadline cancel;
     [] CreateIndex<'static>: write -> String, deadline cancel;
     [] Verify<'static>: block -> VerifyReport, deadline cancel;
 }
@@ -210,6 +212,18 @@ impl Call<Distinct> {
     /// As [`Distinct::run_as`].
     pub fn run_as<T: DeserializeOwned + Send + 'static>(mut self) -> Operation<Vec<T>> {
         self.runner.read(self.builder.child_token(), self.builder, Distinct::run_as)
+    }
+}
+
+impl Call<CopyTo<'static>> {
+    /// See [`CopyTo::existing`].
+    pub fn existing(self, existing: ExistingCollections) -> Self {
+        self.map(|copy| copy.existing(existing))
+    }
+
+    /// See [`CopyTo::progress`].
+    pub fn progress(self, progress: impl FnMut(&CopyProgress<'_>) + Send + 'static) -> Self {
+        self.map(|copy| copy.progress(progress))
     }
 }
 

@@ -7,8 +7,8 @@ use super::{
     runner::{Pool, Runner},
 };
 use crate::{
-    Aggregate, CancelToken, CollectionDescription, Config, DatabaseBuilder, DatabaseStats, Error, IntoDocument, Result,
-    StorageSize, TransactionOptions, WriteOperation,
+    Aggregate, CancelToken, CollectionDescription, Config, CopyTarget, CopyTo, DatabaseBuilder, DatabaseStats, Error,
+    IntoDocument, Result, StorageSize, TransactionOptions, WriteOperation,
 };
 
 /// An open database, for async code; see the [module's page](super).
@@ -114,6 +114,11 @@ impl Database {
     /// See [`slate_core::Database::aggregate`](crate::Database::aggregate).
     pub fn aggregate(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Call<Aggregate<Document>> {
         Call::new(self.database.aggregate(pipeline), self.runner())
+    }
+
+    /// See [`slate_core::Database::copy_to`](crate::Database::copy_to).
+    pub fn copy_to(&self, target: impl Into<CopyTarget>) -> Call<CopyTo<'static>> {
+        Call::new(self.database.copy_to(target), self.runner())
     }
 
     /// Returns a collection of documents that are read and written as `T`; see
@@ -295,6 +300,11 @@ impl Snapshot {
     /// The names of the collections, sorted.
     pub fn list_collection_names(&self) -> Vec<String> {
         self.snapshot.list_collection_names()
+    }
+
+    /// The collections with their indexes, sorted by name.
+    pub fn list_collections(&self) -> Vec<CollectionDescription> {
+        self.snapshot.list_collections()
     }
 
     /// The snapshot for blocking code.

@@ -4,8 +4,9 @@ use bson::{Document, RawDocument, RawDocumentBuf};
 use slate_store::{SizeDetail, Store};
 
 use crate::{
-    Aggregate, BulkWrite, Collection, CollectionDescription, CollectionStats, DatabaseStats, Durability, Error,
-    ErrorKind, IntoDocument, Result, Snapshot, StorageSize, Transaction, TransactionOptions, Verify, WriteOperation,
+    Aggregate, BulkWrite, Collection, CollectionDescription, CollectionStats, CopyTarget, CopyTo, DatabaseStats,
+    Durability, Error, ErrorKind, IntoDocument, Result, Snapshot, StorageSize, Transaction, TransactionOptions, Verify,
+    WriteOperation,
     api::index_build,
     api::transaction_options::Started,
     command,
@@ -326,6 +327,31 @@ impl Database {
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if its folder does not exist. An incomplete copy is removed.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<()> {
         self.handle.engine()?.backup(to.as_ref())
+    }
+
+    /// Copies all collections, with their documents and indexes, into another database on any store: a URL, or an open database.
+    /// The target must be empty, unless [`CopyTo::existing`] says otherwise. For a copy of the same store,
+    /// [`backup`](Database::backup) is faster.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let url = format!("redb:{}", folder.path().join("copy.slate").display());
+    /// use bson::{RawDocumentBuf, doc, rawdoc};
+    /// use slate_core::{Database, Index};
+    ///
+    /// let db = Database::open("memory:")?;
+    /// let users = db.collection("users");
+    /// users.insert_one(&rawdoc! { "_id": 1, "mail": "ada@example.org" })?;
+    /// users.create_index(Index::on(doc! { "mail": 1 }).unique()).run()?;
+    /// let copied = db.copy_to(&*url).progress(|at| println!("{}: {}/{}", at.collection, at.documents, at.total)).run()?;
+    /// assert_eq!((copied.collections, copied.documents, copied.indexes), (1, 1, 1));
+    /// assert!(Database::open(&url)?.collection::<RawDocumentBuf>("users").find_by_id(1)?.is_some());
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    ///
+    /// Cost: a read of the database, a write of every document in batches of at most 4 MiB, and a build of each index.
+    pub fn copy_to(&self, target: impl Into<CopyTarget>) -> CopyTo<'static> {
+        CopyTo::new(self.clone(), target.into())
     }
 
     /// Finishes the index builds that a crash interrupted, one after the other; returns how many. Until then writers maintain

@@ -113,6 +113,12 @@ impl<'p> CreateIndex<'p> {
 
     setters! { interrupt: deadline, cancel }
 
+    /// Sets the deadline and the cancel token of the call that creates the index.
+    pub(crate) fn within(mut self, interrupt: &Interrupt) -> Self {
+        self.interrupt = interrupt.clone();
+        self
+    }
+
     /// Creates the index and returns its name.
     ///
     /// Writers of the collection continue, and maintain the index from the start of the build: a write that violates a unique

@@ -5,6 +5,7 @@ pub(crate) mod bulk_write;
 pub(crate) mod collection;
 pub(crate) mod collection_description;
 pub(crate) mod config;
+pub(crate) mod copy_to;
 pub(crate) mod cursor;
 pub(crate) mod database;
 pub(crate) mod delete;

@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc};
 
-use crate::{ReadCollection, engine::Reader, operation::scope::Scope};
+use crate::{CollectionDescription, ReadCollection, engine::Reader, operation::scope::Scope};
 
 /// One commit of a database, across all its collections; see [`Database::snapshot`](crate::Database::snapshot).
 #[derive(Clone)]
@@ -21,6 +21,11 @@ impl Snapshot {
     /// Returns the names of the collections, sorted.
     pub fn list_collection_names(&self) -> Vec<String> {
         self.reader.catalog().collections().map(|collection| collection.name.to_string()).collect()
+    }
+
+    /// Returns the collections with their indexes, sorted by name.
+    pub fn list_collections(&self) -> Vec<CollectionDescription> {
+        self.reader.catalog().collections().map(|collection| CollectionDescription::of(collection)).collect()
     }
 }
 

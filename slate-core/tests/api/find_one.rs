@@ -42,7 +42,8 @@ fn find_one_takes_the_options_of_a_find() {
         assert_eq!(id(hinted.run().unwrap()), Some(3));
         assert_eq!(users.find_one(doc! {}).hint(Hint::Name("none".into())).run().unwrap_err().code(), 2);
 
-        let older = users.find_one(doc! { "$expr": { "$gt": ["$age", "$$limit"] } }).let_variables(doc! { "limit": 40 });
+        let older =
+            users.find_one(doc! { "$expr": { "$gt": ["$age", "$$limit"] } }).let_variables(doc! { "limit": 40 });
         assert_eq!(id(older.run().unwrap()), Some(2));
         let sorted = users.find_one(doc! {}).sort(doc! { "name": 1 });
         assert_eq!(id(sorted.clone().run().unwrap()), Some(2));

@@ -1,0 +1,296 @@
+use std::fmt;
+
+use bson::RawDocumentBuf;
+use slate_query::Code;
+
+use crate::{
+    Collection, CollectionDescription, Database, Durability, Error, ErrorKind, Index, RenameTarget, Result, Snapshot,
+    TransactionOptions, api::setters::setters, interrupt::Interrupt,
+};
+
+/// A copy of a database into another one, on any store; see [`Database::copy_to`].
+#[must_use = "nothing is copied until `run`"]
+pub struct CopyTo<'p> {
+    source: Database,
+    target: CopyTarget,
+    existing: ExistingCollections,
+    interrupt: Interrupt,
+    progress: Option<Progress<'p>>,
+}
+
+type Progress<'p> = Box<dyn FnMut(&CopyProgress<'_>) + Send + 'p>;
+
+/// The database that a copy is written to: a URL, or an open database.
+#[derive(Clone, Debug)]
+pub struct CopyTarget(Place);
+
+#[derive(Clone, Debug)]
+enum Place {
+    Url(String),
+    Open(Database),
+}
+
+impl From<&str> for CopyTarget {
+    fn from(url: &str) -> Self {
+        Self(Place::Url(url.into()))
+    }
+}
+
+impl From<String> for CopyTarget {
+    fn from(url: String) -> Self {
+        Self(Place::Url(url))
+    }
+}
+
+impl From<&Database> for CopyTarget {
+    fn from(database: &Database) -> Self {
+        Self(Place::Open(database.clone()))
+    }
+}
+
+#[cfg(feature = "async")]
+impl From<&crate::aio::Database> for CopyTarget {
+    fn from(database: &crate::aio::Database) -> Self {
+        Self(Place::Open(database.as_blocking().clone()))
+    }
+}
+
+/// What a copy does if its target has collections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExistingCollections {
+    /// Fails, whatever their names.
+    #[default]
+    Refuse,
+    /// Leaves them unchanged, and fails if one has the name of a copied collection.
+    Keep,
+    /// Replaces those that have the name of a copied collection; leaves the others unchanged.
+    Replace,
+}
+
+/// How far a copy has come; see [`CopyTo::progress`].
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct CopyProgress<'r> {
+    /// The collection that is being copied.
+    pub collection: &'r str,
+    /// The index that is being built in the copy; `None` while documents are copied.
+    pub index: Option<&'r str>,
+    /// Number of the collection's documents that were copied, or that were read for the index.
+    pub documents: u64,
+    /// Number of the collection's documents.
+    pub total: u64,
+}
+
+/// What a copy has written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CopyResult {
+    /// Number of collections.
+    pub collections: u64,
+    /// Number of documents in all collections.
+    pub documents: u64,
+    /// Number of indexes, without those on `_id`.
+    pub indexes: u64,
+}
+
+/// The largest batch, in documents and in bytes. A batch is one transaction.
+const BATCH_DOCUMENTS: usize = 1_000;
+const BATCH_BYTES: usize = 4 << 20;
+
+/// The target's collections have names with this prefix until the copy is complete.
+const UNFINISHED: &str = "slate.copy.";
+
+impl<'p> CopyTo<'p> {
+    pub(crate) fn new(source: Database, target: CopyTarget) -> Self {
+        let (existing, interrupt) = (ExistingCollections::default(), Interrupt::default());
+        Self { source, target, existing, interrupt, progress: None }
+    }
+
+    /// Sets what happens if the target has collections. By default the copy then fails.
+    pub fn existing(mut self, existing: ExistingCollections) -> Self {
+        self.existing = existing;
+        self
+    }
+
+    /// Sets a callback that is called at the beginning of each collection and about every thousand documents.
+    ///
+    /// Cost: each collection is counted before it is copied, which on disk is a scan of its keys.
+    pub fn progress<'q>(self, progress: impl FnMut(&CopyProgress<'_>) + Send + 'q) -> CopyTo<'q> {
+        let Self { source, target, existing, interrupt, .. } = self;
+        CopyTo { source, target, existing, interrupt, progress: Some(Box::new(progress)) }
+    }
+
+    setters! { interrupt: deadline, cancel }
+
+    /// Copies, and returns what was copied. The copy is synced to the device when this returns.
+    ///
+    /// The source is read as of one commit, while its writers continue. The target's readers see the copied collections all at
+    /// once, when they are complete. After an error the target is as it was, except that a database which did not exist stays,
+    /// empty. After a crash it may have unfinished collections, named `slate.copy.…`, which the next copy removes. So two copies must
+    /// not be written to one target at the same time: the first then fails.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Exists`] if the target has collections, as [`CopyTo::existing`] says; [`ErrorKind::Invalid`] if the target is
+    /// the URL of a database in memory, which nobody could read; [`ErrorKind::TooLarge`] if a document is too large for the
+    /// target's store; [`ErrorKind::Interrupted`]; [`ErrorKind::Reentrant`] if this thread has a transaction open in the target;
+    /// as [`Database::open`], and as reads and writes fail.
+    pub fn run(self) -> Result<CopyResult> {
+        let Self { source, target, existing, interrupt, progress } = self;
+        let snapshot = source.snapshot()?;
+        let (target, is_own) = match target.0 {
+            Place::Open(database) => (database, false),
+            Place::Url(url) if url.starts_with("memory:") => {
+                let message = "a database in memory ends with its last handle: open it and copy to the handle";
+                return Err(Error::invalid(Code::BAD_VALUE, message));
+            }
+            Place::Url(url) => (Database::open(&url)?, true),
+        };
+        let mut run = Run { snapshot, target, interrupt, progress };
+        let copied = run.collections(existing);
+        let Run { target, .. } = run;
+        if is_own { copied.and_then(|copied| target.close().map(|()| copied)) } else { copied }
+    }
+}
+
+/// A copy that has begun.
+struct Run<'p> {
+    snapshot: Snapshot,
+    target: Database,
+    interrupt: Interrupt,
+    progress: Option<Progress<'p>>,
+}
+
+impl Run<'_> {
+    fn collections(&mut self, existing: ExistingCollections) -> Result<CopyResult> {
+        let mut collections = self.snapshot.list_collections();
+        collections.retain(|collection| !collection.name.starts_with(UNFINISHED));
+        self.remove_unfinished()?;
+        self.check_target(&collections, existing)?;
+        let copied = self.unfinished(&collections).and_then(|copied| {
+            self.publish(&collections, existing)?;
+            Ok(copied)
+        });
+        if copied.is_err() {
+            // The error of the copy matters more. The next copy removes what is left.
+            let _ = self.remove_unfinished();
+        }
+        copied
+    }
+
+    /// Fails if the target has collections that the copy must not meet.
+    fn check_target(&self, collections: &[CollectionDescription], existing: ExistingCollections) -> Result<()> {
+        let present = self.target.list_collection_names()?;
+        let fault = match existing {
+            ExistingCollections::Refuse => present.first(),
+            ExistingCollections::Keep => present.iter().find(|name| collections.iter().any(|copy| copy.name == **name)),
+            ExistingCollections::Replace => None,
+        };
+        let Some(name) = fault else { return Ok(()) };
+        let message = format!("the target of the copy has a collection {name:?} already");
+        Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message))
+    }
+
+    /// Drops what copies before this one have left.
+    fn remove_unfinished(&self) -> Result<()> {
+        let names = self.target.list_collection_names()?;
+        let mut unfinished = names.iter().filter(|name| name.starts_with(UNFINISHED));
+        unfinished.try_for_each(|name| self.target.collection::<RawDocumentBuf>(name).drop().map(drop))
+    }
+
+    /// Copies all collections under the names of unfinished ones.
+    fn unfinished(&mut self, collections: &[CollectionDescription]) -> Result<CopyResult> {
+        let mut copied = CopyResult::default();
+        for (number, collection) in collections.iter().enumerate() {
+            // Names every field, so that a new option of collections is not forgotten here.
+            let CollectionDescription { name, indexes } = collection;
+            let target = self.target.collection::<RawDocumentBuf>(&unfinished(number));
+            target.create()?;
+            let total = match self.progress {
+                Some(_) => self.snapshot.collection::<RawDocumentBuf>(name).estimated_document_count()?,
+                None => 0,
+            };
+            self.report(name, 0, total);
+            copied.documents += self.documents(name, &target, total)?;
+            for index in indexes {
+                let build = target.create_index(Index::from(index)).within(&self.interrupt);
+                let progress = &mut self.progress;
+                build
+                    .progress(|documents| {
+                        if let Some(progress) = progress {
+                            progress(&CopyProgress { collection: name, index: Some(&index.name), documents, total });
+                        }
+                    })
+                    .run()?;
+                copied.indexes += 1;
+            }
+            copied.collections += 1;
+        }
+        Ok(copied)
+    }
+
+    /// Copies the documents of a collection; returns how many.
+    fn documents(&mut self, name: &str, target: &Collection<RawDocumentBuf>, total: u64) -> Result<u64> {
+        let mut rows = self.snapshot.collection::<RawDocumentBuf>(name).find(RawDocumentBuf::new());
+        rows.target.request.interrupt = self.interrupt.clone();
+        let mut rows = rows.cursor()?;
+        let (mut batch, mut bytes, mut documents) = (Vec::new(), 0, 0);
+        loop {
+            let is_row = rows.advance()?;
+            if let Some(row) = rows.current() {
+                bytes += row.as_bytes().len();
+                batch.push(row.to_owned());
+            }
+            if !is_row || batch.len() >= BATCH_DOCUMENTS || bytes >= BATCH_BYTES {
+                self.write(target, &batch)?;
+                documents += batch.len() as u64;
+                (batch, bytes) = (Vec::new(), 0);
+                self.report(name, documents, total);
+            }
+            if !is_row {
+                return Ok(documents);
+            }
+        }
+    }
+
+    /// Writes a batch. It is not synced: the last transaction syncs all of them.
+    fn write(&self, target: &Collection<RawDocumentBuf>, batch: &[RawDocumentBuf]) -> Result<()> {
+        self.interrupt.check()?;
+        let unsynced = TransactionOptions::new().durability(Durability::Deferred);
+        self.target.transact_with(&unsynced, |transaction| {
+            transaction.collection::<RawDocumentBuf>(target.name()).insert_many(batch).run().map(drop)
+        })
+    }
+
+    /// Gives all copies their names, in one transaction.
+    fn publish(&self, collections: &[CollectionDescription], existing: ExistingCollections) -> Result<()> {
+        self.interrupt.check()?;
+        let onto = match existing {
+            ExistingCollections::Refuse | ExistingCollections::Keep => RenameTarget::MustNotExist,
+            ExistingCollections::Replace => RenameTarget::DropExisting,
+        };
+        let synced = TransactionOptions::new().durability(Durability::Sync);
+        self.target.transact_with(&synced, |transaction| {
+            collections.iter().enumerate().try_for_each(|(number, collection)| {
+                let copy = transaction.collection::<RawDocumentBuf>(&unfinished(number));
+                copy.rename(&collection.name, onto).map(drop)
+            })
+        })
+    }
+
+    fn report(&mut self, collection: &str, documents: u64, total: u64) {
+        if let Some(progress) = &mut self.progress {
+            progress(&CopyProgress { collection, index: None, documents, total });
+        }
+    }
+}
+
+/// The name of an unfinished collection.
+fn unfinished(number: usize) -> String {
+    format!("{UNFINISHED}{number}")
+}
+
+impl fmt::Debug for CopyTo<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CopyTo").field("target", &self.target).field("existing", &self.existing).finish_non_exhaustive()
+    }
+}

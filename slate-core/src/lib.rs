@@ -30,6 +30,7 @@
 //! | `redb` (default) | the store `redb:PATH` |
 //! | `rocksdb` | the store `rocksdb:PATH`; builds C++ for several minutes |
 //! | `async` | the module `aio`: the same API for async code on tokio |
+//! | `chrono`, `time`, `uuid` | conversions of these crates' types in documents and filters: `bson`'s features of the same names |
 //! | `unstable-testing` | methods that force a plan, for tests; they may change in any release |
 
 #[cfg(feature = "async")]

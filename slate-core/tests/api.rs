@@ -5,5 +5,7 @@
 mod common;
 #[path = "api/copy.rs"]
 mod copy;
+#[path = "api/dates_and_uuids.rs"]
+mod dates_and_uuids;
 #[path = "api/find_one.rs"]
 mod find_one;

@@ -1,11 +1,14 @@
-use std::{error::Error as StdError, fmt};
+use std::{error::Error as StdError, fmt, sync::Arc};
 
 use bson::{Bson, Document};
 use slate_query::{
     Code, Refusal,
+    collation::Collation,
     raw::{Doc, Value},
 };
 use slate_store::Keyspace;
+
+use crate::catalog::CollectionInfo;
 
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -28,6 +31,21 @@ struct Inner {
     place: Option<Place>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
+
+/// The source of [`Error::redefined`].
+#[derive(Debug)]
+struct Redefined {
+    name: Arc<str>,
+    collation: Option<Collation>,
+}
+
+impl fmt::Display for Redefined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the collation of {} is {:?}", self.name, self.collation)
+    }
+}
+
+impl StdError for Redefined {}
 
 /// What an error is about: a collection, a key of one of its indexes, or a document.
 #[derive(Clone, Debug, Default)]
@@ -135,6 +153,22 @@ impl Error {
 
     pub(crate) fn corrupt(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Corrupt, Code::INTERNAL_ERROR, message)
+    }
+
+    /// Returns the error for a request that was parsed for another definition of its collection. It does not reach the caller: the
+    /// request is parsed again, with the collation of the collection.
+    pub(crate) fn redefined(collection: &CollectionInfo) -> Self {
+        let mut error = Self::new(ErrorKind::Io, Code::INTERNAL_ERROR, "the request was parsed for another collection");
+        error.0.source =
+            Some(Box::new(Redefined { name: Arc::clone(&collection.name), collation: collection.collation.clone() }));
+        error
+    }
+
+    /// Returns the collection and the collation with which the request must be parsed again, of an error made by
+    /// [`redefined`](Self::redefined).
+    pub(crate) fn inherited_collation(&self) -> Option<(&str, Option<Collation>)> {
+        let source = self.0.source.as_deref()?;
+        source.downcast_ref().map(|Redefined { name, collation }| (&**name, collation.clone()))
     }
 
     /// Returns the error for an index entry without a record.

@@ -87,6 +87,7 @@ pub use api::aggregate::Aggregate;
 pub use api::bulk_write::{BulkWrite, BulkWriteResult};
 pub use api::collection::{Collection, ReadCollection};
 pub use api::collection_description::CollectionDescription;
+pub use api::collection_options::CollectionOptions;
 pub use api::config::Config;
 pub use api::copy_to::{CopyProgress, CopyResult, CopyTarget, CopyTo, ExistingCollections};
 pub use api::cursor::{Cursor, Documents};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bson::{Bson, DateTime, RawDocumentBuf, Timestamp, doc, rawdoc};
 use common::{TestDatabase, on_every_store};
 use serde::{Deserialize, Serialize};
-use slate_core::{CancelToken, Collection, ErrorKind, Index, WriteOperation};
+use slate_core::{BulkWriteResult, CancelToken, Collection, CollectionOptions, ErrorKind, Index, WriteOperation};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -460,5 +460,31 @@ fn an_empty_timestamp_is_filled_in_by_inserts_and_replacements() {
         c.drop().unwrap();
         c.merge_many([doc! { "_id": 1, "t": empty }]).unwrap();
         assert!(stamped(), "an insert fills in the timestamp");
+    });
+}
+
+#[test]
+fn operations_of_a_bulk_write_obey_the_collations_of_their_collections() {
+    on_every_store(|database| {
+        let options = CollectionOptions::new().collation(doc! { "locale": "en", "strength": 2 });
+        let (collated, plain) = (database.collection("collated"), database.collection("plain"));
+        collated.create_with(&options).unwrap();
+        for collection in [&collated, &plain] {
+            collection.insert_many(&[rawdoc! { "_id": 1, "s": "a" }, rawdoc! { "_id": 2, "s": "A" }]).run().unwrap();
+        }
+        let operations = || {
+            let insert = WriteOperation::insert_one(doc! { "_id": 3, "s": "b" });
+            let update = WriteOperation::update_many(doc! { "s": "A" }, doc! { "$set": { "found": true } });
+            [insert, update, WriteOperation::delete_many(doc! { "s": "A", "_id": 1 })]
+        };
+        let counts = |result: BulkWriteResult| (result.inserted_ids.len(), result.matched, result.deleted);
+        // In a transaction the operations before stay, so they must not be applied twice.
+        let transaction = database.db.begin().unwrap();
+        let within = transaction.collection::<RawDocumentBuf>("collated").bulk_write(operations()).run();
+        assert_eq!(counts(within.unwrap()), (1, 2, 1));
+        transaction.rollback();
+        let both = ["plain", "collated"].into_iter().flat_map(|name| operations().map(|operation| (name, operation)));
+        assert_eq!(counts(database.db.bulk_write(both).run().unwrap()), (2, 3, 1));
+        assert_eq!((plain.find(doc! {}).count().run().unwrap(), collated.find(doc! {}).count().run().unwrap()), (3, 2));
     });
 }

@@ -118,7 +118,7 @@ fn find_fails_where_mongodb_fails() {
 }
 
 #[test]
-fn concerns_that_always_hold_and_the_simple_collation_are_accepted() {
+fn concerns_that_always_hold_and_collations_are_accepted() {
     on_every_store(|db| {
         for level in ["available", "linearizable", "local", "majority", "snapshot"] {
             assert_eq!(run(db, doc! { "count": "c", "readConcern": { "level": level } }), doc! { "n": 0, "ok": 1.0 });
@@ -137,7 +137,25 @@ fn concerns_that_always_hold_and_the_simple_collation_are_accepted() {
         refused(db, doc! { "find": "c", "collation": { "locale": "en", "strength": 6 } }, 2);
         refused(db, doc! { "find": "c", "collation": { "locale": "en", "case": true } }, 40415);
         refused(db, doc! { "find": "c", "collation": { "locale": "en", "caseLevel": 1 } }, 14);
-        unsupported(db, doc! { "create": "d", "collation": { "locale": "sv" } }, "collation");
+        run(db, doc! { "create": "d", "collation": { "locale": "sv" } });
+        run(db, doc! { "create": "d", "collation": { "locale": "sv", "strength": 3 } });
+        refused(db, doc! { "create": "d" }, 48);
+        refused(db, doc! { "create": "e", "collation": { "locale": "nowhere" } }, 2);
+        let listed = run(db, doc! { "listCollections": 1, "filter": { "name": "d" } });
+        let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        let options = batch[0].as_document().unwrap().get_document("options").unwrap();
+        assert_eq!(options.get_document("collation").unwrap().get_str("locale").unwrap(), "sv");
+        let index = doc! { "key": { "a": 1 }, "name": "a" };
+        let simple = doc! { "key": { "a": 1 }, "name": "simple", "collation": { "locale": "simple" } };
+        run(db, doc! { "createIndexes": "d", "indexes": [index, simple] });
+        let listed = run(db, doc! { "listIndexes": "d" });
+        let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        let collated = |index: &Bson| index.as_document().unwrap().contains_key("collation");
+        assert_eq!(batch.iter().map(collated).collect::<Vec<_>>(), [false, true, false]);
+        run(db, doc! { "insert": "d", "documents": [{ "_id": 1, "a": "z" }, { "_id": 2, "a": "ö" }] });
+        let found = run(db, doc! { "find": "d", "sort": { "a": 1 } });
+        let batch = found.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        assert_eq!(batch[0].as_document().unwrap().get_i32("_id").unwrap(), 1);
     });
 }
 

@@ -10,7 +10,7 @@
 //! | `insert C {…} …` | count |
 //! | `fill C N {…}` | N documents; a text `=i`, `=i/10` or `=i%10` is replaced by that number for document `i` |
 //! | `index C {keys} [unique] [sparse] [named N] [only {…}] [collation {…}]` | its name |
-//! | `drop index C N`, `drop C`, `create C`, `indexes C`, `collections` | |
+//! | `drop index C N`, `drop C`, `create C [collation {…}]`, `indexes C`, `collections` | |
 //! | `find C {filter} [sort {…}] [project {…}] [skip N] [limit N] [hint N or {keys}]` | one row per line |
 //! | `aggregate C {stage} …` | one row per line |
 //! | `count C {filter} …`, `distinct C PATH {filter} …` | |
@@ -29,8 +29,8 @@ use std::{fmt::Write as _, fs, path::Path};
 use bson::{Bson, Document, RawDocumentBuf};
 use common::{STORES, TestDatabase, raw};
 use slate_core::{
-    Aggregate, Collection, Error, Explain, ExplainVerbosity, Find, Hint, Index, ReturnDocument, Transaction,
-    UpdateModifications,
+    Aggregate, Collection, CollectionOptions, Error, Explain, ExplainVerbosity, Find, Hint, Index, ReturnDocument,
+    Transaction, UpdateModifications,
 };
 
 type Documents = Collection<RawDocumentBuf>;
@@ -241,7 +241,12 @@ impl Session {
                 String::new()
             }
             "collections" => self.database.as_ref().unwrap().db.list_collection_names()?.join("\n"),
-            "create" => self.collection(words.next()).create().map(|()| String::new())?,
+            "create" => {
+                let collection = self.collection(words.next());
+                let options = CollectionOptions::new();
+                let options = if words.take("collation") { options.collation(words.document()) } else { options };
+                collection.create_with(&options).map(|()| String::new())?
+            }
             "insert" => self.insert(&mut words)?,
             "fill" => self.fill(&mut words)?,
             "index" => self.index(&mut words)?,

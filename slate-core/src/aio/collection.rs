@@ -5,9 +5,9 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Call, Operation, runner::Runner};
 use crate::{
-    Aggregate, BulkWrite, CancelToken, CollectionStats, Count, CreateIndex, Delete, Distinct, Find, FindOne,
-    FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate, RenameTarget,
-    Result, Update, UpsertManyResult, Verify, WriteOperation,
+    Aggregate, BulkWrite, CancelToken, CollectionOptions, CollectionStats, Count, CreateIndex, Delete, Distinct, Find,
+    FindOne, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate,
+    RenameTarget, Result, Update, UpsertManyResult, Verify, WriteOperation,
     api::document::{Converted, each_to_raw, to_raw},
 };
 
@@ -146,6 +146,15 @@ impl<T: 'static> Collection<T> {
         analyze -> ();
         create -> ();
         drop -> bool;
+    }
+
+    /// See [`slate_core::Collection::create_with`](crate::Collection::create_with).
+    ///
+    /// # Errors
+    /// As the blocking method.
+    pub fn create_with(&self, options: &CollectionOptions) -> Operation<()> {
+        let options = options.clone();
+        self.write(move |collection| collection.create_with(&options))
     }
 
     /// See [`slate_core::Collection::create_indexes`](crate::Collection::create_indexes).

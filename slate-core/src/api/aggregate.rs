@@ -71,8 +71,10 @@ impl<T> Aggregate<T> {
     /// # Errors
     /// As [`Aggregate::cursor`]; if executing fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        let (query, _) = self.request.parse_aggregate()?;
-        self.scope.explain(&self.collection, &query, verbosity, &self.request.interrupt)
+        self.request.resolved(|request| {
+            let (query, _) = request.parse_aggregate()?;
+            self.scope.explain(&self.collection, &query, verbosity, &request.interrupt)
+        })
     }
 
     /// For the async API: the same aggregation, failing instead of waiting.

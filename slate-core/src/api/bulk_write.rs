@@ -1,4 +1,7 @@
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+};
 
 use bson::Bson;
 use slate_query::raw::OwnedValue;
@@ -67,20 +70,27 @@ impl BulkWrite {
     /// # Errors
     /// Fails, with nothing written, if the storage fails or the time is up.
     pub fn run(self) -> Result<BulkWriteResult> {
-        let mut faults = BTreeMap::new();
-        let mut operations = Vec::with_capacity(self.operations.len());
-        for (at, (collection, operation)) in self.operations.iter().enumerate() {
-            let parsed = operation.parse().unwrap_or_else(|error| {
-                faults.insert(at, error);
-                BulkOperation::Fault
+        let mut collations = HashMap::new();
+        loop {
+            let mut faults = BTreeMap::new();
+            let mut operations = Vec::with_capacity(self.operations.len());
+            for (at, (collection, operation)) in self.operations.iter().enumerate() {
+                let inherited = collations.get(collection).and_then(Option::as_ref);
+                let parsed = operation.parse(inherited).unwrap_or_else(|error| {
+                    faults.insert(at, error);
+                    BulkOperation::Fault
+                });
+                operations.push((collection.as_str(), parsed));
+            }
+            let outcome = self.scope.write(|writer| {
+                let (mode, interrupt) = (self.mode, &self.interrupt);
+                writer.run(WriteOp::Bulk { operations: &operations, mode, interrupt })
             });
-            operations.push((collection.as_str(), parsed));
+            match outcome.as_ref().err().and_then(Error::inherited_collation) {
+                Some((collection, collation)) => drop(collations.insert(collection.to_owned(), collation)),
+                None => return Ok(result(outcome?, faults)),
+            }
         }
-        let outcome = self.scope.write(|writer| {
-            let (mode, interrupt) = (self.mode, &self.interrupt);
-            writer.run(WriteOp::Bulk { operations: &operations, mode, interrupt })
-        })?;
-        Ok(result(outcome, faults))
     }
 }
 

@@ -5,9 +5,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use slate_query::raw::{Doc, with_value};
 
 use crate::{
-    Aggregate, BulkWrite, CollectionStats, Count, CreateIndex, Delete, Distinct, Error, Find, FindOne,
-    FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate, RenameTarget,
-    Result, Update, UpsertManyResult, Verify, WriteOperation,
+    Aggregate, BulkWrite, CollectionOptions, CollectionStats, Count, CreateIndex, Delete, Distinct, Error, Find,
+    FindOne, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate,
+    RenameTarget, Result, Update, UpsertManyResult, Verify, WriteOperation,
     api::document::As,
     api::document::{Converted, borrowed, each_to_raw, from_raw, to_raw},
     entry::record_key,
@@ -322,8 +322,17 @@ impl<T> Collection<T> {
     /// # Errors
     /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) if it exists; code 73 if the name is not valid.
     pub fn create(&self) -> Result<()> {
+        self.create_with(&CollectionOptions::new())
+    }
+
+    /// Creates the collection, empty, with options.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create); MongoDB's code for an invalid option.
+    pub fn create_with(&self, options: &CollectionOptions) -> Result<()> {
+        let (collection, spec) = (&*self.name, options.spec()?);
         self.scope.write(|writer| {
-            if writer.run(WriteOp::CreateCollection(&self.name))? {
+            if writer.run(WriteOp::CreateCollection { collection, spec })? {
                 return Ok(());
             }
             Err(Error::new(

@@ -1,3 +1,6 @@
+use bson::RawDocumentBuf;
+use slate_query::collation::Collation;
+
 use crate::{IndexDescription, catalog::CollectionInfo};
 
 /// The description of an existing collection; see [`Database::list_collections`](crate::Database::list_collections).
@@ -6,12 +9,18 @@ use crate::{IndexDescription, catalog::CollectionInfo};
 pub struct CollectionDescription {
     /// Its name.
     pub name: String,
+    /// How strings are compared, with all options; `None`: by their bytes.
+    pub collation: Option<RawDocumentBuf>,
     /// Its indexes in the order of their creation, without the one on `_id`. Indexes that are being built come last.
     pub indexes: Vec<IndexDescription>,
 }
 
 impl CollectionDescription {
     pub(crate) fn of(collection: &CollectionInfo) -> Self {
-        Self { name: collection.name.to_string(), indexes: IndexDescription::all(collection) }
+        Self {
+            name: collection.name.to_string(),
+            collation: collection.collation.as_ref().map(Collation::to_document),
+            indexes: IndexDescription::all(collection),
+        }
     }
 }

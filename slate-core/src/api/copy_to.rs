@@ -4,8 +4,8 @@ use bson::RawDocumentBuf;
 use slate_query::Code;
 
 use crate::{
-    Collection, CollectionDescription, Database, Durability, Error, ErrorKind, Index, RenameTarget, Result, Snapshot,
-    TransactionOptions, api::setters::setters, interrupt::Interrupt,
+    Collection, CollectionDescription, CollectionOptions, Database, Durability, Error, ErrorKind, Index, RenameTarget,
+    Result, Snapshot, TransactionOptions, api::setters::setters, interrupt::Interrupt,
 };
 
 /// A copy of a database into another one, on any store; see [`Database::copy_to`].
@@ -202,9 +202,9 @@ impl Run<'_> {
         let mut copied = CopyResult::default();
         for (number, collection) in collections.iter().enumerate() {
             // Names every field, so that a new option of collections is not forgotten here.
-            let CollectionDescription { name, indexes } = collection;
+            let CollectionDescription { name, indexes, collation: _ } = collection;
             let target = self.target.collection::<RawDocumentBuf>(&unfinished(number));
-            target.create()?;
+            target.create_with(&CollectionOptions::from(collection))?;
             let total = match self.progress {
                 Some(_) => self.snapshot.collection::<RawDocumentBuf>(name).estimated_document_count()?,
                 None => 0,

@@ -34,8 +34,10 @@ impl Delete {
     /// # Errors
     /// As [`Delete::run`] for a filter that is not valid; if executing the query fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        let query = target_query(delete_request(&self.request, self.target)?.query, self.target);
-        self.scope.explain(&self.collection, &query, verbosity, &self.request.interrupt)
+        self.request.resolved(|request| {
+            let query = target_query(delete_request(request, self.target)?.query, self.target);
+            self.scope.explain(&self.collection, &query, verbosity, &request.interrupt)
+        })
     }
 
     /// Runs the deletion, all of it or nothing; returns the number of deleted documents.
@@ -43,10 +45,12 @@ impl Delete {
     /// # Errors
     /// Fails if the filter is not valid or the storage fails.
     pub fn run(self) -> Result<u64> {
-        let request = delete_request(&self.request, self.target)?;
-        let outcome = self.scope.write(|writer| {
-            let (collection, interrupt) = (&*self.collection, &self.request.interrupt);
-            writer.run::<DeleteOutcome>(WriteOp::Delete { collection, request: &request, interrupt })
+        let outcome = self.request.resolved(|request| {
+            let deletion = delete_request(request, self.target)?;
+            self.scope.write(|writer| {
+                let (collection, interrupt) = (&*self.collection, &request.interrupt);
+                writer.run::<DeleteOutcome>(WriteOp::Delete { collection, request: &deletion, interrupt })
+            })
         })?;
         Ok(outcome.deleted)
     }

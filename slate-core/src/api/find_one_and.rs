@@ -94,36 +94,43 @@ pub(crate) fn update_one(
     request: &Request,
     change: &Change,
 ) -> Result<(UpdateOutcome, Option<Vec<u8>>)> {
-    let projection = request.parse_projection()?;
-    if request.returns == ReturnDocument::After && projection.as_ref().is_some_and(Projection::needs_position) {
-        let message = "the positional projection '$' has no meaning for the document after its update";
-        return Err(Error::invalid(Code::BAD_VALUE, message));
-    }
-    let update = UpdateRequest { shows: Some(request.returns), ..change.parse(request, Target::One)? };
-    scope.write(|writer| {
-        let mut outcome = writer.run::<UpdateOutcome>(WriteOp::Update {
-            collection,
-            request: &update,
-            interrupt: &request.interrupt,
-        })?;
-        let shown =
-            outcome.shown.take().map(|document| shape(document, projection.as_ref(), &update.query.filter)).transpose();
-        Ok((outcome, shown_or_undone(writer, shown)?))
+    request.resolved(|request| {
+        let projection = request.parse_projection()?;
+        if request.returns == ReturnDocument::After && projection.as_ref().is_some_and(Projection::needs_position) {
+            let message = "the positional projection '$' has no meaning for the document after its update";
+            return Err(Error::invalid(Code::BAD_VALUE, message));
+        }
+        let update = UpdateRequest { shows: Some(request.returns), ..change.parse(request, Target::One)? };
+        scope.write(|writer| {
+            let mut outcome = writer.run::<UpdateOutcome>(WriteOp::Update {
+                collection,
+                request: &update,
+                interrupt: &request.interrupt,
+            })?;
+            let shown = outcome
+                .shown
+                .take()
+                .map(|document| shape(document, projection.as_ref(), &update.query.filter))
+                .transpose();
+            Ok((outcome, shown_or_undone(writer, shown)?))
+        })
     })
 }
 
 /// Deletes the first document that matches; returns it, projected.
 pub(crate) fn delete_one(scope: &Scope, collection: &str, request: &Request) -> Result<Option<Vec<u8>>> {
-    let projection = request.parse_projection()?;
-    let deletion = DeleteRequest { shows: Shows::Deleted, ..delete_request(request, Target::One)? };
-    scope.write(|writer| {
-        let outcome = writer.run::<DeleteOutcome>(WriteOp::Delete {
-            collection,
-            request: &deletion,
-            interrupt: &request.interrupt,
-        })?;
-        let shown = outcome.shown.map(|document| shape(document, projection.as_ref(), &deletion.query.filter));
-        shown_or_undone(writer, shown.transpose())
+    request.resolved(|request| {
+        let projection = request.parse_projection()?;
+        let deletion = DeleteRequest { shows: Shows::Deleted, ..delete_request(request, Target::One)? };
+        scope.write(|writer| {
+            let outcome = writer.run::<DeleteOutcome>(WriteOp::Delete {
+                collection,
+                request: &deletion,
+                interrupt: &request.interrupt,
+            })?;
+            let shown = outcome.shown.map(|document| shape(document, projection.as_ref(), &deletion.query.filter));
+            shown_or_undone(writer, shown.transpose())
+        })
     })
 }
 

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use bson::RawDocumentBuf;
+use bson::{RawDocumentBuf, rawdoc};
 use slate_query::collation::Collation;
 
 use crate::{
@@ -65,7 +65,7 @@ impl Index {
     }
 
     /// Compares strings by a collation, in MongoDB's form: in a unique index with `{ locale: "en", strength: 2 }`, "Ada" and "ADA"
-    /// are the same value. The index serves conditions on strings, and sorts, of queries with the same collation, and other
+    /// are the same value. Without this, the index has the collation of its collection. The index serves conditions on strings, and sorts, of queries with the same collation, and other
     /// conditions of every query. It contains no strings, so it covers no query.
     pub fn collation(mut self, collation: impl IntoDocument) -> Self {
         self.collation = self.request.take(collation);
@@ -196,7 +196,8 @@ impl From<&IndexDescription> for Index {
             unique: *unique,
             sparse: *sparse,
             partial: only.clone(),
-            collation: collation.clone(),
+            // An index without a collation inherits that of its collection.
+            collation: Some(collation.clone().unwrap_or_else(|| rawdoc! { "locale": "simple" })),
         }
     }
 }

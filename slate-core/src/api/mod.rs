@@ -4,6 +4,7 @@ pub(crate) mod aggregate;
 pub(crate) mod bulk_write;
 pub(crate) mod collection;
 pub(crate) mod collection_description;
+pub(crate) mod collection_options;
 pub(crate) mod config;
 pub(crate) mod copy_to;
 pub(crate) mod cursor;

@@ -97,8 +97,10 @@ impl Update {
     /// # Errors
     /// As [`Update::run`] for an update that is not valid; if executing the query fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        let query = self.change.parse(&self.request, self.target)?.query;
-        self.scope.explain(&self.collection, &target_query(query, self.target), verbosity, &self.request.interrupt)
+        self.request.resolved(|request| {
+            let query = self.change.parse(request, self.target)?.query;
+            self.scope.explain(&self.collection, &target_query(query, self.target), verbosity, &request.interrupt)
+        })
     }
 
     /// Runs the update: all of it or nothing.
@@ -107,10 +109,12 @@ impl Update {
     /// Fails with MongoDB's code and the path at fault if the update is not valid; with
     /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if it violates a unique index.
     pub fn run(self) -> Result<UpdateResult> {
-        let update = self.change.parse(&self.request, self.target)?;
-        let outcome = self.scope.write(|writer| {
-            let (collection, interrupt) = (&*self.collection, &self.request.interrupt);
-            writer.run::<UpdateOutcome>(WriteOp::Update { collection, request: &update, interrupt })
+        let outcome = self.request.resolved(|request| {
+            let update = self.change.parse(request, self.target)?;
+            self.scope.write(|writer| {
+                let (collection, interrupt) = (&*self.collection, &request.interrupt);
+                writer.run::<UpdateOutcome>(WriteOp::Update { collection, request: &update, interrupt })
+            })
         })?;
         Ok(UpdateResult {
             matched: outcome.matched,

@@ -1,4 +1,5 @@
 use bson::RawDocumentBuf;
+use slate_query::collation::Collation;
 
 use crate::{
     Hint, IntoDocument, IntoUpdate, Result,
@@ -113,12 +114,15 @@ impl WriteOperation {
         self.request.refuse(&format!("{what} takes no '{option}'"), option);
     }
 
-    pub(crate) fn parse(&self) -> Result<BulkOperation> {
+    /// Parses the operation for a collection with this collation.
+    pub(crate) fn parse(&self, inherited: Option<&Collation>) -> Result<BulkOperation> {
         self.request.check()?;
+        let inheriting = inherited.map(|collation| self.request.inheriting(Some(collation.clone())));
+        let request = inheriting.as_ref().unwrap_or(&self.request);
         Ok(match &self.kind {
             Kind::Insert(document) => BulkOperation::Insert(document.clone()),
-            Kind::Update(change, target) => BulkOperation::Update(change.parse(&self.request, *target)?),
-            Kind::Delete(target) => BulkOperation::Delete(delete_request(&self.request, *target)?),
+            Kind::Update(change, target) => BulkOperation::Update(change.parse(request, *target)?),
+            Kind::Delete(target) => BulkOperation::Delete(delete_request(request, *target)?),
         })
     }
 }

@@ -1,11 +1,14 @@
 use std::sync::Arc;
 
-use slate_query::raw::{Doc, Writer};
+use slate_query::{
+    collation::Collation,
+    raw::{Doc, Writer},
+};
 use slate_store::Keyspace;
 
 use super::{
     CollectionStatistics, IndexInfo, KeyStatistics, damaged,
-    index::{keyspace, put_keyspace},
+    index::{keyspace, put_keyspace, read_collation, write_collation},
 };
 use crate::Result;
 
@@ -14,6 +17,8 @@ use crate::Result;
 pub(crate) struct CollectionInfo {
     pub(crate) name: Arc<str>,
     pub(crate) records: Keyspace,
+    /// How requests without a collation of their own compare strings. `None`: by their bytes.
+    pub(crate) collation: Option<Collation>,
     /// The complete indexes, which queries may use.
     pub(crate) indexes: Vec<Arc<IndexInfo>>,
     /// Stored under a separate key ([`CollectionStatistics::store`]), not with the definition.
@@ -30,7 +35,14 @@ impl CollectionInfo {
     }
 
     pub(crate) fn new(name: &str, records: Keyspace) -> Self {
-        Self { name: name.into(), records, indexes: Vec::new(), building: Vec::new(), statistics: None }
+        Self {
+            name: name.into(),
+            records,
+            collation: None,
+            indexes: Vec::new(),
+            building: Vec::new(),
+            statistics: None,
+        }
     }
 
     /// Every index whose entries writers maintain: the complete ones, then those being built.
@@ -82,12 +94,14 @@ impl CollectionInfo {
         let indexes = read_indexes(name, doc, "indexes")?;
         let indexes = indexes.ok_or_else(|| damaged(&format!("the indexes of collection {name}")))?;
         let building = read_indexes(name, doc, "building")?.unwrap_or_default();
-        Ok(Self { name: name.into(), records, indexes, building, statistics: None })
+        let collation = read_collation(doc, &format!("collection {name}"))?;
+        Ok(Self { name: name.into(), records, collation, indexes, building, statistics: None })
     }
 
     pub(super) fn write(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         put_keyspace(&mut writer, "records", self.records);
+        write_collation(&mut writer, self.collation.as_ref());
         write_indexes(&mut writer, "indexes", &self.indexes);
         if !self.building.is_empty() {
             write_indexes(&mut writer, "building", &self.building);

@@ -98,9 +98,7 @@ impl IndexInfo {
         if let Some(partial) = &self.partial {
             append_document(writer, "partialFilterExpression", &partial.document);
         }
-        if let Some(collation) = &self.collation {
-            append_document(writer, "collation", &collation.to_document());
-        }
+        write_collation(writer, self.collation.as_ref());
         writer.open_array(b"multikey");
         for (field, paths) in self.multikey.iter().enumerate() {
             writer.append(field.to_string().as_bytes(), Value::new(Kind::Int64, &paths.to_le_bytes()));
@@ -120,11 +118,7 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
         return Ok(None);
     };
     let pattern = KeyPattern::parse(Doc::from(&keys)).map_err(Error::from)?;
-    let collation = match document("collation") {
-        Some(Ok(document)) => read_collation(name, Doc::from(&document))?,
-        Some(Err(_)) => return Ok(None),
-        None => None,
-    };
+    let collation = read_collation(doc, &format!("index {name}"))?;
     let partial = match document("partialFilterExpression") {
         Some(Ok(document)) => Some(Partial::parse(document, collation.as_ref())?),
         Some(Err(_)) => return Ok(None),
@@ -147,20 +141,27 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
     }))
 }
 
-/// Reads the collation of an index.
+/// Reads the collation of a definition.
 ///
 /// # Errors
-/// If this build makes other sort keys than the entries contain, or none.
-fn read_collation(index: &str, document: Doc<'_>) -> Result<Option<Collation>> {
+/// If this build makes other sort keys than the database contains, or none.
+pub(super) fn read_collation(definition: Doc<'_>, of: &str) -> Result<Option<Collation>> {
+    let Some(document) = definition.get("collation").and_then(Value::as_document) else { return Ok(None) };
     let version = document.get("version").and_then(Value::as_str).unwrap_or_default();
     if version != collation::VERSION {
         let message = format!(
-            "the index {index} was made with version {version} of collations, and this version of Slate has {}",
+            "the {of} was made with version {version} of collations, and this version of Slate has {}",
             collation::VERSION
         );
         return Err(Error::new(ErrorKind::WrongFormat, Code::BAD_VALUE, message));
     }
     Ok(Collation::parse(document)?)
+}
+
+pub(super) fn write_collation(writer: &mut Writer, collation: Option<&Collation>) {
+    if let Some(collation) = collation {
+        append_document(writer, "collation", &collation.to_document());
+    }
 }
 
 /// Reads a keyspace number, stored as int64: BSON has no unsigned integers.

@@ -45,9 +45,11 @@ pub(super) fn explain(
     verbosity: ExplainVerbosity,
 ) -> Result<(Common, Explain)> {
     let aggregate = parse(call, Cursor::Optional)?;
-    let (query, _) = aggregate.request.parse_aggregate()?;
-    let (scope, interrupt) = (Scope::Database(database.clone()), &aggregate.request.interrupt);
-    let explain = scope.explain(aggregate.collection, &query, verbosity, interrupt)?;
+    let scope = Scope::Database(database.clone());
+    let explain = aggregate.request.resolved(|request| {
+        let (query, _) = request.parse_aggregate()?;
+        scope.explain(aggregate.collection, &query, verbosity, &request.interrupt)
+    })?;
     Ok((aggregate.common, explain))
 }
 

@@ -30,9 +30,10 @@ pub(super) fn explain(
     verbosity: ExplainVerbosity,
 ) -> Result<(Common, Explain)> {
     let count = parse(call)?;
-    let query = count.request.parse_count()?;
-    let (scope, interrupt) = (Scope::Database(database.clone()), &count.request.interrupt);
-    let explain = scope.explain(count.collection, &query, verbosity, interrupt)?;
+    let scope = Scope::Database(database.clone());
+    let explain = count
+        .request
+        .resolved(|request| scope.explain(count.collection, &request.parse_count()?, verbosity, &request.interrupt))?;
     Ok((count.common, explain))
 }
 

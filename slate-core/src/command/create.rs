@@ -1,10 +1,12 @@
 use bson::RawDocumentBuf;
 
-use super::{call::Call, collation, common::Common, concern::Concerns, reply::Reply};
+use super::{call::Call, common::Common, concern::Concerns, fields::owned, reply::Reply};
 use crate::{
     Result,
+    engine::Writer,
     operation::handle::DatabaseHandle,
     operation::{scope::Scope, write_op::WriteOp},
+    write::CollectionSpec,
 };
 
 /// Options of kinds of collections that Slate does not have.
@@ -23,11 +25,11 @@ const REFUSED: [&str; 12] = [
     "viewOn",
 ];
 
-/// `{create: collection}`. An existing collection is not changed.
+/// `{create: collection, collation}`. Succeeds if it exists with the same options.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
-    let collated = fields.object("collation")?;
+    let collation = fields.object("collation")?;
     // These configure a validator, and Slate has none.
     for name in ["validationLevel", "validationAction"] {
         fields.string(name)?;
@@ -38,7 +40,8 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     fields.refuse_filled(&["validator", "storageEngine", "indexOptionDefaults"])?;
     Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
-    collation::refuse(collated)?;
-    Scope::Database(database.clone()).write(|writer| writer.run::<bool>(WriteOp::CreateCollection(collection)))?;
+    let spec = CollectionSpec { collation: collation.map(owned).transpose()? };
+    let create = |writer: &mut dyn Writer| writer.run::<bool>(WriteOp::CreateCollection { collection, spec: &spec });
+    Scope::Database(database.clone()).write(create)?;
     Reply::default().finish()
 }

@@ -87,9 +87,10 @@ impl<'c> Statement<'c> {
             request.let_variables(owned(variables)?);
         }
         request.interrupt = interrupt.clone();
-        let deletion = delete_request(&request, self.target)?;
-        let outcome: DeleteOutcome =
-            scope.write(|writer| writer.run(WriteOp::Delete { collection, request: &deletion, interrupt }))?;
+        let outcome: DeleteOutcome = request.resolved(|request| {
+            let deletion = delete_request(request, self.target)?;
+            scope.write(|writer| writer.run(WriteOp::Delete { collection, request: &deletion, interrupt }))
+        })?;
         Ok(outcome.deleted)
     }
 }

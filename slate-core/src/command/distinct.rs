@@ -43,9 +43,10 @@ pub(super) fn explain(
     verbosity: ExplainVerbosity,
 ) -> Result<(Common, Explain)> {
     let distinct = parse(call)?;
-    let query = distinct.request.parse_distinct(distinct.key)?;
-    let (scope, interrupt) = (Scope::Database(database.clone()), &distinct.request.interrupt);
-    let explain = scope.explain(distinct.collection, &query, verbosity, interrupt)?;
+    let scope = Scope::Database(database.clone());
+    let explain = distinct.request.resolved(|request| {
+        scope.explain(distinct.collection, &request.parse_distinct(distinct.key)?, verbosity, &request.interrupt)
+    })?;
     Ok((distinct.common, explain))
 }
 

@@ -46,9 +46,10 @@ pub(super) fn explain(
     verbosity: ExplainVerbosity,
 ) -> Result<(Common, Explain)> {
     let find = parse(call)?;
-    let query = find.request.parse_find()?;
-    let (scope, interrupt) = (Scope::Database(database.clone()), &find.request.interrupt);
-    let explain = scope.explain(find.collection, &query, verbosity, interrupt)?;
+    let scope = Scope::Database(database.clone());
+    let explain = find
+        .request
+        .resolved(|request| scope.explain(find.collection, &request.parse_find()?, verbosity, &request.interrupt))?;
     Ok((find.common, explain))
 }
 

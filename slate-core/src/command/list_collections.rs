@@ -20,7 +20,11 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         let mut document = rawdoc! { "name": &*collection.name, "type": "collection" };
         if !name_only {
             let id_index = rawdoc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
-            document.append(bson::cstr!("options"), RawDocumentBuf::new());
+            let mut options = RawDocumentBuf::new();
+            if let Some(collation) = &collection.collation {
+                options.append(bson::cstr!("collation"), collation.to_document());
+            }
+            document.append(bson::cstr!("options"), options);
             document.append(bson::cstr!("info"), rawdoc! { "readOnly": false });
             document.append(bson::cstr!("idIndex"), id_index);
         }

@@ -6,7 +6,6 @@
 
 mod aggregate;
 mod call;
-mod collation;
 mod common;
 mod concern;
 mod count;

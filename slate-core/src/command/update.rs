@@ -145,8 +145,10 @@ impl<'c> Statement<'c> {
         request.array_filters.clone_from(&self.array_filters);
         request.upsert = self.upsert;
         let change = Change { update: self.update.to_owned(), kind: UpdateKind::Either };
-        let update = change.parse(&request, self.target)?;
-        scope.write(|writer| writer.run(WriteOp::Update { collection, request: &update, interrupt }))
+        request.resolved(|request| {
+            let update = change.parse(request, self.target)?;
+            scope.write(|writer| writer.run(WriteOp::Update { collection, request: &update, interrupt }))
+        })
     }
 }
 

@@ -72,6 +72,7 @@ pub(super) fn read<V: View>(
         ReadOp::Find { query, interrupt } => {
             let (collection, resources) =
                 (resolve(catalog, collection), Resources::new(interrupt, memory.of(query.memory), catalog));
+            query.check(&collection)?;
             let plan = exec::plan(query, view, &collection)?.plan;
             ReadOutput::Rows(Box::new(exec::gather(plan, view, &collection, &resources)?))
         }
@@ -109,6 +110,7 @@ fn explain<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> R
         return Ok(Explained { plan, rules: Vec::new(), candidates: 0, analysis: None });
     }
     let collection = &*resolve(catalog, name);
+    query.check(collection)?;
     let Planned { plan, rules } = exec::plan(query, view, collection)?;
     let rules = query.pipeline.rules.iter().copied().chain(rules.names()).collect();
     Ok(Explained { plan, rules, candidates: plan::candidate_count(collection, query), analysis: None })

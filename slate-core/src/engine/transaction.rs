@@ -89,7 +89,9 @@ impl<T: Transaction> Session<T> {
                 self.put(collection, documents, kind, interrupt)?.into()
             }
             WriteOp::Bulk { operations, mode, interrupt } => self.bulk(operations, mode, interrupt)?.into(),
-            WriteOp::CreateCollection(collection) => (self.create_collection(collection)? == Created::New).into(),
+            WriteOp::CreateCollection { collection, spec } => {
+                (self.create_collection(collection, spec)? == Created::New).into()
+            }
             WriteOp::RenameCollection { from, to, target } => self.rename_collection(from, to, target)?.into(),
             WriteOp::DropCollection(collection) => self.drop_collection(collection)?.into(),
             WriteOp::CreateIndex { collection, spec, interrupt, progress } => {

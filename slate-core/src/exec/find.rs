@@ -21,6 +21,7 @@ pub(crate) fn find<V: Snapshot>(
     memory: &Memory,
     interrupt: &Interrupt,
 ) -> Result<Box<dyn Rows + Send>> {
+    query.check(collection)?;
     if let Some(rows) = express::find(query, snapshot, collection, interrupt)? {
         return Ok(Box::new(rows));
     }

@@ -41,8 +41,10 @@ pub(crate) struct Request {
     pub(crate) has_own_documents: bool,
     /// The variables of expressions.
     variables: Option<RawDocumentBuf>,
-    /// How strings are compared, if not by their bytes.
-    collation: Option<Collation>,
+    /// How strings are compared. `Some(None)`: by their bytes, even if the collection has a collation.
+    collation: Option<Option<Collation>>,
+    /// The collation of the collection.
+    inherited: Option<Collation>,
     /// Values of further variables, for an update given as a pipeline.
     pub(crate) constants: Option<RawDocumentBuf>,
     optimization: Optimization,
@@ -125,7 +127,7 @@ impl Request {
     pub(crate) fn collation(&mut self, collation: impl IntoDocument) {
         let Some(collation) = self.take(collation) else { return };
         let collation = Collation::parse(Doc::from(&collation)).map_err(Error::from);
-        self.collation = self.accept(collation).flatten();
+        self.collation = self.accept(collation);
     }
 
     pub(crate) fn let_variables(&mut self, variables: impl IntoDocument) {
@@ -171,6 +173,31 @@ impl Request {
         self.interrupt.child_token()
     }
 
+    /// How strings are compared, if not by their bytes.
+    fn comparing(&self) -> Option<&Collation> {
+        self.collation.as_ref().unwrap_or(&self.inherited).as_ref()
+    }
+
+    /// The collation of the collection with which the request is parsed, if it is not the request's own.
+    fn inherited(&self) -> Option<Option<Collation>> {
+        self.collation.is_none().then(|| self.inherited.clone())
+    }
+
+    /// The request for a collection with this collation.
+    pub(crate) fn inheriting(&self, inherited: Option<Collation>) -> Self {
+        Self { inherited, ..self.clone() }
+    }
+
+    /// Calls `work`, which parses and executes the request, and calls it again with the collation of the collection if the collection
+    /// has one that the request does not know. Most collections have none, so it is not looked up before.
+    pub(crate) fn resolved<R>(&self, mut work: impl FnMut(&Self) -> Result<R>) -> Result<R> {
+        let mut result = work(self);
+        while let Some((_, inherited)) = result.as_ref().err().and_then(Error::inherited_collation) {
+            result = work(&self.inheriting(inherited));
+        }
+        result
+    }
+
     /// Returns the error of an invalid argument.
     pub(crate) fn check(&self) -> Result<()> {
         self.fault.as_ref().map_or(Ok(()), |fault| Err(fault.0.again()))
@@ -184,7 +211,7 @@ impl Request {
     /// The variables of the operation, which begins now. Each is computed with those before it.
     fn bindings(&self) -> Result<Bindings> {
         let variables = self.variables.as_ref().map(Doc::from);
-        let empty = Bindings::new(now_millis()).with_collation(self.collation.clone());
+        let empty = Bindings::new(now_millis()).with_collation(self.comparing().cloned());
         Ok(variables.into_iter().flat_map(Doc::elements).try_fold(empty, |bindings, variable| {
             let name = variable.display_name();
             let at = |error: slate_query::Error| error.at(format!("let.{name}"));
@@ -200,7 +227,7 @@ impl Request {
         }
         let Some(filter) = self.filter.as_ref().map(Doc::from) else { return Ok(Filter::all()) };
         match Filter::parse(filter) {
-            Ok(_) if self.collation.is_some() => Ok(Filter::parse_with(filter, &self.bindings()?)?),
+            Ok(_) if self.comparing().is_some() => Ok(Filter::parse_with(filter, &self.bindings()?)?),
             // Expressions are rare: the variables are only made for filters that need them. As in MongoDB, the filter of an
             // upsert has none.
             Err(error) if error.code() == Code::QUERY_FEATURE_NOT_ALLOWED && !self.upsert => {
@@ -220,7 +247,7 @@ impl Request {
                     bindings.with(&name, Some(constant.value.to_owned())).map_err(|error| error.at(format!("c.{name}")))
                 },
             )?,
-            _ => Bindings::default().with_collation(self.collation.clone()),
+            _ => Bindings::default().with_collation(self.comparing().cloned()),
         };
         let array_filters: Vec<Doc<'_>> = self.array_filters.iter().map(Doc::from).collect();
         let update = Update::parse(update, &array_filters, &bindings)?;
@@ -231,7 +258,7 @@ impl Request {
     pub(crate) fn parse(&self, output: Output, ties: Ties) -> Result<Query> {
         self.check()?;
         let mut query = Query::of(self.parse_filter()?);
-        let sort = |sort| Ok::<_, Error>(Sort::parse(Doc::from(sort))?.with_collation(self.collation.clone()));
+        let sort = |sort| Ok::<_, Error>(Sort::parse(Doc::from(sort))?.with_collation(self.comparing().cloned()));
         query.sort = self.sort.as_ref().map(sort).transpose()?;
         query.skip = self.skip;
         query.limit = self.limit;
@@ -244,6 +271,7 @@ impl Request {
             };
         }
         query.force = self.force;
+        query.inherited = self.inherited();
         query.output = output;
         query.ties = ties;
         query.memory = self.memory;
@@ -252,7 +280,7 @@ impl Request {
 
     /// Finds the rows of the query.
     pub(crate) fn find(&self, scope: &Scope, collection: &str) -> Result<Box<dyn Rows + Send>> {
-        scope.find(collection, &self.parse_find()?, &self.interrupt)
+        self.resolved(|request| scope.find(collection, &request.parse_find()?, &request.interrupt))
     }
 
     /// Parses a query that returns its rows.
@@ -277,16 +305,16 @@ impl Request {
 
     /// Executes an aggregation: finds its rows, or writes them and returns none.
     pub(crate) fn aggregate(&self, scope: &Scope, collection: &str) -> Result<Box<dyn Rows + Send>> {
-        match self.parse_aggregate()? {
-            (query, None) => scope.find(collection, &query, &self.interrupt),
-            (_, Some(Sink::Merge(_))) if self.collation.is_some() => {
+        self.resolved(|request| match request.parse_aggregate()? {
+            (query, None) => scope.find(collection, &query, &request.interrupt),
+            (_, Some(Sink::Merge(_))) if request.comparing().is_some() => {
                 Err(Error::unsupported_by_name("collation in $merge").at("collation"))
             }
             (query, Some(sink)) => {
-                sink::write(scope, collection, &query, &sink, &self.interrupt)?;
-                Ok(Box::new(NoRows))
+                sink::write(scope, collection, &query, &sink, &request.interrupt)?;
+                Ok(Box::new(NoRows) as Box<dyn Rows + Send>)
             }
-        }
+        })
     }
 
     /// Whether an aggregation writes its documents into a collection.
@@ -314,10 +342,11 @@ impl Request {
             return Err(Error::invalid(Code::INVALID_NAMESPACE, message).at("$documents"));
         }
         let mut query = plan::pipeline_query(stages, self.optimization);
-        if self.collation.is_some() && query.sort.is_none() && !matches!(query.output, Output::Count) {
+        if self.comparing().is_some() && query.sort.is_none() && !matches!(query.output, Output::Count) {
             // The first of several equal strings represents them, whatever the plan.
             query.sort = Some(plan::sort_by_id(Direction::Ascending)?);
         }
+        query.inherited = self.inherited();
         query.hint = self.hint.clone();
         query.force = self.force;
         query.memory = self.memory;
@@ -345,14 +374,13 @@ impl Request {
         let window = Window { skip: window, limit: query.limit.take() };
         query.sort = None;
         query.output =
-            Output::Distinct { path, values: Values { direction, window, collation: self.collation.clone() } };
+            Output::Distinct { path, values: Values { direction, window, collation: self.comparing().cloned() } };
         Ok(query)
     }
 
     /// Counts the documents, after skip and limit.
     pub(crate) fn count(&self, scope: &Scope, collection: &str) -> Result<u64> {
-        let query = self.parse_count()?;
-        let mut rows = scope.find(collection, &query, &self.interrupt)?;
+        let mut rows = self.resolved(|request| scope.find(collection, &request.parse_count()?, &request.interrupt))?;
         rows.advance()?;
         let counted = rows.current().and_then(|row| row.get("n")).and_then(Value::as_i64);
         Ok(counted.and_then(|counted| u64::try_from(counted).ok()).unwrap_or_default())
@@ -366,8 +394,8 @@ impl Request {
         path: &str,
         mut visitor: impl FnMut(Value<'_>),
     ) -> Result<()> {
-        let query = self.parse_distinct(path)?;
-        let mut rows = scope.find(collection, &query, &self.interrupt)?;
+        let mut rows =
+            self.resolved(|request| scope.find(collection, &request.parse_distinct(path)?, &request.interrupt))?;
         while rows.advance()? {
             if let Some(value) = rows.current().and_then(|row| row.get("v")) {
                 visitor(value);

@@ -1,5 +1,7 @@
 //! Writes the documents of a pipeline into a collection, in the transaction that reads them.
 
+use std::sync::Arc;
+
 use bson::{RawDocument, RawDocumentBuf};
 use slate_query::{
     Code,
@@ -18,8 +20,8 @@ use crate::{
     interrupt::Interrupt,
     plan::{Output, Query, Ties},
     write::{
-        DeleteOutcome, DeleteRequest, InsertMode, InsertOutcome, PutKind, PutOutcome, Shows, UpdateKind, UpdateOutcome,
-        UpdateRequest,
+        CollectionSpec, DeleteOutcome, DeleteRequest, InsertMode, InsertOutcome, PutKind, PutOutcome, Shows,
+        UpdateKind, UpdateOutcome, UpdateRequest,
     },
 };
 
@@ -48,9 +50,19 @@ struct Destination<'w> {
 }
 
 impl Destination<'_> {
+    /// Creates the collection if it does not exist.
+    fn create(&mut self) -> Result<()> {
+        let definition = Option::<Arc<CollectionInfo>>::try_from(self.writer.read(self.into, ReadOp::Definition)?)?;
+        if definition.is_none() {
+            let (collection, spec) = (self.into, &CollectionSpec::default());
+            let _: bool = self.writer.run(WriteOp::CreateCollection { collection, spec })?;
+        }
+        Ok(())
+    }
+
     /// `$out`.
     fn replace_all(&mut self, rows: Box<dyn Rows + Send>) -> Result<()> {
-        let _: bool = self.writer.run(WriteOp::CreateCollection(self.into))?;
+        self.create()?;
         let request = DeleteRequest { query: Query::of(Filter::all()), target: Target::All, shows: Shows::Nothing };
         let (collection, interrupt) = (self.into, self.interrupt);
         let _: DeleteOutcome = self.writer.run(WriteOp::Delete { collection, request: &request, interrupt })?;
@@ -59,7 +71,7 @@ impl Destination<'_> {
 
     fn merge(&mut self, merge: &Merge, mut rows: Box<dyn Rows + Send>) -> Result<()> {
         self.check_unique(merge.on())?;
-        let _: bool = self.writer.run(WriteOp::CreateCollection(self.into))?;
+        self.create()?;
         let kind = match (merge.on(), merge.matched(), merge.not_matched()) {
             ([id], WhenMatched::Merge, WhenNotMatched::Insert) if id.as_str() == "_id" => Some(PutKind::Merge),
             ([id], WhenMatched::Replace, WhenNotMatched::Insert) if id.as_str() == "_id" => Some(PutKind::Replace),

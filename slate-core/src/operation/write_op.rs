@@ -7,8 +7,8 @@ use crate::{
     interrupt::Interrupt,
     operation::read_op::outputs,
     write::{
-        BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, DeleteOutcome, DeleteRequest, IndexSpec,
-        InsertMode, InsertOutcome, PutKind, PutOutcome, UpdateOutcome, UpdateRequest,
+        BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec, DeleteOutcome,
+        DeleteRequest, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, UpdateOutcome, UpdateRequest,
     },
 };
 
@@ -24,8 +24,8 @@ pub(crate) enum WriteOp<'o> {
     Put { collection: &'o str, documents: &'o [&'o RawDocument], kind: PutKind, interrupt: &'o Interrupt },
     /// Executes a bulk write; the result is a [`BulkOutcome`].
     Bulk { operations: &'o [(&'o str, BulkOperation)], mode: InsertMode, interrupt: &'o Interrupt },
-    /// Creates a collection; the result is whether it was created, `false` if it existed.
-    CreateCollection(&'o str),
+    /// Creates a collection; the result is whether it was created, `false` if it existed with the same options.
+    CreateCollection { collection: &'o str, spec: &'o CollectionSpec },
     /// Renames a collection; no result.
     RenameCollection { from: &'o str, to: &'o str, target: RenameTarget },
     /// Drops a collection; the result is whether it existed.

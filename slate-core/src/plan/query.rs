@@ -1,8 +1,10 @@
 use bson::{RawDocumentBuf, rawdoc};
-use slate_query::{filter::Filter, path::Path, pattern::Direction, projection::Projection, raw::Doc, sort::Sort};
+use slate_query::{
+    collation::Collation, filter::Filter, path::Path, pattern::Direction, projection::Projection, raw::Doc, sort::Sort,
+};
 
 use super::{Nodes, Values, Window};
-use crate::{Result, spill::Budget};
+use crate::{Error, Result, catalog::CollectionInfo, spill::Budget};
 
 /// A parsed query.
 #[derive(Clone, Debug)]
@@ -19,6 +21,8 @@ pub(crate) struct Query {
     pub(crate) memory: Budget,
     /// The stages of a pipeline that follow the output.
     pub(crate) pipeline: Nodes,
+    /// The collation of the collection for which the query was parsed, if the request has none of its own.
+    pub(crate) inherited: Option<Option<Collation>>,
 }
 
 /// The output of a query.
@@ -82,6 +86,18 @@ impl Query {
             ties: Ties::Any,
             memory: Budget::default(),
             pipeline: Nodes::default(),
+            inherited: None,
+        }
+    }
+
+    /// Checks that the query was parsed for this collection.
+    ///
+    /// # Errors
+    /// [`Error::redefined`] if it must be parsed with the collation of the collection.
+    pub(crate) fn check(&self, collection: &CollectionInfo) -> Result<()> {
+        match &self.inherited {
+            Some(inherited) if *inherited != collection.collation => Err(Error::redefined(collection)),
+            _ => Ok(()),
         }
     }
 

@@ -50,8 +50,8 @@ impl<T: Transaction> Session<T> {
     /// Declares an index that is filled in rounds.
     pub(crate) fn begin_build(&mut self, name: &str, spec: &IndexSpec) -> Result<BuildStart> {
         self.check_open()?;
-        let wanted = parse(spec)?;
         let collection = self.written_or_new(name)?;
+        let wanted = parse(spec, &collection)?;
         if let Some(there) = existing(&collection, &wanted, spec)? {
             self.define_if_new(&collection)?;
             return Ok(BuildStart::There(there));

@@ -45,8 +45,8 @@ impl<T: Transaction> Session<T> {
     ) -> Result<(String, Created)> {
         self.check_open()?;
         let interrupt = &self.limited(interrupt);
-        let wanted = parse(spec)?;
         let mut collection = self.written_or_new(name)?;
+        let wanted = parse(spec, &collection)?;
         if let Some(there) = existing(&collection, &wanted, spec)? {
             self.define_if_new(&collection)?;
             return Ok((there, Created::AlreadyThere));
@@ -137,7 +137,8 @@ pub(super) fn existing(collection: &CollectionInfo, wanted: &IndexInfo, spec: &I
     Ok(find_same(&collection.indexes, wanted)?.map(|there| there.name.to_string()))
 }
 
-pub(super) fn parse(spec: &IndexSpec) -> Result<IndexInfo> {
+/// Parses the definition of an index of a collection, whose collation it inherits.
+pub(super) fn parse(spec: &IndexSpec, collection: &CollectionInfo) -> Result<IndexInfo> {
     let pattern = KeyPattern::parse(Doc::from(&spec.keys)).map_err(Error::from)?;
     let name = spec.name.clone().unwrap_or_else(|| default_name(Doc::from(&spec.keys)));
     if name.is_empty() || name == "*" || name.contains('\0') {
@@ -149,8 +150,10 @@ pub(super) fn parse(spec: &IndexSpec) -> Result<IndexInfo> {
         let message = "cannot mix \"partialFilterExpression\" and \"sparse\" options";
         return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message));
     }
-    let collation = spec.collation.as_ref().map(|collation| Collation::parse(Doc::from(collation)));
-    let collation = collation.transpose()?.flatten();
+    let collation = match &spec.collation {
+        Some(collation) => Collation::parse(Doc::from(collation))?,
+        None => collection.collation.clone(),
+    };
     let partial = spec.partial.clone().map(|partial| Partial::parse(partial, collation.as_ref())).transpose()?;
     if partial.as_ref().is_some_and(|partial| !partial.filter.may_limit_an_index()) {
         let message = "a partial index is limited by comparisons, $in, $exists: true and $type, joined by $and and $or";

@@ -3,7 +3,7 @@ use slate_query::raw::OwnedValue;
 use slate_store::Transaction;
 
 use super::{DeleteRequest, InsertMode, Session, UpdateRequest};
-use crate::{Error, Result, interrupt::Interrupt};
+use crate::{Error, Result, interrupt::Interrupt, plan::Query};
 
 /// One operation of a bulk write.
 #[derive(Debug)]
@@ -13,6 +13,17 @@ pub(crate) enum BulkOperation {
     Delete(DeleteRequest),
     /// An operation that could not be parsed. It is rejected when it would be executed.
     Fault,
+}
+
+impl BulkOperation {
+    /// The query for the targets of an update or a deletion.
+    fn query(&self) -> Option<&Query> {
+        match self {
+            Self::Update(request) => Some(&request.query),
+            Self::Delete(request) => Some(&request.query),
+            Self::Insert(_) | Self::Fault => None,
+        }
+    }
 }
 
 /// The result of a bulk write. Positions are those of the operations.
@@ -38,6 +49,12 @@ impl<T: Transaction> Session<T> {
         mode: InsertMode,
         interrupt: &Interrupt,
     ) -> Result<BulkOutcome> {
+        // Before the first operation is applied.
+        for (collection, operation) in operations {
+            if let Some((query, collection)) = operation.query().zip(self.catalog().collection(collection)) {
+                query.check(collection)?;
+            }
+        }
         let mut outcome = BulkOutcome::default();
         let mut at = 0;
         while let Some((collection, operation)) = operations.get(at) {

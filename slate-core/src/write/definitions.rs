@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use slate_query::Code;
+use bson::RawDocumentBuf;
+use slate_query::{Code, collation::Collation, raw::Doc};
 use slate_store::{Keyspace, Transaction, TransactionExt};
 
 use super::Session;
@@ -10,6 +11,12 @@ use crate::{
     catalog::{self, CATALOG, Change, CollectionInfo, IndexInfo},
     namespace,
 };
+
+/// The options of a collection to create.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CollectionSpec {
+    pub(crate) collation: Option<RawDocumentBuf>,
+}
 
 /// Whether the collection or index was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,12 +46,22 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Creates the collection. Returns whether it did not exist.
-    pub(crate) fn create_collection(&mut self, name: &str) -> Result<Created> {
+    ///
+    /// # Errors
+    /// `NamespaceExists` (48) if it exists with other options.
+    pub(crate) fn create_collection(&mut self, name: &str, spec: &CollectionSpec) -> Result<Created> {
         self.check_open()?;
-        if self.catalog.collection(name).is_some() {
-            return Ok(Created::AlreadyThere);
+        let collation = spec.collation.as_ref().map(|collation| Collation::parse(Doc::from(collation)));
+        let collation = collation.transpose()?.flatten();
+        if let Some(there) = self.catalog.collection(name) {
+            if there.collation == collation {
+                return Ok(Created::AlreadyThere);
+            }
+            let message = format!("the collection {name} already exists with other options");
+            return Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message));
         }
-        let collection = self.written_or_new(name)?;
+        let mut collection = CollectionInfo::clone(&*self.written_or_new(name)?);
+        collection.collation = collation;
         self.define(&collection)?;
         Ok(Created::New)
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bson::{RawDocumentBuf, doc, rawdoc};
-use slate_core::{CancelToken, Database, ErrorKind, ExistingCollections, Index, RenameTarget};
+use slate_core::{CancelToken, CollectionOptions, Database, ErrorKind, ExistingCollections, Index, RenameTarget};
 use tempfile::tempdir;
 
 use super::common::{STORES, TestDatabase, on_every_store};
@@ -18,7 +18,10 @@ fn filled(test: &TestDatabase) {
     let documents: Vec<RawDocumentBuf> =
         (0..2_500).map(|n| rawdoc! { "_id": n, "mail": format!("m{n}"), "age": n % 90, "tags": [n, n + 1] }).collect();
     users.insert_many(&documents).run().unwrap();
-    test.collection("empty").create().unwrap();
+    test.collection("empty").create_with(&CollectionOptions::new().collation(doc! { "locale": "sv" })).unwrap();
+    test.collection("empty").create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+    let simple = Index::on(doc! { "b": 1 }).collation(doc! { "locale": "simple" });
+    test.collection("empty").create_index(simple).run().unwrap();
     test.collection("a.b").insert_one(&rawdoc! { "_id": "x" }).unwrap();
 }
 
@@ -39,7 +42,7 @@ fn a_copy_equals_its_source_on_every_pair_of_stores() {
         for store in STORES {
             let target = store.open();
             let copied = source.db.copy_to(&target.db).run().unwrap();
-            assert_eq!((copied.collections, copied.documents, copied.indexes), (3, 2_501, 2));
+            assert_eq!((copied.collections, copied.documents, copied.indexes), (3, 2_501, 4));
             assert_eq!(contents(&target.db), contents(&source.db));
             assert!(target.db.verify().run().unwrap().is_sound());
             let refused = target.collection("users").insert_one(&rawdoc! { "_id": -1, "mail": "m7" }).unwrap_err();

@@ -5,7 +5,11 @@ use crate::{Code, Error, Result, path::Path, raw::OwnedValue};
 pub(super) fn of(node: &Node) -> Result<Vec<(Path, OwnedValue)>> {
     let mut found: Vec<(Path, OwnedValue)> = Vec::new();
     for conjunct in node.conjuncts() {
-        let Tree::Field(field) = &conjunct.tree else { continue };
+        let written = match &conjunct.tree {
+            Tree::Collated(collated) => collated.plain(),
+            _ => conjunct,
+        };
+        let Tree::Field(field) = &written.tree else { continue };
         let Some(value) = field.operator.equality().filter(|_| field.sense == Sense::Holds) else { continue };
         if let Some((other, _)) = found.iter().find(|(path, _)| one_begins_the_other(path, &field.path)) {
             let message = if *other == field.path {

@@ -170,7 +170,7 @@ impl Subject for Slate {
             (Prepared::Find(find), Consume::Lent) => {
                 let mut rows = find.clone().cursor()?;
                 while rows.advance()? {
-                    answer.see_document(rows.current().ok_or("the cursor has no current document")?);
+                    answer.see_document(&rows.current().ok_or("the cursor has no current document")?);
                 }
             }
             (Prepared::Find(find), Consume::Owned) => {

@@ -103,6 +103,7 @@ pub use api::insert_many::{InsertMany, InsertManyResult, WriteError};
 pub use api::modifications::{IntoUpdate, UpdateModifications};
 pub use api::options::{ExplainVerbosity, Isolation, RenameTarget, ReturnDocument};
 pub use api::snapshot::Snapshot;
+pub use api::row::Row;
 pub use api::transaction::Transaction;
 pub use api::transaction_options::TransactionOptions;
 pub use api::update::{Update, UpdateResult};

@@ -34,7 +34,7 @@ pub(super) fn gather(mut cursor: Cursor, cells: Cells) -> Result<Vec<Column>> {
     let mut gathered = Gathered::new(cells);
     while cursor.advance()? {
         if let Some(document) = cursor.current() {
-            gathered.add(document)?;
+            gathered.add(&document)?;
         }
     }
     Ok(gathered.columns)

@@ -130,7 +130,7 @@ pub(crate) fn write(
     let (mut cursor, mut count) = (open()?, 0);
     while cursor.advance()? {
         if let Some(document) = cursor.current() {
-            rows.row(document)?;
+            rows.row(&document)?;
             count += 1;
             progress();
         }

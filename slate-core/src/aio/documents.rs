@@ -8,14 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bson::RawDocument;
 use futures_core::Stream;
 use serde::{Deserialize, de::DeserializeOwned};
 use slate_query::raw::Doc;
 
 use super::{job::Answer, operation::CancelOnDrop, runner::on_pool};
 use crate::{
-    Aggregate, CancelToken, Error, Find, Result,
+    Aggregate, CancelToken, Error, Find, Result, Row,
     api::{
         cursor::deserialize_current,
         document::{As, as_raw, from_raw},
@@ -223,8 +222,8 @@ impl Cursor {
     }
 
     /// The current document; `None` before the first and after the last.
-    pub fn current(&self) -> Option<&RawDocument> {
-        self.document().and_then(|row| as_raw(row.bytes()).ok())
+    pub fn current(&self) -> Option<Row<'_>> {
+        self.document().and_then(|row| as_raw(row.bytes()).ok()).map(Row::from)
     }
 
     /// Deserializes the current document into a type that may borrow from it.

@@ -1,11 +1,10 @@
 use std::{any::Any, fmt, sync::Arc};
 
-use bson::RawDocument;
 use serde::{Deserialize, de::DeserializeOwned};
 use slate_query::{raw::Doc, serde::deserialize};
 
 use crate::{
-    Error, Result,
+    Error, Result, Row,
     api::document::As,
     api::document::{as_raw, from_raw},
     exec::Rows,
@@ -43,8 +42,8 @@ impl Cursor {
     }
 
     /// The current document, lent until the next move; `None` before the first and after the last.
-    pub fn current(&self) -> Option<&RawDocument> {
-        self.rows.current().and_then(|document| as_raw(document.bytes()).ok())
+    pub fn current(&self) -> Option<Row<'_>> {
+        self.rows.current().and_then(|document| as_raw(document.bytes()).ok()).map(Row::from)
     }
 
     /// Deserializes the current document into a type that may borrow from it.

@@ -21,6 +21,7 @@ pub(crate) mod insert_many;
 pub(crate) mod modifications;
 pub(crate) mod options;
 pub(crate) mod setters;
+pub(crate) mod row;
 pub(crate) mod snapshot;
 pub(crate) mod transaction;
 pub(crate) mod transaction_options;

@@ -12,6 +12,7 @@
 mod bytes;
 mod convert;
 mod doc;
+mod json;
 mod kind;
 mod name;
 mod small;

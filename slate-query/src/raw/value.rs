@@ -162,7 +162,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Formats the value as relaxed extended JSON.
+/// Formats the value as the `bson` crate displays it, for plans and messages: shorter than `Display`, and not JSON.
 impl fmt::Debug for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.to_bson() {
@@ -184,6 +184,13 @@ impl OwnedValue {
     #[inline]
     pub fn as_value(&self) -> Value<'_> {
         Value { kind: self.kind, bytes: &self.bytes }
+    }
+}
+
+/// Formats the value as relaxed extended JSON.
+impl fmt::Display for OwnedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.as_value(), f)
     }
 }
 

@@ -102,6 +102,8 @@ pub enum ErrorKind {
     WrongFormat,
     /// The database was written by a later version of Slate.
     NewerVersion,
+    /// The database has migration steps that the program does not know; see [`Migrations`](crate::Migrations).
+    NewerSchema,
     /// The stored bytes are damaged.
     Corrupt,
     /// No space is left.
@@ -259,6 +261,13 @@ impl Error {
             self.0.message = format!("{}: {place}", self.0.message);
             self.0.place = Some(place);
         }
+        self
+    }
+
+    /// Names the migration step that failed.
+    #[must_use]
+    pub(crate) fn of_step(mut self, number: usize, name: &str) -> Self {
+        self.0.message = format!("migration step {number} {name:?} failed: {}", self.0.message);
         self
     }
 

@@ -9,3 +9,7 @@ mod copy;
 mod dates_and_uuids;
 #[path = "api/find_one.rs"]
 mod find_one;
+#[path = "api/migrations.rs"]
+mod migrations;
+#[path = "api/rows.rs"]
+mod rows;

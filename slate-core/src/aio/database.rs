@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Aggregate, CancelToken, CollectionDescription, Config, CopyTarget, CopyTo, DatabaseBuilder, DatabaseStats, Error,
-    IntoDocument, Result, StorageSize, TransactionOptions, WriteOperation,
+    IntoDocument, MigrationResult, Migrations, Result, StorageSize, TransactionOptions, WriteOperation,
 };
 
 /// An open database, for async code; see the [module's page](super).
@@ -210,6 +210,19 @@ impl Database {
         self.runner().write(token, move || database.transact_with(&options, work))
     }
 
+    /// See [`slate_core::Database::migrate`](crate::Database::migrate). The steps are blocking code that runs on one thread of the
+    /// pool.
+    ///
+    /// Dropping the operation ends it; a step that is being executed is rolled back or committed.
+    ///
+    /// # Errors
+    /// As the blocking method.
+    pub fn migrate(&self, migrations: &Migrations) -> Operation<MigrationResult> {
+        let database = self.database.clone();
+        let (migrations, token) = migrations.cancellable();
+        self.runner().write(token, move || database.migrate(&migrations))
+    }
+
     /// Runs many writes to any number of collections in one transaction. See
     /// [`slate_core::BulkWrite`](crate::BulkWrite).
     pub fn bulk_write<'n>(
@@ -222,6 +235,7 @@ impl Database {
     operations! { block:
         list_collection_names -> Vec<String>;
         list_collections -> Vec<CollectionDescription>;
+        schema_version -> u64;
         size -> StorageSize;
         stats -> DatabaseStats;
     }

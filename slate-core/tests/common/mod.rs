@@ -88,6 +88,11 @@ impl TestDatabase {
         Self { db, store, folder }
     }
 
+    /// Returns the database, and the folder that must outlive it.
+    pub fn into_parts(self) -> (Database, tempfile::TempDir) {
+        (self.db, self.folder)
+    }
+
     pub fn collection(&self, name: &str) -> Collection<RawDocumentBuf> {
         self.db.collection(name)
     }

@@ -172,6 +172,15 @@ fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direct
                 at += 1;
                 matched += 1;
             }
+            // Entries with equal values are in the order of `_id`. No two rows are equal in it.
+            None if path.as_str() == "_id"
+                && *wanted == direction
+                && !index.is_multikey()
+                && sort.collation().is_none() =>
+            {
+                matched += 1;
+                break;
+            }
             _ => break,
         }
     }

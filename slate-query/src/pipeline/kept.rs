@@ -19,11 +19,11 @@ impl Kept {
         out.clear();
         let Some(fields) = &self.0 else { return out.extend_from_slice(document.bytes()) };
         let mut writer = Writer::into_buffer(std::mem::take(out));
-        for name in fields {
-            if let Some(value) = document.find(name) {
-                writer.append(name.as_bytes(), value);
-            }
-        }
+        let is_kept = |name: &[u8]| fields.iter().any(|kept| kept.as_bytes() == name);
+        // In the document's order, which a later projection shows.
+        document.elements().filter(|element| is_kept(element.name)).take(fields.len()).for_each(|element| {
+            writer.append(element.name, element.value);
+        });
         *out = writer.finish();
     }
 }

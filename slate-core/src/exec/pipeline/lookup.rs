@@ -464,12 +464,8 @@ fn batch_stages<'d>(lookup: &Lookup, join: &Join, documents: impl Iterator<Item 
     let filter = join.filter(values.iter().map(|(_, value)| *value));
     let filter =
         filter.as_value().as_document().map(|filter| Filter::parse_with(filter, lookup.bindings())).transpose()?;
-    let mut stages: Vec<Stage> = filter.map(Stage::Match).into_iter().collect();
-    // The entries of one value are in the order of `_id` already.
-    if values.len() > 1 {
-        stages.push(Stage::Sort(plan::sort_by_id(Direction::Ascending)?));
-    }
-    Ok(stages)
+    let by_id = Stage::Sort(plan::sort_by_id(Direction::Ascending)?);
+    Ok(filter.map(Stage::Match).into_iter().chain([by_id]).collect())
 }
 
 /// Documents one after the other.

@@ -111,7 +111,7 @@ pub use api::update::{Update, UpdateResult};
 pub use api::upsert_many::UpsertManyResult;
 pub use api::verify::Verify;
 pub use api::write_operation::WriteOperation;
-pub use engine::{Access, Recovery};
+pub use engine::{Access, Recovery, Sharing};
 pub use error::{Error, ErrorKind, Result};
 pub use interrupt::CancelToken;
 pub use maintenance::{

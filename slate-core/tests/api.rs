@@ -13,3 +13,5 @@ mod find_one;
 mod migrations;
 #[path = "api/rows.rs"]
 mod rows;
+#[path = "api/second_process.rs"]
+mod second_process;

@@ -5,7 +5,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use bson::{doc, rawdoc};
-use slate_core::{Access, Config, Database, DatabaseBuilder, Durability, ErrorKind, Recovery};
+use slate_core::{Access, Config, Database, DatabaseBuilder, Durability, ErrorKind, Recovery, Sharing};
 
 fn parse(settings: &str) -> Result<Config, String> {
     toml::from_str(settings).map_err(|error| error.to_string())
@@ -27,6 +27,7 @@ fn every_key_is_read() {
         access = "read_only"
         durability = "deferred"
         recovery = "when_opened"
+        sharing = "with_readers"
         cache = "256MiB"
         lock_timeout = "250ms"
         memory_limit = 1048576
@@ -37,6 +38,7 @@ fn every_key_is_read() {
     expected.access = Some(Access::ReadOnly);
     expected.durability = Some(Durability::Deferred);
     expected.recovery = Some(Recovery::WhenOpened);
+    expected.sharing = Some(Sharing::WithReaders);
     expected.cache = Some(256 << 20);
     expected.lock_timeout = Some(Duration::from_millis(250));
     expected.memory_limit = Some(1 << 20);

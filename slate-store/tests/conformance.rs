@@ -14,6 +14,12 @@ slate_store::conformance!(redb_recovered_when_opened, |folder| {
     RedbStore::open(&folder.join("db"), &options).unwrap()
 });
 
+#[cfg(feature = "redb")]
+slate_store::conformance!(redb_shared_with_readers, |folder| {
+    use slate_store::redb::{Options, RedbStore, Sharing};
+    RedbStore::open(&folder.join("db"), &Options::default().sharing(Sharing::WithReaders)).unwrap()
+});
+
 #[cfg(feature = "rocksdb")]
 slate_store::conformance!(rocksdb, |folder| {
     slate_store::rocksdb::RocksStore::open(&folder.join("db"), &slate_store::rocksdb::Options::default()).unwrap()

@@ -2,7 +2,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Access, Database, DatabaseBuilder, Durability, Recovery, Result, units};
+use crate::{Access, Database, DatabaseBuilder, Durability, Recovery, Result, Sharing, units};
 
 /// The location and the settings of a database, as part of a service's configuration.
 ///
@@ -14,6 +14,7 @@ use crate::{Access, Database, DatabaseBuilder, Durability, Recovery, Result, uni
 /// | `access` | `"create_or_open"`, `"open"`, `"read_only"` | `"create_or_open"` | [`DatabaseBuilder::access`] |
 /// | `durability` | `"sync"`, `"deferred"` | `"sync"` | [`DatabaseBuilder::durability`] |
 /// | `recovery` | `"with_each_commit"`, `"when_opened"` | `"with_each_commit"` | [`DatabaseBuilder::recovery`] |
+/// | `sharing` | `"exclusive"`, `"with_readers"` | `"exclusive"` | [`DatabaseBuilder::sharing`] |
 /// | `cache` | a size | the store's own | [`DatabaseBuilder::cache`] |
 /// | `lock_timeout` | a time | `"5s"` | [`DatabaseBuilder::lock_timeout`] |
 /// | `memory_limit` | a size | `"64MiB"` | [`DatabaseBuilder::memory_limit`] |
@@ -60,6 +61,9 @@ pub struct Config {
     /// When a redb database prepares its recovery after a crash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
+    /// Which other processes may have a redb database open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<Sharing>,
     /// The size in bytes of the page cache of a store on disk.
     #[serde(default, with = "units::bytes", skip_serializing_if = "Option::is_none")]
     pub cache: Option<usize>,
@@ -82,6 +86,7 @@ impl Config {
             access: None,
             durability: None,
             recovery: None,
+            sharing: None,
             cache: None,
             lock_timeout: None,
             memory_limit: None,
@@ -94,7 +99,8 @@ impl Config {
 impl From<&Config> for DatabaseBuilder {
     fn from(config: &Config) -> Self {
         // Destructured, so that a new field that is not used does not compile.
-        let Config { url, access, durability, recovery, cache, lock_timeout, memory_limit, temp_directory } = config;
+        let Config { url, access, durability, recovery, sharing, cache, lock_timeout, memory_limit, temp_directory } =
+            config;
         let mut builder = Database::builder(url);
         if let Some(access) = access {
             builder = builder.access(*access);
@@ -104,6 +110,9 @@ impl From<&Config> for DatabaseBuilder {
         }
         if let Some(recovery) = recovery {
             builder = builder.recovery(*recovery);
+        }
+        if let Some(sharing) = sharing {
+            builder = builder.sharing(*sharing);
         }
         if let Some(cache) = cache {
             builder = builder.cache(*cache);

@@ -10,7 +10,7 @@ use crate::{
     api::index_build,
     api::transaction_options::Started,
     command,
-    engine::{self, Access, OpenOptions, Recovery},
+    engine::{self, Access, OpenOptions, Recovery, Sharing},
     operation::{
         handle::DatabaseHandle,
         read_op::ReadOp,
@@ -481,6 +481,22 @@ impl DatabaseBuilder {
     /// Sets when a redb database prepares its recovery after a crash: with each synced commit, the default, or when it is opened.
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.options.recovery = recovery;
+        self
+    }
+
+    /// Sets which other processes may have a redb database open. By default one writes, or several read. With
+    /// [`Sharing::WithReaders`] one writes while others read: open the writer with it, and readers with [`Access::ReadOnly`]. A
+    /// reader's calls and snapshots see the latest commit of the writer.
+    ///
+    /// Cost: each of the writer's commits is synced by itself, also with [`Durability::Deferred`], because others must not see a
+    /// commit that a crash can undo. A reader reads the catalog's version with each call and caches no values.
+    ///
+    /// A reader also finds out by itself that the file is shared. If it sets this too, the writer can be opened after it.
+    /// Opening fails with [`ErrorKind::Locked`](crate::ErrorKind::Locked) if another process has the file open in a way that
+    /// excludes this one, and with [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) on other stores and on platforms
+    /// without locks on parts of files. The file system must be local.
+    pub fn sharing(mut self, sharing: Sharing) -> Self {
+        self.options.sharing = sharing;
         self
     }
 

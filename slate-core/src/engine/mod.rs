@@ -11,7 +11,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use slate_store::{Capabilities, Durability, Size, SizeDetail};
 
-pub use open::{Access, Recovery};
+pub use open::{Access, Recovery, Sharing};
 pub(crate) use open::{OpenOptions, open, with_store};
 
 use crate::{

@@ -7,9 +7,7 @@ use slate_query::Code;
 use slate_store::{Store, memory::MemoryStore};
 
 use super::{Engine, backend::Backend};
-#[cfg(not(all(feature = "redb", feature = "rocksdb")))]
-use crate::ErrorKind;
-use crate::{Error, Result, spill::Memory};
+use crate::{Error, ErrorKind, Result, spill::Memory};
 
 /// Options for opening a database.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +15,7 @@ pub(crate) struct OpenOptions {
     pub(crate) cache_bytes: Option<usize>,
     pub(crate) access: Access,
     pub(crate) recovery: Recovery,
+    pub(crate) sharing: Sharing,
     pub(crate) memory: Memory,
 }
 
@@ -29,7 +28,8 @@ pub enum Access {
     CreateOrOpen,
     /// Read and write an existing database.
     Open,
-    /// Read an existing database.
+    /// Read an existing database. On redb this works beside a process that writes and
+    /// [shares](crate::DatabaseBuilder::sharing) the file.
     ReadOnly,
 }
 
@@ -44,6 +44,17 @@ pub enum Recovery {
     WhenOpened,
 }
 
+/// Which processes may have a redb database open at the same time. Other stores cannot share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sharing {
+    /// Either one process that writes, or any number that read.
+    #[default]
+    Exclusive,
+    /// One process that writes, and any number that read what it commits.
+    WithReaders,
+}
+
 /// Opens any store.
 pub(crate) fn with_store(store: impl Store, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(Backend::open(store, options.memory.clone())?))
@@ -52,6 +63,12 @@ pub(crate) fn with_store(store: impl Store, options: &OpenOptions) -> Result<Arc
 /// Opens a URL: `memory:`, `memory:PATH` of a backup, `redb:PATH` or `rocksdb:PATH`.
 pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     match url.split_once(':') {
+        Some((scheme @ ("memory" | "rocksdb"), _)) if options.sharing == Sharing::WithReaders => {
+            let message = format!(
+                "a database of {scheme}: cannot be shared with other processes; redb: can, and others can read a backup"
+            );
+            Err(Error::new(ErrorKind::Unsupported, Code::NOT_IMPLEMENTED, message))
+        }
         Some(("memory", "")) => with_store(MemoryStore::default(), options),
         Some(("memory", copy)) => with_store(MemoryStore::restore(Path::new(copy))?, options),
         Some((scheme @ ("redb" | "rocksdb"), "")) => {
@@ -121,7 +138,11 @@ fn redb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
         Recovery::WithEachCommit => redb::Recovery::WithEachCommit,
         Recovery::WhenOpened => redb::Recovery::WhenOpened,
     };
-    let settings = redb::Options::default().access(access).recovery(recovery);
+    let sharing = match options.sharing {
+        Sharing::Exclusive => redb::Sharing::Exclusive,
+        Sharing::WithReaders => redb::Sharing::WithReaders,
+    };
+    let settings = redb::Options::default().access(access).recovery(recovery).sharing(sharing);
     let cache = CacheShares::of(options);
     let settings = settings.cache_bytes(cache.pages);
     let store = Cached::new(redb::RedbStore::open(path, &settings)?, cache.values);

@@ -3,7 +3,7 @@ use std::{ops::Bound, path::Path};
 use ::redb::{Database, ReadOnlyTable, ReadableTable, Table, TableHandle};
 
 use super::{
-    RedbSnapshot, error, format,
+    Access, RedbSnapshot, error, format,
     table::{self, Bytes},
 };
 use crate::{Result, files::Draft};
@@ -16,7 +16,7 @@ const CACHE: usize = 16 << 20;
 pub(super) fn write(snapshot: &RedbSnapshot, to: &Path) -> Result<()> {
     let draft = Draft::of(to)?;
     let mut builder = Database::builder();
-    let opening = |error| error::opening(error, Some(to));
+    let opening = |error| error::opening(error, Some(to), Access::CreateOrOpen);
     let copy = builder.set_cache_size(CACHE).create(draft.path()).map_err(opening)?;
     let transaction = copy.begin_write().map_err(error::storage)?;
     format::write_mark(&transaction)?;

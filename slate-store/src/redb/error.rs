@@ -4,23 +4,36 @@ use std::{io, path::Path};
 
 use ::redb::{CommitError, CompactionError, DatabaseError, Error as RedbError};
 
+use super::options::Access;
 use crate::{Context, Error, files};
 
 /// Maps an error of opening the database at `path`; `None` for storage of the caller's own.
-pub(super) fn opening(error: DatabaseError, path: Option<&Path>) -> Error {
+pub(super) fn opening(error: DatabaseError, path: Option<&Path>, access: Access) -> Error {
     let at = |detail: &'static str| match path {
         Some(path) => Context::new(detail).at(path),
         None => Context::new(detail),
     };
     let context = |detail, error: DatabaseError| Box::new(at(detail).because(error));
     match error {
+        DatabaseError::DatabaseAlreadyOpen if access == Access::ReadOnly => {
+            let detail =
+                "by this process or another, which does not share it: open it there with sharing, or read a backup";
+            Error::Locked(context(detail, error))
+        }
         DatabaseError::DatabaseAlreadyOpen => Error::Locked(context("by this process or another", error)),
+        DatabaseError::LockProtocolMismatch => {
+            Error::Locked(context("by a process with another version of redb, which locks differently", error))
+        }
         DatabaseError::UpgradeRequired(_) => {
             Error::WrongFormat(context("an older version of redb wrote the file, in a format no longer read", error))
         }
         DatabaseError::RepairAborted => {
             Error::ReadOnly(context("it was not closed properly, and only opening it for writing repairs it", error))
         }
+        DatabaseError::Storage(::redb::StorageError::Unsupported) => Error::Unsupported(context(
+            "this platform has no locks on parts of files, which sharing a file needs",
+            error,
+        )),
         DatabaseError::Storage(::redb::StorageError::Io(error)) => {
             files::by_kind(error.kind(), at("while opening it").because(error))
         }

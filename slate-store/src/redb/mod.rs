@@ -13,6 +13,10 @@
 //! headers is complete. redb's two-phase commit protects only against an attacker who writes pages that collide under
 //! xxh3 and crashes the machine during an fsync; it would double the cost of a commit. [`Options::recovery`] selects
 //! whether a database opens after a crash without reading the whole file. A database that was closed always does.
+//!
+//! With [`Sharing::WithReaders`] redb locks parts of the file instead of the whole, and other processes read while one writes.
+//! Every commit then is `Immediate` and has two phases, because the others must not see a commit that a crash can undo. A
+//! reader begins each snapshot with the latest commit and caches nothing across commits.
 
 mod ahead;
 mod backup;
@@ -35,7 +39,7 @@ mod writer;
 mod writer_queue;
 
 pub use cursor::{RedbCursor, RedbTransactionCursor};
-pub use options::{Access, Options, Recovery};
+pub use options::{Access, Options, Recovery, Sharing};
 pub use point_reader::{RedbPointReader, RedbTransactionPointReader};
 pub use redb::StorageBackend;
 pub use snapshot::RedbSnapshot;

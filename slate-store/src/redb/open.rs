@@ -9,14 +9,15 @@ use std::{
 };
 
 use ::redb::{
-    Builder, Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, StorageBackend, backends::FileBackend,
+    Builder, ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadTransaction, ReadableDatabase,
+    StorageBackend, StorageError, backends::FileBackend,
 };
 
 use super::{
     counted_storage::CountedStorage,
     error,
     format::{self, Found},
-    options::{Access, Options},
+    options::{Access, Options, Sharing},
 };
 use crate::{
     Context, Error, Result,
@@ -46,6 +47,8 @@ pub(super) struct Opened {
     pub(super) path: Option<PathBuf>,
     /// The bytes that redb has read from the storage because they were not in its cache.
     pub(super) bytes_read: Arc<AtomicU64>,
+    /// [`Sharing::WithReaders`] also for a reader that found the file shared.
+    pub(super) sharing: Sharing,
 }
 
 impl Opened {
@@ -68,19 +71,42 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
         (Err(Error::Missing(_)), Access::CreateOrOpen) => create(path, options)?,
         (looked, _) => looked?,
     }
-    let builder = builder(options);
-    let opening = |error| error::opening(error, Some(path));
-    let is_writable = options.access != Access::ReadOnly;
-    let file = File::options().read(true).write(is_writable).open(path).map_err(|error| opening(error.into()))?;
     let bytes_read = Arc::default();
-    let storage = CountedStorage::new(FileBackend::new(file).map_err(opening)?, &bytes_read);
-    let handle = if is_writable {
-        Handle::Writable(builder.create_with_backend(storage).map_err(opening)?)
-    } else {
-        Handle::ReadOnly(builder.open_read_only_with_backend(storage).map_err(opening)?)
+    let (opened, sharing) = match (handle(path, options, options.sharing, &bytes_read), options.access) {
+        // A writer may share the file.
+        (Err(DatabaseError::DatabaseAlreadyOpen), Access::ReadOnly) => {
+            let shared = handle(path, options, Sharing::WithReaders, &bytes_read).map_err(|error| match error {
+                // The platform cannot share files, so the writer does not.
+                DatabaseError::Storage(StorageError::Unsupported) => DatabaseError::DatabaseAlreadyOpen,
+                other => other,
+            });
+            (shared, Sharing::WithReaders)
+        }
+        (opened, _) => (opened, options.sharing),
     };
+    let handle = opened.map_err(|error| error::opening(error, Some(path), options.access))?;
     format::check_mark(&handle.begin_read()?, Some(path))?;
-    Ok(Opened { handle: RwLock::new(handle), path: Some(path.to_owned()), bytes_read })
+    Ok(Opened { handle: RwLock::new(handle), path: Some(path.to_owned()), bytes_read, sharing })
+}
+
+fn handle(
+    path: &Path,
+    options: &Options,
+    sharing: Sharing,
+    bytes_read: &Arc<AtomicU64>,
+) -> std::result::Result<Handle, DatabaseError> {
+    let is_writable = options.access != Access::ReadOnly;
+    let file = File::options().read(true).write(is_writable).open(path)?;
+    let storage = CountedStorage::new(FileBackend::new(file)?, bytes_read);
+    let mut builder = builder(options);
+    builder.set_concurrency_mode(match sharing {
+        Sharing::Exclusive => ConcurrencyMode::ExclusiveWriter,
+        Sharing::WithReaders => ConcurrencyMode::SingleWriter,
+    });
+    match is_writable {
+        true => builder.create_with_backend(storage).map(Handle::Writable),
+        false => builder.open_read_only_with_backend(storage).map(Handle::ReadOnly),
+    }
 }
 
 pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Opened> {
@@ -96,7 +122,8 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
     }
     let bytes_read = Arc::default();
     let storage = CountedStorage::new(storage, &bytes_read);
-    let database = builder(options).create_with_backend(storage).map_err(|error| error::opening(error, None))?;
+    let opening = |error| error::opening(error, None, options.access);
+    let database = builder(options).create_with_backend(storage).map_err(opening)?;
     let read = database.begin_read().map_err(error::storage)?;
     // A crash between creating the database and writing its layout version leaves a database without tables.
     if options.access == Access::CreateOrOpen && format::is_blank(&read)? {
@@ -105,7 +132,8 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
         format::check_mark(&read, None)?;
     }
     drop(read);
-    Ok(Opened { handle: RwLock::new(Handle::Writable(database)), path: None, bytes_read })
+    let handle = RwLock::new(Handle::Writable(database));
+    Ok(Opened { handle, path: None, bytes_read, sharing: Sharing::Exclusive })
 }
 
 /// Fails if `path` is not a database, before redb opens it.
@@ -138,7 +166,8 @@ fn create(path: &Path, options: &Options) -> Result<()> {
         Err(Error::Exists(_)) => return look(path),
         draft => draft?,
     };
-    let database = builder(options).create(draft.path()).map_err(|error| error::opening(error, Some(path)))?;
+    let database =
+        builder(options).create(draft.path()).map_err(|error| error::opening(error, Some(path), options.access))?;
     mark(&database)?;
     drop(database);
     match draft.publish() {

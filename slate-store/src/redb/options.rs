@@ -4,11 +4,17 @@ pub struct Options {
     pub(super) cache_bytes: usize,
     pub(super) access: Access,
     pub(super) recovery: Recovery,
+    pub(super) sharing: Sharing,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cache_bytes: 256 << 20, access: Access::default(), recovery: Recovery::default() }
+        Self {
+            cache_bytes: 256 << 20,
+            access: Access::default(),
+            recovery: Recovery::default(),
+            sharing: Sharing::default(),
+        }
     }
 }
 
@@ -30,6 +36,12 @@ impl Options {
     pub fn recovery(self, recovery: Recovery) -> Self {
         Self { recovery, ..self }
     }
+
+    /// Sets which other processes may have the file open. [`Sharing::Exclusive`] by default.
+    #[must_use]
+    pub fn sharing(self, sharing: Sharing) -> Self {
+        Self { sharing, ..self }
+    }
 }
 
 /// The allowed access to a database, and whether a missing one is created.
@@ -40,8 +52,8 @@ pub enum Access {
     CreateOrOpen,
     /// Read and write an existing database.
     OpenExisting,
-    /// Read an existing database that was closed properly. Several processes may read it at the same time, but not
-    /// while one writes.
+    /// Read an existing database that was closed properly. Several processes may read it at the same time. While one
+    /// writes it can be read only if that one has opened it with [`Sharing::WithReaders`].
     ReadOnly,
 }
 
@@ -53,4 +65,16 @@ pub enum Recovery {
     WithEachCommit,
     /// A `Sync` commit takes one sync. The first open after a crash reads the whole file.
     WhenOpened,
+}
+
+/// Which processes may have the file open at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// Either one process that writes, or any number that read.
+    #[default]
+    Exclusive,
+    /// One process that writes, and any number that read what it commits. Needs a platform with locks on parts of files
+    /// (Linux, macOS, Windows) and a file system on this machine. Every commit is then synced, with two syncs, whatever its
+    /// durability: another process must not see a commit that a crash can undo.
+    WithReaders,
 }

@@ -27,7 +27,9 @@ impl RedbStore {
     /// [`Access::OpenExisting`](super::Access::OpenExisting) or [`ReadOnly`](super::Access::ReadOnly) the file does
     /// not. [`WrongFormat`](crate::Error::WrongFormat): a directory, an empty file, not a redb file, or one that Slate
     /// did not create. [`NewerVersion`](crate::Error::NewerVersion): written by a later version of redb or Slate.
-    /// [`Locked`](crate::Error::Locked): already open in this or another process. [`ReadOnly`](crate::Error::ReadOnly):
+    /// [`Locked`](crate::Error::Locked): already open in this or another process, without
+    /// [`Sharing::WithReaders`](super::Sharing::WithReaders) or for writing. [`Unsupported`](crate::Error::Unsupported): the
+    /// platform cannot share files. [`ReadOnly`](crate::Error::ReadOnly):
     /// the medium or the permissions forbid writing, or a database opened read-only needs repair.
     /// [`Corrupt`](crate::Error::Corrupt) and [`Full`](crate::Error::Full) as documented there.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
@@ -56,10 +58,14 @@ impl Store for RedbStore {
     type Transaction = RedbTransaction;
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { name: "redb", exclusive: true, persistent: true, backup: true, ..Capabilities::MINIMAL }
+        let exclusive = !self.writer.follows();
+        Capabilities { name: "redb", exclusive, persistent: true, backup: true, ..Capabilities::MINIMAL }
     }
 
     fn snapshot(&self) -> Result<RedbSnapshot> {
+        if self.writer.follows() {
+            return RedbSnapshot::open(&self.writer.opened);
+        }
         self.writer.latest.snapshot(&self.writer.opened)
     }
 

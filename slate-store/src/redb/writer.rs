@@ -12,7 +12,7 @@ use super::{
     error,
     latest::Latest,
     open::{Handle, Opened},
-    options::Recovery,
+    options::{Recovery, Sharing},
     space::{Occasion, Space},
     version,
     writer_queue::{GroupCommit, WritePermit, WriterQueue},
@@ -41,6 +41,11 @@ impl Writer {
             recovery,
             version: AtomicU64::new(version.0),
         })
+    }
+
+    /// Whether another process may write to the database.
+    pub(super) fn follows(&self) -> bool {
+        self.opened.sharing == Sharing::WithReaders && matches!(&*self.opened.handle(), Handle::ReadOnly(_))
     }
 
     pub(super) fn version(&self) -> Version {
@@ -130,7 +135,9 @@ impl Writer {
     ) -> Result<Version> {
         let version = Version(self.version().0 + 1);
         version::write(&transaction, version)?;
-        if durability == Durability::Sync && !permit.is_followed_by_a_writer() {
+        // Other processes see every commit, and must not see one that is not on the device.
+        let is_shared = self.opened.sharing == Sharing::WithReaders;
+        if is_shared || durability == Durability::Sync && !permit.is_followed_by_a_writer() {
             self.commit_to_device(&permit, transaction, version)?;
             self.space.committed(added);
             return Ok(version);

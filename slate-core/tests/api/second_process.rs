@@ -1,0 +1,234 @@
+//! A second process reads a redb database while the first one writes. The second process is this test program.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    time::Duration,
+};
+
+use bson::{Document, RawDocumentBuf, doc, rawdoc};
+use slate_core::{Access, Config, Database, Durability, ErrorKind, Index, Sharing};
+
+/// The URL of the database that the second process reads.
+const URL: &str = "SLATE_TEST_SECOND_PROCESS";
+/// The number of the last commit that the second process watches for.
+const LAST_ROUND: i32 = 300;
+/// What the second process writes before each of its answers.
+const ANSWER: &str = "answer: ";
+
+/// The second process: answers a line with the number of documents, and with the one of the latest commit.
+#[test]
+fn second_process() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let answer = |text: String| println!("\n{ANSWER}{text}");
+    let db = match Database::builder(&url).access(Access::ReadOnly).open() {
+        Ok(db) => db,
+        Err(error) => return answer(format!("{:?}: {error}", error.kind())),
+    };
+    answer("open".into());
+    let c = db.collection::<Document>("c");
+    let mut snapshot = db.snapshot().unwrap();
+    for line in std::io::stdin().lines() {
+        match &*line.unwrap() {
+            "latest" => {
+                let count = c.count_documents(doc! {}).run().unwrap();
+                let last = c.find_one(doc! {}).sort(doc! { "n": -1 }).run().unwrap();
+                let last = last.map_or(-1, |last| last.get_i32("n").unwrap());
+                let indexes = c.list_indexes().unwrap().len();
+                let by_id = c.find_by_id(last).unwrap().is_some();
+                answer(format!("{count} documents, last {last}, {indexes} indexes, found {by_id}"));
+            }
+            "snapshot" => {
+                let kept = snapshot.collection::<RawDocumentBuf>("c").count_documents(doc! {}).run().unwrap();
+                snapshot = db.snapshot().unwrap();
+                answer(format!("{kept} documents"));
+            }
+            "write" => answer(format!("{:?}", c.insert_one(&doc! { "_id": -1 }).unwrap_err().kind())),
+            "watch" => {
+                // Each commit gives all documents one number, higher than the last.
+                let (mut last, mut seen) = (-1, 0);
+                while last < LAST_ROUND {
+                    let documents =
+                        c.find(doc! { "n": { "$gte": 0 } }).projection(doc! { "round": 1 }).collect().unwrap();
+                    let round = documents[0].get_i32("round").unwrap();
+                    assert!(round >= last && documents.len() == 50, "{last} {documents:?}");
+                    assert!(
+                        documents.iter().all(|document| document.get_i32("round").unwrap() == round),
+                        "{documents:?}"
+                    );
+                    seen += i32::from(round != last);
+                    last = round;
+                }
+                answer(format!("{}", seen > 1));
+            }
+            "verify" => answer(format!("{}", db.verify().run().unwrap().is_sound())),
+            other => panic!("{other}"),
+        }
+    }
+}
+
+struct SecondProcess {
+    process: Child,
+    input: ChildStdin,
+    answers: Receiver<String>,
+}
+
+impl SecondProcess {
+    fn start(url: &str) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["second_process::second_process", "--exact", "--nocapture"])
+            .env(URL, url)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        let (sender, answers) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if let Some(answer) = line.strip_prefix(ANSWER) {
+                    let _ = sender.send(answer.to_owned());
+                }
+            }
+        });
+        Self { process, input, answers }
+    }
+
+    fn answer(&self) -> String {
+        self.answers.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+
+    fn ask(&mut self, line: &str) -> String {
+        writeln!(self.input, "{line}").unwrap();
+        self.answer()
+    }
+
+    fn end(self) {
+        let Self { mut process, input, .. } = self;
+        drop(input);
+        assert!(process.wait().unwrap().success());
+    }
+}
+
+fn redb_in(folder: &tempfile::TempDir) -> String {
+    format!("redb:{}", folder.path().join("db.slate").display())
+}
+
+#[test]
+fn a_second_process_reads_what_the_first_one_commits() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = redb_in(&folder);
+    let db = Database::builder(&url).sharing(Sharing::WithReaders).durability(Durability::Deferred).open().unwrap();
+    let c = db.collection::<Document>("c");
+    let mut reader = SecondProcess::start(&url);
+    assert_eq!(reader.answer(), "open");
+    assert_eq!(reader.ask("latest"), "0 documents, last -1, 0 indexes, found false");
+    for n in 0..50 {
+        c.insert_one(&doc! { "_id": n, "n": n }).unwrap();
+        assert_eq!(reader.ask("latest"), format!("{} documents, last {n}, 0 indexes, found true", n + 1));
+    }
+    c.create_index(Index::on(doc! { "n": -1 })).run().unwrap();
+    assert_eq!(reader.ask("latest"), "50 documents, last 49, 1 indexes, found true");
+
+    // A snapshot keeps its commit while pages are freed and written again.
+    assert_eq!(reader.ask("snapshot"), "0 documents");
+    for round in 0..20 {
+        c.update_many(doc! {}, doc! { "$set": { "round": round, "text": "x".repeat(2_000) } }).run().unwrap();
+    }
+    c.delete_many(doc! { "_id": { "$gte": 10 } }).run().unwrap();
+    assert_eq!(reader.ask("snapshot"), "50 documents");
+    assert_eq!(reader.ask("snapshot"), "10 documents");
+    assert_eq!(reader.ask("verify"), "true");
+    assert_eq!(reader.ask("write"), "ReadOnly");
+    c.drop().unwrap();
+    assert_eq!(reader.ask("latest"), "0 documents, last -1, 0 indexes, found false");
+
+    // There is one writer, in this process or another.
+    let second = Database::builder(&url).sharing(Sharing::WithReaders).open().unwrap_err();
+    assert_eq!(second.kind(), ErrorKind::Locked);
+
+    // The reader stays while the writer is closed and opened again, with the same setting.
+    c.insert_one(&doc! { "_id": 7, "n": 7 }).unwrap();
+    db.close().unwrap();
+    drop(c);
+    assert_eq!(reader.ask("latest"), "1 documents, last 7, 0 indexes, found true");
+    assert_eq!(Database::open(&url).unwrap_err().kind(), ErrorKind::Locked);
+    let db = Database::builder(&url).sharing(Sharing::WithReaders).open().unwrap();
+    db.collection("c").insert_one(&doc! { "_id": 8, "n": 8 }).unwrap();
+    assert_eq!(reader.ask("latest"), "2 documents, last 8, 0 indexes, found true");
+    reader.end();
+    db.flush().unwrap();
+    db.close().unwrap();
+    let db = Database::open(&url).unwrap();
+    assert_eq!(db.collection::<Document>("c").count_documents(doc! {}).run().unwrap(), 2);
+    assert!(db.verify().run().unwrap().is_sound());
+}
+
+#[test]
+fn a_second_process_never_sees_a_part_of_a_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = redb_in(&folder);
+    let db = Database::builder(&url).sharing(Sharing::WithReaders).open().unwrap();
+    let c = db.collection::<Document>("c");
+    let documents: Vec<Document> =
+        (0..50).map(|n| doc! { "_id": n, "n": n, "round": 0, "text": "x".repeat(500) }).collect();
+    c.insert_many(&documents).run().unwrap();
+    c.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
+    let mut reader = SecondProcess::start(&url);
+    assert_eq!(reader.answer(), "open");
+    writeln!(reader.input, "watch").unwrap();
+    for round in 1..=LAST_ROUND {
+        let text = "y".repeat(usize::try_from(round).unwrap());
+        c.update_many(doc! {}, doc! { "$set": { "round": round, "text": text } }).run().unwrap();
+    }
+    assert_eq!(reader.answer(), "true");
+    reader.end();
+}
+
+#[test]
+fn a_database_that_is_not_shared_is_locked_and_the_error_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = redb_in(&folder);
+    let db = Database::open(&url).unwrap();
+    db.collection("c").insert_one(&doc! { "_id": 1, "n": 1 }).unwrap();
+    let locked = SecondProcess::start(&url);
+    let answer = locked.answer();
+    assert!(answer.starts_with("Locked: "), "{answer}");
+    assert!(answer.contains("open it there with sharing, or read a backup"), "{answer}");
+    locked.end();
+    db.close().unwrap();
+
+    let mut reader = SecondProcess::start(&url);
+    assert_eq!(reader.answer(), "open");
+    assert_eq!(reader.ask("latest"), "1 documents, last 1, 0 indexes, found true");
+    // This process can read, too, and not write.
+    let read = Database::builder(&url).access(Access::ReadOnly).open().unwrap();
+    assert_eq!(read.collection::<RawDocumentBuf>("c").count_documents(doc! {}).run().unwrap(), 1);
+    assert_eq!(Database::open(&url).unwrap_err().kind(), ErrorKind::Locked);
+    reader.end();
+}
+
+#[test]
+fn a_reader_that_shares_lets_the_writer_come_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = redb_in(&folder);
+    Database::open(&url).unwrap().close().unwrap();
+    let mut config = Config::new(&url);
+    (config.access, config.sharing) = (Some(Access::ReadOnly), Some(Sharing::WithReaders));
+    let reader = Database::open_config(&config).unwrap();
+    let writer = Database::builder(&url).sharing(Sharing::WithReaders).open().unwrap();
+    writer.collection("c").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+    assert_eq!(reader.collection::<RawDocumentBuf>("c").count_documents(doc! {}).run().unwrap(), 1);
+    assert!(reader.collection::<RawDocumentBuf>("c").find_by_id(1).unwrap().is_some());
+}
+
+#[test]
+fn other_stores_cannot_share() {
+    let folder = tempfile::tempdir().unwrap();
+    for url in ["memory:".to_owned(), format!("rocksdb:{}", folder.path().display())] {
+        let refused = Database::builder(&url).sharing(Sharing::WithReaders).open().unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+        assert!(refused.message().contains("redb: can"), "{refused}");
+    }
+}

@@ -12,6 +12,7 @@
 //! | [`expression`] | aggregation expressions: values computed from a document |
 //! | [`filter`] | conditions: matching, array positions, index bounds |
 //! | [`pattern`], [`sort`], [`distinct`] | a document's keys in an index or a sort; its distinct values |
+//! | [`schema`] | JSON schemas: conditions on the structure of documents |
 //! | [`projection`], [`update`] | new documents from old ones |
 //! | [`pipeline`] | the stages of aggregations |
 //! | [`mod@serde`] | conversion between raw BSON and Rust types |
@@ -30,6 +31,7 @@ pub mod pattern;
 pub mod pipeline;
 pub mod projection;
 pub mod raw;
+pub mod schema;
 pub mod serde;
 pub mod sort;
 #[cfg(feature = "testing")]

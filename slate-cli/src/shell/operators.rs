@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// In filters.
 static FILTERS: &str = "\
     $all $alwaysFalse $alwaysTrue $and $bitsAllClear $bitsAllSet $bitsAnyClear $bitsAnySet $comment $elemMatch $eq \
-    $exists $expr $gt $gte $in $lt $lte $mod $ne $nin $nor $not $options $or $regex $size $type";
+    $exists $expr $gt $gte $in $jsonSchema $lt $lte $mod $ne $nin $nor $not $options $or $regex $size $type";
 
 /// In updates.
 static UPDATES: &str = "\

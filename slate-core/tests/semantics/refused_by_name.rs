@@ -16,7 +16,6 @@ fn unsupported_filter_operators_fail_by_name() {
     on_every_store(|database| {
         let records = database.collection("records");
         for (filter, name) in [
-            (doc! { "$jsonSchema": {} }, "$jsonSchema"),
             (doc! { "$where": "true" }, "$where"),
             (doc! { "$text": { "$search": "a" } }, "$text"),
             (doc! { "a": { "$near": [0, 0] } }, "$near"),

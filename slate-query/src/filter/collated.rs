@@ -29,7 +29,7 @@ pub(super) struct Collated {
 /// them exactly.
 pub(super) fn parse(filter: Element<'_>, scope: Scope<'_>, collation: &Collation) -> Result<Option<Node>> {
     let is_parsed_first = matches!(filter.name, b"$and" | b"$or" | b"$nor");
-    if !has_text(filter.value) || is_parsed_first || matches!(filter.name, b"$expr" | b"$comment") {
+    if !has_text(filter.value) || is_parsed_first || matches!(filter.name, b"$expr" | b"$comment" | b"$jsonSchema") {
         return Ok(None);
     }
     let scope = scope.uncollated();
@@ -216,6 +216,7 @@ impl Node {
             Tree::Not(node) => Ok(!node.evaluate_either(plain, collated)?),
             Tree::Field(field) => Ok(field.matches(if field.operator.reads_text() { plain } else { collated })),
             Tree::Computed(computed) => computed.evaluate(plain),
+            Tree::Schema(schema) => Ok(schema.matches(plain)),
             Tree::Collated(nested) => nested.evaluate(plain),
         }
     }

@@ -94,7 +94,7 @@ impl Node {
             Tree::And(conjunction) => conjunction.nodes().iter().any(Self::has_expression),
             Tree::Or(nodes) => nodes.iter().any(Self::has_expression),
             Tree::Not(node) => node.has_expression(),
-            Tree::Field(_) => false,
+            Tree::Field(_) | Tree::Schema(_) => false,
         }
     }
 
@@ -105,7 +105,7 @@ impl Node {
             Tree::And(conjunction) => conjunction.nodes().iter().any(Self::computes),
             Tree::Or(nodes) => nodes.iter().any(Self::computes),
             Tree::Not(node) => node.computes(),
-            Tree::Field(_) => false,
+            Tree::Field(_) | Tree::Schema(_) => false,
         }
     }
 
@@ -140,6 +140,7 @@ impl Node {
             }
             Tree::Not(node) => Ok(!node.evaluate(document)?),
             Tree::Field(field) => Ok(field.matches(document)),
+            Tree::Schema(schema) => Ok(schema.matches(document)),
         }
     }
 }

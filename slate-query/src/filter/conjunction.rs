@@ -71,7 +71,8 @@ impl Conjunction {
                     expensive.insert(place);
                 }
                 Tree::Field(_) => cheap.insert(place),
-                Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Collated(_) => {}
+                Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Schema(_) | Tree::Collated(_) => {
+                }
             }
         }
         Self { nodes, cheap, expensive }
@@ -95,7 +96,7 @@ impl Conjunction {
     fn probe(&self, place: usize) -> Option<&Field> {
         match &self.nodes.get(place)?.tree {
             Tree::Field(field) => Some(field),
-            Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Collated(_) => None,
+            Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Schema(_) | Tree::Collated(_) => None,
         }
     }
 

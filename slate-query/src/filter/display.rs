@@ -36,6 +36,7 @@ impl Node {
             }
             Tree::Or(nodes) => write_list(b"$or", nodes, out),
             Tree::Computed(computed) => out.append(b"$expr", computed.operand()),
+            Tree::Schema(schema) => out.append(b"$jsonSchema", schema.source()),
             Tree::Collated(collated) => collated.plain().write_document(out),
             Tree::Not(node) => write_list(b"$nor", std::slice::from_ref(node), out),
             Tree::And(conjunction) => match runs(conjunction.nodes()) {
@@ -55,7 +56,9 @@ impl Node {
                     inner.write_operators(out);
                     out.close();
                 }
-                Tree::And(_) | Tree::Or(_) | Tree::Computed(_) | Tree::Collated(_) => node.write_document(out),
+                Tree::And(_) | Tree::Or(_) | Tree::Computed(_) | Tree::Schema(_) | Tree::Collated(_) => {
+                    node.write_document(out)
+                }
             }
         }
     }

@@ -25,7 +25,8 @@ mod whole;
 
 pub use bounds::Exactness;
 pub use node::Node;
-pub(crate) use operators::is_value_operator;
+pub(crate) use operators::{KINDS, is_value_operator};
+pub(crate) use pattern::Pattern;
 pub use position::Ties;
 pub use single_equality::SingleEquality;
 pub use terms::Term;

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     path::Path,
     raw::{Doc, Value},
+    schema::Schema,
 };
 
 /// A node of a filter's tree: a condition on a path, or a logical combination of nodes.
@@ -31,6 +32,8 @@ pub(super) enum Tree {
     Computed(Arc<Computed>),
     /// Conditions that compare strings by a collation.
     Collated(Arc<Collated>),
+    /// `$jsonSchema`.
+    Schema(Arc<Schema>),
 }
 
 impl Node {
@@ -57,7 +60,9 @@ impl Node {
     fn flatten_into(self, nodes: &mut Vec<Node>) {
         match self.tree {
             Tree::And(conjunction) => nodes.extend(conjunction.into_nodes()),
-            Tree::Or(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) | Tree::Collated(_) => nodes.push(self),
+            Tree::Or(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) | Tree::Schema(_) | Tree::Collated(_) => {
+                nodes.push(self)
+            }
         }
     }
 
@@ -84,6 +89,7 @@ impl Node {
             | Tree::Not(_)
             | Tree::Field(_)
             | Tree::Computed(_)
+            | Tree::Schema(_)
             | Tree::Collated(_)) => Self { tree: Tree::Not(Box::new(Self { tree })) },
         }
     }
@@ -92,7 +98,9 @@ impl Node {
     pub fn branches(&self) -> Option<&[Node]> {
         match &self.tree {
             Tree::Or(nodes) => Some(nodes),
-            Tree::And(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) | Tree::Collated(_) => None,
+            Tree::And(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) | Tree::Schema(_) | Tree::Collated(_) => {
+                None
+            }
         }
     }
 
@@ -100,7 +108,7 @@ impl Node {
     pub fn conjuncts(&self) -> &[Node] {
         match &self.tree {
             Tree::And(conjunction) => conjunction.nodes(),
-            Tree::Or(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) | Tree::Collated(_) => {
+            Tree::Or(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) | Tree::Schema(_) | Tree::Collated(_) => {
                 std::slice::from_ref(self)
             }
         }
@@ -114,6 +122,8 @@ impl Node {
             Tree::Or(nodes) => nodes.iter().all(|node| node.all_paths(holds)),
             Tree::Not(node) => node.all_paths(holds),
             Tree::Computed(computed) => computed.all_paths(holds),
+            // It depends on which fields the document has.
+            Tree::Schema(_) => false,
             Tree::Collated(collated) => collated.all_paths(holds),
         }
     }
@@ -127,6 +137,7 @@ impl Node {
             Tree::Or(nodes) => nodes.iter().any(|node| node.matches(doc)),
             Tree::Not(node) => !node.matches(doc),
             Tree::Computed(computed) => computed.evaluate(doc).unwrap_or(false),
+            Tree::Schema(schema) => schema.matches(doc),
             Tree::Collated(collated) => collated.evaluate(doc).unwrap_or(false),
         }
     }
@@ -139,7 +150,7 @@ impl Node {
             Tree::Or(nodes) => nodes.iter().any(|node| node.matches_value(value)),
             Tree::Not(node) => !node.matches_value(value),
             // These are about whole documents.
-            Tree::Computed(_) | Tree::Collated(_) => false,
+            Tree::Computed(_) | Tree::Collated(_) | Tree::Schema(_) => false,
         }
     }
 }

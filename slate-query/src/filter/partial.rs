@@ -12,7 +12,7 @@ fn may_limit(node: &Node) -> bool {
     match &node.tree {
         Tree::And(conjunction) => conjunction.nodes().iter().all(may_limit),
         Tree::Or(branches) => branches.iter().all(may_limit),
-        Tree::Not(_) | Tree::Computed(_) => false,
+        Tree::Not(_) | Tree::Computed(_) | Tree::Schema(_) => false,
         Tree::Collated(collated) => may_limit(collated.plain()),
         Tree::Field(field) => field.sense == Sense::Holds && field.operator.may_limit_an_index(),
     }

@@ -81,6 +81,12 @@ impl Pattern {
         &self.compiled
     }
 
+    /// The pattern as written.
+    pub(crate) fn source(&self) -> &str {
+        let (source, _) = self.value.as_value().as_regex().unwrap_or_default();
+        std::str::from_utf8(source).unwrap_or_default()
+    }
+
     /// A prefix of every string that matches, if one is known.
     pub(super) fn prefix(&self) -> Option<&[u8]> {
         self.prefix.as_deref()

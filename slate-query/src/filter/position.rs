@@ -53,7 +53,7 @@ impl<'n> Condition<'n> {
                 nodes.iter().all(same).then_some(Self::OneOf(first, nodes))
             }
             Tree::Collated(collated) => Some(Self::Collated(collated, Box::new(Self::of(collated.replaced())?))),
-            Tree::And(_) | Tree::Not(_) | Tree::Computed(_) => None,
+            Tree::And(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Schema(_) => None,
         }
     }
 
@@ -84,6 +84,6 @@ impl<'n> Condition<'n> {
 fn equality(node: &Node) -> Option<&Field> {
     match &node.tree {
         Tree::Field(field) => (field.sense == Sense::Holds && field.operator.equality().is_some()).then_some(field),
-        Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Collated(_) => None,
+        Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Schema(_) | Tree::Collated(_) => None,
     }
 }

@@ -59,7 +59,7 @@ impl Node {
                 conjunction.nodes().iter().for_each(|node| node.each_term_within(strings, loose));
             }
             Tree::Or(nodes) => of_branches(nodes, strings).into_iter().for_each(take),
-            Tree::Not(_) => {}
+            Tree::Not(_) | Tree::Schema(_) => {}
             Tree::Collated(condition) => {
                 if let Strings::SortKeys(collation) = strings
                     && let Some(replaced) = condition.by(collation)
@@ -85,7 +85,13 @@ impl Node {
     pub fn only_path(&self) -> Option<&Path> {
         match &self.tree {
             Tree::Field(field) if field.operator.element_conditions().is_none() => Some(&field.path),
-            Tree::Field(_) | Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Collated(_) => None,
+            Tree::Field(_)
+            | Tree::And(_)
+            | Tree::Or(_)
+            | Tree::Not(_)
+            | Tree::Computed(_)
+            | Tree::Schema(_)
+            | Tree::Collated(_) => None,
         }
     }
 }

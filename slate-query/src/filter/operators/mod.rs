@@ -19,6 +19,7 @@ mod constant;
 mod elem_match;
 mod equal;
 mod exists;
+mod json_schema;
 mod logical;
 mod membership;
 mod modulo;
@@ -30,6 +31,7 @@ mod unsupported;
 
 pub(super) use equal::implicit;
 pub(super) use exists::node as exists;
+pub(crate) use types::KINDS;
 
 use self::{bits::Test, compare::Relation};
 use super::{Node, clause::Clause, computed, field::Field};
@@ -76,7 +78,7 @@ static OPERATORS: &[(&str, Position)] = &[
     ("$gte", Position::Field(|clause| compare::parse(clause, Relation::GreaterOrEqual))),
     ("$id", Position::Document(equal::reference)),
     ("$in", Position::Field(membership::parse)),
-    ("$jsonSchema", Position::Document(unsupported::json_schema)),
+    ("$jsonSchema", Position::Document(json_schema::parse)),
     ("$lt", Position::Field(|clause| compare::parse(clause, Relation::Less))),
     ("$lte", Position::Field(|clause| compare::parse(clause, Relation::LessOrEqual))),
     ("$mod", Position::Field(modulo::parse)),

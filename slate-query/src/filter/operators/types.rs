@@ -16,7 +16,7 @@ use crate::{
 struct Types(Vec<Kind>);
 
 /// All types.
-const KINDS: [Kind; 21] = [
+pub(crate) const KINDS: [Kind; 21] = [
     Kind::Double,
     Kind::String,
     Kind::Document,

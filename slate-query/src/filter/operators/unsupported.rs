@@ -5,7 +5,7 @@ use super::super::{
     Node,
     clause::{Clause, Subject},
 };
-use crate::{Code, Error, Result, number::Number, raw::Kind};
+use crate::{Error, Result, number::Number};
 
 pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     Err(clause.locate(Error::unsupported(clause.name)))
@@ -23,13 +23,6 @@ pub(super) fn on_document(clause: Clause<'_>) -> Result<Option<Node>> {
 
 pub(super) fn where_on_field(clause: Clause<'_>) -> Result<Option<Node>> {
     Err(clause.refuse("$where cannot be applied to a field"))
-}
-
-pub(super) fn json_schema(clause: Clause<'_>) -> Result<Option<Node>> {
-    if clause.operand.kind() != Kind::Document {
-        return Err(clause.refuse_with(Code::TYPE_MISMATCH, "$jsonSchema must be an object"));
-    }
-    Err(Error::unsupported(clause.name))
 }
 
 pub(super) fn sample_rate(clause: Clause<'_>) -> Result<Option<Node>> {

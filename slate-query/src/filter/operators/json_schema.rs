@@ -1,0 +1,12 @@
+//! `$jsonSchema`: the document satisfies a schema.
+
+use std::sync::Arc;
+
+use super::super::{Node, clause::Clause, node::Tree};
+use crate::{Code, Result, raw::Kind, schema::Schema};
+
+pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
+    let schema = clause.operand.as_document().filter(|_| clause.operand.kind() == Kind::Document);
+    let schema = schema.ok_or_else(|| clause.refuse_with(Code::TYPE_MISMATCH, "$jsonSchema must be an object"))?;
+    Ok(Some(Node { tree: Tree::Schema(Arc::new(Schema::parse(schema)?)) }))
+}

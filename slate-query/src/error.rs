@@ -4,8 +4,13 @@ use std::fmt;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error in a query: MongoDB's code, a message, and the path of the field at fault if there is one.
+///
+/// One word in size, so that results are returned in registers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Error {
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
     refusal: Refusal,
     message: Box<str>,
     path: Option<Box<str>>,
@@ -23,26 +28,31 @@ pub enum Refusal {
 
 impl Error {
     /// An error that MongoDB reports with `code`.
+    #[cold]
     pub fn new(code: Code, message: impl Into<Box<str>>) -> Self {
-        Self { refusal: Refusal::Invalid(code), message: message.into(), path: None }
+        Self::of(Refusal::Invalid(code), message.into())
+    }
+
+    fn of(refusal: Refusal, message: Box<str>) -> Self {
+        Self(Box::new(Inner { refusal, message, path: None }))
     }
 
     /// An error for an operator or option `name` that MongoDB supports and Slate does not.
     pub fn unsupported(name: &str) -> Self {
         let message = format!("{name} is not supported").into();
-        Self { refusal: Refusal::Unsupported(name.into()), message, path: None }
+        Self::of(Refusal::Unsupported(name.into()), message)
     }
 
     /// Adds the path of the field at fault, unless the error already has one, which is more specific.
     #[must_use]
     pub fn at(mut self, path: impl Into<Box<str>>) -> Self {
-        self.path.get_or_insert(path.into());
+        self.0.path.get_or_insert(path.into());
         self
     }
 
     /// MongoDB's code for this error; `NotImplemented` (238) for what Slate does not support.
     pub fn code(&self) -> Code {
-        match self.refusal {
+        match self.0.refusal {
             Refusal::Invalid(code) => code,
             Refusal::Unsupported(_) => Code::NOT_IMPLEMENTED,
         }
@@ -50,24 +60,24 @@ impl Error {
 
     /// The kind of this error.
     pub fn refusal(&self) -> &Refusal {
-        &self.refusal
+        &self.0.refusal
     }
 
     /// The message without the path.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// The path of the field at fault.
     pub fn path(&self) -> Option<&str> {
-        self.path.as_deref()
+        self.0.path.as_deref()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        self.path.as_ref().map_or(Ok(()), |path| write!(f, " (at '{path}')"))
+        f.write_str(&self.0.message)?;
+        self.0.path.as_ref().map_or(Ok(()), |path| write!(f, " (at '{path}')"))
     }
 }
 

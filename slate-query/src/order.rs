@@ -68,6 +68,7 @@ pub fn bracket(kind: Kind) -> Bracket {
 pub fn compare(a: Value<'_>, b: Value<'_>) -> Ordering {
     match (a.kind(), b.kind()) {
         (Kind::Int32, Kind::Int32) => a.as_i32().cmp(&b.as_i32()),
+        (Kind::DateTime, Kind::DateTime) => a.as_millis().cmp(&b.as_millis()),
         (Kind::String, Kind::String) => a.text().cmp(&b.text()),
         (_, _) => compare_any(a, b),
     }

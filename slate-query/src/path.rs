@@ -35,6 +35,11 @@ pub struct Part {
 }
 
 impl Part {
+    /// The name for repeated lookups.
+    pub(crate) fn field_name(&self) -> &FieldName {
+        &self.name
+    }
+
     /// The name.
     pub fn name(&self) -> &str {
         self.name.as_str()

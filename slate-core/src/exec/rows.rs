@@ -45,8 +45,9 @@ impl<V: View> RawRows<V> {
                 Self::Fetch(Box::new(FetchRows::open(view, collection, ids, resources, meter.same())?))
             }
             RawPlan::Filter { input, filter } => Self::Filter(Box::new(FilterRows::new(open(*input)?, filter))),
-            RawPlan::Sort { input, sort, presorted, limit } => {
-                Self::Sort(Box::new(SortRows::new(open(*input)?, sort, presorted, limit, resources, meter.same())))
+            RawPlan::Sort { input, sort, presorted, limit, kept } => {
+                let rows = SortRows::new(open(*input)?, sort, presorted, limit, kept, resources, meter.same());
+                Self::Sort(Box::new(rows))
             }
             RawPlan::Slice { input, window } => Self::Slice(Box::new(SliceRows::new(open(*input)?, window))),
         })

@@ -1,5 +1,6 @@
 use slate_query::{
     key,
+    pipeline::Kept,
     raw::Doc,
     sort::{Bound, Sort},
 };
@@ -30,6 +31,9 @@ pub(crate) struct SortRows<V: View> {
     bound: Option<Bound>,
     /// The part of the sort key that all rows of the group share.
     group: Vec<u8>,
+    kept: Kept,
+    /// The kept fields of the input's current row.
+    copy: Vec<u8>,
     meter: Meter,
 }
 
@@ -48,6 +52,7 @@ impl<V: View> SortRows<V> {
         sort: Sort,
         presorted: usize,
         limit: Option<u64>,
+        kept: Kept,
         resources: &Resources,
         meter: Meter,
     ) -> Self {
@@ -63,6 +68,8 @@ impl<V: View> SortRows<V> {
             sort_key: Vec::new(),
             bound: None,
             group: Vec::new(),
+            kept,
+            copy: Vec::new(),
             meter,
         }
     }
@@ -104,9 +111,13 @@ impl<V: View> SortRows<V> {
         self.begin_group();
         while let Some(record) = self.input.current() {
             if self.sorter.wants(&self.sort_key, record.key) {
-                match self.input.shared() {
-                    Some(document) => self.sorter.push_shared(&self.sort_key, record.key, document)?,
-                    None => self.sorter.push(&self.sort_key, record.key, record.stored)?,
+                if !self.kept.is_whole() {
+                    self.kept.copy_stored(Doc::stored(record.stored), &mut self.copy);
+                    self.sorter.push(&self.sort_key, record.key, &self.copy)?;
+                } else if let Some(document) = self.input.shared() {
+                    self.sorter.push_shared(&self.sort_key, record.key, document)?;
+                } else {
+                    self.sorter.push(&self.sort_key, record.key, record.stored)?;
                 }
                 if let Some(key) = self.sorter.new_bound() {
                     // The bound must not reject rows of the next group.

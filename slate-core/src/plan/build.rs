@@ -4,6 +4,8 @@ use super::{
     pipeline,
     rules::{self, FiredRules, Outcome},
 };
+use slate_query::pipeline::Kept;
+
 use crate::{Result, catalog::CollectionInfo};
 
 /// A plan, and the rules that changed it.
@@ -55,7 +57,11 @@ fn naive(query: &Query) -> Plan {
         input = RawPlan::Filter { input: Box::new(input), filter: query.filter.clone() };
     }
     if let Some(sort) = query.order() {
-        input = RawPlan::Sort { input: Box::new(input), sort: sort.clone(), presorted: 0, limit: None };
+        let kept = match &query.output {
+            Output::Fields(fields) => Kept::paths(fields),
+            _ => Kept::default(),
+        };
+        input = RawPlan::Sort { input: Box::new(input), sort: sort.clone(), presorted: 0, limit: None, kept };
     }
     if !query.window().is_all() {
         input = RawPlan::Slice { input: Box::new(input), window: query.window() };

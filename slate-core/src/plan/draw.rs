@@ -173,7 +173,7 @@ fn raw(plan: &RawPlan, collection: &str) -> Node {
             Node::new(Stage::Eof).with("collection", collection).with("reason", *reason).line(*reason)
         }
         RawPlan::Slice { input, window } => windowed(*window, raw(input, collection)),
-        RawPlan::Sort { input, sort, presorted, limit } => {
+        RawPlan::Sort { input, sort, presorted, limit, .. } => {
             sort_node(sort, *presorted, *limit).over(raw(input, collection))
         }
         RawPlan::Filter { input, filter } => {

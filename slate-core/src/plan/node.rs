@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use bson::RawDocumentBuf;
 use slate_query::{
-    collation::Collation, filter::Filter, interval::IntervalSet, path::Path, pattern::Direction,
+    collation::Collation, filter::Filter, interval::IntervalSet, path::Path, pattern::Direction, pipeline::Kept,
     projection::Projection, sort::Sort,
 };
 
@@ -51,8 +51,8 @@ pub(crate) enum RawPlan {
     /// The records that match.
     Filter { input: Box<RawPlan>, filter: Filter },
     /// The records in order. If the input is ordered by the first `presorted` fields, only rows that are equal in them
-    /// are held and sorted at a time. Holds at most `limit` rows.
-    Sort { input: Box<RawPlan>, sort: Sort, presorted: usize, limit: Option<u64> },
+    /// are held and sorted at a time. Holds at most `limit` rows, and returns records with the fields `kept`.
+    Sort { input: Box<RawPlan>, sort: Sort, presorted: usize, limit: Option<u64>, kept: Kept },
     /// The records without the first `skip`, at most `limit` of them.
     Slice { input: Box<RawPlan>, window: Window },
 }

@@ -4,7 +4,7 @@ use branches::prefetch_read_data;
 use slate_query::raw::leading;
 
 use super::{
-    prefix_sort::{SortEntry, leading_bytes_mask, sort_by_prefix},
+    prefix_sort::{SortEntry, leading_bytes_mask, sort_by_key, sort_by_prefix},
     row::{HEADER, Row, write_row},
 };
 use crate::Result;
@@ -171,7 +171,12 @@ impl Arena {
         let Self { bytes, starts, order, radix_buffer, .. } = self;
         match prefixes.decisive {
             Some(mask) => sort_by_prefix(order, mask, radix_buffer),
-            None => order.sort_unstable_by(|a, b| compare(bytes, starts, prefixes.common, a, b)),
+            None => {
+                let key = |entry: &SortEntry| {
+                    starts.get(entry.row).and_then(|&start| row_at(bytes, start)).map_or(&[][..], |row| row.key)
+                };
+                sort_by_key(order, key, prefixes.common);
+            }
         }
         self.renumber();
     }

@@ -25,4 +25,4 @@ pub(crate) use key_set::KeySet;
 pub(crate) use memory::{Budget, DiskUse, Memory, Spilled};
 pub(crate) use row::Row;
 pub(crate) use sorter::Sorter;
-pub(crate) use spool::{Spool, SpoolRows};
+pub(crate) use spool::{Spool, SpoolRows, Spooled};

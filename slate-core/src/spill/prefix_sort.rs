@@ -1,3 +1,5 @@
+use slate_query::raw::leading;
+
 /// One row of an arena in the order of a sort. Moving rows in a sort moves only these entries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SortEntry {
@@ -5,6 +7,48 @@ pub(super) struct SortEntry {
     pub(super) prefix: u64,
     /// Number of the row in its arena.
     pub(super) row: usize,
+}
+
+/// Sorts entries by their keys. The keys share the first `common` bytes, and the prefixes are the eight bytes after these.
+///
+/// Entries with equal prefixes are sorted by the eight bytes after what these keys share, and so on: a multikey sort over words
+/// (Bentley and Sedgewick, Fast Algorithms for Sorting and Searching Strings, 1997), which reads each key once per word instead
+/// of once per comparison.
+pub(super) fn sort_by_key<'k>(order: &mut [SortEntry], key: impl Fn(&SortEntry) -> &'k [u8], common: usize) {
+    sort_words(order, &key, common, common, MAX_WORDS);
+}
+
+/// Words of a key by which entries are sorted before whole keys are compared. It bounds the recursion.
+const MAX_WORDS: usize = 8;
+/// Up to this many entries with equal prefixes, comparing their keys is faster than reading the next word of each.
+const FEW_EQUAL: usize = 8;
+
+/// `place` is where the prefixes are in the keys.
+fn sort_words<'k>(
+    order: &mut [SortEntry],
+    key: &impl Fn(&SortEntry) -> &'k [u8],
+    common: usize,
+    place: usize,
+    words: usize,
+) {
+    order.sort_unstable_by_key(|entry| entry.prefix);
+    for equal in order.chunk_by_mut(|a, b| a.prefix == b.prefix).filter(|equal| equal.len() > 1) {
+        let after = |entry: &SortEntry, place: usize| key(entry).get(place..).unwrap_or_default();
+        if words == 0 || equal.len() <= FEW_EQUAL {
+            // A short key is padded with zeros, so equal prefixes do not imply equal bytes.
+            equal.sort_unstable_by(|a, b| after(a, common).cmp(after(b, common)));
+            continue;
+        }
+        let next = place + size_of::<u64>();
+        let first = equal.first().map_or(&[][..], |entry| after(entry, next));
+        let shared = equal.iter().fold(first.len(), |shared, entry| {
+            let pairs = first.iter().zip(after(entry, next)).take(shared);
+            pairs.take_while(|(a, b)| a == b).count()
+        });
+        let place = next + shared;
+        equal.iter_mut().for_each(|entry| entry.prefix = leading(after(entry, place)));
+        sort_words(equal, key, common, place, words - 1);
+    }
 }
 
 /// Sorts entries, given in row order, by the bits of their prefixes under `mask`. Entries with equal bits stay in row

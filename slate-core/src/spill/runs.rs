@@ -87,10 +87,10 @@ impl Runs {
         self.spilled
     }
 
-    /// Reads all rows in the order in which they were written.
-    pub(super) fn into_rows(self) -> Result<RowReader> {
-        let all = 0..self.writer.written();
-        Ok(RowReader::new(self.writer.finish()?, all, buffer_size(&self.memory, 1)))
+    /// Returns the file with all rows in the order in which they were written, and its size in bytes.
+    pub(super) fn into_file(self) -> Result<(Arc<File>, u64)> {
+        let size = self.writer.written();
+        Ok((self.writer.finish()?, size))
     }
 
     /// Merges until the remaining runs can be read together. Returns the amount of data written in total. With more

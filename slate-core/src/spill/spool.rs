@@ -1,4 +1,11 @@
-use super::{arena::Arena, file::RowReader, memory::Memory, runs::Runs};
+use std::{fs::File, sync::Arc};
+
+use super::{
+    arena::Arena,
+    file::{RowReader, buffer_size},
+    memory::{Memory, Spilled},
+    runs::Runs,
+};
 use crate::Result;
 
 /// A list of rows that is written first and read later in the same order.
@@ -10,7 +17,7 @@ pub(crate) struct Spool {
 
 impl Spool {
     pub(crate) fn new(memory: Memory) -> Self {
-        Self { memory, arena: Arena::default(), runs: None }
+        Self { arena: memory.take_buffers(), memory, runs: None }
     }
 
     pub(crate) fn push(&mut self, row: &[u8]) -> Result<()> {
@@ -22,23 +29,53 @@ impl Spool {
         Ok(())
     }
 
-    /// Ends writing and returns the rows for reading.
+    /// Returns the amount of data written to temporary files.
+    pub(crate) fn spilled(&self) -> Spilled {
+        self.runs.as_ref().map(Runs::spilled).unwrap_or_default()
+    }
+
+    /// Ends writing and returns the rows for reading, once.
     pub(crate) fn into_rows(self) -> Result<SpoolRows> {
-        let written = self.runs.map(Runs::into_rows).transpose()?;
-        Ok(SpoolRows { written, arena: self.arena, next: 0 })
+        Ok(SpoolRows::of(&Arc::new(self.finish()?)))
+    }
+
+    /// Ends writing.
+    pub(crate) fn finish(self) -> Result<Spooled> {
+        let written = self.runs.map(Runs::into_file).transpose()?;
+        Ok(Spooled { memory: self.memory, arena: self.arena, written })
+    }
+}
+
+/// The rows of a [`Spool`] for any number of [readers](SpoolRows), of which one reads at a time.
+pub(crate) struct Spooled {
+    memory: Memory,
+    arena: Arena,
+    /// The spilled rows, which precede those in the arena, and their size in bytes.
+    written: Option<(Arc<File>, u64)>,
+}
+
+impl Drop for Spooled {
+    fn drop(&mut self) {
+        self.memory.return_buffers(std::mem::take(&mut self.arena));
     }
 }
 
 /// Reads the rows of a [`Spool`]. A row is lent until the next [`advance`](Self::advance).
 pub(crate) struct SpoolRows {
-    /// The spilled rows, which precede those in the arena.
+    rows: Arc<Spooled>,
     written: Option<RowReader>,
-    arena: Arena,
     /// Position in the arena of the row after the current one.
     next: usize,
 }
 
 impl SpoolRows {
+    /// Starts before the first row.
+    pub(crate) fn of(rows: &Arc<Spooled>) -> Self {
+        let buffer = buffer_size(&rows.memory, 1);
+        let written = rows.written.as_ref().map(|(file, size)| RowReader::new(Arc::clone(file), 0..*size, buffer));
+        Self { rows: Arc::clone(rows), written, next: 0 }
+    }
+
     pub(crate) fn advance(&mut self) -> Result<bool> {
         if let Some(written) = &mut self.written {
             if written.advance()? {
@@ -47,13 +84,13 @@ impl SpoolRows {
             self.written = None;
         }
         self.next = self.next.saturating_add(1);
-        Ok(self.next <= self.arena.len())
+        Ok(self.next <= self.rows.arena.len())
     }
 
     pub(crate) fn current(&self) -> Option<&[u8]> {
         let row = match &self.written {
             Some(written) => written.current(),
-            None => self.arena.get(self.next.checked_sub(1)?),
+            None => self.rows.arena.get(self.next.checked_sub(1)?),
         };
         row.map(|row| row.payload)
     }
@@ -72,13 +109,16 @@ mod tests {
                 spool.push(row).unwrap();
             }
             assert_eq!(spool.runs.is_none(), limit == 1 << 20);
-            let mut read = spool.into_rows().unwrap();
-            let mut all: Vec<Vec<u8>> = Vec::new();
-            while read.advance().unwrap() {
-                all.push(read.current().unwrap().to_vec());
+            let spooled = Arc::new(spool.finish().unwrap());
+            for _ in 0..2 {
+                let mut read = SpoolRows::of(&spooled);
+                let mut all: Vec<Vec<u8>> = Vec::new();
+                while read.advance().unwrap() {
+                    all.push(read.current().unwrap().to_vec());
+                }
+                assert!(all == rows, "limit {limit}");
+                assert!(read.current().is_none() && !read.advance().unwrap());
             }
-            assert!(all == rows, "limit {limit}");
-            assert!(read.current().is_none() && !read.advance().unwrap());
         }
     }
 }

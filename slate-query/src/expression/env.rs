@@ -70,6 +70,7 @@ pub struct Frame<'v> {
 
 impl<'v> Env<'v> {
     /// For a document. `now` is the value of `$$NOW` in milliseconds since 1970.
+    #[inline]
     pub fn new(document: Doc<'v>, now: i64) -> Self {
         Self { root: document, now, collation: None, frame: None }
     }
@@ -95,15 +96,18 @@ impl<'v> Env<'v> {
     }
 
     /// The same environment with strings compared by a collation.
+    #[inline]
     #[must_use]
     pub fn with_collation(self, collation: Option<&'v Collation>) -> Self {
         Self { collation, ..self }
     }
 
-    pub(super) fn collation(&self) -> Option<&'v Collation> {
+    #[inline]
+    pub(crate) fn collation(&self) -> Option<&'v Collation> {
         self.collation
     }
 
+    #[inline]
     pub(super) fn root(&self) -> Doc<'v> {
         self.root
     }

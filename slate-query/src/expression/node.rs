@@ -131,6 +131,7 @@ impl Expression {
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
+    #[inline]
     pub fn visit<R>(&self, env: &Env<'_>, visit: impl FnOnce(Option<Value<'_>>) -> R) -> Result<R> {
         Ok(match &self.0 {
             Node::Constant(value) => visit(value.as_ref().map(OwnedValue::as_value)),

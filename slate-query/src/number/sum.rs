@@ -1,17 +1,24 @@
 use super::{Decimal, Number};
-use crate::raw::Kind;
 
 /// A sum of numbers in the widest of their types. The rounding errors of doubles are added up separately (Neumaier's
 /// summation), so that the order of the numbers hardly matters. Integers are summed exactly.
 #[derive(Clone, Debug)]
 pub struct Sum {
     widest: Width,
-    whole: i128,
+    whole: i64,
     double: f64,
     /// The accumulated rounding error of `double`.
     error: f64,
-    /// Boxed because it is rare: a group has a sum per accumulator.
-    decimal: Option<Box<Decimal>>,
+    /// Boxed because a group has a sum per accumulator, and few sums need it.
+    rare: Option<Box<Rare>>,
+}
+
+/// The parts that few sums have.
+#[derive(Clone, Debug, Default)]
+struct Rare {
+    /// The integers that did not fit into [`Sum::whole`].
+    whole: i128,
+    decimal: Option<Decimal>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,36 +31,71 @@ enum Width {
 
 impl Default for Sum {
     fn default() -> Self {
-        Self { widest: Width::Int32, whole: 0, double: 0.0, error: 0.0, decimal: None }
+        Self { widest: Width::Int32, whole: 0, double: 0.0, error: 0.0, rare: None }
     }
 }
 
 impl Sum {
     /// Adds a number.
+    #[inline]
     pub fn add(&mut self, number: Number) {
-        let width = match number.kind() {
-            Kind::Int32 => Width::Int32,
-            Kind::Int64 => Width::Int64,
-            Kind::Double => Width::Double,
-            _ => Width::Decimal,
-        };
-        self.widest = self.widest.max(width);
         match number {
-            Number::Int32(int) => self.whole += i128::from(int),
-            Number::Int64(int) => self.whole += i128::from(int),
-            Number::Double(double) => self.add_double(double),
-            Number::Decimal(decimal) => self.add_decimal(decimal),
+            Number::Int32(int) => self.add_whole(int.into(), Width::Int32),
+            Number::Int64(int) => self.add_whole(int, Width::Int64),
+            Number::Double(double) => {
+                self.widest = self.widest.max(Width::Double);
+                self.add_double(double);
+            }
+            Number::Decimal(decimal) => {
+                self.widest = Width::Decimal;
+                self.add_decimal(decimal);
+            }
         }
     }
 
+    #[inline]
+    fn add_whole(&mut self, int: i64, width: Width) {
+        self.widest = self.widest.max(width);
+        match self.whole.checked_add(int) {
+            Some(sum) => self.whole = sum,
+            None => self.rare().whole += i128::from(int),
+        }
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    /// The sum of all integers.
+    fn whole(&self) -> i128 {
+        i128::from(self.whole) + self.rare.as_ref().map_or(0, |rare| rare.whole)
+    }
+
+    fn decimal(&self) -> Option<Decimal> {
+        self.rare.as_ref()?.decimal
+    }
+
     /// Adds a number as often as `times`, with the result that [`add`](Self::add) would have.
+    #[inline]
     pub fn add_times(&mut self, number: Number, times: u64) {
+        if times == 1 {
+            return self.add(number);
+        }
+        self.add_many(number, times);
+    }
+
+    #[inline(never)]
+    fn add_many(&mut self, number: Number, times: u64) {
         match number {
             // The first addition determines the type; integers are exact, so the others are one multiplication.
             Number::Int32(_) | Number::Int64(_) if times > 0 => {
                 self.add(number);
                 let int = number.to_i64().unwrap_or_default();
-                self.whole += i128::from(int) * i128::from(times - 1);
+                let rest = i128::from(int) * i128::from(times - 1);
+                match i64::try_from(rest).ok().and_then(|rest| self.whole.checked_add(rest)) {
+                    Some(sum) => self.whole = sum,
+                    None => self.rare().whole += rest,
+                }
             }
             number => (0..times).for_each(|_| self.add(number)),
         }
@@ -61,18 +103,20 @@ impl Sum {
 
     /// Adds another sum.
     pub fn merge(&mut self, other: &Self) {
-        self.widest = self.widest.max(other.widest);
-        self.whole += other.whole;
+        self.add_whole(other.whole, other.widest);
         self.add_double(other.double);
         self.add_double(other.error);
-        if let Some(decimal) = &other.decimal {
-            self.add_decimal(**decimal);
+        if let Some(rare) = &other.rare {
+            self.rare().whole += rare.whole;
+            if let Some(decimal) = rare.decimal {
+                self.add_decimal(decimal);
+            }
         }
     }
 
     fn add_decimal(&mut self, decimal: Decimal) {
-        let sum = self.decimal.as_deref().map_or(decimal, |sum| sum.add(decimal));
-        self.decimal = Some(Box::new(sum));
+        let sum = &mut self.rare().decimal;
+        *sum = Some(sum.map_or(decimal, |sum| sum.add(decimal)));
     }
 
     fn add_double(&mut self, double: f64) {
@@ -90,27 +134,31 @@ impl Sum {
     /// The sum in the widest type; int32 overflows into int64, and int64 into a double.
     pub fn total(&self) -> Number {
         match self.widest {
-            Width::Int32 | Width::Int64 => match (i32::try_from(self.whole), i64::try_from(self.whole)) {
-                (Ok(int), _) if self.widest == Width::Int32 => Number::Int32(int),
-                (_, Ok(int)) => Number::Int64(int),
-                (_, Err(_)) => Number::Double(whole_to_f64(self.whole)),
-            },
+            Width::Int32 | Width::Int64 => {
+                let whole = self.whole();
+                match (i32::try_from(whole), i64::try_from(whole)) {
+                    (Ok(int), _) if self.widest == Width::Int32 => Number::Int32(int),
+                    (_, Ok(int)) => Number::Int64(int),
+                    (_, Err(_)) => Number::Double(whole_to_f64(whole)),
+                }
+            }
             Width::Double => Number::Double(self.doubles()),
             Width::Decimal => {
-                let whole = i64::try_from(self.whole)
-                    .map_or_else(|_| Decimal::exactly(whole_to_f64(self.whole)), Decimal::from);
+                let whole = self.whole();
+                let whole = i64::try_from(whole).map_or_else(|_| Decimal::exactly(whole_to_f64(whole)), Decimal::from);
                 let doubles =
                     if self.double == 0.0 { Decimal::ZERO } else { Decimal::exactly(self.double + self.error) };
-                let decimals = self.decimal.as_deref().map_or(Decimal::ZERO, |sum| *sum);
+                let decimals = self.decimal().unwrap_or(Decimal::ZERO);
                 Number::Decimal(decimals.add(whole).add(doubles))
             }
         }
     }
 
     fn doubles(&self) -> f64 {
-        let mut sum = Self { whole: 0, ..self.clone() };
-        if self.whole != 0 {
-            sum.add_double(whole_to_f64(self.whole));
+        let mut sum = Self { rare: None, ..self.clone() };
+        let whole = self.whole();
+        if whole != 0 {
+            sum.add_double(whole_to_f64(whole));
         }
         if sum.double.is_finite() { sum.double + sum.error } else { sum.double }
     }
@@ -119,4 +167,41 @@ impl Sum {
 #[expect(clippy::cast_precision_loss, reason = "rounds to the nearest double")]
 fn whole_to_f64(whole: i128) -> f64 {
     whole as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn total(numbers: &[Number]) -> Number {
+        let mut sum = Sum::default();
+        numbers.iter().for_each(|number| sum.add(*number));
+        sum.total()
+    }
+
+    #[test]
+    fn integers_are_exact_beyond_int64() {
+        let (most, least) = (Number::Int64(i64::MAX), Number::Int64(i64::MIN));
+        assert!(total(&[most, most, least, least, Number::Int32(7)]).is_identical(Number::Int64(5)));
+        assert!(total(&[most, Number::Int32(1)]).is_identical(Number::Double(TWO_63)));
+        let mut many = Sum::default();
+        many.add_times(most, 3);
+        many.add_times(least, 3);
+        assert!(many.total().is_identical(Number::Int64(-3)));
+    }
+
+    #[test]
+    fn merged_sums_equal_the_sum_of_all() {
+        let decimal = |text: &str| Number::Decimal(text.parse().unwrap());
+        let numbers = [Number::Int64(i64::MAX), decimal("1.25"), Number::Int64(5), Number::Double(0.5), decimal("2")];
+        for split in 0..numbers.len() {
+            let (mut a, mut b) = (Sum::default(), Sum::default());
+            numbers[..split].iter().for_each(|number| a.add(*number));
+            numbers[split..].iter().for_each(|number| b.add(*number));
+            a.merge(&b);
+            assert!(a.total().is_identical(total(&numbers)), "{split}");
+        }
+    }
+
+    const TWO_63: f64 = 9_223_372_036_854_775_808.0;
 }

@@ -82,8 +82,10 @@ impl Bindings {
     }
 
     /// Calls `visit` with the environment of a document.
+    #[inline]
     pub fn within<R>(&self, document: Doc<'_>, visit: impl FnOnce(&Env<'_>) -> R) -> R {
-        descend(&Env::new(document, self.now).with_collation(self.names.collation()), &self.values, visit)
+        let env = Env::new(document, self.now).with_collation(self.names.collation());
+        if self.values.is_empty() { visit(&env) } else { descend(&env, &self.values, visit) }
     }
 }
 

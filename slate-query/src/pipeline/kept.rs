@@ -1,29 +1,74 @@
 use super::Needs;
-use crate::raw::{Doc, FieldName, Writer};
+use crate::{
+    path::Path,
+    raw::{Doc, FieldName, Names, Writer, store_fields},
+};
 
-/// The fields that copies of documents have: those that later stages need.
+/// The fields that copies of documents have, in the order of the document, which a later projection shows: those that later
+/// stages need.
 #[derive(Clone, Debug, Default)]
-pub struct Kept(Option<Box<[FieldName]>>);
+pub struct Kept(Option<Names>);
 
 impl Kept {
     /// Keeps what is needed.
     pub fn of(needs: &Needs) -> Self {
         Self(match needs {
             Needs::Whole => None,
-            Needs::Fields(fields) => Some(fields.iter().map(|name| FieldName::new(name)).collect()),
+            Needs::Fields(fields) => Some(fields.iter().map(|name| name.as_bytes()).collect()),
         })
     }
 
+    /// Keeps the fields at the start of these paths.
+    pub fn paths(paths: &[Path]) -> Self {
+        let mut needs = Needs::NOTHING;
+        paths.iter().for_each(|path| needs.add_path(path));
+        Self::of(&needs)
+    }
+
+    /// Whether whole documents are kept.
+    pub fn is_whole(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// As [`copy`](Self::copy), in the stored form; see [`store`](crate::raw::store).
+    pub fn copy_stored(&self, document: Doc<'_>, out: &mut Vec<u8>) {
+        match &self.0 {
+            Some(names) => store_fields(names, document, out),
+            None => {
+                out.clear();
+                document.append_stored(out);
+            }
+        }
+    }
+
     /// Replaces the content of `out` by the kept fields of a document.
+    #[inline]
     pub fn copy(&self, document: Doc<'_>, out: &mut Vec<u8>) {
         out.clear();
-        let Some(fields) = &self.0 else { return out.extend_from_slice(document.bytes()) };
+        let Some(names) = &self.0 else { return out.extend_from_slice(document.bytes()) };
         let mut writer = Writer::into_buffer(std::mem::take(out));
-        let is_kept = |name: &[u8]| fields.iter().any(|kept| kept.as_bytes() == name);
-        // In the document's order, which a later projection shows.
-        document.elements().filter(|element| is_kept(element.name)).take(fields.len()).for_each(|element| {
-            writer.append(element.name, element.value);
-        });
+        for found in document.fields_of(names) {
+            writer.append_raw(document.bytes().get(found.place).unwrap_or_default());
+        }
         *out = writer.finish();
+    }
+
+    /// Replaces the content of `head` by the length and the kept fields before `field`, and that of `tail` by those after it and
+    /// the terminator. The document must have the field.
+    pub(super) fn split(&self, document: Doc<'_>, field: &FieldName, head: &mut Vec<u8>, tail: &mut Vec<u8>) {
+        let bytes = document.bytes();
+        let place = document.place_of(field.as_bytes()).unwrap_or_default();
+        head.clear();
+        tail.clear();
+        let Some(names) = &self.0 else {
+            head.extend_from_slice(bytes.get(..place.start).unwrap_or_default());
+            return tail.extend_from_slice(bytes.get(place.end..).unwrap_or_default());
+        };
+        head.extend_from_slice(&[0; 4]);
+        for found in document.fields_of(names).filter(|found| found.place != place) {
+            let part = if found.place.start < place.start { &mut *head } else { &mut *tail };
+            part.extend_from_slice(bytes.get(found.place).unwrap_or_default());
+        }
+        tail.push(0);
     }
 }

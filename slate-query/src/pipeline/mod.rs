@@ -5,6 +5,7 @@
 //! does not offer are in the table too, and fail by name.
 
 mod bindings;
+mod group_index;
 mod kept;
 mod needs;
 mod nested;
@@ -24,4 +25,4 @@ pub use stages::{
     BucketAuto, Buckets, Documents, Facet, GraphLookup, Group, GroupStates, Join, Lookup, Member, Redact, ReplaceRoot,
     UnionWith, Unwind, UnwoundRows,
 };
-pub use window::{Partition, Results, Windows};
+pub use window::{CurrentPartition, Partition, Results, RunningResults, Windows};

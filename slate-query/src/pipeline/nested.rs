@@ -10,7 +10,20 @@ use crate::{
 pub(super) fn set(doc: Doc<'_>, parts: &[Part], value: Option<Value<'_>>, out: &mut Vec<u8>) {
     out.clear();
     let mut writer = Writer::into_buffer(std::mem::take(out));
-    fields(doc, parts, value, &mut writer);
+    match parts {
+        // The fields before and after it are copied unread.
+        [part] => {
+            let bytes = doc.bytes();
+            let end = bytes.len().saturating_sub(1);
+            let place = doc.place_of(part.name_bytes()).unwrap_or(end..end);
+            writer.append_raw(bytes.get(4..place.start).unwrap_or_default());
+            if let Some(value) = value {
+                writer.append(part.name_bytes(), value);
+            }
+            writer.append_raw(bytes.get(place.end..end).unwrap_or_default());
+        }
+        _ => fields(doc, parts, value, &mut writer),
+    }
     *out = writer.finish();
 }
 

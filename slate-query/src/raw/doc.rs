@@ -99,7 +99,7 @@ impl<'a> Doc<'a> {
         names.of_mark(mark).find_map(|(number, name)| {
             let value = named(rest, name)?;
             let end = place + 2 + name.len() + value.bytes().len();
-            Some(Located { number, value, place: place..end })
+            Some(Located { number, mark, value, place: place..end })
         })
     }
 
@@ -171,17 +171,26 @@ impl<'a> Doc<'a> {
         self.scan(name)
     }
 
+    /// The range of the bytes of the first field of that name: type, name and value.
+    pub(crate) fn place_of(self, name: &[u8]) -> Option<Range<usize>> {
+        let mut place = 4;
+        self.elements().find_map(|element| {
+            let start = place;
+            place += element.size();
+            (element.name == name).then_some(start..place)
+        })
+    }
+
     /// Scans the fields for the first of that name.
     #[inline]
     fn scan(self, name: &[u8]) -> Option<Value<'a>> {
         let mut rest = self.bytes.get(4..)?;
         loop {
-            let (field, after) = split(rest)?;
-            // Most names differ in length, which is cheaper to compare.
-            if field.name.len() == name.len() && field.name == name {
-                return Some(Value::new(Kind::from_byte(field.byte)?, field.value));
+            // No name contains a NUL, so a field whose name begins with this one and a NUL has this name.
+            if let Some(value) = named(rest, name) {
+                return Some(value);
             }
-            rest = after;
+            (_, rest) = split(rest)?;
         }
     }
 }
@@ -239,6 +248,8 @@ impl Element<'_> {
 pub struct Located<'a> {
     /// The index of its name among the names searched for.
     pub number: usize,
+    /// The mark of its name in field tables.
+    pub(super) mark: u8,
     /// The field's value.
     pub value: Value<'a>,
     /// The range of the field's bytes in the document: type, name and value.

@@ -29,7 +29,7 @@ pub use doc::{Doc, Element, Elements, Located};
 pub use kind::Kind;
 pub use name::FieldName;
 pub use small::SmallBytes;
-pub(crate) use stored::{Marks, mark};
+pub(crate) use stored::{Marks, mark, store_fields};
 pub use stored::{Names, store, validate_and_store, validate_and_tabulate};
 pub use validate::{MAX_DEPTH, validate};
 pub use value::{OwnedValue, Value};

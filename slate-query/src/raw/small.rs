@@ -58,6 +58,15 @@ impl SmallBytes {
         Self(Repr::Shared(shared))
     }
 
+    /// How many of the bytes are on the heap: all or none.
+    #[inline]
+    pub(super) fn heap_bytes(&self) -> usize {
+        match &self.0 {
+            Repr::Inline(..) => 0,
+            Repr::Shared(bytes) => bytes.len(),
+        }
+    }
+
     /// The bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {

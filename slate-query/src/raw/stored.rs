@@ -3,7 +3,7 @@
 //! A scan of raw BSON passes every field before the one that it looks for. The table contains a hash byte of each
 //! field's name and the field's offset, which leads to the field at once. `docs/format.md` describes the bytes.
 
-use super::{Doc, Element, validate::validate_each};
+use super::{Doc, Element, Writer, validate::validate_each};
 use crate::Result;
 
 /// The field table of a document: for each field, in order, a hash byte of its name (its mark) and its offset,
@@ -39,6 +39,37 @@ pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
     table.finish();
     out.extend_from_slice(document.bytes());
 }
+
+/// Replaces the content of `out` by a document of these fields of `document`, in its order, in the stored form.
+pub(crate) fn store_fields(names: &Names, document: Doc<'_>, out: &mut Vec<u8>) {
+    let most = names.names.len();
+    let start = if most <= MOST_COPIED { 1 + 3 * most } else { 1 };
+    out.clear();
+    out.resize(start, 0);
+    let mut writer = Writer::into_buffer(std::mem::take(out));
+    let (mut entries, mut fits, mut seen) = (0, start > 1, 0_u64);
+    for found in document.fields_of(names) {
+        let place = writer.append_field(document.bytes().get(found.place).unwrap_or_default());
+        // A table has no repeated names.
+        let bit = u32::try_from(found.number).ok().and_then(|number| 1_u64.checked_shl(number)).unwrap_or_default();
+        fits = fits && seen & bit == 0 && u16::try_from(place).is_ok();
+        seen |= bit;
+        if fits && let Some(entry) = writer.written_mut(1 + 3 * entries..4 + 3 * entries) {
+            let [low, high, ..] = place.to_le_bytes();
+            entry.copy_from_slice(&[found.mark, low, high]);
+            entries += 1;
+        }
+    }
+    *out = writer.finish();
+    let entries = if fits { entries } else { 0 };
+    out.drain(1 + 3 * entries..start);
+    if let (Some(head), Ok(entries)) = (out.first_mut(), u8::try_from(entries)) {
+        *head = entries;
+    }
+}
+
+/// The most fields that a copy of some fields has a table for: their numbers are bits of a word.
+const MOST_COPIED: usize = 64;
 
 /// Reserves space for a document and its table, which takes about a tenth of the document's size.
 fn reserve(document: &[u8], out: &mut Vec<u8>) {
@@ -254,12 +285,42 @@ pub(crate) fn mark(name: &[u8]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::Value;
+    use crate::raw::{FieldName, Value};
 
     fn stored(document: &bson::RawDocument) -> Vec<u8> {
         let mut bytes = Vec::new();
         store(Doc::from(document), &mut bytes);
         bytes
+    }
+
+    #[test]
+    fn stored_fields_are_the_document_of_these_fields() {
+        let mut twice = Writer::new();
+        let ints = [1_i32, 2, 3].map(i32::to_le_bytes);
+        for (name, int) in ["b", "a", "b"].iter().zip(&ints) {
+            twice.append(name.as_bytes(), Value::new(crate::raw::Kind::Int32, int));
+        }
+        let twice = twice.finish();
+        let source = bson::rawdoc! { "a": 1, "long": "x".repeat(70_000), "b": "y", "c": { "d": 2 } };
+        let tabulated = stored(&bson::rawdoc! { "c": 1, "x": 2, "b": "y", "a": null });
+        let many: Vec<String> = (0..300).map(|n| format!("f{n}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).chain(["b"]).collect();
+        for document in [Doc::from(&source), Doc::stored(&tabulated), Doc::new(&twice)] {
+            for wanted in [&["c", "a"][..], &["x", "b", "y"], &["x"], &[], &["a", "long", "b"], &many] {
+                let names: Names = wanted.iter().map(|name| name.as_bytes()).collect();
+                let mut out = vec![7; 10];
+                store_fields(&names, document, &mut out);
+                let (copy, mut expected) = (Doc::stored(&out), Writer::new());
+                for element in document.elements().filter(|element| wanted.contains(&&*element.display_name())) {
+                    expected.append(element.name, element.value);
+                }
+                assert_eq!(copy.bytes(), expected.finish());
+                for name in wanted {
+                    assert_eq!(copy.get(name), document.get(name));
+                    assert_eq!(copy.find(&FieldName::new(name)), document.get(name));
+                }
+            }
+        }
     }
 
     #[test]

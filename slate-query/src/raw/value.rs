@@ -185,6 +185,12 @@ impl OwnedValue {
     pub fn as_value(&self) -> Value<'_> {
         Value { kind: self.kind, bytes: &self.bytes }
     }
+
+    /// The bytes that the value takes on the heap.
+    #[inline]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.bytes.heap_bytes()
+    }
 }
 
 /// Formats the value as relaxed extended JSON.

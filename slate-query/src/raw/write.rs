@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use super::{Doc, Kind, Value};
 
 /// Writes a document in one pass into one buffer: fields are appended, nested documents and arrays opened and closed.
@@ -41,6 +43,20 @@ impl Writer {
     pub fn append(&mut self, name: &[u8], value: Value<'_>) {
         self.head(value.kind(), name);
         self.buffer.extend_from_slice(value.bytes());
+    }
+
+    /// Appends an encoded field: type, name and value. Returns its offset in the document.
+    #[inline]
+    pub(super) fn append_field(&mut self, field: &[u8]) -> usize {
+        let place = self.buffer.len() - self.start;
+        self.buffer.extend_from_slice(field);
+        place
+    }
+
+    /// Bytes of the buffer.
+    #[inline]
+    pub(super) fn written_mut(&mut self, place: Range<usize>) -> Option<&mut [u8]> {
+        self.buffer.get_mut(place)
     }
 
     /// Appends a field whose encoded value `compose` appends to the buffer. Returns what `compose` returns.

@@ -75,7 +75,7 @@ impl<'t> BorrowedCursor<'t> {
 
     #[inline]
     fn advance(&mut self) -> bool {
-        self.current = self.walk.next(self.bounds.bounds());
+        self.current = self.walk.next(|| self.bounds.bounds());
         self.current.is_some()
     }
 
@@ -128,7 +128,7 @@ pub(super) fn scan<B>(
     mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
 ) -> Option<B> {
     let mut walk = Walk::from(tree.filter(|_| !bounds.is_empty()), bounds, bounds.confine(Edge::First));
-    while let Some((key, value)) = walk.next(bounds) {
+    while let Some((key, value)) = walk.next(|| bounds) {
         if let ControlFlow::Break(broken) = visit(key.as_slice(), value) {
             return Some(broken);
         }
@@ -190,12 +190,12 @@ impl<'t> Walk<'t> {
     }
 
     #[inline]
-    fn next(&mut self, bounds: Bounds<'_>) -> Option<&'t Entry> {
+    fn next<'b>(&mut self, bounds: impl FnOnce() -> Bounds<'b>) -> Option<&'t Entry> {
         let next = match self.heading {
             Heading::Forward => self.rest.split_first(),
             Heading::Back => self.rest.split_last(),
         };
-        let Some((entry, rest)) = next else { return self.enter_next(bounds) };
+        let Some((entry, rest)) = next else { return self.enter_next(bounds()) };
         self.rest = rest;
         // The values of an index are inline.
         if entry.1.is_shared() {
@@ -231,7 +231,7 @@ impl<'t> Walk<'t> {
         self.next = self.find_next();
         self.enter(leaf.entries(), bounds);
         // No leaf is empty, but all its entries may be out of bounds.
-        if self.rest.is_empty() { None } else { self.next(bounds) }
+        if self.rest.is_empty() { None } else { self.next(|| bounds) }
     }
 
     fn find_next(&mut self) -> Option<&'t Leaf> {

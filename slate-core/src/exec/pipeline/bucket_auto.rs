@@ -65,7 +65,7 @@ impl<V: View> BucketAutoRows<V> {
             }
         }
         let next = self.sorter.payload().filter(|_| self.is_ahead).map(Doc::new);
-        self.has_row = buckets.finish(next, &mut self.buffer, &mut self.row)?;
+        self.has_row = buckets.finish(next, &mut self.row)?;
         if !self.is_ahead {
             self.buckets = None;
         }

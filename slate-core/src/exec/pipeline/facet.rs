@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use slate_query::{
     Code,
@@ -13,7 +13,7 @@ use crate::{
     exec::{Resources, meter::Meter},
     interrupt::Interrupt,
     plan::DocumentNode,
-    spill::Sorter,
+    spill::{Spool, SpoolRows, Spooled},
 };
 
 /// One document with an array for each of several pipelines over the same documents. Their fields that the pipelines read are held, beyond the
@@ -60,22 +60,19 @@ impl<V: View> FacetRows<V> {
 
     fn read(&mut self, mut input: DocumentRows<V>) -> Result<Vec<u8>> {
         let mut interrupt = self.resources.interrupt.clone();
-        let mut held = Sorter::new(self.resources.memory.clone(), u64::MAX);
-        let (mut number, mut copy) = (0_u64, Vec::new());
+        let (mut held, mut copy) = (Spool::new(self.resources.memory.clone()), Vec::new());
         while input.advance()? {
             interrupt.tick()?;
             let Some(document) = input.current() else { break };
-            self.kept.copy(document, &mut copy);
-            held.push(&number.to_be_bytes(), &[], &copy)?;
-            number = number.saturating_add(1);
+            self.kept.copy_stored(document, &mut copy);
+            held.push(&copy)?;
         }
         drop(input);
-        held.finish(&mut interrupt)?;
         self.meter.spilled(held.spilled());
-        let held = Arc::new(Mutex::new(held));
+        let held = Arc::new(held.finish()?);
         let (mut writer, mut size) = (Writer::new(), 0_usize);
         for (name, nodes) in std::mem::take(&mut self.facets) {
-            let source = DocumentRows::Replay(Box::new(ReplayRows::new(&held, &interrupt)?));
+            let source = DocumentRows::Replay(Box::new(ReplayRows::new(&held, &interrupt)));
             let mut rows: DocumentRows<V> = source.above(nodes, &self.view, &self.resources);
             writer.open_array(name.as_bytes());
             let mut place = 0_u64;
@@ -98,28 +95,23 @@ impl<V: View> FacetRows<V> {
 
 /// Reads held documents from the first.
 pub(crate) struct ReplayRows {
-    held: Arc<Mutex<Sorter>>,
-    row: Vec<u8>,
+    rows: SpoolRows,
     has_row: bool,
     interrupt: Interrupt,
 }
 
 impl ReplayRows {
-    fn new(held: &Arc<Mutex<Sorter>>, interrupt: &Interrupt) -> Result<Self> {
-        held.lock().unwrap_or_else(PoisonError::into_inner).rewind()?;
-        Ok(Self { held: Arc::clone(held), row: Vec::new(), has_row: false, interrupt: interrupt.clone() })
+    fn new(held: &Arc<Spooled>, interrupt: &Interrupt) -> Self {
+        Self { rows: SpoolRows::of(held), has_row: false, interrupt: interrupt.clone() }
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
         self.interrupt.tick()?;
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        self.has_row = held.advance()?;
-        self.row.clear();
-        self.row.extend_from_slice(held.payload().filter(|_| self.has_row).unwrap_or_default());
+        self.has_row = self.rows.advance()?;
         Ok(self.has_row)
     }
 
     pub(super) fn current(&self) -> Option<Doc<'_>> {
-        self.has_row.then(|| Doc::new(&self.row))
+        self.rows.current().filter(|_| self.has_row).map(Doc::stored)
     }
 }

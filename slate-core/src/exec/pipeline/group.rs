@@ -1,9 +1,6 @@
-use std::collections::HashMap;
-
-use ahash::RandomState;
 use slate_query::{
-    pipeline::{Group, GroupStates},
-    raw::{Doc, SmallBytes},
+    pipeline::{Group, GroupStates, Kept},
+    raw::Doc,
 };
 use slate_store::View;
 
@@ -17,8 +14,8 @@ use crate::{
 
 /// One document per group, in the order of the groups' keys.
 ///
-/// Groups are accumulated in a hash table. Once it exceeds the memory limit no document is accumulated any more: the rest is
-/// sorted by group, and each group is completed from its sorted documents when it is returned. Then one group grows at a
+/// Groups are accumulated in a hash table. Once it exceeds its share of the memory no document is accumulated any more: the rest
+/// is sorted by group, and each group is completed from its sorted documents when it is returned. Then one group grows at a
 /// time. Documents reach their group in the order of the input either way.
 pub(crate) struct GroupRows<V: View> {
     /// `None` once it was read.
@@ -28,8 +25,8 @@ pub(crate) struct GroupRows<V: View> {
     ends_early: bool,
     memory: Memory,
     states: GroupStates,
-    /// The keys and numbers of the groups in memory, the last to be returned first.
-    groups: Vec<(SmallBytes, usize)>,
+    /// The groups in memory in the order of their keys: their documents, or their numbers if more documents may follow.
+    order: Sorted,
     /// A group of which no document is in memory.
     overflow: GroupStates,
     /// The documents that exceeded the memory.
@@ -40,23 +37,21 @@ pub(crate) struct GroupRows<V: View> {
     meter: Meter,
 }
 
-/// Documents sorted by group.
-struct Rest {
+/// Rows in the order of the groups' keys.
+struct Sorted {
     sorter: Sorter,
     /// Whether the sorter has a current row.
     has_row: bool,
+}
+
+/// Documents sorted by group.
+struct Rest {
+    sorted: Sorted,
     number: u64,
+    /// The fields that the group reads.
+    kept: Kept,
+    copy: Vec<u8>,
 }
-
-/// A group in the hash table.
-struct Entry {
-    number: usize,
-    /// The memory that it uses.
-    bytes: usize,
-}
-
-/// Bytes that a group takes in the hash table, and in the list that is made of it, in addition to its key.
-const OVERHEAD: usize = size_of::<(SmallBytes, Entry)>() + size_of::<(SmallBytes, usize)>();
 
 impl<V: View> GroupRows<V> {
     pub(super) fn new(
@@ -66,15 +61,17 @@ impl<V: View> GroupRows<V> {
         resources: &Resources,
         meter: Meter,
     ) -> Self {
+        // One share for the groups, one for what is sorted.
+        let memory = resources.memory.shared_by(2);
         Self {
             input: Some(input),
             group,
             ends_early,
-            memory: resources.memory.clone(),
             states: GroupStates::default(),
-            groups: Vec::new(),
+            order: Sorted::new(&memory),
             overflow: GroupStates::default(),
             rest: None,
+            memory,
             row: Vec::new(),
             has_row: false,
             interrupt: resources.interrupt.clone(),
@@ -87,99 +84,134 @@ impl<V: View> GroupRows<V> {
         if let Some(input) = self.input.take() {
             self.read(input)?;
         }
-        self.has_row = self.next_group()?;
+        self.has_row = if self.rest.is_none() { self.order.sorter.advance()? } else { self.next_group()? };
         Ok(self.has_row)
     }
 
     pub(super) fn current(&self) -> Option<Doc<'_>> {
-        self.has_row.then(|| Doc::new(&self.row))
+        let row = if self.rest.is_none() { self.order.sorter.payload() } else { Some(self.row.as_slice()) };
+        row.filter(|_| self.has_row).map(Doc::new)
     }
 
     fn read(&mut self, mut input: DocumentRows<V>) -> Result<()> {
-        let (group, states) = (&self.group, &mut self.states);
-        let (mut key, mut used) = (Vec::new(), 0_usize);
-        let mut groups: HashMap<SmallBytes, Entry, RandomState> = HashMap::default();
+        let (group, states, limit) = (&self.group, &mut self.states, self.memory.limit());
+        let mut key = Vec::new();
         loop {
             let times = input.advance_run()?;
             self.interrupt.tick()?;
             let Some(document) = input.current().filter(|_| times > 0) else { break };
-            group.visit(document, &mut key, |member| {
-                if let Some(rest) = &mut self.rest {
-                    return (0..times).try_for_each(|_| rest.push(member.key(), document));
+            group.visit(document, |member| match &mut self.rest {
+                None => {
+                    let number = group.enter(states, member);
+                    Ok(group.add(states, number, member, times)?)
                 }
-                if let Some(entry) = groups.get_mut(member.key()) {
-                    let bytes = group.add(states, entry.number, member, times)?;
-                    used = (used + bytes).saturating_sub(std::mem::replace(&mut entry.bytes, bytes));
-                    return Ok(());
+                Some(rest) => {
+                    member.key(&mut key);
+                    rest.push(&key, document, times)
                 }
-                let number = group.start(states, member);
-                let bytes = group.add(states, number, member, times)?;
-                used += bytes + member.key().len() + OVERHEAD;
-                groups.insert(member.key().into(), Entry { number, bytes });
-                Ok(())
             })?;
             if self.ends_early && group.has_end(states) {
                 break;
             }
-            if used > self.memory.limit() && self.rest.is_none() {
-                let sorter = Sorter::new(self.memory.clone(), u64::MAX);
-                self.rest = Some(Rest { sorter, has_row: false, number: 0 });
+            if states.memory() > limit && self.rest.is_none() {
+                self.rest = Some(Rest::new(group, &self.memory));
             }
         }
-        self.groups = groups.into_iter().map(|(key, entry)| (key, entry.number)).collect();
-        self.groups.sort_unstable_by(|(a, _), (b, _)| b.as_slice().cmp(a.as_slice()));
+        drop(input);
+        // The groups are read in the order in which they are in memory.
+        for number in 0..self.states.len() {
+            self.interrupt.tick()?;
+            self.group.key(&self.states, number, &mut key);
+            if self.rest.is_none() {
+                self.group.finish(&mut self.states, number, &mut self.row);
+                self.order.sorter.push(&key, &[], &self.row)?;
+            } else {
+                self.order.sorter.push(&key, &[], &number.to_le_bytes())?;
+            }
+        }
+        self.order.sorter.finish(&mut self.interrupt)?;
+        self.meter.spilled(self.order.sorter.spilled());
         if let Some(rest) = &mut self.rest {
-            rest.sorter.finish(&mut self.interrupt)?;
-            self.meter.spilled(rest.sorter.spilled());
-            rest.has_row = rest.sorter.advance()?;
+            self.order.advance()?;
+            rest.sorted.sorter.finish(&mut self.interrupt)?;
+            self.meter.spilled(rest.sorted.sorter.spilled());
+            rest.sorted.advance()?;
+        } else {
+            self.states = GroupStates::default();
         }
         Ok(())
     }
 
     /// Completes and writes the group with the least key.
     fn next_group(&mut self) -> Result<bool> {
-        let sorted = self.rest.as_ref().and_then(Rest::key);
-        let in_memory = self.groups.last().map(|(key, _)| key.as_slice());
-        let is_in_memory = match (in_memory, sorted) {
+        let Some(rest) = &mut self.rest else { return Ok(false) };
+        let (in_memory, in_rest) = (self.order.key(), rest.sorted.key());
+        let is_in_memory = match (in_memory, in_rest) {
             (None, None) => return Ok(false),
-            (Some(in_memory), Some(sorted)) => in_memory <= sorted,
-            (in_memory, _) => in_memory.is_some(),
+            (Some(in_memory), Some(in_rest)) => in_memory <= in_rest,
+            (in_memory, None) => in_memory.is_some(),
+            (None, Some(_)) => false,
         };
-        let (mut current, states) = if is_in_memory {
-            (self.groups.pop(), &mut self.states)
-        } else {
-            self.overflow.clear();
-            (None, &mut self.overflow)
+        let key = if is_in_memory { in_memory } else { in_rest }.unwrap_or_default().to_vec();
+        let (states, number) = match self.order.number().filter(|_| is_in_memory) {
+            Some(number) => {
+                self.order.advance()?;
+                (&mut self.states, number)
+            }
+            None => {
+                self.overflow.clear();
+                (&mut self.overflow, 0)
+            }
         };
-        let mut buffer = Vec::new();
-        while let Some(rest) = &mut self.rest
-            && let Some(key) = rest.key()
-            && current.as_ref().is_none_or(|(current, _)| current.as_slice() == key)
-        {
+        while rest.sorted.key() == Some(&key) {
             self.interrupt.tick()?;
-            let Some(document) = rest.sorter.payload().map(Doc::new) else { break };
-            self.group.visit(document, &mut buffer, |member| {
-                let (_, number) =
-                    current.get_or_insert_with(|| (member.key().into(), self.group.start(states, member)));
-                self.group.add(states, *number, member, 1)
+            let Some(document) = rest.sorted.sorter.payload().map(Doc::stored) else { break };
+            self.group.visit(document, |member| {
+                if states.is_empty() {
+                    self.group.enter(states, member);
+                }
+                self.group.add(states, number, member, 1)
             })?;
-            rest.has_row = rest.sorter.advance()?;
+            rest.sorted.advance()?;
         }
-        let Some((_, number)) = current else { return Ok(false) };
         self.group.finish(states, number, &mut self.row);
         Ok(true)
     }
 }
 
-impl Rest {
-    fn push(&mut self, key: &[u8], document: Doc<'_>) -> Result<()> {
-        self.sorter.push(key, &self.number.to_be_bytes(), document.bytes())?;
-        self.number = self.number.saturating_add(1);
+impl Sorted {
+    fn new(memory: &Memory) -> Self {
+        Self { sorter: Sorter::new(memory.clone(), u64::MAX), has_row: false }
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        self.has_row = self.sorter.advance()?;
         Ok(())
     }
 
-    /// The group of the current row.
+    /// The key of the current row.
     fn key(&self) -> Option<&[u8]> {
         if self.has_row { self.sorter.current().map(|row| row.sort_key()) } else { None }
+    }
+
+    /// The number that is the current row.
+    fn number(&self) -> Option<usize> {
+        let number = self.sorter.payload().filter(|_| self.has_row)?;
+        number.try_into().ok().map(usize::from_le_bytes)
+    }
+}
+
+impl Rest {
+    fn new(group: &Group, memory: &Memory) -> Self {
+        Self { sorted: Sorted::new(memory), number: 0, kept: group.kept(), copy: Vec::new() }
+    }
+
+    fn push(&mut self, key: &[u8], document: Doc<'_>, times: u64) -> Result<()> {
+        self.kept.copy_stored(document, &mut self.copy);
+        for _ in 0..times {
+            self.sorted.sorter.push(key, &self.number.to_be_bytes(), &self.copy)?;
+            self.number = self.number.saturating_add(1);
+        }
+        Ok(())
     }
 }

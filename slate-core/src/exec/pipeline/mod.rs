@@ -14,6 +14,7 @@ mod redact;
 mod repeat;
 mod replace_root;
 mod rows;
+mod running_window;
 mod sample;
 mod slice;
 mod sort;
@@ -22,5 +23,6 @@ mod source;
 mod union_with;
 mod unwind;
 mod window;
+mod window_source;
 
 pub(crate) use rows::DocumentRows;

@@ -1,4 +1,4 @@
-use slate_query::raw::{Doc, Value};
+use slate_query::{number::Number, raw::Doc};
 use slate_store::View;
 
 use super::DocumentRows;
@@ -32,7 +32,7 @@ impl<V: View> RepeatRows<V> {
     pub(super) fn advance_run(&mut self) -> Result<u64> {
         if let Some(mut input) = self.input.take() {
             input.advance()?;
-            let counted = input.current().and_then(|row| row.get("n")).and_then(Value::as_i64);
+            let counted = input.current().and_then(|row| row.get("n")).and_then(Number::of).and_then(Number::to_i64);
             self.left = counted.and_then(|counted| u64::try_from(counted).ok()).unwrap_or_default();
         }
         let left = std::mem::take(&mut self.left);

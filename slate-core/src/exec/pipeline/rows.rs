@@ -1,4 +1,4 @@
-use slate_query::{filter::Filter, raw::Doc};
+use slate_query::{filter::Filter, pipeline::RunningResults, raw::Doc};
 use slate_store::View;
 
 use super::{
@@ -14,6 +14,7 @@ use super::{
     redact::RedactRows,
     repeat::RepeatRows,
     replace_root::ReplaceRootRows,
+    running_window::RunningWindowRows,
     sample::SampleRows,
     slice::SliceRows,
     sort::SortRows,
@@ -51,6 +52,7 @@ pub(crate) enum DocumentRows<V: View> {
     Lookup(Box<LookupRows<V>>),
     Redact(Box<RedactRows<V>>),
     ReplaceRoot(Box<ReplaceRootRows<V>>),
+    RunningWindow(Box<RunningWindowRows<V>>),
     UnionWith(Box<UnionRows<V>>),
     Unwind(Box<UnwindRows<V>>),
     SetWindowFields(Box<WindowRows<V>>),
@@ -129,9 +131,12 @@ impl<V: View> DocumentRows<V> {
                 Self::GraphLookup(Box::new(GraphLookupRows::new(input, *graph, optimization, view, resources, meter)))
             }
             DocumentNode::ReplaceRoot(replace) => Self::ReplaceRoot(Box::new(ReplaceRootRows::new(input, replace))),
-            DocumentNode::SetWindowFields(windows) => {
-                Self::SetWindowFields(Box::new(WindowRows::new(input, *windows, resources, meter)))
-            }
+            DocumentNode::SetWindowFields(windows) => match RunningResults::of(&windows) {
+                Some(results) => {
+                    Self::RunningWindow(Box::new(RunningWindowRows::new(input, *windows, results, resources, meter)))
+                }
+                None => Self::SetWindowFields(Box::new(WindowRows::new(input, *windows, resources, meter))),
+            },
             DocumentNode::UnionWith { union, optimization } => {
                 Self::UnionWith(Box::new(UnionRows::new(input, union, optimization, view, resources, meter)))
             }
@@ -160,6 +165,7 @@ impl<V: View> DocumentRows<V> {
             Self::Lookup(rows) => rows.advance(),
             Self::Redact(rows) => rows.advance(),
             Self::ReplaceRoot(rows) => rows.advance(),
+            Self::RunningWindow(rows) => rows.advance(),
             Self::UnionWith(rows) => rows.advance(),
             Self::Unwind(rows) => rows.advance(),
             Self::SetWindowFields(rows) => rows.advance(),
@@ -201,6 +207,7 @@ impl<V: View> DocumentRows<V> {
             Self::Lookup(rows) => rows.current(),
             Self::Redact(rows) => rows.current(),
             Self::ReplaceRoot(rows) => rows.current(),
+            Self::RunningWindow(rows) => rows.current(),
             Self::UnionWith(rows) => rows.current(),
             Self::Unwind(rows) => rows.current(),
             Self::SetWindowFields(rows) => rows.current(),

@@ -13,11 +13,8 @@ pub(crate) struct SortedGroupRows<V: View> {
     group: Group,
     /// The current group only.
     states: GroupStates,
-    /// The key of that group.
-    key: Vec<u8>,
     /// How many documents of the input the current one stands for, if it belongs to the next group.
     ahead: u64,
-    buffer: Vec<u8>,
     row: Vec<u8>,
     has_row: bool,
     interrupt: Interrupt,
@@ -29,9 +26,7 @@ impl<V: View> SortedGroupRows<V> {
             input,
             group,
             states: GroupStates::default(),
-            key: Vec::new(),
             ahead: 0,
-            buffer: Vec::new(),
             row: Vec::new(),
             has_row: false,
             interrupt: resources.interrupt.clone(),
@@ -48,13 +43,11 @@ impl<V: View> SortedGroupRows<V> {
                 ahead => ahead,
             };
             let Some(document) = self.input.current().filter(|_| times > 0) else { break };
-            let (group, states, key) = (&self.group, &mut self.states, &mut self.key);
-            let is_new = group.visit(document, &mut self.buffer, |member| -> Result<bool> {
+            let (group, states) = (&self.group, &mut self.states);
+            let is_new = group.visit(document, |member| -> Result<bool> {
                 if !self.has_row {
-                    key.clear();
-                    key.extend_from_slice(member.key());
-                    group.start(states, member);
-                } else if key != member.key() {
+                    group.enter(states, member);
+                } else if !states.has(0, member) {
                     return Ok(true);
                 }
                 group.add(states, 0, member, times)?;

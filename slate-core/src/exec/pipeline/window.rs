@@ -1,27 +1,26 @@
 use slate_query::{
     Code,
-    pipeline::{Partition, Results, Windows},
+    pipeline::{CurrentPartition, Partition, Results, Windows},
     raw::Doc,
 };
 use slate_store::View;
 
-use super::DocumentRows;
+use super::{DocumentRows, window_source::WindowSource};
 use crate::{
     Error, ErrorKind, Result,
     exec::{Resources, meter::Meter},
     interrupt::Interrupt,
-    spill::{Memory, Sorter, Spool, SpoolRows},
+    spill::{Memory, Spool, SpoolRows},
 };
 
 /// Documents with fields computed from the documents around them, partition by partition.
 ///
-/// A partition is read twice. First the operands and sort keys of its documents are gathered, and the documents are held, beyond the
-/// memory limit in a temporary file. Then each document is returned with its results.
+/// A partition is read twice. First the operands and sort keys of its documents are gathered, and their kept fields are held, beyond
+/// the memory limit in a temporary file. Then each document is returned with its results.
 pub(crate) struct WindowRows<V: View> {
-    input: Source<V>,
+    input: WindowSource<V>,
     windows: Windows,
-    /// The key of the current partition.
-    key: Vec<u8>,
+    current: CurrentPartition,
     /// Whether the current document of the input belongs to the next partition.
     is_ahead: bool,
     partition: Partition,
@@ -36,27 +35,16 @@ pub(crate) struct WindowRows<V: View> {
     meter: Meter,
 }
 
-/// Documents whose partitions follow each other.
-enum Source<V: View> {
-    Ordered(DocumentRows<V>),
-    /// `None` once the documents were sorted.
-    Sorted(Option<DocumentRows<V>>, Box<Sorter>),
-}
-
 impl<V: View> WindowRows<V> {
     pub(super) fn new(input: DocumentRows<V>, windows: Windows, resources: &Resources, meter: Meter) -> Self {
         // One share for the sort, one for the partition.
         let memory = resources.memory.shared_by(2);
-        let input = if windows.needs_key() {
-            Source::Sorted(Some(input), Box::new(Sorter::new(memory.clone(), u64::MAX)))
-        } else {
-            Source::Ordered(input)
-        };
+        let input = WindowSource::new(input, &windows, &memory);
         let results = Results::new(&windows);
         Self {
             input,
             windows,
-            key: Vec::new(),
+            current: CurrentPartition::default(),
             is_ahead: false,
             partition: Partition::default(),
             documents: None,
@@ -99,7 +87,7 @@ impl<V: View> WindowRows<V> {
         self.partition.clear();
         self.results = Results::new(&self.windows);
         let mut documents = Spool::new(self.memory.clone());
-        let mut key = Vec::new();
+        let mut copy = Vec::new();
         loop {
             self.interrupt.tick()?;
             if !std::mem::take(&mut self.is_ahead)
@@ -108,15 +96,13 @@ impl<V: View> WindowRows<V> {
                 break;
             }
             let Some(document) = self.input.current() else { break };
-            self.windows.partition_key(document, &mut key)?;
-            if self.partition.is_empty() {
-                std::mem::swap(&mut self.key, &mut key);
-            } else if self.key != key {
+            if self.current.enter(&self.windows, document)? && !self.partition.is_empty() {
                 self.is_ahead = true;
                 break;
             }
             self.partition.push(&self.windows, document)?;
-            documents.push(document.bytes())?;
+            self.windows.kept().copy(document, &mut copy);
+            documents.push(&copy)?;
             if self.partition.bytes() > self.memory.limit().max(LEAST) {
                 let message = format!(
                     "the values of a partition of $setWindowFields need more than {} bytes of memory",
@@ -132,32 +118,3 @@ impl<V: View> WindowRows<V> {
 
 /// The values of a partition may use this much memory at any limit.
 const LEAST: usize = 16 << 20;
-
-impl<V: View> Source<V> {
-    fn advance(&mut self, windows: &Windows, interrupt: &mut Interrupt, meter: &mut Meter) -> Result<bool> {
-        let (input, sorter) = match self {
-            Self::Ordered(input) => return input.advance(),
-            Self::Sorted(input, sorter) => (input.take(), sorter),
-        };
-        if let Some(mut input) = input {
-            let (mut key, mut number) = (Vec::new(), 0_u64);
-            while input.advance()? {
-                interrupt.tick()?;
-                let Some(document) = input.current() else { break };
-                windows.key(document, &mut key)?;
-                sorter.push(&key, &number.to_be_bytes(), document.bytes())?;
-                number = number.saturating_add(1);
-            }
-            sorter.finish(interrupt)?;
-            meter.spilled(sorter.spilled());
-        }
-        sorter.advance()
-    }
-
-    fn current(&self) -> Option<Doc<'_>> {
-        match self {
-            Self::Ordered(input) => input.current(),
-            Self::Sorted(_, sorter) => sorter.payload().map(Doc::new),
-        }
-    }
-}

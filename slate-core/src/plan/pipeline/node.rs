@@ -4,7 +4,8 @@ use bson::RawDocumentBuf;
 use slate_query::{
     filter::Filter,
     pipeline::{
-        BucketAuto, Documents, GraphLookup, Group, Kept, Lookup, Redact, ReplaceRoot, Stage, UnionWith, Unwind, Windows,
+        BucketAuto, Documents, GraphLookup, Group, Kept, Lookup, Needs, Redact, ReplaceRoot, Stage, UnionWith, Unwind,
+        Windows,
     },
     projection::Projection,
     raw::Doc,
@@ -197,6 +198,10 @@ impl DocumentNode {
                 };
                 let nodes = |stages: Vec<Stage>| {
                     let mut nodes = Vec::new();
+                    // Stages that read no field need only the number of documents.
+                    if optimization == Optimization::On && Needs::of(&stages) == Needs::NOTHING {
+                        nodes.extend([Self::Count("n".into()), Self::Repeat]);
+                    }
                     add_nodes(&mut nodes, stages.into_iter(), optimization);
                     nodes
                 };

@@ -23,10 +23,19 @@ impl Average {
 }
 
 impl State for Average {
+    #[inline]
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         if let Some(number) = value.and_then(Number::of) {
             self.sum.add(number);
             self.count += 1;
+        }
+        Ok(())
+    }
+
+    fn add_times(&mut self, value: Option<Value<'_>>, _: &[u8], times: u64) -> Result<()> {
+        if let Some(number) = value.and_then(Number::of) {
+            self.sum.add_times(number, times);
+            self.count += i64::try_from(times).unwrap_or(i64::MAX);
         }
         Ok(())
     }

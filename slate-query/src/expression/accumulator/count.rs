@@ -12,11 +12,13 @@ impl Count {
 }
 
 impl State for Count {
+    #[inline]
     fn add(&mut self, _: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         self.0 += 1;
         Ok(())
     }
 
+    #[inline]
     fn add_times(&mut self, _: Option<Value<'_>>, _: &[u8], times: u64) -> Result<()> {
         self.0 += times;
         Ok(())

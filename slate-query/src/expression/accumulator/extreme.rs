@@ -36,6 +36,20 @@ impl Extreme {
         compare(self.collation.as_ref(), value, best) == self.better
     }
 
+    /// Takes the value if it is better. Adds the bytes that it takes more on the heap to `heap`.
+    #[inline]
+    pub(super) fn offer(&mut self, value: Option<Value<'_>>, heap: &mut usize) {
+        let Some(value) = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) else { return };
+        if let Some(best) = &self.best
+            && !self.is_better(value, best.as_value())
+        {
+            return;
+        }
+        let before = self.bytes();
+        self.best = Some(value.to_owned());
+        *heap = (*heap + self.bytes()).saturating_sub(before);
+    }
+
     pub(super) fn has_value(&self) -> bool {
         self.best.is_some()
     }
@@ -46,14 +60,9 @@ impl Extreme {
 }
 
 impl State for Extreme {
+    #[inline]
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
-        let Some(value) = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) else {
-            return Ok(());
-        };
-        let is_better = self.best.as_ref().is_none_or(|best| self.is_better(value, best.as_value()));
-        if is_better {
-            self.best = Some(value.to_owned());
-        }
+        self.offer(value, &mut 0);
         Ok(())
     }
 
@@ -70,6 +79,6 @@ impl State for Extreme {
     }
 
     fn bytes(&self) -> usize {
-        self.best.as_ref().map_or(0, |best| best.as_value().bytes().len())
+        self.best.as_ref().map_or(0, OwnedValue::heap_bytes)
     }
 }

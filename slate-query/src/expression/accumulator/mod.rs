@@ -62,6 +62,30 @@ enum Stored {
 }
 
 impl Stored {
+    /// Adds a value, and adds the bytes that the state takes more on the heap to `heap`. Those of the most frequent accumulators are
+    /// not measured for each value.
+    #[inline]
+    fn add_and_measure(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64, heap: &mut usize) -> Result<()> {
+        match self {
+            Self::Average(state) => state.add_times(value, key, times),
+            Self::Count(state) => state.add_times(value, key, times),
+            Self::Extreme(state) => {
+                state.offer(value, heap);
+                Ok(())
+            }
+            Self::Total(state) => state.add_times(value, key, times),
+            state => state.add_other(value, key, times, heap),
+        }
+    }
+
+    #[inline(never)]
+    fn add_other(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64, heap: &mut usize) -> Result<()> {
+        let before = self.bytes();
+        self.add_times(value, key, times)?;
+        *heap = (*heap + self.bytes()).saturating_sub(before);
+        Ok(())
+    }
+
     fn other(state: impl State + 'static) -> Self {
         Self::Other(Box::new(state))
     }
@@ -87,52 +111,46 @@ impl Stored {
             Self::First(_) | Self::Last(_) | Self::Other(_) => return None,
         })
     }
+}
 
-    fn as_state(&self) -> &dyn State {
-        match self {
-            Self::Average(state) => state,
-            Self::Count(state) => state,
-            Self::Extreme(state) => state,
-            Self::First(state) => state,
-            Self::Last(state) => state,
-            Self::Total(state) => state,
-            Self::Other(state) => &**state,
+/// Calls a method of the state, without a virtual call for the frequent accumulators.
+macro_rules! of_state {
+    ($stored:expr, $state:ident => $call:expr) => {
+        match $stored {
+            Stored::Average($state) => $call,
+            Stored::Count($state) => $call,
+            Stored::Extreme($state) => $call,
+            Stored::First($state) => $call,
+            Stored::Last($state) => $call,
+            Stored::Total($state) => $call,
+            Stored::Other($state) => $call,
         }
-    }
-
-    fn as_state_mut(&mut self) -> &mut dyn State {
-        match self {
-            Self::Average(state) => state,
-            Self::Count(state) => state,
-            Self::Extreme(state) => state,
-            Self::First(state) => state,
-            Self::Last(state) => state,
-            Self::Total(state) => state,
-            Self::Other(state) => &mut **state,
-        }
-    }
+    };
 }
 
 impl State for Stored {
+    #[inline]
     fn add(&mut self, value: Option<Value<'_>>, key: &[u8]) -> Result<()> {
-        self.as_state_mut().add(value, key)
+        of_state!(self, state => state.add(value, key))
     }
 
+    #[inline]
     fn add_times(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64) -> Result<()> {
-        self.as_state_mut().add_times(value, key, times)
+        of_state!(self, state => state.add_times(value, key, times))
     }
 
     fn collate(&mut self, collation: &Collation) {
-        self.as_state_mut().collate(collation);
+        of_state!(self, state => state.collate(collation));
     }
 
     fn finish(&mut self) -> Evaluated<'static> {
-        self.as_state_mut().finish()
+        of_state!(self, state => state.finish())
     }
 
+    #[inline]
     fn bytes(&self) -> usize {
         let boxed = if let Self::Other(state) = self { size_of_val(&**state) } else { 0 };
-        boxed + self.as_state().bytes()
+        boxed + of_state!(self, state => state.bytes())
     }
 }
 

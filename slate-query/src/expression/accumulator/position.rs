@@ -24,7 +24,7 @@ impl State for First {
     }
 
     fn bytes(&self) -> usize {
-        self.0.as_ref().map_or(0, |value| value.as_value().bytes().len())
+        self.0.as_ref().map_or(0, OwnedValue::heap_bytes)
     }
 }
 
@@ -43,6 +43,6 @@ impl State for Last {
     }
 
     fn bytes(&self) -> usize {
-        self.0.as_ref().map_or(0, |value| value.as_value().bytes().len())
+        self.0.as_ref().map_or(0, OwnedValue::heap_bytes)
     }
 }

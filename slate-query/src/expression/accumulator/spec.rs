@@ -57,6 +57,14 @@ impl Spec {
         self.collation.iter().for_each(|collation| state.collate(collation));
         state
     }
+
+    /// The state of a group that begins with this document. Adds its bytes on the heap to `heap`.
+    fn started(&self, env: &Env<'_>, heap: &mut usize) -> Result<Stored> {
+        let n = self.n.as_ref().map_or(Ok(1), |n| number(&self.name, &n.evaluate(env)?))?;
+        let state = self.start(n);
+        *heap += state.bytes();
+        Ok(state)
+    }
 }
 
 impl AccumulatorSpec {
@@ -130,26 +138,31 @@ impl AccumulatorSpec {
     ///
     /// # Errors
     /// MongoDB's code where a value has the wrong type.
+    #[inline]
     pub fn add(&self, gathered: &mut Gathered, env: &Env<'_>, times: u64) -> Result<()> {
+        self.add_and_measure(gathered, env, times, &mut 0)
+    }
+
+    /// As [`add`](Self::add). Adds the bytes that the group takes more on the heap to `heap`.
+    #[inline]
+    pub(crate) fn add_and_measure(
+        &self,
+        gathered: &mut Gathered,
+        env: &Env<'_>,
+        times: u64,
+        heap: &mut usize,
+    ) -> Result<()> {
         let spec = &*self.0;
         let state = match &mut gathered.0 {
             Some(state) => state,
-            None => {
-                let n = match &spec.n {
-                    Some(n) => number(&spec.name, &n.evaluate(env)?)?,
-                    None => 1,
-                };
-                gathered.0.insert(spec.start(n))
-            }
+            None => gathered.0.insert(spec.started(env, heap)?),
         };
-        let mut key = Vec::new();
         if let Some(sort) = &spec.sort {
+            let mut key = Vec::new();
             sort.key(env.root(), &mut key)?;
+            return spec.operand.visit(env, |value| state.add_and_measure(value, &key, times, heap))?;
         }
-        spec.operand.visit(env, |value| match times {
-            1 => state.add(value, &key),
-            _ => state.add_times(value, &key, times),
-        })?
+        spec.operand.visit(env, |value| state.add_and_measure(value, &[], times, heap))?
     }
 
     /// What the accumulator reads of a document: the value, and what its other parameters are for the document.
@@ -240,11 +253,6 @@ impl Gathered {
     /// Whether it is a `$min` or `$max` that has met a value.
     pub(crate) fn has_value(&self) -> bool {
         matches!(&self.0, Some(Stored::Extreme(extreme)) if extreme.has_value())
-    }
-
-    /// About how many bytes it holds.
-    pub fn bytes(&self) -> usize {
-        self.0.as_ref().map_or(0, State::bytes)
     }
 }
 

@@ -20,6 +20,7 @@ impl Total {
 }
 
 impl State for Total {
+    #[inline]
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         if let Some(number) = value.and_then(Number::of) {
             self.0.add(number);
@@ -27,6 +28,7 @@ impl State for Total {
         Ok(())
     }
 
+    #[inline]
     fn add_times(&mut self, value: Option<Value<'_>>, _: &[u8], times: u64) -> Result<()> {
         if let Some(number) = value.and_then(Number::of) {
             self.0.add_times(number, times);

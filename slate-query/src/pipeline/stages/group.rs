@@ -11,7 +11,7 @@ use crate::{
     key,
     path::Path,
     pattern::Direction,
-    pipeline::{Bindings, Needs, Stage},
+    pipeline::{Bindings, Kept, Needs, Stage, group_index::GroupIndex},
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
 
@@ -27,16 +27,19 @@ pub struct Group {
 /// Groups, and what their accumulators have gathered, by number.
 #[derive(Debug, Default)]
 pub struct GroupStates {
-    ids: Vec<OwnedValue>,
+    index: GroupIndex,
     /// As many for each group as the stage has accumulators.
     gathered: Vec<Gathered>,
+    /// The bytes that these hold on the heap.
+    heap: usize,
 }
 
 /// A document of a group.
 #[derive(Debug)]
 pub struct Member<'v> {
     id: Value<'v>,
-    key: &'v [u8],
+    /// What is compared: `id`, or what a collation makes of it.
+    compared: Value<'v>,
     env: &'v Env<'v>,
 }
 
@@ -46,9 +49,10 @@ impl<'v> Member<'v> {
         self.id
     }
 
-    /// Bytes that are equal for the documents of one group.
-    pub fn key(&self) -> &[u8] {
-        self.key
+    /// Replaces the content of `out` by bytes that are equal for the documents of one group, and order groups.
+    pub fn key(&self, out: &mut Vec<u8>) {
+        out.clear();
+        key::encode(self.compared, out);
     }
 }
 
@@ -98,25 +102,23 @@ pub(super) fn accumulator(name: &str, value: Value<'_>, bindings: &Bindings) -> 
 }
 
 impl Group {
-    /// Calls `visit` with a document and its group. `key` is a buffer for the group's key.
+    /// Calls `visit` with a document and its group.
     ///
     /// # Errors
     /// Those of the expression, and of `visit`.
+    #[inline]
     pub fn visit<R, E: From<Error>>(
         &self,
         document: Doc<'_>,
-        key: &mut Vec<u8>,
         visit: impl FnOnce(&Member<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
         self.bindings.within(document, |env| {
             self.id.visit(env, |id| {
                 let id = id.unwrap_or(Value::NULL);
-                key.clear();
                 match self.bindings.collation() {
-                    None => key::encode(id, key),
-                    Some(collation) => key::encode(collation.apply(id).as_value(), key),
+                    None => visit(&Member { id, compared: id, env }),
+                    Some(collation) => visit(&Member { id, compared: collation.apply(id).as_value(), env }),
                 }
-                visit(&Member { id, key, env })
             })?
         })
     }
@@ -144,6 +146,11 @@ impl Group {
         self.gathered(states, 0).iter().any(Gathered::has_value)
     }
 
+    /// The fields that the stage reads, for copies of documents.
+    pub fn kept(&self) -> Kept {
+        Kept::of(&self.needs())
+    }
+
     /// The fields that the stage reads.
     pub(in crate::pipeline) fn needs(&self) -> Needs {
         let mut needs = Needs::NOTHING;
@@ -152,39 +159,57 @@ impl Group {
         needs
     }
 
-    /// Starts the group of a document, without the document. Returns its number.
-    pub fn start(&self, states: &mut GroupStates, member: &Member<'_>) -> usize {
-        states.ids.push(member.id.to_owned());
-        states.gathered.extend(self.fields.iter().map(|_| Gathered::default()));
-        states.ids.len() - 1
+    /// Returns the number of a document's group, which is started, without the document, if there is none.
+    #[inline]
+    pub fn enter(&self, states: &mut GroupStates, member: &Member<'_>) -> usize {
+        let number = states.index.enter(member.compared, member.id);
+        let width = self.fields.len();
+        if states.gathered.len() <= number * width {
+            states.gathered.resize_with((number + 1) * width, Gathered::default);
+        }
+        number
     }
 
-    /// Adds a document to its group, as often as `times`. Returns the memory that the group uses, in bytes.
+    /// Adds a document to its group, as often as `times`.
     ///
     /// # Errors
     /// Those of the expressions and accumulators.
-    pub fn add(&self, states: &mut GroupStates, group: usize, member: &Member<'_>, times: u64) -> Result<usize> {
-        let id = states.ids.get(group).map_or(0, |id| id.as_value().bytes().len());
-        let mut bytes = size_of::<OwnedValue>() + id;
+    #[inline]
+    pub fn add(&self, states: &mut GroupStates, group: usize, member: &Member<'_>, times: u64) -> Result<()> {
+        let mut heap = states.heap;
         for ((_, spec), gathered) in self.fields.iter().zip(self.gathered(states, group)) {
-            spec.add(gathered, member.env, times)?;
-            bytes += size_of::<Gathered>() + gathered.bytes();
+            spec.add_and_measure(gathered, member.env, times, &mut heap)?;
         }
-        Ok(bytes)
+        states.heap = heap;
+        Ok(())
+    }
+
+    /// As [`Member::key`], of a group's documents.
+    pub fn key(&self, states: &GroupStates, group: usize, out: &mut Vec<u8>) {
+        out.clear();
+        let id = states.index.value(group);
+        match self.bindings.collation() {
+            None => key::encode(id, out),
+            Some(collation) => key::encode(collation.apply(id).as_value(), out),
+        }
     }
 
     /// Replaces the content of `out` by the group's document, and releases what the group has gathered.
     pub fn finish(&self, states: &mut GroupStates, group: usize, out: &mut Vec<u8>) {
-        let id = states.ids.get_mut(group).map(|id| std::mem::replace(id, Value::NULL.to_owned()));
-        self.finish_as(states, group, id.as_ref().map_or(Value::NULL, OwnedValue::as_value), out);
+        let GroupStates { index, gathered, .. } = states;
+        self.finish_as(self.of_group(gathered, group), index.value(group), out);
     }
 
-    /// As [`finish`](Self::finish), with another `_id`.
-    pub(super) fn finish_as(&self, states: &mut GroupStates, group: usize, id: Value<'_>, out: &mut Vec<u8>) {
+    /// As [`finish`](Self::finish), of the first group with another `_id`.
+    pub(super) fn finish_first_as(&self, states: &mut GroupStates, id: Value<'_>, out: &mut Vec<u8>) {
+        self.finish_as(self.of_group(&mut states.gathered, 0), id, out);
+    }
+
+    fn finish_as(&self, gathered: &mut [Gathered], id: Value<'_>, out: &mut Vec<u8>) {
         out.clear();
         let mut writer = Writer::into_buffer(std::mem::take(out));
         writer.append(b"_id", id);
-        for ((name, spec), gathered) in self.fields.iter().zip(self.gathered(states, group)) {
+        for ((name, spec), gathered) in self.fields.iter().zip(gathered) {
             if let Some(value) = spec.finish(&mut std::mem::take(gathered)).as_value() {
                 writer.append(name.as_bytes(), value);
             }
@@ -192,17 +217,45 @@ impl Group {
         *out = writer.finish();
     }
 
+    #[inline]
     fn gathered<'s>(&self, states: &'s mut GroupStates, group: usize) -> &'s mut [Gathered] {
+        self.of_group(&mut states.gathered, group)
+    }
+
+    #[inline]
+    fn of_group<'s>(&self, gathered: &'s mut [Gathered], group: usize) -> &'s mut [Gathered] {
         let width = self.fields.len();
-        states.gathered.get_mut(group * width..(group + 1) * width).unwrap_or_default()
+        gathered.get_mut(group * width..(group + 1) * width).unwrap_or_default()
     }
 }
 
 impl GroupStates {
+    /// The number of groups.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether there are no groups.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a document belongs to the group.
+    pub fn has(&mut self, group: usize, member: &Member<'_>) -> bool {
+        self.index.is(group, member.compared)
+    }
+
+    /// The memory that the groups use, in bytes.
+    #[inline]
+    pub fn memory(&self) -> usize {
+        self.index.memory() + self.gathered.len() * size_of::<Gathered>() + self.heap
+    }
+
     /// Removes all groups.
     pub fn clear(&mut self) {
-        self.ids.clear();
+        self.index.clear();
         self.gathered.clear();
+        self.heap = 0;
     }
 }
 

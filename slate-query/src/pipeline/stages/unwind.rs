@@ -112,13 +112,60 @@ impl fmt::Display for Unwind {
 /// so that no element is copied before its turn.
 #[derive(Clone, Debug, Default)]
 pub struct UnwoundRows {
-    document: Vec<u8>,
     /// The array's bytes, of which those before `next` were returned.
     array: Vec<u8>,
     next: usize,
     position: i64,
+    /// How the rows of the array are made.
+    template: Template,
     row: Vec<u8>,
     scratch: Vec<u8>,
+}
+
+/// The document with a gap for the element, if that is a field of it.
+#[derive(Clone, Debug, Default)]
+struct Template {
+    /// The document, which ends before the value of the field. The whole document for a longer path.
+    head: Vec<u8>,
+    /// Where the field's type is in it.
+    kind: usize,
+    /// The rest of the document, with its terminator. Empty for a longer path.
+    tail: Vec<u8>,
+}
+
+impl Template {
+    fn begin(&mut self, unwind: &Unwind, document: Doc<'_>) {
+        self.tail.clear();
+        let [field] = unwind.path.parts() else { return unwind.kept.copy(document, &mut self.head) };
+        unwind.kept.split(document, field.field_name(), &mut self.head, &mut self.tail);
+        self.kind = self.head.len();
+        self.head.push(0);
+        self.head.extend_from_slice(field.name_bytes());
+        self.head.push(0);
+    }
+
+    /// Replaces the content of `row` by the row of an element. If it is `another` of the document, `row` still begins with the head.
+    fn write(&self, unwind: &Unwind, element: Value<'_>, another: bool, row: &mut Vec<u8>) {
+        if self.tail.is_empty() {
+            return set(Doc::new(&self.head), unwind.path.parts(), Some(element), row);
+        }
+        let length = self.head.len() + element.bytes().len() + self.tail.len();
+        if another && unwind.index.is_none() {
+            row.truncate(self.head.len());
+        } else {
+            row.clear();
+            row.extend_from_slice(&self.head);
+        }
+        row.reserve(length - self.head.len());
+        row.extend_from_slice(element.bytes());
+        row.extend_from_slice(&self.tail);
+        if let (Some(head), Ok(length)) = (row.first_chunk_mut(), i32::try_from(length)) {
+            *head = length.to_le_bytes();
+        }
+        if let Some(kind) = row.get_mut(self.kind) {
+            *kind = element.kind().byte();
+        }
+    }
 }
 
 impl UnwoundRows {
@@ -132,7 +179,7 @@ impl UnwoundRows {
         if let Some(array) = value.and_then(Value::as_array) {
             if !array.is_empty() {
                 self.array.extend_from_slice(array.bytes());
-                unwind.kept.copy(document, &mut self.document);
+                self.template.begin(unwind, document);
                 return self.advance(unwind);
             }
             if unwind.empty == Empty::Dropped {
@@ -149,10 +196,11 @@ impl UnwoundRows {
     }
 
     /// Moves to the row of the next element. Returns `false` after the last.
+    #[inline]
     pub fn advance(&mut self, unwind: &Unwind) -> bool {
         let rest = self.array.get(self.next..).unwrap_or_default();
         let Some((element, size)) = first(rest) else { return false };
-        set(Doc::new(&self.document), unwind.path.parts(), Some(element), &mut self.row);
+        self.template.write(unwind, element, self.position > 0, &mut self.row);
         self.next += size;
         with_int64(self.position, |position| self.number(unwind, position));
         self.position = self.position.saturating_add(1);
@@ -215,6 +263,34 @@ mod tests {
             assert!(unwound(&bson!("$a"), &empty).is_empty(), "{empty}");
         }
         assert!(unwound(&bson!("$a.b"), &doc! {"a": [{"b": [1]}]}).is_empty(), "no walk through arrays");
+    }
+
+    #[test]
+    fn rows_have_the_fields_that_are_needed() {
+        let document = RawDocumentBuf::try_from(&doc! {"x": 1, "a": [7, "y"], "b": 2, "c": 3}).unwrap();
+        for (path, index, needs, expected) in [
+            ("a", None, Needs::Fields(["b".into()].into()), [doc! {"a": 7, "b": 2}, doc! {"a": "y", "b": 2}]),
+            (
+                "a",
+                None,
+                Needs::Fields(["x".into(), "c".into()].into()),
+                [doc! {"x": 1, "a": 7, "c": 3}, doc! {"x": 1, "a": "y", "c": 3}],
+            ),
+            ("a", None, Needs::NOTHING, [doc! {"a": 7}, doc! {"a": "y"}]),
+            ("a", Some("i"), Needs::NOTHING, [doc! {"a": 7, "i": 0_i64}, doc! {"a": "y", "i": 1_i64}]),
+            ("a", Some("a"), Needs::NOTHING, [doc! {"a": 0_i64}, doc! {"a": 1_i64}]),
+        ] {
+            let path = Path::parse(path).unwrap();
+            let index = index.map(|index| Path::parse(index).unwrap());
+            let mut unwind = Unwind { path, index, empty: Empty::Dropped, kept: Kept::default() };
+            unwind.keep(needs);
+            let mut rows = UnwoundRows::default();
+            assert!(rows.begin(&unwind, Doc::from(&document)));
+            let first = Document::from_reader(rows.current()).unwrap();
+            assert!(rows.advance(&unwind));
+            assert_eq!([first, Document::from_reader(rows.current()).unwrap()], expected);
+            assert!(!rows.advance(&unwind));
+        }
     }
 
     #[test]

@@ -42,6 +42,11 @@ impl Frame {
         }
     }
 
+    /// Whether the window is the documents of the partition up to the current one.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self, Self::Documents(Limit::Unbounded, Limit::Current | Limit::At(0)))
+    }
+
     /// Parses `{documents: [lower, upper]}` or `{range: [lower, upper], unit: …}`.
     pub(super) fn parse(window: Value<'_>, sort: Option<&Sort>) -> Result<Self> {
         let refused = |message: &str| Error::new(Code::FAILED_TO_PARSE, message).at("window");

@@ -227,6 +227,20 @@ impl Function {
         }
     }
 
+    /// Whether it depends on which documents are equal under the sort.
+    pub(super) fn compares_peers(&self) -> bool {
+        match self {
+            Self::Rank(rank) => *rank != Rank::Number,
+            Self::Fill { how, .. } => *how == Filling::Linear,
+            _ => false,
+        }
+    }
+
+    /// Whether it computes with the values of the sort field.
+    pub(super) fn reads_places(&self) -> bool {
+        matches!(self, Self::Rate { .. } | Self::Fill { how: Filling::Linear, .. })
+    }
+
     pub(super) fn start(&self) -> Running {
         match self {
             Self::Accumulate(_) => Running::Accumulate(Accumulate::default()),
@@ -270,7 +284,7 @@ impl Running {
             (Self::Accumulate(running), Function::Accumulate(spec)) => running.value(spec, column, range)?,
             (_, Function::Covariance { .. }) if slides && !series::are_finite(window) => Evaluated::NULL,
             (Self::MovingAverage(running), Function::MovingAverage { alpha, .. }) => {
-                running.next(*alpha, column.get(row))
+                running.next(*alpha, column.get(row).and_then(Operand::value))
             }
             (Self::Rank(rank), Function::Rank(kind)) => {
                 let number = i64::try_from(row).unwrap_or(i64::MAX).saturating_add(1);

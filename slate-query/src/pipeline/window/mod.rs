@@ -8,9 +8,13 @@ mod frame;
 mod function;
 mod parse;
 mod partition;
+mod partition_key;
 mod rate;
+mod running;
 mod series;
 
 pub use parse::Windows;
 pub(super) use parse::parse;
 pub use partition::{Partition, Results};
+pub use partition_key::CurrentPartition;
+pub use running::RunningResults;

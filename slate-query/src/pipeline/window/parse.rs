@@ -3,18 +3,16 @@ use std::fmt;
 use super::{
     frame::Frame,
     function::{Function, refused},
+    partition_key,
 };
 use crate::{
     Code, Error, Result,
-    collation::Compared,
     expression::Expression,
-    key,
     path::Path,
     pattern::Direction,
     pipeline::{Bindings, Kept, Needs, Stage, stages::field_path},
     raw::{Doc, Kind, OwnedValue, Value, Writer},
     sort::Sort,
-    value_set::AsValue as _,
 };
 
 /// A parsed `$setWindowFields`. The documents of a partition must follow each other in its input, unless it [sorts them](Self::needs_key).
@@ -24,8 +22,14 @@ pub struct Windows {
     sort: Option<Sort>,
     outputs: Vec<Output>,
     bindings: Bindings,
+    /// Whether an output depends on which documents are equal under the sort.
+    compares_peers: bool,
+    /// Whether an output computes with the values of the sort field.
+    reads_places: bool,
     /// The fields of its input that later stages need.
     kept: Kept,
+    /// The fields of its input that this stage or later ones need.
+    read: Kept,
     argument: OwnedValue,
 }
 
@@ -79,15 +83,18 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
         let name = field.display_name();
         output(&name, field.value, sort.as_ref(), bindings).map_err(|error| error.at(&*name))
     });
-    let outputs = outputs.collect::<Result<_>>()?;
+    let outputs = outputs.collect::<Result<Vec<_>>>()?;
     // A constant partition is one partition.
     let partition = partition.filter(|partition| partition.as_constant().is_none());
     let windows = Windows {
         partition,
         sort,
+        compares_peers: outputs.iter().any(|output| output.function.compares_peers()),
+        reads_places: outputs.iter().any(Output::reads_places),
         outputs,
         bindings: bindings.clone(),
         kept: Kept::default(),
+        read: Kept::default(),
         argument: argument.to_owned(),
     };
     Ok(windows.order()?.map(Stage::Sort).into_iter().chain([Stage::SetWindowFields(windows)]).collect())
@@ -118,6 +125,12 @@ fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings
         return Err(refused(&operator, "needs a sortBy"));
     }
     Ok(Output { path, function, frame })
+}
+
+impl Output {
+    fn reads_places(&self) -> bool {
+        matches!(self.frame, Frame::Range(..)) || self.function.reads_places()
+    }
 }
 
 impl Windows {
@@ -156,26 +169,18 @@ impl Windows {
     ///
     /// # Errors
     /// Those of the expression; `TypeMismatch` (14) if its value is an array.
-    pub fn partition_key(&self, document: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn partition_key(&self, document: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         let Some(partition) = &self.partition else { return Ok(()) };
         self.bindings.within(document, |env| {
-            partition.visit(env, |value| {
-                if value.is_some_and(|value| value.kind() == Kind::Array) {
-                    let message = "an expression used to partition cannot evaluate to value of type array";
-                    return Err(Error::new(Code::TYPE_MISMATCH, message));
-                }
-                let compared = Compared::new(self.bindings.collation(), value.unwrap_or(Value::NULL));
-                key::encode(compared.as_value(), out);
-                Ok(())
-            })?
+            partition.visit(env, |value| partition_key::encode(env.collation(), value.unwrap_or(Value::NULL), out))?
         })
     }
 
     /// Replaces the content of `key` by a key that orders documents by partition and sort.
     ///
     /// # Errors
-    /// As [`partition_key`](Self::partition_key); those of the sort.
+    /// Those of the expression and of the sort; `TypeMismatch` (14) if a partition is an array.
     pub fn key(&self, document: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
         self.partition_key(document, out)?;
         self.sort.as_ref().map_or(Ok(()), |sort| sort.key(document, out))
@@ -184,6 +189,7 @@ impl Windows {
     /// Returns documents with only the fields that the following stages need.
     pub fn keep(&mut self, needs: &Needs) {
         self.kept = Kept::of(needs);
+        self.read = Kept::of(&self.needs(needs.clone()));
     }
 
     /// The fields that the stage and the stages after it read.
@@ -217,8 +223,26 @@ impl Windows {
         &self.bindings
     }
 
-    pub(super) fn kept(&self) -> &Kept {
+    /// The fields that later stages need.
+    pub fn kept(&self) -> &Kept {
         &self.kept
+    }
+
+    /// The fields that this stage or later ones need.
+    pub fn read(&self) -> &Kept {
+        &self.read
+    }
+
+    pub(super) fn partition(&self) -> Option<&Expression> {
+        self.partition.as_ref()
+    }
+
+    pub(super) fn compares_peers(&self) -> bool {
+        self.compares_peers
+    }
+
+    pub(super) fn reads_places(&self) -> bool {
+        self.reads_places
     }
 }
 

@@ -5,15 +5,17 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    pipeline::nested::set,
     raw::{Doc, OwnedValue, SmallBytes, Value},
 };
 
 /// What the functions read of the documents of one partition.
 #[derive(Debug, Default)]
 pub struct Partition {
-    /// The sort keys.
+    documents: usize,
+    /// The sort keys, if they are compared.
     keys: Vec<SmallBytes>,
-    /// The values of the first sort field.
+    /// The values of the first sort field, if they are read.
     values: Vec<Option<OwnedValue>>,
     /// The operands of each output.
     columns: Vec<Vec<Operand>>,
@@ -26,14 +28,18 @@ impl Partition {
     /// # Errors
     /// Those of the expressions.
     pub fn push(&mut self, windows: &Windows, document: Doc<'_>) -> Result<()> {
-        let mut key = Vec::new();
-        if let Some(sort) = windows.sort() {
-            sort.key(document, &mut key)?;
+        self.documents += 1;
+        if windows.compares_peers() {
+            let mut key = Vec::new();
+            windows.sort().map_or(Ok(()), |sort| sort.key(document, &mut key))?;
+            self.bytes += key.len() + size_of::<SmallBytes>();
+            self.keys.push(key.as_slice().into());
         }
-        let value = windows.sort_field().and_then(|path| path.get(document)).map(Value::to_owned);
-        self.bytes += key.len() + value.as_ref().map_or(0, |value| value.as_value().bytes().len()) + ROW;
-        self.keys.push(key.as_slice().into());
-        self.values.push(value);
+        if windows.reads_places() {
+            let value = windows.sort_field().and_then(|path| path.get(document)).map(Value::to_owned);
+            self.bytes += value.as_ref().map_or(0, |value| value.as_value().bytes().len()) + size_of::<OwnedValue>();
+            self.values.push(value);
+        }
         self.columns.resize_with(windows.outputs().len(), Vec::new);
         let columns = windows.outputs().iter().zip(&mut self.columns);
         windows.bindings().within(document, |env| {
@@ -48,12 +54,12 @@ impl Partition {
 
     /// The number of documents.
     pub fn len(&self) -> usize {
-        self.keys.len()
+        self.documents
     }
 
     /// Whether it has no documents.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.documents == 0
     }
 
     /// The memory that it uses, in bytes.
@@ -63,6 +69,7 @@ impl Partition {
 
     /// Removes all documents.
     pub fn clear(&mut self) {
+        self.documents = 0;
         self.keys.clear();
         self.values.clear();
         self.columns.iter_mut().for_each(Vec::clear);
@@ -79,9 +86,6 @@ impl Partition {
     }
 }
 
-/// About how many bytes a document takes in addition to its key and values.
-const ROW: usize = 64;
-
 /// Computes the outputs of a partition's documents, one after the other.
 #[derive(Debug)]
 pub struct Results {
@@ -96,7 +100,8 @@ impl Results {
         Self { running: running.collect(), row: 0 }
     }
 
-    /// Replaces the content of `out` by the next document with its outputs. `document` is that document, `scratch` a buffer.
+    /// Replaces the content of `out` by the next document with its outputs. `document` has the [kept](Windows::kept) fields of
+    /// that document; `scratch` is a buffer.
     ///
     /// # Errors
     /// Those of the functions.
@@ -111,7 +116,8 @@ impl Results {
         if self.row >= partition.len() {
             return Err(Error::new(Code::INTERNAL_ERROR, "a partition has more documents than it was made of"));
         }
-        windows.kept().copy(document, out);
+        out.clear();
+        out.extend_from_slice(document.bytes());
         let columns = partition.columns.iter().map(Vec::as_slice);
         for ((output, (frames, running)), column) in windows.outputs().iter().zip(&mut self.running).zip(columns) {
             let range = match output.function {
@@ -124,7 +130,7 @@ impl Results {
             let slides = output.frame.slides();
             let value = running.value(&output.function, partition, column, self.row, range, slides)?;
             std::mem::swap(scratch, out);
-            crate::pipeline::nested::set(Doc::new(scratch), output.path.parts(), value.as_value(), out);
+            set(Doc::new(scratch), output.path.parts(), value.as_value(), out);
         }
         self.row += 1;
         Ok(())

@@ -110,8 +110,8 @@ pub(super) struct MovingAverage(Option<Number>);
 
 impl MovingAverage {
     /// The average up to the next value; null for a value that is not a number, which is left out.
-    pub(super) fn next(&mut self, alpha: Number, operand: Option<&Operand>) -> Evaluated<'static> {
-        let Some(value) = operand.and_then(Operand::present).and_then(Number::of) else { return Evaluated::NULL };
+    pub(super) fn next(&mut self, alpha: Number, value: Option<Value<'_>>) -> Evaluated<'static> {
+        let Some(value) = value.and_then(Number::of) else { return Evaluated::NULL };
         let average = match self.0 {
             None => value.over(Number::Int32(1)),
             Some(before) => value.times(alpha).plus(before.times(Number::Int32(1).minus(alpha))),

@@ -63,11 +63,12 @@ impl BucketAuto {
         key: &mut Vec<u8>,
         visit: impl FnOnce(&[u8]) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
-        self.group.visit(document, key, |member| {
+        self.group.visit(document, |member| {
             if self.granularity.is_some() {
                 granularity::number(member.id()).map_err(|(code, message)| Error::new(Code(code), message))?;
             }
-            visit(member.key())
+            member.key(key);
+            visit(key)
         })
     }
 
@@ -102,7 +103,10 @@ impl Buckets {
     /// Those of the expressions.
     pub fn add(&mut self, document: Doc<'_>, buffer: &mut Vec<u8>) -> Result<bool> {
         let Self { stage, bucket } = self;
-        stage.group.visit(document, buffer, |member| bucket.add(stage, member))
+        stage.group.visit(document, |member| {
+            member.key(buffer);
+            bucket.add(stage, member, buffer)
+        })
     }
 
     /// Completes the bucket, and replaces the content of `out` by its document. `next` is the document that begins the next
@@ -110,32 +114,32 @@ impl Buckets {
     ///
     /// # Errors
     /// Those of the expression.
-    pub fn finish(&mut self, next: Option<Doc<'_>>, buffer: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<bool> {
+    pub fn finish(&mut self, next: Option<Doc<'_>>, out: &mut Vec<u8>) -> Result<bool> {
         let Self { stage, bucket } = self;
         if bucket.count == 0 {
             return Ok(false);
         }
-        let value = |next| stage.group.visit(next, buffer, |member| Ok::<_, Error>(member.id().to_owned()));
+        let value = |next| stage.group.visit(next, |member| Ok::<_, Error>(member.id().to_owned()));
         bucket.finish(stage, next.map(value).transpose()?, out);
         Ok(true)
     }
 }
 
 impl Bucket {
-    fn add(&mut self, stage: &BucketAuto, member: &Member<'_>) -> Result<bool> {
+    fn add(&mut self, stage: &BucketAuto, member: &Member<'_>, key: &[u8]) -> Result<bool> {
         if self.count == 0 {
             self.states.clear();
-            stage.group.start(&mut self.states, member);
+            stage.group.enter(&mut self.states, member);
             self.least = self.first_boundary(stage, member);
             self.boundary = None;
-        } else if !self.takes(stage, member) {
+        } else if !self.takes(stage, member, key) {
             return Ok(false);
         }
         stage.group.add(&mut self.states, 0, member, 1)?;
         self.count += 1;
-        if self.key != member.key() || self.count == 1 {
+        if self.key != key || self.count == 1 {
             self.key.clear();
-            self.key.extend_from_slice(member.key());
+            self.key.extend_from_slice(key);
             self.greatest = member.id().to_owned();
         }
         Ok(true)
@@ -151,12 +155,12 @@ impl Bucket {
     }
 
     /// Whether a document belongs to the bucket, which is not empty.
-    fn takes(&mut self, stage: &BucketAuto, member: &Member<'_>) -> bool {
+    fn takes(&mut self, stage: &BucketAuto, member: &Member<'_>, key: &[u8]) -> bool {
         if self.count < self.size || self.complete + 1 == stage.buckets {
             return true;
         }
         match &stage.granularity {
-            None => self.key == member.key(),
+            None => self.key == key,
             Some(granularity) => {
                 let rounded = || Number::of(self.greatest.as_value()).map(|number| granularity.up(number));
                 self.boundary = self.boundary.or_else(rounded);
@@ -184,7 +188,7 @@ impl Bucket {
         let mut id = Writer::new();
         id.append(b"min", self.least.as_value());
         id.append(b"max", self.greatest.as_value());
-        stage.group.finish_as(&mut self.states, 0, Value::new(Kind::Document, &id.finish()), out);
+        stage.group.finish_first_as(&mut self.states, Value::new(Kind::Document, &id.finish()), out);
         self.count = 0;
         self.complete += 1;
     }

@@ -1,0 +1,64 @@
+use slate_query::{
+    pipeline::{CurrentPartition, RunningResults, Windows},
+    raw::Doc,
+};
+use slate_store::View;
+
+use super::{DocumentRows, window_source::WindowSource};
+use crate::{
+    Result,
+    exec::{Resources, meter::Meter},
+    interrupt::Interrupt,
+};
+
+/// Documents with fields computed from those before them in their partition. Holds one document.
+pub(crate) struct RunningWindowRows<V: View> {
+    input: WindowSource<V>,
+    windows: Windows,
+    current: CurrentPartition,
+    results: RunningResults,
+    row: Vec<u8>,
+    has_row: bool,
+    interrupt: Interrupt,
+    meter: Meter,
+}
+
+impl<V: View> RunningWindowRows<V> {
+    pub(super) fn new(
+        input: DocumentRows<V>,
+        windows: Windows,
+        results: RunningResults,
+        resources: &Resources,
+        meter: Meter,
+    ) -> Self {
+        Self {
+            input: WindowSource::new(input, &windows, &resources.memory),
+            windows,
+            current: CurrentPartition::default(),
+            results,
+            row: Vec::new(),
+            has_row: false,
+            interrupt: resources.interrupt.clone(),
+            meter,
+        }
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        self.interrupt.tick()?;
+        self.has_row = false;
+        if !self.input.advance(&self.windows, &mut self.interrupt, &mut self.meter)? {
+            return Ok(false);
+        }
+        let Some(document) = self.input.current() else { return Ok(false) };
+        if self.current.enter(&self.windows, document)? {
+            self.results.restart();
+        }
+        self.results.write(&self.windows, document, &mut self.row)?;
+        self.has_row = true;
+        Ok(true)
+    }
+
+    pub(super) fn current(&self) -> Option<Doc<'_>> {
+        self.has_row.then(|| Doc::new(&self.row))
+    }
+}

@@ -1,0 +1,218 @@
+use std::hash::{BuildHasher, Hasher};
+
+use ahash::RandomState;
+use hashbrown::HashTable;
+
+use crate::{
+    key,
+    number::Number,
+    raw::{Kind, Value, same},
+};
+
+/// Finds groups by the values that documents are grouped by. Values that compare as equal are one group, which has the value of
+/// its first document.
+///
+/// The values are end to end in one buffer, so that a group costs no allocation. A value is found by its *identity*: its own bytes
+/// where only equal bytes are equal values, an int64 for whole numbers of any type, and its key otherwise.
+#[derive(Debug, Default)]
+pub(super) struct GroupIndex {
+    /// The numbers of the groups.
+    table: HashTable<usize>,
+    places: Vec<Place>,
+    /// The identity of each group, followed by its value if that has other bytes.
+    bytes: Vec<u8>,
+    hasher: RandomState,
+    scratch: Vec<u8>,
+}
+
+/// A group in the buffer.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    hash: u64,
+    start: usize,
+    /// Where the identity ends.
+    middle: usize,
+    /// Where the value is.
+    value: usize,
+    end: usize,
+    class: Class,
+    kind: Kind,
+}
+
+/// How the identity of a value is encoded. Values of different classes differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// As a key.
+    Key,
+    /// As an int64.
+    Whole,
+    /// The bytes of a string or symbol.
+    Text,
+    /// The bytes of the value.
+    ObjectId,
+    Date,
+    Null,
+}
+
+impl GroupIndex {
+    /// Bytes that a group takes in addition to its value.
+    const OVERHEAD: usize = size_of::<Place>() + 2 * size_of::<usize>();
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The memory that it uses, in bytes.
+    #[inline]
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.len() + self.places.len() * Self::OVERHEAD
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.table.clear();
+        self.places.clear();
+        self.bytes.clear();
+    }
+
+    /// The number of the group of documents with this value, which is started with the value `shown` if there is none.
+    #[inline]
+    pub(super) fn enter(&mut self, value: Value<'_>, shown: Value<'_>) -> usize {
+        let (class, identity) = identity(value, &mut self.scratch);
+        let hash = hash(&self.hasher, identity);
+        let is_group = |&number: &usize| is_at(&self.places, &self.bytes, number, hash, class, identity);
+        if let Some(number) = self.table.find(hash, is_group) {
+            return *number;
+        }
+        let (number, start) = (self.places.len(), self.bytes.len());
+        self.bytes.extend_from_slice(identity);
+        let middle = self.bytes.len();
+        let value = if identity == shown.bytes() { start } else { middle };
+        if value == middle {
+            self.bytes.extend_from_slice(shown.bytes());
+        }
+        self.places.push(Place { hash, start, middle, value, end: self.bytes.len(), class, kind: shown.kind() });
+        let places = &self.places;
+        self.table.insert_unique(hash, number, |&number| places.get(number).map_or(0, |place| place.hash));
+        number
+    }
+
+    /// Whether the group has this value.
+    pub(super) fn is(&mut self, number: usize, value: Value<'_>) -> bool {
+        let (class, identity) = identity(value, &mut self.scratch);
+        let hash = hash(&self.hasher, identity);
+        is_at(&self.places, &self.bytes, number, hash, class, identity)
+    }
+
+    /// The value of a group's first document; null for a group that does not exist.
+    #[inline]
+    pub(super) fn value(&self, number: usize) -> Value<'_> {
+        let Some(place) = self.places.get(number) else { return Value::NULL };
+        Value::new(place.kind, self.bytes.get(place.value..place.end).unwrap_or_default())
+    }
+}
+
+#[inline]
+fn hash(hasher: &RandomState, identity: &[u8]) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    hasher.write(identity);
+    hasher.finish()
+}
+
+#[inline]
+fn is_at(places: &[Place], bytes: &[u8], number: usize, hash: u64, class: Class, identity: &[u8]) -> bool {
+    places.get(number).is_some_and(|place| {
+        place.hash == hash
+            && place.class == class
+            && bytes.get(place.start..place.middle).is_some_and(|bytes| same(bytes, identity))
+    })
+}
+
+/// The identity of a value: equal for equal values, and different for different ones.
+#[inline]
+fn identity<'i>(value: Value<'i>, scratch: &'i mut Vec<u8>) -> (Class, &'i [u8]) {
+    let class = match value.kind() {
+        Kind::String | Kind::Symbol => Class::Text,
+        Kind::ObjectId => Class::ObjectId,
+        Kind::DateTime => Class::Date,
+        Kind::Null => Class::Null,
+        Kind::Int64 => Class::Whole,
+        _ => return computed(value, scratch),
+    };
+    (class, value.bytes())
+}
+
+fn computed<'i>(value: Value<'_>, scratch: &'i mut Vec<u8>) -> (Class, &'i [u8]) {
+    scratch.clear();
+    match Number::of(value).and_then(Number::to_i64) {
+        Some(whole) => {
+            scratch.extend_from_slice(&whole.to_le_bytes());
+            (Class::Whole, scratch)
+        }
+        None => {
+            key::encode(value, scratch);
+            (Class::Key, scratch)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{Bson, bson};
+
+    use super::*;
+    use crate::{order, raw::OwnedValue};
+
+    #[test]
+    fn values_are_one_group_if_they_compare_as_equal() {
+        let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());
+        let values = [
+            bson!(null),
+            Bson::Undefined,
+            bson!(0),
+            bson!(-0.0),
+            decimal("0.0"),
+            decimal("-0"),
+            bson!(1),
+            bson!(1_i64),
+            bson!(1.0),
+            decimal("1.00"),
+            bson!(0.5),
+            decimal("0.5"),
+            bson!(0.1),
+            decimal("0.1"),
+            bson!(f64::NAN),
+            decimal("NaN"),
+            bson!(f64::INFINITY),
+            decimal("Infinity"),
+            bson!(9_007_199_254_740_993_i64),
+            bson!(9_007_199_254_740_992.0),
+            bson!(1e300),
+            bson!("a"),
+            Bson::Symbol("a".into()),
+            bson!(""),
+            bson!({"a": 1}),
+            bson!({"a": 1.0}),
+            bson!([1, 2]),
+            bson!([1.0, 2]),
+            bson!(true),
+            bson!(false),
+            Bson::DateTime(bson::DateTime::from_millis(1)),
+            Bson::Timestamp(bson::Timestamp { time: 0, increment: 1 }),
+            Bson::ObjectId(bson::oid::ObjectId::from_bytes([7; 12])),
+            Bson::MinKey,
+            Bson::MaxKey,
+        ]
+        .map(OwnedValue::from);
+        let mut index = GroupIndex::default();
+        let numbers: Vec<usize> = values.iter().map(|value| index.enter(value.as_value(), value.as_value())).collect();
+        for (a, of_a) in values.iter().zip(&numbers) {
+            for (b, of_b) in values.iter().zip(&numbers) {
+                let are_equal = order::compare(a.as_value(), b.as_value()).is_eq();
+                assert_eq!(of_a == of_b, are_equal, "{a:?} and {b:?}");
+                assert_eq!(index.is(*of_a, b.as_value()), are_equal, "{a:?} and {b:?}");
+            }
+            let first = numbers.iter().position(|number| number == of_a).unwrap();
+            assert_eq!(index.value(*of_a), values[first].as_value(), "the value of the first document is returned");
+        }
+    }
+}

@@ -29,6 +29,7 @@ struct Inner {
     path: Option<String>,
     unsupported: Option<String>,
     place: Option<Place>,
+    details: Option<Document>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -125,7 +126,16 @@ pub enum ErrorKind {
 impl Error {
     pub(crate) fn new(kind: ErrorKind, code: Code, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self(Box::new(Inner { kind, code, message, path: None, unsupported: None, place: None, source: None }))
+        Self(Box::new(Inner {
+            kind,
+            code,
+            message,
+            path: None,
+            unsupported: None,
+            place: None,
+            details: None,
+            source: None,
+        }))
     }
 
     /// Creates an error of the caller's own, of the kind [`ErrorKind::Custom`] with MongoDB's code 8 (`UnknownError`). Its
@@ -155,6 +165,12 @@ impl Error {
 
     pub(crate) fn corrupt(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Corrupt, Code::INTERNAL_ERROR, message)
+    }
+
+    /// Adds MongoDB's `errInfo`.
+    pub(crate) fn with_details(mut self, details: Document) -> Self {
+        self.0.details = Some(details);
+        self
     }
 
     /// Returns the error for a request that was parsed for another definition of its collection. It does not reach the caller: the
@@ -291,7 +307,7 @@ impl Error {
 
     /// Copies the error without its cause, which cannot be cloned.
     pub(crate) fn again(&self) -> Self {
-        let Inner { kind, code, message, path, unsupported, place, source: _ } = &*self.0;
+        let Inner { kind, code, message, path, unsupported, place, details, source: _ } = &*self.0;
         Self(Box::new(Inner {
             kind: *kind,
             code: *code,
@@ -299,6 +315,7 @@ impl Error {
             path: path.clone(),
             unsupported: unsupported.clone(),
             place: place.clone(),
+            details: details.clone(),
             source: None,
         }))
     }
@@ -336,6 +353,12 @@ impl Error {
     /// Returns the name of the index that a duplicate key or a conflict is about, if there is one: `_id_` for a duplicate `_id`.
     pub fn index(&self) -> Option<&str> {
         self.0.place.as_ref()?.index.as_deref()
+    }
+
+    /// Returns MongoDB's `errInfo`, if the error has one. If a document violates the validator of its collection (code 121):
+    /// `failingDocumentId` and `details`, a tree of the conditions that it violates.
+    pub fn details(&self) -> Option<&Document> {
+        self.0.details.as_ref()
     }
 
     /// Returns the key that a duplicate key or a conflict is about, if it is known: the fields of the index and their values, or
@@ -415,6 +438,7 @@ impl From<slate_query::Error> for Error {
             path: error.path().map(Into::into),
             unsupported,
             place: None,
+            details: None,
             source: None,
         }))
     }

@@ -109,6 +109,8 @@ pub use api::transaction::Transaction;
 pub use api::transaction_options::TransactionOptions;
 pub use api::update::{Update, UpdateResult};
 pub use api::upsert_many::UpsertManyResult;
+pub use api::validation::{ValidationAction, ValidationLevel};
+pub use api::validator::Validator;
 pub use api::verify::Verify;
 pub use api::write_operation::WriteOperation;
 pub use engine::{Access, Recovery, Sharing};

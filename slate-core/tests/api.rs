@@ -15,3 +15,5 @@ mod migrations;
 mod rows;
 #[path = "api/second_process.rs"]
 mod second_process;
+#[path = "api/validators.rs"]
+mod validators;

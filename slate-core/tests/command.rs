@@ -380,7 +380,6 @@ fn collections_are_created_listed_and_dropped() {
         assert_eq!(run(db, doc! { "drop": "b" }), doc! { "nIndexesWas": 1, "ns": "test.b", "ok": 1.0 });
         assert_eq!(run(db, doc! { "drop": "b" }), doc! { "ok": 1.0 });
         unsupported(db, doc! { "create": "d", "capped": true }, "capped");
-        unsupported(db, doc! { "create": "d", "validator": { "a": 1 } }, "validator");
         unsupported(db, doc! { "create": "d", "timeseries": {} }, "timeseries");
         refused(db, doc! { "create": "d", "validator": 1 }, 14);
         run(db, doc! { "create": "d", "validator": {}, "capped": false });
@@ -532,5 +531,45 @@ fn a_command_ends_at_its_time_limit() {
         let slow = doc! { "find": "c", "filter": { "$or": (0..50).map(|n| doc! { "n": -n - 1 }).collect::<Vec<_>>() },
         "sort": { "n": -1 }, "maxTimeMS": 1 };
         refused(db, slow, 50);
+    });
+}
+
+#[test]
+fn validators_are_created_changed_listed_and_reported() {
+    on_every_store(|db| {
+        let validator = doc! { "a": { "$gt": 5 } };
+        run(db, doc! { "create": "c", "validator": &validator, "validationLevel": "moderate" });
+        run(db, doc! { "create": "c", "validator": &validator, "validationLevel": "moderate" });
+        refused(db, doc! { "create": "c", "validator": { "a": 1 } }, 48);
+        refused(db, doc! { "create": "d", "validator": { "a": { "$nothing": 1 } } }, 2);
+        refused(db, doc! { "create": "d", "validationLevel": "some" }, 2);
+        let reply = run(
+            db,
+            doc! { "insert": "c", "documents": [{ "_id": 1, "a": 3 }, { "_id": 2, "a": 9 }], "ordered": false },
+        );
+        assert_eq!(reply.get_i32("n").unwrap(), 1);
+        let error = reply.get_array("writeErrors").unwrap()[0].as_document().unwrap().clone();
+        assert_eq!((error.get_i32("index").unwrap(), error.get_i32("code").unwrap()), (0, 121));
+        let details = error.get_document("errInfo").unwrap();
+        assert_eq!(details.get_i32("failingDocumentId").unwrap(), 1);
+        assert_eq!(details.get_document("details").unwrap().get_str("operatorName").unwrap(), "$gt");
+        let update = doc! { "q": { "_id": 2 }, "u": { "$set": { "a": 0 } } };
+        let reply = run(db, doc! { "update": "c", "updates": [&update] });
+        assert_eq!(reply.get_array("writeErrors").unwrap().len(), 1);
+        run(db, doc! { "insert": "c", "documents": [{ "_id": 1, "a": 3 }], "bypassDocumentValidation": true });
+        run(db, doc! { "collMod": "c", "validationAction": "warn" });
+        let reply = run(db, doc! { "update": "c", "updates": [update] });
+        assert_eq!(reply.get_i32("nModified").unwrap(), 1);
+        let listed = run(db, doc! { "listCollections": 1 });
+        let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        let options = batch[0].as_document().unwrap().get_document("options").unwrap();
+        let expected = doc! { "validator": validator, "validationLevel": "moderate", "validationAction": "warn" };
+        assert_eq!(options, &expected);
+        run(db, doc! { "collMod": "c", "validator": {} });
+        let listed = run(db, doc! { "listCollections": 1 });
+        let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        assert!(batch[0].as_document().unwrap().get_document("options").unwrap().is_empty());
+        refused(db, doc! { "collMod": "nowhere", "validator": {} }, 26);
+        unsupported(db, doc! { "collMod": "c", "index": { "name": "a", "hidden": true } }, "index");
     });
 }

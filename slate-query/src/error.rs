@@ -132,6 +132,7 @@ codes! {
     INVALID_NAMESPACE = 73 "InvalidNamespace",
     INDEX_OPTIONS_CONFLICT = 85 "IndexOptionsConflict",
     INDEX_KEY_SPECS_CONFLICT = 86 "IndexKeySpecsConflict",
+    DOCUMENT_VALIDATION_FAILURE = 121 "DocumentValidationFailure",
     WRITE_CONFLICT = 112 "WriteConflict",
     COMMAND_NOT_SUPPORTED = 115 "CommandNotSupported",
     INVALID_PIPELINE_OPERATOR = 168 "InvalidPipelineOperator",

@@ -120,17 +120,19 @@ builders! {
     [T: DeserializeOwned + Send + Any] FindOne<T>: read -> Option<T> [explain],
         sort projection skip hint deadline cancel memory_limit allow_disk_use let_variables collation;
     [T: DeserializeOwned + Send + Any] Aggregate<T>: stream -> Documents<T> [explain],
-        hint deadline cancel memory_limit allow_disk_use let_variables collation;
+        hint deadline cancel memory_limit allow_disk_use let_variables collation bypass_document_validation;
     [] Count: read -> u64 [explain], skip limit collation hint deadline cancel memory_limit;
-    [] Distinct: read -> Vec<Bson> [explain], sort skip limit hint deadline cancel memory_limit;
-    [] Update: write -> UpdateResult [explain], upsert array_filters sort hint deadline cancel memory_limit let_variables collation;
+    [] Distinct: read -> Vec<Bson> [explain], sort skip limit collation hint deadline cancel memory_limit;
+    [] Update: write -> UpdateResult [explain],
+        upsert array_filters sort hint deadline cancel memory_limit let_variables collation bypass_document_validation;
     [] Delete: write -> u64 [explain], hint deadline cancel memory_limit let_variables collation;
     [T: DeserializeOwned + Send + Any] FindOneAndUpdate<T>: write -> Option<T>,
-        upsert array_filters return_document sort projection hint deadline cancel memory_limit let_variables collation;
+        upsert array_filters return_document sort projection hint deadline cancel memory_limit let_variables collation
+        bypass_document_validation;
     [T: DeserializeOwned + Send + Any] FindOneAndDelete<T>: write -> Option<T>,
         sort projection hint deadline cancel memory_limit let_variables collation;
-    [] InsertMany<'static>: write -> InsertManyResult, ordered all_or_nothing deadline cancel;
-    [] BulkWrite: write -> BulkWriteResult, ordered deadline cancel;
+    [] InsertMany<'static>: write -> InsertManyResult, ordered all_or_nothing bypass_document_validation deadline cancel;
+    [] BulkWrite: write -> BulkWriteResult, ordered bypass_document_validation deadline cancel;
     [] CopyTo<'static>: block -> CopyResult, deadline cancel;
     [] CreateIndex<'static>: write -> String, deadline cancel;
     [] Verify<'static>: block -> VerifyReport, deadline cancel;

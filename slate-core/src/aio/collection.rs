@@ -7,7 +7,7 @@ use super::{Call, Operation, runner::Runner};
 use crate::{
     Aggregate, BulkWrite, CancelToken, CollectionOptions, CollectionStats, Count, CreateIndex, Delete, Distinct, Find,
     FindOne, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate,
-    RenameTarget, Result, Update, UpsertManyResult, Verify, WriteOperation,
+    RenameTarget, Result, Update, UpsertManyResult, Validator, Verify, WriteOperation,
     api::document::{Converted, each_to_raw, to_raw},
 };
 
@@ -155,6 +155,14 @@ impl<T: 'static> Collection<T> {
     pub fn create_with(&self, options: &CollectionOptions) -> Operation<()> {
         let options = options.clone();
         self.write(move |collection| collection.create_with(&options))
+    }
+
+    /// See [`slate_core::Collection::set_validator`](crate::Collection::set_validator).
+    ///
+    /// # Errors
+    /// As the blocking method.
+    pub fn set_validator(&self, validator: Option<Validator>) -> Operation<()> {
+        self.write(move |collection| collection.set_validator(validator))
     }
 
     /// See [`slate_core::Collection::create_indexes`](crate::Collection::create_indexes).

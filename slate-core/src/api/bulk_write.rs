@@ -10,6 +10,7 @@ use crate::{
     Error, Result, WriteError, WriteOperation,
     api::setters::setters,
     interrupt::Interrupt,
+    operation::write_op::DocumentValidation,
     operation::{scope::Scope, write_op::WriteOp},
     write::{BulkOperation, BulkOutcome, InsertMode},
 };
@@ -26,6 +27,7 @@ pub struct BulkWrite {
     scope: Scope,
     operations: Vec<(String, WriteOperation)>,
     mode: InsertMode,
+    validation: DocumentValidation,
     interrupt: Interrupt,
 }
 
@@ -60,10 +62,16 @@ impl BulkWriteResult {
 
 impl BulkWrite {
     pub(crate) fn new(scope: Scope, operations: Vec<(String, WriteOperation)>) -> Self {
-        Self { scope, operations, mode: InsertMode::Ordered, interrupt: Interrupt::default() }
+        Self {
+            scope,
+            operations,
+            mode: InsertMode::Ordered,
+            validation: DocumentValidation::default(),
+            interrupt: Interrupt::default(),
+        }
     }
 
-    setters! { mode: ordered; interrupt: deadline, cancel }
+    setters! { mode: ordered; validation: bypass_document_validation; interrupt: deadline, cancel }
 
     /// Runs the operations. A refused operation is reported in the result; it is not an error of the call.
     ///
@@ -84,7 +92,7 @@ impl BulkWrite {
             }
             let outcome = self.scope.write(|writer| {
                 let (mode, interrupt) = (self.mode, &self.interrupt);
-                writer.run(WriteOp::Bulk { operations: &operations, mode, interrupt })
+                writer.run(self.validation.of(WriteOp::Bulk { operations: &operations, mode, interrupt }))
             });
             match outcome.as_ref().err().and_then(Error::inherited_collation) {
                 Some((collection, collation)) => drop(collations.insert(collection.to_owned(), collation)),

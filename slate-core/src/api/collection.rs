@@ -7,7 +7,7 @@ use slate_query::raw::{Doc, with_value};
 use crate::{
     Aggregate, BulkWrite, CollectionOptions, CollectionStats, Count, CreateIndex, Delete, Distinct, Error, Find,
     FindOne, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate,
-    RenameTarget, Result, Update, UpsertManyResult, Verify, WriteOperation,
+    RenameTarget, Result, Update, UpsertManyResult, Validator, Verify, WriteOperation,
     api::document::As,
     api::document::{Converted, borrowed, each_to_raw, from_raw, to_raw},
     entry::record_key,
@@ -341,6 +341,17 @@ impl<T> Collection<T> {
                 format!("the collection {} already exists", self.name),
             ))
         })
+    }
+
+    /// Replaces the validator of the collection, or removes it. Stored documents are not checked.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 26 if the collection does not exist; MongoDB's code for a filter
+    /// that is not valid.
+    pub fn set_validator(&self, validator: Option<Validator>) -> Result<()> {
+        let spec = validator.as_ref().map(Validator::spec).transpose()?;
+        let (collection, spec) = (&*self.name, spec.as_ref());
+        self.scope.write(|writer| writer.run::<()>(WriteOp::SetValidator { collection, spec }))
     }
 
     /// Renames the collection with its documents and indexes, in one commit. Returns a handle to the new name; other handles

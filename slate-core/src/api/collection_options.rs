@@ -1,6 +1,4 @@
-use bson::RawDocumentBuf;
-
-use crate::{CollectionDescription, IntoDocument, operation::request::Request, write::CollectionSpec};
+use crate::{CollectionDescription, IntoDocument, Validator, operation::request::Request, write::CollectionSpec};
 
 /// The options of a collection to create; see [`Collection::create_with`](crate::Collection::create_with).
 ///
@@ -30,6 +28,13 @@ impl CollectionOptions {
         self
     }
 
+    /// Checks documents when they are written.
+    #[must_use]
+    pub fn validator(mut self, validator: &Validator) -> Self {
+        self.spec.validator = self.request.accept(validator.spec());
+        self
+    }
+
     /// Returns the options, or the error of an invalid one.
     pub(crate) fn spec(&self) -> crate::Result<&CollectionSpec> {
         self.request.check()?;
@@ -41,8 +46,12 @@ impl CollectionOptions {
 impl From<&CollectionDescription> for CollectionOptions {
     fn from(description: &CollectionDescription) -> Self {
         // Names every field, so that a new option is not forgotten here.
-        let CollectionDescription { name: _, indexes: _, collation } = description;
-        let collation: Option<RawDocumentBuf> = collation.clone();
-        Self { request: Request::default(), spec: CollectionSpec { collation } }
+        let CollectionDescription { name: _, indexes: _, collation, validator } = description;
+        let options =
+            Self { spec: CollectionSpec { collation: collation.clone(), validator: None }, ..Self::default() };
+        match validator {
+            Some(validator) => options.validator(validator),
+            None => options,
+        }
     }
 }

@@ -202,7 +202,7 @@ impl Run<'_> {
         let mut copied = CopyResult::default();
         for (number, collection) in collections.iter().enumerate() {
             // Names every field, so that a new option of collections is not forgotten here.
-            let CollectionDescription { name, indexes, collation: _ } = collection;
+            let CollectionDescription { name, indexes, collation: _, validator: _ } = collection;
             let target = self.target.collection::<RawDocumentBuf>(&unfinished(number));
             target.create_with(&CollectionOptions::from(collection))?;
             let total = match self.progress {

@@ -185,7 +185,7 @@ impl Count {
 }
 
 impl Distinct {
-    setters! { target.request: sort, skip, limit, hint, deadline, cancel, memory_limit, force }
+    setters! { target.request: sort, skip, limit, collation, hint, deadline, cancel, memory_limit, force }
 
     /// Collects the values.
     ///

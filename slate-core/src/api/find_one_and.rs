@@ -57,7 +57,7 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     }
 
     setters! {
-        request: upsert, array_filters, return_document, sort, projection, hint, deadline, cancel, memory_limit, let_variables, collation, force
+        request: upsert, array_filters, return_document, sort, projection, hint, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, force
     }
 
     /// Runs the update and returns the document; `None` if none matched.
@@ -102,11 +102,11 @@ pub(crate) fn update_one(
         }
         let update = UpdateRequest { shows: Some(request.returns), ..change.parse(request, Target::One)? };
         scope.write(|writer| {
-            let mut outcome = writer.run::<UpdateOutcome>(WriteOp::Update {
+            let mut outcome = writer.run::<UpdateOutcome>(request.validation.of(WriteOp::Update {
                 collection,
                 request: &update,
                 interrupt: &request.interrupt,
-            })?;
+            }))?;
             let shown = outcome
                 .shown
                 .take()

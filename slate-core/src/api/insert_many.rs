@@ -7,7 +7,10 @@ use crate::{
     api::document::borrowed,
     api::setters::setters,
     interrupt::Interrupt,
-    operation::{scope::Scope, write_op::WriteOp},
+    operation::{
+        scope::Scope,
+        write_op::{DocumentValidation, WriteOp},
+    },
     write::{InsertMode, InsertOutcome},
 };
 
@@ -19,6 +22,7 @@ pub struct InsertMany<'d> {
     collection: Arc<str>,
     documents: Vec<Result<Cow<'d, RawDocument>>>,
     mode: InsertMode,
+    validation: DocumentValidation,
     interrupt: Interrupt,
 }
 
@@ -67,10 +71,17 @@ impl InsertManyResult {
 impl<'d> InsertMany<'d> {
     pub(crate) fn new(scope: Scope, collection: &Arc<str>, documents: Vec<Result<Cow<'d, RawDocument>>>) -> Self {
         let (collection, interrupt) = (Arc::clone(collection), Interrupt::default());
-        Self { scope, collection, documents, mode: InsertMode::AllOrNone, interrupt }
+        Self {
+            scope,
+            collection,
+            documents,
+            mode: InsertMode::AllOrNone,
+            validation: DocumentValidation::default(),
+            interrupt,
+        }
     }
 
-    setters! { mode: ordered, all_or_nothing; interrupt: deadline, cancel }
+    setters! { mode: ordered, all_or_nothing; validation: bypass_document_validation; interrupt: deadline, cancel }
 
     /// Copies the documents, so that the builder borrows nothing.
     #[cfg(feature = "async")]
@@ -81,6 +92,7 @@ impl<'d> InsertMany<'d> {
             scope: self.scope,
             collection: self.collection,
             mode: self.mode,
+            validation: self.validation,
             interrupt: self.interrupt,
         }
     }
@@ -114,8 +126,12 @@ impl<'d> InsertMany<'d> {
         let documents = borrowed(&documents);
         let outcome = self.scope.write(|writer| {
             let (collection, mode, interrupt) = (&*self.collection, self.mode, &self.interrupt);
-            let mut outcome: InsertOutcome =
-                writer.run(WriteOp::Insert { collection, documents: &documents, mode, interrupt })?;
+            let mut outcome: InsertOutcome = writer.run(self.validation.of(WriteOp::Insert {
+                collection,
+                documents: &documents,
+                mode,
+                interrupt,
+            }))?;
             match (mode, outcome.refused.pop()) {
                 (InsertMode::AllOrNone, Some((_, error))) => Err(error),
                 (_, refused) => {

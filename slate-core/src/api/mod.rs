@@ -28,5 +28,7 @@ pub(crate) mod transaction;
 pub(crate) mod transaction_options;
 pub(crate) mod update;
 pub(crate) mod upsert_many;
+pub(crate) mod validation;
+pub(crate) mod validator;
 pub(crate) mod verify;
 pub(crate) mod write_operation;

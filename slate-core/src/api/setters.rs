@@ -74,6 +74,12 @@ macro_rules! setters {
             collation(collation: impl crate::IntoDocument)
         }
     };
+    (@ bypass_document_validation $to:tt) => {
+        setters! { @method $to
+            /// Writes documents that violate the validator of the collection. The default is `false`.
+            bypass_document_validation(is_bypassed: bool)
+        }
+    };
     (@ force $to:tt) => {
         setters! { @method $to
             /// Uses the candidate access path with this number, counted from 0; see

@@ -89,7 +89,7 @@ impl Update {
         Self { scope, collection: Arc::clone(collection), request, change, target }
     }
 
-    setters! { request: upsert, array_filters, sort, hint, deadline, cancel, memory_limit, let_variables, collation, force }
+    setters! { request: upsert, array_filters, sort, hint, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, force }
 
     /// Returns the plan of the query for the update's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// updated, whatever the verbosity.
@@ -113,7 +113,8 @@ impl Update {
             let update = self.change.parse(request, self.target)?;
             self.scope.write(|writer| {
                 let (collection, interrupt) = (&*self.collection, &request.interrupt);
-                writer.run::<UpdateOutcome>(WriteOp::Update { collection, request: &update, interrupt })
+                let op = WriteOp::Update { collection, request: &update, interrupt };
+                writer.run::<UpdateOutcome>(request.validation.of(op))
             })
         })?;
         Ok(UpdateResult {

@@ -7,7 +7,7 @@ use slate_query::{
 use slate_store::Keyspace;
 
 use super::{
-    CollectionStatistics, IndexInfo, KeyStatistics, damaged,
+    CollectionStatistics, IndexInfo, KeyStatistics, Validator, damaged,
     index::{keyspace, put_keyspace, read_collation, write_collation},
 };
 use crate::Result;
@@ -19,6 +19,7 @@ pub(crate) struct CollectionInfo {
     pub(crate) records: Keyspace,
     /// How requests without a collation of their own compare strings. `None`: by their bytes.
     pub(crate) collation: Option<Collation>,
+    pub(crate) validator: Option<Arc<Validator>>,
     /// The complete indexes, which queries may use.
     pub(crate) indexes: Vec<Arc<IndexInfo>>,
     /// Stored under a separate key ([`CollectionStatistics::store`]), not with the definition.
@@ -39,6 +40,7 @@ impl CollectionInfo {
             name: name.into(),
             records,
             collation: None,
+            validator: None,
             indexes: Vec::new(),
             building: Vec::new(),
             statistics: None,
@@ -95,13 +97,15 @@ impl CollectionInfo {
         let indexes = indexes.ok_or_else(|| damaged(&format!("the indexes of collection {name}")))?;
         let building = read_indexes(name, doc, "building")?.unwrap_or_default();
         let collation = read_collation(doc, &format!("collection {name}"))?;
-        Ok(Self { name: name.into(), records, collation, indexes, building, statistics: None })
+        let validator = Validator::read(doc, collation.as_ref())?.map(Arc::new);
+        Ok(Self { name: name.into(), records, collation, validator, indexes, building, statistics: None })
     }
 
     pub(super) fn write(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         put_keyspace(&mut writer, "records", self.records);
         write_collation(&mut writer, self.collation.as_ref());
+        self.validator.iter().for_each(|validator| validator.write(&mut writer));
         write_indexes(&mut writer, "indexes", &self.indexes);
         if !self.building.is_empty() {
             write_indexes(&mut writer, "building", &self.building);

@@ -173,7 +173,7 @@ pub(super) fn put_keyspace(writer: &mut Writer, name: &str, keyspace: Keyspace) 
     writer.append(name.as_bytes(), Value::new(Kind::Int64, &i64::from(keyspace.0).to_le_bytes()));
 }
 
-fn append_document(writer: &mut Writer, name: &str, document: &RawDocumentBuf) {
+pub(super) fn append_document(writer: &mut Writer, name: &str, document: &RawDocumentBuf) {
     writer.append(name.as_bytes(), Value::new(Kind::Document, document.as_bytes()));
 }
 

@@ -10,6 +10,7 @@ mod keys;
 mod place;
 mod staleness;
 mod statistics;
+mod validator;
 
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
@@ -25,6 +26,7 @@ pub(crate) use index::{Held, IndexInfo, Partial};
 pub(crate) use place::KeyFields;
 pub(crate) use staleness::StatisticsStaleness;
 pub(crate) use statistics::{CollectionStatistics, KeyStatistics};
+pub(crate) use validator::Validator;
 
 use crate::{Error, ErrorKind, Result};
 

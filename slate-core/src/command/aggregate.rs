@@ -69,9 +69,8 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<Aggregate<'_>> {
     let hint = hint::take(fields)?;
     let variables = fields.object_not_null("let")?;
     let disk_use = fields.boolean_not_null("allowDiskUse")?;
-    for name in ["bypassDocumentValidation", "isMapReduceCommand"] {
-        fields.boolean_not_null(name)?;
-    }
+    let is_bypassed = fields.boolean_not_null("bypassDocumentValidation")?.unwrap_or_default();
+    fields.boolean_not_null("isMapReduceCommand")?;
     let explain = fields.boolean_not_null("explain")?.unwrap_or_default();
     let common = Common::take(fields, Concerns::Read)?;
     call.fields.finish()?;
@@ -84,6 +83,7 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<Aggregate<'_>> {
     }
     let mut request = Request::default();
     request.has_own_documents = collection.is_none();
+    request.bypass_document_validation(is_bypassed);
     request.pipeline(pipeline);
     if let Some(variables) = variables {
         request.let_variables(owned(variables)?);

@@ -1,6 +1,6 @@
 use bson::RawDocumentBuf;
 
-use super::{call::Call, common::Common, concern::Concerns, fields::owned, reply::Reply};
+use super::{call::Call, coll_mod, common::Common, concern::Concerns, fields::owned, reply::Reply};
 use crate::{
     Result,
     engine::Writer,
@@ -25,22 +25,20 @@ const REFUSED: [&str; 12] = [
     "viewOn",
 ];
 
-/// `{create: collection, collation}`. Succeeds if it exists with the same options.
+/// `{create: collection, collation, validator, validationLevel, validationAction}`. Succeeds if it exists with the same options.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let collation = fields.object("collation")?;
-    // These configure a validator, and Slate has none.
-    for name in ["validationLevel", "validationAction"] {
-        fields.string(name)?;
-    }
+    let validator = coll_mod::take_validator(fields)?;
     fields.object("idIndex")?;
     fields.truth("autoIndexId")?;
     fields.refuse(&REFUSED)?;
-    fields.refuse_filled(&["validator", "storageEngine", "indexOptionDefaults"])?;
+    fields.refuse_filled(&["storageEngine", "indexOptionDefaults"])?;
     Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
-    let spec = CollectionSpec { collation: collation.map(owned).transpose()? };
+    let validator = validator.over(None)?;
+    let spec = CollectionSpec { collation: collation.map(owned).transpose()?, validator };
     let create = |writer: &mut dyn Writer| writer.run::<bool>(WriteOp::CreateCollection { collection, spec: &spec });
     Scope::Database(database.clone()).write(create)?;
     Reply::default().finish()

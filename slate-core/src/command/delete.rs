@@ -43,7 +43,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     };
     let variables = fields.object("let")?;
     let order = Order::take(fields)?;
-    statements::take_idle(fields)?;
+    statements::take_common(fields)?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     let deletes = statements::required(deletes, "delete", "deletes")?;

@@ -40,12 +40,13 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let collated = fields.object("collation")?;
     let variables = fields.object("let")?;
     let modification = take_modification(fields)?;
-    fields.truth("bypassDocumentValidation")?;
+    let is_bypassed = fields.truth("bypassDocumentValidation")?.unwrap_or_default();
     fields.integer("stmtId")?;
     fields.refuse(&["encryptionInformation", "sampleId", "isTimeseriesNamespace"])?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     let mut request = Request::default();
+    request.bypass_document_validation(is_bypassed);
     let modification = modification.check(&mut request)?;
 
     request.filter(filter.map(owned).transpose()?.unwrap_or_default());

@@ -24,6 +24,11 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
             if let Some(collation) = &collection.collation {
                 options.append(bson::cstr!("collation"), collation.to_document());
             }
+            if let Some(validator) = &collection.validator {
+                options.append(bson::cstr!("validator"), validator.document.clone());
+                options.append(bson::cstr!("validationLevel"), validator.level.name());
+                options.append(bson::cstr!("validationAction"), validator.action.name());
+            }
             document.append(bson::cstr!("options"), options);
             document.append(bson::cstr!("info"), rawdoc! { "readOnly": false });
             document.append(bson::cstr!("idIndex"), id_index);

@@ -6,6 +6,7 @@
 
 mod aggregate;
 mod call;
+mod coll_mod;
 mod common;
 mod concern;
 mod count;
@@ -54,7 +55,7 @@ static COMMANDS: [(&str, Command); 61] = [
     ("buildInfo", Unsupported),
     ("buildinfo", Unsupported),
     ("bulkWrite", Unsupported),
-    ("collMod", Unsupported),
+    ("collMod", Offered(coll_mod::run)),
     ("collStats", Unsupported),
     ("commitTransaction", Unsupported),
     ("compact", Unsupported),

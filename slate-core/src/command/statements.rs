@@ -1,13 +1,14 @@
 //! The common part of `insert`, `update` and `delete`: several statements in one command, and the errors of rejected
 //! ones.
 
-use slate_query::Code;
+use bson::RawDocumentBuf;
+use slate_query::{Code, raw::Doc};
 
 use super::{
     fields::{Fields, missing},
     reply::Reply,
 };
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, operation::write_op::DocumentValidation};
 
 /// MongoDB's limit on the statements of a command.
 const MAX_STATEMENTS: usize = 100_000;
@@ -27,12 +28,14 @@ impl Order {
     }
 }
 
-/// Takes the fields that every write command accepts and that have no effect here.
-pub(super) fn take_idle(fields: &mut Fields<'_>) -> Result<()> {
-    fields.truth("bypassDocumentValidation")?;
+/// Takes the fields that every write command accepts: whether documents are checked, and those that have no effect here.
+pub(super) fn take_common(fields: &mut Fields<'_>) -> Result<DocumentValidation> {
+    let mut validation = DocumentValidation::default();
+    validation.bypass_document_validation(fields.truth("bypassDocumentValidation")?.unwrap_or_default());
     fields.integer("stmtId")?;
     fields.any("stmtIds");
-    fields.refuse(&["collectionUUID", "encryptionInformation", "isTimeseriesNamespace"])
+    fields.refuse(&["collectionUUID", "encryptionInformation", "isTimeseriesNamespace"])?;
+    Ok(validation)
 }
 
 /// Takes the statements.
@@ -89,6 +92,9 @@ impl WriteErrors {
                 errors.nest(&nth.to_string(), |told| {
                     told.count("index", u64::try_from(*place).unwrap_or(u64::MAX));
                     told.int("code", error.code());
+                    if let Some(details) = error.details().and_then(|details| RawDocumentBuf::try_from(details).ok()) {
+                        told.document("errInfo", Doc::from(&details));
+                    }
                     told.text("errmsg", &error.to_string());
                 });
             }

@@ -19,7 +19,11 @@ use crate::{
     exec::Target,
     interrupt::Interrupt,
     operation::handle::DatabaseHandle,
-    operation::{request::Request, scope::Scope, write_op::WriteOp},
+    operation::{
+        request::Request,
+        scope::Scope,
+        write_op::{DocumentValidation, WriteOp},
+    },
     plan::Hint,
     write::{UpdateKind, UpdateOutcome},
 };
@@ -48,7 +52,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     };
     let variables = fields.object("let")?;
     let order = Order::take(fields)?;
-    statements::take_idle(fields)?;
+    let validation = statements::take_common(fields)?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     let updates = statements::required(updates, "update", "updates")?;
@@ -56,7 +60,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let scope = Scope::Database(database.clone());
     let (mut matched, mut modified, mut upserted) = (0_u64, 0_u64, Vec::new());
     let errors = WriteErrors::run(&updates, order, |place, statement| {
-        let outcome = statement.run(&scope, collection, variables, &common.interrupt)?;
+        let outcome = statement.run(&scope, collection, (variables, validation), &common.interrupt)?;
         matched += outcome.matched;
         modified += outcome.modified;
         if let Some(id) = outcome.upserted {
@@ -118,7 +122,7 @@ impl<'c> Statement<'c> {
         &self,
         scope: &Scope,
         collection: &str,
-        variables: Option<Doc<'_>>,
+        (variables, validation): (Option<Doc<'_>>, DocumentValidation),
         interrupt: &Interrupt,
     ) -> Result<UpdateOutcome> {
         if self.constants.is_some() && self.update.kind() != Kind::Array {
@@ -147,7 +151,7 @@ impl<'c> Statement<'c> {
         let change = Change { update: self.update.to_owned(), kind: UpdateKind::Either };
         request.resolved(|request| {
             let update = change.parse(request, self.target)?;
-            scope.write(|writer| writer.run(WriteOp::Update { collection, request: &update, interrupt }))
+            scope.write(|writer| writer.run(validation.of(WriteOp::Update { collection, request: &update, interrupt })))
         })
     }
 }

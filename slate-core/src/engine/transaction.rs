@@ -9,7 +9,7 @@ use crate::{
     catalog::Catalog,
     operation::{
         read_op::{ReadOp, ReadOutput},
-        write_op::{WriteOp, WriteOutput},
+        write_op::{DocumentValidation, WriteOp, WriteOutput},
     },
     plan::Query,
     write::{AfterCommit, Created, Reads, Session},
@@ -91,6 +91,13 @@ impl<T: Transaction> Session<T> {
             WriteOp::Bulk { operations, mode, interrupt } => self.bulk(operations, mode, interrupt)?.into(),
             WriteOp::CreateCollection { collection, spec } => {
                 (self.create_collection(collection, spec)? == Created::New).into()
+            }
+            WriteOp::SetValidator { collection, spec } => self.set_validator(collection, spec)?.into(),
+            WriteOp::Bypassing(op) => {
+                self.document_validation = DocumentValidation::Bypassed;
+                let result = self.execute_write(*op);
+                self.document_validation = DocumentValidation::Enforced;
+                result?
             }
             WriteOp::RenameCollection { from, to, target } => self.rename_collection(from, to, target)?.into(),
             WriteOp::DropCollection(collection) => self.drop_collection(collection)?.into(),

@@ -19,6 +19,7 @@ use crate::{
     clock::now_millis,
     exec::Rows,
     interrupt::Interrupt,
+    operation::write_op::DocumentValidation,
     operation::{scope::Scope, sink},
     plan::{self, Force, Hint, Optimization, Output, Query, Ties, Values, Window},
     spill::{Budget, DiskUse},
@@ -48,6 +49,7 @@ pub(crate) struct Request {
     /// Values of further variables, for an update given as a pipeline.
     pub(crate) constants: Option<RawDocumentBuf>,
     optimization: Optimization,
+    pub(crate) validation: DocumentValidation,
     pub(crate) interrupt: Interrupt,
     pub(crate) memory: Budget,
     /// The conditions on array elements of an update.
@@ -136,6 +138,10 @@ impl Request {
 
     pub(crate) fn array_filters(&mut self, filters: impl IntoIterator<Item = impl IntoDocument>) {
         self.array_filters = filters.into_iter().filter_map(|filter| self.take(filter)).collect();
+    }
+
+    pub(crate) fn bypass_document_validation(&mut self, is_bypassed: bool) {
+        self.validation.bypass_document_validation(is_bypassed);
     }
 
     pub(crate) fn upsert(&mut self) {
@@ -311,7 +317,7 @@ impl Request {
                 Err(Error::unsupported_by_name("collation in $merge").at("collation"))
             }
             (query, Some(sink)) => {
-                sink::write(scope, collection, &query, &sink, &request.interrupt)?;
+                sink::write(scope, collection, &query, &sink, request.validation, &request.interrupt)?;
                 Ok(Box::new(NoRows) as Box<dyn Rows + Send>)
             }
         })

@@ -11,7 +11,11 @@ use slate_query::{
     raw::Doc,
 };
 
-use super::{read_op::ReadOp, scope::Scope, write_op::WriteOp};
+use super::{
+    read_op::ReadOp,
+    scope::Scope,
+    write_op::{DocumentValidation, WriteOp},
+};
 use crate::{
     Error, ErrorKind, Result,
     catalog::CollectionInfo,
@@ -30,11 +34,18 @@ const BATCH: usize = 1_000;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Executes a pipeline and writes its documents: all of them or none.
-pub(crate) fn write(scope: &Scope, source: &str, query: &Query, sink: &Sink, interrupt: &Interrupt) -> Result<()> {
+pub(crate) fn write(
+    scope: &Scope,
+    source: &str,
+    query: &Query,
+    sink: &Sink,
+    validation: DocumentValidation,
+    interrupt: &Interrupt,
+) -> Result<()> {
     scope.write(|writer| {
         // A transaction reads all rows before the first is returned, so that the source can be the target.
         let rows: Box<dyn Rows + Send> = writer.read(source, ReadOp::Find { query, interrupt })?.try_into()?;
-        let mut target = Destination { writer, into: sink.into(), interrupt };
+        let mut target = Destination { writer, into: sink.into(), validation, interrupt };
         match sink {
             Sink::Out(_) => target.replace_all(rows),
             Sink::Merge(merge) => target.merge(merge, rows),
@@ -46,6 +57,7 @@ pub(crate) fn write(scope: &Scope, source: &str, query: &Query, sink: &Sink, int
 struct Destination<'w> {
     writer: &'w mut dyn Writer,
     into: &'w str,
+    validation: DocumentValidation,
     interrupt: &'w Interrupt,
 }
 
@@ -113,7 +125,7 @@ impl Destination<'_> {
             let request =
                 UpdateRequest::new(query, merge.update(Some(document))?, UpdateKind::Either, Target::One, false)?;
             let updated: UpdateOutcome =
-                self.writer.run(WriteOp::Update { collection, request: &request, interrupt })?;
+                self.writer.run(self.validation.of(WriteOp::Update { collection, request: &request, interrupt }))?;
             if updated.matched > 0 {
                 return match merge.matched() {
                     WhenMatched::Fail => {
@@ -161,7 +173,7 @@ impl Destination<'_> {
         let documents: Vec<&RawDocument> = documents.iter().map(AsRef::as_ref).collect();
         let (collection, interrupt, mode) = (self.into, self.interrupt, InsertMode::AllOrNone);
         let op = WriteOp::Insert { collection, documents: &documents, mode, interrupt };
-        let inserted: InsertOutcome = self.writer.run(op)?;
+        let inserted: InsertOutcome = self.writer.run(self.validation.of(op))?;
         inserted.refused.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 

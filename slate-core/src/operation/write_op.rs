@@ -9,6 +9,7 @@ use crate::{
     write::{
         BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec, DeleteOutcome,
         DeleteRequest, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, UpdateOutcome, UpdateRequest,
+        ValidatorSpec,
     },
 };
 
@@ -26,6 +27,10 @@ pub(crate) enum WriteOp<'o> {
     Bulk { operations: &'o [(&'o str, BulkOperation)], mode: InsertMode, interrupt: &'o Interrupt },
     /// Creates a collection; the result is whether it was created, `false` if it existed with the same options.
     CreateCollection { collection: &'o str, spec: &'o CollectionSpec },
+    /// Replaces or removes a collection's validator; no result.
+    SetValidator { collection: &'o str, spec: Option<&'o ValidatorSpec> },
+    /// Executes a write without checking documents by the validators of their collections; its result.
+    Bypassing(Box<WriteOp<'o>>),
     /// Renames a collection; no result.
     RenameCollection { from: &'o str, to: &'o str, target: RenameTarget },
     /// Drops a collection; the result is whether it existed.
@@ -40,6 +45,29 @@ pub(crate) enum WriteOp<'o> {
     BuildRound { keyspace: Keyspace, limit: usize, interrupt: &'o Interrupt },
     /// Drops a declared index; no result.
     AbandonBuild(Keyspace),
+}
+
+/// Whether documents are checked by the validators of their collections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DocumentValidation {
+    #[default]
+    Enforced,
+    Bypassed,
+}
+
+impl DocumentValidation {
+    /// The setting of builders.
+    pub(crate) fn bypass_document_validation(&mut self, is_bypassed: bool) {
+        *self = if is_bypassed { Self::Bypassed } else { Self::Enforced };
+    }
+
+    /// The operation as it is executed.
+    pub(crate) fn of(self, op: WriteOp<'_>) -> WriteOp<'_> {
+        match self {
+            Self::Enforced => op,
+            Self::Bypassed => WriteOp::Bypassing(Box::new(op)),
+        }
+    }
 }
 
 outputs! {

@@ -11,6 +11,7 @@ use crate::{
     catalog::{CollectionInfo, IndexInfo},
     entry::MAX_ENTRY_KEY,
     interrupt::Interrupt,
+    operation::write_op::DocumentValidation,
     spill::{Memory, Sorter},
 };
 
@@ -29,6 +30,7 @@ pub(super) struct ChangeSet {
     is_finished: bool,
     memory: Memory,
     capabilities: Capabilities,
+    validation: DocumentValidation,
     maker: EntryMaker,
     /// Reused buffers: the entries of a record before and after its change.
     difference: (Entries, Entries),
@@ -52,7 +54,12 @@ pub(super) enum Place {
 const BLOCK_BYTES: usize = 4 << 20;
 
 impl ChangeSet {
-    pub(super) fn new(collection: &CollectionInfo, memory: Memory, capabilities: Capabilities) -> Self {
+    pub(super) fn new(
+        collection: &CollectionInfo,
+        memory: Memory,
+        capabilities: Capabilities,
+        validation: DocumentValidation,
+    ) -> Self {
         Self {
             records: Entries::default(),
             indexes: collection.maintained().map(|_| Entries::default()).collect(),
@@ -61,6 +68,7 @@ impl ChangeSet {
             // Half for the writes here, half for those that are being sorted.
             memory: memory.shared_by(2),
             capabilities,
+            validation,
             maker: EntryMaker::default(),
             difference: Default::default(),
             guards: Vec::new(),
@@ -135,11 +143,14 @@ impl ChangeSet {
         old: Option<Doc<'_>>,
         wanted: impl Fn(&IndexInfo, Doc<'_>) -> bool,
     ) -> Result<()> {
-        let Self { records, indexes, maker, difference: (before, after), capabilities, .. } = self;
+        let Self { records, indexes, maker, difference: (before, after), capabilities, validation, .. } = self;
         let Some((key, stored)) = records.get(row) else { return Ok(()) };
         let new = Doc::stored(stored);
         check_limit(capabilities.max_key, key.len(), "key", collection, new)?;
         check_limit(capabilities.max_value, stored.len(), "record", collection, new)?;
+        if let (Some(validator), DocumentValidation::Enforced) = (&collection.validator, *validation) {
+            validator.check(&collection.name, old, new)?;
+        }
         let Some(old) = old else {
             let mut document = maker.document(key, new);
             for (at, (index, entries)) in collection.maintained().zip(indexes).enumerate() {

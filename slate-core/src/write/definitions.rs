@@ -6,9 +6,9 @@ use slate_store::{Keyspace, Transaction, TransactionExt};
 
 use super::Session;
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Result, ValidationAction, ValidationLevel,
     api::options::RenameTarget,
-    catalog::{self, CATALOG, Change, CollectionInfo, IndexInfo},
+    catalog::{self, CATALOG, Change, CollectionInfo, IndexInfo, Validator},
     namespace,
 };
 
@@ -16,6 +16,26 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CollectionSpec {
     pub(crate) collation: Option<RawDocumentBuf>,
+    pub(crate) validator: Option<ValidatorSpec>,
+}
+
+/// The validator of a collection.
+#[derive(Clone, Debug)]
+pub(crate) struct ValidatorSpec {
+    pub(crate) document: RawDocumentBuf,
+    pub(crate) level: ValidationLevel,
+    pub(crate) action: ValidationAction,
+}
+
+impl ValidatorSpec {
+    /// Parses the validator. `None` for an empty filter, which every document matches.
+    fn parse(&self, collation: Option<&Collation>) -> Result<Option<Arc<Validator>>> {
+        if Doc::from(&self.document).is_empty() {
+            return Ok(None);
+        }
+        let parsed = Validator::parse(self.document.clone(), self.level, self.action, collation);
+        parsed.map(|validator| Some(Arc::new(validator)))
+    }
 }
 
 /// Whether the collection or index was created.
@@ -53,8 +73,14 @@ impl<T: Transaction> Session<T> {
         self.check_open()?;
         let collation = spec.collation.as_ref().map(|collation| Collation::parse(Doc::from(collation)));
         let collation = collation.transpose()?.flatten();
+        let validator = spec.validator.as_ref().map(|validator| validator.parse(collation.as_ref()));
+        let validator = validator.transpose()?.flatten();
         if let Some(there) = self.catalog.collection(name) {
-            if there.collation == collation {
+            let options = |validator: &Option<Arc<Validator>>| {
+                let validator = validator.as_deref()?;
+                Some((validator.document.clone(), validator.level, validator.action))
+            };
+            if there.collation == collation && options(&there.validator) == options(&validator) {
                 return Ok(Created::AlreadyThere);
             }
             let message = format!("the collection {name} already exists with other options");
@@ -62,8 +88,24 @@ impl<T: Transaction> Session<T> {
         }
         let mut collection = CollectionInfo::clone(&*self.written_or_new(name)?);
         collection.collation = collation;
+        collection.validator = validator;
         self.define(&collection)?;
         Ok(Created::New)
+    }
+
+    /// Replaces the validator of a collection, or removes it.
+    ///
+    /// # Errors
+    /// `NamespaceNotFound` (26) if the collection does not exist; the errors of the validator.
+    pub(crate) fn set_validator(&mut self, name: &str, spec: Option<&ValidatorSpec>) -> Result<()> {
+        self.check_open()?;
+        let Some(collection) = self.written(name)? else {
+            let message = format!("the collection {name} does not exist");
+            return Err(Error::new(ErrorKind::NotFound, Code::NAMESPACE_NOT_FOUND, message));
+        };
+        let mut changed = CollectionInfo::clone(&collection);
+        changed.validator = spec.map(|spec| spec.parse(collection.collation.as_ref())).transpose()?.flatten();
+        self.define(&changed)
     }
 
     /// Drops the collection and its indexes. Returns whether it existed.

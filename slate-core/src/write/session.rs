@@ -9,6 +9,7 @@ use crate::{
     commit::Validation,
     entry::record_key,
     interrupt::Interrupt,
+    operation::write_op::DocumentValidation,
     spill::{Budget, Memory},
 };
 
@@ -29,6 +30,8 @@ pub(crate) struct Session<T> {
     pub(super) bytes_written: usize,
     isolation: Isolation,
     validation: Validation,
+    /// Of the operation that is executed.
+    pub(crate) document_validation: DocumentValidation,
     pub(super) pending_drops: Vec<Keyspace>,
     /// The deadline and cancel token of the whole transaction.
     limits: Interrupt,
@@ -72,6 +75,7 @@ impl<T: Transaction> Session<T> {
             bytes_written: 0,
             isolation: options.isolation,
             validation,
+            document_validation: DocumentValidation::default(),
             pending_drops: Vec::new(),
             limits: options.limits.clone(),
             ended: None,
@@ -182,7 +186,8 @@ impl<T: Transaction> Session<T> {
 
     /// Returns an empty change set, with half of the memory of the call.
     pub(super) fn change_set(&self, collection: &CollectionInfo, budget: Budget) -> ChangeSet {
-        ChangeSet::new(collection, self.memory().of(budget).shared_by(2), self.capabilities())
+        let memory = self.memory().of(budget).shared_by(2);
+        ChangeSet::new(collection, memory, self.capabilities(), self.document_validation)
     }
 
     /// Commits. Returns the work that remains after the commit.

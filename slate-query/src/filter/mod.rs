@@ -10,6 +10,7 @@ mod computed;
 mod conjunction;
 mod display;
 mod equalities;
+mod explain;
 mod field;
 mod implication;
 mod node;

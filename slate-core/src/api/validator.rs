@@ -1,0 +1,56 @@
+use bson::RawDocumentBuf;
+
+use crate::{
+    IntoDocument, Result, ValidationAction, ValidationLevel, operation::request::Request, write::ValidatorSpec,
+};
+
+/// The condition that the documents of a collection must fulfil; see [`CollectionOptions::validator`](crate::CollectionOptions::validator)
+/// and [`Collection::set_validator`](crate::Collection::set_validator).
+///
+/// A write that violates it fails with MongoDB's code 121, and [`Error::details`](crate::Error::details) says which conditions the
+/// document violates. Documents that are stored already are not checked.
+///
+/// ```
+/// use bson::doc;
+/// use slate_core::{Database, Validator};
+///
+/// let people = Database::open("memory:")?.collection("people");
+/// let schema = doc! { "required": ["name"], "properties": { "age": { "bsonType": "int", "minimum": 0 } } };
+/// people.set_validator(Some(Validator::new(doc! { "$jsonSchema": schema })))?;
+/// let error = people.insert_one(&doc! { "name": "Ada", "age": -1 }).unwrap_err();
+/// assert_eq!(error.code(), 121);
+/// # Ok::<(), slate_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Validator {
+    request: Request,
+    filter: RawDocumentBuf,
+    level: ValidationLevel,
+    action: ValidationAction,
+}
+
+impl Validator {
+    /// Documents must match a filter, such as `{ $jsonSchema: … }`.
+    pub fn new(filter: impl IntoDocument) -> Self {
+        let mut request = Request::default();
+        let filter = request.take(filter).unwrap_or_default();
+        Self { request, filter, level: ValidationLevel::default(), action: ValidationAction::default() }
+    }
+
+    /// Sets which documents are checked; the default is [`ValidationLevel::Strict`].
+    #[must_use]
+    pub fn level(self, level: ValidationLevel) -> Self {
+        Self { level, ..self }
+    }
+
+    /// Sets what happens to a write that violates it; the default is [`ValidationAction::Error`].
+    #[must_use]
+    pub fn action(self, action: ValidationAction) -> Self {
+        Self { action, ..self }
+    }
+
+    pub(crate) fn spec(&self) -> Result<ValidatorSpec> {
+        self.request.check()?;
+        Ok(ValidatorSpec { document: self.filter.clone(), level: self.level, action: self.action })
+    }
+}

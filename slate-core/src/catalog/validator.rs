@@ -1,0 +1,86 @@
+use bson::{Bson, Document, RawDocumentBuf};
+use slate_query::{
+    Code,
+    collation::Collation,
+    filter::Filter,
+    pipeline::Bindings,
+    raw::{Doc, OwnedValue, Value, Writer},
+};
+
+use super::index::append_document;
+use crate::{Error, Result, ValidationAction, ValidationLevel};
+
+/// The condition that the documents of a collection must fulfil.
+#[derive(Clone, Debug)]
+pub(crate) struct Validator {
+    pub(crate) document: RawDocumentBuf,
+    pub(crate) level: ValidationLevel,
+    pub(crate) action: ValidationAction,
+    filter: Filter,
+}
+
+impl Validator {
+    /// # Errors
+    /// Those of a filter that is not valid; `NotImplemented` (238) for `$$NOW`, whose value a validator does not know.
+    pub(crate) fn parse(
+        document: RawDocumentBuf,
+        level: ValidationLevel,
+        action: ValidationAction,
+        collation: Option<&Collation>,
+    ) -> Result<Self> {
+        if mentions_time(Value::new(slate_query::raw::Kind::Document, document.as_bytes())) {
+            return Err(Error::unsupported_by_name("$$NOW in a validator").at("validator"));
+        }
+        let bindings = Bindings::new(0).with_collation(collation.cloned());
+        let filter = Filter::parse_with(Doc::from(&document), &bindings)?;
+        Ok(Self { document, level, action, filter })
+    }
+
+    /// Checks the new version of a document.
+    ///
+    /// # Errors
+    /// `DocumentValidationFailure` (121), with the violated conditions as [details](Error::details).
+    pub(crate) fn check(&self, collection: &str, old: Option<Doc<'_>>, new: Doc<'_>) -> Result<()> {
+        // An expression that fails is not true.
+        let holds = |document: Doc<'_>| self.filter.evaluate(document).unwrap_or(false);
+        let is_exempt = match (self.level, self.action) {
+            (ValidationLevel::Off, _) | (_, ValidationAction::Warn) => true,
+            (ValidationLevel::Moderate, ValidationAction::Error) => old.is_some_and(|old| !holds(old)),
+            (ValidationLevel::Strict, ValidationAction::Error) => false,
+        };
+        if is_exempt || holds(new) {
+            return Ok(());
+        }
+        let mut details = Writer::new();
+        new.get("_id").into_iter().for_each(|id| details.append(b"failingDocumentId", id));
+        details.open_document(b"details");
+        self.filter.explain(new, &mut details);
+        details.close();
+        let id = new.get("_id").map_or_else(String::new, |id| format!(" with _id {id:?}"));
+        let message = format!("Document failed validation: the document{id} violates the validator of {collection}");
+        let details = Document::try_from(RawDocumentBuf::from_bytes(details.finish()).map_err(Error::conversion)?);
+        Err(Error::invalid(Code::DOCUMENT_VALIDATION_FAILURE, message).with_details(details.unwrap_or_default()))
+    }
+
+    /// Parses the fields of a collection's definition. `None` if it has no validator.
+    pub(super) fn read(definition: Doc<'_>, collation: Option<&Collation>) -> Result<Option<Self>> {
+        let Some(document) = definition.get("validator").and_then(Value::as_document) else { return Ok(None) };
+        let document = RawDocumentBuf::from_bytes(document.bytes().to_vec()).map_err(Error::conversion)?;
+        let name = |field| definition.get(field).and_then(Value::as_str);
+        let level = name("validationLevel").and_then(ValidationLevel::parse).unwrap_or_default();
+        let action = name("validationAction").and_then(ValidationAction::parse).unwrap_or_default();
+        Self::parse(document, level, action, collation).map(Some)
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer) {
+        append_document(writer, "validator", &self.document);
+        for (name, value) in [("validationLevel", self.level.name()), ("validationAction", self.action.name())] {
+            writer.append(name.as_bytes(), OwnedValue::from(&Bson::from(value)).as_value());
+        }
+    }
+}
+
+fn mentions_time(value: Value<'_>) -> bool {
+    let is_time = |text: &str| text.starts_with("$$NOW") || text.starts_with("$$CLUSTER_TIME");
+    value.as_str().is_some_and(is_time) || value.as_container().is_some_and(|inner| inner.values().any(mentions_time))
+}

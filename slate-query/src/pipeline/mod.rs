@@ -22,7 +22,7 @@ pub use parse::parse;
 pub use sink::{Merge, Sink, WhenMatched, WhenNotMatched};
 pub use stage::Stage;
 pub use stages::{
-    BucketAuto, Buckets, Documents, Facet, GraphLookup, Group, GroupStates, Join, Lookup, Member, Redact, ReplaceRoot,
-    UnionWith, Unwind, UnwoundRows,
+    BucketAuto, Buckets, DenseRows, Densify, Documents, Facet, GraphLookup, Group, GroupStates, Join, Lookup, Member,
+    Redact, ReplaceRoot, UnionWith, Unwind, UnwoundRows,
 };
 pub use window::{CurrentPartition, Partition, Results, RunningResults, Windows};

@@ -4,7 +4,9 @@ use bson::RawDocumentBuf;
 
 use super::{
     Needs, Windows,
-    stages::{BucketAuto, Documents, Facet, GraphLookup, Group, Lookup, Redact, ReplaceRoot, UnionWith, Unwind},
+    stages::{
+        BucketAuto, Densify, Documents, Facet, GraphLookup, Group, Lookup, Redact, ReplaceRoot, UnionWith, Unwind,
+    },
 };
 use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
 
@@ -34,6 +36,8 @@ pub enum Stage {
     BucketAuto(BucketAuto),
     /// Replaces the documents by one document with their number under this name; by none if there are no documents.
     Count(Box<str>),
+    /// Adds documents where the values of a field leave gaps. The documents come in the order of the field.
+    Densify(Densify),
     /// Returns these documents in place of a collection's.
     Documents(Documents),
     /// Returns one document with the results of several pipelines.
@@ -63,6 +67,7 @@ impl Stage {
             Self::Match(_) => "$match",
             Self::Project { name, .. } => name,
             Self::BucketAuto(_) => "$bucketAuto",
+            Self::Densify(_) => "$densify",
             Self::Documents(_) => "$documents",
             Self::Facet(_) => "$facet",
             Self::GraphLookup(_) => "$graphLookup",
@@ -115,6 +120,7 @@ impl Stage {
             | Self::Sample(_)
             | Self::BucketAuto(_)
             | Self::Count(_)
+            | Self::Densify(_)
             | Self::Documents(_)
             | Self::Facet(_)
             | Self::Group(_)
@@ -138,6 +144,7 @@ impl Stage {
             | Self::Sample(_)
             | Self::BucketAuto(_)
             | Self::Count(_)
+            | Self::Densify(_)
             | Self::Documents(_)
             | Self::Facet(_)
             | Self::Group(_)
@@ -162,6 +169,7 @@ impl Stage {
             Self::Limit(_) | Self::Skip(_) | Self::Sample(_) | Self::UnionWith(_) => {}
             Self::Count(_) | Self::Documents(_) => return Needs::NOTHING,
             Self::BucketAuto(stage) => return stage.needs(),
+            Self::Densify(densify) => return densify.needs(after),
             Self::Facet(facet) => return facet.needs(),
             Self::GraphLookup(graph) => return graph.needs(after),
             Self::Group(group) => return group.needs(),
@@ -185,6 +193,7 @@ impl Stage {
             Self::Match(_) | Self::Sort(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => true,
             Self::BucketAuto(_)
             | Self::Count(_)
+            | Self::Densify(_)
             | Self::Documents(_)
             | Self::Facet(_)
             | Self::Group(_)
@@ -210,6 +219,7 @@ impl fmt::Display for Stage {
             Self::Limit(number) | Self::Skip(number) | Self::Sample(number) => number.fmt(f),
             Self::Count(name) => name.fmt(f),
             Self::BucketAuto(stage) => stage.fmt(f),
+            Self::Densify(densify) => densify.fmt(f),
             Self::Documents(documents) => documents.fmt(f),
             Self::Facet(facet) => facet.fmt(f),
             Self::Lookup(lookup) => lookup.fmt(f),

@@ -2,6 +2,7 @@
 
 mod bucket_auto;
 mod count;
+mod densify;
 mod documents;
 mod facet;
 mod foreign;

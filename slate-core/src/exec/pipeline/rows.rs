@@ -4,6 +4,7 @@ use slate_store::View;
 use super::{
     bucket_auto::BucketAutoRows,
     count::CountRows,
+    densify::DensifyRows,
     documents::DocumentsRows,
     facet::{FacetRows, ReplayRows},
     graph_lookup::GraphLookupRows,
@@ -42,6 +43,7 @@ pub(crate) enum DocumentRows<V: View> {
     Sample(Box<SampleRows<V>>),
     Count(Box<CountRows<V>>),
     BucketAuto(Box<BucketAutoRows<V>>),
+    Densify(Box<DensifyRows<V>>),
     Documents(DocumentsRows),
     Facet(Box<FacetRows<V>>),
     Repeat(Box<RepeatRows<V>>),
@@ -107,6 +109,7 @@ impl<V: View> DocumentRows<V> {
             DocumentNode::BucketAuto(stage) => {
                 Self::BucketAuto(Box::new(BucketAutoRows::new(input, stage, resources, meter)))
             }
+            DocumentNode::Densify(densify) => Self::Densify(Box::new(DensifyRows::new(input, densify, resources))),
             DocumentNode::Documents(documents) => {
                 Self::Documents(DocumentsRows::new(documents, resources.interrupt.clone()))
             }
@@ -155,6 +158,7 @@ impl<V: View> DocumentRows<V> {
             Self::Sample(rows) => rows.advance(),
             Self::Count(rows) => rows.advance(),
             Self::BucketAuto(rows) => rows.advance(),
+            Self::Densify(rows) => rows.advance(),
             Self::Documents(rows) => rows.advance(),
             Self::Facet(rows) => rows.advance(),
             Self::Repeat(rows) => rows.advance(),
@@ -197,6 +201,7 @@ impl<V: View> DocumentRows<V> {
             Self::Sample(rows) => rows.current(),
             Self::Count(rows) => rows.current(),
             Self::BucketAuto(rows) => rows.current(),
+            Self::Densify(rows) => rows.current(),
             Self::Documents(rows) => rows.current(),
             Self::Facet(rows) => rows.current(),
             Self::Repeat(rows) => rows.current(),

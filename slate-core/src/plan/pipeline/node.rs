@@ -4,8 +4,8 @@ use bson::RawDocumentBuf;
 use slate_query::{
     filter::Filter,
     pipeline::{
-        BucketAuto, Documents, GraphLookup, Group, Kept, Lookup, Needs, Redact, ReplaceRoot, Stage, UnionWith, Unwind,
-        Windows,
+        BucketAuto, Densify, Documents, GraphLookup, Group, Kept, Lookup, Needs, Redact, ReplaceRoot, Stage, UnionWith,
+        Unwind, Windows,
     },
     projection::Projection,
     raw::Doc,
@@ -51,6 +51,7 @@ pub(crate) enum DocumentNode {
     Sample(u64),
     BucketAuto(BucketAuto),
     /// Documents in place of those of the plan.
+    Densify(Densify),
     Documents(Documents),
     /// The number of documents, in a field of this name; no document if there are none.
     Count(Box<str>),
@@ -140,6 +141,7 @@ impl DocumentNode {
             | Self::Count(_)
             | Self::NameCount(_)
             | Self::Repeat
+            | Self::Densify(_)
             | Self::Documents(_)
             | Self::Redact(_)
             | Self::ReplaceRoot(_)
@@ -159,6 +161,7 @@ impl DocumentNode {
             Self::Sample(_) => (Window::default(), Some(plan::Stage::Sample)),
             Self::Count(_) | Self::NameCount(_) => (Window::default(), Some(plan::Stage::CountRows)),
             Self::BucketAuto(_) => (Window::default(), Some(plan::Stage::BucketAuto)),
+            Self::Densify(_) => (Window::default(), Some(plan::Stage::Densify)),
             Self::Documents(_) => (Window::default(), Some(plan::Stage::Documents)),
             Self::Facet { .. } => (Window::default(), Some(plan::Stage::Facet)),
             Self::GraphLookup { .. } => (Window::default(), Some(plan::Stage::GraphLookup)),
@@ -189,6 +192,7 @@ impl DocumentNode {
             Stage::Sample(size) => Self::Sample(size),
             Stage::Count(name) => Self::Count(name),
             Stage::BucketAuto(stage) => Self::BucketAuto(stage),
+            Stage::Densify(densify) => Self::Densify(densify),
             Stage::Documents(documents) => Self::Documents(documents),
             Stage::Facet(facet) => {
                 let argument = facet.to_string();
@@ -231,6 +235,7 @@ impl fmt::Display for DocumentNode {
             Self::Sample(size) => size.fmt(f),
             Self::Count(name) | Self::NameCount(name) => name.fmt(f),
             Self::BucketAuto(stage) => stage.fmt(f),
+            Self::Densify(densify) => densify.fmt(f),
             Self::Documents(documents) => documents.fmt(f),
             Self::Facet { argument, .. } => argument.fmt(f),
             Self::GraphLookup { graph, .. } => graph.fmt(f),

@@ -4,6 +4,7 @@ mod add_fields;
 mod bucket;
 mod bucket_auto;
 mod count;
+mod densify;
 mod documents;
 mod facet;
 mod fill;
@@ -32,6 +33,7 @@ use crate::{
 };
 
 pub use bucket_auto::{BucketAuto, Buckets};
+pub use densify::{DenseRows, Densify};
 pub use documents::Documents;
 pub use facet::Facet;
 pub use graph_lookup::GraphLookup;
@@ -66,7 +68,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$collStats", Unsupported),
     ("$count", Offered(count::parse)),
     ("$currentOp", Unsupported),
-    ("$densify", Unsupported),
+    ("$densify", Composed(densify::parse)),
     ("$documents", Offered(documents::parse)),
     ("$facet", Offered(facet::parse)),
     ("$fill", Composed(fill::parse)),

@@ -1,0 +1,83 @@
+use slate_query::{
+    pipeline::{DenseRows, Densify},
+    raw::Doc,
+};
+use slate_store::View;
+
+use super::DocumentRows;
+use crate::{Error, Result, exec::Resources, interrupt::Interrupt};
+
+/// The documents of the input, and those that fill the gaps between them.
+pub(crate) struct DensifyRows<V: View> {
+    input: DocumentRows<V>,
+    densify: Densify,
+    rows: DenseRows,
+    position: Position,
+    /// The added document.
+    row: Vec<u8>,
+    interrupt: Interrupt,
+}
+
+/// What the next document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    /// One of the input, which is not read yet.
+    Next,
+    /// One that is added before the current one of the input; this one then follows.
+    Before,
+    /// The current one of the input was returned.
+    Passed,
+    /// One that is added after the last one of the input.
+    After,
+    End,
+}
+
+impl<V: View> DensifyRows<V> {
+    pub(super) fn new(input: DocumentRows<V>, densify: Densify, resources: &Resources) -> Self {
+        Self {
+            input,
+            densify,
+            rows: DenseRows::default(),
+            position: Position::Next,
+            row: Vec::new(),
+            interrupt: resources.interrupt.clone(),
+        }
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        let Self { input, densify, rows, position, row, interrupt } = self;
+        loop {
+            interrupt.tick()?;
+            match position {
+                Position::Next | Position::Passed => {
+                    *position = Position::After;
+                    if input.advance()? {
+                        *position = Position::Before;
+                        let Some(document) = input.current() else { continue };
+                        rows.begin(densify, document).map_err(Error::from)?;
+                    } else if !rows.complete(densify) {
+                        *position = Position::End;
+                    }
+                }
+                Position::Before if rows.add(densify, row)? => return Ok(true),
+                Position::Before => {
+                    rows.pass(densify)?;
+                    *position = Position::Passed;
+                    return Ok(true);
+                }
+                Position::After if rows.add(densify, row)? => return Ok(true),
+                Position::After if rows.complete(densify) => {}
+                Position::After => *position = Position::End,
+                Position::End => return Ok(false),
+            }
+        }
+    }
+
+    pub(super) fn current(&self) -> Option<Doc<'_>> {
+        match self.position {
+            Position::Before | Position::After => Some(Doc::new(&self.row)),
+            Position::Passed => self.input.current(),
+            Position::Next | Position::End => None,
+        }
+    }
+}

@@ -446,7 +446,6 @@ fn create_indexes_fails_where_mongodb_fails() {
         refused(db, doc! { "createIndexes": "c" }, 40414);
         unsupported(db, on(doc! { "expireAfterSeconds": 60 }), "expireAfterSeconds");
         unsupported(db, on(doc! { "expireAfterSeconds": 0 }), "expireAfterSeconds");
-        unsupported(db, on(doc! { "hidden": true }), "hidden");
         run(db, on(doc! { "hidden": false, "storageEngine": {} }));
         unsupported(db, index(doc! { "key": { "b": "text" }, "name": "b" }), "text");
         run(db, index(doc! { "key": { "a": 1 }, "name": "sparse", "sparse": true }));
@@ -570,6 +569,14 @@ fn validators_are_created_changed_listed_and_reported() {
         let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
         assert!(batch[0].as_document().unwrap().get_document("options").unwrap().is_empty());
         refused(db, doc! { "collMod": "nowhere", "validator": {} }, 26);
-        unsupported(db, doc! { "collMod": "c", "index": { "name": "a", "hidden": true } }, "index");
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1 }, "name": "a", "hidden": true }] });
+        let listed = run(db, doc! { "listIndexes": "c" });
+        let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        assert!(batch[1].as_document().unwrap().get_bool("hidden").unwrap());
+        let show = doc! { "collMod": "c", "index": { "keyPattern": { "a": 1 }, "hidden": false } };
+        assert_eq!(run(db, show), doc! { "hidden_old": true, "hidden_new": false, "ok": 1.0 });
+        refused(db, doc! { "collMod": "c", "index": { "name": "b", "hidden": true } }, 27);
+        refused(db, doc! { "collMod": "c", "index": { "name": "_id_", "hidden": true } }, 72);
+        refused(db, doc! { "collMod": "c", "index": { "hidden": true } }, 72);
     });
 }

@@ -9,8 +9,8 @@
 //! |---|---|
 //! | `insert C {…} …` | count |
 //! | `fill C N {…}` | N documents; a text `=i`, `=i/10` or `=i%10` is replaced by that number for document `i` |
-//! | `index C {keys} [unique] [sparse] [named N] [only {…}] [collation {…}]` | its name |
-//! | `drop index C N`, `drop C`, `create C [collation {…}]`, `indexes C`, `collections` | |
+//! | `index C {keys} [unique] [sparse] [hidden] [named N] [only {…}] [collation {…}]` | its name |
+//! | `drop index C N`, `hide C N`, `show C N`, `drop C`, `create C [collation {…}]`, `indexes C`, `collections` | |
 //! | `find C {filter} [sort {…}] [project {…}] [skip N] [limit N] [hint N or {keys}]` | one row per line |
 //! | `aggregate C {stage} …` | one row per line |
 //! | `count C {filter} …`, `distinct C PATH {filter} …` | |
@@ -251,6 +251,8 @@ impl Session {
             "fill" => self.fill(&mut words)?,
             "index" => self.index(&mut words)?,
             "indexes" => self.indexes(&mut words)?,
+            "hide" => self.collection(words.next()).hide_index(words.next()).map(|_| String::new())?,
+            "show" => self.collection(words.next()).show_index(words.next()).map(|_| String::new())?,
             "drop" if words.take("index") => {
                 let dropped = self.collection(words.next()).drop_index(words.next())?;
                 if dropped { "dropped".into() } else { "did not exist".into() }
@@ -312,6 +314,7 @@ impl Session {
             index = match words.peek() {
                 "unique" => index.unique(),
                 "sparse" => index.sparse(),
+                "hidden" => index.hidden(),
                 "named" => {
                     words.next();
                     index.named(words.peek())
@@ -335,7 +338,13 @@ impl Session {
     fn indexes(&self, words: &mut Words<'_>) -> Result<String, Error> {
         let indexes = self.collection(words.next()).list_indexes()?.into_iter().map(|index| {
             let mut line = format!("{} {}", index.name, show(&index.keys));
-            for (flag, name) in [(index.unique, "unique"), (index.sparse, "sparse"), (index.multikey, "multikey")] {
+            let flags = [
+                (index.unique, "unique"),
+                (index.sparse, "sparse"),
+                (index.hidden, "hidden"),
+                (index.multikey, "multikey"),
+            ];
+            for (flag, name) in flags {
                 if flag {
                     write!(line, " {name}").unwrap();
                 }

@@ -148,6 +148,24 @@ impl<T: 'static> Collection<T> {
         drop -> bool;
     }
 
+    /// See [`slate_core::Collection::hide_index`](crate::Collection::hide_index).
+    ///
+    /// # Errors
+    /// As the blocking method.
+    pub fn hide_index(&self, index: &str) -> Operation<bool> {
+        let index = index.to_owned();
+        self.write(move |collection| collection.hide_index(&index))
+    }
+
+    /// See [`slate_core::Collection::show_index`](crate::Collection::show_index).
+    ///
+    /// # Errors
+    /// As the blocking method.
+    pub fn show_index(&self, index: &str) -> Operation<bool> {
+        let index = index.to_owned();
+        self.write(move |collection| collection.show_index(&index))
+    }
+
     /// See [`slate_core::Collection::create_with`](crate::Collection::create_with).
     ///
     /// # Errors

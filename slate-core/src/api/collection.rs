@@ -14,7 +14,7 @@ use crate::{
     exec::Target,
     interrupt::Interrupt,
     operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
-    write::{InsertMode, InsertOutcome, PutKind, UpdateKind},
+    write::{InsertMode, InsertOutcome, PutKind, UpdateKind, Visibility},
 };
 
 /// The reading half of a collection: what a [`Snapshot`](crate::Snapshot) returns, and part of every [`Collection`].
@@ -295,6 +295,28 @@ impl<T> Collection<T> {
     /// As [`CreateIndex::run`]. The indexes before the one that fails stay.
     pub fn create_indexes(&self, indexes: impl IntoIterator<Item = Index>) -> Result<Vec<String>> {
         indexes.into_iter().map(|index| self.create_index(index).run()).collect()
+    }
+
+    /// Hides an index from queries, to see what dropping it would do: writes still maintain it, and its uniqueness holds. Returns
+    /// whether it was hidden already.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 27 if it does not exist; code 72 for the index on `_id`.
+    pub fn hide_index(&self, index: &str) -> Result<bool> {
+        self.set_visibility(index, Visibility::Hidden)
+    }
+
+    /// Lets queries use an index again. Returns whether it was hidden.
+    ///
+    /// # Errors
+    /// As [`hide_index`](Self::hide_index).
+    pub fn show_index(&self, index: &str) -> Result<bool> {
+        self.set_visibility(index, Visibility::Visible)
+    }
+
+    fn set_visibility(&self, index: &str, visibility: Visibility) -> Result<bool> {
+        let collection = &*self.name;
+        self.scope.write(|writer| writer.run(WriteOp::SetVisibility { collection, index, visibility }))
     }
 
     /// Drops an index by name; returns whether it existed.

@@ -34,6 +34,7 @@ pub struct Index {
     name: Option<String>,
     unique: bool,
     sparse: bool,
+    hidden: bool,
     partial: Option<RawDocumentBuf>,
     collation: Option<RawDocumentBuf>,
 }
@@ -43,7 +44,7 @@ impl Index {
     pub fn on(keys: impl IntoDocument) -> Self {
         let mut request = Request::default();
         let keys = request.take(keys).unwrap_or_default();
-        Self { request, keys, name: None, unique: false, sparse: false, partial: None, collation: None }
+        Self { request, keys, name: None, unique: false, sparse: false, hidden: false, partial: None, collation: None }
     }
 
     /// Rejects two documents with the same values; a missing field counts as null.
@@ -55,6 +56,12 @@ impl Index {
     /// Leaves out documents that have none of the fields. The index then serves only queries that require one of them.
     pub fn sparse(mut self) -> Self {
         self.sparse = true;
+        self
+    }
+
+    /// Is maintained, and unique if it is to be, but serves no query until [`Collection::show_index`](crate::Collection::show_index).
+    pub fn hidden(mut self) -> Self {
+        self.hidden = true;
         self
     }
 
@@ -142,6 +149,7 @@ impl<'p> CreateIndex<'p> {
             keys: self.index.keys,
             unique: self.index.unique,
             sparse: self.index.sparse,
+            hidden: self.index.hidden,
             partial: self.index.partial,
             collation: self.index.collation,
         };
@@ -174,6 +182,8 @@ pub struct IndexDescription {
     pub unique: bool,
     /// Whether documents without any of the fields are left out.
     pub sparse: bool,
+    /// Whether no query uses it; see [`Collection::hide_index`](crate::Collection::hide_index).
+    pub hidden: bool,
     /// The filter of a partial index.
     pub only: Option<RawDocumentBuf>,
     /// How it compares strings, with all options; `None`: by their bytes.
@@ -188,13 +198,15 @@ pub struct IndexDescription {
 impl From<&IndexDescription> for Index {
     fn from(description: &IndexDescription) -> Self {
         // Names every field, so that a new option is not forgotten here.
-        let IndexDescription { name, keys, unique, sparse, only, collation, multikey: _, state: _ } = description;
+        let IndexDescription { name, keys, unique, sparse, hidden, only, collation, multikey: _, state: _ } =
+            description;
         Self {
             request: Request::default(),
             keys: keys.clone(),
             name: Some(name.clone()),
             unique: *unique,
             sparse: *sparse,
+            hidden: *hidden,
             partial: only.clone(),
             // An index without a collation inherits that of its collection.
             collation: Some(collation.clone().unwrap_or_else(|| rawdoc! { "locale": "simple" })),
@@ -226,6 +238,7 @@ impl IndexDescription {
             keys: index.keys.clone(),
             unique: index.unique,
             sparse: index.sparse,
+            hidden: index.hidden,
             only: index.partial.as_ref().map(|partial| partial.document.clone()),
             collation: index.collation.as_ref().map(Collation::to_document),
             multikey: index.is_multikey(),

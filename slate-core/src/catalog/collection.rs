@@ -72,6 +72,11 @@ impl CollectionInfo {
         place >= self.indexes.len()
     }
 
+    /// The indexes that queries may use.
+    pub(crate) fn usable(&self) -> impl Iterator<Item = &Arc<IndexInfo>> {
+        self.indexes.iter().filter(|index| !index.hidden)
+    }
+
     pub(crate) fn index(&self, name: &str) -> Option<&Arc<IndexInfo>> {
         self.indexes.iter().find(|index| &*index.name == name)
     }

@@ -24,6 +24,8 @@ pub(crate) struct IndexInfo {
     pub(crate) keys: RawDocumentBuf,
     pub(crate) unique: bool,
     pub(crate) sparse: bool,
+    /// Whether no query uses it.
+    pub(crate) hidden: bool,
     pub(crate) partial: Option<Partial>,
     /// Entries contain the sort keys of strings. `None`: the strings themselves.
     pub(crate) collation: Option<Collation>,
@@ -92,7 +94,9 @@ impl IndexInfo {
         append_owned(writer, "name", &bson::Bson::String(self.name.to_string()));
         put_keyspace(writer, "keyspace", self.keyspace);
         append_document(writer, "key", &self.keys);
-        for (name, flag) in [("unique", self.unique), ("sparse", self.sparse), ("truncated", self.truncated)] {
+        let flags =
+            [("unique", self.unique), ("sparse", self.sparse), ("truncated", self.truncated), ("hidden", self.hidden)];
+        for (name, flag) in flags {
             writer.append(name.as_bytes(), Value::new(Kind::Boolean, &[u8::from(flag)]));
         }
         if let Some(partial) = &self.partial {
@@ -134,6 +138,7 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
         keys,
         unique: flag("unique").unwrap_or_default(),
         sparse: flag("sparse").unwrap_or_default(),
+        hidden: flag("hidden").unwrap_or_default(),
         partial,
         collation,
         multikey,

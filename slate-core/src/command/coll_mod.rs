@@ -12,41 +12,84 @@ use super::{
 };
 use crate::{
     Error, Result, ValidationAction, ValidationLevel,
-    catalog::{CollectionInfo, Validator},
+    catalog::{CollectionInfo, IndexInfo, Validator},
     engine::Writer,
     operation::handle::DatabaseHandle,
     operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
-    write::ValidatorSpec,
+    write::{ValidatorSpec, Visibility},
 };
 
 /// Options of kinds of collections and indexes that Slate does not have.
-const REFUSED: [&str; 9] = [
+const REFUSED: [&str; 8] = [
     "cappedMax",
     "cappedSize",
     "changeStreamPreAndPostImages",
     "expireAfterSeconds",
-    "index",
     "pipeline",
     "recordPreImages",
     "timeseries",
     "viewOn",
 ];
 
-/// `{collMod: collection, validator, validationLevel, validationAction}`.
+/// `{collMod: collection, validator, validationLevel, validationAction, index: {name | keyPattern, hidden}}`.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let options = take_validator(fields)?;
+    let index = fields.object("index")?.map(IndexChange::parse).transpose()?;
     fields.truth("dryRun")?;
     fields.refuse(&REFUSED)?;
     Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
-    Scope::Database(database.clone()).write(|writer: &mut dyn Writer| {
+    let was_hidden = Scope::Database(database.clone()).write(|writer: &mut dyn Writer| {
         let there = Option::<Arc<CollectionInfo>>::try_from(writer.read(collection, ReadOp::Definition)?)?;
         let spec = options.over(there.as_ref().and_then(|there| there.validator.as_deref()))?;
-        writer.run::<()>(WriteOp::SetValidator { collection, spec: spec.as_ref() })
+        writer.run::<()>(WriteOp::SetValidator { collection, spec: spec.as_ref() })?;
+        let change = |index: &IndexChange<'_>| {
+            let visibility = index.visibility;
+            let name = index.name(there.as_deref());
+            writer.run::<bool>(WriteOp::SetVisibility { collection, index: &name, visibility })
+        };
+        index.as_ref().map(change).transpose()
     })?;
-    Reply::default().finish()
+    let mut reply = Reply::default();
+    if let (Some(was_hidden), Some(index)) = (was_hidden, index) {
+        reply.boolean("hidden_old", was_hidden);
+        reply.boolean("hidden_new", index.visibility == Visibility::Hidden);
+    }
+    reply.finish()
+}
+
+/// The change of an index.
+struct IndexChange<'c> {
+    name: Option<&'c str>,
+    keys: Option<Doc<'c>>,
+    visibility: Visibility,
+}
+
+impl<'c> IndexChange<'c> {
+    fn parse(index: Doc<'c>) -> Result<Self> {
+        let mut fields = Fields::read("collMod.index", index)?;
+        let (name, keys) = (fields.string("name")?, fields.object("keyPattern")?);
+        let hidden = fields.truth("hidden")?;
+        fields.refuse(&["expireAfterSeconds", "prepareUnique", "unique"])?;
+        fields.finish()?;
+        let refused = |message: &str| Error::invalid(Code::INVALID_OPTIONS, message).at("index");
+        if name.is_some() == keys.is_some() {
+            return Err(refused("an index is given either by its name or by its keyPattern"));
+        }
+        let hidden = hidden.ok_or_else(|| refused("no expireAfterSeconds, hidden, unique, or prepareUnique field"))?;
+        let visibility = if hidden { Visibility::Hidden } else { Visibility::Visible };
+        Ok(Self { name, keys, visibility })
+    }
+
+    /// The index's name, by which the change is made.
+    fn name(&self, collection: Option<&CollectionInfo>) -> String {
+        let has_keys = |index: &&Arc<IndexInfo>| Some(index.keys.as_bytes()) == self.keys.map(Doc::bytes);
+        let found = || collection?.indexes.iter().find(has_keys).map(|index| index.name.to_string());
+        let shown = || self.keys.map(|keys| format!("{keys:?}"));
+        self.name.map(str::to_owned).or_else(found).or_else(shown).unwrap_or_default()
+    }
 }
 
 /// The options of a validator; absent ones keep their values.

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Options of index kinds that Slate does not have, and options that would change the effect of an index.
-const REFUSED: [&str; 15] = [
+const REFUSED: [&str; 14] = [
     "2dsphereIndexVersion",
     "bits",
     "bucketSize",
@@ -32,7 +32,6 @@ const REFUSED: [&str; 15] = [
     "columnstoreProjection",
     "default_language",
     "expireAfterSeconds",
-    "hidden",
     "language_override",
     "max",
     "min",
@@ -98,6 +97,7 @@ fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     let name = fields.string("name")?;
     let unique = fields.truth("unique")?.unwrap_or_default();
     let sparse = fields.truth("sparse")?.unwrap_or_default();
+    let hidden = fields.truth("hidden")?.unwrap_or_default();
     let partial = fields.object_not_null("partialFilterExpression")?;
     let collation = fields.object_not_null("collation")?;
     check_version(&mut fields)?;
@@ -120,7 +120,7 @@ fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     let keys = keys.ok_or_else(|| required("key"))?;
     let name = name.ok_or_else(|| required("name"))?;
     let (partial, collation) = (partial.map(owned).transpose()?, collation.map(owned).transpose()?);
-    Ok(IndexSpec { name: Some(name.into()), keys: owned(keys)?, unique, sparse, partial, collation })
+    Ok(IndexSpec { name: Some(name.into()), keys: owned(keys)?, unique, sparse, hidden, partial, collation })
 }
 
 /// MongoDB's versions of the index format. Slate has one format for both.

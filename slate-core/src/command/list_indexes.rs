@@ -28,7 +28,9 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
 
 fn describe(index: &IndexInfo) -> RawDocumentBuf {
     let mut document = rawdoc! { "v": 2, "key": index.keys.clone(), "name": &*index.name };
-    for (name, flag) in [(cstr!("unique"), index.unique), (cstr!("sparse"), index.sparse)] {
+    for (name, flag) in
+        [(cstr!("unique"), index.unique), (cstr!("sparse"), index.sparse), (cstr!("hidden"), index.hidden)]
+    {
         if flag {
             document.append(name, true);
         }

@@ -12,7 +12,7 @@ use crate::{
         write_op::{DocumentValidation, WriteOp, WriteOutput},
     },
     plan::Query,
-    write::{AfterCommit, Created, Reads, Session},
+    write::{AfterCommit, Created, Reads, Session, Visibility},
 };
 
 impl<T: Transaction> Writer for Session<T> {
@@ -91,6 +91,9 @@ impl<T: Transaction> Session<T> {
             WriteOp::Bulk { operations, mode, interrupt } => self.bulk(operations, mode, interrupt)?.into(),
             WriteOp::CreateCollection { collection, spec } => {
                 (self.create_collection(collection, spec)? == Created::New).into()
+            }
+            WriteOp::SetVisibility { collection, index, visibility } => {
+                (self.set_visibility(collection, index, visibility)? == Visibility::Hidden).into()
             }
             WriteOp::SetValidator { collection, spec } => self.set_validator(collection, spec)?.into(),
             WriteOp::Bypassing(op) => {

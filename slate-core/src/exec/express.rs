@@ -54,7 +54,7 @@ pub(super) fn find<V: View>(
     if is_on_id(&equality) {
         return ExpressRows::load(view, collection.records, &[&key]).map(Some);
     }
-    match collection.indexes.iter().find(|index| serves(index, equality.path())) {
+    match collection.usable().find(|index| serves(index, equality.path())) {
         Some(index) => ExpressRows::of_entries(view, collection, index, key, query.limit),
         None => Ok(None),
     }

@@ -9,7 +9,7 @@ use crate::{
     write::{
         BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec, DeleteOutcome,
         DeleteRequest, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, UpdateOutcome, UpdateRequest,
-        ValidatorSpec,
+        ValidatorSpec, Visibility,
     },
 };
 
@@ -27,6 +27,8 @@ pub(crate) enum WriteOp<'o> {
     Bulk { operations: &'o [(&'o str, BulkOperation)], mode: InsertMode, interrupt: &'o Interrupt },
     /// Creates a collection; the result is whether it was created, `false` if it existed with the same options.
     CreateCollection { collection: &'o str, spec: &'o CollectionSpec },
+    /// Hides or shows an index; the result is whether it was hidden before.
+    SetVisibility { collection: &'o str, index: &'o str, visibility: Visibility },
     /// Replaces or removes a collection's validator; no result.
     SetValidator { collection: &'o str, spec: Option<&'o ValidatorSpec> },
     /// Executes a write without checking documents by the validators of their collections; its result.

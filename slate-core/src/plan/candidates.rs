@@ -137,7 +137,7 @@ fn singles(collection: &CollectionInfo, query: &Query, terms: &Terms) -> Vec<Acc
 
 /// Adds the paths by each index. `terms` are those of the conjuncts without a collation.
 fn by_indexes(collection: &CollectionInfo, query: &Query, conjuncts: &[Node], terms: &Terms, found: &mut Vec<Access>) {
-    for index in collection.indexes.iter().filter(|index| serves(index, &query.filter)) {
+    for index in collection.usable().filter(|index| serves(index, &query.filter)) {
         match &index.collation {
             None => by_index(index, terms, found),
             collation => by_index(index, &Terms::of(conjuncts, collection, collation.as_ref()), found),

@@ -24,6 +24,7 @@ pub(crate) struct IndexSpec {
     pub(crate) keys: RawDocumentBuf,
     pub(crate) unique: bool,
     pub(crate) sparse: bool,
+    pub(crate) hidden: bool,
     pub(crate) partial: Option<RawDocumentBuf>,
     pub(crate) collation: Option<RawDocumentBuf>,
 }
@@ -167,6 +168,7 @@ pub(super) fn parse(spec: &IndexSpec, collection: &CollectionInfo) -> Result<Ind
         keys: spec.keys.clone(),
         unique: spec.unique,
         sparse: spec.sparse,
+        hidden: spec.hidden,
         partial,
         collation,
         multikey: vec![0; fields],
@@ -191,6 +193,7 @@ fn on_id(spec: &IndexSpec) -> Result<()> {
     let options = [
         ("unique", spec.unique),
         ("sparse", spec.sparse),
+        ("hidden", spec.hidden),
         ("partialFilterExpression", spec.partial.is_some()),
         ("collation", spec.collation.is_some()),
     ];

@@ -38,6 +38,13 @@ impl ValidatorSpec {
     }
 }
 
+/// Whether queries use an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Visibility {
+    Visible,
+    Hidden,
+}
+
 /// Whether the collection or index was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Created {
@@ -91,6 +98,30 @@ impl<T: Transaction> Session<T> {
         collection.validator = validator;
         self.define(&collection)?;
         Ok(Created::New)
+    }
+
+    /// Hides an index from queries, or shows it. Returns what it was before.
+    ///
+    /// # Errors
+    /// `IndexNotFound` (27) if it does not exist; `InvalidOptions` (72) for the index on `_id`.
+    pub(crate) fn set_visibility(&mut self, name: &str, index: &str, visibility: Visibility) -> Result<Visibility> {
+        self.check_open()?;
+        if index == "_id_" {
+            return Err(Error::invalid(Code::INVALID_OPTIONS, "the index on _id cannot be hidden").at("index"));
+        }
+        let missing = || {
+            let message = format!("cannot find index {index} of collection {name}");
+            Error::new(ErrorKind::NotFound, Code::INDEX_NOT_FOUND, message)
+        };
+        let collection = self.written(name)?.ok_or_else(missing)?;
+        let mut changed = CollectionInfo::clone(&collection);
+        let found = changed.indexes.iter_mut().find(|found| &*found.name == index).ok_or_else(missing)?;
+        let before = if found.hidden { Visibility::Hidden } else { Visibility::Visible };
+        if before != visibility {
+            Arc::make_mut(found).hidden = visibility == Visibility::Hidden;
+            self.define(&changed)?;
+        }
+        Ok(before)
     }
 
     /// Replaces the validator of a collection, or removes it.

@@ -44,7 +44,7 @@ impl<V: View> Foreign<V> {
     /// Whether an index, or `_id`, finds documents by their value at `path`.
     pub(super) fn is_indexed(&self, path: &Path) -> bool {
         let serves = |collection: &Arc<CollectionInfo>| {
-            collection.indexes.iter().any(|index| {
+            collection.usable().any(|index| {
                 index.pattern.fields().first().is_some_and(|(field, _)| field == path)
                     && !index.sparse
                     && index.partial.is_none()

@@ -29,7 +29,7 @@ pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Opt
             && !index.sparse
             && index.partial.is_none()
     };
-    collection.indexes.iter().find(|index| serves(index))?;
+    collection.usable().find(|index| serves(index))?;
     let mut query = query.clone();
     query.sort = Some(sort(path.as_str(), direction)?);
     if let Some(DocumentNode::Group { order, .. }) = query.pipeline.nodes.first_mut() {

@@ -63,8 +63,10 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
         Hint::Natural(direction) => return Ok(vec![Access { direction: *direction, ..Access::full_scan() }]),
         Hint::Name(name) if name == "_id_" => None,
         Hint::Keys(keys) if is_id(Doc::from(keys)) => None,
-        Hint::Name(name) => Some(context.collection.index(name).ok_or_else(|| no_such(name))?),
-        Hint::Keys(keys) => Some(by_keys(context, keys).ok_or_else(|| no_such(&format!("{keys:?}")))?),
+        Hint::Name(name) => {
+            Some(context.collection.index(name).filter(|index| !index.hidden).ok_or_else(|| no_such(name))?)
+        }
+        Hint::Keys(keys) => Some(by_keys(context, keys).ok_or_else(|| no_such(&format!("{:?}", Doc::from(keys))))?),
     };
     let Some(index) = index else {
         let by_id = |access: &Access| matches!(access.path, AccessPath::Records { .. } | AccessPath::Points { .. });
@@ -89,7 +91,7 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
 /// Returns the first index on these keys that can serve the query; otherwise the first index on these keys.
 fn by_keys<'c>(context: &Context<'c>, keys: &bson::RawDocumentBuf) -> Option<&'c std::sync::Arc<IndexInfo>> {
     let wanted = slate_query::pattern::KeyPattern::parse(Doc::from(keys)).ok()?;
-    let named = || context.collection.indexes.iter().filter(|index| index.pattern.fields() == wanted.fields());
+    let named = || context.collection.usable().filter(|index| index.pattern.fields() == wanted.fields());
     named().find(|index| serves(index, &context.query.filter)).or_else(|| named().next())
 }
 

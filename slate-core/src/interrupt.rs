@@ -93,7 +93,6 @@ pub(crate) fn would_wait() -> Error {
     Error::new(ErrorKind::Interrupted, WOULD_WAIT, "the operation would have to wait")
 }
 
-#[cfg(feature = "async")]
 pub(crate) fn is_would_wait(error: &Error) -> bool {
     error.code() == WOULD_WAIT.0
 }

@@ -47,6 +47,7 @@ mod exec;
 mod interrupt;
 mod key_range;
 mod maintenance;
+mod metrics;
 mod namespace;
 mod operation;
 mod plan;
@@ -82,6 +83,11 @@ struct ChoosingAStore;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/tuning.md")]
 struct Tuning;
+
+/// Runs the programs on the page about observability.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/observability.md")]
+struct Observability;
 
 pub use api::aggregate::Aggregate;
 pub use api::bulk_write::{BulkWrite, BulkWriteResult};
@@ -119,3 +125,4 @@ pub use interrupt::CancelToken;
 pub use maintenance::{
     CollectionStats, DatabaseStats, IndexStats, VerifyFinding, VerifyFindingKind, VerifyProgress, VerifyReport,
 };
+pub use metrics::{Histogram, Metrics, OperationKind, OperationMetrics};

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Aggregate, CancelToken, CollectionDescription, Config, CopyTarget, CopyTo, DatabaseBuilder, DatabaseStats, Error,
-    IntoDocument, MigrationResult, Migrations, Result, StorageSize, TransactionOptions, WriteOperation,
+    IntoDocument, Metrics, MigrationResult, Migrations, Result, StorageSize, TransactionOptions, WriteOperation,
 };
 
 /// An open database, for async code; see the [module's page](super).
@@ -66,6 +66,11 @@ impl Database {
     /// As [`DatabaseBuilder::open`].
     pub fn open_with(builder: DatabaseBuilder) -> Operation<Self> {
         Runner::Pool(Arc::default()).block(CancelToken::new(), move || builder.open().map(Self::from))
+    }
+
+    /// See [`slate_core::Database::metrics`](crate::Database::metrics).
+    pub fn metrics(&self) -> Metrics {
+        self.database.metrics()
     }
 
     /// The database for blocking code.

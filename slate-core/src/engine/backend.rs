@@ -8,9 +8,10 @@ use super::{
     read::{SnapshotReader, read_snapshot},
 };
 use crate::{
-    Result,
+    Error, Result,
     catalog::{self, Catalog, CatalogCache, StatisticsStaleness},
     commit::{OptimisticValidator, Validation},
+    metrics::{Observer, PointRead},
     operation::read_op::{ReadOp, ReadOutput},
     spill::Memory,
     write::{AfterCommit, BeginOptions, Session, Shared},
@@ -29,7 +30,7 @@ impl<S: Store> Backend<S> {
         let shared = Shared {
             catalogs: CatalogCache::new(store.capabilities().exclusive),
             staleness: StatisticsStaleness::default(),
-            memory,
+            memory: memory.observed_by(Arc::default()),
             capabilities: store.capabilities(),
         };
         let backend = Self { store, shared: Arc::new(shared), validator: Arc::default() };
@@ -62,16 +63,20 @@ impl<S: Store> Backend<S> {
         Ok(SnapshotReader::new(view, catalog, self.shared.memory.clone()))
     }
 
-    /// Calls `visitor` with a record of the latest commit if the record exists. Returns `false` if that might have to
-    /// wait.
-    fn try_get(&self, collection: &str, key: &[u8], visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>) -> Result<bool> {
-        let records = |catalog: &Catalog| catalog.collection(collection).map(|collection| collection.records);
-        let Some(records) = self.shared.catalogs.try_with(records) else { return Ok(false) };
-        let Some(records) = records else { return Ok(true) };
-        let read = self.store.try_get(records, key, |stored| visitor(Doc::stored(stored)))?;
-        let is_read = read.is_some();
-        read.flatten().transpose()?;
-        Ok(is_read)
+    /// Calls `visitor` with a record of the latest commit if the record exists and this need not wait.
+    fn try_get(
+        &self,
+        collection: &str,
+        key: &[u8],
+        visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
+    ) -> Result<PointRead> {
+        self.observer().point_read(|| {
+            let records = |catalog: &Catalog| catalog.collection(collection).map(|collection| collection.records);
+            let Some(records) = self.shared.catalogs.try_with(records) else { return Ok(PointRead::Postponed) };
+            let Some(records) = records else { return Ok(PointRead::Missing) };
+            let read = self.store.try_get(records, key, |stored| PointRead::visit(Doc::stored(stored), visitor))?;
+            read.map_or(Ok(PointRead::Postponed), |found| found.unwrap_or(Ok(PointRead::Missing)))
+        })
     }
 
     /// Returns the last commit and its catalog.
@@ -83,6 +88,10 @@ impl<S: Store> Backend<S> {
 }
 
 impl<S: Store> Engine for Backend<S> {
+    fn observer(&self) -> &Arc<Observer> {
+        self.shared.memory.observer()
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.store.capabilities()
     }
@@ -98,7 +107,7 @@ impl<S: Store> Engine for Backend<S> {
 
     fn read(&self, collection: &str, mut op: ReadOp<'_, '_>) -> Result<ReadOutput> {
         if let ReadOp::Get { key, visitor } = &mut op
-            && self.try_get(collection, key, visitor)?
+            && self.try_get(collection, key, visitor)? != PointRead::Postponed
         {
             return Ok(().into());
         }
@@ -108,7 +117,10 @@ impl<S: Store> Engine for Backend<S> {
 
     fn try_read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<Option<ReadOutput>> {
         match op {
-            ReadOp::Get { key, visitor } => Ok(self.try_get(collection, key, visitor)?.then(|| ().into())),
+            ReadOp::Get { key, visitor } => {
+                let is_read = self.try_get(collection, key, visitor)? != PointRead::Postponed;
+                Ok(is_read.then(|| ().into()))
+            }
             // A query stops once it has handled many rows.
             ReadOp::Definition | ReadOp::Find { .. } => {
                 let Some(view) = self.store.try_snapshot() else { return Ok(None) };
@@ -126,7 +138,8 @@ impl<S: Store> Engine for Backend<S> {
             (true, true) => Validation::InProcess(Arc::clone(&self.validator)),
             (true, false) => Validation::InStore,
         };
-        let transaction = self.store.begin(options.wait)?;
+        let begun = self.store.begin(options.wait).map_err(Error::from);
+        let transaction = begun.inspect_err(|error| self.observer().failed(error))?;
         let catalog = self.shared.catalogs.load(&transaction.view())?;
         Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), validation, options)))
     }

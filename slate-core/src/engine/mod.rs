@@ -17,6 +17,7 @@ pub(crate) use open::{OpenOptions, open, with_store};
 use crate::{
     Error, Result,
     catalog::Catalog,
+    metrics::Observer,
     operation::{
         read_op::{ReadOp, ReadOutput},
         write_op::{WriteOp, WriteOutput},
@@ -26,6 +27,8 @@ use crate::{
 
 /// An open store.
 pub(crate) trait Engine: Send + Sync {
+    /// Counts the work of the database.
+    fn observer(&self) -> &Arc<Observer>;
     fn capabilities(&self) -> Capabilities;
     /// Whether [`try_read`](Self::try_read) can execute queries. It may still refuse one.
     #[cfg(feature = "async")]

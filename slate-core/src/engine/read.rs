@@ -10,6 +10,7 @@ use crate::{
     catalog::{Catalog, CollectionInfo},
     exec::{self, Resources},
     maintenance,
+    metrics::{Call, ObservedRows, OperationKind, PointRead},
     operation::read_op::{Explained, ReadOp, ReadOutput},
     plan::{self, Plan, Planned, Query},
     spill::Memory,
@@ -70,29 +71,43 @@ pub(super) fn read<V: View>(
     Ok(match op {
         ReadOp::Definition => catalog.collection(collection).cloned().into(),
         ReadOp::Find { query, interrupt } => {
+            let mut call = Call::new(memory.observer(), query.kind);
             let (collection, resources) =
                 (resolve(catalog, collection), Resources::new(interrupt, memory.of(query.memory), catalog));
             query.check(&collection)?;
-            let plan = exec::plan(query, view, &collection)?.plan;
-            ReadOutput::Rows(Box::new(exec::gather(plan, view, &collection, &resources)?))
+            let gathered = exec::plan(query, view, &collection)
+                .and_then(|planned| exec::gather(planned.plan, view, &collection, &resources));
+            ReadOutput::Rows(Box::new(ObservedRows::new(call.checked(gathered)?, call)))
         }
         ReadOp::Get { key, visitor } => {
-            if let Some(collection) = catalog.collection(collection) {
-                view.get(collection.records, key, |stored| visitor(Doc::stored(stored)))?.unwrap_or(Ok(()))?;
-            }
+            memory.observer().point_read(|| {
+                let Some(collection) = catalog.collection(collection) else { return Ok(PointRead::Missing) };
+                let found =
+                    view.get(collection.records, key, |stored| PointRead::visit(Doc::stored(stored), visitor))?;
+                found.unwrap_or(Ok(PointRead::Missing))
+            })?;
             ().into()
         }
         ReadOp::Explain { query, verbosity, interrupt } => {
-            let mut explained = explain(view, catalog, collection, query)?;
-            if verbosity == ExplainVerbosity::ExecutionStats {
-                let resources = Resources::new(interrupt, memory.of(query.memory), catalog);
-                let (plan, collection) = (explained.plan.clone(), resolve(catalog, collection));
-                explained.analysis = Some(exec::analyze(plan, view, &collection, &resources)?);
-            }
+            let explained = Call::measure(memory.observer(), OperationKind::Explain, || {
+                let mut explained = explain(view, catalog, collection, query)?;
+                if verbosity == ExplainVerbosity::ExecutionStats {
+                    let resources = Resources::new(interrupt, memory.of(query.memory), catalog);
+                    let (plan, collection) = (explained.plan.clone(), resolve(catalog, collection));
+                    explained.analysis = Some(exec::analyze(plan, view, &collection, &resources)?);
+                }
+                Ok(explained)
+            })?;
             Box::new(explained).into()
         }
-        ReadOp::Stats => maintenance::stats(view, &resolve(catalog, collection))?.into(),
-        ReadOp::Verify(run) => maintenance::verify(view, &resolve(catalog, collection), run)?.into(),
+        ReadOp::Stats => Call::measure(memory.observer(), OperationKind::Inspection, || {
+            maintenance::stats(view, &resolve(catalog, collection))
+        })?
+        .into(),
+        ReadOp::Verify(run) => Call::measure(memory.observer(), OperationKind::Inspection, || {
+            maintenance::verify(view, &resolve(catalog, collection), run)
+        })?
+        .into(),
     })
 }
 

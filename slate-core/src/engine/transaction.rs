@@ -7,6 +7,7 @@ use crate::{
     Error, Result,
     api::options::ExplainVerbosity,
     catalog::Catalog,
+    metrics::{Call, OperationKind},
     operation::{
         read_op::{ReadOp, ReadOutput},
         write_op::{DocumentValidation, WriteOp, WriteOutput},
@@ -22,7 +23,13 @@ impl<T: Transaction> Writer for Session<T> {
     }
 
     fn write(&mut self, op: WriteOp<'_>) -> Result<WriteOutput> {
-        let result = self.execute_write(op);
+        let observer = Arc::clone(self.memory().observer());
+        let mut call = Call::new(&observer, kind(&op));
+        let result = call.checked(self.execute_write(op));
+        if result.as_ref().is_ok_and(WriteOutput::has_refusals) {
+            call.refused();
+        }
+        drop(call);
         result.map_err(|error| located(error, self.catalog()))
     }
 
@@ -32,7 +39,31 @@ impl<T: Transaction> Writer for Session<T> {
 
     fn commit(self: Box<Self>, durability: Durability) -> Result<AfterCommit> {
         let catalog = Arc::clone(self.catalog());
-        Session::commit(*self, durability).map_err(|error| located(error, &catalog))
+        let observer = Arc::clone(self.memory().observer());
+        Call::measure(&observer, OperationKind::Commit, || Session::commit(*self, durability))
+            .map_err(|error| located(error, &catalog))
+    }
+}
+
+/// Returns what a write is counted as.
+fn kind(op: &WriteOp<'_>) -> OperationKind {
+    match op {
+        WriteOp::Insert { .. } => OperationKind::Insert,
+        WriteOp::Update { .. } => OperationKind::Update,
+        WriteOp::Delete { .. } => OperationKind::Delete,
+        WriteOp::Put { .. } => OperationKind::Upsert,
+        WriteOp::Bulk { .. } => OperationKind::BulkWrite,
+        WriteOp::CreateIndex { .. } | WriteOp::BeginBuild { .. } | WriteOp::BuildRound { .. } => {
+            OperationKind::IndexBuild
+        }
+        WriteOp::Bypassing(op) => kind(op),
+        WriteOp::CreateCollection { .. }
+        | WriteOp::RenameCollection { .. }
+        | WriteOp::DropCollection(_)
+        | WriteOp::DropIndex { .. }
+        | WriteOp::SetValidator { .. }
+        | WriteOp::SetVisibility { .. }
+        | WriteOp::AbandonBuild(_) => OperationKind::Definition,
     }
 }
 

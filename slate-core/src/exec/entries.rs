@@ -45,10 +45,9 @@ impl<V: View> EntryWalk<V> {
             if !self.walk.advance()? {
                 return Ok(false);
             }
-            if self.meter.is_read() {
-                // Reads the entry's bytes only for execution statistics, because it costs time on some stores.
-                self.meter.key_read(self.walk.current());
-            }
+            // Reads the entry's bytes only for execution statistics, because it costs time on some stores.
+            let entry = if self.meter.is_read() { self.walk.current() } else { None };
+            self.meter.key_read(entry);
             if self.checks.is_empty() || self.passes()? {
                 return Ok(true);
             }

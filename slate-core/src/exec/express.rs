@@ -31,6 +31,8 @@ const MAX_ENTRIES: usize = MAX_UNWEIGHED_ENTRIES;
 /// The rows of records that were loaded together.
 pub(super) struct ExpressRows<V: View> {
     reader: V::PointReader,
+    /// Number of keys that were looked up or read from an index.
+    keys: usize,
     records: usize,
     /// Number of rows moved to; `records + 1` after the last.
     moved: usize,
@@ -134,8 +136,22 @@ impl<V: View> ExpressRows<V> {
         let mut reader = view.point_reader()?;
         reader.load(wanted.get(..keys.len()).unwrap_or_default())?;
         let records = (0..keys.len()).take_while(|at| reader.loaded(*at).is_some()).count();
-        Ok(Self { reader, records, moved: 0 })
+        Ok(Self { reader, keys: keys.len(), records, moved: 0 })
     }
+
+    /// Returns the number of keys that were read.
+    pub(super) fn keys(&self) -> u64 {
+        number(self.keys)
+    }
+
+    /// Returns the number of documents that were read.
+    pub(super) fn documents(&self) -> u64 {
+        number(self.records)
+    }
+}
+
+fn number(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 impl<V: View> Rows for ExpressRows<V> {

@@ -85,6 +85,7 @@ impl<V: View> FetchRows<V> {
                 }
             }
             if self.reader.loaded(self.at).is_some() {
+                self.meter.document_used();
                 return Ok(true);
             }
             if self.ids.promise() == Promise::Record {

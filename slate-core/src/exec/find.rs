@@ -7,6 +7,7 @@ use crate::{
     Result,
     catalog::{Catalog, CollectionInfo},
     interrupt::Interrupt,
+    metrics::{Call, ObservedRows},
     plan::{self, Planned, Query},
     spill::Memory,
 };
@@ -22,12 +23,17 @@ pub(crate) fn find<V: Snapshot>(
     interrupt: &Interrupt,
 ) -> Result<Box<dyn Rows + Send>> {
     query.check(collection)?;
-    if let Some(rows) = express::find(query, snapshot, collection, interrupt)? {
-        return Ok(Box::new(rows));
+    let mut call = Call::new(memory.observer(), query.kind);
+    let found = express::find(query, snapshot, collection, interrupt);
+    if let Some(rows) = call.checked(found)? {
+        call.examined(rows.keys(), rows.documents());
+        return Ok(Box::new(ObservedRows::new(rows, call)));
     }
-    let Planned { plan, .. } = plan(query, snapshot, collection)?;
-    let resources = Resources::new(interrupt, memory.of(query.memory), catalog);
-    Ok(Box::new(open(plan, snapshot, collection, &resources)?))
+    let opened = plan(query, snapshot, collection).and_then(|Planned { plan, .. }| {
+        let resources = Resources::new(interrupt, memory.of(query.memory), catalog);
+        open(plan, snapshot, collection, &resources)
+    });
+    Ok(Box::new(ObservedRows::new(call.checked(opened)?, call)))
 }
 
 /// Plans a query. The planner probes `view`.

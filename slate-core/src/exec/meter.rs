@@ -1,7 +1,7 @@
 //! Execution statistics, node by node.
 //!
 //! Each node counts in its own [`Meter`], which adds its counts to the [`Recorder`] when it is dropped. Without a
-//! recorder the counts are discarded and the clock is not read.
+//! recorder the clock is not read, and only the keys and documents are counted, for the database's metrics.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -9,6 +9,7 @@ use std::{
 };
 
 use crate::{
+    metrics::Tally,
     plan::{Measures, Stage},
     spill::Spilled,
 };
@@ -42,6 +43,7 @@ impl Recorder {
 pub(super) struct Meter {
     pub(super) counted: Measures,
     recorder: Option<(Recorder, usize)>,
+    tally: Option<Arc<Tally>>,
 }
 
 /// Start of the measured work, if time is measured.
@@ -50,14 +52,19 @@ pub(super) struct Start(Option<Instant>);
 
 impl Meter {
     /// Creates the meter of the next node in the numbering.
-    pub(super) fn new(recorder: Option<&Recorder>, stage: Stage) -> Self {
-        let numbered = |recorder: &Recorder| (recorder.clone(), recorder.number(stage));
-        Self { counted: Measures::default(), recorder: recorder.map(numbered) }
+    pub(super) fn new(recorder: &Recorder, stage: Stage) -> Self {
+        let recorder = Some((recorder.clone(), recorder.number(stage)));
+        Self { counted: Measures::default(), recorder, tally: None }
+    }
+
+    /// Creates the meter of a node that is not measured; its keys and documents are added to `tally`.
+    pub(super) fn tallied(tally: &Arc<Tally>) -> Self {
+        Self { counted: Measures::default(), recorder: None, tally: Some(Arc::clone(tally)) }
     }
 
     /// Creates another meter for the same node.
     pub(super) fn same(&self) -> Self {
-        Self { counted: Measures::default(), recorder: self.recorder.clone() }
+        Self { counted: Measures::default(), recorder: self.recorder.clone(), tally: self.tally.clone() }
     }
 
     /// Returns whether the counts are recorded.
@@ -107,6 +114,14 @@ impl Meter {
         self.counted.bytes += length(document);
     }
 
+    /// Counts a document that a node above has read, if documents are not measured where they are loaded.
+    #[inline]
+    pub(super) fn document_used(&mut self) {
+        if self.recorder.is_none() {
+            self.counted.documents += 1;
+        }
+    }
+
     /// Sets the number of bytes that the node has written to temporary files.
     pub(super) fn spilled(&mut self, spilled: Spilled) {
         self.counted.spills = spilled.runs;
@@ -122,6 +137,9 @@ impl Drop for Meter {
     fn drop(&mut self) {
         if let Some((recorder, node)) = &self.recorder {
             recorder.add(*node, self.counted);
+        }
+        if let Some(tally) = &self.tally {
+            tally.add(self.counted.keys, self.counted.documents);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::meter::{Meter, Recorder};
 use crate::{
     catalog::Catalog,
     interrupt::Interrupt,
+    metrics::Tally,
     plan::{DocumentNode, IdPlan, Plan, RawPlan, Stage},
     spill::Memory,
 };
@@ -15,11 +16,14 @@ pub(crate) struct Resources {
     pub(crate) memory: Memory,
     pub(super) catalog: Arc<Catalog>,
     pub(super) recorder: Option<Recorder>,
+    /// What the nodes examine that are not measured.
+    pub(super) tally: Arc<Tally>,
 }
 
 impl Resources {
     pub(crate) fn new(interrupt: &Interrupt, memory: Memory, catalog: &Arc<Catalog>) -> Self {
-        Self { interrupt: interrupt.clone(), memory, catalog: Arc::clone(catalog), recorder: None }
+        let tally = Tally::new(memory.observer());
+        Self { interrupt: interrupt.clone(), memory, catalog: Arc::clone(catalog), recorder: None, tally }
     }
 
     /// Divides the memory among the nodes that hold rows. Their number is known in advance, so that spilling does not
@@ -35,7 +39,15 @@ impl Resources {
 
     /// Returns the meter of the next opened node. Inputs must be opened after it.
     pub(super) fn meter(&self, stage: Stage) -> Meter {
-        Meter::new(self.recorder.as_ref(), stage)
+        match &self.recorder {
+            Some(recorder) => Meter::new(recorder, stage),
+            None => self.unmeasured(),
+        }
+    }
+
+    /// Returns the meter of a node that is not measured.
+    pub(super) fn unmeasured(&self) -> Meter {
+        Meter::tallied(&self.tally)
     }
 }
 

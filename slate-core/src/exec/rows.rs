@@ -22,7 +22,7 @@ pub(crate) enum RawRows<V: View> {
 impl<V: View> RawRows<V> {
     pub(crate) fn open(plan: RawPlan, view: &V, collection: &CollectionInfo, resources: &Resources) -> Result<Self> {
         if resources.recorder.is_none() {
-            return Self::open_node(plan, view, collection, resources, &Meter::default());
+            return Self::open_node(plan, view, collection, resources, &resources.unmeasured());
         }
         Ok(Self::Measured(Box::new(MeasuredRows::open(plan, view, collection, resources)?)))
     }

@@ -12,6 +12,7 @@ use crate::{
     catalog::Catalog,
     engine::{Engine, Writer},
     interrupt::{Interrupt, ShortRead, would_wait},
+    metrics::Observer,
     operation::{
         open_transactions::OpenTransactions,
         read_op::{ReadOp, ReadOutput},
@@ -35,14 +36,15 @@ struct Inner {
     durability: Durability,
     lock_timeout: Duration,
     open_transactions: Arc<OpenTransactions>,
+    observer: Arc<Observer>,
 }
 
 impl DatabaseHandle {
     pub(crate) fn new(engine: Arc<dyn Engine>, durability: Durability, lock_timeout: Duration) -> Self {
         let Capabilities { name: store, concurrent_writers, .. } = engine.capabilities();
+        let (observer, open_transactions) = (Arc::clone(engine.observer()), Arc::default());
         let engine = RwLock::new(Some(engine));
-        let inner =
-            Inner { engine, store, concurrent_writers, durability, lock_timeout, open_transactions: Arc::default() };
+        let inner = Inner { engine, store, concurrent_writers, durability, lock_timeout, open_transactions, observer };
         Self { inner: Arc::new(inner), short: None }
     }
 
@@ -58,6 +60,11 @@ impl DatabaseHandle {
     /// The transactions that callers have open.
     pub(crate) fn open_transactions(&self) -> &Arc<OpenTransactions> {
         &self.inner.open_transactions
+    }
+
+    /// Counts the work of the database.
+    pub(crate) fn observer(&self) -> &Observer {
+        &self.inner.observer
     }
 
     /// Makes every later operation fail with [`ErrorKind::Closed`].
@@ -112,7 +119,7 @@ impl DatabaseHandle {
     pub(crate) fn write<R>(&self, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         self.inner.open_transactions.check_outside()?;
         let started = TransactionOptions::default().start(self.inner.lock_timeout);
-        retry::on_conflict(&started.retry, || {
+        retry::on_conflict(&started.retry, &self.inner.observer, || {
             let mut writer = self.engine()?.begin(&started.begin_options())?;
             let result = work(&mut *writer)?;
             self.finish(writer, self.inner.durability)?;
@@ -124,7 +131,9 @@ impl DatabaseHandle {
     pub(crate) fn analyze(&self, collection: &str) -> Result<()> {
         self.inner.open_transactions.check_outside()?;
         let started = TransactionOptions::default().start(self.inner.lock_timeout);
-        retry::on_conflict(&started.retry, || Ok(self.engine()?.analyze(collection, self.inner.lock_timeout)?))
+        retry::on_conflict(&started.retry, &self.inner.observer, || {
+            Ok(self.engine()?.analyze(collection, self.inner.lock_timeout)?)
+        })
     }
 
     /// Begins a transaction without retries.

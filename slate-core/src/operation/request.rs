@@ -19,6 +19,7 @@ use crate::{
     clock::now_millis,
     exec::Rows,
     interrupt::Interrupt,
+    metrics::OperationKind,
     operation::write_op::DocumentValidation,
     operation::{scope::Scope, sink},
     plan::{self, Force, Hint, Optimization, Output, Query, Ties, Values, Window},
@@ -352,6 +353,7 @@ impl Request {
             // The first of several equal strings represents them, whatever the plan.
             query.sort = Some(plan::sort_by_id(Direction::Ascending)?);
         }
+        query.kind = OperationKind::Aggregate;
         query.inherited = self.inherited();
         query.hint = self.hint.clone();
         query.force = self.force;
@@ -360,7 +362,8 @@ impl Request {
     }
 
     pub(crate) fn parse_count(&self) -> Result<Query> {
-        let query = self.parse(Output::Count, Ties::Any)?;
+        let mut query = self.parse(Output::Count, Ties::Any)?;
+        query.kind = OperationKind::Count;
         Ok(query)
     }
 
@@ -379,6 +382,7 @@ impl Request {
         let window = std::mem::replace(&mut query.skip, 0);
         let window = Window { skip: window, limit: query.limit.take() };
         query.sort = None;
+        query.kind = OperationKind::Distinct;
         query.output =
             Output::Distinct { path, values: Values { direction, window, collation: self.comparing().cloned() } };
         Ok(query)

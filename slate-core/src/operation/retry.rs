@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use crate::{Error, interrupt::Interrupt};
+use crate::{Error, interrupt::Interrupt, metrics::Observer};
 
 /// The first pause is about as long as a small transaction.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_micros(50);
@@ -36,6 +36,7 @@ impl<E: From<Error>> From<Error> for Failure<E> {
 /// The pause doubles with each attempt, and is randomized by the clock so that two writers do not conflict again.
 pub(crate) fn on_conflict<R, E: From<Error>>(
     retry: &Retry,
+    observer: &Observer,
     mut attempt: impl FnMut() -> Result<R, Failure<E>>,
 ) -> Result<R, E> {
     let start = Instant::now();
@@ -55,6 +56,7 @@ pub(crate) fn on_conflict<R, E: From<Error>>(
             return Err(failure.error);
         }
         retry.limits.check()?;
+        observer.retried();
         std::thread::sleep(spread);
         pause = pause.saturating_mul(2).min(retry.longest_pause);
         left -= 1;

@@ -87,3 +87,14 @@ outputs! {
         Done(()),
     }
 }
+
+impl WriteOutput {
+    /// Whether documents or statements were refused.
+    pub(crate) fn has_refusals(&self) -> bool {
+        match self {
+            Self::Inserted(outcome) => !outcome.refused.is_empty(),
+            Self::Bulk(outcome) => !outcome.refused.is_empty(),
+            _ => false,
+        }
+    }
+}

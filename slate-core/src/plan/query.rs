@@ -4,11 +4,13 @@ use slate_query::{
 };
 
 use super::{Nodes, Values, Window};
-use crate::{Error, Result, catalog::CollectionInfo, spill::Budget};
+use crate::{Error, Result, catalog::CollectionInfo, metrics::OperationKind, spill::Budget};
 
 /// A parsed query.
 #[derive(Clone, Debug)]
 pub(crate) struct Query {
+    /// What its reads are counted as.
+    pub(crate) kind: OperationKind,
     pub(crate) filter: Filter,
     pub(crate) sort: Option<Sort>,
     pub(crate) skip: u64,
@@ -76,6 +78,7 @@ impl Query {
     /// Returns the query for all matching documents, whole and in any order.
     pub(crate) fn of(filter: Filter) -> Self {
         Self {
+            kind: OperationKind::Find,
             filter,
             sort: None,
             skip: 0,

@@ -8,7 +8,7 @@ use std::{
 use slate_query::Code;
 
 use super::arena::Arena;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, metrics::Observer};
 
 /// The memory limit of an operation, and the directory for rows beyond it.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Memory {
     directory: Option<Arc<Path>>,
     /// Shared by all operations of a database.
     pool: Arc<BufferPool>,
+    /// Counts what the operations of the database do.
+    observer: Arc<Observer>,
 }
 
 /// The memory of one operation, where its caller has set it.
@@ -51,7 +53,13 @@ const MAX_POOLED: usize = DEFAULT_LIMIT;
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { limit: DEFAULT_LIMIT, disk: DiskUse::Allowed, directory: None, pool: Arc::default() }
+        Self {
+            limit: DEFAULT_LIMIT,
+            disk: DiskUse::Allowed,
+            directory: None,
+            pool: Arc::default(),
+            observer: Arc::default(),
+        }
     }
 }
 
@@ -69,6 +77,16 @@ impl Memory {
     /// Returns a copy that creates temporary files in this directory instead of the operating system's.
     pub(crate) fn in_directory(&self, directory: &Path) -> Self {
         Self { directory: Some(directory.into()), ..self.clone() }
+    }
+
+    /// Returns a copy whose operations are counted by this observer.
+    pub(crate) fn observed_by(&self, observer: Arc<Observer>) -> Self {
+        Self { observer, ..self.clone() }
+    }
+
+    /// Counts what the operations of the database do.
+    pub(crate) fn observer(&self) -> &Arc<Observer> {
+        &self.observer
     }
 
     /// Fails if the directory does not exist. Called when a database is opened, so that a sort does not fail later.

@@ -79,8 +79,13 @@ impl Runs {
         let end = self.writer.written();
         if start < end {
             self.runs.push(start..end);
-            self.spilled += Spilled { runs: 1, bytes: end - start };
+            self.count(Spilled { runs: 1, bytes: end - start });
         }
+    }
+
+    fn count(&mut self, spilled: Spilled) {
+        self.spilled += spilled;
+        self.memory.observer().spilled(spilled);
     }
 
     pub(super) fn spilled(&self) -> Spilled {
@@ -129,7 +134,7 @@ impl Runs {
             let end = merged.writer.written();
             merged.runs.push(start..end);
             // A pass rewrites runs that were counted when they were first written.
-            merged.spilled += Spilled { runs: 0, bytes: end - start };
+            merged.count(Spilled { runs: 0, bytes: end - start });
         }
         Ok(merged)
     }

@@ -1,0 +1,20 @@
+//! What a database counts while it works. [`observer`] holds the counters of one database, [`call`] measures one call and
+//! [`rows`] the rows that it returns, [`tally`] collects what the nodes of its plan examine, and [`report`] is what
+//! [`Database::metrics`](crate::Database::metrics) returns.
+
+mod call;
+mod counters;
+mod histogram;
+mod kind;
+mod observer;
+mod report;
+mod rows;
+mod tally;
+
+pub(crate) use call::Call;
+pub use histogram::Histogram;
+pub use kind::OperationKind;
+pub(crate) use observer::{Observer, PointRead};
+pub use report::{Metrics, OperationMetrics};
+pub(crate) use rows::ObservedRows;
+pub(crate) use tally::Tally;

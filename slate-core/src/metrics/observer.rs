@@ -1,0 +1,101 @@
+use std::{fmt, time::Instant};
+
+use slate_query::raw::Doc;
+use thread_local::ThreadLocal;
+
+use super::{Metrics, OperationKind, counters::Counters};
+use crate::{Error, Result, spill::Spilled};
+
+/// Point reads of a thread of which one is timed. Reading the clock twice would take a tenth of the time of a point read.
+const POINT_READS_PER_TIMING: u64 = 32;
+
+/// The outcome of a read by key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PointRead {
+    /// A document of this length.
+    Found(usize),
+    Missing,
+    /// The read would have had to wait, and is repeated on a thread that may wait.
+    Postponed,
+}
+
+impl PointRead {
+    /// Calls `visitor` with the document that was found.
+    #[inline]
+    pub(crate) fn visit(document: Doc<'_>, visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>) -> Result<Self> {
+        visitor(document).map(|()| Self::Found(document.bytes().len()))
+    }
+}
+
+/// Counts the work of one database. Each thread has counters of its own, so that threads do not wait for each other's cache
+/// lines.
+#[derive(Default)]
+pub(crate) struct Observer {
+    threads: ThreadLocal<Counters>,
+}
+
+impl Observer {
+    /// Returns the counters of this thread.
+    #[inline]
+    pub(super) fn counters(&self) -> &Counters {
+        self.threads.get_or_default()
+    }
+
+    /// Executes and counts a point read.
+    #[inline]
+    pub(crate) fn point_read(&self, read: impl FnOnce() -> Result<PointRead>) -> Result<PointRead> {
+        let counters = self.counters();
+        let operation = counters.of(OperationKind::FindById);
+        let start = operation.calls.get().is_multiple_of(POINT_READS_PER_TIMING).then(Instant::now);
+        let read = read();
+        match &read {
+            Ok(PointRead::Postponed) => return read,
+            Ok(PointRead::Missing) => {}
+            Ok(PointRead::Found(bytes)) => {
+                counters.documents.add(1);
+                counters.rows.add(1);
+                counters.bytes.add(u64::try_from(*bytes).unwrap_or(u64::MAX));
+            }
+            Err(error) => {
+                operation.failures.add(1);
+                self.failed(error);
+            }
+        }
+        counters.keys.add(1);
+        operation.calls.add(1);
+        if let Some(start) = start {
+            operation.time.record(start.elapsed());
+        }
+        read
+    }
+
+    /// Counts the error of an operation or of a commit, if it is a conflict.
+    pub(crate) fn failed(&self, error: &Error) {
+        if error.is_retryable() {
+            self.counters().conflicts.add(1);
+        }
+    }
+
+    pub(crate) fn retried(&self) {
+        self.counters().retries.add(1);
+    }
+
+    pub(crate) fn spilled(&self, spilled: Spilled) {
+        let counters = self.counters();
+        counters.spills.add(spilled.runs);
+        counters.spilled_bytes.add(spilled.bytes);
+    }
+
+    /// Returns the sums over all threads.
+    pub(crate) fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics::default();
+        self.threads.iter().for_each(|counters| metrics.add(counters));
+        metrics
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observer").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,92 @@
+use std::collections::BTreeMap;
+
+use super::{Histogram, OperationKind, counters::Counters};
+
+/// What a database has done since it was opened; see [`Database::metrics`](crate::Database::metrics).
+///
+/// The numbers only grow. They are read while other threads work, so they need not belong to one instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// The operations by kind. Every kind has an entry.
+    pub operations: BTreeMap<OperationKind, OperationMetrics>,
+    /// Rows that reads returned. A count returns one row; distinct values are one row each.
+    pub rows_returned: u64,
+    /// The bytes of these rows, as far as the caller looked at them.
+    pub bytes_returned: u64,
+    /// Keys that plans read: index entries, `_id`s that were looked up, and keys that were only counted.
+    pub keys_examined: u64,
+    /// Documents that plans read.
+    pub documents_examined: u64,
+    /// Operations and commits that failed with a conflict, whether they were retried or not.
+    pub conflicts: u64,
+    /// Attempts that followed a conflict: of single writes, and of [`Database::transact`](crate::Database::transact).
+    pub retries: u64,
+    /// Sorted runs that were written to temporary files because a memory limit was reached.
+    pub spills: u64,
+    /// Bytes written to temporary files.
+    pub spilled_bytes: u64,
+}
+
+/// The operations of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OperationMetrics {
+    /// Finished operations, also those that failed. The statements of a transaction count one by one; a write that is
+    /// retried counts with each attempt.
+    pub calls: u64,
+    /// Operations that failed, and writes that refused some of their documents.
+    pub failures: u64,
+    /// How long operations took. A read ends with its last row, or when its cursor is dropped: the time contains what the
+    /// caller does between the rows. A write ends before its commit, which is an operation of its own. Of
+    /// [`FindById`](OperationKind::FindById) one call in 32 of each thread is measured, because reading the clock would take a
+    /// tenth of its time.
+    pub latency: Histogram,
+}
+
+impl Metrics {
+    /// The operations of one kind.
+    pub fn operation(&self, kind: OperationKind) -> OperationMetrics {
+        self.operations.get(&kind).cloned().unwrap_or_default()
+    }
+
+    /// Successful commits.
+    pub fn commits(&self) -> u64 {
+        let commits = self.operation(OperationKind::Commit);
+        commits.calls.saturating_sub(commits.failures)
+    }
+
+    /// Adds the counters of a thread.
+    pub(super) fn add(&mut self, counters: &Counters) {
+        for (kind, sum) in &mut self.operations {
+            let operation = counters.of(*kind);
+            sum.calls += operation.calls.get();
+            sum.failures += operation.failures.get();
+            sum.latency.add(&operation.time);
+        }
+        self.rows_returned += counters.rows.get();
+        self.bytes_returned += counters.bytes.get();
+        self.keys_examined += counters.keys.get();
+        self.documents_examined += counters.documents.get();
+        self.conflicts += counters.conflicts.get();
+        self.retries += counters.retries.get();
+        self.spills += counters.spills.get();
+        self.spilled_bytes += counters.spilled_bytes.get();
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            operations: OperationKind::ALL.map(|kind| (kind, OperationMetrics::default())).into(),
+            rows_returned: 0,
+            bytes_returned: 0,
+            keys_examined: 0,
+            documents_examined: 0,
+            conflicts: 0,
+            retries: 0,
+            spills: 0,
+            spilled_bytes: 0,
+        }
+    }
+}

@@ -99,6 +99,9 @@ fn every_async_call_agrees_with_the_blocking_one() {
         by_name.deadline(Duration::from_secs(60)).run().await.unwrap();
         assert_eq!(users.list_indexes().await.unwrap().len(), 2);
         assert!(users.drop_index("name_1").await.unwrap());
+        let others = [Index::on(doc! { "a": 1 }), Index::on(doc! { "b": 1 }).named("second")];
+        assert_eq!(users.create_indexes(others).await.unwrap(), ["a_1", "second"]);
+        assert!(users.drop_index("a_1").await.unwrap() && users.drop_index("second").await.unwrap());
 
         assert_eq!(users.find_by_id(1).await.unwrap(), Some(ada.clone()));
         assert_eq!(users.find_one(doc! { "name": "Bob" }).await.unwrap(), Some(bob.clone()));
@@ -147,6 +150,11 @@ fn every_async_call_agrees_with_the_blocking_one() {
         assert!(users.verify().deadline(Duration::from_secs(60)).run().await.unwrap().is_sound());
         assert!(db.verify().progress(|_| {}).run().await.unwrap().is_sound());
         assert_eq!(db.list_collections().await.unwrap().len(), 1);
+        let documents = db.collection::<RawDocumentBuf>("documents");
+        documents.insert_many(&[rawdoc! { "n": 1 }, rawdoc! { "n": 1 }]).await.unwrap();
+        let groups = documents.aggregate([doc! { "$sortByCount": "$n" }]).collect().await.unwrap();
+        assert_eq!(groups, [doc! { "_id": 1, "count": 2 }]);
+        documents.drop().await.unwrap();
 
         db.collection::<User>("others").create().await.unwrap();
         assert_eq!(db.list_collection_names().await.unwrap(), ["others", "users"]);

@@ -171,7 +171,8 @@ impl Database {
     ///
     /// Completed steps are recorded in the collection `slate.migrations`, which is a collection like others: copies and backups
     /// contain it. If several threads migrate at the same time, each step is executed by one of them, and all return when the last
-    /// step is committed.
+    /// step is committed. Of several processes one has the database open for writing at a time, on every store, and the others get
+    /// [`ErrorKind::Locked`] when they open it.
     ///
     /// ```
     /// use bson::{Document, doc};

@@ -1,4 +1,5 @@
-//! A second process reads a redb database while the first one writes. The second process is this test program.
+//! Several processes and one redb database: readers beside a writer, and programs that migrate. The other processes are this
+//! test program.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -8,25 +9,70 @@ use std::{
 };
 
 use bson::{Document, RawDocumentBuf, doc, rawdoc};
-use slate_core::{Access, Config, Database, Durability, ErrorKind, Index, Sharing};
+use slate_core::{Access, Config, Database, Durability, ErrorKind, Index, Migrations, Sharing, Transaction};
 
-/// The URL of the database that the second process reads.
+/// The URL of the database that the second process opens.
 const URL: &str = "SLATE_TEST_SECOND_PROCESS";
+/// What the second process does: `read`, `write` or `migrate`.
+const ROLE: &str = "SLATE_TEST_ROLE";
 /// The number of the last commit that the second process watches for.
 const LAST_ROUND: i32 = 300;
 /// What the second process writes before each of its answers.
 const ANSWER: &str = "answer: ";
 
-/// The second process: answers a line with the number of documents, and with the one of the latest commit.
+fn answer(text: &str) {
+    println!("\n{ANSWER}{text}");
+}
+
+/// The second process.
 #[test]
 fn second_process() {
     let Ok(url) = std::env::var(URL) else { return };
-    let answer = |text: String| println!("\n{ANSWER}{text}");
-    let db = match Database::builder(&url).access(Access::ReadOnly).open() {
-        Ok(db) => db,
-        Err(error) => return answer(format!("{:?}: {error}", error.kind())),
+    match &*std::env::var(ROLE).unwrap() {
+        "read" => read(&url),
+        "write" => write(&url),
+        "migrate" => migrate(&url),
+        other => panic!("{other}"),
+    }
+}
+
+/// Inserts a document for each line, and answers when it is committed.
+fn write(url: &str) {
+    let db = Database::builder(url).sharing(Sharing::WithReaders).open().unwrap();
+    let c = db.collection::<Document>("c");
+    answer("open");
+    for (n, _) in std::io::stdin().lines().enumerate() {
+        c.insert_one(&doc! { "n": i32::try_from(n).unwrap() }).unwrap();
+        answer("written");
+    }
+}
+
+/// Opens the database as soon as no other process has it open, and migrates it.
+fn migrate(url: &str) {
+    let db = loop {
+        match Database::open(url) {
+            Ok(db) => break db,
+            Err(error) if error.kind() == ErrorKind::Locked => std::thread::sleep(Duration::from_millis(1)),
+            Err(error) => panic!("{error}"),
+        }
     };
-    answer("open".into());
+    let increment = |tx: &Transaction| {
+        let counters = tx.collection::<Document>("counters");
+        counters.update_one(doc! { "_id": 1 }, doc! { "$inc": { "n": 1 } }).upsert().run().map(drop)
+    };
+    let migrations = (0..20).fold(Migrations::new(), |steps, n| steps.step(&format!("step {n}"), increment));
+    let migrated = db.migrate(&migrations).unwrap();
+    assert_eq!(migrated.version, 20);
+    answer(&migrated.applied.len().to_string());
+}
+
+/// Answers a line with what is in the database.
+fn read(url: &str) {
+    let db = match Database::builder(url).access(Access::ReadOnly).open() {
+        Ok(db) => db,
+        Err(error) => return answer(&format!("{:?}: {error}", error.kind())),
+    };
+    answer("open");
     let c = db.collection::<Document>("c");
     let mut snapshot = db.snapshot().unwrap();
     for line in std::io::stdin().lines() {
@@ -37,14 +83,14 @@ fn second_process() {
                 let last = last.map_or(-1, |last| last.get_i32("n").unwrap());
                 let indexes = c.list_indexes().unwrap().len();
                 let by_id = c.find_by_id(last).unwrap().is_some();
-                answer(format!("{count} documents, last {last}, {indexes} indexes, found {by_id}"));
+                answer(&format!("{count} documents, last {last}, {indexes} indexes, found {by_id}"));
             }
             "snapshot" => {
                 let kept = snapshot.collection::<RawDocumentBuf>("c").count_documents(doc! {}).run().unwrap();
                 snapshot = db.snapshot().unwrap();
-                answer(format!("{kept} documents"));
+                answer(&format!("{kept} documents"));
             }
-            "write" => answer(format!("{:?}", c.insert_one(&doc! { "_id": -1 }).unwrap_err().kind())),
+            "write" => answer(&format!("{:?}", c.insert_one(&doc! { "_id": -1 }).unwrap_err().kind())),
             "watch" => {
                 // Each commit gives all documents one number, higher than the last.
                 let (mut last, mut seen) = (-1, 0);
@@ -60,9 +106,9 @@ fn second_process() {
                     seen += i32::from(round != last);
                     last = round;
                 }
-                answer(format!("{}", seen > 1));
+                answer(&format!("{}", seen > 1));
             }
-            "verify" => answer(format!("{}", db.verify().run().unwrap().is_sound())),
+            "verify" => answer(&format!("{}", db.verify().run().unwrap().is_sound())),
             other => panic!("{other}"),
         }
     }
@@ -75,10 +121,11 @@ struct SecondProcess {
 }
 
 impl SecondProcess {
-    fn start(url: &str) -> Self {
+    fn start(role: &str, url: &str) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
             .args(["second_process::second_process", "--exact", "--nocapture"])
             .env(URL, url)
+            .env(ROLE, role)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -121,7 +168,7 @@ fn a_second_process_reads_what_the_first_one_commits() {
     let url = redb_in(&folder);
     let db = Database::builder(&url).sharing(Sharing::WithReaders).durability(Durability::Deferred).open().unwrap();
     let c = db.collection::<Document>("c");
-    let mut reader = SecondProcess::start(&url);
+    let mut reader = SecondProcess::start("read", &url);
     assert_eq!(reader.answer(), "open");
     assert_eq!(reader.ask("latest"), "0 documents, last -1, 0 indexes, found false");
     for n in 0..50 {
@@ -175,7 +222,7 @@ fn a_second_process_never_sees_a_part_of_a_commit() {
         (0..50).map(|n| doc! { "_id": n, "n": n, "round": 0, "text": "x".repeat(500) }).collect();
     c.insert_many(&documents).run().unwrap();
     c.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
-    let mut reader = SecondProcess::start(&url);
+    let mut reader = SecondProcess::start("read", &url);
     assert_eq!(reader.answer(), "open");
     writeln!(reader.input, "watch").unwrap();
     for round in 1..=LAST_ROUND {
@@ -187,19 +234,61 @@ fn a_second_process_never_sees_a_part_of_a_commit() {
 }
 
 #[test]
+fn a_reader_continues_after_the_writer_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = redb_in(&folder);
+    let mut writer = SecondProcess::start("write", &url);
+    assert_eq!(writer.answer(), "open");
+    let reader = Database::builder(&url).access(Access::ReadOnly).open().unwrap();
+    let count = |db: &Database| db.collection::<Document>("c").count_documents(doc! {}).run().unwrap();
+    for n in 1..=20 {
+        assert_eq!(writer.ask("insert"), "written");
+        assert_eq!(count(&reader), n);
+    }
+    // Killed while it commits.
+    writeln!(writer.input, "insert").unwrap();
+    writer.process.kill().unwrap();
+    writer.process.wait().unwrap();
+    let after = count(&reader);
+    assert!((20..=21).contains(&after), "{after}");
+
+    let next = Database::builder(&url).sharing(Sharing::WithReaders).open().unwrap();
+    assert_eq!(count(&next), after);
+    next.collection("c").insert_one(&doc! { "n": -1 }).unwrap();
+    assert_eq!(count(&reader), after + 1);
+    assert!(next.verify().run().unwrap().is_sound() && reader.verify().run().unwrap().is_sound());
+}
+
+#[test]
+fn processes_that_migrate_at_once_execute_each_step_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = redb_in(&folder);
+    let processes: Vec<SecondProcess> = (0..3).map(|_| SecondProcess::start("migrate", &url)).collect();
+    let mut applied = 0;
+    for process in processes {
+        applied += process.answer().parse::<u64>().unwrap();
+        process.end();
+    }
+    assert_eq!(applied, 20);
+    let db = Database::open(&url).unwrap();
+    let counter = db.collection::<Document>("counters").find_by_id(1).unwrap().unwrap();
+    assert_eq!((counter.get_i32("n").unwrap(), db.schema_version().unwrap()), (20, 20));
+}
+
+#[test]
 fn a_database_that_is_not_shared_is_locked_and_the_error_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let url = redb_in(&folder);
     let db = Database::open(&url).unwrap();
     db.collection("c").insert_one(&doc! { "_id": 1, "n": 1 }).unwrap();
-    let locked = SecondProcess::start(&url);
+    let locked = SecondProcess::start("read", &url);
     let answer = locked.answer();
     assert!(answer.starts_with("Locked: "), "{answer}");
     assert!(answer.contains("open it there with sharing, or read a backup"), "{answer}");
     locked.end();
     db.close().unwrap();
 
-    let mut reader = SecondProcess::start(&url);
+    let mut reader = SecondProcess::start("read", &url);
     assert_eq!(reader.answer(), "open");
     assert_eq!(reader.ask("latest"), "1 documents, last 1, 0 indexes, found true");
     // This process can read, too, and not write.

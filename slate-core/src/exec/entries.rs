@@ -21,11 +21,15 @@ pub(super) struct EntryWalk<V: View> {
     checks: Vec<(usize, Vec<KeyRange>)>,
     interrupt: Interrupt,
     meter: Meter,
+    /// As [`IndexScan::firsts`].
+    firsts: usize,
+    /// The encoded values of these fields in the last entry.
+    group: Vec<u8>,
 }
 
 impl<V: View> EntryWalk<V> {
     pub(super) fn open(view: &V, scan: IndexScan, interrupt: &Interrupt, meter: Meter) -> Self {
-        let IndexScan { index, bounds, checks, direction, limit: _ } = scan;
+        let IndexScan { index, bounds, checks, direction, limit: _, firsts } = scan;
         let fields = index.pattern.fields();
         let check = |(field, set): &(usize, IntervalSet)| {
             let direction = fields.get(*field).map_or(Direction::Ascending, |(_, direction)| *direction);
@@ -34,12 +38,15 @@ impl<V: View> EntryWalk<V> {
         let mut checks: Vec<_> = checks.iter().map(check).collect();
         checks.sort_by_key(|(field, _)| *field);
         let walk = RangeWalk::new(view.clone(), index.keyspace, bounds.into_ranges(), direction);
-        Self { walk, index, checks, interrupt: interrupt.clone(), meter }
+        Self { walk, index, checks, interrupt: interrupt.clone(), meter, firsts, group: Vec::new() }
     }
 
     /// Moves to the next entry. Returns `false` after the last.
     #[inline(always)]
     pub(super) fn advance(&mut self) -> Result<bool> {
+        if self.firsts > 0 {
+            return self.advance_to_group();
+        }
         loop {
             self.interrupt.tick()?;
             if !self.walk.advance()? {
@@ -52,6 +59,43 @@ impl<V: View> EntryWalk<V> {
                 return Ok(true);
             }
         }
+    }
+
+    /// Moves to the first entry of the next group of entries that are equal in the leading fields.
+    #[inline(never)]
+    fn advance_to_group(&mut self) -> Result<bool> {
+        // An encoded value is not empty, so neither is a group.
+        let mut more = if self.group.is_empty() { self.walk.advance()? } else { self.walk.leave(&self.group)? };
+        while more {
+            self.interrupt.tick()?;
+            if self.meter.is_read() {
+                self.meter.key_read(self.walk.current());
+            }
+            let Some(entry) = self.current()? else { return Ok(false) };
+            let group = self.group_of(&entry)?;
+            if self.group == entry.values.get(..group).unwrap_or_default() {
+                // The group goes on in the next range.
+                more = self.walk.leave(&self.group)?;
+            } else if self.checks.is_empty() || self.passes()? {
+                let Some(entry) = self.current()? else { return Ok(false) };
+                let values: Vec<u8> = entry.values.get(..group).unwrap_or_default().into();
+                self.group = values;
+                return Ok(true);
+            } else {
+                more = self.walk.advance()?;
+            }
+        }
+        Ok(false)
+    }
+
+    /// The length of the encoded values that an entry's group shares.
+    fn group_of(&self, entry: &Entry<'_>) -> Result<usize> {
+        let mut length = 0;
+        for (_, direction) in self.index.pattern.fields().iter().take(self.firsts) {
+            let rest = entry.values.get(length..).unwrap_or_default();
+            length += key::skip(rest, *direction).ok_or_else(|| Entry::damaged(&self.index.name))?;
+        }
+        Ok(length)
     }
 
     /// Returns the current entry.

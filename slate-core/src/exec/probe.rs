@@ -95,6 +95,18 @@ impl<V: View> RangeWalk<V> {
         self.next_range()
     }
 
+    /// Moves past the entries that begin with these encoded values. Only for ascending walks.
+    pub(super) fn leave(&mut self, values: &[u8]) -> Result<bool> {
+        // Steps over one entry first: a step costs a fraction of a seek.
+        if !self.advance()? || !self.current().is_some_and(|(key, _)| key.starts_with(values)) {
+            return Ok(self.current().is_some());
+        }
+        let Some(cursor) = &mut self.cursor else { return Ok(false) };
+        // 0xff never follows whole values (docs/format.md), so this key is greater than every entry of the group.
+        let after = [values, &[0xff]].concat();
+        if cursor.seek(Edge::AtOrAfter(&after))? { Ok(true) } else { self.next_range() }
+    }
+
     #[inline(never)]
     fn next_range(&mut self) -> Result<bool> {
         loop {

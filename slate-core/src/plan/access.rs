@@ -60,7 +60,7 @@ impl AccessPath {
             Self::Records { bounds } => IdPlan::Points(bounds.unwrap_or_default()),
             Self::Points { ids } => IdPlan::Points(ids),
             Self::Index { index, bounds, checks } => {
-                IdPlan::Index(IndexScan { index, bounds, checks, direction, limit: None })
+                IdPlan::Index(IndexScan { index, bounds, checks, direction, limit: None, firsts: 0 })
             }
             Self::Merge { how, inputs } => IdPlan::Merge {
                 how,

@@ -39,7 +39,7 @@ fn build_query(context: &Context<'_>) -> Result<Planned> {
     }
     let mut nodes = context.query.pipeline.nodes.clone();
     if !nodes.is_empty() {
-        pipeline::by_key(&mut nodes, &planned.plan);
+        pipeline::by_key(&mut nodes, &mut planned.plan);
         planned.plan = Plan::Pipeline { input: Box::new(planned.plan), nodes };
     }
     Ok(planned)

@@ -256,7 +256,7 @@ fn ids_node(ids: &IdPlan) -> Node {
 }
 
 fn index_node(scan: &IndexScan) -> Node {
-    let IndexScan { index, bounds, checks, direction, limit } = scan;
+    let IndexScan { index, bounds, checks, direction, limit, firsts } = scan;
     let strings = if index.collation.is_some() { Strings::SortKeys } else { Strings::Plain };
     let mut line = format!("{} {}", index.name, direction_name(*direction));
     let mut bound_fields = Document::new();
@@ -288,6 +288,12 @@ fn index_node(scan: &IndexScan) -> Node {
     if let Some(limit) = limit {
         node = node.with("limit", number(*limit));
         line.push_str(&format!(", limit {limit}"));
+    }
+    if *firsts > 0 {
+        let fields = index.pattern.fields().iter().take(*firsts).map(|(path, _)| path.as_str());
+        let fields = fields.collect::<Vec<_>>().join(", ");
+        line.push_str(&format!(", first of each {fields}"));
+        node = node.with("firstOfEach", fields);
     }
     node.line(line)
 }

@@ -37,6 +37,8 @@ pub(crate) struct IndexScan {
     pub(crate) direction: Direction,
     /// The most records to return. Set only if no node above rejects a record.
     pub(crate) limit: Option<u64>,
+    /// Of the entries that are equal in this many leading fields only the first is returned; 0: all are.
+    pub(crate) firsts: usize,
 }
 
 /// The raw tier: yields records as borrowed raw BSON.
@@ -175,7 +177,8 @@ impl IndexScan {
     /// Moves the scan out of a plan that will be replaced.
     pub(crate) fn take(&mut self) -> Self {
         let (bounds, checks) = (std::mem::take(&mut self.bounds), std::mem::take(&mut self.checks));
-        Self { index: Arc::clone(&self.index), bounds, checks, direction: self.direction, limit: self.limit }
+        let Self { direction, limit, firsts, .. } = *self;
+        Self { index: Arc::clone(&self.index), bounds, checks, direction, limit, firsts }
     }
 }
 

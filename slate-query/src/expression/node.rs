@@ -72,6 +72,11 @@ impl Expression {
         matches!(self.0, Node::Constant(_))
     }
 
+    /// Whether it is a path or a constant, which no document makes fail.
+    pub(super) fn is_infallible(&self) -> bool {
+        matches!(self.0, Node::Constant(_) | Node::Path(..))
+    }
+
     /// The value, if it is the same for every document. `Some(Missing)` for `$$REMOVE`.
     pub fn as_constant(&self) -> Option<Evaluated<'_>> {
         match &self.0 {

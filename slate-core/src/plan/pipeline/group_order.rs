@@ -1,5 +1,5 @@
-//! Groups over an index: reads the end of an index for a least or greatest value, and holds one group at a time if the index
-//! returns its documents one after the other.
+//! Groups over an index: reads the end of an index for a least or greatest value, holds one group at a time if the index
+//! returns its documents one after the other, and skips from the first document of a group to that of the next.
 
 use bson::{RawDocumentBuf, doc};
 use slate_query::{pattern::Direction, raw::Doc, sort::Sort};
@@ -7,7 +7,7 @@ use slate_query::{pattern::Direction, raw::Doc, sort::Sort};
 use super::{DocumentNode, GroupOrder};
 use crate::{
     catalog::{CollectionInfo, IndexInfo},
-    plan::{Force, IdPlan, Plan, Query, RawPlan, leaf_order},
+    plan::{Force, IdPlan, IndexScan, Plan, Query, RawPlan, leaf_order},
 };
 
 /// Returns the query that reads an index from the end at which its group finds its only value: `{$max: "$a"}` of all documents
@@ -38,15 +38,32 @@ pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Opt
     Some(query)
 }
 
-/// Lets the first node hold one group at a time if the plan below returns the documents of each group one after the other.
-pub(in crate::plan) fn by_key(nodes: &mut [DocumentNode], plan: &Plan) {
+/// Lets the first node hold one group at a time if the plan below returns the documents of each group one after the other. If the
+/// group needs only the first document of each, the index scan skips the others.
+pub(in crate::plan) fn by_key(nodes: &mut [DocumentNode], plan: &mut Plan) {
     if let Some(DocumentNode::Group { group, order: order @ GroupOrder::None }) = nodes.first_mut()
         && let Some(key) = group.key_field()
         && let Some(sort) = sort(key.as_str(), Direction::Ascending)
         && is_ordered(plan, &sort)
     {
         *order = GroupOrder::ByKey;
+        if group.needs_first_only()
+            && let Some(scan) = whole_scan(plan)
+            && let Some(place) = scan.index.pattern.fields().iter().position(|(field, _)| *field == key)
+        {
+            scan.firsts = place + 1;
+        }
     }
+}
+
+/// The ascending index scan whose entries are all the rows of the plan.
+fn whole_scan(plan: &mut Plan) -> Option<&mut IndexScan> {
+    let scan = match plan {
+        Plan::Whole { input: RawPlan::Fetch { ids: IdPlan::Index(scan) } } => scan,
+        Plan::Covered { scan, window, .. } if window.is_all() => scan,
+        _ => return None,
+    };
+    (scan.direction == Direction::Ascending && scan.limit.is_none()).then_some(scan)
 }
 
 fn is_ordered(plan: &Plan, sort: &Sort) -> bool {

@@ -206,6 +206,11 @@ impl AccumulatorSpec {
         }
     }
 
+    /// Whether it is the `$first` of a path or of a constant.
+    pub(crate) fn needs_first_only(&self) -> bool {
+        &*self.0.name == "$first" && self.0.operand.is_infallible()
+    }
+
     /// The field and direction of a `$min` or `$max` of a field: the value is the first one in that order that is not null.
     pub(crate) fn end(&self) -> Option<(&FieldName, Direction)> {
         let direction = match &*self.0.name {

@@ -132,6 +132,11 @@ impl Group {
         Path::parse(self.id.as_field()?.as_str()).ok()
     }
 
+    /// Whether a group's document depends on its first document only, and no other document can make the group fail.
+    pub fn needs_first_only(&self) -> bool {
+        self.fields.iter().all(|(_, spec)| spec.needs_first_only())
+    }
+
     /// The field and the direction of its values, if the only result is the first value in that order that is not null: the
     /// least or greatest value of a field over all documents.
     pub fn end(&self) -> Option<(Path, Direction)> {

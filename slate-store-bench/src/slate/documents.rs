@@ -111,7 +111,7 @@ impl<B: Backend> SlateDocuments<B> {
         filter.append(<&CStr>::try_from(field)?, value);
         let mut rows = self.documents.find(filter).cursor()?;
         while rows.advance()? {
-            look(rows.current().ok_or("the cursor has no current row")?)?;
+            look(&rows.current().ok_or("the cursor has no current row")?)?;
         }
         Ok(())
     }

@@ -57,8 +57,8 @@ fn a_copy_equals_its_source_on_every_pair_of_stores() {
 fn a_copy_to_a_url_is_closed_when_it_returns() {
     on_every_store(|source| {
         filled(&source);
-        let folder = tempdir().unwrap();
         for store in STORES {
+            let folder = tempdir().unwrap();
             let url = store.url_in(folder.path());
             if !store.is_persistent() {
                 assert_eq!(source.db.copy_to(&*url).run().unwrap_err().kind(), ErrorKind::Invalid);

@@ -228,7 +228,6 @@ fn unsupported_operators_fail_by_name_and_path() {
     for (filter, name, path) in [
         (doc! {"$where": "1"}, "$where", None),
         (doc! {"$text": {"$search": "x"}}, "$text", None),
-        (doc! {"$jsonSchema": {}}, "$jsonSchema", None),
         (doc! {"$and": [{"$sampleRate": 0.5}]}, "$sampleRate", None),
         (doc! {"a.b": {"$near": [1, 2]}}, "$near", Some("a.b")),
         (doc! {"a": {"$geoWithin": {}}}, "$geoWithin", Some("a")),

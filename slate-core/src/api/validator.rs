@@ -12,11 +12,11 @@ use crate::{
 ///
 /// ```
 /// use bson::doc;
-/// use slate_core::{Database, Validator};
+/// use slate_core::{CollectionOptions, Database, Validator};
 ///
 /// let people = Database::open("memory:")?.collection("people");
 /// let schema = doc! { "required": ["name"], "properties": { "age": { "bsonType": "int", "minimum": 0 } } };
-/// people.set_validator(Some(Validator::new(doc! { "$jsonSchema": schema })))?;
+/// people.create_with(&CollectionOptions::new().validator(Validator::new(doc! { "$jsonSchema": schema })))?;
 /// let error = people.insert_one(&doc! { "name": "Ada", "age": -1 }).unwrap_err();
 /// assert_eq!(error.code(), 121);
 /// # Ok::<(), slate_core::Error>(())

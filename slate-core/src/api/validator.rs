@@ -16,7 +16,7 @@ use crate::{
 ///
 /// let people = Database::open("memory:")?.collection("people");
 /// let schema = doc! { "required": ["name"], "properties": { "age": { "bsonType": "int", "minimum": 0 } } };
-/// people.create_with(&CollectionOptions::new().validator(Validator::new(doc! { "$jsonSchema": schema })))?;
+/// people.create_with(&CollectionOptions::new().validator(&Validator::new(doc! { "$jsonSchema": schema })))?;
 /// let error = people.insert_one(&doc! { "name": "Ada", "age": -1 }).unwrap_err();
 /// assert_eq!(error.code(), 121);
 /// # Ok::<(), slate_core::Error>(())

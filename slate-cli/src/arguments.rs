@@ -1,6 +1,6 @@
 use clap::{CommandFactory, Parser, error::ErrorKind};
 
-use crate::{commands::Command, failure::Exit};
+use crate::{commands::Command, failure::Exit, message::message};
 
 /// A shell and command-line tool for Slate databases.
 ///
@@ -12,7 +12,7 @@ use crate::{commands::Command, failure::Exit};
     max_term_width = 100,
     subcommand_precedence_over_arg = true,
     after_help = "Exit codes: 0 success; 1 the command failed; 2 the command line is not valid; 3 finished, but some records \
-                  were refused, or damage was found."
+                  were refused, or damage was found; 130 interrupted by Ctrl-C."
 )]
 pub(crate) struct Arguments {
     /// The database: redb:PATH, rocksdb:PATH (if built in), or memory:
@@ -27,7 +27,7 @@ impl Arguments {
     pub(crate) fn read() -> Result<Self, Exit> {
         let arguments = Self::try_parse().map_err(|error| report(&error))?;
         if arguments.url.is_none() && arguments.command.is_none() {
-            eprintln!("slate: no database given\nhint: slate redb:PATH opens a shell; slate --help lists the commands");
+            message!("slate: no database given\nhint: slate redb:PATH opens a shell; slate --help lists the commands");
             return Err(Exit::Usage);
         }
         Ok(arguments)
@@ -57,11 +57,11 @@ pub(crate) fn report(error: &clap::Error) -> Exit {
             None => message.push(line),
         }
     }
-    eprintln!("slate: {}", message.join("\n  "));
+    message!("slate: {}", message.join("\n  "));
     // Of a value that cannot be read, the message says what is wrong.
     let hint = hints.first().filter(|_| error.kind() != ErrorKind::ValueValidation);
     if let Some(hint) = hint {
-        eprintln!("hint: {}", if *hint == "try '--help'" { "add --help for the arguments" } else { hint });
+        message!("hint: {}", if *hint == "try '--help'" { "add --help for the arguments" } else { hint });
     }
     Exit::Usage
 }

@@ -2,6 +2,8 @@ use std::{fmt, io, process::ExitCode};
 
 use slate_core::ErrorKind;
 
+use crate::message::message;
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -12,16 +14,27 @@ pub(crate) enum Exit {
     Usage,
     /// The command finished, but records were refused, or damage was found.
     Incomplete,
+    /// Ctrl-C ended the command.
+    Interrupted,
+}
+
+impl Exit {
+    /// The code with which the program ends.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Incomplete => 3,
+            // As shells report a program that the signal ended.
+            Self::Interrupted => 130,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Success => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Incomplete => 3,
-        })
+        Self::from(exit.code())
     }
 }
 
@@ -59,6 +72,11 @@ impl Failure {
         self.kind == Kind::NoDatabase
     }
 
+    /// Ctrl-C was pressed.
+    pub(crate) fn interrupted() -> Self {
+        Self { exit: Exit::Interrupted, ..Self::new("interrupted") }
+    }
+
     /// Arguments that each are valid, and together are not.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, ..Self::new(message) }
@@ -77,7 +95,7 @@ impl Failure {
     /// Prints the message and the hint.
     pub(crate) fn report(&self) -> Exit {
         if self.exit != Exit::Success {
-            eprintln!("{self}");
+            message!("{self}");
         }
         self.exit
     }
@@ -100,6 +118,7 @@ impl From<io::Error> for Failure {
 
 impl From<slate_core::Error> for Failure {
     fn from(error: slate_core::Error) -> Self {
+        let exit = if error.kind() == ErrorKind::Interrupted { Exit::Interrupted } else { Exit::Failed };
         let hint = match error.kind() {
             ErrorKind::Locked => Some("close the other program, or work on a copy that it makes with `backup`"),
             ErrorKind::WrongFormat => Some("check the path; a backup of a memory database opens as memory:PATH"),
@@ -113,6 +132,6 @@ impl From<slate_core::Error> for Failure {
             ErrorKind::OutcomeUnknown => Some("read the data to find out whether the write was stored"),
             _ => None,
         };
-        Self { hint: hint.map(Into::into), ..Self::new(error.to_string()) }
+        Self { hint: hint.map(Into::into), exit, ..Self::new(error.to_string()) }
     }
 }

@@ -15,14 +15,18 @@
 //! | `load` | writes imported documents in batches and counts |
 //! | `output` | formats of results and exports, and their table |
 //! | `shell` | line editor, history, completion |
-//! | `failure` | messages, hints and exit codes |
+//! | `failure` | what went wrong, hints and exit codes |
+//! | `interrupt` | what Ctrl-C does |
+//! | `message` | lines on standard error |
 
 mod arguments;
 mod commands;
 mod failure;
 mod input;
+mod interrupt;
 mod json;
 mod load;
+mod message;
 mod output;
 mod progress;
 mod session;
@@ -45,8 +49,15 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Exit {
     let Arguments { url, command } = arguments;
     let mut session = Session::new(url);
+    if let Err(failure) = session.interrupt().listen() {
+        return failure.report();
+    }
     let result = match command {
-        Some(command) => command.run(&mut session).and_then(|exit| session.finish().map(|()| exit)),
+        Some(command) => {
+            // What was written before a failure is stored, too.
+            let (result, finished) = (command.run(&mut session), session.finish());
+            result.and_then(|exit| finished.map(|()| exit))
+        }
         None => shell::run(session),
     };
     result.unwrap_or_else(|failure| failure.report())

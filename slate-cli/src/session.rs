@@ -1,12 +1,12 @@
-use std::{
-    io::{self, BufWriter, IsTerminal, Write},
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 use bson::RawDocumentBuf;
 use slate_core::{Access, CancelToken, Collection, Database, Durability, ErrorKind};
 
-use crate::failure::{Failure, Result};
+use crate::{
+    failure::{Failure, Result},
+    interrupt::Interrupt,
+};
 
 /// The database of a command line or of a shell, and where results are written.
 ///
@@ -116,7 +116,7 @@ impl Session {
         &mut self.out
     }
 
-    /// A token that Ctrl-C cancels in a shell.
+    /// A token that Ctrl-C cancels.
     pub(crate) fn cancel(&self) -> CancelToken {
         self.cancel.token()
     }
@@ -138,12 +138,15 @@ impl Session {
         Ok(())
     }
 
-    /// Writes out what is buffered, after each command.
+    /// Writes out what is buffered, after each command. Whoever read it may have gone: that changes no command's result.
     ///
     /// # Errors
     /// Fails if standard output fails.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        Ok(self.out.flush()?)
+        match self.out.flush() {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Closes the database, which reports failures that dropping it would not, and writes out what is buffered.
@@ -207,24 +210,4 @@ pub(crate) fn on_terminal() -> bool {
 /// The width of the terminal in characters.
 pub(crate) fn width() -> usize {
     usize::from(console::Term::stdout().size().1).max(20)
-}
-
-/// Cancels the running command when Ctrl-C is pressed in a shell. A single command is ended by the signal itself.
-#[derive(Clone, Default)]
-pub(crate) struct Interrupt(Arc<Mutex<CancelToken>>);
-
-impl Interrupt {
-    fn token(&self) -> CancelToken {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Cancels the running command.
-    pub(crate) fn cancel(&self) {
-        self.token().cancel();
-    }
-
-    /// Prepares for the next command.
-    pub(crate) fn reset(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = CancelToken::new();
-    }
 }

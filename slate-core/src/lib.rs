@@ -56,6 +56,7 @@ mod units;
 mod write;
 
 pub use bson;
+pub use slate_query::names::OperatorKind;
 pub use slate_store::{Durability, Size as StorageSize};
 
 /// BSON values that are borrowed from a document's bytes and converted on demand. They convert from and to

@@ -15,6 +15,7 @@
 //! | [`schema`] | JSON schemas: conditions on the structure of documents |
 //! | [`projection`], [`update`] | new documents from old ones |
 //! | [`pipeline`] | the stages of aggregations |
+//! | [`names`] | the names of supported operators |
 //! | [`mod@serde`] | conversion between raw BSON and Rust types |
 
 pub mod collation;
@@ -24,6 +25,7 @@ pub mod expression;
 pub mod filter;
 pub mod interval;
 pub mod key;
+pub mod names;
 pub mod number;
 pub mod order;
 pub mod path;

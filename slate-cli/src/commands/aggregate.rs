@@ -1,5 +1,5 @@
 use clap::Args;
-use slate_core::{ExplainVerbosity, Hint};
+use slate_core::{Database, ExplainVerbosity};
 
 use super::{Run, documents, selection};
 use crate::{
@@ -16,37 +16,33 @@ pub(crate) struct Aggregate {
     /// The stages: '[{ $match: { year: 1979 } }, { $sortByCount: "$genre" }]'
     #[arg(value_parser = documents::pipeline)]
     pipeline: documents::Documents,
-    /// The index to use: its name, or its keys
-    #[arg(long, value_parser = selection::hint, value_name = "INDEX")]
-    hint: Option<Hint>,
+    #[command(flatten)]
+    terms: selection::Terms,
     #[command(flatten)]
     format: selection::Format,
 }
 
 impl Aggregate {
-    fn query(&self, session: &mut Session) -> Result<slate_core::Aggregate<bson::Document>> {
-        let database = if self.writes() { session.write()? } else { session.read()? };
-        let collection = session::existing(&database, &self.collection)?;
-        let aggregate = collection.aggregate(&self.pipeline.0).cancel(session.cancel());
-        Ok(match &self.hint {
-            Some(hint) => aggregate.hint(hint.clone()),
-            None => aggregate,
-        })
+    fn query(&self, database: &Database, session: &Session) -> Result<slate_core::Aggregate<bson::Document>> {
+        let collection = session::existing(database, &self.collection)?;
+        Ok(self.terms.apply(collection.aggregate(&self.pipeline.0).cancel(session.cancel())))
     }
 
     /// Whether the pipeline writes its result into a collection.
     fn writes(&self) -> bool {
-        self.pipeline.0.last().is_some_and(|stage| stage.contains_key("$out") || stage.contains_key("$merge"))
+        documents::write(self.pipeline.0.iter())
     }
 
     pub(super) fn explain(&self, session: &mut Session, verbosity: ExplainVerbosity) -> Result<slate_core::Explain> {
-        Ok(self.query(session)?.explain(verbosity)?)
+        let database = session.read()?;
+        Ok(self.query(&database, session)?.explain(verbosity)?)
     }
 }
 
 impl Run for Aggregate {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let aggregate = self.query(session)?;
+        let database = if self.writes() { session.write()? } else { session.read()? };
+        let aggregate = self.query(&database, session)?;
         if self.writes() {
             // Once, and there is nothing to print.
             aggregate.cursor()?.advance()?;

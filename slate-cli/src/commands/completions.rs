@@ -1,16 +1,18 @@
-use clap::Args;
-use clap_complete::Shell;
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
 
 use super::Run;
 use crate::{
-    arguments::Arguments,
     failure::{Exit, Result},
     session::Session,
+    shell,
 };
 
 /// Print completions for a shell
 ///
-/// For example: slate completions bash > ~/.local/share/bash-completion/completions/slate
+/// They complete commands, options, files, and the collections, indexes and fields of the database. For example:
+/// slate completions bash > ~/.local/share/bash-completion/completions/slate
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Completions {
     /// The shell
@@ -18,9 +20,38 @@ pub(crate) struct Completions {
     shell: Shell,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Shell {
+    Bash,
+    Fish,
+    Zsh,
+}
+
 impl Run for Completions {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        clap_complete::generate(self.shell, &mut Arguments::definition(), "slate", session.out());
+        let script = match self.shell {
+            Shell::Bash => include_str!("completions/slate.bash"),
+            Shell::Fish => include_str!("completions/slate.fish"),
+            Shell::Zsh => include_str!("completions/slate.zsh"),
+        };
+        session.out().write_all(script.as_bytes())?;
+        Ok(Exit::Success)
+    }
+}
+
+/// Print what the last word of a command line can become, one candidate per line
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Complete {
+    /// The command line up to the cursor
+    #[arg(allow_hyphen_values = true)]
+    line: String,
+}
+
+impl Run for Complete {
+    fn run(self, session: &mut Session) -> Result<Exit> {
+        for candidate in shell::complete_command_line(&self.line) {
+            writeln!(session.out(), "{candidate}")?;
+        }
         Ok(Exit::Success)
     }
 }

@@ -2,7 +2,7 @@ use std::io::Write;
 
 use bson::{Document, RawDocumentBuf};
 use clap::Args;
-use slate_core::Index;
+use slate_core::{Collection, Index};
 
 use super::{Run, documents};
 use crate::{
@@ -28,6 +28,12 @@ pub(crate) struct CreateIndex {
     /// Contain only documents that match this filter
     #[arg(long, value_parser = documents::query, value_name = "FILTER")]
     only: Option<Document>,
+    /// Compare strings by a collation: '{ locale: "en", strength: 2 }' ignores case
+    #[arg(long, value_parser = documents::query, value_name = "SPEC")]
+    collation: Option<Document>,
+    /// Maintain the index, and use it for no query until it is shown
+    #[arg(long)]
+    hidden: bool,
     /// Its name; otherwise made from the fields
     #[arg(long)]
     name: Option<String>,
@@ -45,15 +51,33 @@ impl Run for CreateIndex {
         if let Some(filter) = &self.only {
             index = index.only(filter);
         }
+        if let Some(collation) = &self.collation {
+            index = index.collation(collation);
+        }
+        if self.hidden {
+            index = index.hidden();
+        }
         if let Some(name) = &self.name {
             index = index.named(name);
         }
         let collection = session.create()?.collection::<RawDocumentBuf>(&self.collection);
-        let bar = progress::documents(Some(collection.estimated_document_count()?), &self.collection);
-        let created =
-            collection.create_index(index).cancel(session.cancel()).progress(|done| bar.set_position(done)).run();
-        bar.finish_and_clear();
-        writeln!(session.out(), "{}", created?)?;
+        let name = build(&collection, index, session)?;
+        writeln!(session.out(), "{name}")?;
         Ok(Exit::Success)
     }
+}
+
+/// Creates an index, and draws the progress. Returns its name.
+///
+/// # Errors
+/// As the creation fails; if it is interrupted.
+pub(super) fn build(
+    collection: &Collection<RawDocumentBuf>,
+    index: Index,
+    session: &Session,
+) -> slate_core::Result<String> {
+    let bar = progress::documents(Some(collection.estimated_document_count()?), collection.name());
+    let created = collection.create_index(index).cancel(session.cancel()).progress(|done| bar.set_position(done)).run();
+    bar.finish_and_clear();
+    created
 }

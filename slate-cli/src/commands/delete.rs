@@ -4,7 +4,7 @@ use bson::{Document, RawDocumentBuf};
 use clap::Args;
 use slate_core::{Collection, ExplainVerbosity};
 
-use super::{Run, documents};
+use super::{Run, documents, selection::Terms};
 use crate::{
     failure::{Exit, Result},
     session::{self, Session},
@@ -21,12 +21,14 @@ pub(crate) struct Delete {
     /// Delete all documents that match
     #[arg(long)]
     many: bool,
+    #[command(flatten)]
+    terms: Terms,
 }
 
 impl Delete {
     fn delete(&self, collection: &Collection<RawDocumentBuf>, session: &Session) -> slate_core::Delete {
         let delete = if self.many { collection.delete_many(&self.filter) } else { collection.delete_one(&self.filter) };
-        delete.cancel(session.cancel())
+        self.terms.apply(delete.cancel(session.cancel()))
     }
 
     pub(super) fn explain(&self, session: &mut Session, verbosity: ExplainVerbosity) -> Result<slate_core::Explain> {

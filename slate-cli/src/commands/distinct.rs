@@ -2,9 +2,9 @@ use std::io::Write;
 
 use bson::Document;
 use clap::Args;
-use slate_core::ExplainVerbosity;
+use slate_core::{ExplainVerbosity, Hint};
 
-use super::{Run, documents};
+use super::{Run, documents, selection};
 use crate::{
     failure::{Exit, Result},
     output,
@@ -21,6 +21,12 @@ pub(crate) struct Distinct {
     /// The filter, in MongoDB's query language: '{ age: { $gte: 21 } }'
     #[arg(default_value = "{}", hide_default_value = true, value_parser = documents::query)]
     filter: Document,
+    /// The index to use: its name, or its keys
+    #[arg(long, value_parser = selection::hint, value_name = "INDEX")]
+    hint: Option<Hint>,
+    /// Compare strings by a collation: '{ locale: "en", strength: 2 }' ignores case
+    #[arg(long, value_parser = documents::query, value_name = "SPEC")]
+    collation: Option<Document>,
     /// Write every type, as canonical extended JSON
     #[arg(long)]
     canonical: bool,
@@ -29,7 +35,14 @@ pub(crate) struct Distinct {
 impl Distinct {
     fn query(&self, session: &mut Session) -> Result<slate_core::Distinct> {
         let collection = session::existing(&session.read()?, &self.collection)?;
-        Ok(collection.distinct(&self.field, &self.filter).cancel(session.cancel()))
+        let mut distinct = collection.distinct(&self.field, &self.filter).cancel(session.cancel());
+        if let Some(hint) = &self.hint {
+            distinct = distinct.hint(hint.clone());
+        }
+        Ok(match &self.collation {
+            Some(collation) => distinct.collation(collation),
+            None => distinct,
+        })
     }
 
     pub(super) fn explain(&self, session: &mut Session, verbosity: ExplainVerbosity) -> Result<slate_core::Explain> {

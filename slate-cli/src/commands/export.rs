@@ -6,10 +6,10 @@ use std::{
 
 use bson::{Document, RawDocumentBuf};
 use clap::{Args, ValueHint, builder::PossibleValuesParser};
-use slate_core::{Find, ReadCollection, Snapshot};
+use slate_core::{Database, Find, ReadCollection};
 
 use super::{
-    Run, documents,
+    Run, definitions, documents,
     selection::{Fields, Slice},
 };
 use crate::{
@@ -65,7 +65,7 @@ impl Run for Export {
             return Err(Failure::usage("standard output takes one collection")
                 .hint("name the collection, or add --output FOLDER for all of them"));
         };
-        self.all(&database.snapshot()?, folder, session)
+        self.all(&database, folder, session)
     }
 }
 
@@ -125,7 +125,7 @@ impl Export {
         }
     }
 
-    fn all(&self, snapshot: &Snapshot, folder: &Path, session: &mut Session) -> Result<Exit> {
+    fn all(&self, database: &Database, folder: &Path, session: &mut Session) -> Result<Exit> {
         let format = output::by_name(self.format.as_deref().unwrap_or("bson"));
         let Some((format, extension)) = format.and_then(|format| Some((format, *format.extensions.first()?))) else {
             return Err(Failure::usage("files of this format have no ending of their own")
@@ -135,17 +135,23 @@ impl Export {
         let folder = if dump { folder.join(input::encoded(&self.database)) } else { folder.to_owned() };
         fs::create_dir_all(&folder).map_err(|error| Failure::file(&folder, error))?;
         let end = if self.gzip { ".gz" } else { "" };
+        let snapshot = database.snapshot()?;
+        let mut definitions = definitions::read(database)?;
         for name in snapshot.list_collection_names() {
             let (collection, stem) = (snapshot.collection(&name), input::encoded(&name));
-            let path = folder.join(format!("{stem}.{extension}{end}"));
-            let count = self.write(format, &path, &self.find(&collection, session), self.expected(&collection)?)?;
-            writeln!(session.out(), "{name}: {} written to {}", output::documents(count), path.display())?;
+            let mut metadata = definitions.remove(&name).unwrap_or_default();
+            // A view has no documents of its own.
+            if metadata.kind == "collection" {
+                let path = folder.join(format!("{stem}.{extension}{end}"));
+                let count = self.write(format, &path, &self.find(&collection, session), self.expected(&collection)?)?;
+                writeln!(session.out(), "{name}: {} written to {}", output::documents(count), path.display())?;
+                metadata.indexes = definitions::indexes(&collection)?;
+            }
             if dump {
                 let path = folder.join(format!("{stem}{}{end}", input::METADATA_SUFFIX));
-                let metadata = input::write_metadata(&name, &collection.list_indexes()?);
                 let mut file = File::create(&path).map_err(|error| Failure::file(&path, error))?;
-                file.write_all(metadata.as_bytes())?;
-                file.finish().map_err(|error| Failure::file(&path, error))?;
+                let written = file.write_all(metadata.write(&name).as_bytes()).and_then(|()| file.finish());
+                written.map_err(|error| Failure::file(&path, error))?;
             }
         }
         Ok(Exit::Success)

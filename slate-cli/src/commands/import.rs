@@ -1,18 +1,20 @@
 use std::{
+    cmp::Ordering,
     io::{IsTerminal, Write},
     path::{Path, PathBuf},
 };
 
 use bson::RawDocumentBuf;
 use clap::{Args, ValueHint, builder::PossibleValuesParser};
-use slate_core::{Database, ErrorKind};
+use slate_core::{Collection, Database};
 
-use super::Run;
+use super::{Run, definitions};
 use crate::{
     failure::{Exit, Failure, Result},
-    input::{self, Input, Metadata, Options, Place, Source},
+    input::{self, Input, Metadata, Options, Place, Records, Source},
     json::BigIntegers,
     load::{Loader, Mode, Refused, Tally},
+    message::message,
     session::Session,
 };
 
@@ -59,7 +61,7 @@ impl Run for Import {
         for path in &self.paths {
             let (found, ignored) = input::find(path).map_err(|error| Failure::file(path, error))?;
             for path in ignored {
-                eprintln!("{}: not read, the format is unknown", path.display());
+                message!("{}: not read, the format is unknown", path.display());
             }
             inputs.extend(found);
         }
@@ -99,10 +101,38 @@ impl Import {
         })
     }
 
+    /// Imports a file and what is defined beside it.
     fn import(&self, database: &Database, input: &Input, name: &str, session: &Session) -> Result<Tally> {
         let collection = database.collection::<RawDocumentBuf>(name);
+        let metadata = input.metadata.as_deref().map(|path| Ok((path, Metadata::read(path)?))).transpose();
+        let metadata = metadata.map_err(|error: std::io::Error| Failure::file(&input.path, error))?;
+        let mut dropped = 0;
+        let mut ignored = |why: &str| {
+            dropped += 1;
+            message!("{}: {why}", input.metadata.as_deref().unwrap_or(&input.path).display());
+        };
+        if let Some((_, metadata)) = &metadata {
+            definitions::create(database, name, metadata, &mut ignored)?;
+        }
+        let is_definition = metadata.as_ref().is_some_and(|(path, _)| *path == input.path);
+        let mut tally = if is_definition { Tally::default() } else { self.records(&collection, input, session)? };
+        if tally == Tally::default() && !collection.exists()? {
+            collection.create()?;
+        }
+        if let Some((_, mut metadata)) = metadata {
+            if self.no_indexes {
+                metadata.indexes.clear();
+            }
+            definitions::complete(database, &collection, &metadata, session, &mut ignored)?;
+        }
+        tally.dropped += dropped;
+        Ok(tally)
+    }
+
+    /// Imports the records of a file.
+    fn records(&self, collection: &Collection<RawDocumentBuf>, input: &Input, session: &Session) -> Result<Tally> {
         if input.path == Path::new("-") && std::io::stdin().is_terminal() {
-            eprintln!("reading standard input, up to Ctrl-D");
+            message!("reading standard input, up to Ctrl-D");
         }
         let source = Source::open(&input.path).map_err(|error| Failure::file(&input.path, error))?;
         let format = match &self.format {
@@ -117,76 +147,51 @@ impl Import {
         let options = Options { big_integers: self.big_integers, columns: self.columns.clone() };
         let records = (format.open)(source.text, &options).map_err(|error| Failure::file(&input.path, error))?;
         let mut loader = Loader::new(collection.clone(), self.mode);
-        let report = Report { path: &input.path, bar: bar.clone() };
-        let (mut existing, mut failed) = (0, 0);
-        let mut refuse = |place: &Place, why: Refused, error: &slate_core::Error| {
-            existing += u64::from(why == Refused::Existing);
-            match existing.cmp(&EXISTING_LISTED) {
-                std::cmp::Ordering::Greater if why == Refused::Existing => {
-                    if existing == EXISTING_LISTED + 1 {
-                        report.line(&"more documents exist already");
-                    }
-                }
-                _ => report.at(place, error),
-            }
-        };
-        let cancel = session.cancel();
-        for record in records {
-            if cancel.is_cancelled() {
-                bar.finish_and_clear();
-                return Err(Failure::new("interrupted").hint("what was reported as inserted before stays"));
-            }
-            match record {
-                Ok(record) => match record.document {
-                    Ok(document) => loader.add(record.place, document, &mut refuse)?,
-                    Err(why) => {
-                        failed += 1;
-                        report.at(&record.place, &why);
-                    }
-                },
-                // All documents before the failure are stored.
-                Err(error) => {
-                    failed += 1;
-                    report.line(&error);
-                    break;
-                }
-            }
-        }
-        loader.write(&mut refuse)?;
+        let loaded = load(records, &mut loader, &Report { path: &input.path, bar: bar.clone() }, session);
         bar.finish_and_clear();
-        let mut tally = loader.tally;
-        tally.failed += failed;
-        if tally == Tally::default() && !collection.exists()? {
-            collection.create()?;
-        }
-        if let Some(path) = input.metadata.as_ref().filter(|_| !self.no_indexes) {
-            tally.dropped = self.create_indexes(&collection, path)?;
-        }
-        Ok(tally)
+        loaded.inspect_err(|_| message!("{}: {} before this", shown(&input.path), loader.tally))?;
+        Ok(loader.tally)
     }
+}
 
-    /// Creates the indexes that a file of metadata describes. Returns how many cannot be created.
-    fn create_indexes(&self, collection: &slate_core::Collection<RawDocumentBuf>, path: &Path) -> Result<u64> {
-        let metadata = Metadata::read(path).map_err(|error| Failure::file(path, error))?;
-        let mut failed = 0;
-        for why in &metadata.ignored {
-            failed += 1;
-            eprintln!("{}: {why}", path.display());
-        }
-        for index in metadata.indexes {
-            match collection.create_index(index).run() {
-                Ok(_) => {}
-                Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Full | ErrorKind::Corrupt) => {
-                    return Err(error.into());
-                }
-                Err(error) => {
-                    failed += 1;
-                    eprintln!("{}: {error}", path.display());
+/// Writes all records, and reports those that cannot be read or stored.
+fn load(records: Records, loader: &mut Loader<Place>, report: &Report<'_>, session: &Session) -> Result<()> {
+    let mut existing = 0;
+    let mut refuse = |place: &Place, why: Refused, error: &slate_core::Error| {
+        existing += u64::from(why == Refused::Existing);
+        match existing.cmp(&EXISTING_LISTED) {
+            Ordering::Greater if why == Refused::Existing => {
+                if existing == EXISTING_LISTED + 1 {
+                    report.line(&"more documents exist already");
                 }
             }
+            _ => report.at(place, error),
         }
-        Ok(failed)
+    };
+    let (cancel, mut unreadable) = (session.cancel(), 0);
+    for record in records {
+        if cancel.is_cancelled() {
+            return Err(Failure::interrupted());
+        }
+        match record {
+            Ok(record) => match record.document {
+                Ok(document) => loader.add(record.place, document, &mut refuse)?,
+                Err(why) => {
+                    unreadable += 1;
+                    report.at(&record.place, &why);
+                }
+            },
+            // All documents before the failure are stored.
+            Err(error) => {
+                unreadable += 1;
+                report.line(&error);
+                break;
+            }
+        }
     }
+    loader.write(&mut refuse)?;
+    loader.tally.failed += unreadable;
+    Ok(())
 }
 
 /// Reports what is refused, above the progress bar.
@@ -201,7 +206,7 @@ impl Report<'_> {
     }
 
     fn line(&self, what: &dyn std::fmt::Display) {
-        self.bar.suspend(|| eprintln!("{}: {what}", shown(self.path)));
+        self.bar.suspend(|| message!("{}: {what}", shown(self.path)));
     }
 }
 

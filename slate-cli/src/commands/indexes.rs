@@ -55,6 +55,7 @@ fn described_index(index: &IndexDescription) -> Document {
     for (option, is_set) in [
         ("unique", index.unique),
         ("sparse", index.sparse),
+        ("hidden", index.hidden),
         ("multikey", index.multikey),
         ("building", index.state == IndexState::Building),
     ] {
@@ -62,8 +63,10 @@ fn described_index(index: &IndexDescription) -> Document {
             described.insert(option, true);
         }
     }
-    if let Some(filter) = &index.only {
-        described.insert("only", document(filter));
+    for (option, value) in [("only", &index.only), ("collation", &index.collation)] {
+        if let Some(value) = value {
+            described.insert(option, document(value));
+        }
     }
     described
 }

@@ -3,11 +3,13 @@
 mod aggregate;
 mod backup;
 mod collections;
+mod command;
 mod compact;
 mod completions;
 mod copy;
 mod count;
 mod create_index;
+mod definitions;
 mod delete;
 mod distinct;
 mod documents;
@@ -22,6 +24,7 @@ mod insert;
 mod man;
 mod repair;
 mod restore;
+mod schema_version;
 mod selection;
 mod stats;
 mod transfer;
@@ -95,6 +98,8 @@ commands! {
     CreateIndex(create_index::CreateIndex),
     /// Drop an index
     DropIndex(drop_index::DropIndex),
+    /// Run a command of MongoDB, given as a document
+    Command(command::Command),
     /// Load files into collections
     Import(import::Import),
     /// Write collections to files
@@ -107,6 +112,8 @@ commands! {
     Restore(restore::Restore),
     /// Show what collections and indexes take
     Stats(stats::Stats),
+    /// Print the number of migration steps that the database has
+    SchemaVersion(schema_version::SchemaVersion),
     /// Check documents and indexes for damage
     Verify(verify::Verify),
     /// Complete what a crash interrupted, and rebuild damaged indexes
@@ -115,6 +122,9 @@ commands! {
     Compact(compact::Compact),
     /// Print completions for a shell such as bash
     Completions(completions::Completions),
+    /// Print what a command line can become
+    #[command(hide = true)]
+    Complete(completions::Complete),
     /// Write manual pages
     Man(man::Man),
 }

@@ -2,7 +2,7 @@
 
 use bson::{Document, RawDocumentBuf};
 use clap::{Args, builder::PossibleValuesParser};
-use slate_core::{Find, Hint, ReadCollection};
+use slate_core::{Aggregate, Delete, Find, Hint, ReadCollection, Update};
 
 use super::documents;
 use crate::{output, session::Session};
@@ -15,9 +15,63 @@ pub(super) struct Selection {
     /// The filter, in MongoDB's query language: '{ age: { $gte: 21 } }'
     #[arg(default_value = "{}", hide_default_value = true, value_parser = documents::query)]
     pub(super) filter: Document,
+    #[command(flatten)]
+    pub(super) terms: Terms,
+}
+
+/// How documents are found and compared.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Terms {
     /// The index to use: its name, or its keys
     #[arg(long, value_parser = hint, value_name = "INDEX")]
     hint: Option<Hint>,
+    /// Compare strings by a collation: '{ locale: "en", strength: 2 }' ignores case
+    #[arg(long, value_parser = documents::query, value_name = "SPEC")]
+    collation: Option<Document>,
+    /// Variables, which expressions use as $$name: '{ least: 5 }'
+    #[arg(long = "let", value_parser = documents::query, value_name = "VARIABLES")]
+    variables: Option<Document>,
+}
+
+/// A call that is subject to [`Terms`].
+pub(super) trait Query: Sized {
+    fn hint(self, hint: Hint) -> Self;
+    fn collation(self, collation: &Document) -> Self;
+    fn let_variables(self, variables: &Document) -> Self;
+}
+
+macro_rules! queries {
+    ($($query:ty),*) => {
+        $(impl Query for $query {
+            fn hint(self, hint: Hint) -> Self {
+                Self::hint(self, hint)
+            }
+
+            fn collation(self, collation: &Document) -> Self {
+                Self::collation(self, collation)
+            }
+
+            fn let_variables(self, variables: &Document) -> Self {
+                Self::let_variables(self, variables)
+            }
+        })*
+    };
+}
+queries! { Aggregate<Document>, Delete, Find<RawDocumentBuf>, Update }
+
+impl Terms {
+    pub(super) fn apply<Q: Query>(&self, mut query: Q) -> Q {
+        if let Some(hint) = &self.hint {
+            query = query.hint(hint.clone());
+        }
+        if let Some(collation) = &self.collation {
+            query = query.collation(collation);
+        }
+        match &self.variables {
+            Some(variables) => query.let_variables(variables),
+            None => query,
+        }
+    }
 }
 
 /// Which of them, and in which order.
@@ -51,13 +105,9 @@ pub(super) struct Format {
 }
 
 impl Selection {
-    /// The query, which Ctrl-C in a shell cancels.
+    /// The query, which Ctrl-C cancels.
     pub(super) fn find(&self, collection: &ReadCollection<RawDocumentBuf>, session: &Session) -> Find<RawDocumentBuf> {
-        let find = collection.find(&self.filter).cancel(session.cancel());
-        match &self.hint {
-            Some(hint) => find.hint(hint.clone()),
-            None => find,
-        }
+        self.terms.apply(collection.find(&self.filter).cancel(session.cancel()))
     }
 }
 

@@ -4,7 +4,7 @@ use bson::{Document, RawDocumentBuf};
 use clap::Args;
 use slate_core::{Collection, ExplainVerbosity, UpdateModifications};
 
-use super::{Run, documents};
+use super::{Run, documents, selection::Terms};
 use crate::{
     failure::{Exit, Failure, Result},
     output,
@@ -34,6 +34,11 @@ pub(crate) struct Update {
     /// The first document in this order: '{ age: -1 }'
     #[arg(long, value_parser = documents::query, value_name = "SORT", conflicts_with = "many")]
     sort: Option<Document>,
+    /// Conditions on the array elements that paths such as tags.$[tag] change: '[{ tag: { $gt: 5 } }]'
+    #[arg(long, value_parser = documents::pipeline, value_name = "FILTERS", conflicts_with = "replace")]
+    array_filters: Option<documents::Documents>,
+    #[command(flatten)]
+    terms: Terms,
 }
 
 impl Update {
@@ -54,7 +59,10 @@ impl Update {
         if let Some(sort) = &self.sort {
             update = update.sort(sort);
         }
-        Ok(update.cancel(session.cancel()))
+        if let Some(filters) = &self.array_filters {
+            update = update.array_filters(&filters.0);
+        }
+        Ok(self.terms.apply(update.cancel(session.cancel())))
     }
 
     pub(super) fn explain(&self, session: &mut Session, verbosity: ExplainVerbosity) -> Result<slate_core::Explain> {

@@ -12,18 +12,21 @@ const SHORTEST: usize = 5;
 
 /// Reads BSON documents one after the other, as `mongodump` writes them.
 pub(super) fn open(source: Box<dyn BufRead>, _: &Options) -> io::Result<Records> {
-    Ok(Box::new(Dump { source, offset: 0, ended: false }))
+    Ok(Box::new(Dump { source, offset: 0, number: 0, ended: false }))
 }
 
 struct Dump {
     source: Box<dyn BufRead>,
+    /// Number of bytes and of documents that were read.
     offset: u64,
+    number: u64,
     ended: bool,
 }
 
 impl Dump {
     fn record(&mut self) -> io::Result<Option<Record>> {
-        let place = Place::Byte(self.offset);
+        self.number += 1;
+        let place = Place::Byte { offset: self.offset, number: self.number };
         let lost =
             |why: &str| Ok(Some(Record { place, document: Err(format!("{why}; the rest of the file is not read")) }));
         let mut bytes = Vec::new();
@@ -80,15 +83,16 @@ mod tests {
     #[test]
     fn documents_follow_each_other() {
         let (one, two) = (rawdoc! { "a": 1 }.into_bytes(), rawdoc! { "a": "x" }.into_bytes());
-        let place = Place::Byte(one.len() as u64);
-        assert_eq!(read([one.clone(), two.clone()].concat()), [(Place::Byte(0), true), (place, true)]);
+        let first = Place::Byte { offset: 0, number: 1 };
+        let place = Place::Byte { offset: one.len() as u64, number: 2 };
+        assert_eq!(read([one.clone(), two.clone()].concat()), [(first, true), (place, true)]);
         // A bad document within its length costs only itself.
         let mut bad = one.clone();
         bad[4] = 0x55;
-        assert_eq!(read([bad, two.clone()].concat()), [(Place::Byte(0), false), (place, true)]);
+        assert_eq!(read([bad, two.clone()].concat()), [(first, false), (place, true)]);
         // A bad length costs the rest.
         let cut = [one.clone(), two.get(..7).unwrap().to_vec()].concat();
-        assert_eq!(read(cut), [(Place::Byte(0), true), (place, false)]);
-        assert_eq!(read([one, vec![1, 0, 0, 0], two].concat()), [(Place::Byte(0), true), (place, false)]);
+        assert_eq!(read(cut), [(first, true), (place, false)]);
+        assert_eq!(read([one, vec![1, 0, 0, 0], two].concat()), [(first, true), (place, false)]);
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Input {
     pub(crate) path: PathBuf,
     /// `None` for standard input.
     pub(crate) collection: Option<String>,
-    /// The file of `mongodump` that describes the collection's indexes.
+    /// The file of `mongodump` that describes the collection. It is the file itself for a view.
     pub(crate) metadata: Option<PathBuf>,
 }
 
@@ -46,7 +46,15 @@ fn search(folder: &Path, depth: usize, inputs: &mut Vec<Input>, ignored: &mut Ve
             continue;
         }
         let name = uncompressed_name(&path).unwrap_or_default();
-        if name.ends_with(METADATA_SUFFIX) || name == "prelude.json" {
+        if name == "prelude.json" {
+            continue;
+        }
+        if let Some(stem) = name.strip_suffix(METADATA_SUFFIX) {
+            // A view has no documents, so it is only this file.
+            let described = ["", ".gz", ".zst"].iter().any(|end| folder.join(format!("{stem}.bson{end}")).is_file());
+            if !described {
+                inputs.push(definition(&path, stem));
+            }
             continue;
         }
         let known =
@@ -56,6 +64,11 @@ fn search(folder: &Path, depth: usize, inputs: &mut Vec<Input>, ignored: &mut Ve
         if known && !internal { inputs.push(input(&path)) } else { ignored.push(path) }
     }
     Ok(())
+}
+
+/// The definition of a collection or a view without documents.
+fn definition(path: &Path, stem: &str) -> Input {
+    Input { path: path.to_owned(), collection: Some(decoded(stem)), metadata: Some(path.to_owned()) }
 }
 
 fn input(path: &Path) -> Input {

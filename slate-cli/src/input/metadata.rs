@@ -6,7 +6,6 @@ use std::{
 };
 
 use bson::{Bson, Document, doc};
-use slate_core::{Index, IndexDescription};
 
 use super::source::read_to_string;
 use crate::json::{self, Dialect};
@@ -14,21 +13,28 @@ use crate::json::{self, Dialect};
 /// How the names of these files end.
 pub(crate) const SUFFIX: &str = ".metadata.json";
 
-/// What an index on a collection can have here. Every other option is reported.
-const KNOWN: &[&str] = &["v", "key", "name", "ns", "unique", "sparse", "partialFilterExpression", "background"];
-
-/// What a file of metadata says.
-#[derive(Debug, Default)]
+/// The definition of a collection or of a view.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Metadata {
-    pub(crate) indexes: Vec<Index>,
-    /// What cannot be restored, and why.
-    pub(crate) ignored: Vec<String>,
+    /// `collection`, `view` or `timeseries`.
+    pub(crate) kind: String,
+    /// The fields of the command `create`.
+    pub(crate) options: Document,
+    /// The indexes without the one on `_id`, as `createIndexes` describes them.
+    pub(crate) indexes: Vec<Document>,
 }
 
 /// The file of metadata beside a dump, if there is one.
 pub(super) fn file_of(dump: &Path, stem: &str) -> Option<PathBuf> {
     let folder = dump.parent()?;
     ["", ".gz", ".zst"].iter().map(|end| folder.join(format!("{stem}{SUFFIX}{end}"))).find(|path| path.is_file())
+}
+
+impl Default for Metadata {
+    /// A collection without options.
+    fn default() -> Self {
+        Self { kind: "collection".into(), options: Document::new(), indexes: Vec::new() }
+    }
 }
 
 impl Metadata {
@@ -39,86 +45,75 @@ impl Metadata {
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let document = json::document(&read_to_string(path)?, Dialect::QUERY);
         let document = document.map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))?;
-        let mut metadata = Self::default();
-        for index in document.get_array("indexes").into_iter().flatten().filter_map(Bson::as_document) {
-            metadata.add(index);
-        }
-        if let Ok(kind) = document.get_str("type")
-            && kind != "collection"
-        {
-            metadata.ignored.push(format!("this is a {kind}; it is restored as a collection"));
-        }
-        let options = document.get_document("options").into_iter().flat_map(Document::keys);
-        metadata.ignored.extend(options.map(|option| format!("the collection's option {option} has no equivalent")));
-        Ok(metadata)
+        let kind = document.get_str("type").unwrap_or("collection").to_owned();
+        let options = unversioned(document.get_document("options").cloned().unwrap_or_default());
+        let indexes = document.get_array("indexes").into_iter().flatten().filter_map(Bson::as_document);
+        let indexes = indexes.filter(|index| !is_id(index)).map(|index| with_collation(index, &options)).collect();
+        Ok(Self { kind, options, indexes })
     }
 
-    fn add(&mut self, index: &Document) {
-        let name = index.get_str("name").unwrap_or_default();
-        let Ok(keys) = index.get_document("key") else { return };
-        if name == "_id_" || keys == &doc! { "_id": 1 } {
-            return;
+    /// Writes the definition of a collection of this name, as canonical extended JSON.
+    pub(crate) fn write(&self, collection: &str) -> String {
+        let mut metadata = doc! {};
+        if !self.options.is_empty() {
+            metadata.insert("options", unversioned(self.options.clone()));
         }
-        if let Some(option) = index.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-            self.ignored.push(format!("the index {name} is not created: its option {option} is not supported"));
-            return;
+        let mut indexes = Vec::new();
+        if self.kind == "collection" {
+            indexes.push(Bson::Document(doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" }));
         }
-        // Older versions of mongodump write directions as doubles or int64.
-        let direction = |direction: &Bson| match direction {
-            Bson::Int32(1) | Bson::Int64(1) => Some(1),
-            Bson::Int32(-1) | Bson::Int64(-1) => Some(-1),
-            Bson::Double(number) if *number > 0.0 => Some(1),
-            Bson::Double(number) if *number < 0.0 => Some(-1),
-            _ => None,
+        indexes.extend(self.indexes.iter().cloned().map(unversioned).map(Bson::Document));
+        metadata.insert("indexes", indexes);
+        metadata.insert("collectionName", collection);
+        metadata.insert("type", &self.kind);
+        Bson::Document(metadata).into_canonical_extjson().to_string()
+    }
+}
+
+fn is_id(index: &Document) -> bool {
+    let direction = index.get_document("key").ok().filter(|keys| keys.len() == 1).and_then(|keys| keys.get("_id"));
+    // Older versions of mongodump write directions as doubles or int64.
+    matches!(direction, Some(Bson::Int32(1) | Bson::Int64(1))) || direction == Some(&Bson::Double(1.0))
+}
+
+/// Removes the version of a collation, which is that of a library: every system creates a collation with its own.
+fn unversioned(mut definition: Document) -> Document {
+    if let Ok(collation) = definition.get_document_mut("collation") {
+        collation.remove("version");
+    }
+    definition
+}
+
+/// An index that is described without a collation has none, also where its collection has one.
+fn with_collation(index: &Document, options: &Document) -> Document {
+    let mut index = unversioned(index.clone());
+    if options.contains_key("collation") && !index.contains_key("collation") {
+        index.insert("collation", doc! { "locale": "simple" });
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("users.metadata.json");
+        let collation = doc! { "locale": "en", "strength": 2 };
+        let metadata = Metadata {
+            kind: "collection".into(),
+            options: doc! { "collation": collation.clone(), "validator": { "a": { "$regex": "^a", "$options": "i" } } },
+            indexes: vec![doc! { "v": 2, "key": { "a": 1 }, "name": "a_1", "unique": true, "collation": collation }],
         };
-        let mut known = Document::new();
-        for (field, value) in keys {
-            let Some(direction) = direction(value) else {
-                self.ignored.push(format!("the index {name} is not created: the kind {value} is not supported"));
-                return;
-            };
-            known.insert(field, direction);
-        }
-        let mut created = Index::on(known).named(name);
-        if is_true(index, "unique") {
-            created = created.unique();
-        }
-        if is_true(index, "sparse") {
-            created = created.sparse();
-        }
-        if let Ok(filter) = index.get_document("partialFilterExpression") {
-            created = created.only(filter);
-        }
-        self.indexes.push(created);
+        std::fs::write(&path, metadata.write("users")).unwrap();
+        assert_eq!(Metadata::read(&path).unwrap(), metadata);
     }
-}
 
-fn is_true(index: &Document, option: &str) -> bool {
-    match index.get(option) {
-        Some(Bson::Boolean(value)) => *value,
-        Some(Bson::Int32(value)) => *value != 0,
-        Some(Bson::Double(value)) => *value != 0.0,
-        _ => false,
+    #[test]
+    fn an_index_without_a_collation_has_none() {
+        let index = with_collation(&doc! { "key": { "a": 1 } }, &doc! { "collation": { "locale": "en" } });
+        assert_eq!(index, doc! { "key": { "a": 1 }, "collation": { "locale": "simple" } });
     }
-}
-
-/// The metadata of a collection with these indexes, as canonical extended JSON.
-pub(crate) fn write(collection: &str, indexes: &[IndexDescription]) -> String {
-    let mut described = vec![Bson::Document(doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" })];
-    described.extend(indexes.iter().map(|index| {
-        let document = |raw: &bson::RawDocumentBuf| Document::try_from(raw.as_ref()).unwrap_or_default();
-        let mut options = doc! { "v": 2, "key": document(&index.keys), "name": &index.name };
-        if index.unique {
-            options.insert("unique", true);
-        }
-        if index.sparse {
-            options.insert("sparse", true);
-        }
-        if let Some(filter) = &index.only {
-            options.insert("partialFilterExpression", document(filter));
-        }
-        Bson::Document(options)
-    }));
-    let metadata = doc! { "indexes": described, "collectionName": collection, "type": "collection" };
-    Bson::Document(metadata).into_canonical_extjson().to_string()
 }

@@ -21,7 +21,7 @@ use ::bson::RawDocumentBuf;
 pub(crate) use csv::is_path;
 pub(crate) use files::{Input, encoded, find};
 pub(crate) use infer::{infer, oid_text};
-pub(crate) use metadata::{Metadata, SUFFIX as METADATA_SUFFIX, write as write_metadata};
+pub(crate) use metadata::{Metadata, SUFFIX as METADATA_SUFFIX};
 pub(crate) use source::{Source, uncompressed_name};
 
 use crate::json::{BigIntegers, Position};
@@ -71,8 +71,11 @@ pub(crate) enum Place {
     Text(Position),
     /// Line in a table, counted from 1.
     Line(u64),
-    /// Byte in a binary file, counted from 0.
-    Byte(u64),
+    /// Byte in a binary file, counted from 0, and the number of the document, counted from 1.
+    Byte {
+        offset: u64,
+        number: u64,
+    },
 }
 
 impl fmt::Display for Place {
@@ -80,7 +83,7 @@ impl fmt::Display for Place {
         match self {
             Self::Text(position) => write!(f, "{position}"),
             Self::Line(line) => write!(f, "line {line}"),
-            Self::Byte(offset) => write!(f, "byte {offset}"),
+            Self::Byte { offset, number } => write!(f, "document {number}, byte {offset}"),
         }
     }
 }
@@ -94,3 +97,55 @@ pub(crate) struct Record {
 
 /// The records of a source, up to a failure of the source itself.
 pub(crate) type Records = Box<dyn Iterator<Item = io::Result<Record>>>;
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{output::canonical, testing::value};
+
+    /// Reads a file up to its end, or to where it cannot be read further.
+    fn read(format: &Format, bytes: Vec<u8>) -> Vec<Record> {
+        let opened = (format.open)(Box::new(Cursor::new(bytes)), &Options::default());
+        opened.map(|records| records.map_while(Result::ok).collect()).unwrap_or_default()
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_to_their_end(bytes in any::<Vec<u8>>()) {
+            for format in FORMATS {
+                prop_assert!(read(format, bytes.clone()).len() <= bytes.len() + 1);
+            }
+        }
+
+        #[test]
+        fn a_damaged_document_does_not_hide_the_next(
+            value in value(),
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            // A quote, a slash or a bracket that the damage makes can hide what follows it.
+            prop_assume!(!b"\"'/[{(\n\\".contains(&byte));
+            let mut text = format!("{{\"a\":{}}}\n", canonical(value)).into_bytes();
+            let at = at.index(text.len() - 1);
+            prop_assume!(!b"\"'/]})\n\\".contains(&text[at]));
+            text[at] = byte;
+            text.extend_from_slice(b"{\"last\":1}\n");
+            let records = read(by_name("json").unwrap(), text);
+            let last = records.last().and_then(|record| record.document.as_ref().ok());
+            prop_assert_eq!(last.and_then(|last| last.get_i32("last").ok()), Some(1));
+        }
+
+        #[test]
+        fn a_dump_is_read_as_what_was_written(values in prop::collection::vec(value(), 0..4)) {
+            let documents = values.into_iter().map(|value| bson::doc! { "a": value });
+            let raw: Vec<_> = documents.map(|document| RawDocumentBuf::try_from(&document).unwrap()).collect();
+            let bytes = raw.iter().flat_map(|raw| raw.as_bytes().to_vec()).collect();
+            let read = read(by_name("bson").unwrap(), bytes);
+            prop_assert_eq!(read.into_iter().map(|record| record.document.unwrap()).collect::<Vec<_>>(), raw);
+        }
+    }
+}

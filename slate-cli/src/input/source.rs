@@ -14,6 +14,14 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
+/// The first bytes of files that cannot be read, and what they are.
+const REFUSED: &[(&[u8], &str)] = &[
+    (&[0x6d, 0xe2, 0x99, 0x81], "an archive of mongodump: dump again without --archive, into a folder"),
+    (b"BZh", "compressed with bzip2: decompress it, or use gzip or zstd"),
+    (&[0xfd, b'7', b'z', b'X', b'Z', 0], "compressed with xz: decompress it, or use gzip or zstd"),
+    (b"PK\x03\x04", "a ZIP archive: unpack it"),
+];
+
 /// Bytes that are looked at to recognize a format.
 const HEAD: usize = 512;
 
@@ -86,7 +94,19 @@ fn unmarked(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn BufRead
         source.by_ref().take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut Vec::new())?;
         head.drain(..BYTE_ORDER_MARK.len());
     }
+    if let Some(what) = refused(&head) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("this is {what}")));
+    }
     Ok((head, Box::new(BufReader::with_capacity(BUFFER, source))))
+}
+
+/// What a file is that cannot be read.
+fn refused(head: &[u8]) -> Option<&'static str> {
+    match head {
+        // The first bytes of a BSON document can be the same. But then a type and a name follow that length.
+        [0xff, 0xfe, _, 0, _, 0, ..] | [0xfe, 0xff, 0, _, 0, _, ..] => Some("text in UTF-16: convert it to UTF-8"),
+        _ => REFUSED.iter().find(|(first, _)| head.starts_with(first)).map(|(_, what)| *what),
+    }
 }
 
 /// A source whose first bytes were looked at.

@@ -8,16 +8,23 @@ type Evaluate = fn(&[Bson]) -> Result<Bson, String>;
 
 /// The constructors by name, sorted.
 static CONSTRUCTORS: &[(&str, Evaluate)] = &[
+    ("BSONRegExp", regex),
+    ("BSONSymbol", symbol),
     ("BinData", bin_data),
+    ("Binary.createFromBase64", |arguments| bin_data(&subtype_first(arguments))),
+    ("Binary.createFromHexString", |arguments| hex_data(&subtype_first(arguments))),
     ("Code", code),
     ("DBRef", db_ref),
     ("Date", date),
     ("Decimal128", decimal),
+    ("Decimal128.fromString", decimal),
     ("Double", double),
     ("HexData", hex_data),
     ("ISODate", date),
     ("Int32", int),
     ("Long", long),
+    ("Long.fromNumber", long),
+    ("Long.fromString", long),
     ("MaxKey", |_| Ok(Bson::MaxKey)),
     ("MinKey", |_| Ok(Bson::MinKey)),
     ("NumberDecimal", decimal),
@@ -25,6 +32,7 @@ static CONSTRUCTORS: &[(&str, Evaluate)] = &[
     ("NumberInt", int),
     ("NumberLong", long),
     ("ObjectId", object_id),
+    ("ObjectId.createFromHexString", object_id),
     ("RegExp", regex),
     ("Symbol", symbol),
     ("Timestamp", timestamp),
@@ -64,6 +72,7 @@ fn date(arguments: &[Bson]) -> Result<Bson, String> {
         [Bson::String(text)] => date::millis(text).ok_or_else(|| format!("{text:?} is not an ISO 8601 date"))?,
         [Bson::Int32(millis)] => i64::from(*millis),
         [Bson::Int64(millis)] => *millis,
+        [number @ Bson::Double(_)] => extended::parsed(number)?,
         _ => return expected("an ISO 8601 date in quotes, or milliseconds since 1970"),
     };
     Ok(Bson::DateTime(DateTime::from_millis(millis)))
@@ -125,6 +134,15 @@ fn bin_data(arguments: &[Bson]) -> Result<Bson, String> {
     match arguments {
         [subtype, Bson::String(base64)] => extended::binary(base64, extended::parsed(subtype)?),
         _ => expected("a subtype and base64 in quotes"),
+    }
+}
+
+/// The arguments of a function that takes the subtype after the bytes, or not at all.
+fn subtype_first(arguments: &[Bson]) -> Vec<Bson> {
+    match arguments {
+        [bytes] => vec![Bson::Int32(0), bytes.clone()],
+        [bytes, subtype] => vec![subtype.clone(), bytes.clone()],
+        more => more.to_vec(),
     }
 }
 
@@ -212,7 +230,13 @@ mod tests {
         assert_eq!(read("Timestamp(1, 2)"), Bson::Timestamp(Timestamp { time: 1, increment: 2 }));
         assert_eq!(read("Timestamp({ t: 1, i: 2 })"), Bson::Timestamp(Timestamp { time: 1, increment: 2 }));
         assert_eq!(read("HexData(0, 'ff0a')"), read("BinData(0, '/wo=')"));
+        assert_eq!(read("Binary.createFromBase64('/wo=', 0)"), read("BinData(0, '/wo=')"));
+        assert_eq!(read("Binary.createFromBase64('/wo=')"), read("BinData(0, '/wo=')"));
+        assert_eq!(read("Binary.createFromHexString('ff0a', 128)"), read("HexData(128, 'ff0a')"));
+        assert_eq!(read("Long.fromString('5')"), Bson::Int64(5));
+        assert_eq!(read("new Date(1e12)"), Bson::DateTime(DateTime::from_millis(1_000_000_000_000)));
         assert_eq!(read("/a\\/b/ix"), regex_value("a/b", "ix"));
+        assert_eq!(read("/[/]'/"), regex_value("[/]'", ""));
         assert_eq!(
             read("[MinKey, MaxKey(), undefined, -Infinity]"),
             bson!([Bson::MinKey, Bson::MaxKey, Bson::Undefined, f64::NEG_INFINITY])

@@ -235,15 +235,20 @@ impl<'w> Parser<'w> {
     /// Reads `/pattern/options`.
     fn regex(&mut self) -> Result<Bson> {
         let begin = self.at;
-        let mut escaped = false;
+        // Within a character class a slash is one.
+        let (mut escaped, mut class) = (false, false);
         loop {
             self.at += 1;
             match self.byte() {
                 None | Some(b'\n') => {
                     return Err(Fault { at: begin, why: "a regular expression does not end on its line".into() });
                 }
-                Some(b'/') if !escaped => break,
-                Some(byte) => escaped = byte == b'\\' && !escaped,
+                Some(_) if escaped => escaped = false,
+                Some(b'/') if !class => break,
+                Some(byte) => {
+                    escaped = byte == b'\\';
+                    class = byte == b'[' || class && byte != b']';
+                }
             }
         }
         let pattern = String::from_utf8_lossy(self.window.bytes(begin + 1, self.at)).replace("\\/", "/");
@@ -259,6 +264,11 @@ impl<'w> Parser<'w> {
         if word == "new" {
             self.skip_blank();
             word = self.word()?;
+        }
+        // A function of a type, as in `Binary.createFromBase64("")`.
+        while self.byte() == Some(b'.') {
+            self.at += 1;
+            word = format!("{word}.{}", self.word()?);
         }
         let after = self.at;
         self.skip_blank();

@@ -21,7 +21,7 @@ use slate_core::Cursor;
 pub(crate) use columns::{Column, Columns};
 pub(crate) use file::File;
 pub(crate) use table::Grid;
-pub(crate) use text::{canonical, counted, documents, relaxed};
+pub(crate) use text::{canonical, counted, documents, indented, relaxed};
 
 use crate::{failure::Result, session};
 

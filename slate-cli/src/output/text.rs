@@ -43,6 +43,12 @@ fn mark_far_dates(value: &mut Bson) {
     }
 }
 
+/// A value as relaxed extended JSON, over several lines.
+pub(crate) fn indented(value: Bson) -> String {
+    let json = relaxed_json(value);
+    serde_json::to_string_pretty(&json).unwrap_or_else(|_| json.to_string())
+}
+
 /// A value as canonical extended JSON, on one line: every type is kept.
 pub(crate) fn canonical(value: Bson) -> String {
     value.into_canonical_extjson().to_string()

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     failure::{Exit, Result},
+    message::message,
     session::Session,
 };
 
@@ -38,7 +39,7 @@ fn commands(session: &mut Session) -> Result<Exit> {
 fn execute(command: &str, line: u64, session: &mut Session) -> Result<Done> {
     let done = line::execute(command, session)?;
     if !matches!(done, Done::Command(Exit::Success) | Done::Leave) {
-        eprintln!("at line {line} of standard input");
+        message!("at line {line} of standard input");
     }
     Ok(done)
 }

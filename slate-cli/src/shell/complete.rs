@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use bson::{Bson, RawDocumentBuf, doc};
+use clap::ValueHint;
 
-use super::{line, operators, words};
+use super::{line, operators, paths, words};
 use crate::session::Session;
 
 /// Documents that are looked at for their fields.
@@ -29,8 +30,47 @@ pub(super) fn complete(line: &str, session: &mut Session) -> (usize, Vec<String>
     let before: Vec<&str> = before.iter().map(|word| word.text.as_str()).collect();
     let mut found = candidates(&before, prefix, session);
     found.retain(|candidate| candidate.starts_with(prefix));
-    found.iter_mut().for_each(|candidate| candidate.push(' '));
-    (start, found)
+    (start, found.iter().map(|candidate| written(candidate)).collect())
+}
+
+/// Returns what the last word of a command line can become.
+pub(crate) fn command_line(line: &str) -> Vec<String> {
+    let (words, open) = words::split_open(line);
+    let ends_with_space = line.ends_with(char::is_whitespace);
+    // The first word is the program.
+    let mut words = words.get(1..).unwrap_or_default();
+    let prefix = match words.last() {
+        _ if open => return Vec::new(),
+        Some(word) if !ends_with_space => word.text.as_str(),
+        _ => "",
+    };
+    if !ends_with_space {
+        words = words.get(..words.len().saturating_sub(1)).unwrap_or_default();
+    }
+    let mut before: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    let is_command = |word: &str| word.starts_with('-') || line::definition().find_subcommand(word).is_some();
+    let has_url = before.first().is_some_and(|first| !is_command(first));
+    let url = if has_url { Some(before.remove(0).to_owned()) } else { std::env::var("SLATE_URL").ok() };
+    let is_first = before.is_empty();
+    let mut found = candidates(&before, prefix, &mut Session::new(url));
+    // What only a shell has.
+    found.retain(|candidate| !(is_first && matches!(candidate.as_str(), "exit" | "quit")));
+    if is_first && !has_url {
+        found.extend(paths::urls(prefix));
+    }
+    found.retain(|candidate| candidate.starts_with(prefix));
+    found
+}
+
+/// A word as it is written in a line, with the space behind it unless it goes on.
+fn written(word: &str) -> String {
+    let goes_on = word.ends_with(['/', ':']);
+    let is_plain = !word.contains(|character: char| character.is_whitespace() || "{}[]()\"'#".contains(character));
+    match (is_plain, goes_on) {
+        (true, true) => word.to_owned(),
+        (true, false) => format!("{word} "),
+        (false, _) => format!("'{}' ", word.replace('\'', "\\'")),
+    }
 }
 
 /// The candidates for the word after these.
@@ -41,6 +81,7 @@ fn candidates(before: &[&str], prefix: &str, session: &mut Session) -> Vec<Strin
     if command.has_subcommands() && !prefix.starts_with('-') {
         return command
             .get_subcommands()
+            .filter(|command| !command.is_hide_set())
             .flat_map(clap::Command::get_name_and_visible_aliases)
             .map(str::to_owned)
             .collect();
@@ -52,20 +93,23 @@ fn candidates(before: &[&str], prefix: &str, session: &mut Session) -> Vec<Strin
     let option = arguments.last().and_then(|word| word.strip_prefix("--"));
     let option = option.and_then(|name| command.get_arguments().find(|argument| argument.get_long() == Some(name)));
     if let Some(option) = option.filter(|option| option.get_action().takes_values()) {
-        let values = option.get_possible_values();
-        let name = option.get_id() == "hint";
-        return if name {
-            indexes(before, session)
-        } else {
-            values.iter().map(|value| value.get_name().to_owned()).collect()
-        };
+        return values(option, before, prefix, session);
     }
     let place = positionals(command, arguments);
-    match command.get_positionals().nth(place).map(|argument| argument.get_id().as_str()) {
-        Some("collection") => collections(session),
-        Some("field") => fields(before, session),
-        Some("index") => indexes(before, session),
-        _ => Vec::new(),
+    let repeated = |argument: &&clap::Arg| argument.get_num_args().is_some_and(|number| number.max_values() > 1);
+    let argument = command.get_positionals().nth(place).or_else(|| command.get_positionals().last().filter(repeated));
+    argument.map_or_else(Vec::new, |argument| values(argument, before, prefix, session))
+}
+
+/// The values that an argument can have.
+fn values(argument: &clap::Arg, before: &[&str], prefix: &str, session: &mut Session) -> Vec<String> {
+    match argument.get_id().as_str() {
+        "collection" => collections(session),
+        "field" => fields(before, session),
+        "index" | "hint" => indexes(before, session),
+        "urls" => paths::urls(prefix),
+        _ if matches!(argument.get_value_hint(), ValueHint::AnyPath | ValueHint::DirPath) => paths::files(prefix),
+        _ => argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect(),
     }
 }
 
@@ -108,7 +152,7 @@ fn within_document(line: &str, words: &[&str], session: &mut Session) -> (usize,
         .map_or(0, |at| at + line.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
     let prefix = line.get(start..).unwrap_or_default();
     let mut found: Vec<String> = if prefix.starts_with('$') {
-        operators::of(words).map(str::to_owned).collect()
+        operators::of(words).into_iter().map(str::to_owned).collect()
     } else {
         fields(words, session)
     };
@@ -178,7 +222,9 @@ mod tests {
             .insert_one(&rawdoc! { "_id": 1, "name": "Ada", "full name": "x", "address": { "city": "Oslo" } })
             .unwrap();
         users.create_index(slate_core::Index::on(doc! { "name": 1 })).run().unwrap();
-        database.collection("orders").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        for name in ["orders", "my users"] {
+            database.collection(name).insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        }
         session
     }
 
@@ -190,7 +236,7 @@ mod tests {
             assert_eq!(found, (start, expected.iter().map(|text| (*text).to_owned()).collect()), "{line}");
         };
         check("cou", 0, &["count "]);
-        check("find ", 5, &["orders ", "users "]);
+        check("find ", 5, &["'my users' ", "orders ", "users "]);
         check("find us", 5, &["users "]);
         check("explain --analyze fi", 18, &["find "]);
         check("explain count or", 14, &["orders "]);
@@ -210,5 +256,20 @@ mod tests {
         check("distinct users address.", 15, &["address.city "]);
         check("drop-index users ", 17, &["name_1 "]);
         check("count nowhere { a", 16, &[]);
+        check("count my", 6, &["'my users' "]);
+        check("copy memo", 5, &["memory:"]);
+    }
+
+    #[test]
+    fn a_command_line_is_completed() {
+        let check = |line: &str, expected: &[&str]| assert_eq!(command_line(line), expected, "{line}");
+        check("slate cou", &["count"]);
+        check("slate memo", &["memory:"]);
+        check("slate memory: cou", &["count"]);
+        check("slate memory: exi", &[]);
+        check("slate memory: find users '{ a: 1 }' --form", &["--format"]);
+        check("slate memory: find users '{ a: 1 }' --format cs", &["csv"]);
+        check("slate completions z", &["zsh"]);
+        check("slate memory: find users '{ na", &[]);
     }
 }

@@ -1,9 +1,10 @@
-use super::words;
+use super::scanner::Scanner;
 
 /// Gathers lines until they are a command: a line whose brackets and quotes are closed ends one.
 #[derive(Debug, Default)]
 pub(super) struct Gather {
     text: String,
+    scanner: Scanner,
 }
 
 impl Gather {
@@ -11,7 +12,13 @@ impl Gather {
     pub(super) fn add(&mut self, line: &str) -> Option<String> {
         self.text.push_str(line);
         self.text.push('\n');
-        words::split(&self.text).is_ok().then(|| std::mem::take(&mut self.text))
+        for character in line.chars().chain(['\n']) {
+            self.scanner.feed(character);
+        }
+        if self.scanner.is_open() {
+            return None;
+        }
+        Some(std::mem::take(self).text)
     }
 
     /// Returns what was added and is not a command.

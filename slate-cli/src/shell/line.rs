@@ -5,6 +5,7 @@ use crate::{
     arguments,
     commands::Command,
     failure::{Exit, Result},
+    message::message,
     session::Session,
 };
 
@@ -49,7 +50,7 @@ pub(super) enum Done {
 /// Fails if standard output fails.
 pub(super) fn execute(text: &str, session: &mut Session) -> Result<Done> {
     let Ok(words) = words::split(text) else {
-        eprintln!("slate: a bracket or a quote is not closed");
+        message!("slate: a bracket or a quote is not closed");
         return Ok(Done::Command(Exit::Usage));
     };
     let line = match Line::try_parse_from(words.into_iter().map(|word| word.text)) {
@@ -60,8 +61,8 @@ pub(super) fn execute(text: &str, session: &mut Session) -> Result<Done> {
         None => Exit::Success,
         Some(ShellCommand::Exit) => return Ok(Done::Leave),
         Some(ShellCommand::Command(command)) => {
-            session.interrupt().reset();
             let result = command.run(session).and_then(|exit| session.sync().map(|()| exit));
+            session.interrupt().reset();
             session.flush()?;
             result.unwrap_or_else(|failure| failure.report())
         }

@@ -6,8 +6,12 @@ mod gather;
 mod history;
 mod line;
 mod operators;
+mod paths;
 mod prompt;
+mod scanner;
 mod words;
+
+pub(crate) use complete::command_line as complete_command_line;
 
 use std::io::{self, IsTerminal};
 

@@ -1,4 +1,4 @@
-use std::cell::RefCell;
+use std::{cell::RefCell, io::Write};
 
 use rustyline::{
     CompletionType, Config, Context, Editor, Helper,
@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     failure::{Exit, Failure, Result},
+    message::message,
     session::Session,
 };
 
@@ -32,8 +33,6 @@ const HISTORY: usize = 10_000;
 pub(super) fn run(mut session: Session) -> Result<Exit> {
     session.enter_prompt();
     greet(&mut session)?;
-    let interrupt = session.interrupt();
-    ctrlc::set_handler(move || interrupt.cancel()).map_err(|error| Failure::new(error.to_string()))?;
     let prompt = format!("{}> ", name(session.url()?));
     let mut editor = editor(session).map_err(failed)?;
     let file = history::file();
@@ -93,7 +92,7 @@ fn editor(session: Session) -> rustyline::Result<Editor<Prompt, FileHistory>> {
 fn save(editor: &mut Editor<Prompt, FileHistory>, file: &std::path::Path) {
     let folder = file.parent().is_none_or(|folder| std::fs::create_dir_all(folder).is_ok());
     if folder && let Err(error) = editor.append_history(file) {
-        eprintln!("slate: the history could not be stored in {}: {error}", file.display());
+        message!("slate: the history could not be stored in {}: {error}", file.display());
     }
 }
 
@@ -112,8 +111,9 @@ fn greet(session: &mut Session) -> Result<()> {
         Err(failure) if failure.is_missing_database() => "does not exist yet; insert or import creates it".to_owned(),
         Err(failure) => return Err(failure),
     };
-    println!("slate {}, {url}: {what}. Tab completes, help lists the commands.", env!("CARGO_PKG_VERSION"));
-    Ok(())
+    let version = env!("CARGO_PKG_VERSION");
+    writeln!(session.out(), "slate {version}, {url}: {what}. Tab completes, help lists the commands.")?;
+    session.flush()
 }
 
 /// The short name of a database in the prompt.

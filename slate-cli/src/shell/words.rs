@@ -1,6 +1,8 @@
 //! Splits a line into the words of a command. Documents need no quotes: a word that contains a brace or a bracket ends where
 //! that is closed.
 
+use super::scanner::{Scanner, Step};
+
 /// Why a line has no words yet: something is open at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Open;
@@ -20,47 +22,18 @@ pub(super) fn split(line: &str) -> Result<Vec<Word>, Open> {
 
 /// Splits a line whose last word may be open: returns the words, and whether it is.
 pub(super) fn split_open(line: &str) -> (Vec<Word>, bool) {
-    let mut words = Vec::new();
-    let mut rest = line.char_indices().peekable();
-    while let Some((start, first)) = rest.next() {
-        if first.is_whitespace() {
-            continue;
+    let (mut scanner, mut words) = (Scanner::default(), Vec::<Word>::new());
+    for (start, character) in line.char_indices() {
+        match (scanner.feed(character), words.last_mut()) {
+            (Step::Begins, _) => words.push(Word { start, text: character.into() }),
+            (Step::Continues, Some(word)) => word.text.push(character),
+            (Step::Continues | Step::Between, _) => {}
         }
-        if first == '#' {
-            while rest.next_if(|(_, character)| *character != '\n').is_some() {}
-            continue;
-        }
-        let mut word = Word { start, text: String::new() };
-        let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
-        let mut next = Some(first);
-        while let Some(character) = next {
-            match quote {
-                Some(_) if escaped => escaped = false,
-                Some(_) if character == '\\' => escaped = true,
-                Some(open) if character == open => quote = None,
-                Some(_) => {}
-                None => match character {
-                    // Within a word an apostrophe is one.
-                    '"' | '\'' if depth > 0 || word.text.is_empty() || word.text.ends_with('=') => {
-                        quote = Some(character)
-                    }
-                    '{' | '[' | '(' => depth += 1,
-                    '}' | ']' | ')' => depth = depth.saturating_sub(1),
-                    _ => {}
-                },
-            }
-            word.text.push(character);
-            next =
-                rest.next_if(|(_, next)| depth > 0 || quote.is_some() || !next.is_whitespace()).map(|(_, next)| next);
-        }
-        if depth > 0 || quote.is_some() {
-            words.push(word);
-            return (words, true);
-        }
-        word.text = unquoted(&word.text);
-        words.push(word);
     }
-    (words, false)
+    let open = scanner.is_open();
+    let closed = words.len() - usize::from(open && !words.is_empty());
+    words.iter_mut().take(closed).for_each(|word| word.text = unquoted(&word.text));
+    (words, open)
 }
 
 /// Removes the quotes around a whole word, or around what follows `--option=`.
@@ -104,8 +77,31 @@ mod tests {
     }
 
     #[test]
+    fn regular_expressions_and_comments_can_contain_brackets_and_quotes() {
+        for word in [
+            "{ name: /O'Brien/ }",
+            "{ name: /^\\{\"/i, b: 1 }",
+            "{ name: { $in: [/(/, /[/]'/, 'x'] } }",
+            "{ a: 1, // it's {\n b: 2 }",
+            "{ a: 1 /* it's { */ }",
+            "{ half: '1/2', n: 5 /2 }",
+        ] {
+            assert_eq!(texts(&format!("find t {word} --limit 5")), ["find", "t", word, "--limit", "5"], "{word}");
+        }
+        assert_eq!(texts("import /data/it's.json ../x.json"), ["import", "/data/it's.json", "../x.json"]);
+    }
+
+    #[test]
     fn an_open_line_is_recognized() {
-        for line in ["find users {", "find users { a: '", "find 'users", "find users { a: [1, 2 }"] {
+        for line in [
+            "find users {",
+            "find users { a: '",
+            "find 'users",
+            "find users { a: [1, 2 }",
+            "find t { a: 1 // }",
+            "find t { a: /x }",
+            "find t { a: 1 /* }",
+        ] {
             assert_eq!(split(line), Err(Open), "{line}");
         }
         let (words, open) = split_open("find users { ag");

@@ -1,13 +1,14 @@
 use std::fmt;
 
-use bson::{RawDocumentBuf, rawdoc};
-use slate_query::collation::Collation;
+use bson::{RawDocumentBuf, cstr, rawdoc};
+use slate_query::{collation::Collation, raw::Doc};
 
 use crate::{
     IntoDocument, Result,
     api::index_build,
     api::setters::setters,
     catalog::{CollectionInfo, IndexInfo},
+    command,
     interrupt::Interrupt,
     operation::request::Request,
     operation::{scope::Scope, write_op::WriteOp},
@@ -45,6 +46,18 @@ impl Index {
         let mut request = Request::default();
         let keys = request.take(keys).unwrap_or_default();
         Self { request, keys, name: None, unique: false, sparse: false, hidden: false, partial: None, collation: None }
+    }
+
+    /// An index as MongoDB describes it in `createIndexes`, in the result of `listIndexes` and in the files of `mongodump`:
+    /// `{ key: { mail: 1 }, name: "mail_1", unique: true }`. [`IndexDescription::to_definition`] is the inverse.
+    ///
+    /// # Errors
+    /// Fails as the command `createIndexes` does if the definition is not valid, or has an option that Slate does not support.
+    pub fn from_definition(definition: impl IntoDocument) -> Result<Self> {
+        let definition = definition.into_document()?;
+        let IndexSpec { name, keys, unique, sparse, hidden, partial, collation } =
+            command::parse_index(Doc::from(&definition))?;
+        Ok(Self { request: Request::default(), keys, name, unique, sparse, hidden, partial, collation })
     }
 
     /// Rejects two documents with the same values; a missing field counts as null.
@@ -225,6 +238,24 @@ pub enum IndexState {
 }
 
 impl IndexDescription {
+    /// Returns the index as MongoDB describes it in the result of `listIndexes`; [`Index::from_definition`] is the inverse.
+    pub fn to_definition(&self) -> RawDocumentBuf {
+        // Names every field, so that a new option is not forgotten here.
+        let Self { name, keys, unique, sparse, hidden, only, collation, multikey: _, state: _ } = self;
+        let mut definition = rawdoc! { "v": 2, "key": keys.clone(), "name": name.as_str() };
+        for (option, is_set) in [(cstr!("unique"), unique), (cstr!("sparse"), sparse), (cstr!("hidden"), hidden)] {
+            if *is_set {
+                definition.append(option, true);
+            }
+        }
+        for (option, document) in [(cstr!("partialFilterExpression"), only), (cstr!("collation"), collation)] {
+            if let Some(document) = document {
+                definition.append(option, document.clone());
+            }
+        }
+        definition
+    }
+
     /// Every index of a collection.
     pub(crate) fn all(collection: &CollectionInfo) -> Vec<Self> {
         let ready = collection.indexes.iter().map(|index| Self::of(index, IndexState::Ready));

@@ -86,12 +86,13 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
 
 /// How an option is treated that Slate's indexes do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unknown {
+pub(super) enum Unknown {
     Refused,
     Ignored,
 }
 
-fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
+/// Parses the definition of an index.
+pub(super) fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     let mut fields = Fields::read("createIndexes.indexes", index)?;
     let keys = fields.object_not_null("key")?;
     let name = fields.string("name")?;

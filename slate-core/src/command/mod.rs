@@ -34,7 +34,7 @@ use bson::{RawDocument, RawDocumentBuf};
 use slate_query::{Code, raw::Doc};
 
 use self::call::Call;
-use crate::{Error, Result, operation::handle::DatabaseHandle};
+use crate::{Error, Result, operation::handle::DatabaseHandle, write::IndexSpec};
 
 /// An implementation of a command.
 #[derive(Clone, Copy)]
@@ -122,6 +122,14 @@ pub(crate) fn run(database: &DatabaseHandle, command: &RawDocument) -> Result<Ra
         Some(Unsupported) => Err(Error::unsupported_by_name(call.name)),
         None => Err(Error::invalid(Code::COMMAND_NOT_FOUND, format!("no such command: '{}'", call.name))),
     }
+}
+
+/// Parses the definition of an index, as `createIndexes` has it.
+///
+/// # Errors
+/// Fails if it is not valid, or has an option that is not supported.
+pub(crate) fn parse_index(definition: Doc<'_>) -> Result<IndexSpec> {
+    create_indexes::parse(definition, create_indexes::Unknown::Refused)
 }
 
 fn known(name: &str) -> Option<Command> {

@@ -18,4 +18,4 @@ mod path;
 pub use env::{Env, Frame, Variables};
 pub use evaluated::Evaluated;
 pub use node::Expression;
-pub(crate) use operators::date::Unit as DateUnit;
+pub(crate) use operators::{date::Unit as DateUnit, names as operator_names};

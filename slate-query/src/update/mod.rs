@@ -24,5 +24,5 @@ mod upsert;
 pub use context::{Context, Phase};
 pub use merge::merge;
 pub(crate) use missing::digits;
-pub(crate) use operator::sort::Sort;
+pub(crate) use operator::{names as operator_names, sort::Sort};
 pub use parse::{Update, UsesPosition};

@@ -186,6 +186,11 @@ static ACCUMULATORS: &[(&str, Option<(Form, Start)>)] = &[
     ("$topN", Some((Form::SortedN, |n| Stored::other(many::Ordered::several(many::End::Top, n))))),
 ];
 
+/// The names of the supported accumulators.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    ACCUMULATORS.iter().filter(|(_, line)| line.is_some()).map(|(name, _)| *name)
+}
+
 /// The line of this name; `None` if MongoDB has no such accumulator.
 fn find(name: &str) -> Option<Option<(Form, Start)>> {
     let place = ACCUMULATORS.binary_search_by(|(other, _)| (*other).cmp(name)).ok()?;

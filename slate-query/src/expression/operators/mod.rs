@@ -227,6 +227,11 @@ static OPERATORS: &[Line] = &[
     operator("$zip", misc::zip),
 ];
 
+/// The names of the supported operators.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    OPERATORS.iter().filter(|(_, entry)| !matches!(entry, Entry::Unsupported)).map(|(name, _)| *name)
+}
+
 /// The line of this name.
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
     let place = OPERATORS.binary_search_by(|(operator, _)| (*operator).cmp(name)).ok()?;

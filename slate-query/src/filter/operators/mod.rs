@@ -51,8 +51,16 @@ enum Position {
     Field(Parse),
     /// In place of a path: `{$and: […]}`.
     Document(Parse),
-    /// In both places, with different meanings.
-    Both { field: Parse, document: Parse },
+    /// MongoDB has it, Slate does not. Each parser fails, where MongoDB's does not with the operator's name.
+    Unsupported { field: Option<Parse>, document: Option<Parse> },
+}
+
+/// An unsupported operator on a path.
+const UNSUPPORTED: Position = Position::Unsupported { field: Some(unsupported::parse), document: None };
+
+/// An unsupported operator in place of a path.
+const fn not_on_document(parse: Parse) -> Position {
+    Position::Unsupported { field: None, document: Some(parse) }
 }
 
 /// Sorted by name.
@@ -71,9 +79,9 @@ static OPERATORS: &[(&str, Position)] = &[
     ("$eq", Position::Field(equal::parse)),
     ("$exists", Position::Field(exists::parse)),
     ("$expr", Position::Document(computed::parse)),
-    ("$geoIntersects", Position::Field(unsupported::parse)),
-    ("$geoNear", Position::Field(unsupported::parse)),
-    ("$geoWithin", Position::Field(unsupported::parse)),
+    ("$geoIntersects", UNSUPPORTED),
+    ("$geoNear", UNSUPPORTED),
+    ("$geoWithin", UNSUPPORTED),
     ("$gt", Position::Field(|clause| compare::parse(clause, Relation::Greater))),
     ("$gte", Position::Field(|clause| compare::parse(clause, Relation::GreaterOrEqual))),
     ("$id", Position::Document(equal::reference)),
@@ -83,8 +91,8 @@ static OPERATORS: &[(&str, Position)] = &[
     ("$lte", Position::Field(|clause| compare::parse(clause, Relation::LessOrEqual))),
     ("$mod", Position::Field(modulo::parse)),
     ("$ne", Position::Field(equal::not_equal)),
-    ("$near", Position::Field(unsupported::parse)),
-    ("$nearSphere", Position::Field(unsupported::parse)),
+    ("$near", UNSUPPORTED),
+    ("$nearSphere", UNSUPPORTED),
     ("$nin", Position::Field(membership::none_of)),
     ("$nor", Position::Document(logical::nor)),
     ("$not", Position::Field(negation::parse)),
@@ -92,12 +100,15 @@ static OPERATORS: &[(&str, Position)] = &[
     ("$or", Position::Document(logical::or)),
     ("$ref", Position::Document(equal::reference)),
     ("$regex", Position::Field(regex::parse)),
-    ("$sampleRate", Position::Document(unsupported::sample_rate)),
+    ("$sampleRate", not_on_document(unsupported::sample_rate)),
     ("$size", Position::Field(size::parse)),
-    ("$text", Position::Document(unsupported::on_document)),
+    ("$text", not_on_document(unsupported::on_document)),
     ("$type", Position::Field(types::parse)),
-    ("$where", Position::Both { field: unsupported::where_on_field, document: unsupported::on_document }),
-    ("$within", Position::Field(unsupported::parse)),
+    (
+        "$where",
+        Position::Unsupported { field: Some(unsupported::where_on_field), document: Some(unsupported::on_document) },
+    ),
+    ("$within", UNSUPPORTED),
 ];
 
 /// The prefix of operators that MongoDB's servers send to each other. Slate supports none of them.
@@ -108,7 +119,8 @@ fn find(name: &str) -> Option<Position> {
         .iter()
         .find(|(operator, _)| operator.len() == name.len() && same(operator.as_bytes(), name.as_bytes()));
     let internal = || {
-        name.starts_with(INTERNAL).then_some(Position::Both { field: unsupported::parse, document: unsupported::parse })
+        let parse = Some(unsupported::parse as Parse);
+        name.starts_with(INTERNAL).then_some(Position::Unsupported { field: parse, document: parse })
     };
     found.map(|(_, operator)| *operator).or_else(internal)
 }
@@ -118,26 +130,36 @@ pub(super) fn equality(path: &Path, value: Value<'_>) -> Field {
     Field::new(path.clone(), equal::Equal::new(value))
 }
 
+/// The names of the supported operators.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let is_supported = |position: &Position| !matches!(position, Position::Unsupported { .. });
+    OPERATORS.iter().filter(move |(_, position)| is_supported(position)).map(|(name, _)| *name)
+}
+
 /// The operator of that name on a path.
 pub(super) fn on_field(name: &str) -> Option<Parse> {
     match find(name)? {
-        Position::Field(parse) | Position::Both { field: parse, .. } => Some(parse),
+        Position::Field(parse) => Some(parse),
         Position::Document(_) => None,
+        Position::Unsupported { field, .. } => field,
     }
 }
 
 /// The operator of that name in place of a path.
 pub(super) fn on_document(name: &str) -> Option<Parse> {
     match find(name)? {
-        Position::Document(parse) | Position::Both { document: parse, .. } => Some(parse),
+        Position::Document(parse) => Some(parse),
         Position::Field(_) => None,
+        Position::Unsupported { document, .. } => document,
     }
 }
 
 /// Whether a document that begins with this name is a condition on a value, not a filter on a document's fields.
 pub(crate) fn is_value_operator(name: &[u8]) -> bool {
     let name = std::str::from_utf8(name).unwrap_or_default();
-    matches!(find(name), Some(Position::Field(_))) || name.starts_with(INTERNAL)
+    let only_on_field =
+        |position| matches!(position, Position::Field(_) | Position::Unsupported { field: Some(_), document: None });
+    find(name).is_some_and(only_on_field) || name.starts_with(INTERNAL)
 }
 
 #[cfg(test)]

@@ -110,6 +110,11 @@ static STAGES: &[(&str, Known)] = &[
     ("$vectorSearch", Unsupported),
 ];
 
+/// The names of the supported stages.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    STAGES.iter().filter(|(_, known)| !matches!(known, Unsupported)).map(|(name, _)| *name)
+}
+
 /// Parses the stage of this name.
 pub(super) fn parse(name: &str, argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
     let known = STAGES.binary_search_by(|(known, _)| (*known).cmp(name)).ok().and_then(|place| STAGES.get(place));

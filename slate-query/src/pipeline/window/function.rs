@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{
     Partition,
     accumulate::Accumulate,
-    rate::{self, Rate},
+    rate::Rate,
     series::{self, Fill, Filling, MovingAverage},
 };
 use crate::{
@@ -15,9 +15,7 @@ use crate::{
         accumulator::{AccumulatorSpec, Input},
     },
     number::Number,
-    pipeline::Bindings,
-    raw::{Doc, Kind, OwnedValue, Value},
-    sort::Sort,
+    raw::{Kind, OwnedValue, Value},
 };
 
 /// A parsed function.
@@ -98,104 +96,6 @@ impl Operand {
 }
 
 impl Function {
-    /// Parses the function `name`. `has_window` says whether a window is given.
-    pub(super) fn parse(
-        name: &str,
-        operand: Value<'_>,
-        has_window: bool,
-        sort: Option<&Sort>,
-        bindings: &Bindings,
-    ) -> Result<Self> {
-        let variables = bindings.names();
-        let without_window = |code| {
-            if has_window { Err(Error::new(Code(code), format!("{name} does not accept a window"))) } else { Ok(()) }
-        };
-        let fields = sort.map_or(0, |sort| sort.fields().len());
-        let sorted = |is_sorted: bool, code| {
-            if is_sorted {
-                Ok(())
-            } else {
-                Err(Error::new(Code(code), format!("{name} needs a sortBy with one field")))
-            }
-        };
-        Ok(match name {
-            "$documentNumber" | "$rank" | "$denseRank" => {
-                without_window(5_371_601)?;
-                let rank = match name {
-                    "$documentNumber" => Rank::Number,
-                    "$rank" => Rank::Sparse,
-                    _ => Rank::Dense,
-                };
-                sorted(fields > 0 && (rank == Rank::Number || fields == 1), 5_371_602)?;
-                if !operand
-                    .as_document()
-                    .is_some_and(|operand_doc| operand_doc.is_empty() && operand.kind() == Kind::Document)
-                {
-                    return Err(Error::new(Code(5_371_603), format!("{name} takes an empty object")));
-                }
-                Self::Rank(rank)
-            }
-            "$shift" => {
-                without_window(Code::FAILED_TO_PARSE.0)?;
-                sorted(fields > 0, 5_667_001)?;
-                let [output, by, default] = parts(name, operand, ["output", "by", "default"])?;
-                let (Some(output), Some(by)) = (output, by) else {
-                    return Err(refused(name, "needs the parameters 'output' and 'by'"));
-                };
-                let by = Number::of(by).and_then(Number::to_i64);
-                let by = by.ok_or_else(|| refused(name, "takes a whole number as 'by'"))?;
-                let default = default.map(|default| Expression::parse(default, variables)).transpose()?;
-                let default = match default {
-                    None => Some(Value::NULL.to_owned()),
-                    Some(default) => {
-                        let constant = default.as_constant();
-                        let constant = constant.ok_or_else(|| refused(name, "takes a constant as 'default'"))?;
-                        constant.as_value().map(Value::to_owned)
-                    }
-                };
-                Self::Shift { output: Expression::parse(output, variables)?, by, default }
-            }
-            "$locf" | "$linearFill" => {
-                without_window(Code::FAILED_TO_PARSE.0)?;
-                let how = if name == "$locf" { Filling::Last } else { Filling::Linear };
-                sorted(how == Filling::Last || fields == 1, 605_001)?;
-                Self::Fill { input: Expression::parse(operand, variables)?, how }
-            }
-            "$expMovingAvg" => {
-                without_window(Code::FAILED_TO_PARSE.0)?;
-                sorted(fields > 0, Code::FAILED_TO_PARSE.0)?;
-                let [input, n, alpha] = parts(name, operand, ["input", "N", "alpha"])?;
-                let input = input.ok_or_else(|| refused(name, "needs the parameter 'input'"))?;
-                Self::MovingAverage {
-                    input: Expression::parse(input, variables)?,
-                    alpha: series::alpha(name, n, alpha)?,
-                }
-            }
-            "$derivative" | "$integral" => {
-                sorted(fields == 1, Code::FAILED_TO_PARSE.0)?;
-                let rate = if name == "$derivative" { Rate::Derivative } else { Rate::Integral };
-                if rate == Rate::Derivative && !has_window {
-                    return Err(refused(name, "needs explicit window bounds"));
-                }
-                let [input, unit] = parts(name, operand, ["input", "unit"])?;
-                let input = input.ok_or_else(|| refused(name, "needs the parameter 'input'"))?;
-                let unit = unit.map(|unit| rate::unit(name, unit)).transpose()?;
-                Self::Rate { input: Expression::parse(input, variables)?, unit, rate }
-            }
-            "$covariancePop" | "$covarianceSamp" => {
-                let divisor = if name == "$covariancePop" { Divisor::Population } else { Divisor::Sample };
-                Self::Covariance { pair: Expression::parse(operand, variables)?, divisor }
-            }
-            "$mergeObjects" => return Err(refused(name, "is not a window function")),
-            _ => match AccumulatorSpec::parse_over_window(name, operand, variables) {
-                Err(error) if error.code() == Code(15_952) => {
-                    return Err(refused(name, "is not a window function"));
-                }
-                accumulator => Self::Accumulate(accumulator?),
-            },
-        })
-    }
-
     /// What the function reads of a document.
     pub(super) fn operand(&self, env: &Env<'_>) -> Result<Operand> {
         let value_of = |expression: &Expression| expression.visit(env, |value| value.map(Value::to_owned));
@@ -307,18 +207,4 @@ impl Running {
 
 pub(super) fn refused(name: &str, what: &str) -> Error {
     Error::new(Code::FAILED_TO_PARSE, format!("{name} {what}"))
-}
-
-/// The named parts of an operand.
-fn parts<'a, const N: usize>(name: &str, operand: Value<'a>, names: [&str; N]) -> Result<[Option<Value<'a>>; N]> {
-    let document = operand.as_document().filter(|_| operand.kind() == Kind::Document);
-    let document = document.ok_or_else(|| refused(name, "takes an object"))?;
-    let mut parts = [None; N];
-    for element in Doc::elements(document) {
-        let place = names.iter().position(|name| name.as_bytes() == element.name);
-        let part = place.and_then(|place| parts.get_mut(place));
-        let part = part.ok_or_else(|| refused(name, &format!("has no parameter '{}'", element.display_name())))?;
-        *part = Some(element.value);
-    }
-    Ok(parts)
 }

@@ -4,6 +4,7 @@
 //! [`Frame`](frame::Frame) says which of them belong to the window of a document.
 
 mod accumulate;
+mod call;
 mod frame;
 mod function;
 mod parse;
@@ -13,6 +14,7 @@ mod rate;
 mod running;
 mod series;
 
+pub(crate) use call::names;
 pub use parse::Windows;
 pub(super) use parse::parse;
 pub use partition::{Partition, Results};

@@ -1,6 +1,7 @@
 use std::fmt;
 
 use super::{
+    call::Call,
     frame::Frame,
     function::{Function, refused},
     partition_key,
@@ -117,7 +118,8 @@ fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings
         }
     }
     let (operator, operand) = function.ok_or_else(|| refuse("a field must have a window function"))?;
-    let function = Function::parse(&operator, operand, window.is_some(), sort, bindings)?;
+    let (has_window, variables) = (window.is_some(), bindings.names());
+    let function = Call { name: &operator, operand, has_window, sort, variables }.parse()?;
     let frame = window.map_or(Ok(Frame::All), |window| Frame::parse(window, sort))?;
     if let (Function::Rate { .. }, Frame::Range(_, _, None)) = (&function, &frame)
         && sort.is_none()

@@ -96,6 +96,11 @@ static OPERATORS: [(&str, Grammar); 15] = [
     ("$unset", Grammar::Field(unset::parse)),
 ];
 
+/// The names of the operators, and of the modifiers of `$push`.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    OPERATORS.iter().map(|(name, _)| *name).chain(push::MODIFIERS)
+}
+
 /// Finds an operator.
 ///
 /// # Errors

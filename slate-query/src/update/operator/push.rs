@@ -32,6 +32,9 @@ pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Resul
     Ok(Box::new(push))
 }
 
+/// The modifiers, which stand beside `$each`.
+pub(super) const MODIFIERS: [&str; 4] = ["$each", "$position", "$slice", "$sort"];
+
 impl Push {
     fn parse_clauses(clauses: Doc<'_>) -> Result<Self> {
         let mut push = Self::default();

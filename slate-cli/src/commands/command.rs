@@ -1,0 +1,66 @@
+use std::io::Write;
+
+use bson::{Bson, Document, RawDocumentBuf};
+use clap::Args;
+
+use super::{Run, documents};
+use crate::{
+    failure::{Exit, Failure, Result},
+    output,
+    session::{self, Session},
+};
+
+/// The commands that only read. An aggregation may write.
+const READING: [&str; 8] =
+    ["count", "distinct", "explain", "find", "listCollections", "listIndexes", "ping", "aggregate"];
+
+/// The commands that create a database that does not exist.
+const CREATING: [&str; 3] = ["create", "createIndexes", "insert"];
+
+/// Run a command of MongoDB, given as a document
+///
+/// For what has no command of its own, such as collMod, which sets validators and hides indexes:
+/// '{ collMod: "users", validator: { age: { $gte: 0 } } }'. Prints the reply. The exit code is 3 if the reply lists writeErrors.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Command {
+    /// The command
+    #[arg(value_parser = documents::query, value_name = "DOCUMENT")]
+    command: Document,
+    /// Write every type, as canonical extended JSON
+    #[arg(long)]
+    canonical: bool,
+}
+
+impl Command {
+    fn only_reads(&self, name: &str) -> bool {
+        let stages = self.command.get_array("pipeline").into_iter().flatten().filter_map(Bson::as_document);
+        READING.contains(&name) && !documents::write(stages)
+    }
+}
+
+impl Run for Command {
+    fn run(self, session: &mut Session) -> Result<Exit> {
+        let Some(name) = self.command.keys().next() else {
+            return Err(Failure::usage("the command is empty").hint("its first field names it: { listCollections: 1 }"));
+        };
+        let database = if self.only_reads(name) {
+            session.read()?
+        } else if CREATING.contains(&name.as_str()) {
+            session.create()?
+        } else {
+            session.write()?
+        };
+        let command = RawDocumentBuf::try_from(&self.command).map_err(|error| Failure::usage(error.to_string()))?;
+        let reply = database.command(&command)?;
+        let reply = Document::try_from(reply.as_ref()).map_err(|error| Failure::new(error.to_string()))?;
+        let refused = reply.contains_key("writeErrors");
+        let reply = Bson::Document(reply);
+        let text = match self.canonical {
+            true => output::canonical(reply),
+            false if session::on_terminal() => output::indented(reply),
+            false => output::relaxed(reply),
+        };
+        writeln!(session.out(), "{text}")?;
+        Ok(if refused { Exit::Incomplete } else { Exit::Success })
+    }
+}

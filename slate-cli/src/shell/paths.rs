@@ -1,0 +1,73 @@
+//! Candidates for paths and URLs.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+/// The stores of URLs, as this build has them.
+const SCHEMES: &[&str] = &[
+    "memory:",
+    #[cfg(feature = "redb")]
+    "redb:",
+    #[cfg(feature = "rocksdb")]
+    "rocksdb:",
+];
+
+/// What a separator of folders can be.
+const SEPARATORS: [char; 2] = ['/', std::path::MAIN_SEPARATOR];
+
+/// The files and folders whose paths begin with this text. Folders end with a separator.
+pub(super) fn files(prefix: &str) -> Vec<String> {
+    let (folder, name) = prefix.split_at(prefix.rfind(SEPARATORS).map_or(0, |at| at + 1));
+    let entries = fs::read_dir(listed(folder)).into_iter().flatten().flatten();
+    let mut found: Vec<String> = entries
+        .filter_map(|entry| {
+            let found = entry.file_name().into_string().ok()?;
+            // A hidden file is only offered to who begins with its dot.
+            let is_offered = found.starts_with(name) && (name.starts_with('.') || !found.starts_with('.'));
+            let end = if entry.path().is_dir() { "/" } else { "" };
+            is_offered.then(|| format!("{folder}{found}{end}"))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// The folder that is listed for the beginning of a path.
+fn listed(folder: &str) -> PathBuf {
+    match folder.strip_prefix("~/").zip(env::home_dir()) {
+        Some((rest, home)) => home.join(rest),
+        None if folder.is_empty() => PathBuf::from("."),
+        None => Path::new(folder).to_owned(),
+    }
+}
+
+/// The URLs of databases that begin with this text.
+pub(super) fn urls(prefix: &str) -> Vec<String> {
+    match SCHEMES.iter().find_map(|scheme| Some((scheme, prefix.strip_prefix(scheme)?))) {
+        Some((scheme, path)) => files(path).into_iter().map(|path| format!("{scheme}{path}")).collect(),
+        None => SCHEMES.iter().filter(|scheme| scheme.starts_with(prefix)).map(|scheme| (*scheme).to_owned()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_urls_are_found_by_their_beginnings() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().display();
+        fs::create_dir(folder.path().join("data")).unwrap();
+        for name in ["dump.json", ".hidden", "x.csv", "data/a.json"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        assert_eq!(files(&format!("{root}/d")), [format!("{root}/data/"), format!("{root}/dump.json")]);
+        assert_eq!(files(&format!("{root}/data/")), [format!("{root}/data/a.json")]);
+        assert_eq!(files(&format!("{root}/.")), [format!("{root}/.hidden")]);
+        assert_eq!(files(&format!("{root}/none/x")), Vec::<String>::new());
+        assert_eq!(urls(&format!("memory:{root}/x")), [format!("memory:{root}/x.csv")]);
+        assert_eq!(urls("mem"), ["memory:"]);
+    }
+}

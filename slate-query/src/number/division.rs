@@ -62,8 +62,8 @@ impl Decimal {
         match (self, divisor) {
             (Self::Nan, _) | (_, Self::Nan) | (Self::Infinite(_), Self::Infinite(_)) => Self::Nan,
             (Self::Infinite(a), Self::Finite { sign: b, .. }) => Self::Infinite(product_sign(a, b)),
-            (Self::Finite { sign: a, exponent, .. }, Self::Infinite(b)) => {
-                Self::rounded(product_sign(a, b), 0, exponent)
+            (Self::Finite { sign: a, .. }, Self::Infinite(b)) => {
+                Self::Finite { sign: product_sign(a, b), coefficient: 0, exponent: super::MIN_EXPONENT }
             }
             (Self::Finite { coefficient: 0, .. }, Self::Finite { coefficient: 0, .. }) => Self::Nan,
             (Self::Finite { sign: a, .. }, Self::Finite { sign: b, coefficient: 0, .. }) => {
@@ -113,7 +113,7 @@ impl Decimal {
     pub fn sqrt(self) -> Self {
         let (coefficient, exponent) = match self {
             Self::Finite { coefficient: 0, exponent, sign } => {
-                return Self::Finite { sign, coefficient: 0, exponent: exponent / 2 };
+                return Self::Finite { sign, coefficient: 0, exponent: exponent.div_euclid(2) };
             }
             Self::Finite { sign: Sign::Positive, coefficient, exponent } => (coefficient, exponent),
             Self::Infinite(Sign::Positive) => return self,

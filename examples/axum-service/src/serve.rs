@@ -1,0 +1,55 @@
+use std::{error::Error, time::Duration};
+
+use axum::{
+    Router,
+    routing::{get, post},
+};
+use tokio::{net::TcpListener, sync::oneshot};
+
+use crate::{Shop, operating, orders, products};
+
+/// After the signal to stop, running requests have this time to end.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Serves requests until `stop` completes. Then it accepts no more, waits for the running ones, and closes the database.
+///
+/// # Errors
+/// If the connections cannot be accepted, or the database reports an error when it is closed.
+pub async fn serve(
+    listener: TcpListener,
+    shop: Shop,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let (stopping, stopped) = oneshot::channel();
+    let server = axum::serve(listener, router(shop.clone())).with_graceful_shutdown(async move {
+        stop.await;
+        // Its receiver is gone only if the server is, too.
+        let _ = stopping.send(());
+    });
+    let time_is_up = async move {
+        if stopped.await.is_ok() {
+            tokio::time::sleep(STOP_TIMEOUT).await;
+        } else {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        served = server => served?,
+        () = time_is_up => eprintln!("requests that did not end in {STOP_TIMEOUT:?} are cut off"),
+    }
+    // Writes what commits with the durability `deferred` left in memory.
+    shop.db.close().await?;
+    Ok(())
+}
+
+fn router(shop: Shop) -> Router {
+    Router::new()
+        .route("/products", get(products::search).post(products::create))
+        .route("/products/{id}", get(products::read).patch(products::change).delete(products::remove))
+        .route("/orders", post(orders::create))
+        .route("/sales", get(orders::sales))
+        .route("/backups", post(operating::backup))
+        .route("/health", get(operating::health))
+        .route("/metrics", get(operating::metrics))
+        .with_state(shop)
+}

@@ -1,4 +1,4 @@
-//! Sessions at a shell, as documents show them: every ```` ```console ```` block of `tests/sessions/*.md`, docs/cli.md and
+//! Sessions at a shell, as documents show them: every ```` ```console ```` block of `tests/sessions/*.md`, docs/cli.md, docs/migrating.md and
 //! docs/answers.md is executed, and its output compared.
 //!
 //! A line that begins with `$ ` is a command, which `sh` executes; the lines after it are what it prints on standard output
@@ -39,7 +39,7 @@ fn sessions_print_what_they_show() {
     documents.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     documents.sort();
     assert!(!documents.is_empty());
-    documents.push(repository().join("docs/cli.md"));
+    documents.extend(["docs/cli.md", "docs/migrating.md"].map(|page| repository().join(page)));
     check(&documents);
 }
 

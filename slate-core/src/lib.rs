@@ -18,8 +18,10 @@
 //! # Ok::<(), slate_core::Error>(())
 //! ```
 //!
-//! The same query returns the same result on every store, with every index and with none. `docs/semantics.md` lists the
-//! differences from MongoDB.
+//! The same query returns the same result on every store, with every index and with none. The repository has pages in `docs`:
+//! `cookbook.md` has programs for many tasks, `operators.md` and `aggregation.md` list what queries can contain, `semantics.md` lists the
+//! differences from MongoDB, `guarantees.md` says what is durable and which files later versions read, `migrating.md` how to come from
+//! another database.
 //!
 //! Methods that have options return a builder, and `run` executes it: `users.insert_many(&documents).ordered(false).run()?`.
 //! Methods without options execute at once: `users.insert_one(&document)?`. In the module `aio` both are awaited, a builder
@@ -28,6 +30,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `redb` (default) | the store `redb:PATH` |
+//! | `collation` (default) | collations: 29 packages with the data of all languages |
 //! | `rocksdb` | the store `rocksdb:PATH`; builds C++ for several minutes |
 //! | `async` | the module `aio`: the same API for async code on tokio |
 //! | `chrono`, `time`, `uuid` | conversions of these crates' types in documents and filters: `bson`'s features of the same names |
@@ -89,6 +92,11 @@ struct Tuning;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/observability.md")]
 struct Observability;
+
+/// Runs the programs on the page about migrating.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/migrating.md")]
+struct Migrating;
 
 pub use api::aggregate::Aggregate;
 pub use api::bulk_write::{BulkWrite, BulkWriteResult};

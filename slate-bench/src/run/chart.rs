@@ -17,12 +17,12 @@ pub fn of(report: &Report) -> Chart {
             if row.variant.as_deref() == Some(crate::Consume::Owned.name()) {
                 continue;
             }
-            let group = match groups.iter_mut().find(|group| group.label == row.name) {
-                Some(group) => group,
-                None => groups.push_mut(Group { label: row.name.clone(), times: vec![None; sizes.len()] }),
-            };
+            if !groups.iter().any(|group| group.label == row.name) {
+                groups.push(Group { label: row.name.clone(), times: vec![None; sizes.len()] });
+            }
+            let group = groups.iter_mut().find(|group| group.label == row.name);
             let place = sizes.iter().position(|size| *size == section.size);
-            if let Some(time) = place.and_then(|place| group.times.get_mut(place)) {
+            if let Some(time) = group.zip(place).and_then(|(group, place)| group.times.get_mut(place)) {
                 *time = Some(row.samples.median());
             }
         }

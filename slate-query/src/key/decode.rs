@@ -92,14 +92,14 @@ impl Overwrite {
         match self {
             Self::Int32 => {
                 let int = i32::try_from(number::decode_integer(tag, body)?).ok()?;
-                *place.as_mut_array()? = int.to_le_bytes();
+                *<&mut [u8; 4]>::try_from(place).ok()? = int.to_le_bytes();
             }
             Self::SmallInt64 | Self::LargeInt64 => {
                 let int = number::decode_integer(tag, body)?;
                 if i32::try_from(int).is_ok() != (self == Self::SmallInt64) {
                     return None;
                 }
-                *place.as_mut_array()? = int.to_le_bytes();
+                *<&mut [u8; 8]>::try_from(place).ok()? = int.to_le_bytes();
             }
             Self::String => {
                 let (&end, text) = body.split_last()?;

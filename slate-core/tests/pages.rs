@@ -1,0 +1,10 @@
+//! What README and the pages in `docs` say, as far as a test can check it.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+#[path = "pages/links.rs"]
+mod links;
+#[path = "pages/operators.rs"]
+mod operators;
+#[path = "pages/versions.rs"]
+mod versions;

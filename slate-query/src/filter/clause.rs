@@ -1,4 +1,4 @@
-//! The arguments of an operator's parser, and how operators read numbers and booleans from their operands.
+//! The arguments of an operator's parser, and how parsers read operands.
 
 use crate::{
     Code, Error, Result,
@@ -6,7 +6,7 @@ use crate::{
     number::Number,
     path::Path,
     pipeline::Bindings,
-    raw::{Doc, Kind, MAX_DEPTH, Value},
+    raw::{Doc, Element, Kind, MAX_DEPTH, Value},
 };
 
 /// The parser's position in the filter.
@@ -123,4 +123,20 @@ pub(super) fn truth(value: Value<'_>) -> bool {
         Kind::Boolean => value.as_bool() == Some(true),
         _ => Number::of(value).is_none_or(|number| number.signum().is_ne()),
     }
+}
+
+/// Whether a value in a filter is a document of operators, not a literal: its first name begins with `$`, and it is not
+/// a reference (`$ref` and `$id`).
+pub(super) fn is_operators(value: Value<'_>) -> bool {
+    value.as_document().is_some_and(|document| {
+        let first = document.elements().next();
+        let dollar = first.is_some_and(|element| element.name.starts_with(b"$"));
+        dollar && !(document.get("$ref").is_some() && document.get("$id").is_some())
+    })
+}
+
+/// Whether a regular expression is within an operand.
+pub(super) fn reads_text(value: Value<'_>) -> bool {
+    let within = |element: Element<'_>| element.name == b"$regex" || reads_text(element.value);
+    value.kind() == Kind::Regex || value.as_container().is_some_and(|container| container.elements().any(within))
 }

@@ -5,6 +5,7 @@
 
 mod bounds;
 mod clause;
+mod collate;
 mod collated;
 mod computed;
 mod conjunction;

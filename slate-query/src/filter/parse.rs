@@ -2,14 +2,10 @@
 
 use super::{
     Node,
-    clause::{Clause, Scope},
-    collated, operators,
+    clause::{Clause, Scope, is_operators},
+    collate, operators,
 };
-use crate::{
-    Code, Error, Result,
-    path::Path,
-    raw::{Doc, Value},
-};
+use crate::{Code, Error, Result, path::Path, raw::Doc};
 
 /// Parses a filter document.
 pub(super) fn document(filter: Doc<'_>, scope: Scope<'_>) -> Result<Node> {
@@ -17,7 +13,7 @@ pub(super) fn document(filter: Doc<'_>, scope: Scope<'_>) -> Result<Node> {
     let mut parsed = Parsed::default();
     for element in filter.elements() {
         if let Some(collation) = scope.collation
-            && let Some(node) = collated::parse(element, scope, collation)?
+            && let Some(node) = collate::parse(element, scope, collation)?
         {
             parsed.push(node);
             continue;
@@ -104,16 +100,6 @@ fn push_operators(path: &Path, operators: Doc<'_>, scope: Scope<'_>, parsed: &mu
         parsed.extend(parse(clause)?);
     }
     Ok(())
-}
-
-/// Whether a value in a filter is a document of operators, not a literal: its first name begins with `$`, and it is not
-/// a reference (`$ref` and `$id`).
-pub(super) fn is_operators(value: Value<'_>) -> bool {
-    value.as_document().is_some_and(|document| {
-        let first = document.elements().next();
-        let dollar = first.is_some_and(|element| element.name.starts_with(b"$"));
-        dollar && !(document.get("$ref").is_some() && document.get("$id").is_some())
-    })
 }
 
 fn name_of(name: &[u8]) -> Result<&str> {

@@ -1,7 +1,7 @@
 use super::{
     Node,
     bounds::Exactness,
-    collated,
+    clause,
     field::{Field, Sense},
     node::Tree,
     operator::Reach,
@@ -138,7 +138,7 @@ impl Strings<'_> {
         let operator = out.finish();
         let operator = Value::new(Kind::Document, &operator);
         let is_on_strings = matches!(self, Self::SortKeys(_)) && has_text(operator);
-        !is_on_strings && !collated::reads_text(operator)
+        !is_on_strings && !clause::reads_text(operator)
     }
 }
 

@@ -1,7 +1,19 @@
-use crate::{Code, Error, Result, raw::MAX_DEPTH};
+use crate::{Code, Error, Result, path::Path, raw::MAX_DEPTH};
 
 /// Names that may begin with `$`: the fields of a DBRef, and those of MongoDB's metadata.
 const DOLLAR_NAMES: &[&str] = &["$db", "$id", "$recordId", "$ref", "$searchScore", "$searchSortValues", "$sortKey"];
+
+/// Parses a field path of a pipeline stage.
+///
+/// # Errors
+/// Those of [`names`]; 16411 for a NUL byte.
+pub(crate) fn parse(path: &str) -> Result<Path> {
+    if path.contains('\0') {
+        return Err(Error::new(Code(16_411), "a field path must not contain a NUL byte"));
+    }
+    names(path)?;
+    Path::parse(path)
+}
 
 /// Splits a field path of a projection or of a pipeline. Unlike in a filter, no name may be empty or begin with `$`.
 ///

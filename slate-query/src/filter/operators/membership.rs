@@ -2,9 +2,8 @@ use super::{
     super::{
         Node,
         bounds::Bounds,
-        clause::Clause,
+        clause::{Clause, is_operators},
         operator::{Cost, Operator, Rank},
-        parse::is_operators,
         pattern::Pattern,
     },
     regex::pattern_bounds,

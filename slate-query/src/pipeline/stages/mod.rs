@@ -27,8 +27,6 @@ mod unwind;
 use super::{Bindings, Stage};
 use crate::{
     Code, Error, Result,
-    path::Path,
-    projection,
     raw::{Doc, Value},
 };
 
@@ -141,15 +139,6 @@ const NOT_LAST: Code = Code(40_601);
 /// Whether a pipeline has its own documents, so that it reads no collection.
 fn documents_first(stages: &[Stage]) -> bool {
     matches!(stages.first(), Some(Stage::Documents(_)))
-}
-
-/// Checks a path as MongoDB checks those of pipelines: no name may be empty, begin with `$` or contain a NUL byte.
-pub(in crate::pipeline) fn field_path(path: &str) -> Result<Path> {
-    if path.contains('\0') {
-        return Err(Error::new(Code(16_411), "a field path must not contain a NUL byte"));
-    }
-    projection::field_path::names(path)?;
-    Path::parse(path)
 }
 
 #[cfg(test)]

@@ -4,16 +4,19 @@ use super::{
     call::Call,
     frame::Frame,
     function::{Function, refused},
-    partition_key,
 };
 use crate::{
     Code, Error, Result,
+    collation::{Collation, Compared},
     expression::Expression,
+    key,
     path::Path,
     pattern::Direction,
-    pipeline::{Bindings, Kept, Needs, Stage, stages::field_path},
+    pipeline::{Bindings, Kept, Needs, Stage},
+    projection::field_path,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
     sort::Sort,
+    value_set::AsValue as _,
 };
 
 /// A parsed `$setWindowFields`. The documents of a partition must follow each other in its input, unless it [sorts them](Self::needs_key).
@@ -25,7 +28,7 @@ pub struct Windows {
     bindings: Bindings,
     /// Whether an output depends on which documents are equal under the sort.
     compares_peers: bool,
-    /// Whether an output computes with the values of the sort field.
+    /// Whether an output needs the values of the sort field, not only their order.
     reads_places: bool,
     /// The fields of its input that later stages need.
     kept: Kept,
@@ -102,7 +105,7 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
 }
 
 fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings) -> Result<Output> {
-    let path = field_path(name)?;
+    let path = field_path::parse(name)?;
     let refuse = |message: &str| Error::new(Code::FAILED_TO_PARSE, message);
     let spec = value.as_document().filter(|_| value.kind() == Kind::Document);
     let spec = spec.ok_or_else(|| refuse("the window function of a field must be an object"))?;
@@ -175,7 +178,7 @@ impl Windows {
         out.clear();
         let Some(partition) = &self.partition else { return Ok(()) };
         self.bindings.within(document, |env| {
-            partition.visit(env, |value| partition_key::encode(env.collation(), value.unwrap_or(Value::NULL), out))?
+            partition.visit(env, |value| encode_partition(env.collation(), value.unwrap_or(Value::NULL), out))?
         })
     }
 
@@ -252,4 +255,18 @@ impl fmt::Display for Windows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.argument)
     }
+}
+
+/// Replaces the content of `out` by the key of a partition.
+///
+/// # Errors
+/// `TypeMismatch` (14) if the value is an array.
+pub(super) fn encode_partition(collation: Option<&Collation>, value: Value<'_>, out: &mut Vec<u8>) -> Result<()> {
+    if value.kind() == Kind::Array {
+        let message = "an expression used to partition cannot evaluate to value of type array";
+        return Err(Error::new(Code::TYPE_MISMATCH, message));
+    }
+    out.clear();
+    key::encode(Compared::new(collation, value).as_value(), out);
+    Ok(())
 }

@@ -1,10 +1,7 @@
-use super::parse::Windows;
+use super::parse::{Windows, encode_partition};
 use crate::{
-    Code, Error, Result,
-    collation::{Collation, Compared},
-    key,
+    Result,
     raw::{Doc, Kind, Value},
-    value_set::AsValue as _,
 };
 
 /// The partition of the documents that follow each other.
@@ -32,7 +29,7 @@ impl CurrentPartition {
                 if !is_first && self.kind == Some(value.kind()) && self.value == value.bytes() {
                     return Ok(false);
                 }
-                encode(env.collation(), value, &mut self.scratch)?;
+                encode_partition(env.collation(), value, &mut self.scratch)?;
                 self.kind = Some(value.kind());
                 self.value.clear();
                 self.value.extend_from_slice(value.bytes());
@@ -42,15 +39,4 @@ impl CurrentPartition {
             })?
         })
     }
-}
-
-/// Replaces the content of `out` by the key of a partition.
-pub(super) fn encode(collation: Option<&Collation>, value: Value<'_>, out: &mut Vec<u8>) -> Result<()> {
-    if value.kind() == Kind::Array {
-        let message = "an expression used to partition cannot evaluate to value of type array";
-        return Err(Error::new(Code::TYPE_MISMATCH, message));
-    }
-    out.clear();
-    key::encode(Compared::new(collation, value).as_value(), out);
-    Ok(())
 }

@@ -150,6 +150,20 @@ fn a_phantom_conflicts() {
     }
 }
 
+/// An equality on `_id` reads one record by its key, but with a collation it matches records with other keys.
+#[test]
+fn a_phantom_that_equals_an_id_under_a_collation_conflicts() {
+    on_every_store(|test| {
+        let first = |tx: &Transaction| {
+            let ignore_case = doc! { "locale": "en", "strength": 2 };
+            let found = documents(tx).find(doc! { "_id": "ADA" }).collation(ignore_case).run()?.count();
+            tx.collection("log").insert_one(&rawdoc! { "found": i32::try_from(found).unwrap_or(-1) }).map(drop)
+        };
+        let outcome = overtake(&test, &serializable(), first, |c| c.insert_one(&rawdoc! { "_id": "ada" }).map(drop));
+        must_conflict(&test, outcome);
+    });
+}
+
 /// The transaction has read the cause of a rejected or empty write.
 #[test]
 fn a_rejected_write_guards_what_it_read() {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bson::{Bson, Document, doc};
 use common::{STORES, Store, elsewhere};
 use counting::CountingStore;
-use slate_core::{Collection, Database, Durability, ErrorKind, Index};
+use slate_core::{Collection, Database, Durability, ErrorKind, Index, WriteOperation};
 use slate_store::Capabilities;
 
 /// Round trips of the call, without those that depend on statistics of the collection.
@@ -206,6 +206,37 @@ fn a_write_beyond_the_transaction_limit_fails_and_the_transaction_stays_usable()
     c.insert_one(&doc! { "_id": 2 }).unwrap();
     transaction.commit().unwrap();
     assert_eq!(db.collection::<Document>("c").count_documents(doc! {}).run().unwrap(), 2);
+}
+
+#[test]
+fn an_index_beyond_the_transaction_limit_is_not_defined() {
+    let db = with_limits(|limits| limits.max_transaction_bytes = Some(10_000));
+    let c = db.collection::<Document>("c");
+    (0..9).for_each(|id| drop(c.insert_one(&doc! { "_id": id, "a": "x".repeat(1_500) }).unwrap()));
+    let transaction = db.begin().unwrap();
+    let error = transaction.collection::<Document>("c").create_index(Index::on(doc! { "a": 1 })).run().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    transaction.commit().unwrap();
+    assert_eq!(c.list_indexes().unwrap().len(), 1);
+    assert_eq!(c.count_documents(doc! { "a": { "$gte": "x" } }).run().unwrap(), 9);
+    assert!(db.verify().run().unwrap().is_sound());
+}
+
+#[test]
+fn inserts_of_a_bulk_write_that_exceed_the_transaction_limit_together_are_accepted_one_by_one() {
+    let large = |id: i32| WriteOperation::insert_one(doc! { "_id": id, "text": "x".repeat(4_000) });
+    let small = |id: i32| WriteOperation::insert_one(doc! { "_id": id });
+    for (ordered, expected) in [(true, vec![1, 2]), (false, vec![1, 2, 4])] {
+        let db = with_limits(|limits| limits.max_transaction_bytes = Some(10_000));
+        let c = db.collection::<Document>("c");
+        let written = c.bulk_write([large(1), large(2), large(3), small(4)]).ordered(ordered).run().unwrap();
+        assert_eq!(written.inserted_ids.len(), expected.len());
+        let refused: Vec<_> = written.errors.iter().map(|refused| (refused.index, refused.error.kind())).collect();
+        assert_eq!(refused, [(2, ErrorKind::TooLarge)]);
+        let ids: Vec<i32> =
+            c.find(doc! {}).run().unwrap().map(|found| found.unwrap().get_i32("_id").unwrap()).collect();
+        assert_eq!(ids, expected, "ordered: {ordered}");
+    }
 }
 
 #[test]

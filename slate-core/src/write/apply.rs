@@ -45,7 +45,8 @@ impl<T: Transaction> Session<T> {
         self.end_on_error(applied)
     }
 
-    fn apply_all(&mut self, collection: &Arc<CollectionInfo>, changes: &mut ChangeSet) -> Result<()> {
+    /// Applies changes that were finished, and whose size was checked.
+    pub(super) fn apply_all(&mut self, collection: &Arc<CollectionInfo>, changes: &mut ChangeSet) -> Result<()> {
         self.define_if_new(collection)?;
         self.add_index_properties(&collection.name, changes.take_properties());
         self.added(&collection.name, changes.growth);
@@ -109,8 +110,11 @@ impl<T: Transaction> Session<T> {
         Ok(self.transaction.write(index.keyspace, &writes)?)
     }
 
-    /// Checks that the changes fit in the transaction, where the store limits its size.
-    fn check_transaction_size(&mut self, collection: &CollectionInfo, changes: &ChangeSet) -> Result<()> {
+    /// Adds the changes to the size of the transaction, where the store limits it.
+    ///
+    /// # Errors
+    /// `TooLarge` if the changes do not fit in the transaction.
+    pub(super) fn check_transaction_size(&mut self, collection: &CollectionInfo, changes: &ChangeSet) -> Result<()> {
         let Some(limit) = self.capabilities().max_transaction_bytes else { return Ok(()) };
         let total = self.bytes_written.saturating_add(changes.bytes());
         if total > limit {

@@ -9,7 +9,7 @@ use slate_query::{
 };
 use slate_store::{Bounds, Keyspace, Transaction, View};
 
-use super::{Created, Session};
+use super::{Created, Session, change_set::ChangeSet};
 use crate::{
     Error, ErrorKind, Result,
     catalog::{CollectionInfo, IndexInfo, Partial},
@@ -46,20 +46,18 @@ impl<T: Transaction> Session<T> {
     ) -> Result<(String, Created)> {
         self.check_open()?;
         let interrupt = &self.limited(interrupt);
-        let mut collection = self.written_or_new(name)?;
+        let collection = self.written_or_new(name)?;
         let wanted = parse(spec, &collection)?;
         if let Some(there) = existing(&collection, &wanted, spec)? {
             self.define_if_new(&collection)?;
             return Ok((there, Created::AlreadyThere));
         }
-        if let Some(unfinished) = find_same(&collection.building, &wanted)?.map(|index| index.keyspace) {
-            // The whole build runs in this transaction.
-            self.abandon_build(unfinished)?;
-            collection = self.written_or_new(name)?;
-        }
+        let unfinished = find_same(&collection.building, &wanted)?.map(|index| index.keyspace);
         let index = IndexInfo { keyspace: self.allocate()?, ..wanted };
         let created = index.name.to_string();
         let (mut defined, at) = (CollectionInfo::clone(&collection), collection.indexes.len());
+        // The whole build runs in this transaction.
+        defined.building.retain(|index| Some(index.keyspace) != unfinished);
         defined.indexes.push(Arc::new(index));
         let defined = Arc::new(defined);
         self.read_whole(name);
@@ -76,10 +74,25 @@ impl<T: Transaction> Session<T> {
         })?;
         changes.finish(interrupt)?;
         changes.check_unique(&self.view(), &defined)?;
-        self.define(&defined)?;
-        self.apply(&defined, changes, interrupt)?;
+        self.check_transaction_size(&defined, &changes)?;
+        let applied = self.apply_index(unfinished, &defined, &mut changes);
+        self.end_on_error(applied)?;
         progress(read);
         Ok((created, Created::New))
+    }
+
+    /// Defines the collection with its new index, in place of an unfinished build of that index, and puts the entries.
+    fn apply_index(
+        &mut self,
+        unfinished: Option<Keyspace>,
+        defined: &Arc<CollectionInfo>,
+        changes: &mut ChangeSet,
+    ) -> Result<()> {
+        if let Some(unfinished) = unfinished {
+            self.abandon_build(unfinished)?;
+        }
+        self.define(defined)?;
+        self.apply_all(defined, changes)
     }
 
     /// Drops an index. Returns whether it existed.

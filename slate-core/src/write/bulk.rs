@@ -2,7 +2,7 @@ use bson::RawDocumentBuf;
 use slate_query::raw::OwnedValue;
 use slate_store::Transaction;
 
-use super::{DeleteRequest, InsertMode, Session, UpdateRequest};
+use super::{DeleteRequest, InsertMode, Session, UpdateRequest, insert::InsertOutcome};
 use crate::{Error, Result, interrupt::Interrupt, plan::Query};
 
 /// One operation of a bulk write.
@@ -36,6 +36,14 @@ pub(crate) struct BulkOutcome {
     pub(crate) deleted: u64,
     /// The rejected operations. `None` for one that could not be parsed, whose error the caller has.
     pub(crate) refused: Vec<(usize, Option<Error>)>,
+}
+
+impl BulkOutcome {
+    /// Adds the outcome of consecutive inserts, the first of which is at this position.
+    fn add_inserted(&mut self, first: usize, inserted: InsertOutcome) {
+        self.inserted.extend(inserted.ids.into_iter().map(|(at, id)| (first + at, id)));
+        self.refused.extend(inserted.refused.into_iter().map(|(at, error)| (first + at, Some(error))));
+    }
 }
 
 impl<T: Transaction> Session<T> {
@@ -120,17 +128,18 @@ impl<T: Transaction> Session<T> {
             })
             .collect();
         match self.insert(collection, &documents, mode, interrupt) {
-            Ok(inserted) => {
-                outcome.inserted.extend(inserted.ids.into_iter().map(|(at, id)| (first + at, id)));
-                outcome.refused.extend(inserted.refused.into_iter().map(|(at, error)| (first + at, Some(error))));
-            }
-            // An error that concerns all documents, such as an invalid collection name, rejects each of them.
-            Err(error) if error.is_refusal() && documents.len() == 1 => outcome.refused.push((first, Some(error))),
+            Ok(inserted) => outcome.add_inserted(first, inserted),
+            // An error that concerns all documents: an invalid collection name, or more bytes than the transaction may
+            // have. Each document is accepted or rejected by itself.
             Err(error) if error.is_refusal() => {
-                for (at, document) in documents.iter().enumerate() {
-                    let refused = self.insert(collection, std::slice::from_ref(document), mode, interrupt);
-                    outcome.refused.extend(refused.err().map(|error| (first + at, Some(error))));
-                    if mode != InsertMode::Unordered {
+                let refused = outcome.refused.len();
+                for (at, document) in (first..).zip(documents.iter()) {
+                    match self.insert(collection, std::slice::from_ref(document), mode, interrupt) {
+                        Ok(inserted) => outcome.add_inserted(at, inserted),
+                        Err(error) if error.is_refusal() => outcome.refused.push((at, Some(error))),
+                        Err(error) => return self.end_on_error(Err(error)),
+                    }
+                    if mode != InsertMode::Unordered && outcome.refused.len() > refused {
                         break;
                     }
                 }

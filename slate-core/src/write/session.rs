@@ -248,11 +248,7 @@ impl Reads<'_> {
     fn key(self) -> Option<Vec<u8>> {
         match self {
             Self::Key(key) => Some(key.to_vec()),
-            Self::Matches(filter) => {
-                let equalities = filter.equalities().ok()?;
-                let (_, id) = equalities.iter().find(|(path, _)| path.as_str() == "_id")?;
-                record_key(id.as_value()).ok()
-            }
+            Self::Matches(filter) => record_key(filter.equality_at("_id")?).ok(),
             Self::Nothing | Self::All => None,
         }
     }

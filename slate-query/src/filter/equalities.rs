@@ -1,5 +1,9 @@
 use super::{Node, field::Sense, node::Tree};
-use crate::{Code, Error, Result, path::Path, raw::OwnedValue};
+use crate::{
+    Code, Error, Result,
+    path::Path,
+    raw::{OwnedValue, Value},
+};
 
 /// The paths that the conditions require to equal a value, and these values.
 pub(super) fn of(node: &Node) -> Result<Vec<(Path, OwnedValue)>> {
@@ -22,6 +26,18 @@ pub(super) fn of(node: &Node) -> Result<Vec<(Path, OwnedValue)>> {
         found.push((field.path.clone(), value.to_owned()));
     }
     Ok(found)
+}
+
+/// The value that a conjunct requires at this path, without a collation.
+pub(super) fn value_at<'n>(node: &'n Node, path: &str) -> Option<Value<'n>> {
+    node.conjuncts().iter().find_map(|conjunct| {
+        // With a collation, several values equal one string.
+        let Tree::Field(field) = &conjunct.tree else { return None };
+        if field.sense != Sense::Holds || field.path.as_str() != path {
+            return None;
+        }
+        field.operator.equality()
+    })
 }
 
 fn one_begins_the_other(a: &Path, b: &Path) -> bool {

@@ -4,7 +4,7 @@ use crate::{
     collation::Collation,
     path::Path,
     pipeline::Bindings,
-    raw::{Doc, OwnedValue},
+    raw::{Doc, OwnedValue, Value},
 };
 
 /// A parsed filter. It prints as extended JSON.
@@ -149,5 +149,11 @@ impl Filter {
     /// `NotSingleValueField` (54) if two equalities are on the same path, or on a path and a part of it.
     pub fn equalities(&self) -> Result<Vec<(Path, OwnedValue)>> {
         super::equalities::of(self.root())
+    }
+
+    /// The value that every matching document has at this path, or among the elements of an array there. `None` if no
+    /// condition requires a single value; with a collation, a string equals several.
+    pub fn equality_at(&self, path: &str) -> Option<Value<'_>> {
+        super::equalities::value_at(self.root(), path)
     }
 }

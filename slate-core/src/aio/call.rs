@@ -148,31 +148,6 @@ impl<T: DeserializeOwned + Send + Any> Call<Find<T>> {
     pub fn distinct(self, path: &str) -> Call<Distinct> {
         self.map(|find| find.distinct(path))
     }
-
-    /// Opens a cursor that lends each document.
-    ///
-    /// # Errors
-    /// As [`Find::cursor`].
-    pub fn cursor(self) -> Operation<Cursor> {
-        let documents = self.run();
-        Operation::new(async move { Ok(documents.await?.into_cursor()) })
-    }
-
-    /// Returns all documents at once.
-    ///
-    /// # Errors
-    /// As [`Find::run`]; if a document is not a `T`.
-    pub fn collect(mut self) -> Operation<Vec<T>> {
-        self.runner.read(self.builder.child_token(), self.builder, collect)
-    }
-
-    /// Returns the first document, `None` if there is none.
-    ///
-    /// # Errors
-    /// As [`Find::first`].
-    pub fn first(mut self) -> Operation<Option<T>> {
-        self.runner.read(self.builder.child_token(), self.builder, Find::first)
-    }
 }
 
 impl<T: DeserializeOwned + Send + Any> Call<Aggregate<T>> {
@@ -180,32 +155,43 @@ impl<T: DeserializeOwned + Send + Any> Call<Aggregate<T>> {
     pub fn with_type<U>(self) -> Call<Aggregate<U>> {
         self.map(Aggregate::with_type)
     }
-
-    /// Opens a cursor that lends each document.
-    ///
-    /// # Errors
-    /// As [`Aggregate::cursor`].
-    pub fn cursor(self) -> Operation<Cursor> {
-        let documents = self.run();
-        Operation::new(async move { Ok(documents.await?.into_cursor()) })
-    }
-
-    /// Returns all documents at once.
-    ///
-    /// # Errors
-    /// As [`Aggregate::run`]; if a document is not a `T`.
-    pub fn collect(mut self) -> Operation<Vec<T>> {
-        self.runner.read(self.builder.child_token(), self.builder, collect)
-    }
-
-    /// Returns the first document, `None` if there is none.
-    ///
-    /// # Errors
-    /// As [`Aggregate::first`].
-    pub fn first(mut self) -> Operation<Option<T>> {
-        self.runner.read(self.builder.child_token(), self.builder, Aggregate::first)
-    }
 }
+
+/// Declares the other ways to read the documents of a builder.
+macro_rules! streams {
+    ($($builder:ident)*) => {
+        $(
+            impl<T: DeserializeOwned + Send + Any> Call<$builder<T>> {
+                /// Opens a cursor that lends each document.
+                ///
+                /// # Errors
+                #[doc = concat!("As [`", stringify!($builder), "::cursor`].")]
+                pub fn cursor(self) -> Operation<Cursor> {
+                    let documents = self.run();
+                    Operation::new(async move { Ok(documents.await?.into_cursor()) })
+                }
+
+                /// Returns all documents at once.
+                ///
+                /// # Errors
+                #[doc = concat!("As [`", stringify!($builder), "::run`]; if a document is not a `T`.")]
+                pub fn collect(mut self) -> Operation<Vec<T>> {
+                    self.runner.read(self.builder.child_token(), self.builder, collect)
+                }
+
+                /// Returns the first document, `None` if there is none.
+                ///
+                /// # Errors
+                #[doc = concat!("As [`", stringify!($builder), "::first`].")]
+                pub fn first(mut self) -> Operation<Option<T>> {
+                    self.runner.read(self.builder.child_token(), self.builder, $builder::first)
+                }
+            }
+        )*
+    };
+}
+
+streams! { Find Aggregate }
 
 impl Call<Distinct> {
     /// Collects the values as `T`.

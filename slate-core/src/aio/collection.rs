@@ -38,16 +38,17 @@ macro_rules! calls {
     };
 }
 
-/// Declares methods that run the blocking method of the same name on an owned collection.
+/// Declares methods that run the blocking method of the same name on an owned collection, with owned arguments.
 macro_rules! operations {
-    ($how:ident $of:literal: $($name:ident -> $output:ty;)*) => {
+    ($how:ident $of:literal: $($name:ident($($argument:ident: &$type:ty),*) -> $output:ty;)*) => {
         $(
             #[doc = concat!("See [`slate_core::", $of, "::", stringify!($name), "`](crate::", $of, "::", stringify!($name), ").")]
             #[doc = ""]
             #[doc = "# Errors"]
             #[doc = "As the blocking method."]
-            pub fn $name(&self) -> Operation<$output> {
-                self.$how(|collection| collection.$name())
+            pub fn $name(&self, $($argument: &$type),*) -> Operation<$output> {
+                $(let $argument = $argument.to_owned();)*
+                self.$how(move |collection| collection.$name($(&$argument),*))
             }
         )*
     };
@@ -83,10 +84,10 @@ impl<T: 'static> ReadCollection<T> {
     }
 
     operations! { read "ReadCollection":
-        estimated_document_count -> u64;
-        list_indexes -> Vec<IndexDescription>;
-        stats -> CollectionStats;
-        exists -> bool;
+        estimated_document_count() -> u64;
+        list_indexes() -> Vec<IndexDescription>;
+        stats() -> CollectionStats;
+        exists() -> bool;
     }
 }
 
@@ -143,36 +144,13 @@ impl<T: 'static> Collection<T> {
     }
 
     operations! { write "Collection":
-        analyze -> ();
-        create -> ();
-        drop -> bool;
-    }
-
-    /// See [`slate_core::Collection::hide_index`](crate::Collection::hide_index).
-    ///
-    /// # Errors
-    /// As the blocking method.
-    pub fn hide_index(&self, index: &str) -> Operation<bool> {
-        let index = index.to_owned();
-        self.write(move |collection| collection.hide_index(&index))
-    }
-
-    /// See [`slate_core::Collection::show_index`](crate::Collection::show_index).
-    ///
-    /// # Errors
-    /// As the blocking method.
-    pub fn show_index(&self, index: &str) -> Operation<bool> {
-        let index = index.to_owned();
-        self.write(move |collection| collection.show_index(&index))
-    }
-
-    /// See [`slate_core::Collection::create_with`](crate::Collection::create_with).
-    ///
-    /// # Errors
-    /// As the blocking method.
-    pub fn create_with(&self, options: &CollectionOptions) -> Operation<()> {
-        let options = options.clone();
-        self.write(move |collection| collection.create_with(&options))
+        analyze() -> ();
+        create() -> ();
+        create_with(options: &CollectionOptions) -> ();
+        drop() -> bool;
+        drop_index(index: &str) -> bool;
+        hide_index(index: &str) -> bool;
+        show_index(index: &str) -> bool;
     }
 
     /// See [`slate_core::Collection::set_validator`](crate::Collection::set_validator).
@@ -199,15 +177,6 @@ impl<T: 'static> Collection<T> {
     pub fn merge_many<D: IntoDocument>(&self, documents: impl IntoIterator<Item = D>) -> Operation<UpsertManyResult> {
         let documents: Vec<_> = documents.into_iter().map(|document| Converted(document.into_document())).collect();
         self.write(|collection| collection.merge_many(documents))
-    }
-
-    /// See [`slate_core::Collection::drop_index`](crate::Collection::drop_index).
-    ///
-    /// # Errors
-    /// As the blocking method.
-    pub fn drop_index(&self, index: &str) -> Operation<bool> {
-        let index = index.to_owned();
-        self.write(move |collection| collection.drop_index(&index))
     }
 
     /// See [`slate_core::Collection::rename`](crate::Collection::rename).

@@ -5,37 +5,19 @@ use super::{
     call::Call,
     common::Common,
     concern::Concerns,
-    fields::{Fields, missing, owned},
+    fields::{Fields, given, missing, owned},
     hint,
-    reply::Reply,
+    read::ReadCommand,
 };
 use crate::{
     Error, Explain, ExplainVerbosity, Result, api::aggregate::NO_COLLECTION, operation::handle::DatabaseHandle,
     operation::request::Request, operation::scope::Scope,
 };
 
-/// A parsed `aggregate`.
-struct Aggregate<'c> {
-    collection: &'c str,
-    common: Common,
-    request: Request,
-}
-
 /// `{aggregate: collection, pipeline, cursor, hint, …}`.
 pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocumentBuf> {
     let aggregate = parse(call, Cursor::Required)?;
-    let request = &aggregate.request;
-    let scope = Scope::Database(database.clone());
-    let mut rows = request.aggregate(&scope, aggregate.collection)?;
-    let mut reply = Reply::default();
-    reply.cursor(&aggregate.common.namespace(aggregate.collection), |batch, name| {
-        let more = rows.advance()?;
-        if let Some(row) = rows.current().filter(|_| more) {
-            batch.document(name, row);
-        }
-        Ok(more)
-    })?;
-    reply.finish()
+    aggregate.reply(aggregate.request.aggregate(&Scope::Database(database.clone()), aggregate.collection)?)
 }
 
 /// The plan of an `aggregate`.
@@ -44,13 +26,7 @@ pub(super) fn explain(
     call: Call<'_>,
     verbosity: ExplainVerbosity,
 ) -> Result<(Common, Explain)> {
-    let aggregate = parse(call, Cursor::Optional)?;
-    let scope = Scope::Database(database.clone());
-    let explain = aggregate.request.resolved(|request| {
-        let (query, _) = request.parse_aggregate()?;
-        scope.explain(aggregate.collection, &query, verbosity, &request.interrupt)
-    })?;
-    Ok((aggregate.common, explain))
+    parse(call, Cursor::Optional)?.explain(database, verbosity, |request| Ok(request.parse_aggregate()?.0))
 }
 
 /// Whether the command must have the field `cursor`.
@@ -60,7 +36,7 @@ enum Cursor {
     Optional,
 }
 
-fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<Aggregate<'_>> {
+fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<ReadCommand<'_>> {
     let collection = collection(&call)?;
     let fields = &mut call.fields;
     let pipeline = pipeline(fields)?;
@@ -85,16 +61,11 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<Aggregate<'_>> {
     request.has_own_documents = collection.is_none();
     request.bypass_document_validation(is_bypassed);
     request.pipeline(pipeline);
-    if let Some(variables) = variables {
-        request.let_variables(owned(variables)?);
-    }
-    if let Some(collation) = collated {
-        request.collation(owned(collation)?);
-    }
+    given(variables, |variables| request.let_variables(variables))?;
+    given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
     request.allow_disk_use(disk_use.unwrap_or(true));
-    request.interrupt = common.interrupt.clone();
-    Ok(Aggregate { collection: collection.unwrap_or(NO_COLLECTION), common, request })
+    Ok(ReadCommand::new(collection.unwrap_or(NO_COLLECTION), request, common))
 }
 
 /// The collection's name; `None` for the number 1.
@@ -114,7 +85,7 @@ fn pipeline(fields: &mut Fields<'_>) -> Result<Vec<RawDocumentBuf>> {
     let stage = |stage: Value<'_>| {
         let message = "Each element of the 'pipeline' array must be an object";
         let stage = stage.as_document().ok_or_else(|| Error::invalid(Code::TYPE_MISMATCH, message).at("pipeline"))?;
-        super::fields::owned(stage)
+        owned(stage)
     };
     stages.values().map(stage).collect()
 }

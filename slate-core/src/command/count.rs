@@ -1,18 +1,19 @@
 use bson::RawDocumentBuf;
 use slate_query::{Code, number::Number, raw::Value};
 
-use super::{call::Call, common::Common, concern::Concerns, fields::owned, hint, number, reply::Reply};
+use super::{
+    call::Call,
+    common::Common,
+    concern::Concerns,
+    fields::{given, owned},
+    hint, number,
+    read::ReadCommand,
+    reply::Reply,
+};
 use crate::{
     Error, Explain, ExplainVerbosity, Result, operation::handle::DatabaseHandle, operation::request::Request,
     operation::scope::Scope,
 };
-
-/// A parsed `count`.
-struct Count<'c> {
-    collection: &'c str,
-    common: Common,
-    request: Request,
-}
 
 /// `{count: collection, query, limit, skip, hint}`.
 pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -29,15 +30,10 @@ pub(super) fn explain(
     call: Call<'_>,
     verbosity: ExplainVerbosity,
 ) -> Result<(Common, Explain)> {
-    let count = parse(call)?;
-    let scope = Scope::Database(database.clone());
-    let explain = count
-        .request
-        .resolved(|request| scope.explain(count.collection, &request.parse_count()?, verbosity, &request.interrupt))?;
-    Ok((count.common, explain))
+    parse(call)?.explain(database, verbosity, Request::parse_count)
 }
 
-fn parse(mut call: Call<'_>) -> Result<Count<'_>> {
+fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let filter = fields.object("query")?;
@@ -51,14 +47,11 @@ fn parse(mut call: Call<'_>) -> Result<Count<'_>> {
     call.fields.finish()?;
 
     let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
-    if let Some(collation) = collated {
-        request.collation(owned(collation)?);
-    }
+    given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
     request.skip = skip.unwrap_or_default();
     request.limit = limit.filter(|&limit| limit > 0);
-    request.interrupt = common.interrupt.clone();
-    Ok(Count { collection, common, request })
+    Ok(ReadCommand::new(collection, request, common))
 }
 
 /// A negative limit means the same as the positive one.

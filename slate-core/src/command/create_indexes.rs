@@ -84,7 +84,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     reply.finish()
 }
 
-/// How an option is treated that Slate's indexes do not have.
+/// The treatment of an index option that Slate does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknown {
     Refused,

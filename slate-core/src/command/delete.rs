@@ -9,7 +9,7 @@ use super::{
     call::Call,
     common::Common,
     concern::Concerns,
-    fields::{Fields, missing, owned},
+    fields::{Fields, given, missing, owned},
     hint,
     reply::Reply,
     statements::{self, Order, WriteErrors},
@@ -56,7 +56,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     })?;
     let mut reply = Reply::default();
     reply.count("n", deleted);
-    errors.tell(&mut reply);
+    errors.append_to(&mut reply);
     reply.finish()
 }
 
@@ -79,13 +79,9 @@ impl<'c> Statement<'c> {
 
     fn run(&self, scope: &Scope, collection: &str, variables: Option<Doc<'_>>, interrupt: &Interrupt) -> Result<u64> {
         let mut request = Request::new(owned(self.filter)?);
-        if let Some(collation) = self.collation {
-            request.collation(owned(collation)?);
-        }
+        given(self.collation, |collation| request.collation(collation))?;
         request.hint = self.hint.clone();
-        if let Some(variables) = variables {
-            request.let_variables(owned(variables)?);
-        }
+        given(variables, |variables| request.let_variables(variables))?;
         request.interrupt = interrupt.clone();
         let outcome: DeleteOutcome = request.resolved(|request| {
             let deletion = delete_request(request, self.target)?;

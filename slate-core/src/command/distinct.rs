@@ -4,8 +4,9 @@ use super::{
     call::Call,
     common::Common,
     concern::Concerns,
-    fields::{missing, owned},
+    fields::{given, missing, owned},
     hint,
+    read::ReadCommand,
     reply::Reply,
 };
 use crate::{
@@ -13,22 +14,14 @@ use crate::{
     operation::scope::Scope,
 };
 
-/// A parsed `distinct`.
-struct Distinct<'c> {
-    collection: &'c str,
-    key: &'c str,
-    common: Common,
-    request: Request,
-}
-
 /// `{distinct: collection, key, query, hint}`.
 pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocumentBuf> {
-    let distinct = parse(call)?;
+    let (distinct, key) = parse(call)?;
     let scope = Scope::Database(database.clone());
     let mut reply = Reply::default();
     reply.array("values", |values| {
         let mut place = 0_u64;
-        distinct.request.distinct(&scope, distinct.collection, distinct.key, |value| {
+        distinct.request.distinct(&scope, distinct.collection, key, |value| {
             values.value(&place.to_string(), value);
             place += 1;
         })
@@ -42,15 +35,12 @@ pub(super) fn explain(
     call: Call<'_>,
     verbosity: ExplainVerbosity,
 ) -> Result<(Common, Explain)> {
-    let distinct = parse(call)?;
-    let scope = Scope::Database(database.clone());
-    let explain = distinct.request.resolved(|request| {
-        scope.explain(distinct.collection, &request.parse_distinct(distinct.key)?, verbosity, &request.interrupt)
-    })?;
-    Ok((distinct.common, explain))
+    let (distinct, key) = parse(call)?;
+    distinct.explain(database, verbosity, |request| request.parse_distinct(key))
 }
 
-fn parse(mut call: Call<'_>) -> Result<Distinct<'_>> {
+/// Returns the command and its key.
+fn parse<'c>(mut call: Call<'c>) -> Result<(ReadCommand<'c>, &'c str)> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let key = fields.string("key")?;
@@ -62,10 +52,7 @@ fn parse(mut call: Call<'_>) -> Result<Distinct<'_>> {
     let key = key.ok_or_else(|| missing("distinct", "key"))?;
 
     let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
-    if let Some(collation) = collated {
-        request.collation(owned(collation)?);
-    }
+    given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
-    request.interrupt = common.interrupt.clone();
-    Ok(Distinct { collection, key, common, request })
+    Ok((ReadCommand::new(collection, request, common), key))
 }

@@ -194,6 +194,14 @@ pub(super) fn owned(doc: Doc<'_>) -> Result<RawDocumentBuf> {
     Ok(as_raw(doc.bytes())?.to_owned())
 }
 
+/// Passes a copy of the document to `set`, if it is given.
+pub(super) fn given(doc: Option<Doc<'_>>, set: impl FnOnce(RawDocumentBuf)) -> Result<()> {
+    if let Some(doc) = doc {
+        set(owned(doc)?);
+    }
+    Ok(())
+}
+
 fn damaged(what: &str) -> Error {
     Error::invalid(Code::INVALID_BSON, format!("invalid BSON: {what}"))
 }

@@ -5,9 +5,9 @@ use super::{
     call::Call,
     common::Common,
     concern::Concerns,
-    fields::{Fields, owned},
+    fields::{Fields, given, owned},
     hint,
-    reply::Reply,
+    read::ReadCommand,
 };
 use crate::{
     Error, Explain, ExplainVerbosity, Result, operation::handle::DatabaseHandle, operation::request::Request,
@@ -17,26 +17,10 @@ use crate::{
 /// The number of documents in MongoDB's first batch if the command gives no size.
 const FIRST_BATCH: u64 = 101;
 
-/// A parsed `find`.
-struct Find<'c> {
-    collection: &'c str,
-    common: Common,
-    request: Request,
-}
-
 /// `{find: collection, filter, projection, sort, hint, skip, limit, …}`.
 pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocumentBuf> {
     let find = parse(call)?;
-    let mut rows = find.request.find(&Scope::Database(database.clone()), find.collection)?;
-    let mut reply = Reply::default();
-    reply.cursor(&find.common.namespace(find.collection), |batch, name| {
-        let more = rows.advance()?;
-        if let Some(row) = rows.current().filter(|_| more) {
-            batch.document(name, row);
-        }
-        Ok(more)
-    })?;
-    reply.finish()
+    find.reply(find.request.find(&Scope::Database(database.clone()), find.collection)?)
 }
 
 /// The plan of a `find`.
@@ -45,15 +29,10 @@ pub(super) fn explain(
     call: Call<'_>,
     verbosity: ExplainVerbosity,
 ) -> Result<(Common, Explain)> {
-    let find = parse(call)?;
-    let scope = Scope::Database(database.clone());
-    let explain = find
-        .request
-        .resolved(|request| scope.explain(find.collection, &request.parse_find()?, verbosity, &request.interrupt))?;
-    Ok((find.common, explain))
+    parse(call)?.explain(database, verbosity, Request::parse_find)
 }
 
-fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
+fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let filter = fields.object_not_null("filter")?;
@@ -79,18 +58,10 @@ fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
     }
 
     let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
-    if let Some(sort) = sort {
-        request.sort(owned(sort)?);
-    }
-    if let Some(projection) = projection.filter(|projection| !projection.is_empty()) {
-        request.projection(owned(projection)?);
-    }
-    if let Some(variables) = variables {
-        request.let_variables(owned(variables)?);
-    }
-    if let Some(collation) = collated {
-        request.collation(owned(collation)?);
-    }
+    given(sort, |sort| request.sort(sort))?;
+    given(projection.filter(|projection| !projection.is_empty()), |projection| request.projection(projection))?;
+    given(variables, |variables| request.let_variables(variables))?;
+    given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
     request.allow_disk_use(disk_use.unwrap_or(true));
     request.skip = skip.unwrap_or_default();
@@ -99,8 +70,7 @@ fn parse(mut call: Call<'_>) -> Result<Find<'_>> {
         let batch = batch.unwrap_or(FIRST_BATCH);
         request.limit = Some(request.limit.map_or(batch, |limit| limit.min(batch)));
     }
-    request.interrupt = common.interrupt.clone();
-    Ok(Find { collection, common, request })
+    Ok(ReadCommand::new(collection, request, common))
 }
 
 /// Only capped collections have tailable cursors, and Slate has no capped collections.

@@ -8,7 +8,7 @@ use super::{
     call::Call,
     common::Common,
     concern::Concerns,
-    fields::{Fields, owned},
+    fields::{Fields, given, owned},
     hint,
     reply::Reply,
     update::modification,
@@ -50,18 +50,10 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let modification = modification.check(&mut request)?;
 
     request.filter(filter.map(owned).transpose()?.unwrap_or_default());
-    if let Some(sort) = sort {
-        request.sort(owned(sort)?);
-    }
-    if let Some(projection) = projection.filter(|projection| !projection.is_empty()) {
-        request.projection(owned(projection)?);
-    }
-    if let Some(variables) = variables {
-        request.let_variables(owned(variables)?);
-    }
-    if let Some(collation) = collated {
-        request.collation(owned(collation)?);
-    }
+    given(sort, |sort| request.sort(sort))?;
+    given(projection.filter(|projection| !projection.is_empty()), |projection| request.projection(projection))?;
+    given(variables, |variables| request.let_variables(variables))?;
+    given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
     request.interrupt = common.interrupt;
     let scope = Scope::Database(database.clone());
@@ -75,7 +67,7 @@ fn remove(scope: &Scope, collection: &str, request: &Request) -> Result<RawDocum
     let document = delete_one(scope, collection, request)?;
     let mut reply = Reply::default();
     reply.nest("lastErrorObject", |last| last.int("n", i32::from(document.is_some())));
-    tell_value(document.as_deref(), &mut reply);
+    append_value(document.as_deref(), &mut reply);
     reply.finish()
 }
 
@@ -90,11 +82,11 @@ fn update(scope: &Scope, collection: &str, request: &Request, change: &Change) -
             last.value("upserted", id.as_value());
         }
     });
-    tell_value(document.as_deref(), &mut reply);
+    append_value(document.as_deref(), &mut reply);
     reply.finish()
 }
 
-fn tell_value(document: Option<&[u8]>, reply: &mut Reply) {
+fn append_value(document: Option<&[u8]>, reply: &mut Reply) {
     match document {
         Some(document) => reply.document("value", Doc::new(document)),
         None => reply.value("value", Value::NULL),

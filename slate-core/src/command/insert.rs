@@ -45,6 +45,6 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     }
     let mut reply = Reply::default();
     reply.count("n", u64::try_from(outcome.ids.len()).unwrap_or(u64::MAX));
-    errors.tell(&mut reply);
+    errors.append_to(&mut reply);
     reply.finish()
 }

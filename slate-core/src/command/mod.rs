@@ -26,6 +26,7 @@ mod list_collections;
 mod list_indexes;
 mod number;
 mod ping;
+mod read;
 mod reply;
 mod statements;
 mod update;

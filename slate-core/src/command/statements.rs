@@ -83,19 +83,19 @@ impl WriteErrors {
     }
 
     /// Appends the errors to the reply, if there are any.
-    pub(super) fn tell(&self, reply: &mut Reply) {
+    pub(super) fn append_to(&self, reply: &mut Reply) {
         if self.0.is_empty() {
             return;
         }
         reply.array("writeErrors", |errors| {
             for (nth, (place, error)) in self.0.iter().enumerate() {
-                errors.nest(&nth.to_string(), |told| {
-                    told.count("index", u64::try_from(*place).unwrap_or(u64::MAX));
-                    told.int("code", error.code());
+                errors.nest(&nth.to_string(), |entry| {
+                    entry.count("index", u64::try_from(*place).unwrap_or(u64::MAX));
+                    entry.int("code", error.code());
                     if let Some(details) = error.details().and_then(|details| RawDocumentBuf::try_from(details).ok()) {
-                        told.document("errInfo", Doc::from(&details));
+                        entry.document("errInfo", Doc::from(&details));
                     }
-                    told.text("errmsg", &error.to_string());
+                    entry.text("errmsg", &error.to_string());
                 });
             }
         });

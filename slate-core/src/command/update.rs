@@ -8,7 +8,7 @@ use super::{
     call::Call,
     common::Common,
     concern::Concerns,
-    fields::{Fields, missing, owned},
+    fields::{Fields, given, missing, owned},
     hint,
     reply::Reply,
     statements::{self, Order, WriteErrors},
@@ -71,13 +71,13 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     })?;
     let mut reply = Reply::default();
     reply.count("n", matched);
-    tell_upserted(&upserted, &mut reply);
+    append_upserted(&upserted, &mut reply);
     reply.count("nModified", modified);
-    errors.tell(&mut reply);
+    errors.append_to(&mut reply);
     reply.finish()
 }
 
-fn tell_upserted(upserted: &[(usize, OwnedValue)], reply: &mut Reply) {
+fn append_upserted(upserted: &[(usize, OwnedValue)], reply: &mut Reply) {
     if upserted.is_empty() {
         return;
     }
@@ -134,16 +134,10 @@ impl<'c> Statement<'c> {
             return Err(Error::invalid(Code::FAILED_TO_PARSE, message).at("sort"));
         }
         let mut request = Request::new(owned(self.filter)?);
-        if let Some(sort) = self.sort {
-            request.sort(owned(sort)?);
-        }
-        if let Some(variables) = variables {
-            request.let_variables(owned(variables)?);
-        }
+        given(self.sort, |sort| request.sort(sort))?;
+        given(variables, |variables| request.let_variables(variables))?;
         request.constants = self.constants.map(owned).transpose()?;
-        if let Some(collation) = self.collation {
-            request.collation(owned(collation)?);
-        }
+        given(self.collation, |collation| request.collation(collation))?;
         request.hint = self.hint.clone();
         request.interrupt = interrupt.clone();
         request.array_filters.clone_from(&self.array_filters);

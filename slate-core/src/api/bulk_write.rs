@@ -51,7 +51,8 @@ pub struct BulkWriteResult {
 }
 
 impl BulkWriteResult {
-    /// Returns the result if no operation was refused, else the first error. What was applied stays.
+    /// Returns the result if no operation was refused, else the first error. The operations that were applied stay
+    /// applied.
     ///
     /// # Errors
     /// The error of the first refused operation.

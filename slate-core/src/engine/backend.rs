@@ -39,7 +39,7 @@ impl<S: Store> Backend<S> {
             catalog::pending_drops(reader.view())?
         };
         if !pending_drops.is_empty() {
-            // In a read-only database they stay pending.
+            // In a read-only database the drops stay pending.
             let _ = backend.drop_keyspaces(&pending_drops, Duration::ZERO);
         }
         Ok(backend)
@@ -121,7 +121,7 @@ impl<S: Store> Engine for Backend<S> {
                 let is_read = self.try_get(collection, key, visitor)? != PointRead::Postponed;
                 Ok(is_read.then(|| ().into()))
             }
-            // A query stops once it has handled many rows.
+            // A query fails after a number of rows, see [`ShortRead`](crate::interrupt::ShortRead).
             ReadOp::Definition | ReadOp::Find { .. } => {
                 let Some(view) = self.store.try_snapshot() else { return Ok(None) };
                 let catalog = self.shared.catalogs.load(&view)?;

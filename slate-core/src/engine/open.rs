@@ -33,7 +33,7 @@ pub enum Access {
     ReadOnly,
 }
 
-/// How a redb database recovers after a crash. Other stores need no choice.
+/// How a redb database recovers after a crash. Other stores ignore it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recovery {

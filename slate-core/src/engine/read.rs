@@ -119,7 +119,7 @@ fn resolve<'c>(catalog: &'c Catalog, name: &str) -> Cow<'c, CollectionInfo> {
 }
 
 fn explain<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> Result<Explained> {
-    // Stages can have documents of their own.
+    // A stage can have its own documents (`$documents`).
     if catalog.collection(name).is_none() && query.pipeline.nodes.is_empty() {
         let plan = Plan::eof("the collection does not exist");
         return Ok(Explained { plan, rules: Vec::new(), candidates: 0, analysis: None });

@@ -45,7 +45,7 @@ impl<T: Transaction> Writer for Session<T> {
     }
 }
 
-/// Returns what a write is counted as.
+/// Returns the kind as which a write is counted.
 fn kind(op: &WriteOp<'_>) -> OperationKind {
     match op {
         WriteOp::Insert { .. } => OperationKind::Insert,
@@ -67,7 +67,7 @@ fn kind(op: &WriteOp<'_>) -> OperationKind {
     }
 }
 
-/// Names what a conflict is about.
+/// Adds the collection and the index to a conflict.
 fn located(error: Error, catalog: &Catalog) -> Error {
     error.located(|keyspace, key| catalog.place(keyspace, key))
 }

@@ -14,7 +14,7 @@ use crate::{
     plan::{CoveredField, IndexScan, Stage, Window},
 };
 
-/// Documents built from the entries of an index: values with their types, in the order of the document's fields.
+/// Documents built from the entries of an index, without reading records.
 pub(crate) struct CoveredRows<V: View> {
     walk: EntryWalk<V>,
     shape: Shape,
@@ -24,7 +24,7 @@ pub(crate) struct CoveredRows<V: View> {
     row: Row,
     /// Whether there is a current row.
     has_row: bool,
-    /// Whether the walk is already at the next entry.
+    /// Whether the walk is already at the entry after the current row.
     is_ahead: bool,
     meter: Meter,
 }
@@ -53,8 +53,8 @@ impl<V: View> CoveredRows<V> {
         }
     }
 
-    /// Moves to the next row, and past all following entries that make the same document. Returns their number, 0 after
-    /// the last row.
+    /// Moves to the next row, and past all following entries that make the same document. Returns the number of entries,
+    /// 0 after the last row.
     pub(super) fn advance_run(&mut self) -> Result<u64> {
         if !self.advance()? {
             return Ok(0);

@@ -21,7 +21,7 @@ pub(super) struct EntryWalk<V: View> {
     checks: Vec<(usize, Vec<KeyRange>)>,
     interrupt: Interrupt,
     meter: Meter,
-    /// As [`IndexScan::firsts`].
+    /// See [`IndexScan::firsts`].
     firsts: usize,
     /// The encoded values of these fields in the last entry.
     group: Vec<u8>,
@@ -74,7 +74,7 @@ impl<V: View> EntryWalk<V> {
             let Some(entry) = self.current()? else { return Ok(false) };
             let group = self.group_of(&entry)?;
             if self.group == entry.values.get(..group).unwrap_or_default() {
-                // The group goes on in the next range.
+                // The group may continue in the next range.
                 more = self.walk.leave(&self.group)?;
             } else if self.checks.is_empty() || self.passes()? {
                 let Some(entry) = self.current()? else { return Ok(false) };

@@ -50,8 +50,8 @@ impl<V: View> FetchRows<V> {
         })
     }
 
-    /// Skips up to `rows` records before the first move, without loading them. Returns the number left to skip: ids from
-    /// the filter may have no record, and only loading tells.
+    /// Skips up to `rows` records before the first move, without loading them. Returns the number left to skip: an id
+    /// from the filter may have no record, which only loading it can show.
     pub(super) fn skip(&mut self, mut rows: u64) -> Result<u64> {
         while rows > 0 && !self.is_last && self.ids.promise() == Promise::Record {
             let most = usize::try_from(rows).unwrap_or(LARGEST_BATCH).min(LARGEST_BATCH);

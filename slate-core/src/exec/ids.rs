@@ -156,7 +156,7 @@ enum Once {
 impl<V: View> IndexIds<V> {
     fn open(view: &V, scan: IndexScan, resources: &Resources, repeats: Repeats, meter: &Meter) -> Self {
         let once = match repeats {
-            // A limit counts distinct records.
+            // A limit counts distinct records, so with one the duplicates are removed here.
             Repeats::AsMet if scan.limit.is_none() => Once::NotNeeded,
             Repeats::AsMet | Repeats::Never if scan.index.is_multikey() => {
                 Once::Seen(KeySet::new(resources.memory.clone()))

@@ -50,7 +50,7 @@ fn count(view: &impl View, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) ->
     let mut counted = 0;
     for range in ranges {
         let left = cap - counted;
-        // Some stores count everything at no cost: the cap makes the result the same on all.
+        // Some stores return the exact number without counting. The cap makes the result the same on all stores.
         counted += view.count(keyspace, bounds(range), |counted| counted < left)?.map_or(left, |keys| keys.min(left));
         if counted >= cap {
             return Ok(cap);

@@ -16,7 +16,7 @@ pub(crate) struct Resources {
     pub(crate) memory: Memory,
     pub(super) catalog: Arc<Catalog>,
     pub(super) recorder: Option<Recorder>,
-    /// What the nodes examine that are not measured.
+    /// Counts the keys and documents that nodes without a recorder examine.
     pub(super) tally: Arc<Tally>,
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct SortRows<V: View> {
     /// The part of the sort key that all rows of the group share.
     group: Vec<u8>,
     kept: Kept,
-    /// The kept fields of the input's current row.
+    /// The fields of the input's current row that later nodes need.
     copy: Vec<u8>,
     meter: Meter,
 }
@@ -120,7 +120,7 @@ impl<V: View> SortRows<V> {
                     self.sorter.push(&self.sort_key, record.key, record.stored)?;
                 }
                 if let Some(key) = self.sorter.new_bound() {
-                    // The bound must not reject rows of the next group.
+                    // The bound of this group must not reject rows of the next one.
                     self.bound = self.sort.bound(key, self.presorted);
                 }
             }

@@ -14,7 +14,7 @@ pub(crate) struct Call {
     time: Option<Duration>,
     rows: u64,
     bytes: u64,
-    /// What was examined without a plan.
+    /// The keys examined without a plan.
     keys: u64,
     documents: u64,
     outcome: Outcome,
@@ -24,7 +24,7 @@ pub(crate) struct Call {
 enum Outcome {
     Done,
     Failed,
-    /// It is repeated: on a thread that may wait, or with the collation of its collection.
+    /// The call will be repeated on a thread that may wait, or with the collation of its collection, and is not counted.
     Postponed,
 }
 
@@ -65,7 +65,7 @@ impl Call {
         self.observer.failed(error);
     }
 
-    /// Counts what was examined without a plan.
+    /// Counts keys and documents that were examined without a plan.
     pub(crate) fn examined(&mut self, keys: u64, documents: u64) {
         self.keys += keys;
         self.documents += documents;

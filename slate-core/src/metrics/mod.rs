@@ -1,4 +1,4 @@
-//! What a database counts while it works. [`observer`] holds the counters of one database, [`call`] measures one call and
+//! Counts the work of a database. [`observer`] holds the counters of one database, [`call`] measures one call and
 //! [`rows`] the rows that it returns, [`tally`] collects what the nodes of its plan examine, and [`report`] is what
 //! [`Database::metrics`](crate::Database::metrics) returns.
 

@@ -12,7 +12,7 @@ pub struct Metrics {
     pub operations: BTreeMap<OperationKind, OperationMetrics>,
     /// Rows that reads returned. A count returns one row; distinct values are one row each.
     pub rows_returned: u64,
-    /// The bytes of these rows, as far as the caller looked at them.
+    /// The bytes of the rows that the caller has read.
     pub bytes_returned: u64,
     /// Keys that plans read: index entries, `_id`s that were looked up, and keys that were only counted.
     pub keys_examined: u64,
@@ -37,10 +37,10 @@ pub struct OperationMetrics {
     pub calls: u64,
     /// Operations that failed, and writes that refused some of their documents.
     pub failures: u64,
-    /// How long operations took. A read ends with its last row, or when its cursor is dropped: the time contains what the
-    /// caller does between the rows. A write ends before its commit, which is an operation of its own. Of
-    /// [`FindById`](OperationKind::FindById) one call in 32 of each thread is measured, because reading the clock would take a
-    /// tenth of its time.
+    /// How long operations took. A read ends with its last row, or when its cursor is dropped: the time contains what
+    /// the caller does between the rows. A write ends before its commit, which is an operation of its own. Only one of
+    /// 32 calls of [`FindById`](OperationKind::FindById) per thread is measured, because reading the clock would add a
+    /// tenth to its time.
     pub latency: Histogram,
 }
 

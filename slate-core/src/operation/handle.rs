@@ -29,7 +29,7 @@ pub(crate) struct DatabaseHandle {
 }
 
 struct Inner {
-    /// `None` after the database was closed.
+    /// `None` once the database is closed.
     engine: RwLock<Option<Arc<dyn Engine>>>,
     store: &'static str,
     concurrent_writers: bool,

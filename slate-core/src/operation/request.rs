@@ -185,7 +185,7 @@ impl Request {
         self.collation.as_ref().unwrap_or(&self.inherited).as_ref()
     }
 
-    /// The collation of the collection with which the request is parsed, if it is not the request's own.
+    /// The collection's collation, if the request has none of its own and is parsed with it.
     fn inherited(&self) -> Option<Option<Collation>> {
         self.collation.is_none().then(|| self.inherited.clone())
     }
@@ -195,8 +195,8 @@ impl Request {
         Self { inherited, ..self.clone() }
     }
 
-    /// Calls `work`, which parses and executes the request, and calls it again with the collation of the collection if the collection
-    /// has one that the request does not know. Most collections have none, so it is not looked up before.
+    /// Calls `work`, which parses and executes the request. If the collection turns out to have a collation that the
+    /// request lacks, calls `work` again with it. Most collections have no collation, so it is not looked up first.
     pub(crate) fn resolved<R>(&self, mut work: impl FnMut(&Self) -> Result<R>) -> Result<R> {
         let mut result = work(self);
         while let Some((_, inherited)) = result.as_ref().err().and_then(Error::inherited_collation) {
@@ -229,14 +229,14 @@ impl Request {
 
     fn parse_filter(&self) -> Result<Filter> {
         if self.variables.is_some() {
-            // Reports what is wrong with them, also if no expression uses them.
+            // Returns the error of an invalid variable even if no expression uses it.
             self.bindings()?;
         }
         let Some(filter) = self.filter.as_ref().map(Doc::from) else { return Ok(Filter::all()) };
         match Filter::parse(filter) {
             Ok(_) if self.comparing().is_some() => Ok(Filter::parse_with(filter, &self.bindings()?)?),
-            // Expressions are rare: the variables are only made for filters that need them. As in MongoDB, the filter of an
-            // upsert has none.
+            // Filters with expressions are rare, so the variables are computed only for these. As in MongoDB, the filter
+            // of an upsert cannot use variables.
             Err(error) if error.code() == Code::QUERY_FEATURE_NOT_ALLOWED && !self.upsert => {
                 Ok(Filter::parse_with(filter, &self.bindings()?)?)
             }

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use crate::{Error, interrupt::Interrupt, metrics::Observer};
 
-/// The first pause is about as long as a small transaction.
+/// The pause before the first retry: about the duration of a small transaction.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_micros(50);
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 

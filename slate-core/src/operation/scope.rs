@@ -42,7 +42,7 @@ struct Shared {
     caller: Mutex<Option<ThreadId>>,
     /// Whether an operation has failed with a conflict. The caller may have turned its error into another type.
     has_conflict: AtomicBool,
-    /// Until the transaction ends or is given up: the thread that has begun it, and the task.
+    /// The thread and the task that have begun the transaction, until it ends or is given up.
     registrations: Mutex<Vec<Registration>>,
 }
 
@@ -62,7 +62,7 @@ impl OpenTransaction {
         unpoisoned(&self.0.registrations).push(registration);
     }
 
-    /// Lets those that have begun the transaction write outside of it again.
+    /// Allows the thread and the task that have begun the transaction to write outside of it again.
     pub(crate) fn release(&self) {
         unpoisoned(&self.0.registrations).clear();
     }

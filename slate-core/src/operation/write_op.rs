@@ -31,7 +31,8 @@ pub(crate) enum WriteOp<'o> {
     SetVisibility { collection: &'o str, index: &'o str, visibility: Visibility },
     /// Replaces or removes a collection's validator; no result.
     SetValidator { collection: &'o str, spec: Option<&'o ValidatorSpec> },
-    /// Executes a write without checking documents by the validators of their collections; its result.
+    /// Executes a write without checking documents by the validators of their collections; the result is that of the
+    /// write.
     Bypassing(Box<WriteOp<'o>>),
     /// Renames a collection; no result.
     RenameCollection { from: &'o str, to: &'o str, target: RenameTarget },

@@ -153,7 +153,7 @@ fn merge(ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     for range in ranges {
         match merged.last_mut() {
             Some(last) if last.end.as_deref().is_none_or(|end| *end > *range.start) => {
-                // A range without an end extends to the last key.
+                // A range without an end reaches to the last key.
                 last.end = last.end.take().zip(range.end).map(|(a, b)| if *a < *b { b } else { a });
             }
             _ => merged.push(range),

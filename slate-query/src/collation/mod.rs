@@ -194,7 +194,7 @@ impl AsValue for Compared<'_> {
     }
 }
 
-/// The hexadecimal digits of a sort key, for people.
+/// A sort key as hexadecimal digits, for output.
 pub fn show_sort_key(key: &[u8]) -> String {
     let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("0x{digits}")

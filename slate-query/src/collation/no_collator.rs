@@ -1,9 +1,9 @@
-//! In place of the collator, in builds without the feature `collation`.
+//! Replaces the collator in builds without the feature `collation`.
 
 use super::CollationOptions;
 use crate::{Error, Result};
 
-/// There is none.
+/// Has no values: no collation can be created.
 pub(super) enum Collator {}
 
 impl Collator {

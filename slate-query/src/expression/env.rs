@@ -46,7 +46,7 @@ impl Variables {
         self.collation.as_ref()
     }
 
-    /// How many frames up from the innermost the variable is.
+    /// The distance of the variable's frame from the innermost frame.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.names.iter().rev().position(|other| **other == *name)
     }
@@ -116,7 +116,7 @@ impl<'v> Env<'v> {
         self.now
     }
 
-    /// The value of the variable that many frames up.
+    /// The value of the variable whose frame is at this distance from the innermost.
     pub(super) fn variable(&self, up: usize) -> Option<Value<'v>> {
         std::iter::successors(self.frame, |frame| frame.outer).nth(up)?.value
     }

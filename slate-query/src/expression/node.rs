@@ -36,7 +36,7 @@ pub(super) enum Variable {
     Root,
     /// The time of the operation.
     Now,
-    /// The variable that many frames up.
+    /// The variable at this distance from the innermost frame.
     Frame(usize),
 }
 
@@ -72,7 +72,7 @@ impl Expression {
         matches!(self.0, Node::Constant(_))
     }
 
-    /// Whether it is a path or a constant, which no document makes fail.
+    /// Whether it is a path or a constant. Their evaluation never fails.
     pub(super) fn is_infallible(&self) -> bool {
         matches!(self.0, Node::Constant(_) | Node::Path(..))
     }

@@ -4,13 +4,13 @@ use crate::{
     raw::{Doc, FieldName, Names, Writer, store_fields},
 };
 
-/// The fields that copies of documents have, in the order of the document, which a later projection shows: those that later
-/// stages need.
+/// The fields that later stages need. Copies of documents have only these, in the order of the document, because a later
+/// projection can return that order.
 #[derive(Clone, Debug, Default)]
 pub struct Kept(Option<Names>);
 
 impl Kept {
-    /// Keeps what is needed.
+    /// Keeps the needed fields.
     pub fn of(needs: &Needs) -> Self {
         Self(match needs {
             Needs::Whole => None,

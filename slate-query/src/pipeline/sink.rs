@@ -6,6 +6,7 @@ use crate::{
     expression::Expression,
     filter::Filter,
     path::Path,
+    projection::field_path,
     raw::{Doc, Element, Kind, OwnedValue, Value, Writer},
     update::Update,
 };
@@ -26,32 +27,32 @@ pub struct Merge {
     on: Vec<Path>,
     matched: WhenMatched,
     not_matched: WhenNotMatched,
-    /// What the pipeline of [`WhenMatched::Pipeline`] uses.
+    /// The variables of the pipeline of [`WhenMatched::Pipeline`].
     variables: Vec<(Box<str>, Expression)>,
     bindings: Bindings,
 }
 
-/// What becomes of an existing document.
+/// The treatment of an existing document.
 #[derive(Clone, Debug)]
 pub enum WhenMatched {
     /// The new one replaces it.
     Replace,
-    /// It stays.
+    /// It remains unchanged.
     KeepExisting,
     /// The fields of the new one replace its own.
     Merge,
     /// The aggregation fails.
     Fail,
-    /// The stages, as written, make it anew.
+    /// These stages, as written, compute the replacement of the existing document.
     Pipeline(OwnedValue),
 }
 
-/// What becomes of a document that no existing one is matched with.
+/// The treatment of a document that matches no existing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenNotMatched {
     /// It is inserted.
     Insert,
-    /// It is left out.
+    /// It is discarded.
     Discard,
     /// The aggregation fails.
     Fail,
@@ -190,7 +191,7 @@ fn on(value: Value<'_>) -> Result<Vec<Path>> {
     let mut paths = Vec::<Path>::new();
     for name in names {
         let name = name.as_str().ok_or_else(|| wrong(51_134, "the elements of 'on' of $merge must be strings"))?;
-        let path = super::stages::field_path(name)?;
+        let path = field_path::parse(name)?;
         if paths.contains(&path) {
             return Err(Error::new(Code(31_465), format!("'on' of $merge names {name} twice")));
         }
@@ -237,12 +238,12 @@ impl Merge {
         &self.on
     }
 
-    /// What becomes of an existing document.
+    /// The treatment of an existing document.
     pub fn matched(&self) -> &WhenMatched {
         &self.matched
     }
 
-    /// What becomes of a document that no existing one is matched with.
+    /// The treatment of a document that matches no existing one.
     pub fn not_matched(&self) -> WhenNotMatched {
         self.not_matched
     }

@@ -42,13 +42,13 @@ pub enum Stage {
     Documents(Documents),
     /// Returns one document with the results of several pipelines.
     Facet(Facet),
-    /// Adds what is reached from each document in another collection.
+    /// Adds the documents of another collection that are reached from each document.
     GraphLookup(Box<GraphLookup>),
     /// Returns a document for each group.
     Group(Group),
     /// Adds the matching documents of another collection.
     Lookup(Lookup),
-    /// Passes on what an expression leaves of each document.
+    /// Removes parts of each document, as an expression decides.
     Redact(Redact),
     /// Replaces each document by the value of an expression.
     ReplaceRoot(ReplaceRoot),

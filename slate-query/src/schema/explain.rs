@@ -214,7 +214,7 @@ impl Schema {
 }
 
 impl Rule {
-    /// The keyword that a violation is reported for.
+    /// The keyword whose violation is reported.
     fn keyword(&self) -> &'static str {
         match self {
             Self::Type { keyword, .. } | Self::Limit { keyword, .. } | Self::Size { keyword, .. } => keyword,

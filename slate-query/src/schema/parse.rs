@@ -47,7 +47,7 @@ const KEYWORDS: [&str; 31] = [
     "uniqueItems",
 ];
 
-/// Keywords of JSON schemas that MongoDB refuses.
+/// Keywords of JSON schema that MongoDB rejects.
 const REFUSED: [&str; 6] = ["$ref", "$schema", "default", "definitions", "format", "id"];
 
 /// The names of `type`, with the names of `bsonType` that they mean.

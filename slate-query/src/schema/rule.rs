@@ -65,7 +65,7 @@ pub(super) enum Rule {
     Not(Schema),
 }
 
-/// What a size is measured of.
+/// What a size limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Measured {
     Text,
@@ -73,14 +73,14 @@ pub(super) enum Measured {
     Document,
 }
 
-/// What elements or fields without a schema of their own must be.
+/// The requirement for elements or fields without a schema of their own.
 #[derive(Clone, Debug)]
 pub(super) enum Additional {
     Forbidden,
     Schema(Schema),
 }
 
-/// What a document with a field must also be.
+/// The requirement for documents that have a certain field.
 #[derive(Clone, Debug)]
 pub(super) enum Dependency {
     Fields(Vec<FieldName>),

@@ -16,8 +16,8 @@ use crate::{
     spill::{Spool, SpoolRows, Spooled},
 };
 
-/// One document with an array for each of several pipelines over the same documents. Their fields that the pipelines read are held, beyond the
-/// memory limit in a temporary file, and read once for each pipeline, one after the other.
+/// One document with an array for each of several pipelines over the same documents. Holds the fields that the pipelines
+/// read, beyond the memory limit in a temporary file. The pipelines read them one after the other.
 pub(crate) struct FacetRows<V: View> {
     /// `None` once it was read.
     input: Option<DocumentRows<V>>,
@@ -41,7 +41,7 @@ impl<V: View> FacetRows<V> {
         resources: &Resources,
         meter: Meter,
     ) -> Self {
-        // The nodes of the pipelines are not drawn, so they are not measured.
+        // Explain does not show the nodes of the pipelines, so they are not measured.
         let resources = Resources { recorder: None, ..resources.clone() };
         Self { input: Some(input), facets, kept, view: view.clone(), row: None, resources, meter }
     }

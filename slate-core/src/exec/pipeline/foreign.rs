@@ -21,7 +21,7 @@ pub(super) struct Foreign<V: View> {
     collection: Option<Arc<CollectionInfo>>,
     optimization: Optimization,
     resources: Resources,
-    /// What the queries have read, if it is measured.
+    /// The counts of the queries, if they are measured.
     recorder: Option<Recorder>,
 }
 
@@ -69,7 +69,7 @@ impl<V: View> Foreign<V> {
         output::open(plan, &self.view, &collection, &self.resources)
     }
 
-    /// Adds what was read since the last time to the counts of the stage.
+    /// Adds the counts since the last call to those of the stage.
     pub(super) fn report(&self, meter: &mut Meter) {
         if let Some(recorder) = &self.recorder {
             for (_, measures) in recorder.clone().into_measures() {

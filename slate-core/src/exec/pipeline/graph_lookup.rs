@@ -16,9 +16,9 @@ use crate::{
     plan::Optimization,
 };
 
-/// Documents with what is reached from them in another collection, in the order of `_id`.
+/// Documents with the documents of another collection that are reached from them, in the order of `_id`.
 ///
-/// Each step is one query for all values that were reached by the step before, which an index on the field serves.
+/// Each step is one query for all values that the previous step found. An index on the field serves it.
 pub(crate) struct GraphLookupRows<V: View> {
     input: DocumentRows<V>,
     graph: GraphLookup,
@@ -29,10 +29,10 @@ pub(crate) struct GraphLookupRows<V: View> {
     meter: Meter,
 }
 
-/// What is reached from one document may use this much memory at any limit.
+/// The documents reached from one document may use this much memory, in bytes, even if the limit is lower.
 const LEAST: usize = 16 << 20;
 
-/// What is reached from one document.
+/// The documents reached from one document.
 #[derive(Default)]
 struct Reached {
     /// The documents by the keys of their `_id`s.

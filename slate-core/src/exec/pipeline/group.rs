@@ -14,20 +14,20 @@ use crate::{
 
 /// One document per group, in the order of the groups' keys.
 ///
-/// Groups are accumulated in a hash table. Once it exceeds its share of the memory no document is accumulated any more: the rest
-/// is sorted by group, and each group is completed from its sorted documents when it is returned. Then one group grows at a
-/// time. Documents reach their group in the order of the input either way.
+/// Groups are accumulated in a hash table until it exceeds its share of the memory. The remaining documents are sorted
+/// by group, and each group is completed from its sorted documents when it is returned, so that only one group grows at
+/// a time. In both cases a group receives its documents in the order of the input.
 pub(crate) struct GroupRows<V: View> {
     /// `None` once it was read.
     input: Option<DocumentRows<V>>,
     group: Group,
-    /// Whether the only group is complete after the first value that is not null.
+    /// Whether there is one group, which is complete after the first value that is not null.
     ends_early: bool,
     memory: Memory,
     states: GroupStates,
     /// The groups in memory in the order of their keys: their documents, or their numbers if more documents may follow.
     order: Sorted,
-    /// A group of which no document is in memory.
+    /// The current group, if all its documents exceeded the memory.
     overflow: GroupStates,
     /// The documents that exceeded the memory.
     rest: Option<Rest>,
@@ -118,7 +118,7 @@ impl<V: View> GroupRows<V> {
             }
         }
         drop(input);
-        // The groups are read in the order in which they are in memory.
+        // Reads the groups in their order in memory.
         for number in 0..self.states.len() {
             self.interrupt.tick()?;
             self.group.key(&self.states, number, &mut key);
@@ -194,7 +194,7 @@ impl Sorted {
         if self.has_row { self.sorter.current().map(|row| row.sort_key()) } else { None }
     }
 
-    /// The number that is the current row.
+    /// The group number in the current row.
     fn number(&self) -> Option<usize> {
         let number = self.sorter.payload().filter(|_| self.has_row)?;
         number.try_into().ok().map(usize::from_le_bytes)

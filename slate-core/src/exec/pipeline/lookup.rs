@@ -23,9 +23,10 @@ use crate::{
 
 /// Documents with their matches in another collection.
 ///
-/// For an equality of fields, the other collection is read into a hash table if it has no index on its field or is small. If it
-/// has an index or exceeds the memory limit, the documents are joined in batches: one query finds the matches of all documents
-/// of a batch. With a pipeline, each document makes a query of its own, unless all have the same matches.
+/// For an equality of fields, the other collection is read into a hash table if it has no index on its field or is
+/// small. If it has an index or exceeds the memory limit, the documents are joined in batches: one query finds the
+/// matches of all documents of a batch. With a pipeline, each document needs its own query, unless all have the same
+/// matches.
 pub(crate) struct LookupRows<V: View> {
     input: DocumentRows<V>,
     lookup: Lookup,
@@ -37,7 +38,7 @@ pub(crate) struct LookupRows<V: View> {
     matches: Vec<usize>,
     /// How many documents of the input the current one stands for.
     times: u64,
-    /// How many of the matches were returned, where each makes a document.
+    /// How many of the matches were returned, if the stage returns a document per match.
     returned: usize,
     row: Vec<u8>,
     has_row: bool,
@@ -53,7 +54,7 @@ enum Strategy<V: View> {
     Constant,
     Hash(HashMap<SmallBytes, Vec<usize>, RandomState>),
     Batches(Batches),
-    /// A query per document. Its rows, if each of them makes a document.
+    /// A query per document. The rows of the current one, if the stage returns a document per match.
     PerDocument(Option<Output<V>>),
 }
 
@@ -247,7 +248,7 @@ impl<V: View> LookupRows<V> {
         Ok(())
     }
 
-    /// Reads the matches that every document has. Returns `false` if they exceed the memory.
+    /// Reads the matches, which are the same for every document. Returns `false` if they exceed the memory.
     fn read_once(&mut self) -> Result<bool> {
         let mut rows = self.foreign.open(self.lookup.stages(Doc::new(EMPTY))?)?;
         while rows.advance()? {
@@ -309,7 +310,7 @@ impl<V: View> LookupRows<V> {
                     self.strategy = Strategy::Hash(table);
                     return self.next_document(advance);
                 }
-                // Not tried again.
+                // The collection exceeds the memory, so this is not tried again.
                 if let Strategy::Batches(batches) = &mut self.strategy {
                     batches.joined = 0;
                 }
@@ -332,7 +333,7 @@ impl<V: View> LookupRows<V> {
         batches.batch.clear();
         batches.next = 0;
         let mut bytes = 0;
-        // Half of the memory is left to the matches.
+        // The other half of the memory is for the matches.
         while batches.batch.len() < most && bytes <= self.foreign.memory_limit() / 2 {
             self.interrupt.tick()?;
             let document: Box<[u8]> = match batches.pending.pop() {
@@ -445,7 +446,7 @@ fn key_of(value: Value<'_>, buffer: &mut Vec<u8>) -> SmallBytes {
 fn stages(lookup: &Lookup, join: Option<&Join>, document: Doc<'_>) -> Result<Vec<Stage>> {
     let mut stages = if lookup.has_pipeline() { lookup.stages(document)? } else { Vec::new() };
     if let Some(join) = join {
-        // The filter reads the collection, or the pipeline's own documents.
+        // A `$documents` stage must stay first.
         let place = usize::from(matches!(stages.first(), Some(Stage::Documents(_))));
         stages.splice(place..place, batch_stages(lookup, join, std::iter::once(document))?);
     }

@@ -4,7 +4,7 @@ use slate_store::View;
 use super::DocumentRows;
 use crate::{Result, interrupt::Interrupt};
 
-/// What an expression leaves of each document.
+/// Documents without the parts that an expression removes.
 pub(crate) struct RedactRows<V: View> {
     input: DocumentRows<V>,
     redact: Redact,

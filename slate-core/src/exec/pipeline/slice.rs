@@ -20,7 +20,7 @@ impl<V: View> SliceRows<V> {
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
-        // Without rows left the input must not be moved: it may never return another row.
+        // After the last row the input must not be moved, because it could search without end for another row.
         self.has_row = self.left > 0;
         while self.has_row && self.skip > 0 {
             self.interrupt.tick()?;

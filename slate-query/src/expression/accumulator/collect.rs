@@ -12,7 +12,7 @@ use crate::{
     value_set::AsValue as _,
 };
 
-/// The most bytes of an array that an accumulator gathers, as in MongoDB.
+/// The largest array that an accumulator gathers, in bytes: MongoDB's limit.
 const MOST: usize = 100 << 20;
 
 /// An array that grows.
@@ -80,7 +80,7 @@ impl State for ConcatArrays {
     }
 }
 
-/// Different values, in the order in which they came first.
+/// Different values, in the order of their first occurrence.
 #[derive(Debug, Default)]
 struct Different {
     /// The keys of the values.

@@ -8,17 +8,17 @@ pub(super) struct Deviation {
     mean: f64,
     /// The sum of the squared distances from the mean.
     squares: f64,
-    /// What is subtracted from the number of values: 1 for a sample.
-    lost: f64,
+    /// The sum of squares is divided by the number of values minus this: 0 for a population, 1 for a sample.
+    correction: f64,
 }
 
 impl Deviation {
     pub(super) fn population() -> Self {
-        Self { count: 0.0, mean: 0.0, squares: 0.0, lost: 0.0 }
+        Self { count: 0.0, mean: 0.0, squares: 0.0, correction: 0.0 }
     }
 
     pub(super) fn sample() -> Self {
-        Self { lost: 1.0, ..Self::population() }
+        Self { correction: 1.0, ..Self::population() }
     }
 }
 
@@ -35,7 +35,7 @@ impl State for Deviation {
     }
 
     fn finish(&mut self) -> Evaluated<'static> {
-        let count = self.count - self.lost;
+        let count = self.count - self.correction;
         if count <= 0.0 { Evaluated::NULL } else { Evaluated::double((self.squares / count).sqrt()) }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 pub(super) struct Extreme {
     best: Option<OwnedValue>,
     collation: Option<Collation>,
-    /// How a better value compares with the best so far.
+    /// How a value compares with the current result if it replaces it: less for `$min`, greater for `$max`.
     better: Ordering,
 }
 
@@ -36,7 +36,7 @@ impl Extreme {
         compare(self.collation.as_ref(), value, best) == self.better
     }
 
-    /// Takes the value if it is better. Adds the bytes that it takes more on the heap to `heap`.
+    /// Takes the value if it is better. Adds the growth of the heap memory, in bytes, to `heap`.
     #[inline]
     pub(super) fn offer(&mut self, value: Option<Value<'_>>, heap: &mut usize) {
         let Some(value) = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) else { return };

@@ -49,7 +49,8 @@ pub(super) trait State: std::fmt::Debug + Send {
 /// Creates the state for `n` values; `n` is 1 for accumulators of one value.
 type Start = fn(n: usize) -> Stored;
 
-/// Where a state is stored: the small ones of the most frequent accumulators in place, so that a group needs one allocation.
+/// Where a state is stored. The small states of the most frequent accumulators are stored inline, so that a group needs
+/// one allocation.
 #[derive(Debug)]
 enum Stored {
     Average(average::Average),
@@ -62,8 +63,8 @@ enum Stored {
 }
 
 impl Stored {
-    /// Adds a value, and adds the bytes that the state takes more on the heap to `heap`. Those of the most frequent accumulators are
-    /// not measured for each value.
+    /// Adds a value, and adds the growth of the state's heap memory, in bytes, to `heap`. The most frequent accumulators
+    /// are not measured for each value.
     #[inline]
     fn add_and_measure(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64, heap: &mut usize) -> Result<()> {
         match self {
@@ -90,7 +91,7 @@ impl Stored {
         Self::Other(Box::new(state))
     }
 
-    /// The state for the values of both, if it does not depend on more than these states.
+    /// The state for the values of both. `None` if the accumulator cannot compute it from the two states.
     fn merged(&self, other: &Self) -> Option<Self> {
         Some(match (self, other) {
             (Self::Average(a), Self::Average(b)) => Self::Average(a.merged(b)),
@@ -113,7 +114,7 @@ impl Stored {
     }
 }
 
-/// Calls a method of the state, without a virtual call for the frequent accumulators.
+/// Calls a method of the state; for the frequent accumulators without a virtual call.
 macro_rules! of_state {
     ($stored:expr, $state:ident => $call:expr) => {
         match $stored {

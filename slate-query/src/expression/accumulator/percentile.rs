@@ -8,7 +8,7 @@ use crate::{
     raw::{Doc, Value, Writer},
 };
 
-/// What is asked of the values.
+/// Which ranks of the values are computed.
 #[derive(Clone, Debug)]
 pub(in crate::expression) enum Ranks {
     Median,
@@ -16,7 +16,7 @@ pub(in crate::expression) enum Ranks {
     Percentiles(Box<[f64]>),
 }
 
-/// The values, in the order in which they came.
+/// The values, in the order of the documents.
 #[derive(Debug)]
 pub(super) struct Percentile {
     values: Vec<f64>,
@@ -44,13 +44,13 @@ impl State for Percentile {
     }
 }
 
-/// A value as a number; those that are none, and NaN, do not count.
+/// A value as a number. `None` for NaN and for values of other types, which are ignored.
 fn number(value: Option<Value<'_>>) -> Option<f64> {
     value.and_then(Number::of).filter(|number| !number.is_nan()).map(Number::to_f64)
 }
 
 impl Ranks {
-    /// The answer for these values, which it sorts.
+    /// The result for these values. Sorts them.
     fn of(&self, values: &mut [f64]) -> Evaluated<'static> {
         values.sort_unstable_by(f64::total_cmp);
         let at = |rank: f64| {
@@ -81,7 +81,7 @@ impl Ranks {
         }
     }
 
-    /// As the accumulator, over the elements of an array, or one value.
+    /// The result for the elements of an array, or for a single value.
     pub(in crate::expression) fn over(&self, value: Option<Value<'_>>) -> Evaluated<'static> {
         let mut values: Vec<f64> = match value.and_then(Value::as_array) {
             Some(array) => array.values().filter_map(|value| number(Some(value))).collect(),
@@ -90,10 +90,9 @@ impl Ranks {
         self.of(&mut values)
     }
 
-    /// The percentiles that `p` asks for.
+    /// Parses `p`, the percentiles to compute.
     ///
-    /// # Errors
-    /// 7750300 to 7750303 for what is not an array of numbers from 0 to 1.
+    /// # Errors 7750300 to 7750303 unless `p` is an array of numbers from 0 to 1.
     pub(in crate::expression) fn parse(p: Value<'_>) -> Result<Self> {
         let wrong = |code| {
             let message =
@@ -117,8 +116,8 @@ pub(in crate::expression) struct Operands {
 }
 
 impl Operands {
-    /// # Errors
-    /// `FailedToParse` (9) for what is not an object, 40414 and 40415 for missing and unknown fields, `BadValue` (2) for a method.
+    /// # Errors `FailedToParse` (9) unless the operand is an object, 40414 and 40415 for missing and unknown fields,
+    /// `BadValue` (2) for an unknown method.
     pub(in crate::expression) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Self> {
         let wrong = || {
             let found = operand.kind().alias();

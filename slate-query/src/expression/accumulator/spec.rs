@@ -42,14 +42,14 @@ struct Spec {
     operand: Expression,
     n: Option<Expression>,
     sort: Option<Sort>,
-    /// Of `$percentile`.
+    /// The ranks of `$percentile` and `$median`.
     ranks: Option<Ranks>,
     collation: Option<Collation>,
 }
 
 impl Spec {
     fn start(&self, n: usize) -> Stored {
-        // A percentile depends on more than a number.
+        // Percentiles have more parameters than the table's `n`.
         let mut state = match &self.ranks {
             Some(ranks) => Stored::other(Percentile::new(ranks.clone())),
             None => (self.start)(n),
@@ -58,7 +58,7 @@ impl Spec {
         state
     }
 
-    /// The state of a group that begins with this document. Adds its bytes on the heap to `heap`.
+    /// The state of a group that begins with this document. Adds its heap memory, in bytes, to `heap`.
     fn started(&self, env: &Env<'_>, heap: &mut usize) -> Result<Stored> {
         let n = self.n.as_ref().map_or(Ok(1), |n| number(&self.name, &n.evaluate(env)?))?;
         let state = self.start(n);
@@ -80,7 +80,7 @@ impl AccumulatorSpec {
         Self::parse_over_window(name, operand, variables)
     }
 
-    /// As [`parse`](Self::parse), where a list of operands is an array.
+    /// As [`parse`](Self::parse), but an array is an operand and not a list of operands.
     pub(crate) fn parse_over_window(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Self> {
         let (form, start) = match find(name) {
             Some(Some(line)) => line,
@@ -143,7 +143,7 @@ impl AccumulatorSpec {
         self.add_and_measure(gathered, env, times, &mut 0)
     }
 
-    /// As [`add`](Self::add). Adds the bytes that the group takes more on the heap to `heap`.
+    /// As [`add`](Self::add). Adds the growth of the group's heap memory, in bytes, to `heap`.
     #[inline]
     pub(crate) fn add_and_measure(
         &self,
@@ -165,7 +165,7 @@ impl AccumulatorSpec {
         spec.operand.visit(env, |value| state.add_and_measure(value, &[], times, heap))?
     }
 
-    /// What the accumulator reads of a document: the value, and what its other parameters are for the document.
+    /// Evaluates the accumulator's operand and its other parameters for a document.
     pub(crate) fn read(&self, env: &Env<'_>) -> Result<(Option<OwnedValue>, Option<Input>)> {
         let spec = &*self.0;
         let n = spec.n.as_ref().map(|n| number(&spec.name, &n.evaluate(env)?)).transpose()?;
@@ -246,7 +246,7 @@ pub(crate) struct Input {
 }
 
 impl Gathered {
-    /// What was gathered by both together. Only for accumulators that [merge](AccumulatorSpec::merges).
+    /// The state for the values of both. Only for accumulators that [merge](AccumulatorSpec::merges).
     pub(crate) fn merged(&self, other: &Self) -> Self {
         Self(match (&self.0, &other.0) {
             (Some(a), Some(b)) => a.merged(b),

@@ -143,7 +143,7 @@ pub(super) fn switch(_: &str, operand: Value<'_>, variables: &Variables) -> Resu
     if cases.is_empty() {
         return refused(40068, "$switch needs at least one branch");
     }
-    // Branches that are known not to apply are left out.
+    // Branches whose condition is constant and false are left out.
     cases.retain(|(condition, _)| condition.as_constant().is_none_or(|constant| constant.is_true()));
     if cases.is_empty() && otherwise.is_none() {
         return refused(40069, "no branch of $switch can apply, and it has no default");

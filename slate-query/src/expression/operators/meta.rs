@@ -3,7 +3,7 @@
 use super::super::{Expression, Variables};
 use crate::{Code, Error, Result, raw::Value};
 
-/// The operands.
+/// MongoDB's operands of `$meta`.
 static NAMES: &[&str] = &[
     "geoNearDistance",
     "geoNearPoint",

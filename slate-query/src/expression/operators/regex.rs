@@ -53,7 +53,7 @@ fn pattern<'a>(name: &str, values: &'a [Evaluated<'_>]) -> Result<Option<(Patter
         }
         _ => return Err(wrong_type(name, 51105, "a string or a regular expression as 'regex'", regex)),
     };
-    // The filter's code for an expression that does not compile is another.
+    // Filters have a different code for a pattern that does not compile.
     let compiled = compiled.map_err(|error| match error.code() {
         Code(51108) => error,
         _ => Error::new(Code(51111), error.message()),

@@ -69,8 +69,8 @@ pub(super) fn length_in_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<
     Ok(Evaluated::count(text.chars().count()))
 }
 
-/// A number of bytes. As in MongoDB, a double is truncated and must be in the range of int64; a decimal is rounded, and is
-/// the least number if it is beyond.
+/// A number of bytes. As in MongoDB, a double is truncated and must be in the range of int64; a decimal is rounded, and
+/// a decimal beyond that range is the least int64.
 fn truncated(arguments: &Arguments<'_, '_>, place: usize, code: i32) -> Result<i64> {
     let operand = arguments.get(place);
     let number = operand.as_value().and_then(Number::of);

@@ -4,7 +4,6 @@ use std::{collections::HashMap, fmt};
 
 use ahash::RandomState;
 
-use super::field_path;
 use crate::{
     Code, Error, Result,
     expression::{DateUnit, Evaluated},
@@ -13,6 +12,7 @@ use crate::{
     order,
     path::Path,
     pipeline::{Bindings, Needs, Stage, nested::set},
+    projection::field_path,
     raw::{Doc, Kind, OwnedValue, SmallBytes, Value, Writer},
     sort::Sort,
 };
@@ -33,7 +33,7 @@ pub struct Densify {
 enum Bounds {
     /// The least and the greatest value of all partitions.
     Full,
-    /// Those of each partition.
+    /// The least and the greatest value of each partition.
     Partition,
     /// From the first value up to, but without, the second.
     Explicit(OwnedValue, OwnedValue),
@@ -68,8 +68,8 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
     let range = range.as_document().filter(|_| range.kind() == Kind::Document);
     let range = range.ok_or_else(|| Error::new(Code::TYPE_MISMATCH, "'$densify.range' must be an object"))?;
     let (step, unit, bounds) = self::range(range)?;
-    let partition: Box<[Path]> = names.iter().map(|name| field_path(name)).collect::<Result<_>>()?;
-    let field = field_path(&field)?;
+    let partition: Box<[Path]> = names.iter().map(|name| field_path::parse(name)).collect::<Result<_>>()?;
+    let field = field_path::parse(&field)?;
     if matches!(bounds, Bounds::Partition) && partition.is_empty() {
         let message = "the bounds 'partition' need a non-empty array of partitionByFields";
         return Err(Error::new(Code(5_733_408), message));
@@ -174,7 +174,7 @@ impl Densify {
         after
     }
 
-    /// The value one step after another.
+    /// The value one step after `value`.
     fn after(&self, value: Value<'_>) -> Result<OwnedValue> {
         let next = match (self.unit, value.as_millis()) {
             (Some(unit), Some(millis)) => {
@@ -373,7 +373,7 @@ impl DenseRows {
             (Bounds::Partition, _) | (_, None) => return false,
         };
         if let (Bounds::Explicit(low, _), true) = (&densify.bounds, self.states.is_empty()) {
-            // Without documents, or with none that has the field.
+            // No document has the field, so one partition without fields is filled.
             self.states.push(Partition { fields: EMPTY.to_vec(), next: low.clone() });
         }
         let place = self.completed;

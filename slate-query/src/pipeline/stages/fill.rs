@@ -1,15 +1,16 @@
 //! `$fill`: gives values to fields that are null or missing: a `$setWindowFields` for values that follow from the documents around, and
 //! an `$addFields` for others.
 
-use super::{add_fields, field_path};
+use super::add_fields;
 use crate::{
     Code, Error, Result,
     pipeline::{Bindings, Stage, window},
+    projection::field_path,
     raw::{Doc, Kind, Value, Writer},
     sort::Sort,
 };
 
-/// What was read of the argument.
+/// The parsed argument.
 #[derive(Default)]
 struct Options<'a> {
     partition: Option<Value<'a>>,
@@ -27,7 +28,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
         let refused =
             |code, message: &str| Err(Error::new(Code(code), format!("the field '{name}' {message}")).at(&*name));
         let path = format!("${name}");
-        field_path(&name).map_err(|error| error.at(&*name))?;
+        field_path::parse(&name).map_err(|error| error.at(&*name))?;
         let mut parts = document(element.value).into_iter().flat_map(Doc::elements);
         match (parts.next(), parts.next()) {
             (Some(value), None) if value.name == b"value" => {
@@ -83,7 +84,7 @@ fn read(argument: Value<'_>) -> Result<Options<'_>> {
             "partitionByFields" => {
                 let fields = value.as_array().ok_or_else(|| mistyped("an array"))?;
                 for field in fields.values() {
-                    field_path(field.as_str().ok_or_else(|| mistyped("an array of strings"))?)?;
+                    field_path::parse(field.as_str().ok_or_else(|| mistyped("an array of strings"))?)?;
                 }
                 options.fields = Some(fields);
             }

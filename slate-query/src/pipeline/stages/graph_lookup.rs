@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::ControlFlow};
 
-use super::{field_path, lookup::Join};
+use super::lookup::Join;
 use crate::{
     Code, Error, Result,
     expression::Expression,
@@ -13,6 +13,7 @@ use crate::{
         Bindings, Needs, Stage,
         nested::{set, with_int64},
     },
+    projection::field_path,
     raw::{Doc, Kind, OwnedValue, Value},
 };
 
@@ -21,7 +22,7 @@ use crate::{
 pub struct GraphLookup {
     from: Box<str>,
     start: Expression,
-    /// From the field that a found document leads on by, to the field by which it is found.
+    /// `connectFromField` and `connectToField`: the values of the first are searched for in the second.
     connection: Join,
     restriction: Option<Filter>,
     target: Path,
@@ -72,7 +73,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
         })?;
         *slot = Some(text);
     }
-    let path = |name: &str, text: &str| field_path(text).map_err(|error| error.at(name));
+    let path = |name: &str, text: &str| field_path::parse(text).map_err(|error| error.at(name));
     let (Some(from), Some(target), Some(connect_from), Some(connect_to), Some(start)) =
         (from, target, connect_from, connect_to, start)
     else {
@@ -108,7 +109,7 @@ impl GraphLookup {
         &self.from
     }
 
-    /// How many steps are made after the first at most.
+    /// The most steps after the first: `maxDepth`.
     pub fn max_depth(&self) -> u64 {
         self.max_depth.unwrap_or(u64::MAX)
     }
@@ -127,7 +128,7 @@ impl GraphLookup {
         })
     }
 
-    /// Calls `visit` with each value by which a found document leads on.
+    /// Calls `visit` with each value of `connectFromField` in a found document. The next step searches for them.
     pub fn visit_next(&self, document: Doc<'_>, visit: &mut dyn FnMut(Value<'_>)) {
         let _ = self.connection.local().walk(document, &mut |end| {
             if let Found::Value(value) = end.found {

@@ -28,7 +28,7 @@ pub struct Group {
 #[derive(Debug, Default)]
 pub struct GroupStates {
     index: GroupIndex,
-    /// As many for each group as the stage has accumulators.
+    /// The states of all groups, one after the other. Each group has one per accumulator of the stage.
     gathered: Vec<Gathered>,
     /// The bytes that these hold on the heap.
     heap: usize,
@@ -38,7 +38,7 @@ pub struct GroupStates {
 #[derive(Debug)]
 pub struct Member<'v> {
     id: Value<'v>,
-    /// What is compared: `id`, or what a collation makes of it.
+    /// The value that is compared: `id`, with its strings replaced if there is a collation.
     compared: Value<'v>,
     env: &'v Env<'v>,
 }
@@ -125,7 +125,7 @@ impl Group {
 
     /// The field that documents are grouped by, if the groups are the values of one top-level field.
     pub fn key_field(&self) -> Option<Path> {
-        // A collation orders and joins groups in another way than an index.
+        // With a collation, groups have another order and equality than the entries of an index.
         if self.bindings.collation().is_some() {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::ControlFlow};
 
-use super::{documents_first, field_path, parse_within};
+use super::{documents_first, parse_within};
 use crate::{
     Code, Error, Result,
     collation::Collation,
@@ -10,6 +10,7 @@ use crate::{
     key,
     path::{Found, Path, Step},
     pipeline::{Bindings, Kept, Needs, Stage, nested::set, parse as parse_pipeline},
+    projection::field_path,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
 
@@ -32,7 +33,7 @@ pub struct Lookup {
     argument: OwnedValue,
 }
 
-/// Equality of a field of each collection.
+/// The condition that a local and a foreign field are equal.
 #[derive(Clone, Debug)]
 pub struct Join {
     local: Path,
@@ -60,9 +61,9 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
         };
         match &*name {
             "from" => from = Some(collection(value)?),
-            "localField" => local = Some(field_path(text()?).map_err(|error| error.at(&*name))?),
-            "foreignField" => foreign = Some(field_path(text()?).map_err(|error| error.at(&*name))?),
-            "as" => target = Some(field_path(text()?).map_err(|error| error.at(&*name))?),
+            "localField" => local = Some(field_path::parse(text()?).map_err(|error| error.at(&*name))?),
+            "foreignField" => foreign = Some(field_path::parse(text()?).map_err(|error| error.at(&*name))?),
+            "as" => target = Some(field_path::parse(text()?).map_err(|error| error.at(&*name))?),
             "let" if value.kind() == Kind::Null => {}
             "let" => {
                 let document = value.as_document().filter(|_| value.kind() == Kind::Document);
@@ -311,7 +312,7 @@ impl Join {
         let path = self.foreign.as_str().as_bytes();
         let mut writer = Writer::new();
         if values.clone().any(is_pattern) {
-            // A list would match strings against the pattern.
+            // In an `$in` list, a regular expression would match strings.
             writer.open_array(b"$or");
             for (place, value) in values.enumerate() {
                 writer.open_document(place.to_string().as_bytes());

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::field_path;
 use crate::{
     Code, Error, Result,
     path::Path,
@@ -11,6 +10,7 @@ use crate::{
         nested::{set, with_int64},
         stage::is_within,
     },
+    projection::field_path,
     raw::{Doc, Kind, Value},
 };
 
@@ -24,7 +24,7 @@ pub struct Unwind {
     kept: Kept,
 }
 
-/// What becomes of documents without elements: the array is empty, null or missing.
+/// The treatment of documents whose array is empty, null or missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Empty {
     Dropped,
@@ -56,7 +56,7 @@ pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
                         let message = "includeArrayIndex option should not be prefixed with a '$'";
                         return Err(refused(28_822, message).at(&*name));
                     }
-                    index = Some(field_path(text)?);
+                    index = Some(field_path::parse(text)?);
                 }
                 _ => return Err(refused(28_811, "unrecognized option to $unwind stage").at(&*name)),
             }
@@ -69,7 +69,7 @@ pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     let path = path
         .strip_prefix('$')
         .ok_or_else(|| refused(28_818, "path option to $unwind stage should be prefixed with a '$'").at("path"))?;
-    Ok(Stage::Unwind(Unwind { path: field_path(path)?, index, empty, kept: Kept::default() }))
+    Ok(Stage::Unwind(Unwind { path: field_path::parse(path)?, index, empty, kept: Kept::default() }))
 }
 
 impl Unwind {
@@ -122,7 +122,7 @@ pub struct UnwoundRows {
     scratch: Vec<u8>,
 }
 
-/// The document with a gap for the element, if that is a field of it.
+/// The document with a gap for the element, if the array is a top-level field.
 #[derive(Clone, Debug, Default)]
 struct Template {
     /// The document, which ends before the value of the field. The whole document for a longer path.
@@ -207,7 +207,7 @@ impl UnwoundRows {
         true
     }
 
-    /// Writes the element's position into the row, if the stage asks for it.
+    /// Writes the element's position into the row, if the stage includes it.
     fn number(&mut self, unwind: &Unwind, position: Value<'_>) {
         if let Some(index) = &unwind.index {
             std::mem::swap(&mut self.row, &mut self.scratch);

@@ -54,7 +54,7 @@ impl Unit {
         let local = zone.local(start)?;
         let day = match self.months() {
             Some(months) => {
-                // So that sums of months and their years stay within 64 bits.
+                // Keeps sums of months and of years within 64 bits.
                 let most = i64::from(i32::MAX);
                 let by = amount.checked_mul(months).filter(|by| (-most * 12..most * 12).contains(by));
                 let by = by.ok_or_else(|| Error::new(Code(5_976_500), "the amount of time is out of range"))?;

@@ -19,13 +19,13 @@ pub(super) const DAY: i64 = 86_400_000;
 const CYCLE_DAYS: i64 = 146_097;
 const CYCLE: i64 = CYCLE_DAYS * DAY;
 
-/// How many cycles before and after 1970 `jiff` knows.
+/// The number of cycles before and after 1970 whose years `jiff` knows.
 const KNOWN_CYCLES: i64 = 19;
 
 /// A time zone. A local time is counted in milliseconds since 1970-01-01, 00:00, of that zone.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) enum Zone {
-    /// So many milliseconds ahead of UTC.
+    /// A fixed number of milliseconds ahead of UTC.
     Fixed(i64),
     Named(TimeZone),
 }
@@ -50,7 +50,8 @@ impl Zone {
         millis.checked_add(self.offset(millis)).ok_or_else(out_of_range)
     }
 
-    /// The time of a local time; of two, the earlier, and after the gap for a local time that does not exist.
+    /// The time of a local time. If the clock shows it twice, the earlier; if the clock skips it, the time after the
+    /// gap.
     pub(super) fn millis(&self, local: i64) -> Result<i64> {
         match self {
             Self::Fixed(offset) => local.checked_sub(*offset).ok_or_else(out_of_range),

@@ -154,7 +154,8 @@ fn like(number: Number, member: Option<&f64>) -> Number {
     }
 }
 
-/// Two to the power that `choose` makes of the number's binary exponent, and of whether it is a power of two.
+/// A power of two. `choose` computes its exponent from the number's binary exponent, and from whether the number is a
+/// power of two.
 fn power_of_two(number: Number, choose: fn(i32, bool) -> i32) -> Number {
     let (exponent, is_power) = match number.to_i64() {
         Some(whole) if !matches!(number, Number::Double(_) | Number::Decimal(_)) => {
@@ -163,7 +164,7 @@ fn power_of_two(number: Number, choose: fn(i32, bool) -> i32) -> Number {
         }
         _ => {
             let logarithm = number.to_f64().log2();
-            // A decimal beyond the range of doubles.
+            // The decimal is beyond the range of doubles.
             if !logarithm.is_finite() {
                 return number;
             }

@@ -145,7 +145,8 @@ impl Bucket {
         Ok(true)
     }
 
-    /// The lower boundary of a bucket with this first document. With a granularity, the upper boundary of the bucket before.
+    /// The lower boundary of a bucket: the value of its first document. With a granularity, the upper boundary of the
+    /// previous bucket.
     fn first_boundary(&self, stage: &BucketAuto, member: &Member<'_>) -> OwnedValue {
         match (&stage.granularity, Number::of(member.id())) {
             (Some(_), _) if self.complete > 0 => self.greatest.clone(),

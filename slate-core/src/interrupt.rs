@@ -97,6 +97,11 @@ pub(crate) fn is_would_wait(error: &Error) -> bool {
     error.code() == WOULD_WAIT.0
 }
 
+/// The error of an operation that did not end before its deadline.
+pub(crate) fn past_deadline() -> Error {
+    Error::new(ErrorKind::Interrupted, Code::MAX_TIME_MS_EXPIRED, "the operation exceeded its time limit")
+}
+
 impl Interrupt {
     pub(crate) fn deadline(&mut self, within: Duration) {
         // A deadline that the clock cannot represent never passes.
@@ -149,11 +154,7 @@ impl Interrupt {
     pub(crate) fn check(&self) -> Result<()> {
         [&self.token, &self.transaction_token].into_iter().flatten().try_for_each(CancelToken::check)?;
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Err(Error::new(
-                ErrorKind::Interrupted,
-                Code::MAX_TIME_MS_EXPIRED,
-                "the operation exceeded its time limit",
-            ));
+            return Err(past_deadline());
         }
         Ok(())
     }

@@ -293,6 +293,36 @@ fn with_one_writer_at_a_time_a_second_waits_and_fails_retryably() {
 }
 
 #[test]
+fn a_write_waits_for_another_transaction_until_its_deadline() {
+    on_every_store(|test| {
+        if has_concurrent_writers(&test.db) {
+            return;
+        }
+        let c = test.collection("c");
+        let first = test.db.begin().unwrap();
+        documents(&first).insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        let limit = Duration::from_millis(30);
+        let writes: [&(dyn Fn() -> Result<()> + Sync); 5] = [
+            &|| c.insert_many(&[rawdoc! {}]).deadline(limit).run().map(drop),
+            &|| c.update_one(doc! {}, doc! { "$set": { "a": 1 } }).deadline(limit).run().map(drop),
+            &|| c.delete_many(doc! {}).deadline(limit).run().map(drop),
+            &|| c.find_one_and_delete(doc! {}).deadline(limit).run().map(drop),
+            &|| c.create_index(Index::on(doc! { "a": 1 })).deadline(limit).run().map(drop),
+        ];
+        elsewhere(|| {
+            for write in writes {
+                let begun = Instant::now();
+                let error = write().unwrap_err();
+                assert_eq!((error.kind(), error.code()), (ErrorKind::Interrupted, 50), "{error}");
+                assert!(begun.elapsed() < Duration::from_secs(4), "the lock timeout is 5 s");
+            }
+        });
+        first.commit().unwrap();
+        assert_eq!(c.count_documents(doc! {}).run().unwrap(), 1);
+    });
+}
+
+#[test]
 fn a_transaction_past_its_deadline_is_not_committed() {
     on_every_store(|test| {
         let options = TransactionOptions::new().deadline(Duration::from_millis(20));

@@ -217,7 +217,7 @@ fn an_index_beyond_the_transaction_limit_is_not_defined() {
     let error = transaction.collection::<Document>("c").create_index(Index::on(doc! { "a": 1 })).run().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
     transaction.commit().unwrap();
-    assert_eq!(c.list_indexes().unwrap().len(), 1);
+    assert!(c.list_indexes().unwrap().is_empty());
     assert_eq!(c.count_documents(doc! { "a": { "$gte": "x" } }).run().unwrap(), 9);
     assert!(db.verify().run().unwrap().is_sound());
 }

@@ -91,7 +91,7 @@ impl BulkWrite {
                 });
                 operations.push((collection.as_str(), parsed));
             }
-            let outcome = self.scope.write(|writer| {
+            let outcome = self.scope.write_within(&self.interrupt, |writer| {
                 let (mode, interrupt) = (self.mode, &self.interrupt);
                 writer.run(self.validation.of(WriteOp::Bulk { operations: &operations, mode, interrupt }))
             });

@@ -47,7 +47,7 @@ impl Delete {
     pub fn run(self) -> Result<u64> {
         let outcome = self.request.resolved(|request| {
             let deletion = delete_request(request, self.target)?;
-            self.scope.write(|writer| {
+            self.scope.write_within(&request.interrupt, |writer| {
                 let (collection, interrupt) = (&*self.collection, &request.interrupt);
                 writer.run::<DeleteOutcome>(WriteOp::Delete { collection, request: &deletion, interrupt })
             })

@@ -101,7 +101,7 @@ pub(crate) fn update_one(
             return Err(Error::invalid(Code::BAD_VALUE, message));
         }
         let update = UpdateRequest { shows: Some(request.returns), ..change.parse(request, Target::One)? };
-        scope.write(|writer| {
+        scope.write_within(&request.interrupt, |writer| {
             let mut outcome = writer.run::<UpdateOutcome>(request.validation.of(WriteOp::Update {
                 collection,
                 request: &update,
@@ -122,7 +122,7 @@ pub(crate) fn delete_one(scope: &Scope, collection: &str, request: &Request) -> 
     request.resolved(|request| {
         let projection = request.parse_projection()?;
         let deletion = DeleteRequest { shows: Shows::Deleted, ..delete_request(request, Target::One)? };
-        scope.write(|writer| {
+        scope.write_within(&request.interrupt, |writer| {
             let outcome = writer.run::<DeleteOutcome>(WriteOp::Delete {
                 collection,
                 request: &deletion,

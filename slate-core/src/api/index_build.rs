@@ -28,10 +28,11 @@ pub(crate) fn create(
     progress: BuildProgress<'_>,
 ) -> Result<(String, bool)> {
     interrupt.check()?;
-    match database.write(|writer| writer.run(WriteOp::BeginBuild { collection, spec }))? {
+    match database.write(interrupt, |writer| writer.run(WriteOp::BeginBuild { collection, spec }))? {
         BuildStart::There(name) => Ok((name, false)),
-        BuildStart::Small => database
-            .write(|writer| writer.run(WriteOp::CreateIndex { collection, spec, interrupt, progress: &mut *progress })),
+        BuildStart::Small => database.write(interrupt, |writer| {
+            writer.run(WriteOp::CreateIndex { collection, spec, interrupt, progress: &mut *progress })
+        }),
         BuildStart::Declared { name, keyspace } => {
             finish(database, keyspace, interrupt, progress)?;
             // The index is used without statistics, too.
@@ -62,7 +63,7 @@ fn finish(
     let filled = fill(database, keyspace, interrupt, progress);
     if filled.as_ref().is_err_and(|error| error.is_refusal() || error.kind() == ErrorKind::Interrupted) {
         // If that fails, too, the index remains as being built and can be dropped or finished later.
-        let _ = database.write(|writer| writer.run::<()>(WriteOp::AbandonBuild(keyspace)));
+        let _ = database.write(&Interrupt::default(), |writer| writer.run::<()>(WriteOp::AbandonBuild(keyspace)));
     }
     filled
 }
@@ -104,7 +105,7 @@ fn fill(
 }
 
 fn round(database: &DatabaseHandle, keyspace: Keyspace, limit: usize, interrupt: &Interrupt) -> Result<BuildRound> {
-    let mut writer = database.begin_write()?;
+    let mut writer = database.begin_write(interrupt)?;
     let round = writer.run(WriteOp::BuildRound { keyspace, limit, interrupt })?;
     let durability = match round {
         // After a crash, lost rounds are repeated.

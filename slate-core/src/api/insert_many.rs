@@ -124,7 +124,7 @@ impl<'d> InsertMany<'d> {
             }
         }
         let documents = borrowed(&documents);
-        let outcome = self.scope.write(|writer| {
+        let outcome = self.scope.write_within(&self.interrupt, |writer| {
             let (collection, mode, interrupt) = (&*self.collection, self.mode, &self.interrupt);
             let mut outcome: InsertOutcome = writer.run(self.validation.of(WriteOp::Insert {
                 collection,

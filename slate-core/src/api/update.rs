@@ -111,7 +111,7 @@ impl Update {
     pub fn run(self) -> Result<UpdateResult> {
         let outcome = self.request.resolved(|request| {
             let update = self.change.parse(request, self.target)?;
-            self.scope.write(|writer| {
+            self.scope.write_within(&request.interrupt, |writer| {
                 let (collection, interrupt) = (&*self.collection, &request.interrupt);
                 let op = WriteOp::Update { collection, request: &update, interrupt };
                 writer.run::<UpdateOutcome>(request.validation.of(op))

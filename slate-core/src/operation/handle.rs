@@ -1,7 +1,7 @@
 use std::{
     borrow::Cow,
     sync::{Arc, PoisonError, RwLock},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use slate_query::Code;
@@ -9,15 +9,17 @@ use slate_store::Capabilities;
 
 use crate::{
     Durability, Error, ErrorKind, Result, TransactionOptions,
+    api::transaction_options::Started,
     catalog::Catalog,
     engine::{Engine, Writer},
-    interrupt::{Interrupt, ShortRead, would_wait},
+    interrupt::{Interrupt, ShortRead, past_deadline, would_wait},
     metrics::Observer,
     operation::{
         open_transactions::OpenTransactions,
         read_op::{ReadOp, ReadOutput},
         retry,
     },
+    write::BeginOptions,
 };
 
 /// An open database as used by operations, without the public API.
@@ -115,16 +117,23 @@ impl DatabaseHandle {
         self.short.as_ref().map_or(Cow::Borrowed(interrupt), |short| Cow::Owned(interrupt.short(short)))
     }
 
-    /// Runs one write in its own transaction and retries it after a conflict.
-    pub(crate) fn write<R>(&self, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
+    /// Runs one write in its own transaction and retries it after a conflict. Waiting for other writers ends at the deadline
+    /// of the call.
+    pub(crate) fn write<R>(&self, limits: &Interrupt, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         self.inner.open_transactions.check_outside()?;
-        let started = TransactionOptions::default().start(self.inner.lock_timeout);
-        retry::on_conflict(&started.retry, &self.inner.observer, || {
-            let mut writer = self.engine()?.begin(&started.begin_options())?;
+        let started = self.started(limits);
+        let written = retry::on_conflict(&started.retry, &self.inner.observer, || {
+            // `work` checks the limits. A commit that has begun is completed.
+            let options = BeginOptions { limits: Interrupt::default(), ..started.begin_options() };
+            let mut writer = self.engine()?.begin(&options)?;
             let result = work(&mut *writer)?;
             self.finish(writer, self.inner.durability)?;
             Ok(result)
-        })
+        });
+        // No further attempt is made if it would begin after the deadline.
+        let soon = Instant::now() + 2 * started.retry.longest_pause;
+        let is_over = limits.end().is_some_and(|end| end <= soon);
+        written.map_err(|error: Error| if error.is_retryable() && is_over { past_deadline() } else { error })
     }
 
     /// Gathers a collection's statistics and retries after a conflict.
@@ -136,11 +145,17 @@ impl DatabaseHandle {
         })
     }
 
-    /// Begins a transaction without retries.
-    pub(crate) fn begin_write(&self) -> Result<Box<dyn Writer>> {
+    /// Begins a transaction without retries. Waiting for other writers ends at the deadline of the call.
+    pub(crate) fn begin_write(&self, limits: &Interrupt) -> Result<Box<dyn Writer>> {
         self.inner.open_transactions.check_outside()?;
-        let started = TransactionOptions::default().start(self.inner.lock_timeout);
-        self.engine()?.begin(&started.begin_options())
+        self.engine()?.begin(&self.started(limits).begin_options())
+    }
+
+    /// Starts the clock of a write within the limits of a call.
+    fn started(&self, limits: &Interrupt) -> Started {
+        let mut started = TransactionOptions::default().start(self.inner.lock_timeout);
+        started.retry.limits = limits.clone();
+        started
     }
 
     pub(crate) fn durability(&self) -> Durability {

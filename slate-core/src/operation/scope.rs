@@ -211,9 +211,18 @@ impl Scope {
     }
 
     /// Runs `work` in the open transaction, or else in its own transaction, which is retried after a conflict.
-    pub(crate) fn write<R>(&self, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
+    pub(crate) fn write<R>(&self, work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        self.write_within(&Interrupt::default(), work)
+    }
+
+    /// As [`write`](Self::write), for a call with a deadline: its own transaction does not wait for others longer.
+    pub(crate) fn write_within<R>(
+        &self,
+        limits: &Interrupt,
+        mut work: impl FnMut(&mut dyn Writer) -> Result<R>,
+    ) -> Result<R> {
         match self {
-            Self::Database(database) => database.write(work),
+            Self::Database(database) => database.write(limits, work),
             Self::Snapshot(_) => {
                 Err(Error::new(ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION, "a snapshot cannot be written to"))
             }

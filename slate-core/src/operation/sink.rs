@@ -42,7 +42,7 @@ pub(crate) fn write(
     validation: DocumentValidation,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    scope.write(|writer| {
+    scope.write_within(interrupt, |writer| {
         // A transaction reads all rows before the first is returned, so that the source can be the target.
         let rows: Box<dyn Rows + Send> = writer.read(source, ReadOp::Find { query, interrupt })?.try_into()?;
         let mut target = Destination { writer, into: sink.into(), validation, interrupt };
@@ -180,7 +180,8 @@ impl Destination<'_> {
     fn put(&mut self, documents: &[RawDocumentBuf], kind: PutKind) -> Result<()> {
         let documents: Vec<&RawDocument> = documents.iter().map(AsRef::as_ref).collect();
         let (collection, interrupt) = (self.into, self.interrupt);
-        let _: PutOutcome = self.writer.run(WriteOp::Put { collection, documents: &documents, kind, interrupt })?;
+        let op = WriteOp::Put { collection, documents: &documents, kind, interrupt };
+        let _: PutOutcome = self.writer.run(self.validation.of(op))?;
         Ok(())
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bson::{RawDocumentBuf, doc, rawdoc};
-use slate_core::{CancelToken, CollectionOptions, Database, ErrorKind, ExistingCollections, Index, RenameTarget};
+use slate_core::{
+    CancelToken, CollectionOptions, Database, ErrorKind, ExistingCollections, Index, RenameTarget, Validator,
+};
 use tempfile::tempdir;
 
 use super::common::{STORES, TestDatabase, on_every_store};
@@ -50,6 +52,19 @@ fn a_copy_equals_its_source_on_every_pair_of_stores() {
             let target = target.reopen();
             assert!(!target.store.is_persistent() || contents(&target.db) == contents(&source.db));
         }
+    });
+}
+
+#[test]
+fn a_copy_has_the_documents_that_violate_a_validator() {
+    on_every_store(|source| {
+        let people = source.collection("people");
+        people.insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        people.set_validator(Some(Validator::new(doc! { "name": { "$exists": true } }))).unwrap();
+        let target = STORES[0].open();
+        assert_eq!(source.db.copy_to(&target.db).run().unwrap().documents, 1);
+        assert_eq!(contents(&target.db), contents(&source.db));
+        assert_eq!(target.collection("people").insert_one(&rawdoc! { "_id": 2 }).unwrap_err().code(), 121);
     });
 }
 

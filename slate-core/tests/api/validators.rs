@@ -77,6 +77,15 @@ fn levels_actions_and_bypasses() {
         let change = || people.update_one(doc! { "_id": 2 }, doc! { "$inc": { "n": 1 } });
         violated(&change().run().unwrap_err());
         change().bypass_document_validation(true).run().unwrap();
+        database.collection("source").insert_one(&rawdoc! { "_id": 2, "m": 1 }).unwrap();
+        for matched in ["merge", "replace", "keepExisting"] {
+            let merge = doc! { "$merge": { "into": "people", "whenMatched": matched } };
+            let sink = || database.collection("source").aggregate([merge.clone()]);
+            if matched != "keepExisting" {
+                violated(&sink().run().err().unwrap());
+            }
+            drop(sink().bypass_document_validation(true).run().unwrap());
+        }
         // Building an index and deleting check nothing.
         people.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
         let validator = || Validator::new(schema());

@@ -1,6 +1,6 @@
 use clap::{CommandFactory, Parser, error::ErrorKind};
 
-use crate::{commands::Command, failure::Exit, message::message};
+use crate::{commands::Command, failure::Exit, message::message, shell};
 
 /// A shell and command-line tool for Slate databases.
 ///
@@ -25,7 +25,10 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Reads the command line. Prints help, or what is wrong.
     pub(crate) fn read() -> Result<Self, Exit> {
-        let arguments = Self::try_parse().map_err(|error| report(&error))?;
+        let arguments = Self::try_parse().map_err(|error| report_unless_mistyped(&error))?;
+        if let Some(error) = arguments.url.as_deref().and_then(mistyped) {
+            return Err(report(&error));
+        }
         if arguments.url.is_none() && arguments.command.is_none() {
             message!("slate: no database given\nhint: slate redb:PATH opens a shell; slate --help lists the commands");
             return Err(Exit::Usage);
@@ -39,12 +42,33 @@ impl Arguments {
     }
 }
 
+/// The error of a word that is not a URL, but stands in its place: a command whose name is mistyped.
+fn mistyped(word: &str) -> Option<clap::Error> {
+    let is_name = word.starts_with(|first: char| first.is_ascii_alphabetic())
+        && word.chars().all(|character| character.is_ascii_alphanumeric() || character == '-');
+    let mut commands = shell::definition();
+    commands.build();
+    let is_mistyped = is_name && commands.find_subcommand(word).is_none();
+    if is_mistyped { commands.try_get_matches_from_mut([word]).err() } else { None }
+}
+
+fn report_unless_mistyped(error: &clap::Error) -> Exit {
+    // The word after the program is in the place of the URL.
+    let first = std::env::args().nth(1);
+    let is_of_use = !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    report(first.filter(|_| is_of_use).as_deref().and_then(mistyped).as_ref().unwrap_or(error))
+}
+
 /// Prints an error of the command line as a message and a hint, without a page of usage; or the help that was asked for.
 pub(crate) fn report(error: &clap::Error) -> Exit {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // There is nothing left to do if this fails.
         let _ = error.print();
         return Exit::Success;
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        message!("slate: the command ends too early\nhint: add --help for what can follow");
+        return Exit::Usage;
     }
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);

@@ -1,4 +1,4 @@
-use std::{fmt, io, process::ExitCode};
+use std::{error::Error as _, fmt, io, iter::successors, process::ExitCode};
 
 use slate_core::ErrorKind;
 
@@ -92,6 +92,11 @@ impl Failure {
         Self { message: format!("{}: {error}", path.display()), ..Self::from(error) }
     }
 
+    /// Names the file that is being written.
+    pub(crate) fn in_file(self, path: &std::path::Path) -> Self {
+        Self { message: format!("{}: {}", path.display(), self.message), ..self }
+    }
+
     /// Prints the message and the hint.
     pub(crate) fn report(&self) -> Exit {
         if self.exit != Exit::Success {
@@ -126,12 +131,26 @@ impl From<slate_core::Error> for Failure {
             ErrorKind::Corrupt => Some("`verify` lists the damage, and `repair` rebuilds indexes"),
             ErrorKind::Full => Some("free some space; nothing of this write was stored"),
             ErrorKind::Conflict => Some("another writer was busy: try again"),
+            ErrorKind::ReadOnly if is_denied(&error) => Some("check the permissions of the file and of its folder"),
             ErrorKind::ReadOnly => {
                 Some("`repair` opens the database for writing, which completes an interrupted commit")
             }
             ErrorKind::OutcomeUnknown => Some("read the data to find out whether the write was stored"),
             _ => None,
         };
-        Self { hint: hint.map(Into::into), exit, ..Self::new(error.to_string()) }
+        // What a device or the system says explains the failure; other messages say what matters.
+        let message = match error.kind() {
+            ErrorKind::Io | ErrorKind::Full | ErrorKind::OutcomeUnknown | ErrorKind::ReadOnly => format!("{error:?}"),
+            _ => error.to_string(),
+        };
+        Self { hint: hint.map(Into::into), exit, ..Self::new(message) }
     }
+}
+
+/// Whether the system does not allow the access.
+fn is_denied(error: &slate_core::Error) -> bool {
+    let causes = successors(error.source(), |cause| (*cause).source());
+    let mut failures = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
+    failures
+        .any(|failure| matches!(failure.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem))
 }

@@ -1,4 +1,8 @@
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::{
+    env,
+    io::{self, BufWriter, IsTerminal, Write},
+    path::Path,
+};
 
 use bson::RawDocumentBuf;
 use slate_core::{Access, CancelToken, Collection, Database, Durability, ErrorKind};
@@ -138,6 +142,28 @@ impl Session {
         Ok(())
     }
 
+    /// Ends a command of a shell: waits until what it wrote is on the device. At a prompt it also closes the database, so that other
+    /// programs can open it while the person thinks.
+    ///
+    /// # Errors
+    /// Fails if the device fails.
+    pub(crate) fn end_command(&mut self) -> Result<()> {
+        self.sync()?;
+        if self.at_prompt() { self.release() } else { Ok(()) }
+    }
+
+    /// Closes a database that can be opened again.
+    ///
+    /// # Errors
+    /// Fails if the device fails.
+    pub(crate) fn release(&mut self) -> Result<()> {
+        // A database in memory would be lost.
+        match self.open.take_if(|open| open.database.store() != "memory") {
+            Some(Open { database, access, .. }) if access != Access::ReadOnly => Ok(database.close()?),
+            _ => Ok(()),
+        }
+    }
+
     /// Writes out what is buffered, after each command. Whoever read it may have gone: that changes no command's result.
     ///
     /// # Errors
@@ -159,6 +185,10 @@ impl Session {
             Some(Open { database, access, .. }) if access != Access::ReadOnly => database.close(),
             _ => Ok(()),
         };
+        if synced.is_err() || closed.is_err() {
+            // What was not stored is not reported as done.
+            let _ = std::mem::replace(&mut self.out, BufWriter::new(io::stdout())).into_parts();
+        }
         self.flush()?;
         synced?;
         Ok(closed?)
@@ -175,6 +205,10 @@ pub(crate) fn open(url: &str, access: Access) -> Result<Database> {
         ErrorKind::NotFound if access != Access::CreateOrOpen => Failure::no_database(url),
         ErrorKind::Unsupported if url.starts_with("rocksdb:") => {
             Failure::from(error).hint("install slate with `cargo install --path slate-cli --features rocksdb`")
+        }
+        ErrorKind::WrongFormat if url.strip_prefix("redb:").is_some_and(|path| Path::new(path).is_dir()) => {
+            let path = url.trim_start_matches("redb:");
+            Failure::from(error).hint(format!("a database of RocksDB is a folder; its URL is rocksdb:{path}"))
         }
         ErrorKind::Invalid if !url.contains(':') => {
             Failure::from(error).hint(format!("the URL of a file begins with its store: redb:{url}"))
@@ -207,7 +241,9 @@ pub(crate) fn on_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// The width of the terminal in characters.
+/// The width of the terminal in characters; where the output is none, `COLUMNS`, or 80.
 pub(crate) fn width() -> usize {
-    usize::from(console::Term::stdout().size().1).max(20)
+    let chosen = || env::var("COLUMNS").ok()?.parse::<u16>().ok();
+    let columns = if on_terminal() { Some(console::Term::stdout().size().1) } else { chosen() };
+    usize::from(columns.unwrap_or(80)).max(20)
 }

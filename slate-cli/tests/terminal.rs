@@ -3,7 +3,11 @@
 #![cfg(all(unix, feature = "redb"))]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::{path::Path, process::Command};
+use std::{
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use rexpect::{
     process::WaitStatus,
@@ -213,14 +217,60 @@ fn find_shows_the_first_documents() {
 }
 
 #[test]
-fn a_database_that_another_program_writes_is_not_opened() {
+fn a_shell_leaves_the_database_to_other_programs_between_commands() {
     let folder = tempfile::tempdir().unwrap();
+    let slate = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_slate"));
+        command.arg("redb:shop.slate").current_dir(folder.path()).env_remove("SLATE_URL");
+        command
+    };
     let mut shell = Shell::open(folder.path(), 100);
     shell.enter("insert t { _id: 1 }\r");
     shell.expect("\r\n1\r\n");
+    shell.expect("shop.slate> ");
+    assert!(slate().args(["insert", "t", "{ _id: 2 }"]).output().unwrap().status.success());
+    shell.type_keys("count t\r");
+    shell.expect("\r\n2\r\n");
+    // While another program writes, its database cannot be read.
+    shell.expect("shop.slate> ");
+    let mut writer = slate();
+    writer.args(["import", "-", "--collection", "t"]).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut writer = writer.spawn().unwrap();
+    let mut input = writer.stdin.take().unwrap();
+    input.write_all(b"{ _id: 3 }").unwrap();
+    while slate().arg("collections").output().unwrap().status.success() {}
+    shell.type_keys("count t\r");
+    shell.expect("slate: the database is already open");
+    shell.expect("hint: close the other program");
     let mut second = Shell::open(folder.path(), 100);
     second.expect("slate: the database is already open");
-    second.expect("hint: close the other program");
     second.ended(1);
+    drop(input);
+    assert!(writer.wait().unwrap().success());
+    shell.enter("count t\r");
+    shell.expect("\r\n3\r\n");
     shell.leave();
+}
+
+#[test]
+fn control_c_ends_a_single_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let many: String = (0..100).map(|id| format!("{{ _id: {id} }}\n")).collect();
+    std::fs::write(folder.path().join("many.json"), many).unwrap();
+    let slate = env!("CARGO_BIN_EXE_slate");
+    let import = format!("{slate} redb:shop.slate import many.json; exec {slate} redb:shop.slate");
+    let times = |field: &str| {
+        format!("{{ $lookup: {{ from: 'many', pipeline: [], as: '{field}' }} }}, {{ $unwind: '${field}' }}")
+    };
+    let pipeline = format!("[{}, {}, {}, {}, {{ $count: 'n' }}]", times("a"), times("b"), times("c"), times("d"));
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{import} aggregate many \"$PIPELINE\"")]).env("PIPELINE", pipeline);
+    command.current_dir(folder.path()).env_remove("SLATE_URL");
+    let options = Options::new().timeout_ms(Some(PATIENCE_MS)).strip_ansi_escape_codes(true);
+    let mut shell = Shell { session: spawn_with_options(command, options).unwrap() };
+    shell.expect("many.json: 100 inserted, collection many\r\n");
+    std::thread::sleep(std::time::Duration::from_millis(1_000));
+    shell.type_keys("\x03");
+    shell.expect("slate: ");
+    shell.ended(130);
 }

@@ -120,7 +120,7 @@ impl Export {
             Ok(count) => file.finish().map(|()| count).map_err(|error| Failure::file(path, error)),
             Err(failure) => {
                 file.discard();
-                Err(failure)
+                Err(failure.in_file(path))
             }
         }
     }

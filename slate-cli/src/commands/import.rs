@@ -2,6 +2,7 @@ use std::{
     cmp::Ordering,
     io::{IsTerminal, Write},
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use bson::RawDocumentBuf;
@@ -52,6 +53,9 @@ pub(crate) struct Import {
     no_indexes: bool,
 }
 
+/// How often an import waits until its documents are on the device. A crash loses at most what was imported since.
+const SYNC_INTERVAL: Duration = Duration::from_secs(10);
+
 /// Existing documents that are listed one by one; the total is always printed.
 const EXISTING_LISTED: u64 = 10;
 
@@ -82,8 +86,8 @@ impl Run for Import {
                 dropped.push(name.clone());
             }
             let tally = self.import(&database, input, &name, session)?;
-            writeln!(session.out(), "{}: {tally}, collection {name}", shown(&input.path))?;
             session.sync()?;
+            writeln!(session.out(), "{}: {tally}, collection {name}", shown(&input.path))?;
             session.flush()?;
             total += tally;
         }
@@ -115,7 +119,8 @@ impl Import {
             definitions::create(database, name, metadata, &mut ignored)?;
         }
         let is_definition = metadata.as_ref().is_some_and(|(path, _)| *path == input.path);
-        let mut tally = if is_definition { Tally::default() } else { self.records(&collection, input, session)? };
+        let mut tally =
+            if is_definition { Tally::default() } else { self.records(database, &collection, input, session)? };
         if tally == Tally::default() && !collection.exists()? {
             collection.create()?;
         }
@@ -130,13 +135,20 @@ impl Import {
     }
 
     /// Imports the records of a file.
-    fn records(&self, collection: &Collection<RawDocumentBuf>, input: &Input, session: &Session) -> Result<Tally> {
+    fn records(
+        &self,
+        database: &Database,
+        collection: &Collection<RawDocumentBuf>,
+        input: &Input,
+        session: &Session,
+    ) -> Result<Tally> {
         if input.path == Path::new("-") && std::io::stdin().is_terminal() {
             message!("reading standard input, up to Ctrl-D");
         }
         let source = Source::open(&input.path).map_err(|error| Failure::file(&input.path, error))?;
         let format = match &self.format {
             Some(name) => input::by_name(name),
+            None if source.is_empty() => return Ok(Tally::default()),
             None => source.format(),
         };
         let format = format.ok_or_else(|| {
@@ -147,7 +159,8 @@ impl Import {
         let options = Options { big_integers: self.big_integers, columns: self.columns.clone() };
         let records = (format.open)(source.text, &options).map_err(|error| Failure::file(&input.path, error))?;
         let mut loader = Loader::new(collection.clone(), self.mode);
-        let loaded = load(records, &mut loader, &Report { path: &input.path, bar: bar.clone() }, session);
+        let report = Report { path: &input.path, bar: bar.clone() };
+        let loaded = load(records, &mut loader, &report, database, session);
         bar.finish_and_clear();
         loaded.inspect_err(|_| message!("{}: {} before this", shown(&input.path), loader.tally))?;
         Ok(loader.tally)
@@ -155,7 +168,14 @@ impl Import {
 }
 
 /// Writes all records, and reports those that cannot be read or stored.
-fn load(records: Records, loader: &mut Loader<Place>, report: &Report<'_>, session: &Session) -> Result<()> {
+fn load(
+    records: Records,
+    loader: &mut Loader<Place>,
+    report: &Report<'_>,
+    database: &Database,
+    session: &Session,
+) -> Result<()> {
+    let mut synced = Instant::now();
     let mut existing = 0;
     let mut refuse = |place: &Place, why: Refused, error: &slate_core::Error| {
         existing += u64::from(why == Refused::Existing);
@@ -172,6 +192,11 @@ fn load(records: Records, loader: &mut Loader<Place>, report: &Report<'_>, sessi
     for record in records {
         if cancel.is_cancelled() {
             return Err(Failure::interrupted());
+        }
+        if synced.elapsed() >= SYNC_INTERVAL {
+            loader.write(&mut refuse)?;
+            database.flush()?;
+            synced = Instant::now();
         }
         match record {
             Ok(record) => match record.document {

@@ -60,6 +60,11 @@ impl Source {
         let by_name_of_file = name.as_deref().and_then(|name| by_extension(Path::new(name).extension()?.to_str()?));
         by_name_of_file.or_else(|| by_name(recognized(&self.head)?))
     }
+
+    /// Whether there is nothing to read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.is_empty()
+    }
 }
 
 /// The name of a file without the ending of its compression.

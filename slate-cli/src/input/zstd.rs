@@ -40,8 +40,17 @@ impl<R: BufRead> Frames<R> {
                 Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
                     io::copy(&mut self.source.by_ref().take(length.into()), &mut io::sink())?;
                 }
-                Err(error) => return Err(damaged(error)),
+                Err(error) => return Err(self.failure(error)),
             }
+        }
+    }
+
+    /// The failure of the decoder. It does not say that the file ends too early.
+    fn failure(&mut self, error: FrameDecoderError) -> io::Error {
+        match self.source.fill_buf() {
+            Ok([]) => io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends within compressed data"),
+            Ok(_) => damaged(error),
+            Err(error) => error,
         }
     }
 
@@ -66,7 +75,8 @@ impl<R: BufRead> Read for Frames<R> {
                 State::Within => {
                     while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
                         let blocks = BlockDecodingStrategy::UptoBlocks(1);
-                        self.decoder.decode_blocks(&mut self.source, blocks).map_err(damaged)?;
+                        let decoded = self.decoder.decode_blocks(&mut self.source, blocks);
+                        decoded.map_err(|error| self.failure(error))?;
                     }
                     let read = self.decoder.read(buffer)?;
                     if read > 0 || buffer.is_empty() {
@@ -93,6 +103,7 @@ mod tests {
         let file = [frame(&long), skipped, frame("end")].concat();
         Frames::new(file.as_slice()).read_to_string(&mut text).unwrap();
         assert_eq!(text, long + "end");
-        assert!(Frames::new(file.get(..file.len() - 1).unwrap()).read_to_end(&mut Vec::new()).is_err());
+        let cut = Frames::new(file.get(..file.len() - 1).unwrap()).read_to_end(&mut Vec::new()).unwrap_err();
+        assert_eq!(cut.to_string(), "the file ends within compressed data");
     }
 }

@@ -41,7 +41,15 @@ impl Table<'_> {
             Cells::Plain => column.field.clone(),
             Cells::Typed => format!("{}.{}()", column.field, column.kind.unwrap_or("auto")),
         };
-        Ok(self.writer.write_record(self.layout.columns.iter().map(name))?)
+        self.writer.write_record(self.layout.columns.iter().map(name)).map_err(failure)
+    }
+}
+
+/// The failure of the file, whose kind `csv` hides.
+fn failure(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
     }
 }
 
@@ -64,7 +72,7 @@ impl Rows for Table<'_> {
             (Some(value), Cells::Typed) if column.kind.is_none() => exact(value),
             (Some(value), _) => cell::plain(value),
         });
-        Ok(self.writer.write_record(cells)?)
+        self.writer.write_record(cells).map_err(failure)
     }
 
     fn finish(&mut self) -> io::Result<()> {

@@ -12,6 +12,9 @@ const BLOCK_BYTES: usize = 16 << 20;
 /// Widest cell, unless it is in the only column.
 const WIDEST: usize = 40;
 
+/// Narrowest cell that is shortened to fit.
+const NARROWEST: usize = 10;
+
 /// Between columns.
 const GAP: &str = "  ";
 
@@ -124,7 +127,7 @@ impl Grid {
     }
 }
 
-/// The widths of the columns that fit, at least of the first.
+/// The widths of the columns that fit, at least of the first. The last may be shortened.
 fn fitting(widths: &[usize], width: usize) -> Vec<usize> {
     let only = widths.len() == 1;
     let (mut fitting, mut used) = (Vec::new(), 0);
@@ -136,6 +139,9 @@ fn fitting(widths: &[usize], width: usize) -> Vec<usize> {
         } else if column <= room {
             fitting.push(column);
         } else {
+            if room >= NARROWEST {
+                fitting.push(room);
+            }
             break;
         }
         used += fitting.last().copied().unwrap_or_default() + GAP.len();
@@ -163,6 +169,10 @@ mod tests {
             "name  n      note\n────  ─────  ─────────────\nAda       5  x\n日本  1,000  a longer text\n"
         );
         assert_eq!(written(&grid, 20), "name  n\n────  ─────\nAda       5\n日本  1,000\nnot shown: note\n");
+        assert_eq!(
+            written(&grid, 23),
+            "name  n      note\n────  ─────  ──────────\nAda       5  x\n日本  1,000  a longer …\n"
+        );
         assert_eq!(written(&grid, 3), "na…\n───\nAda\n日…\nnot shown: n, note\n");
     }
 }

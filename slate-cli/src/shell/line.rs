@@ -61,7 +61,7 @@ pub(super) fn execute(text: &str, session: &mut Session) -> Result<Done> {
         None => Exit::Success,
         Some(ShellCommand::Exit) => return Ok(Done::Leave),
         Some(ShellCommand::Command(command)) => {
-            let result = command.run(session).and_then(|exit| session.sync().map(|()| exit));
+            let result = command.run(session).and_then(|exit| session.end_command().map(|()| exit));
             session.interrupt().reset();
             session.flush()?;
             result.unwrap_or_else(|failure| failure.report())
@@ -71,7 +71,7 @@ pub(super) fn execute(text: &str, session: &mut Session) -> Result<Done> {
 }
 
 /// The definition of the lines.
-pub(super) fn definition() -> clap::Command {
+pub(crate) fn definition() -> clap::Command {
     use clap::CommandFactory;
     Line::command()
 }

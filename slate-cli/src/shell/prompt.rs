@@ -112,6 +112,7 @@ fn greet(session: &mut Session) -> Result<()> {
         Err(failure) => return Err(failure),
     };
     let version = env!("CARGO_PKG_VERSION");
+    session.release()?;
     writeln!(session.out(), "slate {version}, {url}: {what}. Tab completes, help lists the commands.")?;
     session.flush()
 }
@@ -147,6 +148,10 @@ impl Completer for Prompt {
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
         let line = line.get(..pos).unwrap_or_default();
-        Ok(complete::complete(line, &mut self.session.borrow_mut()))
+        let mut session = self.session.borrow_mut();
+        let completed = complete::complete(line, &mut session);
+        // What cannot be read offers nothing.
+        let _ = session.release();
+        Ok(completed)
     }
 }

@@ -1,2 +1,2 @@
 # Completions of slate for fish.
-complete -c slate -f -a '(slate complete (commandline -cp | string collect -N) 2>/dev/null)'
+complete -c slate -f -a '(slate complete (commandline -cp | string collect) 2>/dev/null)'

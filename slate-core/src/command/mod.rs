@@ -48,7 +48,7 @@ enum Command {
 use Command::{Offered, Unsupported};
 
 /// All commands that MongoDB has, sorted by name.
-static COMMANDS: [(&str, Command); 61] = [
+static COMMANDS: &[(&str, Command)] = &[
     ("abortTransaction", Unsupported),
     ("aggregate", Offered(aggregate::run)),
     ("analyze", Unsupported),

@@ -78,7 +78,7 @@ type Parse = fn(Value<'_>) -> Result<Box<dyn Operator>>;
 type ParseComparing = fn(Value<'_>, Option<&Collation>) -> Result<Box<dyn Operator>>;
 
 /// Sorted by name.
-static OPERATORS: [(&str, Grammar); 15] = [
+static OPERATORS: &[(&str, Grammar)] = &[
     ("$addToSet", Grammar::Comparing(add_to_set::parse)),
     ("$bit", Grammar::Field(bit::parse)),
     ("$currentDate", Grammar::Field(current_date::parse)),

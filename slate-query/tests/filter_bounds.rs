@@ -6,8 +6,9 @@
 use bson::{Bson, doc};
 use proptest::{collection::vec, prelude::*, sample::select};
 use slate_query::{
-    filter::{Exactness, Filter, Node, Ties},
+    filter::{Exactness, Filter, Node, Ties, Validity},
     pattern::{KeyPattern, Keys},
+    pipeline::Bindings,
     raw::{Doc, Kind, OwnedValue, Value},
     testing,
 };
@@ -116,15 +117,40 @@ fn keys(path: &str, document: Doc<'_>) -> Option<Keys> {
     Some(keys)
 }
 
+/// Filters that compare by an expression.
+fn computed() -> BoxedStrategy<Filter> {
+    let literal = |value: OwnedValue| one("$literal", value);
+    let relation = select(vec!["$eq", "$lt", "$lte", "$gt", "$gte"]);
+    let field = || testing::path().prop_map(|path| of(format!("${path}")));
+    let compared = (relation, field(), operand(), any::<bool>()).prop_map(move |(name, field, operand, is_turned)| {
+        let operand = literal(operand);
+        one(name, array_of(&if is_turned { [operand, field] } else { [field, operand] }))
+    });
+    let listed = (field(), vec(operand(), 0..3))
+        .prop_map(move |(field, values)| one("$in", array_of(&[field, literal(array_of(&values))])));
+    let single = prop_oneof![5 => compared, 1 => listed].boxed();
+    let both = vec(single.clone(), 2).prop_map(|both| one("$and", array_of(&both)));
+    prop_oneof![4 => single, 1 => both]
+        .prop_filter_map("a filter", |expression| {
+            let filter = one("$expr", expression);
+            Filter::parse_with(Doc::new(filter.as_value().bytes()), &Bindings::new(0)).ok()
+        })
+        .boxed()
+}
+
 fn check(conjunct: &Node, document: Doc<'_>) -> Result<(), TestCaseError> {
     let matches = conjunct.matches(document);
     for term in conjunct.terms() {
         let Some(keys) = keys(term.path.as_str(), document) else { continue };
+        let has_arrays = keys.multikey().iter().any(|arrays| *arrays != 0);
+        if has_arrays && term.validity == Validity::WhereNotMultikey {
+            continue;
+        }
         let within = keys.iter().any(|(key, _)| term.intervals.contains(key));
         prop_assert!(within || !matches, "{conjunct} matches {document:?}, which has no key within {term:?}");
         let proves = match term.exact {
             Exactness::Never => false,
-            Exactness::WhereNotMultikey => keys.multikey().iter().all(|arrays| *arrays == 0),
+            Exactness::WhereNotMultikey => !has_arrays,
             Exactness::Always => true,
         };
         prop_assert!(matches || !within || !proves, "{conjunct} fails {document:?}, which has a key within {term:?}");
@@ -143,6 +169,13 @@ proptest! {
                 check(conjunct, document)?;
             }
             check(filter.root(), document)?;
+        }
+    }
+
+    #[test]
+    fn keys_are_within_the_bounds_of_matching_expressions(filter in computed(), documents in vec(testing::document(), 8)) {
+        for document in &documents {
+            check(filter.root(), Doc::new(document))?;
         }
     }
 

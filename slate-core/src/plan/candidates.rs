@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use slate_query::{
     collation::Collation,
-    filter::{Exactness, Filter, Node, Term},
+    filter::{Exactness, Filter, Node, Term, Validity},
     interval::{Interval, IntervalSet},
     key,
     path::Path,
@@ -195,7 +195,8 @@ fn by_index(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
             break;
         }
         if index.is_multikey_at(field) {
-            let each: Vec<&ConjunctTerm> = terms.on(path).collect();
+            let each: Vec<&ConjunctTerm> =
+                terms.on(path).filter(|term| term.term.validity == Validity::Always).collect();
             if each.is_empty() {
                 break;
             }

@@ -432,7 +432,7 @@ impl Pool {
         prop_oneof![
             1 => Just(Document::new()),
             12 => self.filter_on(self.path(), 2),
-            1 => self.computed(),
+            2 => self.computed(),
             1 => beside,
         ]
         .boxed()
@@ -447,7 +447,10 @@ impl Pool {
         let compared = (name, field(), operand, any::<bool>()).prop_map(|(name, field, operand, is_turned)| {
             doc! { name: if is_turned { [operand, field] } else { [field, operand] } }
         });
-        let several = (select(vec!["$and", "$or"]), vec(compared.clone(), 2..3));
+        let listed = (field(), vec(self.operand(), 0..3))
+            .prop_map(|(field, values)| doc! { "$in": [field, { "$literal": values }] });
+        let compared = prop_oneof![6 => compared, 1 => listed].boxed();
+        let several = (select(vec!["$and", "$and", "$or"]), vec(compared.clone(), 2..4));
         let several = several.prop_map(|(name, comparisons)| doc! { name: comparisons });
         prop_oneof![3 => compared, 1 => several].prop_map(|expression| doc! { "$expr": expression }).boxed()
     }

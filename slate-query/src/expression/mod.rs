@@ -8,6 +8,7 @@
 
 pub mod accumulator;
 mod arguments;
+mod comparison;
 mod env;
 mod evaluated;
 mod node;
@@ -15,6 +16,7 @@ mod operators;
 mod parse;
 mod path;
 
+pub(crate) use comparison::{Comparison, Relation};
 pub use env::{Env, Frame, Variables};
 pub use evaluated::Evaluated;
 pub use node::Expression;

@@ -51,6 +51,11 @@ pub(super) trait Operator: Debug + Send + Sync {
     fn is_conjunction(&self) -> bool {
         false
     }
+
+    /// Whether every evaluation with the same operands gives the same value.
+    fn is_repeatable(&self) -> bool {
+        true
+    }
 }
 
 /// Refuses a computed value that is too large.
@@ -73,7 +78,7 @@ impl Expression {
     }
 
     /// Whether it is a path or a constant. Their evaluation never fails.
-    pub(super) fn is_infallible(&self) -> bool {
+    pub(crate) fn is_infallible(&self) -> bool {
         matches!(self.0, Node::Constant(_) | Node::Path(..))
     }
 
@@ -82,6 +87,14 @@ impl Expression {
         match &self.0 {
             Node::Constant(None) => Some(Evaluated::Missing),
             Node::Constant(Some(value)) => Some(Evaluated::Borrowed(value.as_value())),
+            _ => None,
+        }
+    }
+
+    /// The fields of a document that is computed field by field.
+    pub(crate) fn as_fields(&self) -> Option<&[(Box<[u8]>, Self)]> {
+        match &self.0 {
+            Node::Document(fields) => Some(fields),
             _ => None,
         }
     }
@@ -143,25 +156,6 @@ impl Expression {
             Node::Path(Variable::Root, names) if let [name] = &**names => visit(env.root().find(name)),
             _ => visit(self.evaluate(env)?.as_value()),
         })
-    }
-
-    /// Calls `visit` with a field of the document and the expression that its value must equal for this expression to be true.
-    pub(crate) fn visit_equalities(&self, visit: &mut dyn FnMut(&FieldName, &Self)) {
-        match &self.0 {
-            Node::Call(function, operands) if function.name == "$eq" => {
-                if let [a, b] = &**operands {
-                    for (field, other) in [(a, b), (b, a)] {
-                        if let Some(field) = field.as_field() {
-                            visit(field, other);
-                        }
-                    }
-                }
-            }
-            Node::Operator(operator) if operator.is_conjunction() => {
-                operator.operands().into_iter().for_each(|operand| operand.visit_equalities(visit));
-            }
-            _ => {}
-        }
     }
 
     /// Calls `visit` with each top-level field of the document that the expression reads, and with `None` if it reads

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::{
     Node,
     clause::{Clause, Subject},
+    comparison::Comparison,
     field::Field,
     node::Tree,
-    operators,
+    terms::{Strings, Term},
 };
 use crate::{
     Code, Result,
@@ -24,9 +25,10 @@ pub(super) struct Computed {
     bindings: Bindings,
     /// The expression as written.
     operand: OwnedValue,
-    /// Equalities that every document fulfils for which the expression is true. They only narrow the search: a filter's
-    /// equality also holds for elements of arrays.
-    pub(super) equalities: Vec<Field>,
+    /// Comparisons that hold for every document for which the expression is true.
+    comparisons: Vec<Comparison>,
+    /// Whether the expression is its only comparison.
+    is_comparison: bool,
 }
 
 /// Parses `$expr`.
@@ -38,27 +40,13 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
         return Err(clause.refuse_with(Code(224), "$expr is not allowed in this context"));
     };
     let expression = Expression::parse(clause.operand, bindings.names()).map_err(|error| error.at("$expr"))?;
-    let mut equalities = Vec::new();
-    expression.visit_equalities(&mut |field, other| {
-        // Of a value that is the same for all documents. An array is compared as a whole, which an index cannot do.
-        let mut is_constant = true;
-        other.visit_fields(&mut |_| is_constant = false);
-        let value = bindings.within(Doc::new(EMPTY), |env| other.visit(env, |value| value.map(Value::to_owned)));
-        // A collation compares strings in another order than an index.
-        let is_collated = |value: &OwnedValue| bindings.collation().is_some() && value.as_value().text().is_some();
-        if let (true, Ok(Some(value)), Ok(path)) = (is_constant, value, Path::parse(field.as_str()))
-            && value.as_value().as_container().is_none()
-            && !is_collated(&value)
-        {
-            equalities.push(operators::equality(&path, value.as_value()));
-        }
-    });
-    let computed = Computed { expression, bindings: bindings.clone(), operand: clause.operand.to_owned(), equalities };
+    let mut comparisons = Vec::new();
+    expression.visit_comparisons(&mut |comparison| comparisons.extend(Comparison::new(comparison, bindings)));
+    let is_comparison = expression.is_comparison() && comparisons.len() == 1;
+    let (bindings, operand) = (bindings.clone(), clause.operand.to_owned());
+    let computed = Computed { expression, bindings, operand, comparisons, is_comparison };
     Ok(Some(Node { tree: Tree::Computed(Arc::new(computed)) }))
 }
-
-/// A document without fields.
-const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
 
 impl Computed {
     /// Whether the expression is true for the document.
@@ -67,6 +55,23 @@ impl Computed {
     /// Those of the expression.
     pub(super) fn evaluate(&self, document: Doc<'_>) -> Result<bool> {
         self.bindings.within(document, |env| Ok(self.expression.evaluate(env)?.is_true()))
+    }
+
+    /// Calls `take` with the key ranges of the comparisons.
+    pub(super) fn each_term(&self, strings: Strings<'_>, take: &mut dyn FnMut(Term)) {
+        for comparison in &self.comparisons {
+            if let Some(term) = comparison.term(strings, self.bindings.collation()) {
+                take(if self.is_comparison { term } else { term.loose() });
+            }
+        }
+    }
+
+    /// Whether the expression is true only for documents that have the field that `condition` requires.
+    pub(super) fn implies(&self, condition: &Field) -> bool {
+        // Of a longer path, an expression sees the values below the elements of an array, even if there are none.
+        condition.requires_existence()
+            && condition.path.parts().len() == 1
+            && self.comparisons.iter().any(|held| *held.path() == condition.path && held.excludes_missing())
     }
 
     /// The expression as written.

@@ -57,6 +57,11 @@ impl Field {
         self.missing
     }
 
+    /// Whether the condition only requires the field to exist.
+    pub(super) fn requires_existence(&self) -> bool {
+        self.sense == Sense::Holds && self.operator.holds_any_value()
+    }
+
     /// The first name of the path, as bytes.
     #[inline]
     pub(super) fn first(&self) -> &[u8] {

@@ -2,7 +2,9 @@ use super::{
     Exactness, Node,
     field::{Field, Sense},
     node::Tree,
+    operators,
 };
+use crate::path::Path;
 
 impl Node {
     /// Whether every document that matches `self` also matches `condition`. A `false` proves nothing.
@@ -17,10 +19,20 @@ impl Node {
         one || condition.branches().is_some_and(|branches| branches.iter().any(|branch| self.implies(branch)))
     }
 
+    /// The path that every matching document has, if there is one; with [`Exactness::Always`] if nothing else is required.
+    pub fn required_path(&self) -> Option<(&Path, Exactness)> {
+        let Tree::Field(field) = &self.tree else { return None };
+        if field.requires_existence() {
+            return Some((&field.path, Exactness::Always));
+        }
+        self.implies(&operators::exists(&field.path)).then_some((&field.path, Exactness::Never))
+    }
+
     fn implies_single(&self, condition: &Node) -> bool {
         let by_fields = match (&self.tree, &condition.tree) {
             (Tree::Field(field), Tree::Field(condition)) => field.implies(condition),
             (Tree::Or(_), _) => self.implies(condition),
+            (Tree::Computed(computed), Tree::Field(condition)) => computed.implies(condition),
             (Tree::Collated(collated), Tree::Collated(condition)) => return collated.implies(condition),
             _ => false,
         };
@@ -36,7 +48,7 @@ impl Field {
             return false;
         }
         // A condition that every value satisfies only requires the field to exist.
-        if condition.operator.holds_any_value() {
+        if condition.requires_existence() {
             return match self.sense {
                 Sense::Holds => !self.holds_missing(),
                 // A negated operator that a missing field satisfies requires a value, if the path has one end.

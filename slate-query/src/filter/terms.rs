@@ -22,6 +22,17 @@ pub struct Term {
     pub intervals: IntervalSet,
     /// Whether entries within the intervals imply the condition.
     pub exact: Exactness,
+    /// The indexes that contain such an entry.
+    pub validity: Validity,
+}
+
+/// For which indexes a [`Term`] holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Validity {
+    /// For those in which no document has an array on the index's path.
+    WhereNotMultikey,
+    /// For all.
+    Always,
 }
 
 impl Node {
@@ -67,10 +78,7 @@ impl Node {
                     replaced.each_term_within(Strings::Replaced, take);
                 }
             }
-            Tree::Computed(computed) => {
-                let loose = &mut |term: Term| take(term.loose());
-                computed.equalities.iter().for_each(|field| of_field(field, strings, loose));
-            }
+            Tree::Computed(computed) => computed.each_term(strings, take),
         }
     }
 
@@ -101,11 +109,11 @@ impl Term {
         // On a path that contains a position, an index may contain keys that the filter does not evaluate: the index
         // expands an array found by position, the filter takes it as a whole.
         let exact = if path.has_position() { exact.min(Exactness::WhereNotMultikey) } else { exact };
-        Self { path: path.clone(), intervals, exact }
+        Self { path: path.clone(), intervals, exact, validity: Validity::Always }
     }
 
     /// Returns the term with the same key range for a condition that requires more.
-    fn loose(self) -> Self {
+    pub(super) fn loose(self) -> Self {
         Self { exact: Exactness::Never, ..self }
     }
 
@@ -118,7 +126,7 @@ impl Term {
 
 /// How the conditions and the index represent strings.
 #[derive(Clone, Copy, Debug)]
-enum Strings<'c> {
+pub(super) enum Strings<'c> {
     /// Both as their bytes.
     Bytes,
     /// The index as sort keys, the conditions as bytes.
@@ -191,7 +199,8 @@ fn of_branches(nodes: &[Node], strings: Strings<'_>) -> Vec<Term> {
         let union = rest.iter().try_fold(term, |union, terms| {
             let other = terms.iter().find(|other| other.path == union.path)?;
             let intervals = union.intervals.union(&other.intervals);
-            Some(Term { intervals, exact: union.exact.min(other.exact), path: union.path })
+            let (exact, validity) = (union.exact.min(other.exact), union.validity.min(other.validity));
+            Some(Term { intervals, exact, validity, path: union.path })
         });
         terms.extend(union);
     }

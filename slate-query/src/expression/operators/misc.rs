@@ -216,6 +216,10 @@ impl Operator for Random {
     fn operands(&self) -> Vec<&Expression> {
         Vec::new()
     }
+
+    fn is_repeatable(&self) -> bool {
+        false
+    }
 }
 
 pub(super) fn rand(_: &str, operand: Value<'_>, _: &Variables) -> Result<Expression> {

@@ -34,12 +34,8 @@ pub(super) use exists::node as exists;
 pub(crate) use types::KINDS;
 
 use self::{bits::Test, compare::Relation};
-use super::{Node, clause::Clause, computed, field::Field};
-use crate::{
-    Result,
-    path::Path,
-    raw::{Value, same},
-};
+use super::{Node, clause::Clause, computed};
+use crate::{Result, raw::same};
 
 /// Parses an operator; `None` where it adds no condition.
 pub(super) type Parse = fn(Clause<'_>) -> Result<Option<Node>>;
@@ -123,11 +119,6 @@ fn find(name: &str) -> Option<Position> {
         name.starts_with(INTERNAL).then_some(Position::Unsupported { field: parse, document: parse })
     };
     found.map(|(_, operator)| *operator).or_else(internal)
-}
-
-/// The condition that the value at a path is equal to `value`.
-pub(super) fn equality(path: &Path, value: Value<'_>) -> Field {
-    Field::new(path.clone(), equal::Equal::new(value))
 }
 
 /// The names of the supported operators.

@@ -1,0 +1,101 @@
+//! Comparisons of a field with a value that is the same for every document, for which an index can find the documents.
+
+use super::{
+    Expression,
+    node::{Node, Variable},
+};
+use crate::raw::FieldName;
+
+/// How the value of a field compares with another value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relation {
+    Equal,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    /// Is an element of the other value.
+    In,
+}
+
+impl Relation {
+    fn of(operator: &str) -> Option<Self> {
+        Some(match operator {
+            "$eq" => Self::Equal,
+            "$lt" => Self::Less,
+            "$lte" => Self::LessOrEqual,
+            "$gt" => Self::Greater,
+            "$gte" => Self::GreaterOrEqual,
+            "$in" => Self::In,
+            _ => return None,
+        })
+    }
+
+    /// The relation of the second operand to the first.
+    fn reversed(self) -> Option<Self> {
+        Some(match self {
+            Self::Equal => Self::Equal,
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            Self::In => return None,
+        })
+    }
+}
+
+/// A comparison of a field of the document.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Comparison<'e> {
+    /// The path of the field, in names.
+    pub(crate) field: &'e [FieldName],
+    pub(crate) relation: Relation,
+    pub(crate) other: &'e Expression,
+}
+
+impl Expression {
+    /// Calls `visit` with the comparisons of fields that must all hold for this expression to be true.
+    pub(crate) fn visit_comparisons(&self, visit: &mut dyn FnMut(Comparison<'_>)) {
+        match &self.0 {
+            Node::Call(function, operands) => {
+                let (Some(relation), [left, right]) = (Relation::of(function.name), &**operands) else { return };
+                if let Some(field) = left.as_path() {
+                    visit(Comparison { field, relation, other: right });
+                }
+                if let (Some(field), Some(relation)) = (right.as_path(), relation.reversed()) {
+                    visit(Comparison { field, relation, other: left });
+                }
+            }
+            Node::Operator(operator) if operator.is_conjunction() => {
+                operator.operands().into_iter().for_each(|operand| operand.visit_comparisons(visit));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether this is one comparison, and not a conjunction of them.
+    pub(crate) fn is_comparison(&self) -> bool {
+        matches!(&self.0, Node::Call(function, _) if Relation::of(function.name).is_some())
+    }
+
+    /// Whether the value is the same for every document of an operation.
+    pub(crate) fn is_invariant(&self) -> bool {
+        match &self.0 {
+            Node::Constant(_) | Node::Path(Variable::Now | Variable::Frame(_), _) => true,
+            Node::Path(Variable::Root, _) => false,
+            Node::Document(fields) => fields.iter().all(|(_, field)| field.is_invariant()),
+            Node::Array(operands) | Node::Call(_, operands) => operands.iter().all(Self::is_invariant),
+            Node::Operator(operator) => {
+                operator.is_repeatable() && operator.operands().into_iter().all(Self::is_invariant)
+            }
+        }
+    }
+
+    /// The path of the document's field whose value this is, if it is one.
+    fn as_path(&self) -> Option<&[FieldName]> {
+        match &self.0 {
+            Node::Path(Variable::Root, names) if !names.is_empty() => Some(names),
+            _ => None,
+        }
+    }
+}

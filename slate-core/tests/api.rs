@@ -17,3 +17,5 @@ mod rows;
 mod second_process;
 #[path = "api/validators.rs"]
 mod validators;
+#[path = "api/wildcards.rs"]
+mod wildcards;

@@ -442,6 +442,18 @@ fn create_indexes_fails_where_mongodb_fails() {
         refused(db, on(doc! { "v": 3 }), 67);
         refused(db, on(doc! { "sparse": true, "partialFilterExpression": { "b": 1 } }), 67);
         refused(db, on(doc! { "partialFilterExpression": { "b": { "$ne": 1 } } }), 67);
+        refused(db, on(doc! { "wildcardProjection": { "a": 1 } }), 2);
+        let wildcard = |options: Document| {
+            let mut spec = doc! { "key": { "$**": 1 }, "name": "all" };
+            spec.extend(options);
+            index(spec)
+        };
+        refused(db, wildcard(doc! { "unique": true }), 67);
+        refused(db, wildcard(doc! { "sparse": true }), 67);
+        refused(db, wildcard(doc! { "wildcardProjection": {} }), 9);
+        refused(db, wildcard(doc! { "wildcardProjection": { "a": 1, "b": 0 } }), 31254);
+        refused(db, wildcard(doc! { "wildcardProjection": 1 }), 14);
+        unsupported(db, wildcard(doc! { "expireAfterSeconds": 60 }), "expireAfterSeconds");
         refused(db, doc! { "createIndexes": "c", "indexes": [] }, 2);
         refused(db, doc! { "createIndexes": "c" }, 40414);
         unsupported(db, on(doc! { "expireAfterSeconds": 60 }), "expireAfterSeconds");
@@ -573,6 +585,12 @@ fn validators_are_created_changed_listed_and_reported() {
         let listed = run(db, doc! { "listIndexes": "c" });
         let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
         assert!(batch[1].as_document().unwrap().get_bool("hidden").unwrap());
+        let wildcard = doc! { "key": { "$**": 1 }, "name": "all", "wildcardProjection": { "a": 1 } };
+        run(db, doc! { "createIndexes": "c", "indexes": [wildcard] });
+        let listed = run(db, doc! { "listIndexes": "c" });
+        let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        let projection = batch[2].as_document().unwrap().get_document("wildcardProjection").unwrap();
+        assert_eq!(projection, &doc! { "a": 1 });
         let show = doc! { "collMod": "c", "index": { "keyPattern": { "a": 1 }, "hidden": false } };
         assert_eq!(run(db, show), doc! { "hidden_old": true, "hidden_new": false, "ok": 1.0 });
         refused(db, doc! { "collMod": "c", "index": { "name": "b", "hidden": true } }, 27);

@@ -59,7 +59,7 @@ fn case() -> impl Strategy<Value = Case> {
 /// Makes some queries fit an index: its condition, bounds on its fields, its order.
 fn aimed(mut query: RandomQuery, index: &RandomIndex, filter: u8, sort: u8, conditions: Vec<Bson>) -> RandomQuery {
     if filter >= 5 {
-        let fields = index.keys.keys().take(usize::from(filter) - 4);
+        let fields = index.aim.keys().take(usize::from(filter) - 4);
         query.filter = fields.cloned().zip(conditions).collect();
     }
     if let (Some(partial), true) = (&index.partial, filter % 2 == 1) {
@@ -67,9 +67,9 @@ fn aimed(mut query: RandomQuery, index: &RandomIndex, filter: u8, sort: u8, cond
     }
     let turned = |(path, direction): (&String, &Bson)| (path.clone(), Bson::Int32(-direction.as_i32().unwrap()));
     match (&mut query.sort, sort) {
-        (Some(sort), 3) => *sort = index.keys.clone(),
-        (Some(sort), 4) => *sort = index.keys.iter().map(turned).collect(),
-        (Some(sort), 5) => *sort = index.keys.clone().into_iter().take(1).collect(),
+        (Some(sort), 3) => *sort = index.aim.clone(),
+        (Some(sort), 4) => *sort = index.aim.iter().map(turned).collect(),
+        (Some(sort), 5) => *sort = index.aim.clone().into_iter().take(1).collect(),
         (None | Some(_), _) => {}
     }
     query

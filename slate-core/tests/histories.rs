@@ -234,7 +234,12 @@ fn check_indexes(collection: &ReadCollection<RawDocumentBuf>, pool: &Pool) -> Re
     for index in collection.list_indexes().map_err(|error| error.to_string())? {
         let condition = index.only.as_ref().map_or_else(Document::new, |only| only.try_into().unwrap());
         let mut filters = vec![condition.clone()];
-        for path in index.keys.iter().map(|field| field.unwrap().0.to_string()) {
+        let paths = index.keys.iter().flat_map(|field| match field.unwrap().0.as_str() {
+            // A wildcard index has entries for every path.
+            wildcard if wildcard.ends_with("$**") => ["a", "b", "a.b"].map(String::from).to_vec(),
+            path => vec![path.to_owned()],
+        });
+        for path in paths {
             filters.push(doc! { "$and": [condition.clone(), { &path: { "$exists": true } }] });
             for value in pool.values().iter().filter(|value| **value != Bson::Undefined) {
                 filters.push(doc! { "$and": [condition.clone(), { &path: { "$eq": value } }] });

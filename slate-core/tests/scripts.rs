@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `insert C {…} …` | count |
 //! | `fill C N {…}` | N documents; a text `=i`, `=i/10` or `=i%10` is replaced by that number for document `i` |
-//! | `index C {keys} [unique] [sparse] [hidden] [named N] [only {…}] [collation {…}]` | its name |
+//! | `index C {keys} [unique] [sparse] [hidden] [named N] [only {…}] [collation {…}] [project {…}]` | its name |
 //! | `drop index C N`, `hide C N`, `show C N`, `drop C`, `create C [collation {…}]`, `indexes C`, `collections` | |
 //! | `find C {filter} [sort {…}] [project {…}] [skip N] [limit N] [hint N or {keys}]` | one row per line |
 //! | `aggregate C {stage} …` | one row per line |
@@ -329,6 +329,11 @@ impl Session {
                     index = index.collation(words.document());
                     continue;
                 }
+                "project" => {
+                    words.next();
+                    index = index.wildcard_projection(words.document());
+                    continue;
+                }
                 _ => return collection.create_index(index).run(),
             };
             words.next();
@@ -349,6 +354,8 @@ impl Session {
                     write!(line, " {name}").unwrap();
                 }
             }
+            let projection = index.wildcard_projection.iter();
+            projection.for_each(|projection| write!(line, " project {}", show(projection)).unwrap());
             index.only.iter().for_each(|only| write!(line, " only {}", show(only)).unwrap());
             index.collation.iter().for_each(|collation| write!(line, " collation {}", show(collation)).unwrap());
             line

@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct CreateIndex {
     /// The collection, which is created if it does not exist
     collection: String,
-    /// Its fields, each ascending (1) or descending (-1): '{ org: 1, age: -1 }'
+    /// Its fields, each ascending (1) or descending (-1): '{ org: 1, age: -1 }'; every field: '{ "$**": 1 }'
     #[arg(value_parser = documents::query)]
     keys: Document,
     /// Refuse two documents with the same values
@@ -34,6 +34,9 @@ pub(crate) struct CreateIndex {
     /// Maintain the index, and use it for no query until it is shown
     #[arg(long)]
     hidden: bool,
+    /// Limit an index on every field to some, or to all but some: '{ tags: 1 }', '{ text: 0 }'
+    #[arg(long, value_parser = documents::query, value_name = "FIELDS")]
+    wildcard_projection: Option<Document>,
     /// Its name; otherwise made from the fields
     #[arg(long)]
     name: Option<String>,
@@ -56,6 +59,9 @@ impl Run for CreateIndex {
         }
         if self.hidden {
             index = index.hidden();
+        }
+        if let Some(projection) = &self.wildcard_projection {
+            index = index.wildcard_projection(projection);
         }
         if let Some(name) = &self.name {
             index = index.named(name);

@@ -63,7 +63,9 @@ fn described_index(index: &IndexDescription) -> Document {
             described.insert(option, true);
         }
     }
-    for (option, value) in [("only", &index.only), ("collation", &index.collation)] {
+    for (option, value) in
+        [("only", &index.only), ("collation", &index.collation), ("wildcardProjection", &index.wildcard_projection)]
+    {
         if let Some(value) = value {
             described.insert(option, document(value));
         }

@@ -1,4 +1,4 @@
-//! Chooses indexes for a case's command: one on every path in its filter and sort.
+//! Chooses indexes for a case's command: one on every path in its filter and sort, and a wildcard index.
 
 use bson::{Bson, Document, doc};
 
@@ -35,7 +35,15 @@ pub(crate) fn candidates(case: &Case) -> Vec<Document> {
     if sort.len() > 1 && sort.iter().all(|(path, way)| is_indexable(path) && is_direction(way)) {
         add(sort);
     }
+    if !candidates.is_empty() {
+        candidates.push(wildcard());
+    }
     candidates
+}
+
+/// The keys of the wildcard index. It does not serve every query.
+pub(crate) fn wildcard() -> Document {
+    doc! { "$**": 1 }
 }
 
 /// Returns whether the command supports a hint.

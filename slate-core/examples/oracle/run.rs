@@ -5,7 +5,7 @@ use bson::{Bson, Document};
 use super::{
     bench::{self, Bench, Refused},
     case::{Case, Expected, Index},
-    command, compare,
+    command, compare, indexed,
     report::Used,
 };
 
@@ -30,7 +30,7 @@ pub(crate) fn run(bench: &Bench, case: &Case, more_indexes: &[Document]) -> Outc
 }
 
 /// Runs a case whose command must use the index with these keys, and returns what its plan reads. Returns `None` if the
-/// documents cannot be indexed by these keys (parallel arrays).
+/// documents cannot be indexed by these keys (parallel arrays), or the wildcard index does not serve the query.
 pub(crate) fn run_hinted(
     bench: &Bench,
     case: &Case,
@@ -45,6 +45,9 @@ pub(crate) fn run_hinted(
         return None;
     }
     let plan = bench.command(&command::explain(case, hint)?).map(Bson::Document);
+    if plan.is_err() && *hint == indexed::wildcard() {
+        return None;
+    }
     let used = if plan.is_ok_and(|plan| reads_index(&plan)) { Used::Index } else { Used::Collection };
     Some((command(bench, case, Some(hint)).unwrap_or_else(|outcome| outcome), used))
 }

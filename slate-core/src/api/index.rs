@@ -38,14 +38,28 @@ pub struct Index {
     hidden: bool,
     partial: Option<RawDocumentBuf>,
     collation: Option<RawDocumentBuf>,
+    wildcard_projection: Option<RawDocumentBuf>,
 }
 
 impl Index {
     /// An index on these fields, each 1 (ascending) or -1. An array is indexed by each of its elements.
+    ///
+    /// `{ "$**": 1 }` is a wildcard index, on every field but `_id`, and `{ "address.$**": 1 }` one on every field within
+    /// `address`. It serves conditions on any one of these fields, and is larger and slower to write than an index on one field.
     pub fn on(keys: impl IntoDocument) -> Self {
         let mut request = Request::default();
         let keys = request.take(keys).unwrap_or_default();
-        Self { request, keys, name: None, unique: false, sparse: false, hidden: false, partial: None, collation: None }
+        Self {
+            request,
+            keys,
+            name: None,
+            unique: false,
+            sparse: false,
+            hidden: false,
+            partial: None,
+            collation: None,
+            wildcard_projection: None,
+        }
     }
 
     /// An index as MongoDB describes it in `createIndexes`, in the result of `listIndexes` and in the files of `mongodump`:
@@ -55,9 +69,10 @@ impl Index {
     /// Fails as the command `createIndexes` does if the definition is not valid, or has an option that Slate does not support.
     pub fn from_definition(definition: impl IntoDocument) -> Result<Self> {
         let definition = definition.into_document()?;
-        let IndexSpec { name, keys, unique, sparse, hidden, partial, collation } =
+        let IndexSpec { name, keys, unique, sparse, hidden, partial, collation, wildcard_projection } =
             command::parse_index(Doc::from(&definition))?;
-        Ok(Self { request: Request::default(), keys, name, unique, sparse, hidden, partial, collation })
+        let request = Request::default();
+        Ok(Self { request, keys, name, unique, sparse, hidden, partial, collation, wildcard_projection })
     }
 
     /// Rejects two documents with the same values; a missing field counts as null.
@@ -89,6 +104,13 @@ impl Index {
     /// conditions of every query. It contains no strings, so it covers no query.
     pub fn collation(mut self, collation: impl IntoDocument) -> Self {
         self.collation = self.request.take(collation);
+        self
+    }
+
+    /// Limits the index on `$**` to some fields and what is within them, or to all but some: `{ "tags": 1, "attributes": 1 }`,
+    /// `{ "text": 0 }`.
+    pub fn wildcard_projection(mut self, projection: impl IntoDocument) -> Self {
+        self.wildcard_projection = self.request.take(projection);
         self
     }
 
@@ -165,6 +187,7 @@ impl<'p> CreateIndex<'p> {
             hidden: self.index.hidden,
             partial: self.index.partial,
             collation: self.index.collation,
+            wildcard_projection: self.index.wildcard_projection,
         };
         let Self { scope, collection, interrupt, mut progress, .. } = self;
         match &scope {
@@ -201,6 +224,8 @@ pub struct IndexDescription {
     pub only: Option<RawDocumentBuf>,
     /// How it compares strings, with all options; `None`: by their bytes.
     pub collation: Option<RawDocumentBuf>,
+    /// The fields that a wildcard index is limited to; see [`Index::wildcard_projection`].
+    pub wildcard_projection: Option<RawDocumentBuf>,
     /// Whether any of its fields has contained an array.
     pub multikey: bool,
     /// Whether queries can use it.
@@ -211,8 +236,18 @@ pub struct IndexDescription {
 impl From<&IndexDescription> for Index {
     fn from(description: &IndexDescription) -> Self {
         // Names every field, so that a new option is not forgotten here.
-        let IndexDescription { name, keys, unique, sparse, hidden, only, collation, multikey: _, state: _ } =
-            description;
+        let IndexDescription {
+            name,
+            keys,
+            unique,
+            sparse,
+            hidden,
+            only,
+            collation,
+            wildcard_projection,
+            multikey: _,
+            state: _,
+        } = description;
         Self {
             request: Request::default(),
             keys: keys.clone(),
@@ -223,6 +258,7 @@ impl From<&IndexDescription> for Index {
             partial: only.clone(),
             // An index without a collation inherits that of its collection.
             collation: Some(collation.clone().unwrap_or_else(|| rawdoc! { "locale": "simple" })),
+            wildcard_projection: wildcard_projection.clone(),
         }
     }
 }
@@ -241,14 +277,19 @@ impl IndexDescription {
     /// Returns the index as MongoDB describes it in the result of `listIndexes`; [`Index::from_definition`] is the inverse.
     pub fn to_definition(&self) -> RawDocumentBuf {
         // Names every field, so that a new option is not forgotten here.
-        let Self { name, keys, unique, sparse, hidden, only, collation, multikey: _, state: _ } = self;
+        let Self { name, keys, unique, sparse, hidden, only, collation, wildcard_projection, multikey: _, state: _ } =
+            self;
         let mut definition = rawdoc! { "v": 2, "key": keys.clone(), "name": name.as_str() };
         for (option, is_set) in [(cstr!("unique"), unique), (cstr!("sparse"), sparse), (cstr!("hidden"), hidden)] {
             if *is_set {
                 definition.append(option, true);
             }
         }
-        for (option, document) in [(cstr!("partialFilterExpression"), only), (cstr!("collation"), collation)] {
+        for (option, document) in [
+            (cstr!("partialFilterExpression"), only),
+            (cstr!("wildcardProjection"), wildcard_projection),
+            (cstr!("collation"), collation),
+        ] {
             if let Some(document) = document {
                 definition.append(option, document.clone());
             }
@@ -272,6 +313,7 @@ impl IndexDescription {
             hidden: index.hidden,
             only: index.partial.as_ref().map(|partial| partial.document.clone()),
             collation: index.collation.as_ref().map(Collation::to_document),
+            wildcard_projection: index.wildcard.as_ref().and_then(|wildcard| wildcard.projection.clone()),
             multikey: index.is_multikey(),
             state,
         }

@@ -8,6 +8,7 @@ use slate_query::{
 };
 use slate_store::Keyspace;
 
+use super::{ArrayPaths, Wildcard};
 use crate::{Error, ErrorKind, Result};
 
 /// For each field of an index, a bit set: bit i is set if some document has an array at the i-th name of the field's
@@ -29,6 +30,8 @@ pub(crate) struct IndexInfo {
     pub(crate) partial: Option<Partial>,
     /// Entries contain the sort keys of strings. `None`: the strings themselves.
     pub(crate) collation: Option<Collation>,
+    /// What a wildcard index has besides. Its `pattern` is empty.
+    pub(crate) wildcard: Option<Box<Wildcard>>,
     pub(crate) multikey: MultikeyPaths,
     /// Whether the values of some entry were truncated: its bounds are then exact for no condition.
     pub(crate) truncated: bool,
@@ -60,7 +63,8 @@ pub(crate) enum Held {
 impl IndexInfo {
     /// Whether some document has an array on the path of a field.
     pub(crate) fn is_multikey(&self) -> bool {
-        self.multikey.iter().any(|&paths| paths != 0)
+        let arrays = self.wildcard.as_ref().map(|wildcard| &wildcard.arrays);
+        arrays.is_some_and(|arrays| *arrays != ArrayPaths::default()) || self.multikey.iter().any(|&paths| paths != 0)
     }
 
     /// Whether some document has an array on the path of this field.
@@ -103,6 +107,7 @@ impl IndexInfo {
             append_document(writer, "partialFilterExpression", &partial.document);
         }
         write_collation(writer, self.collation.as_ref());
+        self.wildcard.iter().for_each(|wildcard| wildcard.write(writer));
         writer.open_array(b"multikey");
         for (field, paths) in self.multikey.iter().enumerate() {
             writer.append(field.to_string().as_bytes(), Value::new(Kind::Int64, &paths.to_le_bytes()));
@@ -121,7 +126,13 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
     else {
         return Ok(None);
     };
-    let pattern = KeyPattern::parse(Doc::from(&keys)).map_err(Error::from)?;
+    let projection = document("wildcardProjection").and_then(Result::ok);
+    let mut wildcard = Wildcard::parse(&keys, projection)?.map(Box::new);
+    wildcard.iter_mut().for_each(|wildcard| wildcard.read(doc));
+    let pattern = match &wildcard {
+        Some(_) => KeyPattern::of_no_field(),
+        None => KeyPattern::parse(Doc::from(&keys)).map_err(Error::from)?,
+    };
     let collation = read_collation(doc, &format!("index {name}"))?;
     let partial = match document("partialFilterExpression") {
         Some(Ok(document)) => Some(Partial::parse(document, collation.as_ref())?),
@@ -141,6 +152,7 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
         hidden: flag("hidden").unwrap_or_default(),
         partial,
         collation,
+        wildcard,
         multikey,
         truncated: flag("truncated").unwrap_or_default(),
     }))

@@ -11,6 +11,7 @@ mod place;
 mod staleness;
 mod statistics;
 mod validator;
+mod wildcard;
 
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
@@ -27,6 +28,7 @@ pub(crate) use place::KeyFields;
 pub(crate) use staleness::StatisticsStaleness;
 pub(crate) use statistics::{CollectionStatistics, KeyStatistics};
 pub(crate) use validator::Validator;
+pub(crate) use wildcard::{ArrayPaths, Wildcard};
 
 use crate::{Error, ErrorKind, Result};
 

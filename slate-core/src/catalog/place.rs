@@ -6,6 +6,7 @@ use bson::{Bson, Document, doc};
 use slate_query::{
     collation::show_sort_key,
     key::{self, Decoded, Direction, TypeReader},
+    pattern::PATH_FIELD,
 };
 use slate_store::Keyspace;
 
@@ -42,14 +43,16 @@ impl<'p> KeyFields<'p> {
     /// Decodes as many fields as the key contains completely. The sort keys of a collation are shown in hexadecimal digits, as in
     /// MongoDB.
     pub(crate) fn decode(index: &'p IndexInfo, mut key: &[u8]) -> Self {
-        let pattern = index.pattern.fields();
-        let mut fields = Vec::with_capacity(pattern.len());
+        let direction = index.wildcard.as_ref().map(|wildcard| wildcard.pattern.direction());
+        let of_wildcard = direction.map(|direction| [(PATH_FIELD, Direction::Ascending), ("value", direction)]);
+        let pattern = index.pattern.fields().iter().map(|(path, direction)| (path.as_str(), *direction));
+        let mut fields = Vec::new();
         let mut is_complete = true;
         let decode = if index.collation.is_some() { decode_collated } else { decode };
-        for (path, direction) in pattern {
-            let value = if is_complete { decode(&mut key, *direction) } else { None };
+        for (path, direction) in of_wildcard.into_iter().flatten().chain(pattern) {
+            let value = if is_complete { decode(&mut key, direction) } else { None };
             is_complete = value.is_some();
-            fields.push((path.as_str(), value.map(|value| value.unwrap_or(Bson::Null))));
+            fields.push((path, value.map(|value| value.unwrap_or(Bson::Null))));
         }
         Self(fields)
     }

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Options of index kinds that Slate does not have, and options that would change the effect of an index.
-const REFUSED: [&str; 14] = [
+const REFUSED: [&str; 13] = [
     "2dsphereIndexVersion",
     "bits",
     "bucketSize",
@@ -38,10 +38,9 @@ const REFUSED: [&str; 14] = [
     "prepareUnique",
     "textIndexVersion",
     "weights",
-    "wildcardProjection",
 ];
 
-/// `{createIndexes: collection, indexes: [{key, name, unique, sparse, partialFilterExpression}, …]}`: all or none.
+/// `{createIndexes: collection, indexes: [{key, name, unique, sparse, partialFilterExpression, wildcardProjection}, …]}`: all or none.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
@@ -101,6 +100,7 @@ pub(super) fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     let hidden = fields.truth("hidden")?.unwrap_or_default();
     let partial = fields.object_not_null("partialFilterExpression")?;
     let collation = fields.object_not_null("collation")?;
+    let projection = fields.object_not_null("wildcardProjection")?;
     check_version(&mut fields)?;
     // MongoDB accepts and ignores these.
     for name in ["background", "dropDups", "ns"] {
@@ -120,8 +120,16 @@ pub(super) fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     };
     let keys = keys.ok_or_else(|| required("key"))?;
     let name = name.ok_or_else(|| required("name"))?;
-    let (partial, collation) = (partial.map(owned).transpose()?, collation.map(owned).transpose()?);
-    Ok(IndexSpec { name: Some(name.into()), keys: owned(keys)?, unique, sparse, hidden, partial, collation })
+    Ok(IndexSpec {
+        name: Some(name.into()),
+        keys: owned(keys)?,
+        unique,
+        sparse,
+        hidden,
+        partial: partial.map(owned).transpose()?,
+        collation: collation.map(owned).transpose()?,
+        wildcard_projection: projection.map(owned).transpose()?,
+    })
 }
 
 /// MongoDB's versions of the index format. Slate has one format for both.

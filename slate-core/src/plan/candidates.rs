@@ -21,6 +21,8 @@ use super::{
 };
 use crate::catalog::{CollectionInfo, IndexInfo};
 
+mod wildcards;
+
 /// Most combinations of conjuncts on an index's multikey fields. Further ones are not considered.
 const MAX_MULTIKEY_BOUNDS: usize = 16;
 
@@ -28,8 +30,10 @@ const MAX_MULTIKEY_BOUNDS: usize = 16;
 const MAX_INTERSECTED: usize = 4;
 
 /// The terms of a filter's conjuncts on `_id` and on indexed paths.
+#[derive(Clone)]
 struct Terms(Vec<ConjunctTerm>);
 
+#[derive(Clone)]
 struct ConjunctTerm {
     term: Term,
     /// The conjunct, if this is its only term.
@@ -48,7 +52,8 @@ impl Terms {
     fn of(conjuncts: &[Node], collection: &CollectionInfo, collation: Option<&Collation>) -> Self {
         let is_indexed = |path: &Path| {
             let mut fields = collection.indexes.iter().flat_map(|index| index.pattern.fields());
-            is_id(path) || fields.any(|(field, _)| field == path)
+            let mut wildcards = collection.indexes.iter().filter_map(|index| index.wildcard.as_ref());
+            is_id(path) || fields.any(|(field, _)| field == path) || wildcards.any(|held| held.pattern.covers(path))
         };
         let mut terms = Vec::new();
         for (at, node) in conjuncts.iter().enumerate() {
@@ -138,9 +143,11 @@ fn singles(collection: &CollectionInfo, query: &Query, terms: &Terms) -> Vec<Acc
 /// Adds the paths by each index. `terms` are those of the conjuncts without a collation.
 fn by_indexes(collection: &CollectionInfo, query: &Query, conjuncts: &[Node], terms: &Terms, found: &mut Vec<Access>) {
     for index in collection.usable().filter(|index| serves(index, &query.filter)) {
-        match &index.collation {
+        let collated = index.collation.as_ref().map(|by| Terms::of(conjuncts, collection, Some(by)));
+        let terms = collated.as_ref().unwrap_or(terms);
+        match &index.wildcard {
             None => by_index(index, terms, found),
-            collation => by_index(index, &Terms::of(conjuncts, collection, collation.as_ref()), found),
+            Some(wildcard) => wildcards::by_wildcard(index, wildcard, conjuncts, terms, found),
         }
     }
 }
@@ -189,6 +196,10 @@ fn by_id(terms: &Terms) -> Option<Access> {
 /// different elements can satisfy two conjuncts, so each conjunct gives a separate path.
 fn by_index(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
     found.push(bounded(index, IndexBounds::default(), Conjuncts::default(), terms));
+    by_bounds(index, terms, found);
+}
+
+fn by_bounds(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
     let mut growing = vec![GrowingBounds::default()];
     for (field, (path, _)) in index.pattern.fields().iter().enumerate() {
         if shares_an_array(index, field) || !growing.iter().any(GrowingBounds::is_open) {

@@ -5,7 +5,7 @@ use slate_query::{
     collation,
     interval::{Interval, IntervalSet, Place, Side},
     key::{self, Decoded, TypeReader},
-    pattern::Direction,
+    pattern::{Direction, PATH_FIELD},
     raw::Doc,
     sort::Sort,
 };
@@ -261,7 +261,8 @@ fn index_node(scan: &IndexScan) -> Node {
     let mut line = format!("{} {}", index.name, direction_name(*direction));
     let mut bound_fields = Document::new();
     for ((path, _), bound) in index.pattern.fields().iter().zip(bounds.fields()) {
-        bound_fields.insert(path.as_str(), set(bound, strings));
+        let drawn = if path.as_str() == PATH_FIELD { paths(bound) } else { set(bound, strings) };
+        bound_fields.insert(path.as_str(), drawn);
     }
     let fields: Vec<String> =
         bound_fields.iter().map(|(path, bound)| format!("{path} {}", bound.as_str().unwrap_or_default())).collect();
@@ -321,6 +322,12 @@ enum Strings {
     Plain,
     /// Sort keys of a collation.
     SortKeys,
+}
+
+/// Bounds on the path of a wildcard index's entries: one path, or also those below it.
+fn paths(set: &IntervalSet) -> String {
+    let below = if set.len() > 1 { " and below" } else { "" };
+    set.iter().next().map_or_else(String::new, |first| interval(first, Strings::Plain) + below)
 }
 
 fn set(set: &IntervalSet, strings: Strings) -> String {

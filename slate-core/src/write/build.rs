@@ -12,7 +12,7 @@ use slate_store::{Bounds, Keyspace, Transaction, View};
 use super::{Created, Session, change_set::ChangeSet};
 use crate::{
     Error, ErrorKind, Result,
-    catalog::{CollectionInfo, IndexInfo, Partial},
+    catalog::{CollectionInfo, IndexInfo, Partial, Wildcard},
     interrupt::Interrupt,
     spill::Budget,
 };
@@ -27,6 +27,7 @@ pub(crate) struct IndexSpec {
     pub(crate) hidden: bool,
     pub(crate) partial: Option<RawDocumentBuf>,
     pub(crate) collation: Option<RawDocumentBuf>,
+    pub(crate) wildcard_projection: Option<RawDocumentBuf>,
 }
 
 /// A callback that receives the number of documents read by an index build.
@@ -153,7 +154,17 @@ pub(super) fn existing(collection: &CollectionInfo, wanted: &IndexInfo, spec: &I
 
 /// Parses the definition of an index of a collection, whose collation it inherits.
 pub(super) fn parse(spec: &IndexSpec, collection: &CollectionInfo) -> Result<IndexInfo> {
-    let pattern = KeyPattern::parse(Doc::from(&spec.keys)).map_err(Error::from)?;
+    let wildcard = Wildcard::parse(&spec.keys, spec.wildcard_projection.clone())?.map(Box::new);
+    let pattern = match &wildcard {
+        Some(_) => KeyPattern::of_no_field(),
+        None => KeyPattern::parse(Doc::from(&spec.keys)).map_err(Error::from)?,
+    };
+    for (option, is_set) in [("unique", spec.unique), ("sparse", spec.sparse)] {
+        if is_set && wildcard.is_some() {
+            let message = format!("a wildcard index cannot be {option}");
+            return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message).at(option));
+        }
+    }
     let name = spec.name.clone().unwrap_or_else(|| default_name(Doc::from(&spec.keys)));
     if name.is_empty() || name == "*" || name.contains('\0') {
         let message = format!("an index cannot have the name {name:?}");
@@ -184,6 +195,7 @@ pub(super) fn parse(spec: &IndexSpec, collection: &CollectionInfo) -> Result<Ind
         hidden: spec.hidden,
         partial,
         collation,
+        wildcard,
         multikey: vec![0; fields],
         truncated: false,
     })
@@ -209,6 +221,7 @@ fn on_id(spec: &IndexSpec) -> Result<()> {
         ("hidden", spec.hidden),
         ("partialFilterExpression", spec.partial.is_some()),
         ("collation", spec.collation.is_some()),
+        ("wildcardProjection", spec.wildcard_projection.is_some()),
     ];
     match options.iter().find(|(_, wanted)| *wanted) {
         Some((name, _)) => {
@@ -226,6 +239,10 @@ pub(super) fn find_same<'c>(indexes: &'c [Arc<IndexInfo>], wanted: &IndexInfo) -
     }
     for there in indexes {
         let keys = there.pattern.fields() == wanted.pattern.fields()
+            && match (&there.wildcard, &wanted.wildcard) {
+                (Some(there), Some(wanted)) => there.is_same(wanted),
+                (there, wanted) => there.is_none() && wanted.is_none(),
+            }
             && condition(there) == condition(wanted)
             && there.collation == wanted.collation;
         let same = keys && there.unique == wanted.unique && there.sparse == wanted.sparse;

@@ -220,6 +220,9 @@ impl<T: Transaction> Session<T> {
                 // The index may have got other properties since these were collected; the union is stored.
                 let place = Arc::make_mut(place);
                 place.add_multikey(&index.multikey);
+                if let (Some(place), Some(wildcard)) = (&mut place.wildcard, &index.wildcard) {
+                    place.add(wildcard);
+                }
                 place.truncated |= index.truncated;
             }
         }

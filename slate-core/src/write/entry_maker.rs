@@ -2,13 +2,14 @@ use std::collections::BTreeMap;
 
 use slate_query::{
     key::{self, TypeBits},
+    path::Path,
     pattern::Keys,
     raw::{Doc, Kind, Value, Writer, same},
 };
 
 use super::{entries::Entries, prepare::id};
 use crate::{
-    Error, Result,
+    Result,
     catalog::{CollectionInfo, Held, IndexInfo},
     entry::{FieldOrder, RecordKey, write_entry},
 };
@@ -76,18 +77,18 @@ impl DocumentEntries<'_, '_> {
             return Ok(());
         }
         match &index.collation {
-            None => index.pattern.keys(*document, keys),
+            None => make(index, *document, keys)?,
             Some(collation) => {
                 let fields = index.pattern.fields();
-                let is_indexed = |name: &[u8]| {
-                    fields.iter().any(|(path, _)| path.parts().first().is_some_and(|first| first.name_bytes() == name))
-                };
+                let is_first =
+                    |path: &Path, name: &[u8]| path.parts().first().is_some_and(|first| first.name_bytes() == name);
+                let is_indexed =
+                    |name: &[u8]| index.wildcard.is_some() || fields.iter().any(|(path, _)| is_first(path, name));
                 let mut collated = Writer::new();
                 collation.write_fields(*document, is_indexed, &mut collated);
-                index.pattern.keys(Doc::new(&collated.finish()), keys)
+                make(index, Doc::new(&collated.finish()), keys)?;
             }
         }
-        .map_err(Error::from)?;
         if index.sparse {
             keys.drop_absent();
         }
@@ -98,10 +99,13 @@ impl DocumentEntries<'_, '_> {
             truncated |= entries.write(|out| write_entry(index, values, record, order, out)) == Held::Truncated;
         }
         let known = properties.get(&at).unwrap_or(index);
-        let is_new = keys.multikey().iter().zip(&known.multikey).any(|(met, known)| met & !known != 0);
+        let has_new_arrays = known.wildcard.as_ref().is_some_and(|wildcard| !wildcard.arrays.include(keys.arrays()));
+        let is_new =
+            has_new_arrays || keys.multikey().iter().zip(&known.multikey).any(|(met, known)| met & !known != 0);
         if is_new || (truncated && !known.truncated) {
             let changed = properties.entry(at).or_insert_with(|| index.clone());
             changed.add_multikey(keys.multikey());
+            changed.wildcard.iter_mut().for_each(|wildcard| wildcard.arrays.add(keys.arrays()));
             changed.truncated |= truncated;
         }
         Ok(())
@@ -117,4 +121,13 @@ impl DocumentEntries<'_, '_> {
         entries.dedup();
         Ok(())
     }
+}
+
+/// Replaces the content of `keys` by the keys of a document.
+fn make(index: &IndexInfo, document: Doc<'_>, keys: &mut Keys) -> Result<()> {
+    match &index.wildcard {
+        Some(wildcard) => wildcard.pattern.keys(document, keys),
+        None => index.pattern.keys(document, keys)?,
+    }
+    Ok(())
 }

@@ -226,6 +226,7 @@ fn key_of(document: &RawDocument) -> Result<Option<SmallBytes>> {
 /// Returns whether the entries of two documents with the same `_id` can differ.
 fn differs(index: &IndexInfo, old: Doc<'_>, new: Doc<'_>) -> bool {
     index.partial.is_some()
+        || index.wildcard.is_some()
         || id(old) != id(new)
         || !index.pattern.first_values(old).eq(index.pattern.first_values(new))
 }

@@ -158,7 +158,10 @@ fn changed(old: Doc<'_>, request: &UpdateRequest) -> Result<Option<Vec<u8>>> {
     Ok(new)
 }
 
-/// Returns whether the update can change the index's entries. A partial index's condition can depend on any field.
+/// Returns whether the update can change the index's entries. A partial index's condition can depend on any field, and a wildcard
+/// index contains any.
 fn affects(update: &Update, index: &IndexInfo) -> bool {
-    index.partial.is_some() || index.pattern.fields().iter().any(|(path, _)| update.touches(path))
+    index.partial.is_some()
+        || index.wildcard.is_some()
+        || index.pattern.fields().iter().any(|(path, _)| update.touches(path))
 }

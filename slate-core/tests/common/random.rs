@@ -476,9 +476,45 @@ impl Pool {
     }
 
     pub fn index(&self) -> BoxedStrategy<RandomIndex> {
+        prop_oneof![5 => self.plain_index(), 1 => self.wildcard_index()].boxed()
+    }
+
+    /// Returns a wildcard index.
+    fn wildcard_index(&self) -> BoxedStrategy<RandomIndex> {
+        let all = |value: i32| doc! { "$**": value };
+        let names = vec(select(vec!["a", "b", "a.b", "a.a", "b.a", "c"]), 1..3);
+        let limited = (names, 0..2_i32, any::<bool>()).prop_map(move |(names, included, with_id)| {
+            let mut projection: Document =
+                names.into_iter().map(|name| (name.to_owned(), Bson::Int32(included))).collect();
+            if with_id {
+                projection.insert("_id", 1);
+            }
+            (doc! { "$**": 1 }, Some(projection))
+        });
+        let below = select(vec!["a.$**", "b.$**", "a.b.$**"]).prop_map(|key| (doc! { key: 1 }, None));
+        let whole = select(vec![1, -1]).prop_map(move |direction| (all(direction), None));
+        let partial = option::weighted(0.2, self.filter_on(self.path(), 1));
+        let keys = prop_oneof![4 => whole, 2 => limited, 2 => below];
+        (keys, partial, prop::bool::weighted(0.15), self.directed(1), any::<bool>())
+            .prop_map(|((keys, projection), partial, is_collated, aim, before_documents)| RandomIndex {
+                keys,
+                aim,
+                projection,
+                unique: false,
+                sparse: false,
+                partial,
+                is_collated,
+                before_documents,
+            })
+            .boxed()
+    }
+
+    fn plain_index(&self) -> BoxedStrategy<RandomIndex> {
         if self.width == Width::Narrow {
             let plain = (self.directed(3), any::<bool>()).prop_map(|(keys, before_documents)| RandomIndex {
+                aim: keys.clone(),
                 keys,
+                projection: None,
                 unique: false,
                 sparse: false,
                 partial: None,
@@ -494,7 +530,8 @@ impl Pool {
         (self.directed(3), unique, sparse, partial, is_collated, any::<bool>())
             .prop_map(|(keys, unique, sparse, partial, is_collated, before_documents)| {
                 let sparse = sparse && partial.is_none();
-                RandomIndex { keys, unique, sparse, partial, is_collated, before_documents }
+                let (aim, projection) = (keys.clone(), None);
+                RandomIndex { keys, aim, projection, unique, sparse, partial, is_collated, before_documents }
             })
             .boxed()
     }
@@ -526,6 +563,10 @@ impl Pool {
 #[derive(Clone)]
 pub struct RandomIndex {
     pub keys: Document,
+    /// Fields that the index contains, and their directions.
+    pub aim: Document,
+    /// The `wildcardProjection`.
+    pub projection: Option<Document>,
     pub unique: bool,
     pub sparse: bool,
     pub partial: Option<Document>,
@@ -547,6 +588,7 @@ impl fmt::Debug for RandomIndex {
         for (flag, name) in flags {
             write!(f, "{}", if flag { format!(" {name}") } else { String::new() })?;
         }
+        self.projection.as_ref().map_or(Ok(()), |projection| write!(f, " project {projection}"))?;
         self.partial.as_ref().map_or(Ok(()), |partial| write!(f, " only {partial}"))
     }
 }
@@ -562,6 +604,9 @@ impl RandomIndex {
         }
         if let Some(partial) = &self.partial {
             index = index.only(partial);
+        }
+        if let Some(projection) = &self.projection {
+            index = index.wildcard_projection(projection);
         }
         if self.is_collated {
             index = index.collation(collation());

@@ -1,4 +1,4 @@
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use super::{
     Direction, KeyPattern, Positions,
@@ -19,6 +19,7 @@ pub struct Keys {
     bits: TypeBits,
     entries: Vec<Entry>,
     multikey: Vec<u64>,
+    arrays: BTreeSet<Box<str>>,
 }
 
 #[derive(Debug)]
@@ -63,6 +64,17 @@ impl Keys {
         &self.multikey
     }
 
+    /// The paths at which a document has an array; only for a wildcard index.
+    pub fn arrays(&self) -> &BTreeSet<Box<str>> {
+        &self.arrays
+    }
+
+    pub(super) fn add_array(&mut self, path: &str) {
+        if !self.arrays.contains(path) {
+            self.arrays.insert(path.into());
+        }
+    }
+
     /// Removes the entries in which every field is missing, as a sparse index does.
     pub fn drop_absent(&mut self) {
         self.entries.retain(|entry| entry.presence == Presence::Some);
@@ -72,16 +84,36 @@ impl Keys {
         self.bytes.get(entry.key.clone()).unwrap_or_default()
     }
 
-    fn clear(&mut self, fields: usize) {
+    pub(super) fn clear(&mut self, fields: usize) {
         self.bytes.clear();
         self.losses.clear();
         self.entries.clear();
+        self.arrays.clear();
         self.multikey.clear();
         self.multikey.resize(fields, 0);
     }
 
+    /// Adds an entry of these values. `None`: missing.
+    #[inline]
+    pub(super) fn push<'v>(&mut self, values: impl Iterator<Item = (Option<Value<'v>>, Direction)>) {
+        let Self { bytes, losses, bits, entries, .. } = self;
+        let (start, lost) = (bytes.len(), losses.len());
+        let mut presence = Presence::None;
+        bits.clear();
+        for (value, direction) in values {
+            if value.is_some() {
+                presence = Presence::Some;
+            }
+            let field = bytes.len();
+            encode_typed(value, bytes, bits);
+            direction.apply(bytes.get_mut(field..).unwrap_or_default());
+        }
+        losses.extend_from_slice(bits.as_bytes());
+        entries.push(Entry { key: start..bytes.len(), bits: lost..losses.len(), presence });
+    }
+
     /// Sorts the entries and removes repetitions. Of equal keys the first is retained.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         if self.entries.len() < 2 {
             return;
         }
@@ -123,20 +155,7 @@ struct Collect<'c> {
 impl<'a> Emit<'a> for Collect<'_> {
     #[inline]
     fn key(&mut self, values: &[Option<Value<'a>>]) {
-        let Keys { bytes, losses, bits, entries, .. } = &mut *self.keys;
-        let (start, lost) = (bytes.len(), losses.len());
-        let mut presence = Presence::None;
-        bits.clear();
-        for (value, (_, direction)) in values.iter().zip(self.fields) {
-            if value.is_some() {
-                presence = Presence::Some;
-            }
-            let field = bytes.len();
-            encode_typed(*value, bytes, bits);
-            direction.apply(bytes.get_mut(field..).unwrap_or_default());
-        }
-        losses.extend_from_slice(bits.as_bytes());
-        entries.push(Entry { key: start..bytes.len(), bits: lost..losses.len(), presence });
+        self.keys.push(values.iter().copied().zip(self.fields.iter().map(|(_, direction)| *direction)));
     }
 
     fn array(&mut self, field: usize, names: usize) {

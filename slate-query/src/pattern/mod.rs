@@ -3,8 +3,10 @@
 mod expand;
 mod keys;
 mod parse;
+mod wildcard;
 
 pub use crate::key::Direction;
 pub(crate) use expand::{Emit, MAX_FIELDS, Positions, Slot, expand, follow};
 pub use keys::Keys;
 pub use parse::KeyPattern;
+pub use wildcard::{PATH_FIELD, WildcardPattern};

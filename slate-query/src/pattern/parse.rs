@@ -1,4 +1,4 @@
-use super::{Direction, MAX_FIELDS};
+use super::{Direction, MAX_FIELDS, PATH_FIELD};
 use crate::{
     Code, Error, Result,
     number::Number,
@@ -20,7 +20,7 @@ impl KeyPattern {
     /// # Errors
     /// Codes of MongoDB's `createIndexes`: `CannotCreateIndex` (67) for an empty pattern and invalid names or values;
     /// `BadValue` (2) for a repeated field; 13103 for more than 32 fields; `NotImplemented` (238) for kinds of indexes
-    /// that Slate does not support (text, hashed, geospatial, wildcard), by name.
+    /// that Slate does not support (text, hashed, geospatial), by name. Wildcard indexes have a [`WildcardPattern`](super::WildcardPattern).
     pub fn parse(pattern: Doc<'_>) -> Result<Self> {
         let mut fields: Vec<(Path, Direction)> = Vec::new();
         if pattern.is_empty() {
@@ -46,7 +46,18 @@ impl KeyPattern {
         Ok(Self { fields: fields.into(), first_names })
     }
 
-    /// The paths and their directions; at least one.
+    /// The pattern of the entries of a wildcard index about one path, or about several.
+    pub fn of_wildcard(path: Option<(Path, Direction)>) -> Result<Self> {
+        let fields: Vec<_> = [(Path::parse(PATH_FIELD)?, Direction::Ascending)].into_iter().chain(path).collect();
+        Ok(Self { fields: fields.into(), first_names: Names::default() })
+    }
+
+    /// No fields: the pattern of a wildcard index, whose entries are about any of them.
+    pub fn of_no_field() -> Self {
+        Self { fields: Box::default(), first_names: Names::default() }
+    }
+
+    /// The paths and their directions; none for a wildcard index.
     pub fn fields(&self) -> &[(Path, Direction)] {
         &self.fields
     }
@@ -76,9 +87,6 @@ fn field(element: Element<'_>) -> Result<(Path, Direction)> {
         });
     }
     let direction = direction(element)?;
-    if name == "$**" || name.ends_with(".$**") {
-        return Err(Error::unsupported("$**"));
-    }
     let path = Path::parse(&name)?;
     for (place, part) in path.parts().iter().enumerate() {
         let name = part.name();
@@ -93,7 +101,7 @@ fn field(element: Element<'_>) -> Result<(Path, Direction)> {
     Ok((path, direction))
 }
 
-fn direction(element: Element<'_>) -> Result<Direction> {
+pub(super) fn direction(element: Element<'_>) -> Result<Direction> {
     let kind = element.value.kind().alias();
     let number = Number::of(element.value).ok_or_else(|| {
         refused(&format!("values in an index key pattern are numbers or strings, not of type {kind}"))

@@ -85,11 +85,20 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
     }
     let of_index =
         |access: &Access| matches!(&access.path, AccessPath::Index { index: held, .. } if held.name == index.name);
-    Ok(usable.into_iter().filter(of_index).collect())
+    let of_index: Vec<Access> = usable.into_iter().filter(of_index).collect();
+    if of_index.is_empty() {
+        // Of a wildcard index, which serves only conditions on some field.
+        let message = format!("the hinted index {} does not serve the query", index.name);
+        return Err(Error::invalid(Code::BAD_VALUE, message).at("hint"));
+    }
+    Ok(of_index)
 }
 
 /// Returns the first index on these keys that can serve the query; otherwise the first index on these keys.
 fn by_keys<'c>(context: &Context<'c>, keys: &bson::RawDocumentBuf) -> Option<&'c std::sync::Arc<IndexInfo>> {
+    if let Some(wildcard) = context.collection.usable().find(|index| index.wildcard.is_some() && index.keys == *keys) {
+        return Some(wildcard);
+    }
     let wanted = slate_query::pattern::KeyPattern::parse(Doc::from(keys)).ok()?;
     let named = || context.collection.usable().filter(|index| index.pattern.fields() == wanted.fields());
     named().find(|index| serves(index, &context.query.filter)).or_else(|| named().next())

@@ -1,0 +1,153 @@
+use std::collections::BTreeSet;
+
+use bson::RawDocumentBuf;
+use slate_query::{
+    path::Path,
+    pattern::{KeyPattern, WildcardPattern},
+    raw::{Doc, Kind, OwnedValue, Value, Writer},
+};
+
+use super::{IndexInfo, index::append_document};
+use crate::Result;
+
+/// Most paths of a wildcard index that are known to contain arrays. If there are more, every path counts as one of them.
+const MAX_ARRAY_PATHS: usize = 256;
+
+/// The properties of a wildcard index that other indexes do not have.
+#[derive(Clone, Debug)]
+pub(crate) struct Wildcard {
+    pub(crate) pattern: WildcardPattern,
+    /// The `wildcardProjection` as it was declared.
+    pub(crate) projection: Option<RawDocumentBuf>,
+    pub(crate) arrays: ArrayPaths,
+}
+
+/// The paths at which some document has an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ArrayPaths {
+    These(BTreeSet<Box<str>>),
+    /// Any path can be one.
+    Any,
+}
+
+impl Default for ArrayPaths {
+    fn default() -> Self {
+        Self::These(BTreeSet::new())
+    }
+}
+
+impl ArrayPaths {
+    /// Whether all of these paths are among them.
+    pub(crate) fn include(&self, paths: &BTreeSet<Box<str>>) -> bool {
+        match self {
+            Self::These(known) => paths.is_subset(known),
+            Self::Any => true,
+        }
+    }
+
+    pub(crate) fn add(&mut self, paths: &BTreeSet<Box<str>>) {
+        if let Self::These(known) = self {
+            known.extend(paths.iter().cloned());
+            if known.len() > MAX_ARRAY_PATHS {
+                *self = Self::Any;
+            }
+        }
+    }
+
+    fn join(&mut self, other: &Self) {
+        match other {
+            Self::These(paths) => self.add(paths),
+            Self::Any => *self = Self::Any,
+        }
+    }
+
+    /// The bit set of [`MultikeyPaths`](super::MultikeyPaths) for a path.
+    fn on(&self, path: &Path) -> u64 {
+        let Self::These(known) = self else { return u64::MAX };
+        let mut prefix = String::new();
+        let mut mask = 0;
+        for (place, part) in path.parts().iter().enumerate() {
+            if place > 0 {
+                prefix.push('.');
+            }
+            prefix.push_str(part.name());
+            mask |= u64::from(known.contains(prefix.as_str())) << place.min(63);
+        }
+        mask
+    }
+}
+
+impl Wildcard {
+    /// Parses the keys of an index and its projection. `None` if it is no wildcard index.
+    ///
+    /// # Errors
+    /// Those of [`WildcardPattern::parse`].
+    pub(crate) fn parse(keys: &RawDocumentBuf, projection: Option<RawDocumentBuf>) -> Result<Option<Self>> {
+        let pattern = WildcardPattern::parse(Doc::from(keys), projection.as_ref().map(Doc::from))?;
+        Ok(pattern.map(|pattern| Self { pattern, projection, arrays: ArrayPaths::default() }))
+    }
+
+    /// Whether the index is over the same paths in the same direction.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.pattern == other.pattern
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.arrays.join(&other.arrays);
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer) {
+        if let Some(projection) = &self.projection {
+            append_document(writer, "wildcardProjection", projection);
+        }
+        match &self.arrays {
+            ArrayPaths::Any => writer.append(b"arrays", Value::new(Kind::Boolean, &[1])),
+            ArrayPaths::These(paths) => {
+                writer.open_array(b"arrays");
+                for (place, path) in paths.iter().enumerate() {
+                    let path = OwnedValue::from(&bson::Bson::from(&**path));
+                    writer.append(place.to_string().as_bytes(), path.as_value());
+                }
+                writer.close();
+            }
+        }
+    }
+
+    pub(super) fn read(&mut self, definition: Doc<'_>) {
+        let arrays = definition.get("arrays");
+        self.arrays = match arrays.and_then(Value::as_array) {
+            Some(paths) => ArrayPaths::These(paths.values().filter_map(Value::as_str).map(Box::from).collect()),
+            None => ArrayPaths::Any,
+        };
+    }
+}
+
+impl IndexInfo {
+    /// The entries of a wildcard index about one path, as an index on the path of entries and on that path.
+    pub(crate) fn on_path(&self, wildcard: &Wildcard, path: &Path) -> Option<Self> {
+        let pattern = KeyPattern::of_wildcard(Some((path.clone(), wildcard.pattern.direction()))).ok()?;
+        Some(self.part(pattern, vec![0, wildcard.arrays.on(path)]))
+    }
+
+    /// The entries of a wildcard index, as an index on their path. A document has several of them, like one with an array.
+    pub(crate) fn on_paths(&self) -> Option<Self> {
+        Some(self.part(KeyPattern::of_wildcard(None).ok()?, vec![1]))
+    }
+
+    fn part(&self, pattern: KeyPattern, multikey: Vec<u64>) -> Self {
+        Self {
+            name: self.name.clone(),
+            keyspace: self.keyspace,
+            pattern,
+            keys: self.keys.clone(),
+            unique: false,
+            sparse: true,
+            hidden: self.hidden,
+            partial: self.partial.clone(),
+            collation: self.collation.clone(),
+            wildcard: None,
+            multikey,
+            truncated: self.truncated,
+        }
+    }
+}

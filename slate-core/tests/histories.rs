@@ -31,7 +31,7 @@ enum Call {
     Delete { filter: Document, many: bool },
     FindOneAndUpdate { filter: Document, update: UpdateModifications, sort: Document },
     FindOneAndDelete { filter: Document, sort: Document },
-    CreateIndex(RandomIndex),
+    CreateIndex(Box<RandomIndex>),
     DropIndex(usize),
     DropCollection,
 }
@@ -157,9 +157,9 @@ fn call(pool: &Pool) -> BoxedStrategy<Call> {
         2 => deleted,
         2 => taken,
         1 => removed,
-        4 => pool.index().prop_map(Call::CreateIndex),
+        4 => pool.index().prop_map(|index| Call::CreateIndex(Box::new(index))),
         1 => (0..3_usize).prop_map(Call::DropIndex),
-        1 => prop_oneof![1 => Just(Call::DropCollection), 2 => pool.index().prop_map(Call::CreateIndex)],
+        1 => prop_oneof![1 => Just(Call::DropCollection), 2 => pool.index().prop_map(|index| Call::CreateIndex(Box::new(index)))],
     ]
     .boxed()
 }

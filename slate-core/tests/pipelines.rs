@@ -69,6 +69,17 @@ fn case() -> impl Strategy<Value = Case> {
             let filter = filter.map(by_id).filter(|stage| stage.get_document("$match").is_ok_and(|all| all.get_array("$and").is_ok_and(|all| !all.is_empty())));
             std::iter::once(group).chain(filter).collect::<Vec<_>>()
         });
+        // Groups by several fields, with conditions on each of them, of which only some accumulators are read.
+        let by_several = (field(), field(), pool.condition(), pool.condition(), any::<bool>()).prop_map(
+            move |(by, of, first, second, shows)| {
+                let mut group = doc! { "_id": { "x": format!("${by}"), "y": { "$type": format!("${of}") }, "z": format!("${of}") } };
+                group.extend(accumulated(of));
+                let conditions = doc! { "$match": { "_id.x": first, "_id.z": second } };
+                let shown = shows.then(|| doc! { "$project": { "most": 1 } });
+                [doc! { "$group": group }, conditions].into_iter().chain(shown).collect::<Vec<_>>()
+            },
+        );
+        let copy = (field(), field()).prop_map(|(name, of)| doc! { "$addFields": { name: format!("${of}") } });
         let lookup = (pool.path(), pool.path(), field(), any::<bool>(), pool.filter()).prop_map(
             |(local, foreign, target, unwinds, filter)| {
                 let lookup = doc! { "from": OTHER, "localField": local, "foreignField": foreign, "as": &target };
@@ -127,6 +138,7 @@ fn case() -> impl Strategy<Value = Case> {
             1 => count,
             2 => end,
             1 => add,
+            2 => copy,
             1 => facet,
             2 => window,
             1 => redact,
@@ -139,7 +151,7 @@ fn case() -> impl Strategy<Value = Case> {
             vec![doc! { "$sort": { "_id": 1 } }, doc! { "$skip": skip }, doc! { "$limit": limit }]
         });
         let head = vec(pool.filter().prop_map(|filter| doc! { "$match": filter }), 0..2);
-        let tail = vec(prop_oneof![12 => stage.prop_map(|stage| vec![stage]), 3 => of_groups, 3 => lookup], 0..5);
+        let tail = vec(prop_oneof![12 => stage.prop_map(|stage| vec![stage]), 3 => of_groups, 2 => by_several, 3 => lookup], 0..5);
         let pipeline = (head, proptest::option::of(window), tail).prop_map(|(head, window, tail)| {
             head.into_iter().chain(window.into_iter().flatten()).chain(tail.into_iter().flatten()).collect::<Vec<_>>()
         });

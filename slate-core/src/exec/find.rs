@@ -38,5 +38,5 @@ pub(crate) fn find<V: Snapshot>(
 
 /// Plans a query. The planner probes `view`.
 pub(crate) fn plan<V: View>(query: &Query, view: &V, collection: &CollectionInfo) -> Result<Planned> {
-    plan::build(&plan::Context { collection, query, probe: &ViewProbe::new(view) })
+    plan::build(&plan::Context { collection, query, probe: &ViewProbe::new(view), access: None })
 }

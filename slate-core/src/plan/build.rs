@@ -1,5 +1,5 @@
 use super::{
-    Context, Output, Plan, Query, RawPlan,
+    Context, DocumentNode, GroupOrder, Output, Plan, Query, RawPlan,
     candidates::candidates,
     pipeline,
     rules::{self, FiredRules, Outcome},
@@ -20,13 +20,19 @@ pub(crate) struct Planned {
 /// Fails on a hint that names no index or an index without all matching documents, and on a forced candidate that does
 /// not exist.
 pub(crate) fn build(context: &Context<'_>) -> Result<Planned> {
-    match pipeline::by_end(context.query, context.collection) {
-        Some(query) => build_query(&Context { query: &query, ..*context }),
-        None => build_query(context),
+    let mut nodes = context.query.pipeline.nodes.clone();
+    let Some((access, sort)) = pipeline::by_end(context.query, context.collection) else {
+        return build_query(context, nodes);
+    };
+    if let Some(DocumentNode::Group { order, .. }) = nodes.first_mut() {
+        *order = GroupOrder::ByEnd;
     }
+    let query = context.query.sorted_without_pipeline(sort);
+    build_query(&Context { query: &query, access: Some(&access), ..*context }, nodes)
 }
 
-fn build_query(context: &Context<'_>) -> Result<Planned> {
+/// Plans the query of a pipeline, with its nodes above.
+fn build_query(context: &Context<'_>, mut nodes: Vec<DocumentNode>) -> Result<Planned> {
     let mut planned = Planned { plan: naive(context.query), rules: FiredRules::default() };
     for (number, rule) in rules::ALL.iter().enumerate() {
         let outcome = (rule.apply)(&mut planned.plan, context)?;
@@ -37,7 +43,6 @@ fn build_query(context: &Context<'_>) -> Result<Planned> {
             break;
         }
     }
-    let mut nodes = context.query.pipeline.nodes.clone();
     if !nodes.is_empty() {
         pipeline::by_key(&mut nodes, &mut planned.plan);
         planned.plan = Plan::Pipeline { input: Box::new(planned.plan), nodes };

@@ -1,6 +1,6 @@
 use slate_store::Keyspace;
 
-use super::Query;
+use super::{Access, Query};
 use crate::{Result, catalog::CollectionInfo, key_range::KeyRange};
 
 /// The data that rules use besides the plan.
@@ -8,6 +8,8 @@ pub(crate) struct Context<'a> {
     pub(crate) collection: &'a CollectionInfo,
     pub(crate) query: &'a Query,
     pub(crate) probe: &'a dyn Probe,
+    /// The access path, if it is known without a choice.
+    pub(crate) access: Option<&'a Access>,
 }
 
 /// Counts keys up to a cap.

@@ -93,6 +93,17 @@ impl Query {
         }
     }
 
+    /// The query without conditions, window and pipeline, in this order.
+    pub(crate) fn sorted_without_pipeline(&self, sort: Sort) -> Self {
+        Self {
+            kind: self.kind,
+            sort: Some(sort),
+            output: self.output.clone(),
+            memory: self.memory,
+            ..Self::of(Filter::all())
+        }
+    }
+
     /// Checks that the query was parsed for this collection.
     ///
     /// # Errors

@@ -92,9 +92,9 @@ impl Expression {
     }
 
     /// The fields of a document that is computed field by field.
-    pub(crate) fn as_fields(&self) -> Option<&[(Box<[u8]>, Self)]> {
+    pub(crate) fn as_fields(&self) -> Option<impl Iterator<Item = (&[u8], &Self)>> {
         match &self.0 {
-            Node::Document(fields) => Some(fields),
+            Node::Document(fields) => Some(fields.iter().map(|(name, field)| (&**name, field))),
             _ => None,
         }
     }

@@ -204,9 +204,9 @@ fn selected(projection: Doc<'_>) -> Result<Selection> {
             excluded.push(path);
         }
     })?;
-    let is_id = |path: &Box<str>| &**path == "_id";
+    let are_id = |paths: &[Box<str>]| paths.iter().all(|path| &**path == "_id");
     // As in every projection, _id may differ from the other fields. An index contains it only if it is included.
-    if included.iter().all(is_id) && !(excluded.is_empty() || excluded.iter().all(is_id)) {
+    if are_id(&included) && !are_id(&excluded) {
         if included.is_empty() {
             excluded.push("_id".into());
         }

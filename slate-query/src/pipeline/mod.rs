@@ -7,6 +7,7 @@
 mod bindings;
 mod group_index;
 mod kept;
+mod merge;
 mod needs;
 mod nested;
 mod parse;

@@ -43,6 +43,29 @@ impl Additions {
         self.visit_fields(&mut |field| needs.add(field));
     }
 
+    /// The fields of both.
+    pub(crate) fn and(mut self, other: &Self) -> Self {
+        self.fields.extend(other.fields.iter().cloned());
+        self
+    }
+
+    /// Whether the values of some of these fields are read.
+    pub(crate) fn reads_any(&self, names: &[Box<str>]) -> bool {
+        let mut reads = false;
+        self.visit_fields(&mut |field| {
+            reads |= field.is_none_or(|field| names.iter().any(|name| **name == *field.as_str()));
+        });
+        reads
+    }
+
+    /// Whether no document makes an expression fail.
+    pub(crate) fn is_infallible(&self) -> bool {
+        self.fields.iter().all(|(_, addition)| match addition {
+            Addition::Computed(expression) => expression.is_infallible(),
+            Addition::Within(additions) => additions.is_infallible(),
+        })
+    }
+
     fn visit_fields(&self, visit: &mut dyn FnMut(Option<&FieldName>)) {
         for (_, addition) in &self.fields {
             match addition {

@@ -169,6 +169,33 @@ impl Projection {
         needs
     }
 
+    /// Whether both only include whole fields, and all fields that `next` includes are included by this projection.
+    pub(crate) fn shows_all_of(&self, next: &Self) -> bool {
+        match (&self.included, &next.included) {
+            (Some(included), Some(shown)) => shown.iter().all(|path| included.contains(path)),
+            _ => false,
+        }
+    }
+
+    /// The projection that adds the fields of both. `None` if one of them does more, or the second depends on the first.
+    pub(crate) fn with_additions(&self, next: &Self) -> Option<Self> {
+        let (Some(first), Some(second)) = (&self.computed, &next.computed) else { return None };
+        let (Kept::AllBut(names), Kept::AllBut(more)) = (&self.kept, &next.kept) else { return None };
+        let is_plain = self.passes.is_empty() && next.passes.is_empty();
+        if !is_plain || names.iter().any(|name| more.contains(name)) || second.additions.reads_any(names) {
+            return None;
+        }
+        let additions = first.additions.clone().and(&second.additions);
+        let computed = Some(Box::new(Computed { additions, bindings: first.bindings.clone() }));
+        let kept = Kept::AllBut(names.iter().chain(more).cloned().collect());
+        Some(Self { passes: Box::default(), computed, kept, included: None, shown: None })
+    }
+
+    /// Whether no document makes the projection fail.
+    pub(crate) fn is_infallible(&self) -> bool {
+        !self.needs_position() && self.computed.as_ref().is_none_or(|computed| computed.additions.is_infallible())
+    }
+
     /// Whether a document's projection can fail.
     pub fn computes(&self) -> bool {
         self.computed.is_some()

@@ -43,6 +43,11 @@ impl Sort {
         Ok(Self { fields: fields.into(), natural: None, collation: None })
     }
 
+    /// The sort by one path.
+    pub fn by(path: Path, direction: Direction) -> Self {
+        Self { fields: Box::new([(path, direction)]), natural: None, collation: None }
+    }
+
     /// The same sort with strings compared by a collation.
     #[must_use]
     pub fn with_collation(self, collation: Option<Collation>) -> Self {

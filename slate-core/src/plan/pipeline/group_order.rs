@@ -1,18 +1,19 @@
 //! Groups over an index: reads the end of an index for a least or greatest value, holds one group at a time if the index
 //! returns its documents one after the other, and skips from the first document of a group to that of the next.
 
-use bson::{RawDocumentBuf, doc};
-use slate_query::{pattern::Direction, raw::Doc, sort::Sort};
+use std::sync::Arc;
+
+use slate_query::{pattern::Direction, sort::Sort};
 
 use super::{DocumentNode, GroupOrder};
 use crate::{
     catalog::{CollectionInfo, IndexInfo},
-    plan::{Force, IdPlan, IndexScan, Plan, Query, RawPlan, leaf_order},
+    plan::{Access, AccessPath, Conjuncts, Force, IdPlan, IndexBounds, IndexScan, Plan, Query, RawPlan, leaf_order},
 };
 
-/// Returns the query that reads an index from the end at which its group finds its only value: `{$max: "$a"}` of all documents
-/// is the last value that is not null of an index on `a`.
-pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Option<Query> {
+/// Returns the access path and the order that read an index from the end at which the group finds its only value: `{$max: "$a"}` of all
+/// documents is the last value that is not null of an index on `a`.
+pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Option<(Access, Sort)> {
     let is_plain = query.filter.is_empty()
         && query.sort.is_none()
         && query.window().is_all()
@@ -22,20 +23,19 @@ pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Opt
         return None;
     };
     let (path, direction) = group.end()?;
-    let serves = |index: &IndexInfo| {
+    let serves = |index: &&Arc<IndexInfo>| {
         let first = index.pattern.fields().first();
         first.is_some_and(|(field, _)| *field == path)
             && has_whole_values(index)
             && !index.sparse
             && index.partial.is_none()
     };
-    collection.usable().find(|index| serves(index))?;
-    let mut query = query.clone();
-    query.sort = Some(sort(path.as_str(), direction)?);
-    if let Some(DocumentNode::Group { order, .. }) = query.pipeline.nodes.first_mut() {
-        *order = GroupOrder::ByEnd;
-    }
-    Some(query)
+    let index = collection.usable().find(serves)?;
+    let (_, ascending) = index.pattern.fields().first()?;
+    let walk = if *ascending == direction { Direction::Ascending } else { Direction::Descending };
+    let path_of = AccessPath::Index { index: Arc::clone(index), bounds: IndexBounds::default(), checks: Vec::new() };
+    let access = Access { direction: walk, ..Access::of_path(path_of, Conjuncts::default()) };
+    Some((access, Sort::by(path, direction)))
 }
 
 /// Lets the first node hold one group at a time if the plan below returns the documents of each group one after the other. If the
@@ -43,8 +43,7 @@ pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Opt
 pub(in crate::plan) fn by_key(nodes: &mut [DocumentNode], plan: &mut Plan) {
     if let Some(DocumentNode::Group { group, order: order @ GroupOrder::None }) = nodes.first_mut()
         && let Some(key) = group.key_field()
-        && let Some(sort) = sort(key.as_str(), Direction::Ascending)
-        && is_ordered(plan, &sort)
+        && is_ordered(plan, &Sort::by(key.clone(), Direction::Ascending))
     {
         *order = GroupOrder::ByKey;
         if group.needs_first_only()
@@ -84,13 +83,4 @@ fn is_ordered(plan: &Plan, sort: &Sort) -> bool {
 /// Whether the index has one entry per document, with its value.
 fn has_whole_values(index: &IndexInfo) -> bool {
     !index.is_multikey() && index.holds_values()
-}
-
-fn sort(path: &str, direction: Direction) -> Option<Sort> {
-    let sign = match direction {
-        Direction::Ascending => 1,
-        Direction::Descending => -1,
-    };
-    let keys = RawDocumentBuf::try_from(&doc! { path: sign }).ok()?;
-    Sort::parse(Doc::from(&keys)).ok()
 }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
-    let chosen = choose(context)?;
+    let chosen = context.access.cloned().map_or_else(|| choose(context), Ok)?;
     let is_changed = !chosen.is_full_scan();
     let mut chosen = Some(chosen);
     plan.rewrite(|node| match node {

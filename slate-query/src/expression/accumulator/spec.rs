@@ -211,6 +211,12 @@ impl AccumulatorSpec {
         &*self.0.name == "$first" && self.0.operand.is_infallible()
     }
 
+    /// Whether no document makes it fail.
+    pub(crate) fn is_infallible(&self) -> bool {
+        let takes_all = ["$addToSet", "$avg", "$count", "$first", "$last", "$max", "$min", "$push", "$sum"];
+        takes_all.contains(&&*self.0.name) && self.0.operand.is_infallible()
+    }
+
     /// The field and direction of a `$min` or `$max` of a field: the value is the first one in that order that is not null.
     pub(crate) fn end(&self) -> Option<(&FieldName, Direction)> {
         let direction = match &*self.0.name {

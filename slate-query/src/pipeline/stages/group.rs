@@ -132,6 +132,43 @@ impl Group {
         Path::parse(self.id.as_field()?.as_str()).ok()
     }
 
+    /// The paths in the documents of groups that have the values of fields, each with the field: `_id`, or fields of `_id`.
+    pub fn key_fields(&self) -> Vec<(Path, Path)> {
+        if self.bindings.collation().is_some() {
+            return Vec::new();
+        }
+        let pair =
+            |id: &str, value: &Expression| Some((Path::parse(id).ok()?, Path::parse(value.as_field()?.as_str()).ok()?));
+        match self.id.as_fields() {
+            None => pair("_id", &self.id).into_iter().collect(),
+            Some(fields) => {
+                let within = |(name, value): (&[u8], &Expression)| {
+                    pair(&format!("_id.{}", std::str::from_utf8(name).ok()?), value)
+                };
+                fields.filter_map(within).filter(|(id, _)| !id.has_position()).collect()
+            }
+        }
+    }
+
+    /// Drops the fields that are not needed and cannot fail. Returns whether there are any.
+    pub fn keep(&mut self, needs: &Needs) -> bool {
+        let Needs::Fields(needed) = needs else { return false };
+        let before = self.fields.len();
+        self.fields.retain(|(name, spec)| needed.contains(name) || !spec.is_infallible());
+        if self.fields.len() == before {
+            return false;
+        }
+        let mut argument = Writer::new();
+        for element in self.argument.as_value().as_document().into_iter().flat_map(Doc::elements) {
+            let is_kept = |(name, _): &(Box<str>, AccumulatorSpec)| name.as_bytes() == element.name;
+            if element.name == b"_id" || self.fields.iter().any(is_kept) {
+                argument.append(element.name, element.value);
+            }
+        }
+        self.argument = Value::new(Kind::Document, &argument.finish()).to_owned();
+        true
+    }
+
     /// Whether a group's document depends on its first document only, and no other document can make the group fail.
     pub fn needs_first_only(&self) -> bool {
         self.fields.iter().all(|(_, spec)| spec.needs_first_only())

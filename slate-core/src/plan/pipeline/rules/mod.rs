@@ -5,9 +5,11 @@
 
 mod match_before_group;
 mod match_earlier;
+mod merge_stages;
 mod slice_earlier;
 mod sort_earlier;
 mod unused_fields;
+mod unused_stages;
 
 use slate_query::pipeline::Stage;
 
@@ -26,7 +28,10 @@ const ALL: &[Rule] = &[
     // Before `slice_earlier`: a `$limit` between a stage and a `$sort` keeps the sort where it is.
     Rule { name: "sort_earlier", apply: |stages| sort_earlier::apply(stages) },
     Rule { name: "slice_earlier", apply: |stages| slice_earlier::apply(stages) },
-    // Last, because it depends on the stages after each.
+    // After the stages that may follow each other have been moved.
+    Rule { name: "merge_stages", apply: merge_stages::apply },
+    // The last two depend on the stages after each. Fields are read by those that remain.
+    Rule { name: "unused_stages", apply: unused_stages::apply },
     Rule { name: "unused_fields", apply: |stages| unused_fields::apply(stages) },
 ];
 

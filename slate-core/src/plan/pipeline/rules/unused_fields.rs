@@ -1,5 +1,5 @@
 //! Drops the fields that no later stage reads from the documents of an `$unwind`, a `$lookup` and a `$setWindowFields`, so that
-//! they are not copied for each element, match or result.
+//! they are not copied for each element, match or result, and from those of a `$group`, so that they are not computed.
 
 use slate_query::pipeline::{Needs, Stage};
 
@@ -10,6 +10,7 @@ pub(super) fn apply(stages: &mut [Stage]) -> bool {
             Stage::Unwind(unwind) => unwind.keep(needs.clone()),
             Stage::Lookup(lookup) => lookup.keep(needs.clone()),
             Stage::SetWindowFields(windows) => windows.keep(&needs),
+            Stage::Group(group) => is_changed |= group.keep(&needs),
             _ => {}
         }
         is_changed |=

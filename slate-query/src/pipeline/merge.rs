@@ -1,0 +1,52 @@
+//! Stages that later stages make superfluous.
+
+use bson::RawDocumentBuf;
+
+use super::{Needs, Stage};
+use crate::{path::Path, raw::Writer};
+
+impl Stage {
+    /// One stage with the effect of this one and `next` after it. `None` if there is none.
+    pub fn merged(&self, next: &Self) -> Option<Self> {
+        match (self, next) {
+            (Self::Match(filter), Self::Match(next)) => Some(Self::Match(filter.and(next))),
+            (Self::Sort(_), Self::Sort(next)) => Some(Self::Sort(next.clone())),
+            (
+                Self::Project { projection, name, document },
+                Self::Project { projection: after, document: added, .. },
+            ) => {
+                if projection.shows_all_of(after) {
+                    return Some(next.clone());
+                }
+                let projection = projection.with_additions(after)?;
+                Some(Self::Project { projection, name, document: joined(document, added)? })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a pipeline that needs `after` of this stage's documents has the same result without the stage.
+    pub fn is_unused(&self, after: &Needs) -> bool {
+        match self {
+            Self::Match(filter) => filter.is_empty(),
+            Self::Skip(skip) => *skip == 0,
+            Self::Project { projection, .. } => match after {
+                Needs::Whole => projection.is_identity(),
+                Needs::Fields(names) => {
+                    let is_preserved = |name: &str| Path::parse(name).is_ok_and(|path| projection.preserves(&path));
+                    projection.is_infallible() && names.iter().all(|name| is_preserved(name))
+                }
+            },
+            _ => false,
+        }
+    }
+}
+
+/// The fields of two documents.
+fn joined(first: &RawDocumentBuf, second: &RawDocumentBuf) -> Option<RawDocumentBuf> {
+    let mut out = Writer::new();
+    for document in [first, second] {
+        crate::raw::Doc::from(document).elements().for_each(|element| out.append(element.name, element.value));
+    }
+    RawDocumentBuf::from_bytes(out.finish()).ok()
+}

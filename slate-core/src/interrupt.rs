@@ -65,6 +65,68 @@ pub(crate) struct Interrupt {
     ticks: u32,
 }
 
+/// The limits of each call through a handle. A limit of the call itself replaces the handle's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallLimits {
+    deadline: Option<CallDeadline>,
+    token: Option<CancelToken>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum CallDeadline {
+    /// The time from the beginning of the call.
+    Within(Duration),
+    /// The end of a call that has begun.
+    At(Instant),
+}
+
+impl CallLimits {
+    pub(crate) fn deadline(&mut self, within: Duration) {
+        self.deadline = Some(CallDeadline::Within(within));
+    }
+
+    pub(crate) fn cancel(&mut self, token: CancelToken) {
+        self.token = Some(token);
+    }
+
+    /// Returns the interrupt of a call that begins now.
+    pub(crate) fn begin(&self) -> Interrupt {
+        Interrupt { deadline: self.end(), token: self.token.clone(), ..Interrupt::default() }
+    }
+
+    /// Fails if a call that begins now may not begin.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.deadline.is_none() && self.token.is_none() { Ok(()) } else { self.begin().check() }
+    }
+
+    /// Returns the limits of a call that begins now and continues on another thread.
+    #[cfg(feature = "async")]
+    pub(crate) fn begun(&self) -> Self {
+        Self { deadline: self.end().map(CallDeadline::At), token: self.token.clone() }
+    }
+
+    /// The time that a call has which begins now.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        match self.deadline? {
+            CallDeadline::Within(within) => Some(within),
+            CallDeadline::At(end) => Some(end.saturating_duration_since(Instant::now())),
+        }
+    }
+
+    pub(crate) fn token(&self) -> Option<&CancelToken> {
+        self.token.as_ref()
+    }
+
+    fn end(&self) -> Option<Instant> {
+        match self.deadline? {
+            // A deadline that the clock cannot represent never passes.
+            CallDeadline::Within(within) => Instant::now().checked_add(within),
+            CallDeadline::At(end) => Some(end),
+        }
+    }
+}
+
 /// Rows between two checks. Reading the clock costs about as much as processing a row.
 const ROWS_PER_CHECK: u32 = 128;
 
@@ -110,6 +172,11 @@ impl Interrupt {
 
     pub(crate) fn cancel(&mut self, token: CancelToken) {
         self.token = Some(token);
+    }
+
+    /// Sets the limits of a call that begins now.
+    pub(crate) fn limit_by(&mut self, limits: &CallLimits) {
+        *self = limits.begin();
     }
 
     /// Combines an operation's interrupt with that of its transaction: the earlier deadline, both tokens.

@@ -33,6 +33,7 @@
 //! | `collation` (default) | collations: 29 packages with the data of all languages |
 //! | `rocksdb` | the store `rocksdb:PATH`; builds C++ for several minutes |
 //! | `async` | the module `aio`: the same API for async code on tokio |
+//! | `tracing` (default) | spans and events for the crate `tracing`; `docs/observability.md` lists them |
 //! | `chrono`, `time`, `uuid` | conversions of these crates' types in documents and filters: `bson`'s features of the same names |
 //! | `unstable-testing` | methods that force a plan, for tests; they may change in any release |
 
@@ -55,6 +56,7 @@ mod namespace;
 mod operation;
 mod plan;
 mod spill;
+mod trace;
 mod units;
 mod write;
 
@@ -106,7 +108,8 @@ pub use api::collection_options::CollectionOptions;
 pub use api::config::Config;
 pub use api::copy_to::{CopyProgress, CopyResult, CopyTarget, CopyTo, ExistingCollections};
 pub use api::cursor::{Cursor, Documents};
-pub use api::database::{Database, DatabaseBuilder};
+pub use api::database::Database;
+pub use api::database_builder::DatabaseBuilder;
 pub use api::delete::Delete;
 pub use api::document::IntoDocument;
 pub use api::explain::{ExecutionStats, Explain};
@@ -134,4 +137,4 @@ pub use interrupt::CancelToken;
 pub use maintenance::{
     CollectionStats, DatabaseStats, IndexStats, VerifyFinding, VerifyFindingKind, VerifyProgress, VerifyReport,
 };
-pub use metrics::{Histogram, Metrics, OperationKind, OperationMetrics};
+pub use metrics::{Histogram, Metrics, OperationKind, OperationMetrics, SlowQuery};

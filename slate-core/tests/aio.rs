@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "aio/deadlines.rs"]
+mod deadlines;
 #[path = "aio/transactions.rs"]
 mod transactions;
 

@@ -31,6 +31,7 @@ fn every_key_is_read() {
         cache = "256MiB"
         lock_timeout = "250ms"
         memory_limit = 1048576
+        slow_query_threshold = "50ms"
         temp_directory = "/var/tmp"
         "#,
     );
@@ -42,6 +43,7 @@ fn every_key_is_read() {
     expected.cache = Some(256 << 20);
     expected.lock_timeout = Some(Duration::from_millis(250));
     expected.memory_limit = Some(1 << 20);
+    expected.slow_query_threshold = Some(Duration::from_millis(50));
     expected.temp_directory = Some(PathBuf::from("/var/tmp"));
     assert_eq!(config, Ok(expected));
     assert_eq!(parse("url = 'memory:'"), Ok(Config::new("memory:")));

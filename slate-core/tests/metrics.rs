@@ -223,3 +223,49 @@ fn buckets_hold_all_measured_calls() {
     assert!(latency.quantile(0.0) <= latency.quantile(0.5) && latency.quantile(0.5) <= latency.quantile(1.0));
     assert!(latency.sum() <= latency.quantile(1.0).unwrap() * 50);
 }
+
+#[test]
+fn written_documents_are_counted() {
+    let db = Database::open("memory:").unwrap();
+    let numbers = numbers(&db, 100);
+    let written = |work: &dyn Fn()| {
+        let before = db.metrics().documents_written;
+        work();
+        db.metrics().documents_written - before
+    };
+    assert_eq!(db.metrics().documents_written, 100);
+    let increment = || doc! { "$inc": { "n": 1 } };
+    assert_eq!(written(&|| drop(numbers.update_many(doc! { "rest": 3 }, increment()).run().unwrap())), 10);
+    assert_eq!(written(&|| drop(numbers.update_one(doc! { "_id": 500 }, increment()).upsert().run().unwrap())), 1);
+    assert_eq!(written(&|| drop(numbers.upsert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 600 }]).unwrap())), 2);
+    assert_eq!(written(&|| assert_eq!(numbers.delete_many(doc! { "rest": 4 }).run().unwrap(), 10)), 10);
+    assert_eq!(written(&|| drop(numbers.insert_one(&rawdoc! { "_id": 600 }).unwrap_err())), 0);
+    assert_eq!(written(&|| drop(numbers.find(doc! {}).collect().unwrap())), 0);
+    // The keys of updates and deletions by _id are counted as those of reads.
+    let by_id = || drop(numbers.update_one(doc! { "_id": 2 }, increment()).run().unwrap());
+    assert_eq!(added(&db, by_id).1, [1, 1, 0]);
+}
+
+#[test]
+fn reads_of_the_caches_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::open(&format!("redb:{}", folder.path().join("db.slate").display())).unwrap();
+    let numbers = numbers(&db, 10);
+    // Reads the catalog, whose version is read by key.
+    numbers.find_by_id(1).unwrap();
+    let before = db.metrics();
+    for _ in 0..10 {
+        assert!(numbers.find_by_id(5).unwrap().is_some());
+    }
+    let metrics = db.metrics();
+    let (hits, misses) = (metrics.cache_hits - before.cache_hits, metrics.cache_misses - before.cache_misses);
+    // A value is cached when its key is read for the second time.
+    assert_eq!((hits, misses), (8, 2));
+    assert_eq!(metrics.catalog_reads, before.catalog_reads, "the catalog is cached");
+    numbers.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
+    numbers.find_by_id(5).unwrap();
+    assert!(db.metrics().catalog_reads > metrics.catalog_reads);
+    let memory = Database::open("memory:").unwrap();
+    memory.collection("c").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+    assert_eq!((memory.metrics().cache_hits, memory.metrics().cache_misses), (0, 0));
+}

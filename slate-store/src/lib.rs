@@ -46,6 +46,7 @@
 //! ```
 
 mod bounds;
+mod cache_reads;
 #[cfg(feature = "cached")]
 mod cached;
 mod capabilities;
@@ -73,6 +74,7 @@ pub mod redb;
 pub mod rocksdb;
 
 pub use bounds::{Bounds, Edge, Landing, OwnedBounds};
+pub use cache_reads::CacheReads;
 #[cfg(feature = "cached")]
 pub use cached::{Cached, CachedPointReader, CachedSnapshot, CachedTransaction};
 pub use capabilities::Capabilities;

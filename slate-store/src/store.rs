@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use crate::{Capabilities, Keyspace, Result, Size, SizeDetail, Snapshot, Transaction, Version, View};
+use crate::{CacheReads, Capabilities, Keyspace, Result, Size, SizeDetail, Snapshot, Transaction, Version, View};
 
 /// A database: a set of keyspaces (ordered maps of bytes) with one total order of commits.
 ///
@@ -111,4 +111,9 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// As the backend's storage fails; while measuring, as [`begin`](Self::begin).
     fn size(&self, detail: SizeDetail) -> Result<Size>;
+
+    /// Returns how often a cache in front of the store was read. A store without one returns zeros.
+    fn cache_reads(&self) -> CacheReads {
+        CacheReads::default()
+    }
 }

@@ -1,4 +1,4 @@
-use std::{any::Any, borrow::Cow, fmt, ops::Deref};
+use std::{any::Any, borrow::Cow, fmt, ops::Deref, time::Duration};
 
 use bson::{Bson, Document, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
@@ -59,6 +59,19 @@ impl<T: 'static> ReadCollection<T> {
         Self { collection, runner }
     }
 
+    /// See [`slate_core::ReadCollection::with_deadline`](crate::ReadCollection::with_deadline). The time begins when the method is
+    /// called, not when its result is awaited.
+    #[must_use]
+    pub fn with_deadline(&self, within: Duration) -> Self {
+        Self { collection: self.collection.with_deadline(within), runner: self.runner.clone() }
+    }
+
+    /// See [`slate_core::ReadCollection::with_cancel`](crate::ReadCollection::with_cancel).
+    #[must_use]
+    pub fn with_cancel(&self, token: CancelToken) -> Self {
+        Self { collection: self.collection.with_cancel(token), runner: self.runner.clone() }
+    }
+
     /// The collection's name.
     pub fn name(&self) -> &str {
         self.collection.name()
@@ -72,7 +85,7 @@ impl<T: 'static> ReadCollection<T> {
         &self,
         run: impl Fn(crate::ReadCollection<T>) -> Result<R> + Send + 'static,
     ) -> Operation<R> {
-        self.runner.read(CancelToken::new(), self.collection.clone(), run)
+        self.runner.read(CancelToken::new(), self.collection.begun(), run)
     }
 
     calls! { "ReadCollection":
@@ -112,6 +125,18 @@ impl<T: 'static> Collection<T> {
         Self { collection, read }
     }
 
+    /// See [`ReadCollection::with_deadline`].
+    #[must_use]
+    pub fn with_deadline(&self, within: Duration) -> Self {
+        Self::new(self.collection.with_deadline(within), self.read.runner.clone())
+    }
+
+    /// See [`ReadCollection::with_cancel`].
+    #[must_use]
+    pub fn with_cancel(&self, token: CancelToken) -> Self {
+        Self::new(self.collection.with_cancel(token), self.read.runner.clone())
+    }
+
     /// The same collection with documents of another type.
     pub fn with_type<U: 'static>(&self) -> Collection<U> {
         Collection::new(self.collection.with_type(), self.read.runner.clone())
@@ -130,7 +155,7 @@ impl<T: 'static> Collection<T> {
         &self,
         run: impl FnOnce(crate::Collection<T>) -> Result<R> + Send + 'static,
     ) -> Operation<R> {
-        let collection = self.collection.clone();
+        let collection = self.collection.begun();
         self.runner().write(CancelToken::new(), move || run(collection))
     }
 

@@ -1,4 +1,4 @@
-use std::{fmt, path::Path, sync::Arc};
+use std::{fmt, path::Path, sync::Arc, time::Duration};
 
 use bson::{Document, RawDocument, RawDocumentBuf};
 
@@ -30,7 +30,7 @@ macro_rules! operations {
             #[doc = "# Errors"]
             #[doc = "As the blocking method."]
             pub fn $name(&self) -> Operation<$output> {
-                let database = self.database.clone();
+                let database = self.database.begun();
                 self.runner().$how(CancelToken::new(), move || database.$name())
             }
         )*
@@ -66,6 +66,19 @@ impl Database {
     /// As [`DatabaseBuilder::open`].
     pub fn open_with(builder: DatabaseBuilder) -> Operation<Self> {
         Runner::Pool(Arc::default()).block(CancelToken::new(), move || builder.open().map(Self::from))
+    }
+
+    /// See [`slate_core::Database::with_deadline`](crate::Database::with_deadline). The time begins when a method is called, not when
+    /// its result is awaited.
+    #[must_use]
+    pub fn with_deadline(&self, within: Duration) -> Self {
+        Self { database: self.database.with_deadline(within), pool: Arc::clone(&self.pool) }
+    }
+
+    /// See [`slate_core::Database::with_cancel`](crate::Database::with_cancel).
+    #[must_use]
+    pub fn with_cancel(&self, token: CancelToken) -> Self {
+        Self { database: self.database.with_cancel(token), pool: Arc::clone(&self.pool) }
     }
 
     /// See [`slate_core::Database::metrics`](crate::Database::metrics).
@@ -171,7 +184,7 @@ impl Database {
     /// # Errors
     /// As [`Database::begin`].
     pub fn begin_with(&self, options: &TransactionOptions) -> Operation<Transaction> {
-        let (database, pool, options) = (self.database.clone(), Arc::clone(&self.pool), options.clone());
+        let (database, pool, options) = (self.database.clone(), Arc::clone(&self.pool), self.database.limited(options));
         Operation::new(async move {
             let open_transactions = Arc::clone(database.open_transactions());
             // Held only during the beginning: an open transaction must not keep others from ending.
@@ -211,7 +224,7 @@ impl Database {
         work: impl FnMut(&crate::Transaction) -> Result<R, E> + Send + 'static,
     ) -> Operation<R, E> {
         let database = self.database.clone();
-        let (options, token) = options.cancellable();
+        let (options, token) = database.limited(options).cancellable();
         self.runner().write(token, move || database.transact_with(&options, work))
     }
 
@@ -224,7 +237,7 @@ impl Database {
     /// As the blocking method.
     pub fn migrate(&self, migrations: &Migrations) -> Operation<MigrationResult> {
         let database = self.database.clone();
-        let (migrations, token) = migrations.cancellable();
+        let (migrations, token) = migrations.limited(&database).cancellable();
         self.runner().write(token, move || database.migrate(&migrations))
     }
 
@@ -258,7 +271,7 @@ impl Database {
     /// # Errors
     /// As the blocking method.
     pub fn command(&self, command: &RawDocument) -> Operation<RawDocumentBuf> {
-        let (database, command) = (self.database.clone(), command.to_owned());
+        let (database, command) = (self.database.begun(), command.to_owned());
         self.runner().write(CancelToken::new(), move || database.command(&command))
     }
 

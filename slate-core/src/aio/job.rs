@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::{Error, operation::open_transactions::Caller};
+use crate::{Error, operation::open_transactions::Caller, trace::Span};
 
 /// Work for another thread, which calls it with an `A`.
 pub(super) type Job<A = ()> = Box<dyn FnOnce(A) + Send>;
@@ -18,14 +18,15 @@ pub(super) struct Answer<R, E = Error> {
     lost: fn() -> Error,
 }
 
-/// Makes a job of `work`, on behalf of the calling task. If the job is dropped instead of executed, the answer is the error `lost`.
+/// Makes a job of `work`, on behalf of the calling task and in its span. If the job is dropped instead of executed, the answer is the error `lost`.
 pub(super) fn job<A, R: Send + 'static, E: Send + 'static>(
     work: impl FnOnce(A) -> Result<R, E> + Send + 'static,
     lost: fn() -> Error,
 ) -> (Job<A>, Answer<R, E>) {
     let (sender, receiver) = oneshot::channel();
-    let caller = Caller::current();
+    let (caller, span) = (Caller::current(), Span::current());
     let job = move |input| {
+        let _entered = span.enter();
         drop(sender.send(panic::catch_unwind(AssertUnwindSafe(|| caller.run(|| work(input))))));
     };
     (Box::new(job), Answer { receiver, lost })

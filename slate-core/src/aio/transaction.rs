@@ -3,6 +3,7 @@ use std::{fmt, sync::Arc};
 use super::{Collection, Operation, runner::Runner, thread::TransactionThread};
 use crate::{
     CancelToken, Durability, Result, TransactionOptions,
+    interrupt::CallLimits,
     operation::{
         open_transactions::{Caller, OpenTransactions},
         scope::{OpenTransaction, Scope},
@@ -63,7 +64,7 @@ impl Transaction {
     /// rows is fine.
     pub fn collection<T: 'static>(&self, name: &str) -> Collection<T> {
         Collection::new(
-            crate::Collection::new(Scope::Transaction(self.open.transaction.clone()), name),
+            crate::Collection::new(Scope::Transaction(self.open.transaction.clone()), name, CallLimits::default()),
             self.runner.clone(),
         )
     }

@@ -40,7 +40,7 @@ impl<T> Aggregate<T> {
         aggregate
     }
 
-    setters! { request: hint, deadline, cancel, memory_limit, allow_disk_use, let_variables, collation, bypass_document_validation, force }
+    setters! { request: hint, limited, deadline, cancel, memory_limit, allow_disk_use, let_variables, collation, bypass_document_validation, force }
 
     /// Executes every stage as written, on all documents of the collection.
     #[cfg(feature = "unstable-testing")]

@@ -72,7 +72,7 @@ impl BulkWrite {
         }
     }
 
-    setters! { mode: ordered; validation: bypass_document_validation; interrupt: deadline, cancel }
+    setters! { mode: ordered; validation: bypass_document_validation; interrupt: limited, deadline, cancel }
 
     /// Runs the operations. A refused operation is reported in the result; it is not an error of the call.
     ///
@@ -91,7 +91,7 @@ impl BulkWrite {
                 });
                 operations.push((collection.as_str(), parsed));
             }
-            let outcome = self.scope.write_within(&self.interrupt, |writer| {
+            let outcome = self.scope.write(&self.interrupt, |writer| {
                 let (mode, interrupt) = (self.mode, &self.interrupt);
                 writer.run(self.validation.of(WriteOp::Bulk { operations: &operations, mode, interrupt }))
             });

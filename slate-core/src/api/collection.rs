@@ -1,18 +1,18 @@
-use std::{any::Any, borrow::Cow, fmt, marker::PhantomData, ops::Deref, sync::Arc};
+use std::{any::Any, borrow::Cow, fmt, marker::PhantomData, ops::Deref, sync::Arc, time::Duration};
 
 use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use serde::{Serialize, de::DeserializeOwned};
 use slate_query::raw::{Doc, with_value};
 
 use crate::{
-    Aggregate, BulkWrite, CollectionOptions, CollectionStats, Count, CreateIndex, Delete, Distinct, Error, Find,
-    FindOne, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate,
+    Aggregate, BulkWrite, CancelToken, CollectionOptions, CollectionStats, Count, CreateIndex, Delete, Distinct, Error,
+    Find, FindOne, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate,
     RenameTarget, Result, Update, UpsertManyResult, Validator, Verify, WriteOperation,
     api::document::As,
     api::document::{Converted, borrowed, each_to_raw, from_raw, to_raw},
     entry::record_key,
     exec::Target,
-    interrupt::Interrupt,
+    interrupt::CallLimits,
     operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
     write::{InsertMode, InsertOutcome, PutKind, UpdateKind, Visibility},
 };
@@ -21,6 +21,8 @@ use crate::{
 pub struct ReadCollection<T> {
     pub(crate) scope: Scope,
     pub(crate) name: Arc<str>,
+    /// The limits of each call.
+    limits: CallLimits,
     documents: As<T>,
 }
 
@@ -33,8 +35,8 @@ pub struct Collection<T> {
 }
 
 impl<T> ReadCollection<T> {
-    pub(crate) fn new(scope: Scope, name: impl Into<Arc<str>>) -> Self {
-        Self { scope, name: name.into(), documents: PhantomData }
+    pub(crate) fn new(scope: Scope, name: impl Into<Arc<str>>, limits: CallLimits) -> Self {
+        Self { scope, name: name.into(), limits, documents: PhantomData }
     }
 
     /// The collection's name.
@@ -42,10 +44,47 @@ impl<T> ReadCollection<T> {
         &self.name
     }
 
+    /// Returns the same collection with a deadline for each call: it fails with
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if it does not end within this time from its beginning. A write then has
+    /// changed nothing. The time includes waiting for other writers, and for a cursor the time until its last row is read. A single key
+    /// lookup that has begun is not interrupted. A builder's own `deadline` replaces it.
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use std::time::Duration;
+    /// use bson::{doc, rawdoc};
+    ///
+    /// let users = db.collection("users").with_deadline(Duration::from_secs(2));
+    /// users.insert_one(&rawdoc! { "_id": 1 })?;
+    /// assert_eq!(users.count_documents(doc! {}).run()?, 1);
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_deadline(&self, within: Duration) -> Self {
+        let mut limited = self.clone();
+        limited.limits.deadline(within);
+        limited
+    }
+
+    /// Returns the same collection with a cancel token for each call: it fails with
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) when the token is cancelled. A builder's own `cancel` replaces it.
+    #[must_use]
+    pub fn with_cancel(&self, token: CancelToken) -> Self {
+        let mut limited = self.clone();
+        limited.limits.cancel(token);
+        limited
+    }
+
+    /// For the async API: the same collection for a call that begins now and is executed later.
+    #[cfg(feature = "async")]
+    pub(crate) fn begun(&self) -> Self {
+        Self { limits: self.limits.begun(), ..self.clone() }
+    }
+
     /// For the async API: the same collection, whose reads fail instead of waiting.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Option<Self> {
-        Some(Self::new(self.scope.without_waiting()?, Arc::clone(&self.name)))
+        Some(Self { scope: self.scope.without_waiting()?, ..self.clone() })
     }
 
     /// Finds the documents that match `filter`, in MongoDB's query language. Nothing is read until [`Find::run`],
@@ -62,7 +101,7 @@ impl<T> ReadCollection<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn find(&self, filter: impl IntoDocument) -> Find<T> {
-        Find::new(self.scope.clone(), &self.name, filter)
+        Find::new(self.scope.clone(), &self.name, filter).limited(&self.limits)
     }
 
     /// Runs an aggregation: the stages of `pipeline`, in MongoDB's language, one after the other. `docs/aggregation.md`
@@ -88,7 +127,7 @@ impl<T> ReadCollection<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn aggregate(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Aggregate<Document> {
-        Aggregate::new(self.scope.clone(), &self.name, pipeline)
+        Aggregate::new(self.scope.clone(), &self.name, pipeline).limited(&self.limits)
     }
 
     /// Counts the documents that match `filter`. For the number of all documents without reading them, see
@@ -119,6 +158,7 @@ impl<T> ReadCollection<T> {
     /// # Errors
     /// Fails if the storage fails.
     pub fn list_indexes(&self) -> Result<Vec<IndexDescription>> {
+        self.limits.check()?;
         let collection = self.scope.definition(&self.name)?;
         Ok(collection.map_or_else(Vec::new, |collection| IndexDescription::all(&collection)))
     }
@@ -130,7 +170,7 @@ impl<T> ReadCollection<T> {
     /// # Errors
     /// Fails if the storage fails.
     pub fn stats(&self) -> Result<CollectionStats> {
-        self.scope.read(&self.name, ReadOp::Stats)
+        self.scope.read(&self.name, ReadOp::Stats { interrupt: &self.limits.begin() })
     }
 
     /// Verifies the collection: every record is a valid document with a correct field table under the key of its `_id`, and
@@ -144,7 +184,7 @@ impl<T> ReadCollection<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn verify(&self) -> Verify<'static> {
-        Verify::new(self.scope.clone(), Some(Arc::clone(&self.name)))
+        Verify::new(self.scope.clone(), Some(Arc::clone(&self.name))).limited(&self.limits)
     }
 
     /// Returns whether the collection exists: it was created, or written to.
@@ -152,6 +192,7 @@ impl<T> ReadCollection<T> {
     /// # Errors
     /// Fails if the storage fails.
     pub fn exists(&self) -> Result<bool> {
+        self.limits.check()?;
         Ok(self.scope.definition(&self.name)?.is_some())
     }
 }
@@ -173,7 +214,7 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
     ///
     /// Cost: as a find with the limit 1. A sort that no index provides reads every match.
     pub fn find_one(&self, filter: impl IntoDocument) -> FindOne<T> {
-        FindOne::new(self.scope.clone(), &self.name, filter)
+        FindOne::new(self.scope.clone(), &self.name, filter).limited(&self.limits)
     }
 
     /// Returns the document with this `_id`. Cost: one key lookup. For a part of it, or with a deadline, use
@@ -182,6 +223,7 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
     /// # Errors
     /// As [`Find::run`]. A value that no `_id` can have, such as an array, is treated as by a filter: it finds nothing.
     pub fn find_by_id(&self, id: impl Into<Bson>) -> Result<Option<T>> {
+        self.limits.check()?;
         let id = id.into();
         let key = match with_value(&id, record_key) {
             Ok(key) => key,
@@ -199,34 +241,54 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
 }
 
 impl<T> Collection<T> {
-    pub(crate) fn new(scope: Scope, name: impl Into<Arc<str>>) -> Self {
-        Self { read: ReadCollection::new(scope, name) }
+    pub(crate) fn new(scope: Scope, name: impl Into<Arc<str>>, limits: CallLimits) -> Self {
+        Self { read: ReadCollection::new(scope, name, limits) }
+    }
+
+    /// Returns the same collection with a deadline for each call; see [`ReadCollection::with_deadline`].
+    #[must_use]
+    pub fn with_deadline(&self, within: Duration) -> Self {
+        Self { read: self.read.with_deadline(within) }
+    }
+
+    /// Returns the same collection with a cancel token for each call; see [`ReadCollection::with_cancel`].
+    #[must_use]
+    pub fn with_cancel(&self, token: CancelToken) -> Self {
+        Self { read: self.read.with_cancel(token) }
+    }
+
+    /// For the async API: the same collection for a call that begins now and is executed later.
+    #[cfg(feature = "async")]
+    pub(crate) fn begun(&self) -> Self {
+        Self { read: self.read.begun() }
     }
 
     /// The same collection with documents of another type.
     pub fn with_type<U>(&self) -> Collection<U> {
-        Collection::new(self.scope.clone(), Arc::clone(&self.name))
+        Collection::new(self.scope.clone(), Arc::clone(&self.name), self.limits.clone())
     }
 
     /// Updates the first document that matches, in the order of `_id`. `update` holds update operators, or the
     /// stages of a pipeline; see [`IntoUpdate`].
     pub fn update_one(&self, filter: impl IntoDocument, update: impl IntoUpdate) -> Update {
         Update::new(self.scope.clone(), &self.name, filter, update, Target::One, UpdateKind::Operators)
+            .limited(&self.limits)
     }
 
     /// Updates every document that matches. `update` holds update operators, or the stages of a pipeline; see [`IntoUpdate`].
     pub fn update_many(&self, filter: impl IntoDocument, update: impl IntoUpdate) -> Update {
         Update::new(self.scope.clone(), &self.name, filter, update, Target::All, UpdateKind::Operators)
+            .limited(&self.limits)
     }
 
     /// Deletes the first document that matches, in the order of `_id`.
     pub fn delete_one(&self, filter: impl IntoDocument) -> Delete {
-        Delete::new(self.scope.clone(), &self.name, filter, Target::One)
+        Delete::new(self.scope.clone(), &self.name, filter, Target::One).limited(&self.limits)
     }
 
     /// Deletes every document that matches.
     pub fn delete_many(&self, filter: impl IntoDocument) -> Delete {
-        Delete::new(self.scope.clone(), &self.name, filter, Target::All)
+        Delete::new(self.scope.clone(), &self.name, filter, Target::All).limited(&self.limits)
     }
 
     /// Sets top-level fields of stored documents. Each given document selects the stored one with its `_id`: fields of the
@@ -253,8 +315,9 @@ impl<T> Collection<T> {
     }
 
     fn put_raw(&self, documents: &[&RawDocument], kind: PutKind) -> Result<UpsertManyResult> {
-        let outcome = self.scope.write(|writer| {
-            writer.run(WriteOp::Put { collection: &self.name, documents, kind, interrupt: &Interrupt::default() })
+        let interrupt = &self.limits.begin();
+        let outcome = self.scope.write(interrupt, |writer| {
+            writer.run(WriteOp::Put { collection: &self.name, documents, kind, interrupt })
         })?;
         Ok(UpsertManyResult::of(outcome))
     }
@@ -280,13 +343,13 @@ impl<T> Collection<T> {
     /// ```
     pub fn bulk_write(&self, operations: impl IntoIterator<Item = WriteOperation>) -> BulkWrite {
         let operations = operations.into_iter().map(|operation| (self.name.to_string(), operation)).collect();
-        BulkWrite::new(self.scope.clone(), operations)
+        BulkWrite::new(self.scope.clone(), operations).limited(&self.limits)
     }
 
     /// Creates an index and fills it from the collection's documents; see [`CreateIndex`]. If the same index exists,
     /// nothing changes. Returns the index's name.
     pub fn create_index(&self, index: Index) -> CreateIndex<'static> {
-        CreateIndex::new(self.scope.clone(), &self.name, index)
+        CreateIndex::new(self.scope.clone(), &self.name, index).limited(&self.limits)
     }
 
     /// Creates several indexes, one after the other, and returns their names.
@@ -294,7 +357,8 @@ impl<T> Collection<T> {
     /// # Errors
     /// As [`CreateIndex::run`]. The indexes before the one that fails stay.
     pub fn create_indexes(&self, indexes: impl IntoIterator<Item = Index>) -> Result<Vec<String>> {
-        indexes.into_iter().map(|index| self.create_index(index).run()).collect()
+        let interrupt = self.limits.begin();
+        indexes.into_iter().map(|index| self.create_index(index).within(&interrupt).run()).collect()
     }
 
     /// Hides an index from queries, to see what dropping it would do: writes still maintain it, and its uniqueness holds. Returns
@@ -316,7 +380,8 @@ impl<T> Collection<T> {
 
     fn set_visibility(&self, index: &str, visibility: Visibility) -> Result<bool> {
         let collection = &*self.name;
-        self.scope.write(|writer| writer.run(WriteOp::SetVisibility { collection, index, visibility }))
+        self.scope
+            .write(&self.limits.begin(), |writer| writer.run(WriteOp::SetVisibility { collection, index, visibility }))
     }
 
     /// Drops an index by name; returns whether it existed.
@@ -324,7 +389,8 @@ impl<T> Collection<T> {
     /// # Errors
     /// Fails for the index on `_id`; if the storage fails.
     pub fn drop_index(&self, index: &str) -> Result<bool> {
-        self.scope.write(|writer| writer.run(WriteOp::DropIndex { collection: &self.name, index }))
+        self.scope
+            .write(&self.limits.begin(), |writer| writer.run(WriteOp::DropIndex { collection: &self.name, index }))
     }
 
     /// Gathers the statistics from which the planner estimates selectivity, from every key of the collection and its indexes.
@@ -336,7 +402,7 @@ impl<T> Collection<T> {
     /// # Errors
     /// [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly) within a transaction; as a write's.
     pub fn analyze(&self) -> Result<()> {
-        self.scope.analyze(&self.name)
+        self.scope.analyze(&self.name, &self.limits.begin())
     }
 
     /// Creates the collection, empty. This is rarely needed: the first document creates it too.
@@ -353,7 +419,7 @@ impl<T> Collection<T> {
     /// As [`create`](Self::create); MongoDB's code for an invalid option.
     pub fn create_with(&self, options: &CollectionOptions) -> Result<()> {
         let (collection, spec) = (&*self.name, options.spec()?);
-        self.scope.write(|writer| {
+        self.scope.write(&self.limits.begin(), |writer| {
             if writer.run(WriteOp::CreateCollection { collection, spec })? {
                 return Ok(());
             }
@@ -373,7 +439,7 @@ impl<T> Collection<T> {
     pub fn set_validator(&self, validator: Option<Validator>) -> Result<()> {
         let spec = validator.as_ref().map(Validator::spec).transpose()?;
         let (collection, spec) = (&*self.name, spec.as_ref());
-        self.scope.write(|writer| writer.run::<()>(WriteOp::SetValidator { collection, spec }))
+        self.scope.write(&self.limits.begin(), |writer| writer.run::<()>(WriteOp::SetValidator { collection, spec }))
     }
 
     /// Renames the collection with its documents and indexes, in one commit. Returns a handle to the new name; other handles
@@ -384,8 +450,10 @@ impl<T> Collection<T> {
     /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) with code 48 if `to` exists and `target` is
     /// [`RenameTarget::MustNotExist`]; code 73 if `to` is not a valid name; code 20 if it is the collection's own.
     pub fn rename(&self, to: &str, target: RenameTarget) -> Result<Self> {
-        self.scope.write(|writer| writer.run::<()>(WriteOp::RenameCollection { from: &self.name, to, target }))?;
-        Ok(Self::new(self.scope.clone(), to))
+        self.scope.write(&self.limits.begin(), |writer| {
+            writer.run::<()>(WriteOp::RenameCollection { from: &self.name, to, target })
+        })?;
+        Ok(Self::new(self.scope.clone(), to, self.limits.clone()))
     }
 
     /// Drops the collection with its documents and indexes; returns whether it existed.
@@ -393,7 +461,7 @@ impl<T> Collection<T> {
     /// # Errors
     /// Fails if the storage fails.
     pub fn drop(&self) -> Result<bool> {
-        self.scope.write(|writer| writer.run(WriteOp::DropCollection(&self.name)))
+        self.scope.write(&self.limits.begin(), |writer| writer.run(WriteOp::DropCollection(&self.name)))
     }
 }
 
@@ -404,8 +472,8 @@ impl<T: Serialize + Any> Collection<T> {
     /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if its `_id`, or its values of a unique index, exist;
     /// [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) if it exceeds 16 MiB.
     pub fn insert_one(&self, document: &T) -> Result<Bson> {
-        let (document, interrupt) = (to_raw(&self.name, document)?, &Interrupt::default());
-        let inserted = self.scope.write(|writer| {
+        let (document, interrupt) = (to_raw(&self.name, document)?, &self.limits.begin());
+        let inserted = self.scope.write(interrupt, |writer| {
             let (collection, documents) = (&*self.name, &[&*document][..]);
             let mode = InsertMode::AllOrNone;
             let mut outcome: InsertOutcome = writer.run(WriteOp::Insert { collection, documents, mode, interrupt })?;
@@ -430,6 +498,7 @@ impl<T: Serialize + Any> Collection<T> {
     /// ```
     pub fn insert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> InsertMany<'d> {
         InsertMany::new(self.scope.clone(), &self.name, each_to_raw(&self.name, documents).collect())
+            .limited(&self.limits)
     }
 
     /// Replaces or inserts documents by their `_id`s: a document whose `_id` exists replaces the stored one; others are
@@ -449,6 +518,7 @@ impl<T: Serialize + Any> Collection<T> {
     pub fn replace_one(&self, filter: impl IntoDocument, replacement: &T) -> Update {
         let replacement = Converted(to_raw(&self.name, replacement).map(Cow::into_owned));
         Update::new(self.scope.clone(), &self.name, filter, replacement, Target::One, UpdateKind::Replacement)
+            .limited(&self.limits)
     }
 }
 
@@ -456,11 +526,12 @@ impl<T: DeserializeOwned + Any> Collection<T> {
     /// Updates the first document that matches and returns it, as it was before the update or after it.
     pub fn find_one_and_update(&self, filter: impl IntoDocument, update: impl IntoUpdate) -> FindOneAndUpdate<T> {
         FindOneAndUpdate::new(self.scope.clone(), &self.name, filter, update, UpdateKind::Operators)
+            .limited(&self.limits)
     }
 
     /// Deletes the first document that matches and returns it.
     pub fn find_one_and_delete(&self, filter: impl IntoDocument) -> FindOneAndDelete<T> {
-        FindOneAndDelete::new(self.scope.clone(), &self.name, filter)
+        FindOneAndDelete::new(self.scope.clone(), &self.name, filter).limited(&self.limits)
     }
 }
 
@@ -469,6 +540,7 @@ impl<T: Serialize + DeserializeOwned + Any> Collection<T> {
     pub fn find_one_and_replace(&self, filter: impl IntoDocument, replacement: &T) -> FindOneAndUpdate<T> {
         let replacement = Converted(to_raw(&self.name, replacement).map(Cow::into_owned));
         FindOneAndUpdate::new(self.scope.clone(), &self.name, filter, replacement, UpdateKind::Replacement)
+            .limited(&self.limits)
     }
 }
 
@@ -482,7 +554,7 @@ impl<T> Deref for Collection<T> {
 
 impl<T> Clone for ReadCollection<T> {
     fn clone(&self) -> Self {
-        Self::new(self.scope.clone(), Arc::clone(&self.name))
+        Self::new(self.scope.clone(), Arc::clone(&self.name), self.limits.clone())
     }
 }
 

@@ -18,6 +18,7 @@ use crate::{Access, Database, DatabaseBuilder, Durability, Recovery, Result, Sha
 /// | `cache` | a size | the store's own | [`DatabaseBuilder::cache`] |
 /// | `lock_timeout` | a time | `"5s"` | [`DatabaseBuilder::lock_timeout`] |
 /// | `memory_limit` | a size | `"64MiB"` | [`DatabaseBuilder::memory_limit`] |
+/// | `slow_query_threshold` | a time | no call is slow | [`DatabaseBuilder::slow_query_threshold`] |
 /// | `temp_directory` | a path | the operating system's | [`DatabaseBuilder::temp_directory`] |
 ///
 /// A size is a number of bytes, or has a unit: `"256MiB"` (B, KiB, MiB, GiB, TiB; kB, MB, GB, TB). A time has a unit:
@@ -73,6 +74,9 @@ pub struct Config {
     /// The bytes of memory in which one query may hold rows.
     #[serde(default, with = "units::bytes", skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<usize>,
+    /// The time from which a call is reported as slow.
+    #[serde(default, with = "units::duration", skip_serializing_if = "Option::is_none")]
+    pub slow_query_threshold: Option<Duration>,
     /// The folder for temporary files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temp_directory: Option<PathBuf>,
@@ -90,6 +94,7 @@ impl Config {
             cache: None,
             lock_timeout: None,
             memory_limit: None,
+            slow_query_threshold: None,
             temp_directory: None,
         }
     }
@@ -99,8 +104,18 @@ impl Config {
 impl From<&Config> for DatabaseBuilder {
     fn from(config: &Config) -> Self {
         // Destructured, so that a new field that is not used does not compile.
-        let Config { url, access, durability, recovery, sharing, cache, lock_timeout, memory_limit, temp_directory } =
-            config;
+        let Config {
+            url,
+            access,
+            durability,
+            recovery,
+            sharing,
+            cache,
+            lock_timeout,
+            memory_limit,
+            slow_query_threshold,
+            temp_directory,
+        } = config;
         let mut builder = Database::builder(url);
         if let Some(access) = access {
             builder = builder.access(*access);
@@ -122,6 +137,9 @@ impl From<&Config> for DatabaseBuilder {
         }
         if let Some(memory_limit) = memory_limit {
             builder = builder.memory_limit(*memory_limit);
+        }
+        if let Some(threshold) = slow_query_threshold {
+            builder = builder.slow_query_threshold(*threshold);
         }
         if let Some(temp_directory) = temp_directory {
             builder = builder.temp_directory(temp_directory);

@@ -120,7 +120,7 @@ impl<'p> CopyTo<'p> {
         CopyTo { source, target, existing, interrupt, progress: Some(Box::new(progress)) }
     }
 
-    setters! { interrupt: deadline, cancel }
+    setters! { interrupt: limited, deadline, cancel }
 
     /// Copies, and returns what was copied. The copy is synced to the device when this returns.
     ///

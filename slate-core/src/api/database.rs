@@ -4,13 +4,14 @@ use bson::{Document, RawDocument, RawDocumentBuf};
 use slate_store::{SizeDetail, Store};
 
 use crate::{
-    Aggregate, BulkWrite, Collection, CollectionDescription, CollectionStats, CopyTarget, CopyTo, DatabaseStats,
-    Durability, Error, ErrorKind, IntoDocument, Metrics, Result, Snapshot, StorageSize, Transaction,
-    TransactionOptions, Verify, WriteOperation,
+    Aggregate, BulkWrite, CancelToken, Collection, CollectionDescription, CollectionStats, CopyTarget, CopyTo,
+    DatabaseBuilder, DatabaseStats, Durability, Error, ErrorKind, IntoDocument, Metrics, Result, Snapshot, StorageSize,
+    Transaction, TransactionOptions, Verify, WriteOperation,
+    api::database_builder::LOCK_TIMEOUT,
     api::index_build,
     api::transaction_options::Started,
     command,
-    engine::{self, Access, OpenOptions, Recovery, Sharing},
+    engine::{self, OpenOptions},
     operation::{
         handle::DatabaseHandle,
         read_op::ReadOp,
@@ -28,10 +29,11 @@ pub struct Database {
     handle: DatabaseHandle,
 }
 
-/// The default of [`DatabaseBuilder::lock_timeout`].
-const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-
 impl Database {
+    pub(crate) fn new(handle: DatabaseHandle) -> Self {
+        Self { handle }
+    }
+
     /// Opens a database by URL and creates it if it does not exist:
     ///
     /// | URL | store |
@@ -65,24 +67,64 @@ impl Database {
     /// ```
     pub fn with_store(store: impl Store) -> Result<Self> {
         let engine = engine::with_store(store, &OpenOptions::default())?;
-        Ok(Self { handle: DatabaseHandle::new(engine, Durability::Sync, LOCK_TIMEOUT) })
+        Ok(Self::new(DatabaseHandle::new(engine, Durability::Sync, LOCK_TIMEOUT)))
     }
 
     /// Opens a database with settings.
     pub fn builder(url: &str) -> DatabaseBuilder {
-        DatabaseBuilder {
-            url: url.into(),
-            durability: Durability::Sync,
-            lock_timeout: LOCK_TIMEOUT,
-            options: OpenOptions::default(),
-        }
+        DatabaseBuilder::new(url)
     }
 
     /// Returns a collection of documents that are read and written as `T`: a serde type, or
     /// [`RawDocumentBuf`](bson::RawDocumentBuf) for the bytes themselves. The collection need not exist: the first document
     /// or index creates it, and until then it is empty.
     pub fn collection<T>(&self, name: &str) -> Collection<T> {
-        Collection::new(Scope::Database(self.handle.clone()), name)
+        Collection::new(Scope::Database(self.handle.clone()), name, self.handle.limits().clone())
+    }
+
+    /// Returns a handle of the same database with a deadline for each call, of its collections, too: a call fails with
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if it does not end within this time from its beginning; see
+    /// [`ReadCollection::with_deadline`](crate::ReadCollection::with_deadline). For a transaction it is the time of the whole
+    /// transaction. The deadline of a call's own options replaces it. [`command`](Self::command) has MongoDB's `maxTimeMS` instead, and
+    /// `flush`, `backup`, `size` and `close` are not interrupted once they have begun.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use slate_core::{CancelToken, Database, bson::rawdoc};
+    ///
+    /// let db = Database::open("memory:")?;
+    /// let shutdown = CancelToken::new();
+    /// let requests = db.with_deadline(Duration::from_secs(2)).with_cancel(shutdown.child());
+    /// requests.collection("users").insert_one(&rawdoc! { "_id": 1 })?;
+    /// shutdown.cancel();
+    /// assert!(requests.collection("users").insert_one(&rawdoc! { "_id": 2 }).is_err());
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_deadline(&self, within: Duration) -> Self {
+        let mut limits = self.handle.limits().clone();
+        limits.deadline(within);
+        Self { handle: self.handle.with_limits(limits) }
+    }
+
+    /// Returns a handle of the same database with a cancel token for each call, of its collections, too; see
+    /// [`with_deadline`](Self::with_deadline).
+    #[must_use]
+    pub fn with_cancel(&self, token: CancelToken) -> Self {
+        let mut limits = self.handle.limits().clone();
+        limits.cancel(token);
+        Self { handle: self.handle.with_limits(limits) }
+    }
+
+    /// For the async API: the same database for a call that begins now and is executed later.
+    #[cfg(feature = "async")]
+    pub(crate) fn begun(&self) -> Self {
+        Self { handle: self.handle.with_limits(self.handle.limits().begun()) }
+    }
+
+    /// The options of a transaction with the limits of this handle.
+    pub(crate) fn limited(&self, options: &TransactionOptions) -> TransactionOptions {
+        options.limited(self.handle.limits())
     }
 
     /// Takes a snapshot of the latest commit: all reads through it, of all collections, see that commit. It blocks no
@@ -91,7 +133,8 @@ impl Database {
     /// # Errors
     /// Fails if the storage fails.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot::new(self.handle.engine()?.snapshot()?))
+        self.handle.limits().check()?;
+        Ok(Snapshot::new(self.handle.engine()?.snapshot()?, self.handle.limits().clone()))
     }
 
     /// Begins a transaction with snapshot isolation. Dropping it rolls it back. Prefer [`Database::transact`], which retries
@@ -117,7 +160,7 @@ impl Database {
         if !self.handle.has_concurrent_writers() {
             self.handle.open_transactions().check_outside()?;
         }
-        let started = options.start(self.handle.lock_timeout());
+        let started = self.limited(options).start(self.handle.lock_timeout());
         self.begin_started(&started)
     }
 
@@ -198,7 +241,7 @@ impl Database {
         mut work: impl FnMut(&Transaction) -> Result<R, E>,
     ) -> Result<R, E> {
         self.handle.open_transactions().check_outside()?;
-        let started = options.start(self.handle.lock_timeout());
+        let started = self.limited(options).start(self.handle.lock_timeout());
         retry::on_conflict(&started.retry, self.handle.observer(), || {
             let transaction = self.begin_started(&started)?;
             match work(&transaction) {
@@ -215,7 +258,7 @@ impl Database {
     /// collection. See [`BulkWrite`].
     pub fn bulk_write<'n>(&self, operations: impl IntoIterator<Item = (&'n str, WriteOperation)>) -> BulkWrite {
         let operations = operations.into_iter().map(|(collection, operation)| (collection.into(), operation));
-        BulkWrite::new(Scope::Database(self.handle.clone()), operations.collect())
+        BulkWrite::new(Scope::Database(self.handle.clone()), operations.collect()).limited(self.handle.limits())
     }
 
     /// Executes a pipeline that begins with `$documents` and so reads no collection, except those of `$lookup` and `$unionWith`.
@@ -228,7 +271,7 @@ impl Database {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn aggregate(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Aggregate<Document> {
-        Aggregate::of_documents(Scope::Database(self.handle.clone()), pipeline)
+        Aggregate::of_documents(Scope::Database(self.handle.clone()), pipeline).limited(self.handle.limits())
     }
 
     /// Returns the names of the collections, sorted.
@@ -236,6 +279,7 @@ impl Database {
     /// # Errors
     /// Fails if the storage fails.
     pub fn list_collection_names(&self) -> Result<Vec<String>> {
+        self.handle.limits().check()?;
         Ok(self.handle.catalog()?.collections().map(|collection| collection.name.to_string()).collect())
     }
 
@@ -245,7 +289,7 @@ impl Database {
     /// Fails if the storage fails.
     pub fn drop_database(&self) -> Result<()> {
         let names = self.list_collection_names()?;
-        Scope::Database(self.handle.clone()).write(|writer| {
+        Scope::Database(self.handle.clone()).write(&self.handle.limits().begin(), |writer| {
             names.iter().try_for_each(|name| writer.run::<bool>(WriteOp::DropCollection(name)).map(drop))
         })
     }
@@ -255,6 +299,7 @@ impl Database {
     /// # Errors
     /// Fails if the storage fails.
     pub fn list_collections(&self) -> Result<Vec<CollectionDescription>> {
+        self.handle.limits().check()?;
         Ok(self.handle.catalog()?.collections().map(|collection| CollectionDescription::of(collection)).collect())
     }
 
@@ -289,6 +334,7 @@ impl Database {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn command(&self, command: &RawDocument) -> Result<RawDocumentBuf> {
+        self.handle.limits().check()?;
         command::run(&self.handle, command)
     }
 
@@ -300,6 +346,7 @@ impl Database {
     /// # Errors
     /// Fails if the device fails.
     pub fn flush(&self) -> Result<()> {
+        self.handle.limits().check()?;
         self.handle.engine()?.flush()
     }
 
@@ -326,6 +373,7 @@ impl Database {
     /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) if `to` exists, which is left unchanged;
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if its folder does not exist. An incomplete copy is removed.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<()> {
+        self.handle.limits().check()?;
         self.handle.engine()?.backup(to.as_ref())
     }
 
@@ -351,7 +399,7 @@ impl Database {
     ///
     /// Cost: a read of the database, a write of every document in batches of at most 4 MiB, and a build of each index.
     pub fn copy_to(&self, target: impl Into<CopyTarget>) -> CopyTo<'static> {
-        CopyTo::new(self.clone(), target.into())
+        CopyTo::new(self.clone(), target.into()).limited(self.handle.limits())
     }
 
     /// Finishes the index builds that a crash interrupted, one after the other; returns how many. Until then writers maintain
@@ -373,12 +421,13 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if something is open that prevents it; as a write.
     pub fn compact(&self) -> Result<()> {
-        self.handle.engine()?.compact(self.handle.lock_timeout())
+        self.handle.limits().check()?;
+        self.handle.engine()?.compact(self.wait())
     }
 
     /// Verifies every collection, as of one commit; see [`ReadCollection::verify`](crate::ReadCollection::verify).
     pub fn verify(&self) -> Verify<'static> {
-        Verify::new(Scope::Database(self.handle.clone()), None)
+        Verify::new(Scope::Database(self.handle.clone()), None).limited(self.handle.limits())
     }
 
     /// Closes the database for all its handles: syncs every commit to the device and reports a failure, which dropping the
@@ -406,6 +455,7 @@ impl Database {
     /// # Errors
     /// Fails if the storage fails.
     pub fn size(&self) -> Result<StorageSize> {
+        self.handle.limits().check()?;
         self.handle.engine()?.size(SizeDetail::Known)
     }
 
@@ -424,16 +474,22 @@ impl Database {
     /// # Errors
     /// Fails if the storage fails; on redb as a write.
     pub fn stats(&self) -> Result<DatabaseStats> {
-        let engine = self.handle.engine()?;
+        let (engine, interrupt) = (self.handle.engine()?, &self.handle.limits().begin());
         let snapshot = engine.snapshot()?;
         let mut collections = BTreeMap::new();
         for collection in snapshot.catalog().collections() {
-            let stats: CollectionStats = snapshot.read(&collection.name, ReadOp::Stats)?.try_into()?;
+            let stats: CollectionStats = snapshot.read(&collection.name, ReadOp::Stats { interrupt })?.try_into()?;
             collections.insert(collection.name.to_string(), stats);
         }
         drop(snapshot);
-        let storage = engine.size(SizeDetail::Measured(self.handle.lock_timeout()))?;
+        let storage = engine.size(SizeDetail::Measured(self.wait()))?;
         Ok(DatabaseStats { collections, storage })
+    }
+
+    /// How long a call may wait in the writer queue.
+    fn wait(&self) -> Duration {
+        let left = self.handle.limits().left();
+        left.map_or(self.handle.lock_timeout(), |left| left.min(self.handle.lock_timeout()))
     }
 
     /// Returns what the database has done since it was opened: operations by kind with their times, rows, keys and documents
@@ -455,7 +511,7 @@ impl Database {
     /// Cost: a sum over the threads that have used the database. Counting costs a call a few nanoseconds, and all but
     /// point reads two readings of the clock.
     pub fn metrics(&self) -> Metrics {
-        self.handle.observer().metrics()
+        self.handle.metrics()
     }
 
     /// The store's name: `"memory"`, `"redb"`, `"rocksdb"`.
@@ -467,93 +523,5 @@ impl Database {
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Database").field("store", &self.store()).finish_non_exhaustive()
-    }
-}
-
-/// Settings for opening a database; see [`Database::builder`].
-#[derive(Clone, Debug)]
-#[must_use = "nothing is opened until `open`"]
-pub struct DatabaseBuilder {
-    url: String,
-    durability: Durability,
-    lock_timeout: Duration,
-    options: OpenOptions,
-}
-
-impl DatabaseBuilder {
-    /// Sets when a commit returns, unless the transaction has its own setting. The default is [`Durability::Sync`]: after it
-    /// is synced to the device.
-    pub fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
-        self
-    }
-
-    /// Sets the size in bytes of the page cache of a store on disk. The default is the store's own.
-    pub fn cache(mut self, bytes: usize) -> Self {
-        self.options.cache_bytes = Some(bytes);
-        self
-    }
-
-    /// Sets whether the database may be created, or written to.
-    pub fn access(mut self, access: Access) -> Self {
-        self.options.access = access;
-        self
-    }
-
-    /// Sets when a redb database prepares its recovery after a crash: with each synced commit, the default, or when it is opened.
-    pub fn recovery(mut self, recovery: Recovery) -> Self {
-        self.options.recovery = recovery;
-        self
-    }
-
-    /// Sets which other processes may have a redb database open. By default one writes, or several read. With
-    /// [`Sharing::WithReaders`] one writes while others read: open the writer with it, and readers with [`Access::ReadOnly`]. A
-    /// reader's calls and snapshots see the latest commit of the writer.
-    ///
-    /// Cost: each of the writer's commits is synced by itself, also with [`Durability::Deferred`], because others must not see a
-    /// commit that a crash can undo. A reader reads the catalog's version with each call and caches no values.
-    ///
-    /// A reader also finds out by itself that the file is shared. If it sets this too, the writer can be opened after it.
-    /// Opening fails with [`ErrorKind::Locked`](crate::ErrorKind::Locked) if another process has the file open in a way that
-    /// excludes this one, and with [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) on other stores and on platforms
-    /// without locks on parts of files. The file system must be local.
-    pub fn sharing(mut self, sharing: Sharing) -> Self {
-        self.options.sharing = sharing;
-        self
-    }
-
-    /// Sets how long a writer waits in the writer queue, on stores with one writer at a time, and how long a transaction is
-    /// retried after conflicts. The default is 5 seconds.
-    pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
-        self.lock_timeout = lock_timeout;
-        self
-    }
-
-    /// Sets the bytes of memory in which one query or one write may hold rows: to sort, to deduplicate, to collect what it
-    /// will change. The nodes of its plan share them equally; rows beyond the limit are spilled to temporary files, with the
-    /// same result. The default is 64 MiB for each query that runs.
-    ///
-    /// A few rows during a merge and buffers of about 100 KiB are not counted.
-    pub fn memory_limit(mut self, bytes: usize) -> Self {
-        self.options.memory = self.options.memory.limited(Some(bytes));
-        self
-    }
-
-    /// Sets the folder for temporary files; the default is the operating system's. The files have no names and disappear
-    /// with the query that needed them, however it ends. If the default folder is in memory (`tmpfs`), choose one on disk.
-    pub fn temp_directory(mut self, directory: impl AsRef<Path>) -> Self {
-        self.options.memory = self.options.memory.in_directory(directory.as_ref());
-        self
-    }
-
-    /// Opens the database.
-    ///
-    /// # Errors
-    /// As [`Database::open`]; [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the folder for temporary files does not
-    /// exist.
-    pub fn open(self) -> Result<Database> {
-        self.options.memory.check()?;
-        let engine = engine::open(&self.url, &self.options)?;
-        Ok(Database { handle: DatabaseHandle::new(engine, self.durability, self.lock_timeout) })
     }
 }

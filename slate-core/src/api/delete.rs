@@ -26,7 +26,7 @@ impl Delete {
         Self { scope, collection: Arc::clone(collection), request: Request::new(filter), target }
     }
 
-    setters! { request: hint, deadline, cancel, memory_limit, let_variables, collation, force }
+    setters! { request: hint, limited, deadline, cancel, memory_limit, let_variables, collation, force }
 
     /// Returns the plan of the query for the deletion's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// deleted, whatever the verbosity.
@@ -47,7 +47,7 @@ impl Delete {
     pub fn run(self) -> Result<u64> {
         let outcome = self.request.resolved(|request| {
             let deletion = delete_request(request, self.target)?;
-            self.scope.write_within(&request.interrupt, |writer| {
+            self.scope.write(&request.interrupt, |writer| {
                 let (collection, interrupt) = (&*self.collection, &request.interrupt);
                 writer.run::<DeleteOutcome>(WriteOp::Delete { collection, request: &deletion, interrupt })
             })

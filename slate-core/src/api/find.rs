@@ -83,7 +83,7 @@ impl<T> Find<T> {
     }
 
     setters! {
-        target.request: sort, projection, skip, limit, hint, deadline, cancel, memory_limit, allow_disk_use, let_variables, collation,
+        target.request: sort, projection, skip, limit, hint, limited, deadline, cancel, memory_limit, allow_disk_use, let_variables, collation,
         force
     }
 

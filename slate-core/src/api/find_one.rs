@@ -17,7 +17,7 @@ impl<T> FindOne<T> {
     }
 
     setters! {
-        find.target.request: sort, projection, skip, hint, deadline, cancel, memory_limit, allow_disk_use, let_variables, collation,
+        find.target.request: sort, projection, skip, hint, limited, deadline, cancel, memory_limit, allow_disk_use, let_variables, collation,
         force
     }
 

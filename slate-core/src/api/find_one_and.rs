@@ -57,7 +57,7 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     }
 
     setters! {
-        request: upsert, array_filters, return_document, sort, projection, hint, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, force
+        request: upsert, array_filters, return_document, sort, projection, hint, limited, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, force
     }
 
     /// Runs the update and returns the document; `None` if none matched.
@@ -75,7 +75,7 @@ impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
         Self { scope, collection: Arc::clone(collection), request: Request::new(filter), documents: PhantomData }
     }
 
-    setters! { request: sort, projection, hint, deadline, cancel, memory_limit, let_variables, collation, force }
+    setters! { request: sort, projection, hint, limited, deadline, cancel, memory_limit, let_variables, collation, force }
 
     /// Runs the deletion and returns the document; `None` if none matched.
     ///
@@ -101,7 +101,7 @@ pub(crate) fn update_one(
             return Err(Error::invalid(Code::BAD_VALUE, message));
         }
         let update = UpdateRequest { shows: Some(request.returns), ..change.parse(request, Target::One)? };
-        scope.write_within(&request.interrupt, |writer| {
+        scope.write(&request.interrupt, |writer| {
             let mut outcome = writer.run::<UpdateOutcome>(request.validation.of(WriteOp::Update {
                 collection,
                 request: &update,
@@ -122,7 +122,7 @@ pub(crate) fn delete_one(scope: &Scope, collection: &str, request: &Request) -> 
     request.resolved(|request| {
         let projection = request.parse_projection()?;
         let deletion = DeleteRequest { shows: Shows::Deleted, ..delete_request(request, Target::One)? };
-        scope.write_within(&request.interrupt, |writer| {
+        scope.write(&request.interrupt, |writer| {
             let outcome = writer.run::<DeleteOutcome>(WriteOp::Delete {
                 collection,
                 request: &deletion,

@@ -153,7 +153,7 @@ impl<'p> CreateIndex<'p> {
         }
     }
 
-    setters! { interrupt: deadline, cancel }
+    setters! { interrupt: limited, deadline, cancel }
 
     /// Sets the deadline and the cancel token of the call that creates the index.
     pub(crate) fn within(mut self, interrupt: &Interrupt) -> Self {
@@ -192,7 +192,7 @@ impl<'p> CreateIndex<'p> {
         let Self { scope, collection, interrupt, mut progress, .. } = self;
         match &scope {
             Scope::Database(database) => index_build::create(database, &collection, &spec, &interrupt, &mut *progress),
-            Scope::Snapshot(_) | Scope::Transaction(_) => scope.write(|writer| {
+            Scope::Snapshot(_) | Scope::Transaction(_) => scope.write(&interrupt, |writer| {
                 let (collection, spec, interrupt) = (&collection, &spec, &interrupt);
                 writer.run(WriteOp::CreateIndex { collection, spec, interrupt, progress: &mut *progress })
             }),

@@ -13,6 +13,7 @@ use crate::{
         retry::{FIRST_PAUSE, LONGEST_PAUSE},
         write_op::WriteOp,
     },
+    trace,
     write::{BUILD_ROUND, BuildProgress, BuildRound, BuildStart, IndexSpec},
 };
 
@@ -34,7 +35,7 @@ pub(crate) fn create(
             writer.run(WriteOp::CreateIndex { collection, spec, interrupt, progress: &mut *progress })
         }),
         BuildStart::Declared { name, keyspace } => {
-            finish(database, keyspace, interrupt, progress)?;
+            finish(database, Target { collection, index: &name, keyspace }, interrupt, progress)?;
             // The index is used without statistics, too.
             let _ = database.engine()?.analyze(collection, Duration::ZERO);
             Ok((name, true))
@@ -44,23 +45,36 @@ pub(crate) fn create(
 
 /// Finishes interrupted index builds and returns how many.
 pub(crate) fn resume_all(database: &DatabaseHandle) -> Result<u64> {
+    let interrupt = &database.limits().begin();
     let mut finished = 0;
     for collection in database.catalog()?.collections() {
         for index in &collection.building {
-            finish(database, index.keyspace, &Interrupt::default(), &mut |_| {})?;
+            let target = Target { collection: &collection.name, index: &index.name, keyspace: index.keyspace };
+            finish(database, target, interrupt, &mut |_| {})?;
             finished += 1;
         }
     }
     Ok(finished)
 }
 
+/// The index that is being built.
+#[derive(Clone, Copy)]
+struct Target<'t> {
+    collection: &'t str,
+    index: &'t str,
+    keyspace: Keyspace,
+}
+
 fn finish(
     database: &DatabaseHandle,
-    keyspace: Keyspace,
+    target: Target<'_>,
     interrupt: &Interrupt,
     progress: BuildProgress<'_>,
 ) -> Result<()> {
-    let filled = fill(database, keyspace, interrupt, progress);
+    let Target { collection, index, keyspace } = target;
+    let start = Instant::now();
+    let filled = fill(database, target, interrupt, progress);
+    trace::index_built(collection, index, start.elapsed(), &filled);
     if filled.as_ref().is_err_and(|error| error.is_refusal() || error.kind() == ErrorKind::Interrupted) {
         // If that fails, too, the index remains as being built and can be dropped or finished later.
         let _ = database.write(&Interrupt::default(), |writer| writer.run::<()>(WriteOp::AbandonBuild(keyspace)));
@@ -70,7 +84,7 @@ fn finish(
 
 fn fill(
     database: &DatabaseHandle,
-    keyspace: Keyspace,
+    target: Target<'_>,
     interrupt: &Interrupt,
     progress: BuildProgress<'_>,
 ) -> Result<()> {
@@ -79,7 +93,7 @@ fn fill(
     let mut last_success = Instant::now();
     loop {
         interrupt.check()?;
-        match round(database, keyspace, limit, interrupt) {
+        match round(database, target, limit, interrupt) {
             Ok(BuildRound::More(read)) => {
                 progress(read);
                 limit = (limit * 2).min(BUILD_ROUND);
@@ -104,7 +118,8 @@ fn fill(
     }
 }
 
-fn round(database: &DatabaseHandle, keyspace: Keyspace, limit: usize, interrupt: &Interrupt) -> Result<BuildRound> {
+fn round(database: &DatabaseHandle, target: Target<'_>, limit: usize, interrupt: &Interrupt) -> Result<BuildRound> {
+    let Target { collection, index, keyspace } = target;
     let mut writer = database.begin_write(interrupt)?;
     let round = writer.run(WriteOp::BuildRound { keyspace, limit, interrupt })?;
     let durability = match round {
@@ -113,5 +128,8 @@ fn round(database: &DatabaseHandle, keyspace: Keyspace, limit: usize, interrupt:
         BuildRound::Ready(_) | BuildRound::Gone => database.durability(),
     };
     database.finish(writer, durability)?;
+    if let BuildRound::More(documents) | BuildRound::Ready(documents) = &round {
+        trace::index_round(collection, index, *documents);
+    }
     Ok(round)
 }

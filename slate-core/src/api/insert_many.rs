@@ -81,7 +81,7 @@ impl<'d> InsertMany<'d> {
         }
     }
 
-    setters! { mode: ordered, all_or_nothing; validation: bypass_document_validation; interrupt: deadline, cancel }
+    setters! { mode: ordered, all_or_nothing; validation: bypass_document_validation; interrupt: limited, deadline, cancel }
 
     /// Copies the documents, so that the builder borrows nothing.
     #[cfg(feature = "async")]
@@ -124,7 +124,7 @@ impl<'d> InsertMany<'d> {
             }
         }
         let documents = borrowed(&documents);
-        let outcome = self.scope.write_within(&self.interrupt, |writer| {
+        let outcome = self.scope.write(&self.interrupt, |writer| {
             let (collection, mode, interrupt) = (&*self.collection, self.mode, &self.interrupt);
             let mut outcome: InsertOutcome = writer.run(self.validation.of(WriteOp::Insert {
                 collection,

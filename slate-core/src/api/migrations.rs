@@ -84,6 +84,12 @@ impl Migrations {
         self
     }
 
+    /// Returns the steps with the limits of a handle where their options have none.
+    #[cfg(feature = "async")]
+    pub(crate) fn limited(&self, database: &Database) -> Self {
+        self.clone().options(database.limited(&self.options))
+    }
+
     /// Returns the steps with a child of the caller's token, and that child.
     #[cfg(feature = "async")]
     pub(crate) fn cancellable(&self) -> (Self, crate::CancelToken) {

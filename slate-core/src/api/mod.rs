@@ -9,6 +9,7 @@ pub(crate) mod config;
 pub(crate) mod copy_to;
 pub(crate) mod cursor;
 pub(crate) mod database;
+pub(crate) mod database_builder;
 pub(crate) mod delete;
 pub(crate) mod document;
 pub(crate) mod explain;

@@ -1,21 +1,22 @@
 use std::{fmt, sync::Arc};
 
-use crate::{CollectionDescription, ReadCollection, engine::Reader, operation::scope::Scope};
+use crate::{CollectionDescription, ReadCollection, engine::Reader, interrupt::CallLimits, operation::scope::Scope};
 
 /// One commit of a database, across all its collections; see [`Database::snapshot`](crate::Database::snapshot).
 #[derive(Clone)]
 pub struct Snapshot {
     reader: Arc<dyn Reader>,
+    limits: CallLimits,
 }
 
 impl Snapshot {
-    pub(crate) fn new(reader: Arc<dyn Reader>) -> Self {
-        Self { reader }
+    pub(crate) fn new(reader: Arc<dyn Reader>, limits: CallLimits) -> Self {
+        Self { reader, limits }
     }
 
     /// A collection as of this commit.
     pub fn collection<T>(&self, name: &str) -> ReadCollection<T> {
-        ReadCollection::new(Scope::Snapshot(Arc::clone(&self.reader)), name)
+        ReadCollection::new(Scope::Snapshot(Arc::clone(&self.reader)), name, self.limits.clone())
     }
 
     /// Returns the names of the collections, sorted.

@@ -3,6 +3,7 @@ use std::fmt;
 use crate::{
     Collection, Durability, Result,
     engine::Writer,
+    interrupt::CallLimits,
     operation::{
         handle::DatabaseHandle,
         scope::{OpenTransaction, Scope},
@@ -33,7 +34,7 @@ impl Transaction {
     ///
     /// A query reads all its rows when it starts: it sees earlier writes, and the caller may write while it iterates.
     pub fn collection<T>(&self, name: &str) -> Collection<T> {
-        Collection::new(Scope::Transaction(self.open.clone()), name)
+        Collection::new(Scope::Transaction(self.open.clone()), name, CallLimits::default())
     }
 
     /// Returns whether an operation has failed with an error after which the whole transaction can be retried.

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use crate::{
     CancelToken, Durability, Isolation,
-    interrupt::Interrupt,
+    interrupt::{CallLimits, Interrupt},
     operation::retry::{FIRST_PAUSE, LONGEST_PAUSE, Retry},
     write::BeginOptions,
 };
@@ -100,6 +100,14 @@ impl TransactionOptions {
     pub(crate) fn cancellable(&self) -> (Self, CancelToken) {
         let token = self.cancel.as_ref().map_or_else(CancelToken::new, CancelToken::child);
         (self.clone().cancel(token.clone()), token)
+    }
+
+    /// Returns the options with the limits of a handle where they have none.
+    pub(crate) fn limited(&self, limits: &CallLimits) -> Self {
+        let mut options = self.clone();
+        options.deadline = options.deadline.or_else(|| limits.left());
+        options.cancel = options.cancel.or_else(|| limits.token().cloned());
+        options
     }
 
     /// Sets the largest number of retries, within the time limit.

@@ -89,7 +89,7 @@ impl Update {
         Self { scope, collection: Arc::clone(collection), request, change, target }
     }
 
-    setters! { request: upsert, array_filters, sort, hint, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, force }
+    setters! { request: upsert, array_filters, sort, hint, limited, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, force }
 
     /// Returns the plan of the query for the update's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// updated, whatever the verbosity.
@@ -111,7 +111,7 @@ impl Update {
     pub fn run(self) -> Result<UpdateResult> {
         let outcome = self.request.resolved(|request| {
             let update = self.change.parse(request, self.target)?;
-            self.scope.write_within(&request.interrupt, |writer| {
+            self.scope.write(&request.interrupt, |writer| {
                 let (collection, interrupt) = (&*self.collection, &request.interrupt);
                 let op = WriteOp::Update { collection, request: &update, interrupt };
                 writer.run::<UpdateOutcome>(request.validation.of(op))

@@ -30,7 +30,7 @@ impl<'p> Verify<'p> {
         Verify { scope, collection, interrupt, progress: Box::new(progress) }
     }
 
-    setters! { interrupt: deadline, cancel }
+    setters! { interrupt: limited, deadline, cancel }
 
     /// Checks one commit, while writers continue. Faults are returned in the report; they are not errors of the call.
     ///
@@ -39,6 +39,7 @@ impl<'p> Verify<'p> {
     /// # Errors
     /// Fails if the store fails or detects damage in its own structures, and if the check is interrupted.
     pub fn run(mut self) -> Result<VerifyReport> {
+        self.interrupt.check()?;
         let mut run =
             VerifyRun { interrupt: self.interrupt, progress: &mut *self.progress, report: VerifyReport::default() };
         match (self.collection, self.scope) {

@@ -1,4 +1,7 @@
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{
+    Arc, PoisonError, RwLock,
+    atomic::{AtomicU64, Ordering},
+};
 
 use slate_store::{Version, View};
 
@@ -11,6 +14,8 @@ use crate::{Result, commit::ChangeStamp};
 pub(crate) struct CatalogCache {
     last: RwLock<Option<Cached>>,
     changes: ChangeStamp,
+    /// How often the catalog was read from the store again.
+    reads: AtomicU64,
     /// Whether only this process changes the catalog. If not, its version is read with every view.
     is_exclusive: bool,
 }
@@ -24,7 +29,12 @@ struct Cached {
 
 impl CatalogCache {
     pub(crate) fn new(is_exclusive: bool) -> Self {
-        Self { last: RwLock::default(), changes: ChangeStamp::default(), is_exclusive }
+        Self { last: RwLock::default(), changes: ChangeStamp::default(), reads: AtomicU64::default(), is_exclusive }
+    }
+
+    /// How often the catalog was read from the store again because the cached one was outdated.
+    pub(crate) fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
     }
 
     /// Runs a commit that changes the catalog.
@@ -77,10 +87,14 @@ impl CatalogCache {
     fn read(&self, view: &impl View) -> Result<Arc<Catalog>> {
         let stored = Catalog::read_version(view)?;
         let cached = self.last.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_again = cached.is_some();
         let same = cached.filter(|cached| cached.catalog.version == stored && stored > Default::default());
         let catalog = match same {
             Some(cached) => cached.catalog,
-            None => Arc::new(Catalog::read(view, stored)?),
+            None => {
+                self.reads.fetch_add(u64::from(is_again), Ordering::Relaxed);
+                Arc::new(Catalog::read(view, stored)?)
+            }
         };
         let read_at = view.version();
         let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);

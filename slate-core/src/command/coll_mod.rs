@@ -39,9 +39,9 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let index = fields.object("index")?.map(IndexChange::parse).transpose()?;
     fields.truth("dryRun")?;
     fields.refuse(&REFUSED)?;
-    Common::take(fields, Concerns::Write)?;
+    let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
-    let was_hidden = Scope::Database(database.clone()).write(|writer: &mut dyn Writer| {
+    let was_hidden = Scope::Database(database.clone()).write(&common.interrupt, |writer: &mut dyn Writer| {
         let there = Option::<Arc<CollectionInfo>>::try_from(writer.read(collection, ReadOp::Definition)?)?;
         let spec = options.over(there.as_ref().and_then(|there| there.validator.as_deref()))?;
         writer.run::<()>(WriteOp::SetValidator { collection, spec: spec.as_ref() })?;

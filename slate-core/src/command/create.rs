@@ -35,11 +35,11 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     fields.truth("autoIndexId")?;
     fields.refuse(&REFUSED)?;
     fields.refuse_filled(&["storageEngine", "indexOptionDefaults"])?;
-    Common::take(fields, Concerns::Write)?;
+    let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     let validator = validator.over(None)?;
     let spec = CollectionSpec { collation: collation.map(owned).transpose()?, validator };
     let create = |writer: &mut dyn Writer| writer.run::<bool>(WriteOp::CreateCollection { collection, spec: &spec });
-    Scope::Database(database.clone()).write(create)?;
+    Scope::Database(database.clone()).write(&common.interrupt, create)?;
     Reply::default().finish()
 }

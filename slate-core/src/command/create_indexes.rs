@@ -62,7 +62,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         let there = Option::<Arc<CollectionInfo>>::try_from(writer.read(collection, ReadOp::Definition)?)?;
         Ok::<_, Error>(there.map(|there| there.indexes.len() + 1))
     };
-    let made = Scope::Database(database.clone()).write(|writer| {
+    let made = Scope::Database(database.clone()).write(&common.interrupt, |writer| {
         let before = indexes(writer)?;
         for spec in &specs {
             let (interrupt, progress) = (&common.interrupt, &mut |_| {});

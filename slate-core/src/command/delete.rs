@@ -85,9 +85,7 @@ impl<'c> Statement<'c> {
         request.interrupt = interrupt.clone();
         let outcome: DeleteOutcome = request.resolved(|request| {
             let deletion = delete_request(request, self.target)?;
-            scope.write_within(interrupt, |writer| {
-                writer.run(WriteOp::Delete { collection, request: &deletion, interrupt })
-            })
+            scope.write(interrupt, |writer| writer.run(WriteOp::Delete { collection, request: &deletion, interrupt }))
         })?;
         Ok(outcome.deleted)
     }

@@ -16,7 +16,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let common = Common::take(&mut call.fields, Concerns::Write)?;
     call.fields.refuse(&["collectionUUID"])?;
     call.fields.finish()?;
-    let dropped = Scope::Database(database.clone()).write(|writer| {
+    let dropped = Scope::Database(database.clone()).write(&common.interrupt, |writer| {
         let there = Option::<Arc<CollectionInfo>>::try_from(writer.read(collection, ReadOp::Definition)?)?;
         writer.run::<bool>(WriteOp::DropCollection(collection))?;
         Ok(there.map(|there| there.indexes.len()))

@@ -25,7 +25,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     call.fields.finish()?;
     let wanted = wanted.ok_or_else(|| missing("dropIndexes", "index"))?;
 
-    let were = Scope::Database(database.clone()).write(|writer| {
+    let were = Scope::Database(database.clone()).write(&common.interrupt, |writer| {
         let there = Option::<Arc<CollectionInfo>>::try_from(writer.read(collection, ReadOp::Definition)?)?;
         let there = there.ok_or_else(|| no_collection(&common.namespace(collection)))?;
         for name in names(&there, wanted)? {

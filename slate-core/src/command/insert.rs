@@ -34,7 +34,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         Order::Ordered => InsertMode::Ordered,
         Order::Unordered => InsertMode::Unordered,
     };
-    let outcome = Scope::Database(database.clone()).write_within(&common.interrupt, |writer| {
+    let outcome = Scope::Database(database.clone()).write(&common.interrupt, |writer| {
         let (documents, interrupt) = (&borrowed(&documents), &common.interrupt);
         let op = WriteOp::Insert { collection, documents, mode, interrupt };
         writer.run::<InsertOutcome>(validation.of(op))

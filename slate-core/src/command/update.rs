@@ -145,7 +145,7 @@ impl<'c> Statement<'c> {
         let change = Change { update: self.update.to_owned(), kind: UpdateKind::Either };
         request.resolved(|request| {
             let update = change.parse(request, self.target)?;
-            scope.write_within(interrupt, |writer| {
+            scope.write(interrupt, |writer| {
                 writer.run(validation.of(WriteOp::Update { collection, request: &update, interrupt }))
             })
         })

@@ -1,19 +1,19 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use slate_query::raw::Doc;
-use slate_store::{Capabilities, Durability, Keyspace, Size, SizeDetail, Store, Transaction};
+use slate_store::{CacheReads, Capabilities, Durability, Keyspace, Size, SizeDetail, Store, Transaction};
 
 use super::{
-    Engine, Reader, Writer,
-    read::{SnapshotReader, read_snapshot},
+    Engine, OpenOptions, Reader, Writer,
+    read::{SnapshotReader, get, read_snapshot},
 };
 use crate::{
     Error, Result,
     catalog::{self, Catalog, CatalogCache, StatisticsStaleness},
     commit::{OptimisticValidator, Validation},
-    metrics::{Observer, PointRead},
+    metrics::{Metrics, Observer, OperationKind, PointRead},
     operation::read_op::{ReadOp, ReadOutput},
-    spill::Memory,
+    trace::{self, Span},
     write::{AfterCommit, BeginOptions, Session, Shared},
 };
 
@@ -26,11 +26,12 @@ pub(super) struct Backend<S> {
 
 impl<S: Store> Backend<S> {
     /// Opens a store: checks the catalog's format and executes the pending drops that a crash left.
-    pub(super) fn open(store: S, memory: Memory) -> Result<Self> {
+    pub(super) fn open(store: S, options: &OpenOptions) -> Result<Self> {
+        let observer = Arc::new(Observer::new(options.slow_queries.clone()));
         let shared = Shared {
             catalogs: CatalogCache::new(store.capabilities().exclusive),
             staleness: StatisticsStaleness::default(),
-            memory: memory.observed_by(Arc::default()),
+            memory: options.memory.observed_by(observer),
             capabilities: store.capabilities(),
         };
         let backend = Self { store, shared: Arc::new(shared), validator: Arc::default() };
@@ -68,9 +69,10 @@ impl<S: Store> Backend<S> {
         &self,
         collection: &str,
         key: &[u8],
+        span: &Span,
         visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
     ) -> Result<PointRead> {
-        self.observer().point_read(|| {
+        self.observer().point_read(collection, span, || {
             let records = |catalog: &Catalog| catalog.collection(collection).map(|collection| collection.records);
             let Some(records) = self.shared.catalogs.try_with(records) else { return Ok(PointRead::Postponed) };
             let Some(records) = records else { return Ok(PointRead::Missing) };
@@ -92,6 +94,12 @@ impl<S: Store> Engine for Backend<S> {
         self.shared.memory.observer()
     }
 
+    fn metrics(&self) -> Metrics {
+        let CacheReads { hits: cache_hits, misses: cache_misses } = self.store.cache_reads();
+        let catalog_reads = self.shared.catalogs.reads();
+        Metrics { cache_hits, cache_misses, catalog_reads, ..self.observer().metrics() }
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.store.capabilities()
     }
@@ -105,10 +113,13 @@ impl<S: Store> Engine for Backend<S> {
         Ok(Arc::new(self.reader()?))
     }
 
-    fn read(&self, collection: &str, mut op: ReadOp<'_, '_>) -> Result<ReadOutput> {
-        if let ReadOp::Get { key, visitor } = &mut op
-            && self.try_get(collection, key, visitor)? != PointRead::Postponed
-        {
+    fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
+        if let ReadOp::Get { key, visitor } = op {
+            let span = Span::call(OperationKind::FindById, Some(collection));
+            if self.try_get(collection, key, &span, visitor)? == PointRead::Postponed {
+                let (view, catalog) = self.last()?;
+                self.observer().point_read(collection, &span, || get(&view, &catalog, collection, key, visitor))?;
+            }
             return Ok(().into());
         }
         let (view, catalog) = self.last()?;
@@ -118,7 +129,8 @@ impl<S: Store> Engine for Backend<S> {
     fn try_read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<Option<ReadOutput>> {
         match op {
             ReadOp::Get { key, visitor } => {
-                let is_read = self.try_get(collection, key, visitor)? != PointRead::Postponed;
+                let span = Span::call(OperationKind::FindById, Some(collection));
+                let is_read = self.try_get(collection, key, &span, visitor)? != PointRead::Postponed;
                 Ok(is_read.then(|| ().into()))
             }
             // A query fails after a number of rows, see [`ShortRead`](crate::interrupt::ShortRead).
@@ -127,7 +139,7 @@ impl<S: Store> Engine for Backend<S> {
                 let catalog = self.shared.catalogs.load(&view)?;
                 read_snapshot(&view, &catalog, &self.shared.memory, collection, op).map(Some)
             }
-            ReadOp::Explain { .. } | ReadOp::Stats | ReadOp::Verify(_) => Ok(None),
+            ReadOp::Explain { .. } | ReadOp::Stats { .. } | ReadOp::Verify(_) => Ok(None),
         }
     }
 
@@ -157,15 +169,15 @@ impl<S: Store> Engine for Backend<S> {
     }
 
     fn flush(&self) -> Result<()> {
-        Ok(self.store.flush()?)
+        trace::storage("flush", || Ok(self.store.flush()?))
     }
 
     fn backup(&self, to: &Path) -> Result<()> {
-        Ok(self.store.backup(to)?)
+        trace::storage("backup", || Ok(self.store.backup(to)?))
     }
 
     fn compact(&self, wait: Duration) -> Result<()> {
-        Ok(self.store.compact(wait)?)
+        trace::storage("compact", || Ok(self.store.compact(wait)?))
     }
 
     fn size(&self, detail: SizeDetail) -> Result<Size> {

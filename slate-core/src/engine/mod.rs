@@ -17,7 +17,7 @@ pub(crate) use open::{OpenOptions, open, with_store};
 use crate::{
     Error, Result,
     catalog::Catalog,
-    metrics::Observer,
+    metrics::{Metrics, Observer},
     operation::{
         read_op::{ReadOp, ReadOutput},
         write_op::{WriteOp, WriteOutput},
@@ -29,6 +29,8 @@ use crate::{
 pub(crate) trait Engine: Send + Sync {
     /// Counts the work of the database.
     fn observer(&self) -> &Arc<Observer>;
+    /// Returns what the database has done.
+    fn metrics(&self) -> Metrics;
     fn capabilities(&self) -> Capabilities;
     /// Whether [`try_read`](Self::try_read) can execute queries. It may still refuse one.
     #[cfg(feature = "async")]

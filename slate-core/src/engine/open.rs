@@ -7,7 +7,7 @@ use slate_query::Code;
 use slate_store::{Store, memory::MemoryStore};
 
 use super::{Engine, backend::Backend};
-use crate::{Error, ErrorKind, Result, spill::Memory};
+use crate::{Error, ErrorKind, Result, metrics::SlowQueries, spill::Memory};
 
 /// Options for opening a database.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,7 @@ pub(crate) struct OpenOptions {
     pub(crate) recovery: Recovery,
     pub(crate) sharing: Sharing,
     pub(crate) memory: Memory,
+    pub(crate) slow_queries: SlowQueries,
 }
 
 /// The allowed access to a database, and whether a missing one is created.
@@ -57,7 +58,7 @@ pub enum Sharing {
 
 /// Opens any store.
 pub(crate) fn with_store(store: impl Store, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
-    Ok(Arc::new(Backend::open(store, options.memory.clone())?))
+    Ok(Arc::new(Backend::open(store, options)?))
 }
 
 /// Opens a URL: `memory:`, `memory:PATH` of a backup, `redb:PATH` or `rocksdb:PATH`.

@@ -14,6 +14,7 @@ use crate::{
     operation::read_op::{Explained, ReadOp, ReadOutput},
     plan::{self, Plan, Planned, Query},
     spill::Memory,
+    trace::Span,
 };
 
 /// A store's snapshot and its catalog.
@@ -71,25 +72,25 @@ pub(super) fn read<V: View>(
     Ok(match op {
         ReadOp::Definition => catalog.collection(collection).cloned().into(),
         ReadOp::Find { query, interrupt } => {
-            let mut call = Call::new(memory.observer(), query.kind);
             let (collection, resources) =
                 (resolve(catalog, collection), Resources::new(interrupt, memory.of(query.memory), catalog));
             query.check(&collection)?;
-            let gathered = exec::plan(query, view, &collection)
-                .and_then(|planned| exec::gather(planned.plan, view, &collection, &resources));
-            ReadOutput::Rows(Box::new(ObservedRows::new(call.checked(gathered)?, call)))
+            let mut call = Call::of_query(memory.observer(), query, &collection);
+            call.tallied(&resources.tally);
+            let gathered = call.within(|| {
+                let plan = resources.executes(query, exec::plan(query, view, &collection)?);
+                exec::gather(plan, view, &collection, &resources)
+            })?;
+            ReadOutput::Rows(Box::new(ObservedRows::new(gathered, call)))
         }
         ReadOp::Get { key, visitor } => {
-            memory.observer().point_read(|| {
-                let Some(collection) = catalog.collection(collection) else { return Ok(PointRead::Missing) };
-                let found =
-                    view.get(collection.records, key, |stored| PointRead::visit(Doc::stored(stored), visitor))?;
-                found.unwrap_or(Ok(PointRead::Missing))
-            })?;
+            let span = Span::call(OperationKind::FindById, Some(collection));
+            let visit = || get(view, catalog, collection, key, visitor);
+            memory.observer().point_read(collection, &span, visit)?;
             ().into()
         }
         ReadOp::Explain { query, verbosity, interrupt } => {
-            let explained = Call::measure(memory.observer(), OperationKind::Explain, || {
+            let explained = Call::measure(memory.observer(), OperationKind::Explain, Some(collection), || {
                 let mut explained = explain(view, catalog, collection, query)?;
                 if verbosity == ExplainVerbosity::ExecutionStats {
                     let resources = Resources::new(interrupt, memory.of(query.memory), catalog);
@@ -100,15 +101,30 @@ pub(super) fn read<V: View>(
             })?;
             Box::new(explained).into()
         }
-        ReadOp::Stats => Call::measure(memory.observer(), OperationKind::Inspection, || {
-            maintenance::stats(view, &resolve(catalog, collection))
-        })?
-        .into(),
-        ReadOp::Verify(run) => Call::measure(memory.observer(), OperationKind::Inspection, || {
+        ReadOp::Stats { interrupt } => {
+            Call::measure(memory.observer(), OperationKind::Inspection, Some(collection), || {
+                maintenance::stats(view, &resolve(catalog, collection), interrupt)
+            })?
+            .into()
+        }
+        ReadOp::Verify(run) => Call::measure(memory.observer(), OperationKind::Inspection, Some(collection), || {
             maintenance::verify(view, &resolve(catalog, collection), run)
         })?
         .into(),
     })
+}
+
+/// Calls `visitor` with the record of a key, if it exists.
+pub(super) fn get<V: View>(
+    view: &V,
+    catalog: &Catalog,
+    collection: &str,
+    key: &[u8],
+    visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
+) -> Result<PointRead> {
+    let Some(collection) = catalog.collection(collection) else { return Ok(PointRead::Missing) };
+    let found = view.get(collection.records, key, |stored| PointRead::visit(Doc::stored(stored), visitor))?;
+    found.unwrap_or(Ok(PointRead::Missing))
 }
 
 /// Returns the collection, or an empty one if it does not exist.
@@ -127,6 +143,6 @@ fn explain<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> R
     let collection = &*resolve(catalog, name);
     query.check(collection)?;
     let Planned { plan, rules } = exec::plan(query, view, collection)?;
-    let rules = query.pipeline.rules.iter().copied().chain(rules.names()).collect();
+    let rules = query.rules(rules).collect();
     Ok(Explained { plan, rules, candidates: plan::candidate_count(collection, query), analysis: None })
 }

@@ -9,6 +9,7 @@ use super::backend::Backend;
 use crate::{
     Result,
     catalog::{CollectionInfo, CollectionStatistics},
+    trace,
     write::StaleCollection,
 };
 
@@ -50,6 +51,7 @@ impl<S: Store> Backend<S> {
         statistics.store(&mut transaction, collection)?;
         self.shared.catalogs.change(|| Ok(transaction.commit(Durability::Deferred)?))?;
         self.shared.staleness.included(collection.records, growth);
+        trace::statistics(&collection.name);
         Ok(())
     }
 }

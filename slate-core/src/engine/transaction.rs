@@ -24,13 +24,20 @@ impl<T: Transaction> Writer for Session<T> {
 
     fn write(&mut self, op: WriteOp<'_>) -> Result<WriteOutput> {
         let observer = Arc::clone(self.memory().observer());
-        let mut call = Call::new(&observer, kind(&op));
-        let result = call.checked(self.execute_write(op));
-        if result.as_ref().is_ok_and(WriteOutput::has_refusals) {
-            call.refused();
+        let subject = op.subject();
+        let mut call = Call::new(&observer, kind(&op), subject.collection);
+        let result = call.within(|| self.execute_write(op).map_err(|error| located(error, self.catalog())));
+        if let Ok(output) = &result {
+            call.wrote(output.written());
+            if output.has_refusals() {
+                call.refused();
+            }
         }
-        drop(call);
-        result.map_err(|error| located(error, self.catalog()))
+        if let Some(tally) = self.take_tally() {
+            call.tallied(&tally);
+        }
+        call.end(subject);
+        result
     }
 
     fn end(&mut self, reason: &str) {
@@ -40,8 +47,9 @@ impl<T: Transaction> Writer for Session<T> {
     fn commit(self: Box<Self>, durability: Durability) -> Result<AfterCommit> {
         let catalog = Arc::clone(self.catalog());
         let observer = Arc::clone(self.memory().observer());
-        Call::measure(&observer, OperationKind::Commit, || Session::commit(*self, durability))
-            .map_err(|error| located(error, &catalog))
+        Call::measure(&observer, OperationKind::Commit, None, || {
+            Session::commit(*self, durability).map_err(|error| located(error, &catalog))
+        })
     }
 }
 

@@ -8,8 +8,9 @@ use crate::{
     catalog::{Catalog, CollectionInfo},
     interrupt::Interrupt,
     metrics::{Call, ObservedRows},
-    plan::{self, Planned, Query},
+    plan::{self, Drawing, Planned, Query},
     spill::Memory,
+    trace,
 };
 
 /// Executes a query with the express path if possible, with a plan otherwise. The rows own the parts of the
@@ -23,20 +24,26 @@ pub(crate) fn find<V: Snapshot>(
     interrupt: &Interrupt,
 ) -> Result<Box<dyn Rows + Send>> {
     query.check(collection)?;
-    let mut call = Call::new(memory.observer(), query.kind);
-    let found = express::find(query, snapshot, collection, interrupt);
-    if let Some(rows) = call.checked(found)? {
+    let mut call = Call::of_query(memory.observer(), query, collection);
+    if let Some(rows) = call.within(|| express::find(query, snapshot, collection, interrupt))? {
         call.examined(rows.keys(), rows.documents());
         return Ok(Box::new(ObservedRows::new(rows, call)));
     }
-    let opened = plan(query, snapshot, collection).and_then(|Planned { plan, .. }| {
-        let resources = Resources::new(interrupt, memory.of(query.memory), catalog);
+    let resources = Resources::new(interrupt, memory.of(query.memory), catalog);
+    call.tallied(&resources.tally);
+    let opened = call.within(|| {
+        let plan = resources.executes(query, plan(query, snapshot, collection)?);
         open(plan, snapshot, collection, &resources)
-    });
-    Ok(Box::new(ObservedRows::new(call.checked(opened)?, call)))
+    })?;
+    Ok(Box::new(ObservedRows::new(opened, call)))
 }
 
 /// Plans a query. The planner probes `view`.
 pub(crate) fn plan<V: View>(query: &Query, view: &V, collection: &CollectionInfo) -> Result<Planned> {
-    plan::build(&plan::Context { collection, query, probe: &ViewProbe::new(view), access: None })
+    let planned = plan::build(&plan::Context { collection, query, probe: &ViewProbe::new(view), access: None })?;
+    trace::planned(query.kind, &collection.name, &planned.plan, |plan| {
+        let rules = query.rules(planned.rules).collect();
+        Drawing::new(plan, rules, &collection.name).draw()
+    });
+    Ok(planned)
 }

@@ -4,8 +4,8 @@ use super::meter::{Meter, Recorder};
 use crate::{
     catalog::Catalog,
     interrupt::Interrupt,
-    metrics::Tally,
-    plan::{DocumentNode, IdPlan, Plan, RawPlan, Stage},
+    metrics::{Executed, Tally},
+    plan::{DocumentNode, IdPlan, Plan, Planned, Query, RawPlan, Stage},
     spill::Memory,
 };
 
@@ -17,13 +17,24 @@ pub(crate) struct Resources {
     pub(super) catalog: Arc<Catalog>,
     pub(super) recorder: Option<Recorder>,
     /// Counts the keys and documents that nodes without a recorder examine.
-    pub(super) tally: Arc<Tally>,
+    pub(crate) tally: Arc<Tally>,
 }
 
 impl Resources {
     pub(crate) fn new(interrupt: &Interrupt, memory: Memory, catalog: &Arc<Catalog>) -> Self {
         let tally = Tally::new(memory.observer());
+        Self::tallied(interrupt, memory, catalog, tally)
+    }
+
+    /// Resources whose nodes add what they examine to `tally`.
+    pub(crate) fn tallied(interrupt: &Interrupt, memory: Memory, catalog: &Arc<Catalog>, tally: Arc<Tally>) -> Self {
         Self { interrupt: interrupt.clone(), memory, catalog: Arc::clone(catalog), recorder: None, tally }
+    }
+
+    /// Returns the plan, which is remembered for the report of a slow query.
+    pub(crate) fn executes(&self, query: &Query, Planned { plan, rules }: Planned) -> Plan {
+        self.tally.executes(|| Executed { plan: plan.clone(), rules: query.rules(rules).collect() });
+        plan
     }
 
     /// Divides the memory among the nodes that hold rows. Their number is known in advance, so that spilling does not

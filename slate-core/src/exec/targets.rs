@@ -32,9 +32,12 @@ pub(crate) fn visit_targets<V: View>(
     if let Some(key) = express::record_key(query) {
         let mut reader = view.point_reader()?;
         reader.load(&[(collection.records, &key)])?;
-        return reader.loaded(0).map_or(Ok(()), |stored| visitor(&key, Doc::stored(stored)));
+        let found = reader.loaded(0);
+        resources.tally.add(1, u64::from(found.is_some()));
+        return found.map_or(Ok(()), |stored| visitor(&key, Doc::stored(stored)));
     }
-    let Plan::Whole { input: plan } = super::plan(query, view, collection)?.plan else {
+    let planned = super::plan(query, view, collection)?;
+    let Plan::Whole { input: plan } = resources.executes(query, planned) else {
         return Err(Error::corrupt("the query of a write has a projection"));
     };
     let ordered = match &plan {

@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, fmt, ops::ControlFlow};
 use slate_query::raw::Doc;
 use slate_store::{Bounds, Keyspace, View};
 
-use crate::{Result, StorageSize, catalog::CollectionInfo};
+use crate::{Result, StorageSize, catalog::CollectionInfo, interrupt::Interrupt};
 
 /// The sizes of a collection and its indexes; see [`ReadCollection::stats`](crate::ReadCollection::stats).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,17 +96,19 @@ impl fmt::Display for DatabaseStats {
     }
 }
 
-pub(crate) fn stats<V: View>(view: &V, collection: &CollectionInfo) -> Result<CollectionStats> {
+pub(crate) fn stats<V: View>(view: &V, collection: &CollectionInfo, interrupt: &Interrupt) -> Result<CollectionStats> {
+    let interrupt = &mut interrupt.clone();
+    interrupt.check()?;
     let indexes = collection.maintained().map(|index| {
         let (mut entries, mut bytes) = (0, 0);
-        scan(view, index.keyspace, |key, value| {
+        scan(view, index.keyspace, interrupt, |key, value| {
             entries += 1;
             bytes += length(key) + length(value);
         })?;
         Ok(IndexStats { name: index.name.to_string(), entries, bytes })
     });
     let mut stats = CollectionStats { indexes: indexes.collect::<Result<_>>()?, ..CollectionStats::default() };
-    scan(view, collection.records, |key, stored| {
+    scan(view, collection.records, interrupt, |key, stored| {
         stats.documents += 1;
         stats.bytes += length(key) + length(stored);
         stats.document_bytes += length(Doc::stored(stored).bytes());
@@ -114,12 +116,17 @@ pub(crate) fn stats<V: View>(view: &V, collection: &CollectionInfo) -> Result<Co
     Ok(stats)
 }
 
-fn scan<V: View>(view: &V, keyspace: Keyspace, mut visitor: impl FnMut(&[u8], &[u8])) -> Result<()> {
-    view.scan(keyspace, Bounds::ALL, |key, value| -> ControlFlow<()> {
+fn scan<V: View>(
+    view: &V,
+    keyspace: Keyspace,
+    interrupt: &mut Interrupt,
+    mut visitor: impl FnMut(&[u8], &[u8]),
+) -> Result<()> {
+    let interrupted = view.scan(keyspace, Bounds::ALL, |key, value| {
         visitor(key, value);
-        ControlFlow::Continue(())
+        interrupt.tick().map_or_else(ControlFlow::Break, ControlFlow::Continue)
     })?;
-    Ok(())
+    interrupted.map_or(Ok(()), Err)
 }
 
 fn length(bytes: &[u8]) -> u64 {

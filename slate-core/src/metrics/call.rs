@@ -3,20 +3,36 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Observer, OperationKind};
-use crate::{Error, Result, interrupt::is_would_wait};
+use super::{
+    Observer, OperationKind, SlowQuery, Tally,
+    slow::{OwnedSubject, Subject},
+};
+use crate::{
+    Error, Result,
+    catalog::CollectionInfo,
+    interrupt::is_would_wait,
+    plan::Query,
+    trace::{CallResult, Entered, Span},
+};
 
 /// One call in progress. It is counted when it is dropped.
 pub(crate) struct Call {
     observer: Arc<Observer>,
     kind: OperationKind,
+    span: Span,
     start: Instant,
     time: Option<Duration>,
     rows: u64,
     bytes: u64,
+    /// Documents that a write has inserted, changed or deleted.
+    written: u64,
     /// The keys examined without a plan.
     keys: u64,
     documents: u64,
+    /// What the plan examines, for the span and a report.
+    tally: Option<Arc<Tally>>,
+    /// For a report of a read that outlives its query.
+    subject: Option<Box<OwnedSubject>>,
     outcome: Outcome,
 }
 
@@ -29,23 +45,66 @@ enum Outcome {
 }
 
 impl Call {
-    pub(crate) fn new(observer: &Arc<Observer>, kind: OperationKind) -> Self {
+    pub(crate) fn new(observer: &Arc<Observer>, kind: OperationKind, collection: Option<&str>) -> Self {
+        let span = Span::call(kind, collection);
         let (observer, start) = (Arc::clone(observer), Instant::now());
-        Self { observer, kind, start, time: None, rows: 0, bytes: 0, keys: 0, documents: 0, outcome: Outcome::Done }
+        Self {
+            observer,
+            kind,
+            span,
+            start,
+            time: None,
+            rows: 0,
+            bytes: 0,
+            written: 0,
+            keys: 0,
+            documents: 0,
+            tally: None,
+            subject: None,
+            outcome: Outcome::Done,
+        }
+    }
+
+    /// The call of a read whose rows are read after its query is gone.
+    pub(crate) fn of_query(observer: &Arc<Observer>, query: &Query, collection: &CollectionInfo) -> Self {
+        let mut call = Self::new(observer, query.kind, Some(&collection.name));
+        if observer.reports_slow_queries() {
+            let (collection, filter) = (Arc::clone(&collection.name), query.filter.clone());
+            call.subject = Some(Box::new(OwnedSubject { collection, filter }));
+        }
+        call
     }
 
     /// Measures `work`, which is the whole call.
     pub(crate) fn measure<R>(
         observer: &Arc<Observer>,
         kind: OperationKind,
+        collection: Option<&str>,
         work: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        let mut call = Self::new(observer, kind);
-        call.checked(work())
+        let mut call = Self::new(observer, kind, collection);
+        let result = call.within(work);
+        call.end(Subject { collection, filter: None });
+        result
+    }
+
+    /// Executes a part of the call in its span, and records the result.
+    pub(crate) fn within<R>(&mut self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let result = {
+            let _entered = self.span.enter();
+            work()
+        };
+        self.checked(result)
+    }
+
+    #[inline]
+    pub(super) fn enter(&self) -> Entered<'_> {
+        self.span.enter()
     }
 
     /// Records the result of a part of the call.
-    pub(crate) fn checked<R>(&mut self, result: Result<R>) -> Result<R> {
+    #[inline]
+    pub(super) fn checked<R>(&mut self, result: Result<R>) -> Result<R> {
         match &result {
             Ok(_) => self.outcome = Outcome::Done,
             Err(error) => self.failed(error),
@@ -62,6 +121,7 @@ impl Call {
     fn failed(&mut self, error: &Error) {
         let is_repeated = is_would_wait(error) || error.inherited_collation().is_some();
         self.outcome = if is_repeated { Outcome::Postponed } else { Outcome::Failed };
+        self.span.failed(error);
         self.observer.failed(error);
     }
 
@@ -69,6 +129,18 @@ impl Call {
     pub(crate) fn examined(&mut self, keys: u64, documents: u64) {
         self.keys += keys;
         self.documents += documents;
+    }
+
+    /// Records the tally of the call's plan, if it will be reported.
+    pub(crate) fn tallied(&mut self, tally: &Arc<Tally>) {
+        if self.span.is_enabled() || self.observer.reports_slow_queries() {
+            self.tally = Some(Arc::clone(tally));
+        }
+    }
+
+    /// Records how many documents a write has inserted, changed or deleted.
+    pub(crate) fn wrote(&mut self, documents: u64) {
+        self.written = documents;
     }
 
     #[inline]
@@ -87,6 +159,41 @@ impl Call {
             self.time = Some(self.start.elapsed());
         }
     }
+
+    /// Ends the call and reports it if it was slow.
+    pub(crate) fn end(mut self, subject: Subject<'_>) {
+        self.stop();
+        self.report(subject);
+    }
+
+    #[inline]
+    fn report(&self, subject: Subject<'_>) {
+        if self.outcome != Outcome::Postponed && self.observer.slow_queries().contain(self.time.unwrap_or_default()) {
+            self.observer.slow_queries().add(&self.describe(subject));
+        }
+    }
+
+    #[cold]
+    fn describe(&self, Subject { collection, filter }: Subject<'_>) -> SlowQuery {
+        let (keys, documents) = self.all_examined();
+        SlowQuery {
+            operation: self.kind,
+            collection: collection.map(str::to_owned),
+            filter: filter.map(slate_query::filter::Filter::shape),
+            duration: self.time.unwrap_or_default(),
+            rows: self.rows + self.written,
+            keys,
+            documents,
+            has_failed: self.outcome == Outcome::Failed,
+            plan: self.tally.as_ref().and_then(|tally| tally.executed()),
+        }
+    }
+
+    /// The keys and the documents examined, with a plan or without.
+    fn all_examined(&self) -> (u64, u64) {
+        let (keys, documents) = self.tally.as_ref().map(|tally| tally.examined()).unwrap_or_default();
+        (self.keys + keys, self.documents + documents)
+    }
 }
 
 impl Drop for Call {
@@ -95,6 +202,13 @@ impl Drop for Call {
             return;
         }
         self.stop();
+        if self.span.is_enabled() {
+            let (keys, documents) = self.all_examined();
+            self.span.ended(&CallResult { rows: self.rows + self.written, keys, documents });
+        }
+        if let Some(subject) = self.subject.take() {
+            self.report(subject.as_subject());
+        }
         let counters = self.observer.counters();
         let operation = counters.of(self.kind);
         operation.calls.add(1);
@@ -104,6 +218,7 @@ impl Drop for Call {
         }
         counters.rows.add(self.rows);
         counters.bytes.add(self.bytes);
+        counters.written.add(self.written);
         counters.keys.add(self.keys);
         counters.documents.add(self.documents);
     }

@@ -1,6 +1,6 @@
 //! Counts the work of a database. [`observer`] holds the counters of one database, [`call`] measures one call and
 //! [`rows`] the rows that it returns, [`tally`] collects what the nodes of its plan examine, and [`report`] is what
-//! [`Database::metrics`](crate::Database::metrics) returns.
+//! [`Database::metrics`](crate::Database::metrics) returns. [`slow`] reports calls that take too long.
 
 mod call;
 mod counters;
@@ -9,6 +9,7 @@ mod kind;
 mod observer;
 mod report;
 mod rows;
+mod slow;
 mod tally;
 
 pub(crate) use call::Call;
@@ -17,4 +18,6 @@ pub use kind::OperationKind;
 pub(crate) use observer::{Observer, PointRead};
 pub use report::{Metrics, OperationMetrics};
 pub(crate) use rows::ObservedRows;
+pub use slow::SlowQuery;
+pub(crate) use slow::{Executed, SlowQueries, Subject};
 pub(crate) use tally::Tally;

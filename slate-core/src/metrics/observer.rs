@@ -1,10 +1,17 @@
-use std::{fmt, time::Instant};
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
 
 use slate_query::raw::Doc;
 use thread_local::ThreadLocal;
 
-use super::{Metrics, OperationKind, counters::Counters};
-use crate::{Error, Result, spill::Spilled};
+use super::{Metrics, OperationKind, SlowQuery, counters::Counters, slow::SlowQueries};
+use crate::{
+    Error, Result,
+    spill::Spilled,
+    trace::{self, CallResult, Span},
+};
 
 /// Point reads of a thread of which one is timed. Reading the clock twice would take a tenth of the time of a point read.
 const POINT_READS_PER_TIMING: u64 = 32;
@@ -32,55 +39,106 @@ impl PointRead {
 #[derive(Default)]
 pub(crate) struct Observer {
     threads: ThreadLocal<Counters>,
+    slow_queries: SlowQueries,
 }
 
 impl Observer {
+    pub(crate) fn new(slow_queries: SlowQueries) -> Self {
+        Self { threads: ThreadLocal::default(), slow_queries }
+    }
+
+    #[inline]
+    pub(super) fn slow_queries(&self) -> &SlowQueries {
+        &self.slow_queries
+    }
+
+    /// Whether calls that take long are reported.
+    #[inline]
+    pub(crate) fn reports_slow_queries(&self) -> bool {
+        self.slow_queries.are_reported()
+    }
+
     /// Returns the counters of this thread.
     #[inline]
     pub(super) fn counters(&self) -> &Counters {
         self.threads.get_or_default()
     }
 
-    /// Executes and counts a point read.
+    /// Executes and counts a point read in its span.
     #[inline]
-    pub(crate) fn point_read(&self, read: impl FnOnce() -> Result<PointRead>) -> Result<PointRead> {
+    pub(crate) fn point_read(
+        &self,
+        collection: &str,
+        span: &Span,
+        read: impl FnOnce() -> Result<PointRead>,
+    ) -> Result<PointRead> {
+        let entered = span.enter();
         let counters = self.counters();
         let operation = counters.of(OperationKind::FindById);
         let start = operation.calls.get().is_multiple_of(POINT_READS_PER_TIMING).then(Instant::now);
         let read = read();
+        drop(entered);
+        let mut found = 0;
         match &read {
             Ok(PointRead::Postponed) => return read,
             Ok(PointRead::Missing) => {}
             Ok(PointRead::Found(bytes)) => {
+                found = 1;
                 counters.documents.add(1);
                 counters.rows.add(1);
                 counters.bytes.add(u64::try_from(*bytes).unwrap_or(u64::MAX));
             }
             Err(error) => {
                 operation.failures.add(1);
+                span.failed(error);
                 self.failed(error);
             }
         }
         counters.keys.add(1);
         operation.calls.add(1);
+        if span.is_enabled() {
+            span.ended(&CallResult { rows: found, keys: 1, documents: found });
+        }
         if let Some(start) = start {
-            operation.time.record(start.elapsed());
+            let time = start.elapsed();
+            operation.time.record(time);
+            if self.slow_queries.contain(time) {
+                self.report_point_read(collection, time, found, read.is_err());
+            }
         }
         read
+    }
+
+    #[cold]
+    fn report_point_read(&self, collection: &str, duration: Duration, found: u64, has_failed: bool) {
+        self.slow_queries.add(&SlowQuery {
+            operation: OperationKind::FindById,
+            collection: Some(collection.into()),
+            filter: None,
+            duration,
+            rows: found,
+            keys: 1,
+            documents: found,
+            has_failed,
+            plan: None,
+        });
     }
 
     /// Counts the error of an operation or of a commit, if it is a conflict.
     pub(crate) fn failed(&self, error: &Error) {
         if error.is_retryable() {
+            trace::conflict(error);
             self.counters().conflicts.add(1);
         }
     }
 
-    pub(crate) fn retried(&self) {
+    pub(crate) fn retried(&self, attempt: u32, pause: Duration) {
+        trace::retry(attempt, pause);
         self.counters().retries.add(1);
     }
 
     pub(crate) fn spilled(&self, spilled: Spilled) {
+        trace::spilled(spilled.bytes);
         let counters = self.counters();
         counters.spills.add(spilled.runs);
         counters.spilled_bytes.add(spilled.bytes);

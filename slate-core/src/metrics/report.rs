@@ -14,6 +14,8 @@ pub struct Metrics {
     pub rows_returned: u64,
     /// The bytes of the rows that the caller has read.
     pub bytes_returned: u64,
+    /// Documents that writes inserted, changed or deleted, also in transactions that were rolled back.
+    pub documents_written: u64,
     /// Keys that plans read: index entries, `_id`s that were looked up, and keys that were only counted.
     pub keys_examined: u64,
     /// Documents that plans read.
@@ -22,6 +24,12 @@ pub struct Metrics {
     pub conflicts: u64,
     /// Attempts that followed a conflict: of single writes, and of [`Database::transact`](crate::Database::transact).
     pub retries: u64,
+    /// Documents and index entries that were read by key from the cache in front of a store on disk. Always 0 in memory.
+    pub cache_hits: u64,
+    /// The same, read from the store because the cache did not have them. Readers of many keys bypass the cache and do not count.
+    pub cache_misses: u64,
+    /// How often the list of collections and indexes was read from the store again: after a change of it, and not for each call.
+    pub catalog_reads: u64,
     /// Sorted runs that were written to temporary files because a memory limit was reached.
     pub spills: u64,
     /// Bytes written to temporary files.
@@ -66,6 +74,7 @@ impl Metrics {
         }
         self.rows_returned += counters.rows.get();
         self.bytes_returned += counters.bytes.get();
+        self.documents_written += counters.written.get();
         self.keys_examined += counters.keys.get();
         self.documents_examined += counters.documents.get();
         self.conflicts += counters.conflicts.get();
@@ -81,10 +90,14 @@ impl Default for Metrics {
             operations: OperationKind::ALL.map(|kind| (kind, OperationMetrics::default())).into(),
             rows_returned: 0,
             bytes_returned: 0,
+            documents_written: 0,
             keys_examined: 0,
             documents_examined: 0,
             conflicts: 0,
             retries: 0,
+            cache_hits: 0,
+            cache_misses: 0,
+            catalog_reads: 0,
             spills: 0,
             spilled_bytes: 0,
         }

@@ -24,7 +24,11 @@ impl<R: Rows> Rows for ObservedRows<R> {
     #[inline]
     fn advance(&mut self) -> Result<bool> {
         self.call.add_bytes(self.length.take());
-        let more = self.call.checked(self.rows.advance());
+        let more = {
+            let _entered = self.call.enter();
+            self.rows.advance()
+        };
+        let more = self.call.checked(more);
         match more {
             Ok(true) => self.call.add_row(),
             Ok(false) | Err(_) => self.call.stop(),

@@ -1,26 +1,50 @@
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicU64, Ordering},
 };
 
-use super::Observer;
+use super::{Observer, slow::Executed};
 
 /// The keys and documents that the nodes of one plan examine. It is added to the database's counters when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Tally {
     keys: AtomicU64,
     documents: AtomicU64,
+    /// The plan, where slow queries are reported.
+    executed: OnceLock<Box<Executed>>,
     observer: Arc<Observer>,
 }
 
 impl Tally {
     pub(crate) fn new(observer: &Arc<Observer>) -> Arc<Self> {
-        Arc::new(Self { keys: AtomicU64::new(0), documents: AtomicU64::new(0), observer: Arc::clone(observer) })
+        Arc::new(Self {
+            keys: AtomicU64::new(0),
+            documents: AtomicU64::new(0),
+            executed: OnceLock::new(),
+            observer: Arc::clone(observer),
+        })
     }
 
     pub(crate) fn add(&self, keys: u64, documents: u64) {
         self.keys.fetch_add(keys, Ordering::Relaxed);
         self.documents.fetch_add(documents, Ordering::Relaxed);
+    }
+
+    /// Remembers the plan for a report, if slow queries are reported.
+    pub(crate) fn executes(&self, executed: impl FnOnce() -> Executed) {
+        if self.observer.reports_slow_queries() && self.executed.get().is_none() {
+            // The first of several plans of a bulk write stays.
+            let _ = self.executed.set(Box::new(executed()));
+        }
+    }
+
+    pub(super) fn executed(&self) -> Option<Executed> {
+        self.executed.get().map(|executed| (**executed).clone())
+    }
+
+    /// The keys and the documents examined so far.
+    pub(super) fn examined(&self) -> (u64, u64) {
+        (self.keys.load(Ordering::Relaxed), self.documents.load(Ordering::Relaxed))
     }
 }
 

@@ -12,8 +12,8 @@ use crate::{
     api::transaction_options::Started,
     catalog::Catalog,
     engine::{Engine, Writer},
-    interrupt::{Interrupt, ShortRead, past_deadline, would_wait},
-    metrics::Observer,
+    interrupt::{CallLimits, Interrupt, ShortRead, past_deadline, would_wait},
+    metrics::{Metrics, Observer},
     operation::{
         open_transactions::OpenTransactions,
         read_op::{ReadOp, ReadOutput},
@@ -28,6 +28,7 @@ pub(crate) struct DatabaseHandle {
     inner: Arc<Inner>,
     /// If set, a read that would have to wait fails with [`would_wait`].
     short: Option<ShortRead>,
+    limits: CallLimits,
 }
 
 struct Inner {
@@ -47,7 +48,17 @@ impl DatabaseHandle {
         let (observer, open_transactions) = (Arc::clone(engine.observer()), Arc::default());
         let engine = RwLock::new(Some(engine));
         let inner = Inner { engine, store, concurrent_writers, durability, lock_timeout, open_transactions, observer };
-        Self { inner: Arc::new(inner), short: None }
+        Self { inner: Arc::new(inner), short: None, limits: CallLimits::default() }
+    }
+
+    /// The limits of each call through this handle.
+    pub(crate) fn limits(&self) -> &CallLimits {
+        &self.limits
+    }
+
+    /// Returns a handle of the same database with other limits.
+    pub(crate) fn with_limits(&self, limits: CallLimits) -> Self {
+        Self { limits, ..self.clone() }
     }
 
     pub(crate) fn store(&self) -> &'static str {
@@ -62,6 +73,11 @@ impl DatabaseHandle {
     /// The transactions that callers have open.
     pub(crate) fn open_transactions(&self) -> &Arc<OpenTransactions> {
         &self.inner.open_transactions
+    }
+
+    /// Returns what the database has done; after it was closed, without the state of its caches.
+    pub(crate) fn metrics(&self) -> Metrics {
+        self.engine().map_or_else(|_| self.inner.observer.metrics(), |engine| engine.metrics())
     }
 
     /// Counts the work of the database.
@@ -121,6 +137,7 @@ impl DatabaseHandle {
     /// of the call.
     pub(crate) fn write<R>(&self, limits: &Interrupt, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         self.inner.open_transactions.check_outside()?;
+        limits.check()?;
         let started = self.started(limits);
         let written = retry::on_conflict(&started.retry, &self.inner.observer, || {
             // `work` checks the limits. A commit that has begun is completed.
@@ -137,11 +154,12 @@ impl DatabaseHandle {
     }
 
     /// Gathers a collection's statistics and retries after a conflict.
-    pub(crate) fn analyze(&self, collection: &str) -> Result<()> {
+    pub(crate) fn analyze(&self, collection: &str, interrupt: &Interrupt) -> Result<()> {
         self.inner.open_transactions.check_outside()?;
-        let started = TransactionOptions::default().start(self.inner.lock_timeout);
+        interrupt.check()?;
+        let started = self.started(interrupt);
         retry::on_conflict(&started.retry, &self.inner.observer, || {
-            Ok(self.engine()?.analyze(collection, self.inner.lock_timeout)?)
+            Ok(self.engine()?.analyze(collection, started.begin_options().wait)?)
         })
     }
 

@@ -24,7 +24,7 @@ pub(crate) enum ReadOp<'o, 'p> {
     /// Plans a query, and executes the plan if `verbosity` requires it.
     Explain { query: &'o Query, verbosity: ExplainVerbosity, interrupt: &'o Interrupt },
     /// Counts documents, index entries and their bytes.
-    Stats,
+    Stats { interrupt: &'o Interrupt },
     /// Verifies documents and index entries.
     Verify(&'o mut VerifyRun<'p>),
 }

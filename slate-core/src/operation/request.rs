@@ -18,7 +18,7 @@ use crate::{
     CancelToken, Error, IntoDocument, Result, ReturnDocument,
     clock::now_millis,
     exec::Rows,
-    interrupt::Interrupt,
+    interrupt::{CallLimits, Interrupt},
     metrics::OperationKind,
     operation::write_op::DocumentValidation,
     operation::{scope::Scope, sink},
@@ -165,6 +165,10 @@ impl Request {
     #[cfg(feature = "unstable-testing")]
     pub(crate) fn unoptimized(&mut self) {
         self.optimization = Optimization::Off;
+    }
+
+    pub(crate) fn limit_by(&mut self, limits: &CallLimits) {
+        self.interrupt.limit_by(limits);
     }
 
     pub(crate) fn deadline(&mut self, within: Duration) {

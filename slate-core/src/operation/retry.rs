@@ -42,23 +42,78 @@ pub(crate) fn on_conflict<R, E: From<Error>>(
     let start = Instant::now();
     let mut pause = retry.first_pause;
     let mut left = retry.retries;
+    let mut attempts = 1;
     loop {
         let failure = match attempt() {
             Ok(result) => return Ok(result),
             Err(failure) => failure,
         };
+        if failure.is_retryable {
+            // The time that a writer waited for others counts.
+            retry.limits.check()?;
+        }
         if !failure.is_retryable || left == 0 || start.elapsed() >= retry.within {
             return Err(failure.error);
         }
-        let noise = start.elapsed().subsec_nanos() % 1_000;
-        let spread = pause / 2 + pause.saturating_mul(noise) / 1_000;
+        let spread = jittered(pause, start.elapsed().subsec_nanos());
         if retry.limits.end().is_some_and(|end| Instant::now() + spread >= end) {
             return Err(failure.error);
         }
-        retry.limits.check()?;
-        observer.retried();
+        attempts += 1;
+        observer.retried(attempts, spread);
         std::thread::sleep(spread);
         pause = pause.saturating_mul(2).min(retry.longest_pause);
         left -= 1;
+    }
+}
+
+/// Varies a pause between half and one and a half of it.
+fn jittered(pause: Duration, noise: u32) -> Duration {
+    pause / 2 + pause.saturating_mul(noise % 1_000) / 1_000
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, collections::BTreeSet};
+
+    use slate_query::Code;
+
+    use super::*;
+    use crate::{ErrorKind, Result, metrics::Observer};
+
+    #[test]
+    fn pauses_vary_around_their_length() {
+        let pause = Duration::from_micros(50);
+        let pauses: BTreeSet<Duration> = (0..5_000).map(|noise| jittered(pause, noise)).collect();
+        assert_eq!(pauses.first(), Some(&(pause / 2)));
+        assert!(pauses.last().is_some_and(|longest| *longest < pause * 3 / 2));
+        assert_eq!(pauses.len(), 1_000);
+    }
+
+    /// Runs attempts that all conflict; returns how many there were, and the error.
+    fn attempts(retry: &Retry) -> (u32, ErrorKind) {
+        let attempts = Cell::new(0);
+        let result: Result<()> = on_conflict(retry, &Observer::default(), || {
+            attempts.set(attempts.get() + 1);
+            Err(Error::new(ErrorKind::Conflict, Code(112), "a conflict").into())
+        });
+        (attempts.get(), result.unwrap_err().kind())
+    }
+
+    #[test]
+    fn attempts_end_with_their_number_with_the_time_and_with_the_cancellation() {
+        let (first_pause, longest_pause) = (Duration::from_micros(1), Duration::from_micros(2));
+        let hour = Duration::from_secs(3_600);
+        let endless =
+            Retry { within: hour, retries: u32::MAX, first_pause, longest_pause, limits: Interrupt::default() };
+        assert_eq!(attempts(&Retry { retries: 3, ..endless.clone() }), (4, ErrorKind::Conflict));
+        assert_eq!(attempts(&Retry { within: Duration::ZERO, ..endless.clone() }), (1, ErrorKind::Conflict));
+        let (count, kind) = attempts(&Retry { within: Duration::from_millis(20), ..endless.clone() });
+        assert!(count > 1 && kind == ErrorKind::Conflict);
+        let mut limits = Interrupt::default();
+        let token = crate::CancelToken::new();
+        token.cancel();
+        limits.cancel(token);
+        assert_eq!(attempts(&Retry { limits, ..endless }), (1, ErrorKind::Interrupted));
     }
 }

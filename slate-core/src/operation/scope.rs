@@ -200,9 +200,9 @@ impl Scope {
     }
 
     /// Gathers a collection's statistics, outside any transaction.
-    pub(crate) fn analyze(&self, collection: &str) -> Result<()> {
+    pub(crate) fn analyze(&self, collection: &str, interrupt: &Interrupt) -> Result<()> {
         match self {
-            Self::Database(database) => database.analyze(collection),
+            Self::Database(database) => database.analyze(collection, interrupt),
             Self::Snapshot(_) | Self::Transaction(_) => {
                 let message = "statistics are gathered outside of transactions and snapshots";
                 Err(Error::new(ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION, message))
@@ -210,23 +210,21 @@ impl Scope {
         }
     }
 
-    /// Runs `work` in the open transaction, or else in its own transaction, which is retried after a conflict.
-    pub(crate) fn write<R>(&self, work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
-        self.write_within(&Interrupt::default(), work)
-    }
-
-    /// As [`write`](Self::write), for a call with a deadline: its own transaction does not wait for others longer.
-    pub(crate) fn write_within<R>(
+    /// Runs `work` in the open transaction, or else in its own transaction, which is retried after a conflict until `interrupt` ends it.
+    pub(crate) fn write<R>(
         &self,
-        limits: &Interrupt,
+        interrupt: &Interrupt,
         mut work: impl FnMut(&mut dyn Writer) -> Result<R>,
     ) -> Result<R> {
         match self {
-            Self::Database(database) => database.write(limits, work),
+            Self::Database(database) => database.write(interrupt, work),
             Self::Snapshot(_) => {
                 Err(Error::new(ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION, "a snapshot cannot be written to"))
             }
-            Self::Transaction(transaction) => transaction.with(|writer| work(writer)),
+            Self::Transaction(transaction) => {
+                interrupt.check()?;
+                transaction.with(|writer| work(writer))
+            }
         }
     }
 }

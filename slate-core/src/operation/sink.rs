@@ -42,7 +42,7 @@ pub(crate) fn write(
     validation: DocumentValidation,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    scope.write_within(interrupt, |writer| {
+    scope.write(interrupt, |writer| {
         // A transaction reads all rows before the first is returned, so that the source can be the target.
         let rows: Box<dyn Rows + Send> = writer.read(source, ReadOp::Find { query, interrupt })?.try_into()?;
         let mut target = Destination { writer, into: sink.into(), validation, interrupt };

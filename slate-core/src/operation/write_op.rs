@@ -5,6 +5,7 @@ use crate::{
     Error, Result,
     api::options::RenameTarget,
     interrupt::Interrupt,
+    metrics::Subject,
     operation::read_op::outputs,
     write::{
         BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec, DeleteOutcome,
@@ -50,6 +51,32 @@ pub(crate) enum WriteOp<'o> {
     AbandonBuild(Keyspace),
 }
 
+impl<'o> WriteOp<'o> {
+    /// The collection, unless there are several, and the filter.
+    pub(crate) fn subject(&self) -> Subject<'o> {
+        match self {
+            Self::Update { collection, request, .. } => {
+                Subject { collection: Some(collection), filter: Some(&request.query.filter) }
+            }
+            Self::Delete { collection, request, .. } => {
+                Subject { collection: Some(collection), filter: Some(&request.query.filter) }
+            }
+            Self::Insert { collection, .. }
+            | Self::Put { collection, .. }
+            | Self::CreateCollection { collection, .. }
+            | Self::SetVisibility { collection, .. }
+            | Self::SetValidator { collection, .. }
+            | Self::RenameCollection { from: collection, .. }
+            | Self::DropCollection(collection)
+            | Self::CreateIndex { collection, .. }
+            | Self::DropIndex { collection, .. }
+            | Self::BeginBuild { collection, .. } => Subject::collection(collection),
+            Self::Bypassing(op) => op.subject(),
+            Self::Bulk { .. } | Self::BuildRound { .. } | Self::AbandonBuild(_) => Subject::default(),
+        }
+    }
+}
+
 /// Whether documents are checked by the validators of their collections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum DocumentValidation {
@@ -90,6 +117,21 @@ outputs! {
 }
 
 impl WriteOutput {
+    /// How many documents were inserted, changed or deleted.
+    pub(crate) fn written(&self) -> u64 {
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        match self {
+            Self::Inserted(outcome) => count(outcome.ids.len()),
+            Self::Updated(outcome) => outcome.modified + u64::from(outcome.upserted.is_some()),
+            Self::Deleted(outcome) => outcome.deleted,
+            Self::Put(outcome) => outcome.modified + outcome.inserted,
+            Self::Bulk(outcome) => {
+                count(outcome.inserted.len()) + count(outcome.upserted.len()) + outcome.modified + outcome.deleted
+            }
+            Self::Flag(_) | Self::Index(_) | Self::BuildStart(_) | Self::BuildRound(_) | Self::Done(()) => 0,
+        }
+    }
+
     /// Whether documents or statements were refused.
     pub(crate) fn has_refusals(&self) -> bool {
         match self {

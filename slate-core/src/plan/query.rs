@@ -3,7 +3,7 @@ use slate_query::{
     collation::Collation, filter::Filter, path::Path, pattern::Direction, projection::Projection, raw::Doc, sort::Sort,
 };
 
-use super::{Nodes, Values, Window};
+use super::{FiredRules, Nodes, Values, Window};
 use crate::{Error, Result, catalog::CollectionInfo, metrics::OperationKind, spill::Budget};
 
 /// A parsed query.
@@ -75,6 +75,11 @@ pub(crate) enum Ties {
 }
 
 impl Query {
+    /// The names of the rules that rewrote its pipeline, and of those that changed its plan.
+    pub(crate) fn rules(&self, fired: FiredRules) -> impl Iterator<Item = &'static str> {
+        self.pipeline.rules.iter().copied().chain(fired.names())
+    }
+
     /// Returns the query for all matching documents, whole and in any order.
     pub(crate) fn of(filter: Filter) -> Self {
         Self {

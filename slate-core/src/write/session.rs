@@ -1,4 +1,4 @@
-use std::{sync::Arc, time::Duration};
+use std::{cell::OnceCell, sync::Arc, time::Duration};
 
 use slate_query::filter::Filter;
 use slate_store::{Capabilities, Durability, Guard, Keyspace, Transaction, View};
@@ -9,6 +9,7 @@ use crate::{
     commit::Validation,
     entry::record_key,
     interrupt::Interrupt,
+    metrics::Tally,
     operation::write_op::DocumentValidation,
     spill::{Budget, Memory},
 };
@@ -37,6 +38,8 @@ pub(crate) struct Session<T> {
     limits: Interrupt,
     /// Why the transaction has ended.
     ended: Option<String>,
+    /// What the plans of the current operation examine.
+    tally: OnceCell<Arc<Tally>>,
     shared: Arc<Shared>,
 }
 
@@ -79,6 +82,7 @@ impl<T: Transaction> Session<T> {
             pending_drops: Vec::new(),
             limits: options.limits.clone(),
             ended: None,
+            tally: OnceCell::new(),
             shared,
         }
     }
@@ -95,6 +99,16 @@ impl<T: Transaction> Session<T> {
     /// The database's memory limit and folder for temporary files.
     pub(crate) fn memory(&self) -> &Memory {
         &self.shared.memory
+    }
+
+    /// Counts what the plans of the current operation examine.
+    pub(super) fn tally(&self) -> &Arc<Tally> {
+        self.tally.get_or_init(|| Tally::new(self.memory().observer()))
+    }
+
+    /// Ends the tally of an operation; `None` if it had no plan.
+    pub(crate) fn take_tally(&mut self) -> Option<Arc<Tally>> {
+        self.tally.take()
     }
 
     pub(super) fn capabilities(&self) -> Capabilities {

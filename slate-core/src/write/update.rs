@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
@@ -115,7 +117,8 @@ impl<T: Transaction> Session<T> {
         interrupt: &Interrupt,
         visitor: impl FnMut(&[u8], Doc<'_>) -> Result<()>,
     ) -> Result<()> {
-        let resources = Resources::new(interrupt, self.memory().of(query.memory).shared_by(2), self.catalog());
+        let memory = self.memory().of(query.memory).shared_by(2);
+        let resources = Resources::tallied(interrupt, memory, self.catalog(), Arc::clone(self.tally()));
         exec::visit_targets(query, &self.view(), collection, target, &resources, visitor)
     }
 

@@ -7,15 +7,17 @@ use ahash::RandomState;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
 use super::{
+    reads::{Found, ReadCounters},
     stamps::{Stamps, WrittenKeys},
     value::{CachedValue, ValueWeight},
 };
-use crate::{Error, Keyspace, Result, Version};
+use crate::{CacheReads, Error, Keyspace, Result, Version};
 
 /// The values of a store's keys, found by the hashes of the keys. Of two keys with one hash, one is cached.
 pub(super) struct PointCache {
     values: Cache<u64, CachedValue, ValueWeight, RandomState>,
     stamps: Stamps,
+    reads: ReadCounters,
     /// The high bits of the hash last requested, per stamp: a value is cached at the second request of its key.
     requested: Box<[AtomicU16]>,
     hasher: RandomState,
@@ -41,7 +43,7 @@ impl PointCache {
         let values = Cache::with(count, capacity, ValueWeight, hasher.clone(), DefaultLifecycle::default());
         // A value that takes much of its shard would evict all others of it.
         let max_value = usize::try_from(values.shard_capacity() / 8).map_or(MAX_VALUE, |most| most.min(MAX_VALUE));
-        Self { values, stamps, requested, hasher, max_value }
+        Self { values, stamps, reads: ReadCounters::default(), requested, hasher, max_value }
     }
 
     /// Whether anything is ever cached.
@@ -62,8 +64,25 @@ impl PointCache {
         self.values.weight().saturating_add(u64::try_from(fixed).unwrap_or(u64::MAX))
     }
 
+    /// Returns how often keys were read, with and without success.
+    pub(super) fn reads(&self) -> CacheReads {
+        self.reads.sum()
+    }
+
     /// Returns the cached value of a key with that hash, if it is current for a view of that version.
     pub(super) fn get(&self, keyspace: Keyspace, key: &[u8], hash: u64, version: Version) -> Option<CachedValue> {
+        let found = self.find(keyspace, key, hash, version);
+        self.count(hash, if found.is_some() { Found::InCache } else { Found::InStore });
+        found
+    }
+
+    /// Counts a read of a key with that hash.
+    pub(super) fn count(&self, hash: u64, found: Found) {
+        self.reads.count(hash, found);
+    }
+
+    /// As [`get`](Self::get), without counting the read.
+    pub(super) fn find(&self, keyspace: Keyspace, key: &[u8], hash: u64, version: Version) -> Option<CachedValue> {
         let value = self.values.get(&hash)?;
         // Read after the value: every commit that this value or this view shows has stamped its keys by then.
         let is_current = self.stamps.is_unwritten_since(hash, value.version.min(version));

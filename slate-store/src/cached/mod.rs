@@ -28,6 +28,7 @@
 
 mod cache;
 mod reader;
+mod reads;
 mod snapshot;
 mod stamps;
 mod store;

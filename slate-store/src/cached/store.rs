@@ -1,7 +1,9 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
-use super::{cache::PointCache, snapshot::CachedSnapshot, stamps::WrittenKeys, transaction::CachedTransaction};
-use crate::{Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version};
+use super::{
+    cache::PointCache, reads::Found, snapshot::CachedSnapshot, stamps::WrittenKeys, transaction::CachedTransaction,
+};
+use crate::{CacheReads, Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version};
 
 /// A store with a point cache in front of it.
 ///
@@ -41,10 +43,20 @@ impl<S: Store> Store for Cached<S> {
         key: &[u8],
         visitor: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<Option<R>>> {
-        match self.cache.get(keyspace, key, self.cache.hash(keyspace, key), Version::MAX) {
-            Some(value) => Ok(Some(Some(visitor(value.bytes())))),
-            None => self.inner.try_get(keyspace, key, visitor),
+        if !self.cache.is_enabled() {
+            return self.inner.try_get(keyspace, key, visitor);
         }
+        let hash = self.cache.hash(keyspace, key);
+        if let Some(value) = self.cache.find(keyspace, key, hash, Version::MAX) {
+            self.cache.count(hash, Found::InCache);
+            return Ok(Some(Some(visitor(value.bytes()))));
+        }
+        let read = self.inner.try_get(keyspace, key, visitor);
+        if matches!(read, Ok(Some(_))) {
+            // Otherwise the key is read again, and counted, by a snapshot.
+            self.cache.count(hash, Found::InStore);
+        }
+        read
     }
 
     fn begin(&self, wait: Duration) -> Result<Self::Transaction> {
@@ -65,6 +77,10 @@ impl<S: Store> Store for Cached<S> {
 
     fn compact(&self, wait: Duration) -> Result<()> {
         self.inner.compact(wait)
+    }
+
+    fn cache_reads(&self) -> CacheReads {
+        self.cache.reads()
     }
 
     fn size(&self, detail: SizeDetail) -> Result<Size> {

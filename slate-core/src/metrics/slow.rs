@@ -1,0 +1,187 @@
+use std::{
+    cell::Cell,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use slate_query::filter::Filter;
+
+use super::OperationKind;
+use crate::{Explain, operation::read_op::Explained, plan::Plan, trace};
+
+/// The threshold if only a closure is set: MongoDB's.
+const DEFAULT_THRESHOLD: Duration = Duration::from_millis(100);
+
+/// A call that took longer than the threshold; see
+/// [`DatabaseBuilder::on_slow_query`](crate::DatabaseBuilder::on_slow_query).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SlowQuery {
+    pub(super) operation: OperationKind,
+    pub(super) collection: Option<String>,
+    pub(super) filter: Option<String>,
+    pub(super) duration: Duration,
+    pub(super) rows: u64,
+    pub(super) keys: u64,
+    pub(super) documents: u64,
+    pub(super) has_failed: bool,
+    pub(super) plan: Option<Executed>,
+}
+
+impl SlowQuery {
+    /// What the call did.
+    pub fn operation(&self) -> OperationKind {
+        self.operation
+    }
+
+    /// The collection; `None` for a commit, and for a bulk write to several.
+    pub fn collection(&self) -> Option<&str> {
+        self.collection.as_deref()
+    }
+
+    /// The shape of the filter, with `?` in place of the values: `{ "age": { "$gte": ? } }`. `None` for a call without a filter.
+    pub fn filter(&self) -> Option<&str> {
+        self.filter.as_deref()
+    }
+
+    /// How long it took. For a read it contains what the caller did between the rows.
+    pub fn duration(&self) -> Duration {
+        self.duration
+    }
+
+    /// Rows that it returned, or documents that it inserted, changed or deleted.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Keys that its plan read.
+    pub fn keys_examined(&self) -> u64 {
+        self.keys
+    }
+
+    /// Documents that its plan read.
+    pub fn documents_examined(&self) -> u64 {
+        self.documents
+    }
+
+    /// Whether it failed, or refused some of its documents.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// The plan that was executed; `None` for a call without one: an insertion, a commit, a lookup of a single value. It is drawn with
+    /// the values of the filter.
+    pub fn plan(&self) -> Option<Explain> {
+        let Executed { plan, rules } = self.plan.clone()?;
+        let explained = Explained { plan, rules, candidates: 0, analysis: None };
+        Some(Explain::new(self.collection().unwrap_or_default(), Box::new(explained)))
+    }
+}
+
+/// One line, and the lines of the plan.
+impl fmt::Display for SlowQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operation, duration, rows, keys, documents, .. } = self;
+        write!(f, "{operation}")?;
+        if let Some(collection) = &self.collection {
+            write!(f, " {collection}")?;
+        }
+        if let Some(filter) = &self.filter {
+            write!(f, " {filter}")?;
+        }
+        write!(f, ": {duration:.1?}, {rows} rows, {keys} keys and {documents} documents examined")?;
+        if self.has_failed {
+            f.write_str(", failed")?;
+        }
+        self.plan().map_or(Ok(()), |plan| write!(f, "\n{plan}"))
+    }
+}
+
+/// A plan that was executed, and the rules that made it.
+#[derive(Clone, Debug)]
+pub(crate) struct Executed {
+    pub(crate) plan: Plan,
+    pub(crate) rules: Vec<&'static str>,
+}
+
+type Report = dyn Fn(&SlowQuery) + Send + Sync;
+
+/// Which calls are reported as slow, and to whom.
+#[derive(Clone, Default)]
+pub(crate) struct SlowQueries {
+    threshold: Option<Duration>,
+    report: Option<Arc<Report>>,
+}
+
+thread_local! {
+    /// Whether this thread executes a report: its own calls are not reported.
+    static IS_REPORTING: Cell<bool> = const { Cell::new(false) };
+}
+
+impl SlowQueries {
+    pub(crate) fn threshold(&mut self, threshold: Duration) {
+        self.threshold = Some(threshold);
+    }
+
+    pub(crate) fn report(&mut self, report: impl Fn(&SlowQuery) + Send + Sync + 'static) {
+        self.threshold.get_or_insert(DEFAULT_THRESHOLD);
+        self.report = Some(Arc::new(report));
+    }
+
+    #[inline]
+    pub(super) fn are_reported(&self) -> bool {
+        self.threshold.is_some()
+    }
+
+    #[inline]
+    pub(super) fn contain(&self, time: Duration) -> bool {
+        self.threshold.is_some_and(|threshold| time >= threshold)
+    }
+
+    /// Reports a call, unless the thread unwinds or reports another one. A panic of the closure ends here.
+    pub(super) fn add(&self, slow: &SlowQuery) {
+        if thread::panicking() || IS_REPORTING.replace(true) {
+            return;
+        }
+        trace::slow(slow);
+        let reported = self.report.as_ref().map_or(Ok(()), |report| catch_unwind(AssertUnwindSafe(|| report(slow))));
+        if reported.is_err() {
+            trace::report_panicked();
+        }
+        IS_REPORTING.set(false);
+    }
+}
+
+impl fmt::Debug for SlowQueries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SlowQueries").field("threshold", &self.threshold).finish_non_exhaustive()
+    }
+}
+
+/// What a call is about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Subject<'s> {
+    pub(crate) collection: Option<&'s str>,
+    pub(crate) filter: Option<&'s Filter>,
+}
+
+impl<'s> Subject<'s> {
+    pub(crate) fn collection(collection: &'s str) -> Self {
+        Self { collection: Some(collection), filter: None }
+    }
+}
+
+/// The subject of a read that outlives its query.
+pub(super) struct OwnedSubject {
+    pub(super) collection: Arc<str>,
+    pub(super) filter: Filter,
+}
+
+impl OwnedSubject {
+    pub(super) fn as_subject(&self) -> Subject<'_> {
+        Subject { collection: Some(&self.collection), filter: Some(&self.filter) }
+    }
+}

@@ -1,0 +1,220 @@
+//! The spans and events of the library for the crate `tracing`: their names, targets, levels and fields. `docs/observability.md`
+//! lists them.
+//!
+//! Without a subscriber each costs a comparison of levels. Without the feature `tracing` the functions do nothing.
+
+#![cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nothing is reported without the feature"))]
+
+use std::{marker::PhantomData, time::Duration};
+
+use crate::{Error, Result, SlowQuery, metrics::OperationKind, plan::Plan};
+
+/// The targets. All begin with `slate`, so that a subscriber selects them together: `slate=debug`.
+#[cfg(feature = "tracing")]
+mod target {
+    pub(super) const CALL: &str = "slate::call";
+    pub(super) const PLAN: &str = "slate::plan";
+    pub(super) const CONFLICT: &str = "slate::conflict";
+    pub(super) const SPILL: &str = "slate::spill";
+    pub(super) const INDEX: &str = "slate::index";
+    pub(super) const STATISTICS: &str = "slate::statistics";
+    pub(super) const STORAGE: &str = "slate::storage";
+    pub(super) const SLOW: &str = "slate::slow";
+}
+
+/// A span, which may be disabled.
+#[derive(Clone)]
+pub(crate) struct Span {
+    #[cfg(feature = "tracing")]
+    span: tracing::Span,
+}
+
+/// An entered span, until it is dropped.
+pub(crate) struct Entered<'s> {
+    #[cfg(feature = "tracing")]
+    _entered: tracing::span::Entered<'s>,
+    span: PhantomData<&'s Span>,
+}
+
+/// What a call has done, for its span.
+pub(crate) struct CallResult {
+    pub(crate) rows: u64,
+    pub(crate) keys: u64,
+    pub(crate) documents: u64,
+}
+
+impl Span {
+    /// The span of a call, open until the call has ended: for a read, until its last row was read or its cursor is dropped.
+    #[inline]
+    pub(crate) fn call(operation: OperationKind, collection: Option<&str>) -> Self {
+        Self {
+            #[cfg(feature = "tracing")]
+            span: tracing::debug_span!(
+                target: target::CALL,
+                "call",
+                operation = operation.name(),
+                collection,
+                rows = tracing::field::Empty,
+                keys_examined = tracing::field::Empty,
+                documents_examined = tracing::field::Empty,
+                error = tracing::field::Empty,
+            ),
+        }
+    }
+
+    /// The caller's current span, under which another thread continues.
+    #[cfg(feature = "async")]
+    #[inline]
+    pub(crate) fn current() -> Self {
+        Self {
+            #[cfg(feature = "tracing")]
+            span: tracing::Span::current(),
+        }
+    }
+
+    /// Returns whether a subscriber wants the span.
+    #[inline]
+    pub(crate) fn is_enabled(&self) -> bool {
+        #[cfg(feature = "tracing")]
+        return !self.span.is_none();
+        #[cfg(not(feature = "tracing"))]
+        false
+    }
+
+    #[inline]
+    pub(crate) fn enter(&self) -> Entered<'_> {
+        Entered {
+            #[cfg(feature = "tracing")]
+            _entered: self.span.enter(),
+            span: PhantomData,
+        }
+    }
+
+    /// Adds what the call has done.
+    pub(crate) fn ended(&self, result: &CallResult) {
+        #[cfg(feature = "tracing")]
+        {
+            self.span.record("rows", result.rows);
+            self.span.record("keys_examined", result.keys);
+            self.span.record("documents_examined", result.documents);
+        }
+    }
+
+    /// Adds the error of the call.
+    #[cold]
+    pub(crate) fn failed(&self, error: &Error) {
+        #[cfg(feature = "tracing")]
+        self.span.record("error", tracing::field::display(error));
+    }
+}
+
+/// Executes work on the whole database in a span.
+pub(crate) fn storage<R>(operation: &'static str, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    #[cfg(feature = "tracing")]
+    {
+        let span = tracing::info_span!(target: target::STORAGE, "storage", operation, error = tracing::field::Empty);
+        let result = span.in_scope(work);
+        if let Err(error) = &result {
+            span.record("error", tracing::field::display(error));
+        }
+        result
+    }
+    #[cfg(not(feature = "tracing"))]
+    work()
+}
+
+/// A plan that was chosen for a query. It is drawn only if a subscriber wants it.
+#[inline]
+pub(crate) fn planned(operation: OperationKind, collection: &str, plan: &Plan, draw: impl FnOnce(&Plan) -> String) {
+    #[cfg(feature = "tracing")]
+    if tracing::enabled!(target: target::PLAN, tracing::Level::DEBUG) {
+        tracing::debug!(target: target::PLAN, operation = operation.name(), collection, plan = draw(plan), "plan chosen");
+    }
+}
+
+/// A call or a commit that met a conflict.
+#[cold]
+pub(crate) fn conflict(error: &Error) {
+    #[cfg(feature = "tracing")]
+    tracing::debug!(
+        target: target::CONFLICT,
+        collection = error.collection(),
+        index = error.index(),
+        %error,
+        "conflict"
+    );
+}
+
+/// Another attempt after a conflict.
+#[cold]
+pub(crate) fn retry(attempt: u32, pause: Duration) {
+    #[cfg(feature = "tracing")]
+    tracing::debug!(target: target::CONFLICT, attempt, pause_us = micros(pause), "retry");
+}
+
+/// Rows written to a temporary file.
+#[cold]
+pub(crate) fn spilled(bytes: u64) {
+    #[cfg(feature = "tracing")]
+    tracing::debug!(target: target::SPILL, bytes, "rows spilled");
+}
+
+/// One of the transactions that build an index.
+#[cold]
+pub(crate) fn index_round(collection: &str, index: &str, documents: u64) {
+    #[cfg(feature = "tracing")]
+    tracing::debug!(target: target::INDEX, collection, index, documents, "index build round");
+}
+
+/// The end of an index build.
+#[cold]
+pub(crate) fn index_built(collection: &str, index: &str, time: Duration, result: &Result<()>) {
+    #[cfg(feature = "tracing")]
+    match result {
+        Ok(()) => {
+            tracing::info!(target: target::INDEX, collection, index, duration_us = micros(time), "index built");
+        }
+        Err(error) => {
+            tracing::warn!(target: target::INDEX, collection, index, duration_us = micros(time), %error, "index not built");
+        }
+    }
+}
+
+/// Statistics that were gathered.
+#[cold]
+pub(crate) fn statistics(collection: &str) {
+    #[cfg(feature = "tracing")]
+    tracing::debug!(target: target::STATISTICS, collection, "statistics refreshed");
+}
+
+/// A call that took longer than the threshold.
+#[cold]
+pub(crate) fn slow(slow: &SlowQuery) {
+    #[cfg(feature = "tracing")]
+    if tracing::enabled!(target: target::SLOW, tracing::Level::WARN) {
+        tracing::warn!(
+            target: target::SLOW,
+            operation = slow.operation().name(),
+            collection = slow.collection(),
+            filter = slow.filter(),
+            duration_us = micros(slow.duration()),
+            rows = slow.rows(),
+            keys_examined = slow.keys_examined(),
+            documents_examined = slow.documents_examined(),
+            plan = slow.plan().map(|plan| plan.to_string()),
+            "slow query"
+        );
+    }
+}
+
+/// A panic of the caller's report of slow queries.
+#[cold]
+pub(crate) fn report_panicked() {
+    #[cfg(feature = "tracing")]
+    tracing::error!(target: target::SLOW, "the closure of on_slow_query panicked");
+}
+
+#[cfg(feature = "tracing")]
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

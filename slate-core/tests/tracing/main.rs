@@ -1,0 +1,166 @@
+//! The spans and events that `docs/observability.md` lists, as a subscriber receives them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod capture;
+
+use std::time::Duration;
+
+use bson::{RawDocumentBuf, doc, rawdoc};
+use capture::{Captured, Kind, capture};
+use slate_core::{Collection, Database, Index, Transaction};
+
+fn numbers(db: &Database, count: i32) -> Collection<RawDocumentBuf> {
+    let numbers = db.collection::<RawDocumentBuf>("numbers");
+    let documents: Vec<_> = (0..count).map(|n| rawdoc! { "_id": n, "n": n, "text": "x".repeat(100) }).collect();
+    numbers.insert_many(&documents).run().unwrap();
+    numbers
+}
+
+/// The records with this target.
+fn of<'r>(records: &'r [Captured], target: &str) -> Vec<&'r Captured> {
+    records.iter().filter(|record| record.target == target).collect()
+}
+
+#[test]
+fn each_call_is_a_span_with_its_collection_operation_and_counts() {
+    let db = Database::open("memory:").unwrap();
+    let numbers = numbers(&db, 20);
+    let check = |work: &dyn Fn(), operation: &str, fields: [(&str, &str); 3]| {
+        let (_, records) = capture(work);
+        let calls = of(&records, "slate::call");
+        let call = calls.iter().find(|call| call.field("operation") == Some(operation)).unwrap();
+        assert_eq!((call.kind, call.level, call.name), (Kind::Span, tracing::Level::DEBUG, "call"));
+        assert_eq!(call.field("collection"), Some("numbers"), "{operation}");
+        for (name, value) in fields {
+            assert_eq!(call.field(name), Some(value), "{operation}: {name}");
+        }
+        assert!(call.is_closed, "{operation}");
+        assert_eq!(call.field("error"), None);
+    };
+    let counts = |rows, keys, documents| [("rows", rows), ("keys_examined", keys), ("documents_examined", documents)];
+    check(&|| drop(numbers.find_by_id(3).unwrap()), "find_by_id", counts("1", "1", "1"));
+    check(&|| drop(numbers.find(doc! { "_id": 3 }).collect().unwrap()), "find", counts("1", "1", "1"));
+    check(&|| drop(numbers.find(doc! { "n": { "$gte": 15 } }).collect().unwrap()), "find", counts("5", "0", "20"));
+    check(&|| assert_eq!(numbers.count_documents(doc! { "n": 3 }).run().unwrap(), 1), "count", counts("1", "0", "20"));
+    check(&|| drop(numbers.distinct("n", doc! {}).run().unwrap()), "distinct", counts("20", "0", "20"));
+    check(
+        &|| drop(numbers.update_many(doc! { "n": { "$lt": 3 } }, doc! { "$inc": { "a": 1 } }).run().unwrap()),
+        "update",
+        counts("3", "0", "20"),
+    );
+    check(&|| assert_eq!(numbers.delete_one(doc! { "_id": 19 }).run().unwrap(), 1), "delete", counts("1", "1", "1"));
+    check(&|| drop(numbers.insert_one(&rawdoc! { "_id": 19 }).unwrap()), "insert", counts("1", "0", "0"));
+}
+
+#[test]
+fn a_failed_call_has_its_error_and_a_commit_is_a_span_of_its_own() {
+    let db = Database::open("memory:").unwrap();
+    let numbers = numbers(&db, 1);
+    let (_, records) = capture(|| numbers.insert_one(&rawdoc! { "_id": 0 }).unwrap_err());
+    let insert =
+        of(&records, "slate::call").into_iter().find(|call| call.field("operation") == Some("insert")).unwrap();
+    assert!(insert.field("rows").is_some_and(|rows| rows == "0"));
+    let (_, records) = capture(|| numbers.find(doc! { "n": { "$eqq": 1 } }).run().map(drop).unwrap_err());
+    assert!(of(&records, "slate::call").is_empty(), "a filter that is not valid is no call");
+    let (_, records) = capture(|| numbers.insert_one(&rawdoc! { "_id": 1 }).unwrap());
+    let commits: Vec<_> = of(&records, "slate::call")
+        .into_iter()
+        .filter(|call| call.field("operation") == Some("commit"))
+        .map(|call| call.field("collection"))
+        .collect();
+    assert_eq!(commits, [None]);
+}
+
+#[test]
+fn the_plan_of_a_query_is_an_event_in_its_span() {
+    let db = Database::open("memory:").unwrap();
+    let numbers = numbers(&db, 50);
+    numbers.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
+    let (_, records) = capture(|| numbers.find(doc! { "n": { "$gte": 40 } }).collect().unwrap());
+    let plans = of(&records, "slate::plan");
+    let [plan] = &*plans else { unreachable!("one plan: {plans:?}") };
+    assert_eq!((plan.kind, plan.level), (Kind::Event, tracing::Level::DEBUG));
+    assert_eq!(plan.field("collection"), Some("numbers"));
+    assert!(plan.field("plan").unwrap().contains("INDEX SCAN n_1 forward: n [40, …)"), "{plan:?}");
+    let call = of(&records, "slate::call").into_iter().find(|call| call.field("operation") == Some("find")).unwrap();
+    assert_eq!(plan.parent, Some(call.id));
+}
+
+#[test]
+fn conflicts_and_retries_are_events() {
+    let db = Database::open("memory:").unwrap();
+    let numbers = numbers(&db, 2);
+    let mut attempts = 0;
+    let (_, records) = capture(|| {
+        db.transact(|tx: &Transaction| {
+            attempts += 1;
+            let inside = tx.collection::<RawDocumentBuf>("numbers");
+            inside.update_one(doc! { "_id": 1 }, doc! { "$inc": { "n": 1 } }).run()?;
+            if attempts == 1 {
+                let other = numbers.clone();
+                let update = move || other.update_one(doc! { "_id": 1 }, doc! { "$inc": { "n": 1 } }).run();
+                std::thread::spawn(update).join().unwrap()?;
+            }
+            Ok::<_, slate_core::Error>(())
+        })
+        .unwrap();
+    });
+    let conflicts = of(&records, "slate::conflict");
+    let [conflict, retry] = &*conflicts else { unreachable!("a conflict and a retry: {conflicts:?}") };
+    assert_eq!((conflict.message(), conflict.field("collection")), (Some("conflict"), Some("numbers")));
+    assert!(conflict.field("error").unwrap().contains("document { \"_id\": 1 } of collection numbers"), "{conflict:?}");
+    assert_eq!((retry.message(), retry.field("attempt")), (Some("retry"), Some("2")));
+    assert!(retry.field("pause_us").unwrap().parse::<u64>().unwrap() > 0);
+}
+
+#[test]
+fn spills_index_builds_statistics_and_storage_operations_are_reported() {
+    let db = Database::open("memory:").unwrap();
+    let numbers = numbers(&db, 3_000);
+    let (_, records) =
+        capture(|| numbers.find(doc! {}).sort(doc! { "text": 1, "n": -1 }).memory_limit(100_000).collect().unwrap());
+    let spills = of(&records, "slate::spill");
+    assert!(!spills.is_empty());
+    assert!(spills.iter().all(|spill| spill.field("bytes").unwrap().parse::<u64>().unwrap() > 0));
+
+    let (_, records) = capture(|| numbers.create_index(Index::on(doc! { "n": 1 })).run().unwrap());
+    let builds = of(&records, "slate::index");
+    let (last, rounds) = builds.split_last().unwrap();
+    assert_eq!((last.message(), last.level), (Some("index built"), tracing::Level::INFO));
+    assert!(rounds.len() > 1 && rounds.iter().all(|round| round.message() == Some("index build round")));
+    for build in &builds {
+        assert_eq!((build.field("collection"), build.field("index")), (Some("numbers"), Some("n_1")));
+    }
+
+    let (_, records) = capture(|| numbers.analyze().unwrap());
+    let statistics = of(&records, "slate::statistics");
+    assert_eq!(statistics.iter().map(|event| event.field("collection")).collect::<Vec<_>>(), [Some("numbers")]);
+
+    let (_, records) = capture(|| db.compact().unwrap());
+    let storage = of(&records, "slate::storage");
+    assert_eq!(
+        storage.iter().map(|span| (span.kind, span.field("operation"))).collect::<Vec<_>>(),
+        [(Kind::Span, Some("compact"))]
+    );
+}
+
+#[test]
+fn a_slow_query_is_a_warning_with_its_plan() {
+    let db = Database::builder("memory:").slow_query_threshold(Duration::ZERO).open().unwrap();
+    let numbers = numbers(&db, 10);
+    let (_, records) = capture(|| numbers.find(doc! { "n": { "$gt": 4 } }).collect().unwrap());
+    let slow = of(&records, "slate::slow");
+    let [slow] = &*slow else { unreachable!("one slow query: {slow:?}") };
+    assert_eq!((slow.level, slow.message()), (tracing::Level::WARN, Some("slow query")));
+    for (field, value) in [
+        ("operation", "find"),
+        ("collection", "numbers"),
+        ("filter", r#"{ "n": { "$gt": ? } }"#),
+        ("rows", "5"),
+        ("documents_examined", "10"),
+    ] {
+        assert_eq!(slow.field(field), Some(value), "{field}");
+    }
+    assert!(slow.field("plan").unwrap().contains("SCAN numbers"), "{slow:?}");
+}

@@ -3,7 +3,12 @@
 #![cfg(feature = "redb")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use slate_store::{
     Bounds, Cursor, Durability, Edge, Keyspace, Store, Transaction, TransactionExt, View,
@@ -87,4 +92,28 @@ fn entries_of_a_lost_document_are_removed() {
         repaired,
         "users: index age_1 rebuilt\nusers: index second rebuilt\n2 documents, 4 index entries, 0 faults\n"
     );
+}
+
+#[test]
+fn a_killed_import_is_completed_or_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    create(folder.path());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slate"));
+    command.args(["redb:shop.slate", "import", "-", "--collection", "users"]).current_dir(folder.path());
+    let mut import = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = import.stdin.take().unwrap();
+    // Several transactions, and a part of another.
+    let documents: String = (10..5_500).map(|id| format!("{{ _id: {id}, age: {} }}\n", id % 90)).collect();
+    input.write_all(documents.as_bytes()).unwrap();
+    input.flush().unwrap();
+    import.kill().unwrap();
+    import.wait().unwrap();
+    drop(input);
+    let (code, refused) = slate(folder.path(), &["count", "users"]);
+    assert!(code == 0 || refused.contains("it was not closed properly"), "{refused}");
+    let (code, repaired) = slate(folder.path(), &["repair"]);
+    assert!(code == 0 && repaired.ends_with(", 0 faults\n"), "{repaired}");
+    let (code, count) = slate(folder.path(), &["count", "users"]);
+    // What was synced before is there: whole transactions follow.
+    assert!(code == 0 && count.trim().parse::<u64>().unwrap() % 1_000 == 3, "{count}");
 }

@@ -78,6 +78,11 @@ fn a_first_session_creates_a_database_and_shows_tables() {
     shell.enter("find users { name:\r/^A/ }\r");
     shell.expect("_id  name          tags\r\n───  ────────────  ─────\r\n");
     shell.expect("  1  Ada Lovelace\r\n  2  Alan          [\"x\"]\r\n");
+    // Within a regular expression or a comment a quote opens nothing.
+    shell.enter("count users { name: /^[/]?O'\\{/ }\r");
+    shell.expect("\r\n0\r\n");
+    shell.enter("count users { // it's {\rname: /^A/ }\r");
+    shell.expect("\r\n2\r\n");
     shell.enter("find users {} --project { name: $ }\r");
     shell.expect("slate: invalid value");
     shell.enter("fnd users\r");
@@ -213,6 +218,8 @@ fn find_shows_the_first_documents() {
     shell.expect("\r\n 50\r\nThese are the first 50: --limit N prints more, --limit 0 all.");
     shell.enter("find t {} --limit 0\r");
     shell.expect("\r\n 60\r\n");
+    shell.enter("find t { _id: 61 }\r");
+    shell.expect("no document matches\r\n");
     shell.leave();
 }
 

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     failure::{Exit, Result},
+    message::message,
     output::{self, Cells},
     session::{self, Session},
 };
@@ -38,6 +39,9 @@ impl Run for Find {
         let open = || most.map_or_else(|| find.clone(), |most| find.clone().limit(most)).cursor();
         let format = output::of_results(self.format.format.as_deref());
         let count = output::write(format, Cells::Plain, session.out(), open, || {})?;
+        if count == 0 && session.at_prompt() {
+            message!("no document matches");
+        }
         if let Some(most) = most.filter(|most| count == *most)
             && find.clone().limit(most + 1).count().run()? > most
         {

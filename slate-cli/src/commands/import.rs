@@ -7,6 +7,7 @@ use std::{
 
 use bson::RawDocumentBuf;
 use clap::{Args, ValueHint, builder::PossibleValuesParser};
+use indicatif::ProgressBar;
 use slate_core::{Collection, Database};
 
 use super::{Run, definitions};
@@ -81,15 +82,16 @@ impl Run for Import {
         let (mut total, mut dropped) = (Tally::default(), Vec::new());
         for input in &inputs {
             let name = self.collection(input)?;
-            if self.drop && !dropped.contains(&name) {
-                database.collection::<RawDocumentBuf>(&name).drop()?;
-                dropped.push(name.clone());
-            }
-            let tally = self.import(&database, input, &name, session)?;
+            let imported = self.import(&database, input, &name, &mut dropped, session)?;
             session.sync()?;
-            writeln!(session.out(), "{}: {tally}, collection {name}", shown(&input.path))?;
+            let path = shown(&input.path);
+            match imported {
+                Imported::Records(tally) => writeln!(session.out(), "{path}: {tally}, collection {name}")?,
+                Imported::View { dropped: 0 } => writeln!(session.out(), "{path}: view {name}")?,
+                Imported::View { .. } => writeln!(session.out(), "{path}: not created, view {name}")?,
+            }
             session.flush()?;
-            total += tally;
+            total += imported.tally();
         }
         if inputs.len() > 1 {
             writeln!(session.out(), "in all: {total}")?;
@@ -105,66 +107,107 @@ impl Import {
         })
     }
 
-    /// Imports a file and what is defined beside it.
-    fn import(&self, database: &Database, input: &Input, name: &str, session: &Session) -> Result<Tally> {
+    /// Imports a file and what is defined beside it. `dropped` has the collections that were dropped for it.
+    fn import(
+        &self,
+        database: &Database,
+        input: &Input,
+        name: &str,
+        dropped: &mut Vec<String>,
+        session: &Session,
+    ) -> Result<Imported> {
         let collection = database.collection::<RawDocumentBuf>(name);
-        let metadata = input.metadata.as_deref().map(|path| Ok((path, Metadata::read(path)?))).transpose();
-        let metadata = metadata.map_err(|error: std::io::Error| Failure::file(&input.path, error))?;
-        let mut dropped = 0;
+        let read = |path| Metadata::read(path).map_err(|error| Failure::file(path, error));
+        let mut metadata = input.metadata.as_deref().map(read).transpose()?.unwrap_or_default();
+        let has_records = input.metadata.as_ref() != Some(&input.path);
+        // Nothing is dropped for a file that cannot be read.
+        let opened = if has_records { self.open(input)? } else { None };
+        if self.drop && !dropped.contains(&name.to_owned()) {
+            collection.drop()?;
+            dropped.push(name.to_owned());
+        }
+        let mut refused = 0;
         let mut ignored = |why: &str| {
-            dropped += 1;
+            refused += 1;
             message!("{}: {why}", input.metadata.as_deref().unwrap_or(&input.path).display());
         };
-        if let Some((_, metadata)) = &metadata {
-            definitions::create(database, name, metadata, &mut ignored)?;
+        definitions::create(database, name, &metadata, &mut ignored)?;
+        if metadata.kind == "view" {
+            return Ok(Imported::View { dropped: refused });
         }
-        let is_definition = metadata.as_ref().is_some_and(|(path, _)| *path == input.path);
-        let mut tally =
-            if is_definition { Tally::default() } else { self.records(database, &collection, input, session)? };
+        let mut tally = match opened {
+            Some((records, bar)) => load_file(records, &bar, input, self.mode, &collection, database, session)?,
+            None => Tally::default(),
+        };
         if tally == Tally::default() && !collection.exists()? {
             collection.create()?;
         }
-        if let Some((_, mut metadata)) = metadata {
-            if self.no_indexes {
-                metadata.indexes.clear();
-            }
-            definitions::complete(database, &collection, &metadata, session, &mut ignored)?;
+        if self.no_indexes {
+            metadata.indexes.clear();
         }
-        tally.dropped += dropped;
-        Ok(tally)
+        definitions::complete(database, &collection, &metadata, session, &mut ignored)?;
+        tally.dropped += refused;
+        Ok(Imported::Records(tally))
     }
 
-    /// Imports the records of a file.
-    fn records(
-        &self,
-        database: &Database,
-        collection: &Collection<RawDocumentBuf>,
-        input: &Input,
-        session: &Session,
-    ) -> Result<Tally> {
+    /// Opens a file. `None`: it is empty, and nothing says its format.
+    fn open(&self, input: &Input) -> Result<Option<(Records, ProgressBar)>> {
         if input.path == Path::new("-") && std::io::stdin().is_terminal() {
             message!("reading standard input, up to Ctrl-D");
         }
         let source = Source::open(&input.path).map_err(|error| Failure::file(&input.path, error))?;
         let format = match &self.format {
             Some(name) => input::by_name(name),
-            None if source.is_empty() => return Ok(Tally::default()),
             None => source.format(),
         };
-        let format = format.ok_or_else(|| {
-            Failure::new(format!("{}: the format is unknown", shown(&input.path)))
-                .hint(format!("add --format with one of {}", input::names().join(", ")))
-        })?;
+        let Some(format) = format else {
+            if source.is_empty() {
+                return Ok(None);
+            }
+            let failure = Failure::new(format!("{}: the format is unknown", shown(&input.path)));
+            return Err(failure.hint(format!("add --format with one of {}", input::names().join(", "))));
+        };
         let bar = source.bar.clone();
         let options = Options { big_integers: self.big_integers, columns: self.columns.clone() };
         let records = (format.open)(source.text, &options).map_err(|error| Failure::file(&input.path, error))?;
-        let mut loader = Loader::new(collection.clone(), self.mode);
-        let report = Report { path: &input.path, bar: bar.clone() };
-        let loaded = load(records, &mut loader, &report, database, session);
-        bar.finish_and_clear();
-        loaded.inspect_err(|_| message!("{}: {} before this", shown(&input.path), loader.tally))?;
-        Ok(loader.tally)
+        Ok(Some((records, bar)))
     }
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug)]
+enum Imported {
+    Records(Tally),
+    View {
+        /// Number of faults of its definition; with one, it does not exist.
+        dropped: u64,
+    },
+}
+
+impl Imported {
+    fn tally(self) -> Tally {
+        match self {
+            Self::Records(tally) => tally,
+            Self::View { dropped } => Tally { dropped, ..Tally::default() },
+        }
+    }
+}
+
+/// Writes the records of a file, and draws the progress.
+fn load_file(
+    records: Records,
+    bar: &ProgressBar,
+    input: &Input,
+    mode: Mode,
+    collection: &Collection<RawDocumentBuf>,
+    database: &Database,
+    session: &Session,
+) -> Result<Tally> {
+    let mut loader = Loader::new(collection.clone(), mode);
+    let loaded = load(records, &mut loader, &Report { path: &input.path, bar: bar.clone() }, database, session);
+    bar.finish_and_clear();
+    loaded.inspect_err(|_| message!("{}: {} before this", shown(&input.path), loader.tally))?;
+    Ok(loader.tally)
 }
 
 /// Writes all records, and reports those that cannot be read or stored.
@@ -222,7 +265,7 @@ fn load(
 /// Reports what is refused, above the progress bar.
 struct Report<'a> {
     path: &'a Path,
-    bar: indicatif::ProgressBar,
+    bar: ProgressBar,
 }
 
 impl Report<'_> {

@@ -1,14 +1,13 @@
-use std::{error::Error as StdError, fmt, sync::Arc};
+use std::{error::Error as StdError, fmt};
 
 use bson::{Bson, Document};
 use slate_query::{
     Code, Refusal,
-    collation::Collation,
     raw::{Doc, Value},
 };
 use slate_store::Keyspace;
 
-use crate::catalog::CollectionInfo;
+use crate::catalog::Definitions;
 
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -36,13 +35,13 @@ struct Inner {
 /// The source of [`Error::redefined`].
 #[derive(Debug)]
 struct Redefined {
-    name: Arc<str>,
-    collation: Option<Collation>,
+    name: Box<str>,
+    definitions: Definitions,
 }
 
 impl fmt::Display for Redefined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the collation of {} is {:?}", self.name, self.collation)
+        write!(f, "the definition of {} is {:?}", self.name, self.definitions)
     }
 }
 
@@ -173,20 +172,19 @@ impl Error {
         self
     }
 
-    /// Returns the error for a request that was parsed for another definition of its collection. It does not reach the caller: the
-    /// request is parsed again, with the collation of the collection.
-    pub(crate) fn redefined(collection: &CollectionInfo) -> Self {
+    /// Returns the error for a request on `name` that was parsed for other definitions. It does not reach the caller: the request is
+    /// parsed again, with these definitions.
+    pub(crate) fn redefined(name: &str, definitions: Definitions) -> Self {
         let mut error = Self::new(ErrorKind::Io, Code::INTERNAL_ERROR, "the request was parsed for another collection");
-        error.0.source =
-            Some(Box::new(Redefined { name: Arc::clone(&collection.name), collation: collection.collation.clone() }));
+        error.0.source = Some(Box::new(Redefined { name: name.into(), definitions }));
         error
     }
 
-    /// Returns the collection and the collation with which the request must be parsed again, of an error made by
+    /// Returns the collection and the definitions with which the request must be parsed again, of an error made by
     /// [`redefined`](Self::redefined).
-    pub(crate) fn inherited_collation(&self) -> Option<(&str, Option<Collation>)> {
+    pub(crate) fn definitions(&self) -> Option<(&str, &Definitions)> {
         let source = self.0.source.as_deref()?;
-        source.downcast_ref().map(|Redefined { name, collation }| (&**name, collation.clone()))
+        source.downcast_ref().map(|Redefined { name, definitions }| (&**name, definitions))
     }
 
     /// Returns the error for an index entry without a record.

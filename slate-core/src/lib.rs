@@ -130,6 +130,7 @@ pub use api::upsert_many::UpsertManyResult;
 pub use api::validation::{ValidationAction, ValidationLevel};
 pub use api::validator::Validator;
 pub use api::verify::Verify;
+pub use api::view::View;
 pub use api::write_operation::WriteOperation;
 pub use engine::{Access, Recovery, Sharing};
 pub use error::{Error, ErrorKind, Result};

@@ -17,5 +17,7 @@ mod rows;
 mod second_process;
 #[path = "api/validators.rs"]
 mod validators;
+#[path = "api/views.rs"]
+mod views;
 #[path = "api/wildcards.rs"]
 mod wildcards;

@@ -598,3 +598,42 @@ fn validators_are_created_changed_listed_and_reported() {
         refused(db, doc! { "collMod": "c", "index": { "hidden": true } }, 72);
     });
 }
+
+#[test]
+fn views_are_created_changed_listed_and_dropped() {
+    on_every_store(|db| {
+        run(db, doc! { "insert": "c", "documents": [{ "_id": 1, "n": 1 }, { "_id": 2, "n": 2 }] });
+        let pipeline = vec![doc! { "$match": { "n": { "$gt": 1 } } }];
+        run(db, doc! { "create": "v", "viewOn": "c", "pipeline": &pipeline });
+        run(db, doc! { "create": "v", "viewOn": "c", "pipeline": &pipeline });
+        run(db, doc! { "create": "e", "viewOn": "c" });
+        let listed = rows(db, doc! { "listCollections": 1, "filter": { "type": "view" } });
+        let expected = doc! {
+            "name": "v", "type": "view", "options": { "viewOn": "c", "pipeline": &pipeline }, "info": { "readOnly": true },
+        };
+        assert_eq!(listed[1], expected);
+        assert_eq!(rows(db, doc! { "find": "v" }), [doc! { "_id": 2, "n": 2 }]);
+        assert_eq!(run(db, doc! { "count": "v", "query": { "n": 2 } }), doc! { "n": 1, "ok": 1.0 });
+        assert_eq!(run(db, doc! { "distinct": "v", "key": "n" }), doc! { "values": [2], "ok": 1.0 });
+        run(db, doc! { "explain": { "find": "v" }, "verbosity": "executionStats" });
+        run(db, doc! { "collMod": "v", "pipeline": [{ "$match": { "n": 1 } }] });
+        assert_eq!(rows(db, doc! { "aggregate": "v", "pipeline": [], "cursor": {} }), [doc! { "_id": 1, "n": 1 }]);
+        run(db, doc! { "collMod": "v", "viewOn": "e" });
+        refused(db, doc! { "collMod": "v", "viewOn": "v" }, 5);
+        refused(db, doc! { "collMod": "v", "validator": {} }, 72);
+        refused(db, doc! { "collMod": "c", "viewOn": "v" }, 72);
+        refused(db, doc! { "collMod": "nothing", "viewOn": "v" }, 26);
+        refused(db, doc! { "create": "w", "pipeline": [] }, 72);
+        refused(db, doc! { "create": "w", "viewOn": "" }, 2);
+        refused(db, doc! { "create": "w", "viewOn": "c", "validator": { "a": 1 } }, 72);
+        refused(db, doc! { "create": "w", "viewOn": "c", "pipeline": [{ "$merge": "d" }] }, 167);
+        refused(db, doc! { "create": "w", "viewOn": "c", "pipeline": [1] }, 14);
+        refused(db, doc! { "create": "v", "viewOn": "c" }, 48);
+        refused(db, doc! { "listIndexes": "v" }, 166);
+        refused(db, doc! { "createIndexes": "v", "indexes": [{ "key": { "n": 1 }, "name": "n_1" }] }, 166);
+        refused(db, doc! { "dropIndexes": "v", "index": "n_1" }, 166);
+        refused(db, doc! { "findAndModify": "v", "remove": true }, 166);
+        assert_eq!(run(db, doc! { "drop": "v" }), doc! { "ns": "test.v", "ok": 1.0 });
+        assert_eq!(rows(db, doc! { "find": "v" }), Vec::<Document>::new());
+    });
+}

@@ -11,6 +11,7 @@
 //! | `fill C N {…}` | N documents; a text `=i`, `=i/10` or `=i%10` is replaced by that number for document `i` |
 //! | `index C {keys} [unique] [sparse] [hidden] [named N] [only {…}] [collation {…}] [project {…}]` | its name |
 //! | `drop index C N`, `hide C N`, `show C N`, `drop C`, `create C [collation {…}]`, `indexes C`, `collections` | |
+//! | `create V on C {stage} … [collation {…}]`, `redefine V C {stage} …` | |
 //! | `find C {filter} [sort {…}] [project {…}] [skip N] [limit N] [hint N or {keys}]` | one row per line |
 //! | `aggregate C {stage} …` | one row per line |
 //! | `count C {filter} …`, `distinct C PATH {filter} …` | |
@@ -30,7 +31,7 @@ use bson::{Bson, Document, RawDocumentBuf};
 use common::{STORES, TestDatabase, raw};
 use slate_core::{
     Aggregate, Collection, CollectionOptions, Error, Explain, ExplainVerbosity, Find, Hint, Index, ReturnDocument,
-    Transaction, UpdateModifications,
+    Transaction, UpdateModifications, View,
 };
 
 type Documents = Collection<RawDocumentBuf>;
@@ -158,6 +159,15 @@ impl<'s> Words<'s> {
         bson.as_document().unwrap_or_else(|| panic!("{bson} is not a document")).clone()
     }
 
+    /// All documents that come next.
+    fn documents(&mut self) -> Vec<Document> {
+        let mut documents = Vec::new();
+        while self.is_document() {
+            documents.push(self.document());
+        }
+        documents
+    }
+
     /// Parses an update: operators, or an array of stages.
     fn update(&mut self) -> UpdateModifications {
         if self.is_document() {
@@ -244,8 +254,16 @@ impl Session {
             "create" => {
                 let collection = self.collection(words.next());
                 let options = CollectionOptions::new();
+                let options = match words.take("on") {
+                    true => options.view(&View::new(words.next(), words.documents())),
+                    false => options,
+                };
                 let options = if words.take("collation") { options.collation(words.document()) } else { options };
                 collection.create_with(&options).map(|()| String::new())?
+            }
+            "redefine" => {
+                let view = self.collection(words.next());
+                view.set_view(&View::new(words.next(), words.documents())).map(|()| String::new())?
             }
             "insert" => self.insert(&mut words)?,
             "fill" => self.fill(&mut words)?,

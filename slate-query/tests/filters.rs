@@ -211,6 +211,8 @@ fn errors_have_mongodbs_codes() {
         (doc! {"$alwaysFalse": "1"}, 9),
         (doc! {"$jsonSchema": 1}, 14),
         (doc! {"$sampleRate": 2}, 2),
+        (doc! {"$sampleRate": "a"}, 2),
+        (doc! {"a": {"$elemMatch": {"$sampleRate": 0.5}}}, 2),
         (doc! {"$or": [{"a": {"$bitsAllSet": -1}}]}, 9),
         (
             doc! {"a": {"$options": "i", "$regex": Regex { pattern: "a".try_into().unwrap(), options: "m".try_into().unwrap() }}},
@@ -228,7 +230,6 @@ fn unsupported_operators_fail_by_name_and_path() {
     for (filter, name, path) in [
         (doc! {"$where": "1"}, "$where", None),
         (doc! {"$text": {"$search": "x"}}, "$text", None),
-        (doc! {"$and": [{"$sampleRate": 0.5}]}, "$sampleRate", None),
         (doc! {"a.b": {"$near": [1, 2]}}, "$near", Some("a.b")),
         (doc! {"a": {"$geoWithin": {}}}, "$geoWithin", Some("a")),
         (doc! {"a": {"$_internalSchemaType": 1}}, "$_internalSchemaType", Some("a")),

@@ -151,7 +151,7 @@ fn computed_fields_are_set_after_the_fields_are_chosen() {
         (doc! { "c": 1, "sum": { "$add": ["$b", "$c"] } }, doc! { "_id": 1, "c": 3, "sum": 5 }),
         (doc! { "b": "$c" }, doc! { "_id": 1, "b": 3 }),
         (doc! { "_id": 0, "d": "$nothing" }, doc! {}),
-        (doc! { "a.y": "$b" }, doc! { "_id": 1, "a": [{ "y": 2 }] }),
+        (doc! { "a.y": "$b" }, doc! { "_id": 1, "a": [{ "y": 2 }, { "y": 2 }] }),
         (doc! { "b": { "y": "$c" } }, doc! { "_id": 1, "b": { "y": 3 } }),
         (doc! { "d": { "$slice": ["$a", 1] } }, doc! { "_id": 1, "d": [{ "x": 1 }] }),
     ] {

@@ -10,7 +10,7 @@ use crate::{
     session::{self, Session},
 };
 
-/// List the collections, with their numbers of documents and indexes on a terminal
+/// List the collections and views, with their numbers of documents and indexes on a terminal
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Collections {
     /// Print a table, also where the output is not a terminal
@@ -31,9 +31,12 @@ impl Run for Collections {
         let mut grid = Grid::new(["collection", "documents", "indexes"]);
         for collection in collections {
             let documents = database.collection::<RawDocumentBuf>(&collection.name).estimated_document_count()?;
-            // The index on `_id` is not listed.
-            let indexes = collection.indexes.len() + 1;
-            grid.row([collection.name, documents.to_string(), indexes.to_string()]);
+            let indexes = match &collection.view {
+                Some(view) => format!("view on {}", view.on()),
+                // The index on `_id` is not listed.
+                None => (collection.indexes.len() + 1).to_string(),
+            };
+            grid.row([collection.name, documents.to_string(), indexes]);
         }
         grid.write(session.out(), session::width())?;
         Ok(Exit::Success)

@@ -38,8 +38,9 @@ impl Run for Stats {
 /// Adds what can be known without writing.
 fn known(database: &Database, grid: &mut Grid) -> Result<()> {
     let snapshot = database.snapshot()?;
-    for name in snapshot.list_collection_names() {
-        add(grid, &name, &snapshot.collection::<bson::RawDocumentBuf>(&name).stats()?);
+    for collection in snapshot.list_collections().iter().filter(|collection| collection.view.is_none()) {
+        let name = &collection.name;
+        add(grid, name, &snapshot.collection::<bson::RawDocumentBuf>(name).stats()?);
     }
     let size = database.size()?;
     add_storage(grid, [("the files in all", size.on_disk), ("main memory", size.in_memory)]);

@@ -7,7 +7,7 @@ use super::{Call, Operation, runner::Runner};
 use crate::{
     Aggregate, BulkWrite, CancelToken, CollectionOptions, CollectionStats, Count, CreateIndex, Delete, Distinct, Find,
     FindOne, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate,
-    RenameTarget, Result, Update, UpsertManyResult, Validator, Verify, WriteOperation,
+    RenameTarget, Result, Update, UpsertManyResult, Validator, Verify, View, WriteOperation,
     api::document::{Converted, each_to_raw, to_raw},
 };
 
@@ -176,6 +176,15 @@ impl<T: 'static> Collection<T> {
         drop_index(index: &str) -> bool;
         hide_index(index: &str) -> bool;
         show_index(index: &str) -> bool;
+    }
+
+    /// See [`slate_core::Collection::set_view`](crate::Collection::set_view).
+    ///
+    /// # Errors
+    /// As the blocking method.
+    pub fn set_view(&self, view: &View) -> Operation<()> {
+        let view = view.clone();
+        self.write(move |collection| collection.set_view(&view))
     }
 
     /// See [`slate_core::Collection::set_validator`](crate::Collection::set_validator).

@@ -79,13 +79,12 @@ impl BulkWrite {
     /// # Errors
     /// Fails, with nothing written, if the storage fails or the time is up.
     pub fn run(self) -> Result<BulkWriteResult> {
-        let mut collations = HashMap::new();
+        let mut definitions = HashMap::new();
         loop {
             let mut faults = BTreeMap::new();
             let mut operations = Vec::with_capacity(self.operations.len());
             for (at, (collection, operation)) in self.operations.iter().enumerate() {
-                let inherited = collations.get(collection).and_then(Option::as_ref);
-                let parsed = operation.parse(inherited).unwrap_or_else(|error| {
+                let parsed = operation.parse(definitions.get(collection)).unwrap_or_else(|error| {
                     faults.insert(at, error);
                     BulkOperation::Fault
                 });
@@ -95,8 +94,8 @@ impl BulkWrite {
                 let (mode, interrupt) = (self.mode, &self.interrupt);
                 writer.run(self.validation.of(WriteOp::Bulk { operations: &operations, mode, interrupt }))
             });
-            match outcome.as_ref().err().and_then(Error::inherited_collation) {
-                Some((collection, collation)) => drop(collations.insert(collection.to_owned(), collation)),
+            match outcome.as_ref().err().and_then(Error::definitions) {
+                Some((collection, changed)) => drop(definitions.insert(collection.to_owned(), changed.clone())),
                 None => return Ok(result(outcome?, faults)),
             }
         }

@@ -7,9 +7,10 @@ use slate_query::raw::{Doc, with_value};
 use crate::{
     Aggregate, BulkWrite, CancelToken, CollectionOptions, CollectionStats, Count, CreateIndex, Delete, Distinct, Error,
     Find, FindOne, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate,
-    RenameTarget, Result, Update, UpsertManyResult, Validator, Verify, WriteOperation,
+    RenameTarget, Result, Update, UpsertManyResult, Validator, Verify, View, WriteOperation,
     api::document::As,
     api::document::{Converted, borrowed, each_to_raw, from_raw, to_raw},
+    catalog::Namespace,
     entry::record_key,
     exec::Target,
     interrupt::CallLimits,
@@ -156,10 +157,10 @@ impl<T> ReadCollection<T> {
     /// Indexes that are being built come last.
     ///
     /// # Errors
-    /// Fails if the storage fails.
+    /// Code 166 for a view; fails if the storage fails.
     pub fn list_indexes(&self) -> Result<Vec<IndexDescription>> {
         self.limits.check()?;
-        let collection = self.scope.definition(&self.name)?;
+        let collection = self.scope.definition(&self.name)?.map(Namespace::into_collection).transpose()?;
         Ok(collection.map_or_else(Vec::new, |collection| IndexDescription::all(&collection)))
     }
 
@@ -168,7 +169,7 @@ impl<T> ReadCollection<T> {
     /// Cost: a scan of all records and entries.
     ///
     /// # Errors
-    /// Fails if the storage fails.
+    /// Code 166 for a view; fails if the storage fails.
     pub fn stats(&self) -> Result<CollectionStats> {
         self.scope.read(&self.name, ReadOp::Stats { interrupt: &self.limits.begin() })
     }
@@ -187,7 +188,7 @@ impl<T> ReadCollection<T> {
         Verify::new(self.scope.clone(), Some(Arc::clone(&self.name))).limited(&self.limits)
     }
 
-    /// Returns whether the collection exists: it was created, or written to.
+    /// Returns whether the collection or view exists: it was created, or written to.
     ///
     /// # Errors
     /// Fails if the storage fails.
@@ -235,8 +236,11 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
             found = Some(from_raw(&self.name, document)?);
             Ok(())
         };
-        self.scope.read::<()>(&self.name, ReadOp::Get { key: &key, visitor })?;
-        Ok(found)
+        match self.scope.read::<()>(&self.name, ReadOp::Get { key: &key, visitor }) {
+            // A view has no keys.
+            Err(error) if error.definitions().is_some() => self.find_one(doc! { "_id": { "$eq": id } }).run(),
+            read => read.map(|()| found),
+        }
     }
 }
 
@@ -413,14 +417,14 @@ impl<T> Collection<T> {
         self.create_with(&CollectionOptions::new())
     }
 
-    /// Creates the collection, empty, with options.
+    /// Creates the collection, empty, with options; or a [`View`].
     ///
     /// # Errors
     /// As [`create`](Self::create); MongoDB's code for an invalid option.
     pub fn create_with(&self, options: &CollectionOptions) -> Result<()> {
-        let (collection, spec) = (&*self.name, options.spec()?);
+        let spec = options.spec()?;
         self.scope.write(&self.limits.begin(), |writer| {
-            if writer.run(WriteOp::CreateCollection { collection, spec })? {
+            if writer.run(spec.create(&self.name))? {
                 return Ok(());
             }
             Err(Error::new(
@@ -429,6 +433,16 @@ impl<T> Collection<T> {
                 format!("the collection {} already exists", self.name),
             ))
         })
+    }
+
+    /// Replaces the definition of the view. Its collation stays.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 26 if the view does not exist; code 72 for a collection; MongoDB's
+    /// code for a pipeline that is not valid.
+    pub fn set_view(&self, view: &View) -> Result<()> {
+        let (name, spec) = (&*self.name, &view.spec(None)?);
+        self.scope.write(&self.limits.begin(), |writer| writer.run::<()>(WriteOp::SetView { name, spec }))
     }
 
     /// Replaces the validator of the collection, or removes it. Stored documents are not checked.
@@ -448,7 +462,8 @@ impl<T> Collection<T> {
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 26 if the collection does not exist;
     /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) with code 48 if `to` exists and `target` is
-    /// [`RenameTarget::MustNotExist`]; code 73 if `to` is not a valid name; code 20 if it is the collection's own.
+    /// [`RenameTarget::MustNotExist`]; code 73 if `to` is not a valid name; code 20 if it is the collection's own; code 166 for a
+    /// view.
     pub fn rename(&self, to: &str, target: RenameTarget) -> Result<Self> {
         self.scope.write(&self.limits.begin(), |writer| {
             writer.run::<()>(WriteOp::RenameCollection { from: &self.name, to, target })
@@ -456,7 +471,8 @@ impl<T> Collection<T> {
         Ok(Self::new(self.scope.clone(), to, self.limits.clone()))
     }
 
-    /// Drops the collection with its documents and indexes; returns whether it existed.
+    /// Drops the collection with its documents and indexes, or the view; returns whether it existed. Views of the collection stay,
+    /// and read it as empty.
     ///
     /// # Errors
     /// Fails if the storage fails.

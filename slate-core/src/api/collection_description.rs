@@ -1,9 +1,12 @@
 use bson::RawDocumentBuf;
 use slate_query::collation::Collation;
 
-use crate::{IndexDescription, Validator, catalog::CollectionInfo};
+use crate::{
+    IndexDescription, Validator, View,
+    catalog::{Catalog, CollectionInfo, ViewInfo},
+};
 
-/// The description of an existing collection; see [`Database::list_collections`](crate::Database::list_collections).
+/// The description of an existing collection or view; see [`Database::list_collections`](crate::Database::list_collections).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CollectionDescription {
@@ -13,19 +16,40 @@ pub struct CollectionDescription {
     pub collation: Option<RawDocumentBuf>,
     /// The condition that its documents must fulfil.
     pub validator: Option<Validator>,
+    /// The view's definition. `None` for a collection.
+    pub view: Option<View>,
     /// Its indexes in the order of their creation, without the one on `_id`. Indexes that are being built come last.
     pub indexes: Vec<IndexDescription>,
 }
 
 impl CollectionDescription {
-    pub(crate) fn of(collection: &CollectionInfo) -> Self {
+    fn of(collection: &CollectionInfo) -> Self {
         Self {
             name: collection.name.to_string(),
             collation: collection.collation.as_ref().map(Collation::to_document),
             validator: collection.validator.as_deref().map(|validator| {
                 Validator::new(validator.document.clone()).level(validator.level).action(validator.action)
             }),
+            view: None,
             indexes: IndexDescription::all(collection),
         }
+    }
+
+    fn of_view(view: &ViewInfo) -> Self {
+        Self {
+            name: view.name.to_string(),
+            collation: view.collation.as_ref().map(Collation::to_document),
+            validator: None,
+            view: Some(View::of(view)),
+            indexes: Vec::new(),
+        }
+    }
+
+    /// All collections and views, sorted by name.
+    pub(crate) fn all(catalog: &Catalog) -> Vec<Self> {
+        let collections = catalog.collections().map(|collection| Self::of(collection));
+        let mut all: Vec<Self> = collections.chain(catalog.views().map(|view| Self::of_view(view))).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
     }
 }

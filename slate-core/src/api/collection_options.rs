@@ -1,4 +1,10 @@
-use crate::{CollectionDescription, IntoDocument, Validator, operation::request::Request, write::CollectionSpec};
+use slate_query::Code;
+
+use crate::{
+    CollectionDescription, Error, IntoDocument, Result, Validator, View,
+    operation::{request::Request, write_op::WriteOp},
+    write::{CollectionSpec, ViewSpec},
+};
 
 /// The options of a collection to create; see [`Collection::create_with`](crate::Collection::create_with).
 ///
@@ -12,6 +18,23 @@ use crate::{CollectionDescription, IntoDocument, Validator, operation::request::
 pub struct CollectionOptions {
     request: Request,
     spec: CollectionSpec,
+    view: Option<View>,
+}
+
+/// What is created.
+pub(crate) enum Spec<'o> {
+    Collection(&'o CollectionSpec),
+    View(ViewSpec),
+}
+
+impl Spec<'_> {
+    /// The operation that creates it under this name.
+    pub(crate) fn create<'s>(&'s self, name: &'s str) -> WriteOp<'s> {
+        match self {
+            Self::Collection(spec) => WriteOp::CreateCollection { collection: name, spec },
+            Self::View(spec) => WriteOp::CreateView { name, spec },
+        }
+    }
 }
 
 impl CollectionOptions {
@@ -35,10 +58,24 @@ impl CollectionOptions {
         self
     }
 
+    /// Creates a view in place of a collection. A view has no validator. All its reads compare by its collation; one of their
+    /// own fails with MongoDB's code 167.
+    #[must_use]
+    pub fn view(mut self, view: &View) -> Self {
+        self.view = Some(view.clone());
+        self
+    }
+
     /// Returns the options, or the error of an invalid one.
-    pub(crate) fn spec(&self) -> crate::Result<&CollectionSpec> {
+    pub(crate) fn spec(&self) -> Result<Spec<'_>> {
         self.request.check()?;
-        Ok(&self.spec)
+        match &self.view {
+            None => Ok(Spec::Collection(&self.spec)),
+            Some(_) if self.spec.validator.is_some() => {
+                Err(Error::invalid(Code::INVALID_OPTIONS, "a view has no validator").at("validator"))
+            }
+            Some(view) => view.spec(self.spec.collation.clone()).map(Spec::View),
+        }
     }
 }
 
@@ -46,9 +83,9 @@ impl CollectionOptions {
 impl From<&CollectionDescription> for CollectionOptions {
     fn from(description: &CollectionDescription) -> Self {
         // Names every field, so that a new option is not forgotten here.
-        let CollectionDescription { name: _, indexes: _, collation, validator } = description;
-        let options =
-            Self { spec: CollectionSpec { collation: collation.clone(), validator: None }, ..Self::default() };
+        let CollectionDescription { name: _, indexes: _, collation, validator, view } = description;
+        let spec = CollectionSpec { collation: collation.clone(), validator: None };
+        let options = Self { spec, view: view.clone(), ..Self::default() };
         match validator {
             Some(validator) => options.validator(validator),
             None => options,

@@ -55,7 +55,7 @@ impl From<&crate::aio::Database> for CopyTarget {
     }
 }
 
-/// What a copy does if its target has collections.
+/// What a copy does if its target has collections or views.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExistingCollections {
     /// Fails, whatever their names.
@@ -85,8 +85,10 @@ pub struct CopyProgress<'r> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CopyResult {
-    /// Number of collections.
+    /// Number of collections, without views.
     pub collections: u64,
+    /// Number of views.
+    pub views: u64,
     /// Number of documents in all collections.
     pub documents: u64,
     /// Number of indexes, without those on `_id`.
@@ -202,7 +204,12 @@ impl Run<'_> {
         let mut copied = CopyResult::default();
         for (number, collection) in collections.iter().enumerate() {
             // Names every field, so that a new option of collections is not forgotten here.
-            let CollectionDescription { name, indexes, collation: _, validator: _ } = collection;
+            let CollectionDescription { name, indexes, collation: _, validator: _, view } = collection;
+            if view.is_some() {
+                // It has no documents, and is created with its name.
+                copied.views += 1;
+                continue;
+            }
             let target = self.target.collection::<RawDocumentBuf>(&unfinished(number));
             target.create_with(&CollectionOptions::from(collection))?;
             let total = match self.progress {
@@ -266,15 +273,22 @@ impl Run<'_> {
     /// Gives all copies their names, in one transaction.
     fn publish(&self, collections: &[CollectionDescription], existing: ExistingCollections) -> Result<()> {
         self.interrupt.check()?;
-        let onto = match existing {
-            ExistingCollections::Refuse | ExistingCollections::Keep => RenameTarget::MustNotExist,
-            ExistingCollections::Replace => RenameTarget::DropExisting,
-        };
         let synced = TransactionOptions::new().durability(Durability::Sync);
         self.target.transact_with(&synced, |transaction| {
-            collections.iter().enumerate().try_for_each(|(number, collection)| {
-                let copy = transaction.collection::<RawDocumentBuf>(&unfinished(number));
-                copy.rename(&collection.name, onto).map(drop)
+            if existing == ExistingCollections::Replace {
+                // What a view replaces, and what replaces a view, is not renamed over it.
+                let replaced = |name: &str| transaction.collection::<RawDocumentBuf>(name).drop().map(drop);
+                collections.iter().try_for_each(|collection| replaced(&collection.name))?;
+            }
+            collections.iter().enumerate().try_for_each(|(number, collection)| match collection.view {
+                None => {
+                    let copy = transaction.collection::<RawDocumentBuf>(&unfinished(number));
+                    copy.rename(&collection.name, RenameTarget::MustNotExist).map(drop)
+                }
+                Some(_) => {
+                    let view = transaction.collection::<RawDocumentBuf>(&collection.name);
+                    view.create_with(&CollectionOptions::from(collection))
+                }
             })
         })
     }

@@ -274,16 +274,16 @@ impl Database {
         Aggregate::of_documents(Scope::Database(self.handle.clone()), pipeline).limited(self.handle.limits())
     }
 
-    /// Returns the names of the collections, sorted.
+    /// Returns the names of the collections and views, sorted.
     ///
     /// # Errors
     /// Fails if the storage fails.
     pub fn list_collection_names(&self) -> Result<Vec<String>> {
         self.handle.limits().check()?;
-        Ok(self.handle.catalog()?.collections().map(|collection| collection.name.to_string()).collect())
+        Ok(self.handle.catalog()?.names())
     }
 
-    /// Drops all collections that exist when it is called, with their documents and indexes, in one transaction.
+    /// Drops all collections and views that exist when it is called, with their documents and indexes, in one transaction.
     ///
     /// # Errors
     /// Fails if the storage fails.
@@ -294,13 +294,13 @@ impl Database {
         })
     }
 
-    /// Returns the collections with their indexes, sorted by name.
+    /// Returns the collections with their indexes, and the views, sorted by name.
     ///
     /// # Errors
     /// Fails if the storage fails.
     pub fn list_collections(&self) -> Result<Vec<CollectionDescription>> {
         self.handle.limits().check()?;
-        Ok(self.handle.catalog()?.collections().map(|collection| CollectionDescription::of(collection)).collect())
+        Ok(CollectionDescription::all(&*self.handle.catalog()?))
     }
 
     /// Runs one of MongoDB's commands and returns its reply, for tests, tools and wire protocols. Commands execute the same
@@ -313,7 +313,7 @@ impl Database {
     /// | `count`, `distinct` | full |
     /// | `insert`, `update`, `delete` | an `insert` is one transaction; otherwise each statement is one |
     /// | `findAndModify` | full |
-    /// | `create`, `drop`, `listCollections` | plain collections |
+    /// | `create`, `collMod`, `drop`, `listCollections` | collections, with a validator, and views |
     /// | `createIndexes`, `dropIndexes`, `listIndexes` | ordered indexes: `unique`, `sparse`, `partialFilterExpression` |
     /// | `explain` | of `find`, `count`, `distinct`: verbosity `queryPlanner`, and `executionStats`, which runs the plan |
     /// | `ping` | |
@@ -377,7 +377,7 @@ impl Database {
         self.handle.engine()?.backup(to.as_ref())
     }
 
-    /// Copies all collections, with their documents and indexes, into another database on any store: a URL, or an open database.
+    /// Copies all collections, with their documents and indexes, and all views into another database on any store: a URL, or an open database.
     /// The target must be empty, unless [`CopyTo::existing`] says otherwise. For a copy of the same store,
     /// [`backup`](Database::backup) is faster.
     ///

@@ -71,9 +71,9 @@ pub struct ExecutionStats {
 }
 
 impl Explain {
-    pub(crate) fn new(collection: &str, explained: Box<Explained>) -> Self {
-        let Explained { plan, rules, candidates, analysis } = *explained;
-        let drawing = Drawing::new(&plan, rules, collection);
+    pub(crate) fn new(explained: Box<Explained>) -> Self {
+        let Explained { collection, plan, rules, candidates, analysis } = *explained;
+        let drawing = Drawing::new(&plan, rules, &collection);
         let plan = drawing.describe();
         let Some(analysis) = analysis else {
             return Self { drawn: drawing.draw(), plan, executed: None, candidates };

@@ -32,4 +32,5 @@ pub(crate) mod upsert_many;
 pub(crate) mod validation;
 pub(crate) mod validator;
 pub(crate) mod verify;
+pub(crate) mod view;
 pub(crate) mod write_operation;

@@ -19,14 +19,14 @@ impl Snapshot {
         ReadCollection::new(Scope::Snapshot(Arc::clone(&self.reader)), name, self.limits.clone())
     }
 
-    /// Returns the names of the collections, sorted.
+    /// Returns the names of the collections and views, sorted.
     pub fn list_collection_names(&self) -> Vec<String> {
-        self.reader.catalog().collections().map(|collection| collection.name.to_string()).collect()
+        self.reader.catalog().names()
     }
 
-    /// Returns the collections with their indexes, sorted by name.
+    /// Returns the collections with their indexes, and the views, sorted by name.
     pub fn list_collections(&self) -> Vec<CollectionDescription> {
-        self.reader.catalog().collections().map(|collection| CollectionDescription::of(collection)).collect()
+        CollectionDescription::all(self.reader.catalog())
     }
 }
 

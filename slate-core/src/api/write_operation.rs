@@ -1,10 +1,10 @@
 use bson::RawDocumentBuf;
-use slate_query::collation::Collation;
 
 use crate::{
     Hint, IntoDocument, IntoUpdate, Result,
     api::delete::delete_request,
     api::update::Change,
+    catalog::Definitions,
     exec::Target,
     operation::request::Request,
     write::{BulkOperation, UpdateKind},
@@ -114,11 +114,11 @@ impl WriteOperation {
         self.request.refuse(&format!("{what} takes no '{option}'"), option);
     }
 
-    /// Parses the operation for a collection with this collation.
-    pub(crate) fn parse(&self, inherited: Option<&Collation>) -> Result<BulkOperation> {
+    /// Parses the operation for a collection with these definitions.
+    pub(crate) fn parse(&self, definitions: Option<&Definitions>) -> Result<BulkOperation> {
         self.request.check()?;
-        let inheriting = inherited.map(|collation| self.request.inheriting(Some(collation.clone())));
-        let request = inheriting.as_ref().unwrap_or(&self.request);
+        let defined = definitions.map(|definitions| self.request.with_definitions(definitions));
+        let request = defined.as_ref().unwrap_or(&self.request);
         Ok(match &self.kind {
             Kind::Insert(document) => BulkOperation::Insert(document.clone()),
             Kind::Update(change, target) => BulkOperation::Update(change.parse(request, *target)?),

@@ -194,6 +194,6 @@ pub(super) fn append_document(writer: &mut Writer, name: &str, document: &RawDoc
     writer.append(name.as_bytes(), Value::new(Kind::Document, document.as_bytes()));
 }
 
-fn append_owned(writer: &mut Writer, name: &str, value: &bson::Bson) {
+pub(super) fn append_owned(writer: &mut Writer, name: &str, value: &bson::Bson) {
     writer.append(name.as_bytes(), OwnedValue::from(value).as_value());
 }

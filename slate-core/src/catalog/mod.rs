@@ -5,12 +5,15 @@
 
 mod cache;
 mod collection;
+mod definitions;
 mod index;
 mod keys;
+mod namespace;
 mod place;
 mod staleness;
 mod statistics;
 mod validator;
+mod view;
 mod wildcard;
 
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
@@ -23,11 +26,14 @@ use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Transaction, TransactionE
 
 pub(crate) use cache::CatalogCache;
 pub(crate) use collection::CollectionInfo;
+pub(crate) use definitions::Definitions;
 pub(crate) use index::{Held, IndexInfo, Partial};
+pub(crate) use namespace::Namespace;
 pub(crate) use place::KeyFields;
 pub(crate) use staleness::StatisticsStaleness;
 pub(crate) use statistics::{CollectionStatistics, KeyStatistics};
 pub(crate) use validator::Validator;
+pub(crate) use view::{ResolvedView, ViewInfo, not_on_view};
 pub(crate) use wildcard::{ArrayPaths, Wildcard};
 
 use crate::{Error, ErrorKind, Result};
@@ -38,12 +44,14 @@ pub(crate) const CATALOG: Keyspace = Keyspace(0);
 /// The format version that this version of Slate reads and writes.
 const FORMAT: u32 = 2;
 
-/// Every collection, as of one commit or as changed by a transaction.
+/// Every collection and view, as of one commit or as changed by a transaction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
     version: CatalogVersion,
     next_keyspace: u32,
     collections: BTreeMap<Box<str>, Arc<CollectionInfo>>,
+    /// Their names are not those of collections.
+    views: BTreeMap<Box<str>, Arc<ViewInfo>>,
 }
 
 impl Catalog {
@@ -76,20 +84,24 @@ impl Catalog {
             Some(bytes) => bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("its keyspace counter"))?,
             None => 1,
         };
-        let mut collections = BTreeMap::new();
+        let (mut collections, mut views) = (BTreeMap::new(), BTreeMap::new());
         let (start, end) = keys::collections();
         let mut cursor = view.cursor(CATALOG, Bounds { start: Some(&start), end: Some(&end) })?;
         let mut more = cursor.seek(Edge::First)?;
         while more {
             if let Some((key, value)) = cursor.current() {
                 let name = keys::collection_name(key).ok_or_else(|| damaged("a collection's name"))?;
-                collections.insert(name.into(), Arc::new(CollectionInfo::read(name, Doc::new(value))?));
+                let definition = Doc::new(value);
+                match ViewInfo::read(name, definition)? {
+                    Some(view) => drop(views.insert(name.into(), Arc::new(view))),
+                    None => drop(collections.insert(name.into(), Arc::new(CollectionInfo::read(name, definition)?))),
+                }
             }
             more = cursor.step_forward()?;
         }
         drop(cursor);
         statistics::read_all(view, &mut collections)?;
-        Ok(Self { version, next_keyspace, collections })
+        Ok(Self { version, next_keyspace, collections, views })
     }
 
     pub(crate) fn collection(&self, name: &str) -> Option<&Arc<CollectionInfo>> {
@@ -98,6 +110,26 @@ impl Catalog {
 
     pub(crate) fn collections(&self) -> impl Iterator<Item = &Arc<CollectionInfo>> {
         self.collections.values()
+    }
+
+    pub(crate) fn view(&self, name: &str) -> Option<&Arc<ViewInfo>> {
+        self.views.get(name)
+    }
+
+    pub(crate) fn views(&self) -> impl Iterator<Item = &Arc<ViewInfo>> {
+        self.views.values()
+    }
+
+    pub(crate) fn has_views(&self) -> bool {
+        !self.views.is_empty()
+    }
+
+    /// The names of all collections and views, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            self.collections.keys().chain(self.views.keys()).map(ToString::to_string).collect();
+        names.sort();
+        names
     }
 
     /// Returns the number of a keyspace that was never used before.
@@ -114,8 +146,14 @@ impl Catalog {
         self.collections.insert((&*collection.name).into(), Arc::new(collection));
     }
 
+    pub(crate) fn put_view(&mut self, view: ViewInfo) {
+        self.views.insert((&*view.name).into(), Arc::new(view));
+    }
+
+    /// Removes the collection or view.
     pub(crate) fn remove(&mut self, name: &str) {
         self.collections.remove(name);
+        self.views.remove(name);
     }
 
     /// Writes the changed collections, and new versions. Statistics are not written: see [`CollectionStatistics::store`].
@@ -127,9 +165,10 @@ impl Catalog {
         let mut redefined = false;
         for (name, change) in changed {
             let (key, version) = (keys::collection(name), keys::properties_version(name));
-            match self.collections.get(name) {
-                Some(collection) => transaction.put(CATALOG, &key, &collection.write())?,
-                None => {
+            match (self.collections.get(name), self.views.get(name)) {
+                (Some(collection), _) => transaction.put(CATALOG, &key, &collection.write())?,
+                (None, Some(view)) => transaction.put(CATALOG, &key, &view.write())?,
+                (None, None) => {
                     transaction.delete(CATALOG, &key)?;
                     transaction.delete(CATALOG, &version)?;
                 }

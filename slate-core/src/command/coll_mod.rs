@@ -12,37 +12,48 @@ use super::{
 };
 use crate::{
     Error, Result, ValidationAction, ValidationLevel,
-    catalog::{CollectionInfo, IndexInfo, Validator},
+    catalog::{CollectionInfo, IndexInfo, Namespace, Validator},
     engine::Writer,
     operation::handle::DatabaseHandle,
     operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
-    write::{ValidatorSpec, Visibility},
+    write::{ValidatorSpec, ViewSpec, Visibility},
 };
 
 /// Options of kinds of collections and indexes that Slate does not have.
-const REFUSED: [&str; 8] = [
-    "cappedMax",
-    "cappedSize",
-    "changeStreamPreAndPostImages",
-    "expireAfterSeconds",
-    "pipeline",
-    "recordPreImages",
-    "timeseries",
-    "viewOn",
-];
+const REFUSED: [&str; 6] =
+    ["cappedMax", "cappedSize", "changeStreamPreAndPostImages", "expireAfterSeconds", "recordPreImages", "timeseries"];
 
-/// `{collMod: collection, validator, validationLevel, validationAction, index: {name | keyPattern, hidden}}`.
+/// `{collMod: collection, validator, validationLevel, validationAction, index: {name | keyPattern, hidden}}` or
+/// `{collMod: view, viewOn, pipeline}`.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let options = take_validator(fields)?;
     let index = fields.object("index")?.map(IndexChange::parse).transpose()?;
+    let (on, pipeline) = (fields.string("viewOn")?, fields.owned_objects("pipeline")?);
     fields.truth("dryRun")?;
     fields.refuse(&REFUSED)?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     let was_hidden = Scope::Database(database.clone()).write(&common.interrupt, |writer: &mut dyn Writer| {
-        let there = Option::<Arc<CollectionInfo>>::try_from(writer.read(collection, ReadOp::Definition)?)?;
+        let there = match Option::try_from(writer.read(collection, ReadOp::Definition)?)? {
+            Some(Namespace::View(view)) => {
+                let collection_only = [("validator", options.is_given()), ("index", index.is_some())];
+                refuse(collection_only, "not supported on a view")?;
+                let spec = ViewSpec {
+                    on: on.unwrap_or(&view.on).to_owned(),
+                    pipeline: pipeline.clone().unwrap_or_else(|| view.pipeline.clone()),
+                    collation: None,
+                };
+                writer.run::<()>(WriteOp::SetView { name: collection, spec: &spec })?;
+                return Ok(None);
+            }
+            Some(Namespace::Collection(there)) => Some(there),
+            None => None,
+        };
+        if there.is_some() {
+            refuse([("viewOn", on.is_some()), ("pipeline", pipeline.is_some())], "only supported on a view")?;
+        }
         let spec = options.over(there.as_ref().and_then(|there| there.validator.as_deref()))?;
         writer.run::<()>(WriteOp::SetValidator { collection, spec: spec.as_ref() })?;
         let change = |index: &IndexChange<'_>| {
@@ -58,6 +69,17 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         reply.boolean("hidden_new", index.visibility == Visibility::Hidden);
     }
     reply.finish()
+}
+
+/// Fails with the first option that is given.
+fn refuse(options: [(&str, bool); 2], why: &str) -> Result<()> {
+    match options.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => {
+            let message = format!("option {why}: {option}");
+            Err(Error::invalid(Code::INVALID_OPTIONS, message).at(option))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The change of an index.
@@ -113,6 +135,10 @@ pub(super) fn take_validator<'c>(fields: &mut Fields<'c>) -> Result<Options<'c>>
 }
 
 impl Options<'_> {
+    fn is_given(&self) -> bool {
+        self.filter.is_some() || self.level.is_some() || self.action.is_some()
+    }
+
     /// The validator with these options in place of those of `there`. `None` without a filter.
     pub(super) fn over(&self, there: Option<&Validator>) -> Result<Option<ValidatorSpec>> {
         let document = match self.filter {

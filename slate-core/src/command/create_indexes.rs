@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
@@ -16,10 +14,9 @@ use super::{
 };
 use crate::{
     Error, Result,
-    catalog::CollectionInfo,
     engine::Writer,
     operation::handle::DatabaseHandle,
-    operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
+    operation::{scope::Scope, write_op::WriteOp},
     write::IndexSpec,
 };
 
@@ -59,7 +56,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
 
     // The count includes the index on `_id`.
     let indexes = |writer: &mut dyn Writer| {
-        let there = Option::<Arc<CollectionInfo>>::try_from(writer.read(collection, ReadOp::Definition)?)?;
+        let there = writer.collection(collection)?;
         Ok::<_, Error>(there.map(|there| there.indexes.len() + 1))
     };
     let made = Scope::Database(database.clone()).write(&common.interrupt, |writer| {

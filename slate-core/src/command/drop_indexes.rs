@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
@@ -13,7 +11,7 @@ use crate::{
     Error, ErrorKind, Result,
     catalog::CollectionInfo,
     operation::handle::DatabaseHandle,
-    operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
+    operation::{scope::Scope, write_op::WriteOp},
 };
 
 /// `{dropIndexes: collection, index: "*" | name | [name, …] | keys}`: all of them or none.
@@ -26,7 +24,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let wanted = wanted.ok_or_else(|| missing("dropIndexes", "index"))?;
 
     let were = Scope::Database(database.clone()).write(&common.interrupt, |writer| {
-        let there = Option::<Arc<CollectionInfo>>::try_from(writer.read(collection, ReadOp::Definition)?)?;
+        let there = writer.collection(collection)?;
         let there = there.ok_or_else(|| no_collection(&common.namespace(collection)))?;
         for name in names(&there, wanted)? {
             writer.run::<bool>(WriteOp::DropIndex { collection, index: &name })?;

@@ -14,7 +14,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     call.fields.finish()?;
 
     let there = Scope::Database(database.clone()).definition(collection)?;
-    let there = there.ok_or_else(|| no_collection(&common.namespace(collection)))?;
+    let there = there.ok_or_else(|| no_collection(&common.namespace(collection)))?.into_collection()?;
     let id_index = rawdoc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
     let indexes = IndexDescription::all(&there).into_iter().filter(|index| index.state == IndexState::Ready);
     let mut listed = std::iter::once(id_index).chain(indexes.map(|index| index.to_definition()));

@@ -73,8 +73,14 @@ impl<S: Store> Backend<S> {
         visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
     ) -> Result<PointRead> {
         self.observer().point_read(collection, span, || {
-            let records = |catalog: &Catalog| catalog.collection(collection).map(|collection| collection.records);
-            let Some(records) = self.shared.catalogs.try_with(records) else { return Ok(PointRead::Postponed) };
+            let records = |catalog: &Catalog| match catalog.collection(collection) {
+                // A view is read by a query.
+                None if catalog.view(collection).is_some() => None,
+                found => Some(found.map(|collection| collection.records)),
+            };
+            let Some(records) = self.shared.catalogs.try_with(records).flatten() else {
+                return Ok(PointRead::Postponed);
+            };
             let Some(records) = records else { return Ok(PointRead::Missing) };
             let read = self.store.try_get(records, key, |stored| PointRead::visit(Doc::stored(stored), visitor))?;
             read.map_or(Ok(PointRead::Postponed), |found| found.unwrap_or(Ok(PointRead::Missing)))

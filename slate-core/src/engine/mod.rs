@@ -16,7 +16,7 @@ pub(crate) use open::{OpenOptions, open, with_store};
 
 use crate::{
     Error, Result,
-    catalog::Catalog,
+    catalog::{Catalog, CollectionInfo, Namespace},
     metrics::{Metrics, Observer},
     operation::{
         read_op::{ReadOp, ReadOutput},
@@ -78,5 +78,13 @@ impl dyn Writer + '_ {
         WriteOutput: TryInto<R, Error = Error>,
     {
         self.write(op)?.try_into()
+    }
+
+    /// Returns the definition of a collection; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// `CommandNotSupportedOnView` (166) for a view.
+    pub(crate) fn collection(&mut self, name: &str) -> Result<Option<Arc<CollectionInfo>>> {
+        Option::try_from(self.read(name, ReadOp::Definition)?)?.map(Namespace::into_collection).transpose()
     }
 }

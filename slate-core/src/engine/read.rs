@@ -5,10 +5,11 @@ use slate_store::{Snapshot, View};
 
 use super::Reader;
 use crate::{
-    Result,
+    Error, Result,
     api::options::ExplainVerbosity,
-    catalog::{Catalog, CollectionInfo},
+    catalog::{Catalog, CollectionInfo, Namespace, not_on_view},
     exec::{self, Resources},
+    interrupt::Interrupt,
     maintenance,
     metrics::{Call, ObservedRows, OperationKind, PointRead},
     operation::read_op::{Explained, ReadOp, ReadOutput},
@@ -54,8 +55,7 @@ pub(super) fn read_snapshot<V: Snapshot>(
 ) -> Result<ReadOutput> {
     match op {
         ReadOp::Find { query, interrupt } => {
-            let collection = resolve(catalog, collection);
-            Ok(exec::find(query, view, &collection, catalog, memory, interrupt)?.into())
+            Ok(exec::find(query, view, collection, catalog, memory, interrupt)?.into())
         }
         op => read(view, catalog, memory, collection, op),
     }
@@ -70,11 +70,13 @@ pub(super) fn read<V: View>(
     op: ReadOp<'_, '_>,
 ) -> Result<ReadOutput> {
     Ok(match op {
-        ReadOp::Definition => catalog.collection(collection).cloned().into(),
+        ReadOp::Definition => match catalog.view(collection) {
+            Some(view) => Some(Namespace::View(Arc::clone(view))).into(),
+            None => catalog.collection(collection).cloned().map(Namespace::Collection).into(),
+        },
         ReadOp::Find { query, interrupt } => {
-            let (collection, resources) =
-                (resolve(catalog, collection), Resources::new(interrupt, memory.of(query.memory), catalog));
-            query.check(&collection)?;
+            let collection = query.target(catalog, collection)?;
+            let resources = resources(query, catalog, memory, interrupt);
             let mut call = Call::of_query(memory.observer(), query, &collection);
             call.tallied(&resources.tally);
             let gathered = call.within(|| {
@@ -93,8 +95,8 @@ pub(super) fn read<V: View>(
             let explained = Call::measure(memory.observer(), OperationKind::Explain, Some(collection), || {
                 let mut explained = explain(view, catalog, collection, query)?;
                 if verbosity == ExplainVerbosity::ExecutionStats {
-                    let resources = Resources::new(interrupt, memory.of(query.memory), catalog);
-                    let (plan, collection) = (explained.plan.clone(), resolve(catalog, collection));
+                    let resources = resources(query, catalog, memory, interrupt);
+                    let (plan, collection) = (explained.plan.clone(), query.target(catalog, collection)?);
                     explained.analysis = Some(exec::analyze(plan, view, &collection, &resources)?);
                 }
                 Ok(explained)
@@ -103,12 +105,12 @@ pub(super) fn read<V: View>(
         }
         ReadOp::Stats { interrupt } => {
             Call::measure(memory.observer(), OperationKind::Inspection, Some(collection), || {
-                maintenance::stats(view, &resolve(catalog, collection), interrupt)
+                maintenance::stats(view, &*resolve(catalog, collection)?, interrupt)
             })?
             .into()
         }
         ReadOp::Verify(run) => Call::measure(memory.observer(), OperationKind::Inspection, Some(collection), || {
-            maintenance::verify(view, &resolve(catalog, collection), run)
+            maintenance::verify(view, &*resolve(catalog, collection)?, run)
         })?
         .into(),
     })
@@ -122,27 +124,44 @@ pub(super) fn get<V: View>(
     key: &[u8],
     visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
 ) -> Result<PointRead> {
-    let Some(collection) = catalog.collection(collection) else { return Ok(PointRead::Missing) };
+    let Some(collection) = catalog.collection(collection) else {
+        // A view has no records of its own.
+        return match catalog.view(collection) {
+            Some(_) => Err(Error::redefined(collection, catalog.definitions(collection, std::iter::empty())?)),
+            None => Ok(PointRead::Missing),
+        };
+    };
     let found = view.get(collection.records, key, |stored| PointRead::visit(Doc::stored(stored), visitor))?;
     found.unwrap_or(Ok(PointRead::Missing))
 }
 
+/// The resources of a query's execution.
+fn resources(query: &Query, catalog: &Arc<Catalog>, memory: &Memory, interrupt: &Interrupt) -> Resources {
+    Resources::new(interrupt, memory.of(query.memory), catalog).with_views(&query.others)
+}
+
 /// Returns the collection, or an empty one if it does not exist.
-fn resolve<'c>(catalog: &'c Catalog, name: &str) -> Cow<'c, CollectionInfo> {
-    catalog
-        .collection(name)
-        .map_or_else(|| Cow::Owned(CollectionInfo::absent(name)), |collection| Cow::Borrowed(&**collection))
+///
+/// # Errors
+/// `CommandNotSupportedOnView` (166) for a view.
+fn resolve<'c>(catalog: &'c Catalog, name: &str) -> Result<Cow<'c, CollectionInfo>> {
+    if catalog.view(name).is_some() {
+        return Err(not_on_view(name));
+    }
+    let absent = || Cow::Owned(CollectionInfo::absent(name));
+    Ok(catalog.collection(name).map_or_else(absent, |collection| Cow::Borrowed(&**collection)))
 }
 
 fn explain<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> Result<Explained> {
+    let collection = &*query.target(catalog, name)?;
     // A stage can have its own documents (`$documents`).
-    if catalog.collection(name).is_none() && query.pipeline.nodes.is_empty() {
+    if catalog.collection(&collection.name).is_none() && query.pipeline.nodes.is_empty() {
         let plan = Plan::eof("the collection does not exist");
-        return Ok(Explained { plan, rules: Vec::new(), candidates: 0, analysis: None });
+        let collection = Arc::clone(&collection.name);
+        return Ok(Explained { collection, plan, rules: Vec::new(), candidates: 0, analysis: None });
     }
-    let collection = &*resolve(catalog, name);
-    query.check(collection)?;
     let Planned { plan, rules } = exec::plan(query, view, collection)?;
     let rules = query.rules(rules).collect();
-    Ok(Explained { plan, rules, candidates: plan::candidate_count(collection, query), analysis: None })
+    let candidates = plan::candidate_count(collection, query);
+    Ok(Explained { collection: Arc::clone(&collection.name), plan, rules, candidates, analysis: None })
 }

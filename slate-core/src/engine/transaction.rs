@@ -6,7 +6,7 @@ use super::{Writer, read::read};
 use crate::{
     Error, Result,
     api::options::ExplainVerbosity,
-    catalog::Catalog,
+    catalog::{Catalog, ResolvedView},
     metrics::{Call, OperationKind},
     operation::{
         read_op::{ReadOp, ReadOutput},
@@ -69,6 +69,8 @@ fn kind(op: &WriteOp<'_>) -> OperationKind {
         | WriteOp::RenameCollection { .. }
         | WriteOp::DropCollection(_)
         | WriteOp::DropIndex { .. }
+        | WriteOp::CreateView { .. }
+        | WriteOp::SetView { .. }
         | WriteOp::SetValidator { .. }
         | WriteOp::SetVisibility { .. }
         | WriteOp::AbandonBuild(_) => OperationKind::Definition,
@@ -85,16 +87,14 @@ impl<T: Transaction> Session<T> {
         self.check_open()?;
         match op {
             ReadOp::Find { query, interrupt } => {
-                self.reads(collection, Reads::Matches(&query.filter))?;
-                self.reads_others(query)?;
+                self.reads_of(collection, query)?;
                 let interrupt = &self.limited(interrupt);
                 read(&self.view(), self.catalog(), self.memory(), collection, ReadOp::Find { query, interrupt })
             }
             ReadOp::Explain { query, verbosity, interrupt } => {
                 // Execution statistics depend on the documents; the plan alone does not.
                 if verbosity == ExplainVerbosity::ExecutionStats {
-                    self.reads(collection, Reads::Matches(&query.filter))?;
-                    self.reads_others(query)?;
+                    self.reads_of(collection, query)?;
                 }
                 let interrupt = &self.limited(interrupt);
                 let op = ReadOp::Explain { query, verbosity, interrupt };
@@ -112,9 +112,24 @@ impl<T: Transaction> Session<T> {
         }
     }
 
-    /// Records that a pipeline reads other collections.
-    fn reads_others(&mut self, query: &Query) -> Result<()> {
-        query.pipeline.collections().try_for_each(|name| self.reads(name, Reads::All))
+    /// Records what a query of the collection or view `name` reads.
+    fn reads_of(&mut self, name: &str, query: &Query) -> Result<()> {
+        let matches = Reads::Matches(&query.filter);
+        match &query.view {
+            None => self.reads(name, matches)?,
+            Some(view) => self.reads_view(view, matches)?,
+        }
+        query.pipeline.collections().try_for_each(|name| self.reads(name, Reads::All))?;
+        query.others.iter().try_for_each(|other| {
+            self.reads_view(&other.definition, Reads::All)?;
+            other.definition.reads().try_for_each(|name| self.reads(name, Reads::All))
+        })
+    }
+
+    /// Records a read through a view: of its definition, and of the collection below.
+    fn reads_view(&mut self, view: &ResolvedView, what: Reads<'_>) -> Result<()> {
+        view.names.iter().try_for_each(|name| self.reads(name, Reads::Nothing))?;
+        self.reads(&view.collection, what)
     }
 
     fn execute_write(&mut self, op: WriteOp<'_>) -> Result<WriteOutput> {
@@ -131,6 +146,8 @@ impl<T: Transaction> Session<T> {
             WriteOp::CreateCollection { collection, spec } => {
                 (self.create_collection(collection, spec)? == Created::New).into()
             }
+            WriteOp::CreateView { name, spec } => (self.create_view(name, spec)? == Created::New).into(),
+            WriteOp::SetView { name, spec } => self.set_view(name, spec)?.into(),
             WriteOp::SetVisibility { collection, index, visibility } => {
                 (self.set_visibility(collection, index, visibility)? == Visibility::Hidden).into()
             }

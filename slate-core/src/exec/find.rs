@@ -13,23 +13,23 @@ use crate::{
     trace,
 };
 
-/// Executes a query with the express path if possible, with a plan otherwise. The rows own the parts of the
+/// Executes a query of a collection or view with the express path if possible, with a plan otherwise. The rows own the parts of the
 /// snapshot that they need.
 pub(crate) fn find<V: Snapshot>(
     query: &Query,
     snapshot: &V,
-    collection: &CollectionInfo,
+    collection: &str,
     catalog: &Arc<Catalog>,
     memory: &Memory,
     interrupt: &Interrupt,
 ) -> Result<Box<dyn Rows + Send>> {
-    query.check(collection)?;
+    let collection = &*query.target(catalog, collection)?;
     let mut call = Call::of_query(memory.observer(), query, collection);
     if let Some(rows) = call.within(|| express::find(query, snapshot, collection, interrupt))? {
         call.examined(rows.keys(), rows.documents());
         return Ok(Box::new(ObservedRows::new(rows, call)));
     }
-    let resources = Resources::new(interrupt, memory.of(query.memory), catalog);
+    let resources = Resources::new(interrupt, memory.of(query.memory), catalog).with_views(&query.others);
     call.tallied(&resources.tally);
     let opened = call.within(|| {
         let plan = resources.executes(query, plan(query, snapshot, collection)?);

@@ -5,7 +5,7 @@ use crate::{
     catalog::Catalog,
     interrupt::Interrupt,
     metrics::{Executed, Tally},
-    plan::{DocumentNode, IdPlan, Plan, Planned, Query, RawPlan, Stage},
+    plan::{DocumentNode, ForeignView, IdPlan, Plan, Planned, Query, RawPlan, Stage},
     spill::Memory,
 };
 
@@ -15,6 +15,8 @@ pub(crate) struct Resources {
     pub(crate) interrupt: Interrupt,
     pub(crate) memory: Memory,
     pub(super) catalog: Arc<Catalog>,
+    /// The views that stages read.
+    pub(super) views: Arc<[ForeignView]>,
     pub(super) recorder: Option<Recorder>,
     /// Counts the keys and documents that nodes without a recorder examine.
     pub(crate) tally: Arc<Tally>,
@@ -28,7 +30,12 @@ impl Resources {
 
     /// Resources whose nodes add what they examine to `tally`.
     pub(crate) fn tallied(interrupt: &Interrupt, memory: Memory, catalog: &Arc<Catalog>, tally: Arc<Tally>) -> Self {
-        Self { interrupt: interrupt.clone(), memory, catalog: Arc::clone(catalog), recorder: None, tally }
+        let (catalog, views) = (Arc::clone(catalog), Arc::default());
+        Self { interrupt: interrupt.clone(), memory, catalog, views, recorder: None, tally }
+    }
+
+    pub(crate) fn with_views(self, views: &Arc<[ForeignView]>) -> Self {
+        Self { views: Arc::clone(views), ..self }
     }
 
     /// Returns the plan, which is remembered for the report of a slow query.

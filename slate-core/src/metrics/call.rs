@@ -119,7 +119,7 @@ impl Call {
 
     #[cold]
     fn failed(&mut self, error: &Error) {
-        let is_repeated = is_would_wait(error) || error.inherited_collation().is_some();
+        let is_repeated = is_would_wait(error) || error.definitions().is_some();
         self.outcome = if is_repeated { Outcome::Postponed } else { Outcome::Failed };
         self.span.failed(error);
         self.observer.failed(error);

@@ -76,8 +76,8 @@ impl SlowQuery {
     /// the values of the filter.
     pub fn plan(&self) -> Option<Explain> {
         let Executed { plan, rules } = self.plan.clone()?;
-        let explained = Explained { plan, rules, candidates: 0, analysis: None };
-        Some(Explain::new(self.collection().unwrap_or_default(), Box::new(explained)))
+        let collection = self.collection().unwrap_or_default().into();
+        Some(Explain::new(Box::new(Explained { collection, plan, rules, candidates: 0, analysis: None })))
     }
 }
 

@@ -5,7 +5,7 @@ use slate_query::{Code, raw::Doc};
 use crate::{
     CollectionStats, Error, Result,
     api::options::ExplainVerbosity,
-    catalog::CollectionInfo,
+    catalog::Namespace,
     exec::Rows,
     interrupt::Interrupt,
     maintenance::VerifyRun,
@@ -14,7 +14,7 @@ use crate::{
 
 /// A read of one collection, executed by a snapshot or a transaction.
 pub(crate) enum ReadOp<'o, 'p> {
-    /// Reads the collection's definition.
+    /// Reads the definition of the collection or view.
     Definition,
     /// Runs a query. A snapshot's rows are read as they are consumed; a transaction reads all of them at once, so that it
     /// can write while its caller iterates.
@@ -32,6 +32,8 @@ pub(crate) enum ReadOp<'o, 'p> {
 /// A plan, the rules that changed it, the number of candidates for its access path, and the measures of its execution,
 /// if it was executed.
 pub(crate) struct Explained {
+    /// The collection that is read: below a view, that of the view.
+    pub(crate) collection: Arc<str>,
     pub(crate) plan: Plan,
     pub(crate) rules: Vec<&'static str>,
     pub(crate) candidates: usize,
@@ -71,7 +73,7 @@ pub(crate) use outputs;
 outputs! {
     /// The result of a [`ReadOp`].
     ReadOutput {
-        Definition(Option<Arc<CollectionInfo>>),
+        Definition(Option<Namespace>),
         Rows(Box<dyn Rows + Send>),
         Explained(Box<Explained>),
         Stats(CollectionStats),

@@ -6,6 +6,7 @@ use slate_query::{
     collation::Collation,
     distinct,
     filter::Filter,
+    number::Number,
     pattern::Direction,
     pipeline::{self, Bindings, Sink, Stage},
     projection::Projection,
@@ -16,13 +17,14 @@ use slate_query::{
 
 use crate::{
     CancelToken, Error, IntoDocument, Result, ReturnDocument,
+    catalog::{Definitions, ResolvedView},
     clock::now_millis,
     exec::Rows,
     interrupt::{CallLimits, Interrupt},
     metrics::OperationKind,
     operation::write_op::DocumentValidation,
     operation::{scope::Scope, sink},
-    plan::{self, Force, Hint, Optimization, Output, Query, Ties, Values, Window},
+    plan::{self, Force, ForeignView, Hint, Optimization, Output, Query, Ties, Values, Window},
     spill::{Budget, DiskUse},
 };
 
@@ -30,9 +32,9 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Request {
     /// `None` matches every document, and is also used for an invalid argument.
-    filter: Option<RawDocumentBuf>,
-    sort: Option<RawDocumentBuf>,
-    projection: Option<RawDocumentBuf>,
+    pub(super) filter: Option<RawDocumentBuf>,
+    pub(super) sort: Option<RawDocumentBuf>,
+    pub(super) projection: Option<RawDocumentBuf>,
     pub(crate) skip: u64,
     pub(crate) limit: Option<u64>,
     pub(crate) hint: Option<Hint>,
@@ -45,8 +47,8 @@ pub(crate) struct Request {
     variables: Option<RawDocumentBuf>,
     /// How strings are compared. `Some(None)`: by their bytes, even if the collection has a collation.
     collation: Option<Option<Collation>>,
-    /// The collation of the collection.
-    inherited: Option<Collation>,
+    /// The definitions with which the request is parsed.
+    definitions: Definitions,
     /// Values of further variables, for an update given as a pipeline.
     pub(crate) constants: Option<RawDocumentBuf>,
     optimization: Optimization,
@@ -186,25 +188,27 @@ impl Request {
 
     /// How strings are compared, if not by their bytes.
     fn comparing(&self) -> Option<&Collation> {
-        self.collation.as_ref().unwrap_or(&self.inherited).as_ref()
+        self.collation.as_ref().unwrap_or(&self.definitions.collation).as_ref()
     }
 
     /// The collection's collation, if the request has none of its own and is parsed with it.
     fn inherited(&self) -> Option<Option<Collation>> {
-        self.collation.is_none().then(|| self.inherited.clone())
+        self.collation.is_none().then(|| self.definitions.collation.clone())
     }
 
-    /// The request for a collection with this collation.
-    pub(crate) fn inheriting(&self, inherited: Option<Collation>) -> Self {
-        Self { inherited, ..self.clone() }
+    /// The request with the definitions of what it reads or writes.
+    pub(crate) fn with_definitions(&self, definitions: &Definitions) -> Self {
+        Self { definitions: definitions.clone(), ..self.clone() }
     }
 
-    /// Calls `work`, which parses and executes the request. If the collection turns out to have a collation that the
-    /// request lacks, calls `work` again with it. Most collections have no collation, so it is not looked up first.
+    /// Calls `work`, which parses and executes the request, and calls it again with the definitions of what it reads if they differ
+    /// from those that the request was parsed with. Most requests concern a collection without a collation, so the definitions are not
+    /// looked up before.
     pub(crate) fn resolved<R>(&self, mut work: impl FnMut(&Self) -> Result<R>) -> Result<R> {
         let mut result = work(self);
-        while let Some((_, inherited)) = result.as_ref().err().and_then(Error::inherited_collation) {
-            result = work(&self.inheriting(inherited));
+        while let Some((_, definitions)) = result.as_ref().err().and_then(Error::definitions) {
+            let request = self.with_definitions(definitions);
+            result = work(&request);
         }
         result
     }
@@ -220,7 +224,7 @@ impl Request {
     }
 
     /// The variables of the operation, which begins now. Each is computed with those before it.
-    fn bindings(&self) -> Result<Bindings> {
+    pub(super) fn bindings(&self) -> Result<Bindings> {
         let variables = self.variables.as_ref().map(Doc::from);
         let empty = Bindings::new(now_millis()).with_collation(self.comparing().cloned());
         Ok(variables.into_iter().flat_map(Doc::elements).try_fold(empty, |bindings, variable| {
@@ -294,9 +298,17 @@ impl Request {
         self.resolved(|request| scope.find(collection, &request.parse_find()?, &request.interrupt))
     }
 
+    /// Skip and limit.
+    pub(super) fn window(&self) -> Window {
+        Window { skip: self.skip, limit: self.limit }
+    }
+
     /// Parses a query that returns its rows.
     pub(crate) fn parse_find(&self) -> Result<Query> {
         self.check()?;
+        if self.definitions.view.is_some() {
+            return self.find_over_view();
+        }
         let output = match (self.parse_projection()?, &self.projection) {
             (Some(projection), Some(document)) => Output::Project { projection, document: document.clone() },
             _ => Output::Whole,
@@ -342,7 +354,7 @@ impl Request {
         let last = self.pipeline.last().map(|last| Sink::parse(Doc::from(last), &bindings)).transpose()?.flatten();
         let stages = self.pipeline.len() - usize::from(last.is_some());
         let stages = self.pipeline.iter().take(stages).map(|stage| Value::new(Kind::Document, stage.as_bytes()));
-        let stages = pipeline::parse(stages, &bindings)?;
+        let stages = pipeline::parse(self.view_documents().chain(stages), &bindings)?;
         if matches!(stages.first(), Some(Stage::Documents(_))) != self.has_own_documents {
             let message = match self.has_own_documents {
                 true => "an aggregation of no collection begins with $documents",
@@ -352,7 +364,36 @@ impl Request {
             };
             return Err(Error::invalid(Code::INVALID_NAMESPACE, message).at("$documents"));
         }
+        Ok((self.pipeline_query(stages, &bindings)?, last))
+    }
+
+    /// The stages of the view that the request reads, as documents.
+    fn view_documents(&self) -> impl Iterator<Item = Value<'_>> {
+        let pipeline = self.definitions.view.iter().flat_map(|view| &view.pipeline);
+        pipeline.map(|stage| Value::new(Kind::Document, stage.as_bytes()))
+    }
+
+    /// The parsed stages of the view that the request reads.
+    pub(super) fn view_stages(&self, bindings: &Bindings) -> Result<Vec<Stage>> {
+        Ok(pipeline::parse(self.view_documents(), bindings)?)
+    }
+
+    /// Makes a query of all stages.
+    pub(super) fn pipeline_query(&self, stages: Vec<Stage>, bindings: &Bindings) -> Result<Query> {
+        let Definitions { view, others, .. } = &self.definitions;
+        for view in view.iter().chain(others) {
+            if view.collation.as_ref() != self.comparing() {
+                let message = format!("the collation of the view {} cannot be overridden", view.name());
+                return Err(Error::invalid(Code::OPTION_NOT_SUPPORTED_ON_VIEW, message).at("collation"));
+            }
+        }
+        let foreign = |definition: &Arc<ResolvedView>| {
+            let stages = definition.pipeline.iter().map(|stage| Value::new(Kind::Document, stage.as_bytes()));
+            Ok(ForeignView { definition: Arc::clone(definition), stages: pipeline::parse(stages, bindings)? })
+        };
         let mut query = plan::pipeline_query(stages, self.optimization);
+        query.view.clone_from(view);
+        query.others = others.iter().map(foreign).collect::<Result<_>>()?;
         if self.comparing().is_some() && query.sort.is_none() && !matches!(query.output, Output::Count) {
             // The first of several equal strings represents them, whatever the plan.
             query.sort = Some(plan::sort_by_id(Direction::Ascending)?);
@@ -362,10 +403,13 @@ impl Request {
         query.hint = self.hint.clone();
         query.force = self.force;
         query.memory = self.memory;
-        Ok((query, last))
+        Ok(query)
     }
 
     pub(crate) fn parse_count(&self) -> Result<Query> {
+        if self.definitions.view.is_some() {
+            return self.count_over_view();
+        }
         let mut query = self.parse(Output::Count, Ties::Any)?;
         query.kind = OperationKind::Count;
         Ok(query)
@@ -382,6 +426,9 @@ impl Request {
                 return Err(Error::invalid(Code::BAD_VALUE, message).at("sort"));
             }
         };
+        if self.definitions.view.is_some() {
+            return self.distinct_over_view(&path, direction);
+        }
         // Sort, skip and limit apply to the values, not to the documents.
         let window = std::mem::replace(&mut query.skip, 0);
         let window = Window { skip: window, limit: query.limit.take() };
@@ -396,8 +443,8 @@ impl Request {
     pub(crate) fn count(&self, scope: &Scope, collection: &str) -> Result<u64> {
         let mut rows = self.resolved(|request| scope.find(collection, &request.parse_count()?, &request.interrupt))?;
         rows.advance()?;
-        let counted = rows.current().and_then(|row| row.get("n")).and_then(Value::as_i64);
-        Ok(counted.and_then(|counted| u64::try_from(counted).ok()).unwrap_or_default())
+        let counted = rows.current().and_then(|row| row.get("n")).and_then(Number::of);
+        Ok(counted.and_then(Number::to_i64).and_then(|counted| u64::try_from(counted).ok()).unwrap_or_default())
     }
 
     /// Calls `visitor` with each distinct value at `path`, in order.

@@ -10,7 +10,7 @@ use slate_query::Code;
 
 use crate::{
     Error, ErrorKind, Explain, ExplainVerbosity, Result,
-    catalog::CollectionInfo,
+    catalog::Namespace,
     engine::{Reader, Writer},
     exec::Rows,
     interrupt::Interrupt,
@@ -191,11 +191,11 @@ impl Scope {
         verbosity: ExplainVerbosity,
         interrupt: &Interrupt,
     ) -> Result<Explain> {
-        Ok(Explain::new(collection, self.read(collection, ReadOp::Explain { query, verbosity, interrupt })?))
+        Ok(Explain::new(self.read(collection, ReadOp::Explain { query, verbosity, interrupt })?))
     }
 
-    /// Returns the collection's definition; `None` if it does not exist.
-    pub(crate) fn definition(&self, collection: &str) -> Result<Option<Arc<CollectionInfo>>> {
+    /// Returns the definition of the collection or view; `None` if it does not exist.
+    pub(crate) fn definition(&self, collection: &str) -> Result<Option<Namespace>> {
         self.read(collection, ReadOp::Definition)
     }
 

@@ -1,7 +1,5 @@
 //! Writes the documents of a pipeline into a collection, in the transaction that reads them.
 
-use std::sync::Arc;
-
 use bson::{RawDocument, RawDocumentBuf};
 use slate_query::{
     Code,
@@ -64,8 +62,7 @@ struct Destination<'w> {
 impl Destination<'_> {
     /// Creates the collection if it does not exist.
     fn create(&mut self) -> Result<()> {
-        let definition = Option::<Arc<CollectionInfo>>::try_from(self.writer.read(self.into, ReadOp::Definition)?)?;
-        if definition.is_none() {
+        if self.writer.collection(self.into)?.is_none() {
             let (collection, spec) = (self.into, &CollectionSpec::default());
             let _: bool = self.writer.run(WriteOp::CreateCollection { collection, spec })?;
         }
@@ -101,8 +98,7 @@ impl Destination<'_> {
 
     /// Documents are matched with at most one existing document.
     fn check_unique(&mut self, on: &[Path]) -> Result<()> {
-        let definition = self.writer.read(self.into, ReadOp::Definition)?;
-        let collection: Option<std::sync::Arc<CollectionInfo>> = definition.try_into()?;
+        let collection = self.writer.collection(self.into)?;
         let is_unique = |collection: &CollectionInfo| {
             collection.indexes.iter().any(|index| {
                 let fields = index.pattern.fields();

@@ -10,7 +10,7 @@ use crate::{
     write::{
         BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec, DeleteOutcome,
         DeleteRequest, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, UpdateOutcome, UpdateRequest,
-        ValidatorSpec, Visibility,
+        ValidatorSpec, ViewSpec, Visibility,
     },
 };
 
@@ -28,6 +28,10 @@ pub(crate) enum WriteOp<'o> {
     Bulk { operations: &'o [(&'o str, BulkOperation)], mode: InsertMode, interrupt: &'o Interrupt },
     /// Creates a collection; the result is whether it was created, `false` if it existed with the same options.
     CreateCollection { collection: &'o str, spec: &'o CollectionSpec },
+    /// Creates a view; the result is whether it was created, `false` if it existed with the same definition.
+    CreateView { name: &'o str, spec: &'o ViewSpec },
+    /// Replaces a view's definition; no result.
+    SetView { name: &'o str, spec: &'o ViewSpec },
     /// Hides or shows an index; the result is whether it was hidden before.
     SetVisibility { collection: &'o str, index: &'o str, visibility: Visibility },
     /// Replaces or removes a collection's validator; no result.
@@ -64,6 +68,8 @@ impl<'o> WriteOp<'o> {
             Self::Insert { collection, .. }
             | Self::Put { collection, .. }
             | Self::CreateCollection { collection, .. }
+            | Self::CreateView { name: collection, .. }
+            | Self::SetView { name: collection, .. }
             | Self::SetVisibility { collection, .. }
             | Self::SetValidator { collection, .. }
             | Self::RenameCollection { from: collection, .. }

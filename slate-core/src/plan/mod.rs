@@ -27,6 +27,7 @@ mod query;
 mod rules;
 mod stage;
 mod table;
+mod view;
 
 pub(crate) use access::{Access, AccessPath, is_leaf_in_id_order, leaf_order};
 pub(crate) use bounds::{IndexBounds, component_range, component_ranges, record_ranges};
@@ -41,3 +42,4 @@ pub(crate) use pipeline::{DocumentNode, GroupOrder, Nodes, Optimization, query a
 pub(crate) use query::{Force, Hint, Output, Query, Ties, sort_by_id};
 use rules::FiredRules;
 pub(crate) use stage::Stage;
+pub(crate) use view::{ForeignView, find as find_view};

@@ -1,10 +1,20 @@
+use std::{borrow::Cow, sync::Arc};
+
 use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{
     collation::Collation, filter::Filter, path::Path, pattern::Direction, projection::Projection, raw::Doc, sort::Sort,
 };
 
-use super::{FiredRules, Nodes, Values, Window};
-use crate::{Error, Result, catalog::CollectionInfo, metrics::OperationKind, spill::Budget};
+use super::{
+    FiredRules, Nodes, Values, Window,
+    view::{self, ForeignView},
+};
+use crate::{
+    Error, Result,
+    catalog::{Catalog, CollectionInfo, Definitions, ResolvedView},
+    metrics::OperationKind,
+    spill::Budget,
+};
 
 /// A parsed query.
 #[derive(Clone, Debug)]
@@ -25,6 +35,10 @@ pub(crate) struct Query {
     pub(crate) pipeline: Nodes,
     /// The collation of the collection for which the query was parsed, if the request has none of its own.
     pub(crate) inherited: Option<Option<Collation>>,
+    /// The view whose pipeline the query begins with.
+    pub(crate) view: Option<Arc<ResolvedView>>,
+    /// The views that its stages read.
+    pub(crate) others: Arc<[ForeignView]>,
 }
 
 /// The output of a query.
@@ -95,6 +109,8 @@ impl Query {
             memory: Budget::default(),
             pipeline: Nodes::default(),
             inherited: None,
+            view: None,
+            others: Arc::default(),
         }
     }
 
@@ -109,13 +125,46 @@ impl Query {
         }
     }
 
-    /// Checks that the query was parsed for this collection.
+    /// Returns the collection that a query of the collection or view `name` reads, an empty one if it does not exist.
+    ///
+    /// # Errors
+    /// [`Error::redefined`] if the query must be parsed with other definitions.
+    pub(crate) fn target<'c>(&self, catalog: &'c Catalog, name: &str) -> Result<Cow<'c, CollectionInfo>> {
+        if catalog.has_views() || self.view.is_some() || !self.others.is_empty() {
+            self.check_views(catalog, name)?;
+        }
+        let name = self.view.as_ref().map_or(name, |view| &view.collection);
+        let absent = || Cow::Owned(CollectionInfo::absent(name));
+        let collection = catalog.collection(name).map_or_else(absent, |collection| Cow::Borrowed(&**collection));
+        // The collation of a view is not that of its collection.
+        if self.view.is_none() {
+            self.check(&collection)?;
+        }
+        Ok(collection)
+    }
+
+    fn check_views(&self, catalog: &Catalog, name: &str) -> Result<()> {
+        let definitions = catalog.definitions(name, self.pipeline.collections())?;
+        let is_known = |other: &Arc<ResolvedView>| {
+            view::find(&self.others, other.name()).is_some_and(|known| known.definition == *other)
+        };
+        if definitions.view == self.view && definitions.others.iter().all(is_known) {
+            return Ok(());
+        }
+        Err(Error::redefined(name, definitions))
+    }
+
+    /// Checks that the query was parsed for a collection with this collation.
     ///
     /// # Errors
     /// [`Error::redefined`] if it must be parsed with the collation of the collection.
     pub(crate) fn check(&self, collection: &CollectionInfo) -> Result<()> {
         match &self.inherited {
-            Some(inherited) if *inherited != collection.collation => Err(Error::redefined(collection)),
+            Some(inherited) if *inherited != collection.collation => {
+                let others = self.others.iter().map(|other| Arc::clone(&other.definition)).collect();
+                let definitions = Definitions { collation: collection.collation.clone(), view: None, others };
+                Err(Error::redefined(&collection.name, definitions))
+            }
             _ => Ok(()),
         }
     }

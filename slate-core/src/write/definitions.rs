@@ -8,7 +8,7 @@ use super::Session;
 use crate::{
     Error, ErrorKind, Result, ValidationAction, ValidationLevel,
     api::options::RenameTarget,
-    catalog::{self, CATALOG, Change, CollectionInfo, IndexInfo, Validator},
+    catalog::{self, CATALOG, Change, CollectionInfo, IndexInfo, Validator, ViewInfo, not_on_view},
     namespace,
 };
 
@@ -17,6 +17,22 @@ use crate::{
 pub(crate) struct CollectionSpec {
     pub(crate) collation: Option<RawDocumentBuf>,
     pub(crate) validator: Option<ValidatorSpec>,
+}
+
+/// What a view consists of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ViewSpec {
+    pub(crate) on: String,
+    pub(crate) pipeline: Vec<RawDocumentBuf>,
+    pub(crate) collation: Option<RawDocumentBuf>,
+}
+
+impl ViewSpec {
+    fn parse(&self, name: &str) -> Result<ViewInfo> {
+        namespace::check(&self.on)?;
+        let collation = self.collation.as_ref().map(|collation| Collation::parse(Doc::from(collation)));
+        ViewInfo::parse(name, &self.on, self.pipeline.clone(), collation.transpose()?.flatten())
+    }
 }
 
 /// The validator of a collection.
@@ -54,7 +70,13 @@ pub(crate) enum Created {
 
 impl<T: Transaction> Session<T> {
     /// Returns the collection for writing. A concurrent change of its definition conflicts with this transaction.
+    ///
+    /// # Errors
+    /// `CommandNotSupportedOnView` (166) for a view.
     pub(super) fn written(&mut self, name: &str) -> Result<Option<Arc<CollectionInfo>>> {
+        if self.catalog.view(name).is_some() {
+            return Err(not_on_view(name));
+        }
         let collection = self.catalog.collection(name).cloned();
         if collection.is_some() {
             self.guard(name)?;
@@ -90,14 +112,60 @@ impl<T: Transaction> Session<T> {
             if there.collation == collation && options(&there.validator) == options(&validator) {
                 return Ok(Created::AlreadyThere);
             }
-            let message = format!("the collection {name} already exists with other options");
-            return Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message));
+            return Err(exists_otherwise(name));
+        }
+        if self.catalog.view(name).is_some() {
+            return Err(exists_otherwise(name));
         }
         let mut collection = CollectionInfo::clone(&*self.written_or_new(name)?);
         collection.collation = collation;
         collection.validator = validator;
         self.define(&collection)?;
         Ok(Created::New)
+    }
+
+    /// Creates the view. Returns whether it did not exist.
+    ///
+    /// # Errors
+    /// `NamespaceExists` (48) if a collection has the name, or a view with another definition; as [`ViewInfo::parse`] and
+    /// [`Catalog::check_views`](catalog::Catalog::check_views).
+    pub(crate) fn create_view(&mut self, name: &str, spec: &ViewSpec) -> Result<Created> {
+        self.check_open()?;
+        namespace::check(name)?;
+        let view = spec.parse(name)?;
+        match (self.catalog.view(name), self.catalog.collection(name)) {
+            (Some(there), _) if there.has_definition_of(&view) => return Ok(Created::AlreadyThere),
+            (None, None) => {}
+            _ => return Err(exists_otherwise(name)),
+        }
+        self.define_view(view)?;
+        Ok(Created::New)
+    }
+
+    /// Replaces the definition of a view.
+    ///
+    /// # Errors
+    /// `NamespaceNotFound` (26) if it does not exist; `InvalidOptions` (72) for a collection; as
+    /// [`create_view`](Self::create_view).
+    pub(crate) fn set_view(&mut self, name: &str, spec: &ViewSpec) -> Result<()> {
+        self.check_open()?;
+        let Some(there) = self.catalog.view(name).cloned() else {
+            return Err(match self.catalog.collection(name) {
+                Some(_) => Error::invalid(Code::INVALID_OPTIONS, format!("{name} is a collection, not a view")),
+                None => missing(name),
+            });
+        };
+        let view = ViewInfo { collation: there.collation.clone(), ..spec.parse(name)? };
+        self.define_view(view)
+    }
+
+    fn define_view(&mut self, view: ViewInfo) -> Result<()> {
+        let mut catalog = Arc::clone(&self.catalog);
+        Arc::make_mut(&mut catalog).put_view(view.clone());
+        catalog.check_views(&view)?;
+        self.redefined(&view.name)?;
+        self.catalog = catalog;
+        Ok(())
     }
 
     /// Hides an index from queries, or shows it. Returns what it was before.
@@ -131,17 +199,21 @@ impl<T: Transaction> Session<T> {
     pub(crate) fn set_validator(&mut self, name: &str, spec: Option<&ValidatorSpec>) -> Result<()> {
         self.check_open()?;
         let Some(collection) = self.written(name)? else {
-            let message = format!("the collection {name} does not exist");
-            return Err(Error::new(ErrorKind::NotFound, Code::NAMESPACE_NOT_FOUND, message));
+            return Err(missing(name));
         };
         let mut changed = CollectionInfo::clone(&collection);
         changed.validator = spec.map(|spec| spec.parse(collection.collation.as_ref())).transpose()?.flatten();
         self.define(&changed)
     }
 
-    /// Drops the collection and its indexes. Returns whether it existed.
+    /// Drops the collection and its indexes, or the view. Returns whether it existed.
     pub(crate) fn drop_collection(&mut self, name: &str) -> Result<bool> {
         self.check_open()?;
+        if self.catalog.view(name).is_some() {
+            self.redefined(name)?;
+            Arc::make_mut(&mut self.catalog).remove(name);
+            return Ok(true);
+        }
         let Some(collection) = self.catalog.collection(name).cloned() else { return Ok(false) };
         self.unlink(collection.records)?;
         for index in collection.maintained() {
@@ -156,15 +228,23 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Renames a collection.
+    ///
+    /// # Errors
+    /// `NamespaceNotFound` (26); `CommandNotSupportedOnView` (166) for a view; `NamespaceExists` (48) if the new name is a view's, or a
+    /// collection's that must not be dropped.
     pub(crate) fn rename_collection(&mut self, from: &str, to: &str, target: RenameTarget) -> Result<()> {
         self.check_open()?;
         namespace::check(to)?;
-        let Some(collection) = self.catalog.collection(from).cloned() else {
-            let message = format!("there is no collection of the name {from}");
-            return Err(Error::new(ErrorKind::NotFound, Code::NAMESPACE_NOT_FOUND, message));
-        };
+        if self.catalog.view(from).is_some() {
+            return Err(not_on_view(from));
+        }
+        let Some(collection) = self.catalog.collection(from).cloned() else { return Err(missing(from)) };
         if from == to {
             return Err(Error::invalid(Code::ILLEGAL_OPERATION, "a collection cannot be renamed to its own name"));
+        }
+        if self.catalog.view(to).is_some() {
+            let message = format!("a view of the name {to} exists already");
+            return Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message));
         }
         if self.catalog.collection(to).is_some() {
             if target == RenameTarget::MustNotExist {
@@ -233,4 +313,14 @@ impl<T: Transaction> Session<T> {
     pub(super) fn define_if_new(&mut self, collection: &CollectionInfo) -> Result<()> {
         if self.catalog().collection(&collection.name).is_none() { self.define(collection) } else { Ok(()) }
     }
+}
+
+fn missing(name: &str) -> Error {
+    let message = format!("there is no collection of the name {name}");
+    Error::new(ErrorKind::NotFound, Code::NAMESPACE_NOT_FOUND, message)
+}
+
+fn exists_otherwise(name: &str) -> Error {
+    let message = format!("{name} already exists with other options");
+    Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message)
 }

@@ -30,7 +30,7 @@ pub(crate) use after_commit::{AfterCommit, StaleCollection};
 pub(crate) use backfill::{BuildRound, BuildStart};
 pub(crate) use build::{BuildProgress, IndexSpec, ROUND as BUILD_ROUND};
 pub(crate) use bulk::{BulkOperation, BulkOutcome};
-pub(crate) use definitions::{CollectionSpec, Created, ValidatorSpec, Visibility};
+pub(crate) use definitions::{CollectionSpec, Created, ValidatorSpec, ViewSpec, Visibility};
 pub(crate) use delete::{DeleteOutcome, DeleteRequest, Shows};
 pub(crate) use entries::Entries;
 pub(crate) use entry_maker::EntryMaker;

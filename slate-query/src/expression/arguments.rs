@@ -9,8 +9,17 @@ pub(super) struct Function {
     /// The least and the greatest number of operands.
     pub(super) arity: (usize, usize),
     pub(super) call: Call,
-    /// Whether it compares its operands and returns none of them: with a collation it is called with replaced strings.
-    pub(super) compares: bool,
+    pub(super) operands: Operands,
+}
+
+/// How a function gets its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operands {
+    AsWritten,
+    /// It compares them and returns none of them: with a collation it is called with replaced strings.
+    Compared,
+    /// Their order is not significant: constants come last, as in MongoDB, which decides whether null or an error is the result.
+    ConstantsLast,
 }
 
 /// Computes the value from those of the operands.
@@ -56,7 +65,7 @@ impl Function {
         };
         for (value, operand) in values.iter_mut().zip(operands) {
             *value = operand.evaluate(env)?;
-            if let (true, Some(collation)) = (self.compares, env.collation())
+            if let (Operands::Compared, Some(collation)) = (self.operands, env.collation())
                 && let Some(compared) = value.as_value()
             {
                 *value = Evaluated::Owned(collation.apply(compared));

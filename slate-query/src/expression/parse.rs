@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::{
     Env, Evaluated, Expression, Variables,
+    arguments::Operands,
     node::{Node, Variable},
     operators::{self, Entry},
 };
@@ -130,8 +131,11 @@ fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
 fn operator(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
     match operators::find(name) {
         Some(Entry::Function(function)) => {
-            let operands = operands(operand, variables)?;
+            let mut operands = operands(operand, variables)?;
             function.check(operands.len())?;
+            if function.operands == Operands::ConstantsLast {
+                operands.sort_by_key(Expression::is_constant);
+            }
             // Constants are computed here without a collation.
             let is_constant = variables.collation().is_none() && operands.iter().all(Expression::is_constant);
             let call = Expression(Node::Call(function, operands.into()));

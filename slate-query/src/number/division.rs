@@ -161,6 +161,16 @@ impl Decimal {
         Self::Finite { sign, coefficient, exponent }
     }
 
+    /// The same number without an exponent above 0, as far as its zeros fit.
+    #[must_use]
+    pub fn to_units(self) -> Self {
+        let Self::Finite { sign, mut coefficient, mut exponent } = self else { return self };
+        while exponent > 0 && digits(coefficient) < 34 {
+            (coefficient, exponent) = (coefficient * 10, exponent - 1);
+        }
+        Self::Finite { sign, coefficient, exponent }
+    }
+
     /// The same number with as many zeros at the end of its fraction as fit.
     #[must_use]
     pub fn lengthened(self) -> Self {

@@ -7,12 +7,14 @@ mod compare;
 mod decimal;
 mod division;
 mod exact;
+mod functions;
 mod rounding;
 mod sum;
 mod text;
 
 pub use any::Number;
 pub use decimal::{Decimal, MAX_COEFFICIENT, MAX_EXPONENT, MIN_EXPONENT, Sign};
+pub use functions::{Function, arc_tangent, power};
 pub use rounding::Rounding;
 pub use sum::Sum;
 pub use text::NotDecimal;

@@ -1,6 +1,6 @@
 use std::{fmt, str::FromStr};
 
-use super::{Decimal, Sign, decimal::digits};
+use super::{Decimal, Rounding, Sign, decimal::digits};
 
 /// A text that is not a decimal128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,6 +12,20 @@ impl FromStr for Decimal {
 
     /// Parses `-12.50E+3`, `Infinity`, `NaN`. Digits beyond 34 are rounded half to even.
     fn from_str(text: &str) -> Result<Self, NotDecimal> {
+        Self::parse(text, Rounding::HalfEven)
+    }
+}
+
+impl Decimal {
+    /// As [`FromStr`], dropping digits beyond 34.
+    ///
+    /// # Errors
+    /// Fails if the text is no decimal.
+    pub fn truncated_from_str(text: &str) -> Result<Self, NotDecimal> {
+        Self::parse(text, Rounding::TowardZero)
+    }
+
+    fn parse(text: &str, mode: Rounding) -> Result<Self, NotDecimal> {
         let (sign, text) = match text.strip_prefix('-') {
             Some(rest) => (Sign::Negative, rest),
             None => (Sign::Positive, text.strip_prefix('+').unwrap_or(text)),
@@ -39,14 +53,14 @@ impl FromStr for Decimal {
             }
             let digit = u128::from(byte - b'0');
             // Beyond 36 digits, rounding depends only on whether a digit is nonzero.
-            if digits(coefficient) < 36 {
+            if digits(coefficient) < if mode == Rounding::TowardZero { 34 } else { 36 } {
                 coefficient = coefficient * 10 + digit;
             } else {
                 sticky |= digit;
                 exponent = exponent.saturating_add(1);
             }
         }
-        if sticky != 0 {
+        if sticky != 0 && mode != Rounding::TowardZero {
             coefficient = coefficient * 10 + 1;
             exponent = exponent.saturating_sub(1);
         }

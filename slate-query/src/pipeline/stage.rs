@@ -184,7 +184,7 @@ impl Stage {
 
     /// Whether each document that the stage returns has the same value at `path` as the document it was made from. `false`
     /// proves nothing.
-    pub(crate) fn preserves(&self, path: &Path) -> bool {
+    pub fn preserves(&self, path: &Path) -> bool {
         match self {
             Self::Project { projection, .. } => projection.preserves(path),
             Self::Unwind(unwind) => unwind.preserves(path),

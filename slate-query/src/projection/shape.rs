@@ -15,6 +15,7 @@ pub(super) struct Shape {
     fields: Box<[Field]>,
     /// The parts of the named fields, in the same order.
     names: Names,
+    scalars: Scalars,
     /// Computed array fields, written after all others.
     added: Box<[ElemMatch]>,
 }
@@ -24,6 +25,15 @@ pub(super) struct Shape {
 pub(super) enum Others {
     Kept,
     Dropped,
+}
+
+/// What becomes of elements of an array that are not documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scalars {
+    Kept,
+    Dropped,
+    /// They become documents without fields, to which computed fields are added.
+    Emptied,
 }
 
 #[derive(Clone, Debug)]
@@ -45,6 +55,7 @@ enum Part {
 impl Shape {
     /// The shape that shows only the included paths of `branch`.
     pub(super) fn inclusion(branch: Branch) -> Self {
+        let scalars = if branch.additions().is_empty() { Scalars::Dropped } else { Scalars::Emptied };
         let mut fields = Vec::new();
         let mut added = Vec::new();
         for (name, action) in branch.fields {
@@ -59,7 +70,7 @@ impl Shape {
             };
             fields.push(Field { name: name.into_boxed_bytes(), part });
         }
-        Self::new(Others::Dropped, fields, added)
+        Self::new(Others::Dropped, scalars, fields, added)
     }
 
     /// The shape that shows all but the excluded paths of `branch`.
@@ -77,13 +88,13 @@ impl Shape {
             };
             fields.push(Field { name: name.into_boxed_bytes(), part });
         }
-        Self::new(Others::Kept, fields, Vec::new())
+        Self::new(Others::Kept, Scalars::Kept, fields, Vec::new())
     }
 
-    fn new(others: Others, mut fields: Vec<Field>, added: Vec<ElemMatch>) -> Self {
+    fn new(others: Others, scalars: Scalars, mut fields: Vec<Field>, added: Vec<ElemMatch>) -> Self {
         fields.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let names = fields.iter().map(|field| &*field.name).collect();
-        Self { others, fields: fields.into(), names, added: added.into() }
+        Self { others, fields: fields.into(), names, scalars, added: added.into() }
     }
 
     /// Whether every document is shown unchanged.
@@ -168,14 +179,21 @@ impl Shape {
         let start = output::open(out);
         let mut position = 0;
         for value in container.values() {
-            let inner = value.as_container();
-            if inner.is_none() && self.others == Others::Dropped {
-                continue;
-            }
-            output::head_at(out, value.kind(), position);
-            match inner {
-                Some(inner) => self.container(value.kind(), inner, out),
-                None => out.extend_from_slice(value.bytes()),
+            match (value.as_container(), self.scalars) {
+                (None, Scalars::Dropped) => continue,
+                (Some(inner), _) => {
+                    output::head_at(out, value.kind(), position);
+                    self.container(value.kind(), inner, out);
+                }
+                (None, Scalars::Kept) => {
+                    output::head_at(out, value.kind(), position);
+                    out.extend_from_slice(value.bytes());
+                }
+                (None, Scalars::Emptied) => {
+                    output::head_at(out, Kind::Document, position);
+                    let empty = output::open(out);
+                    output::close(out, empty);
+                }
             }
             position += 1;
         }

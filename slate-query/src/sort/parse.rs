@@ -4,7 +4,7 @@ use crate::{
     Code, Error, Result,
     collation::Collation,
     key::Direction,
-    number::Number,
+    number::{Number, Rounding},
     path::Path,
     pattern::MAX_FIELDS,
     raw::{Doc, Element, Kind},
@@ -109,7 +109,12 @@ fn direction(element: Element<'_>) -> Result<Direction> {
         });
     }
     let number = Number::of(element.value).ok_or_else(|| Error::new(Code(15974), "a sort direction is a number"))?;
-    match number.to_i64_truncating() {
+    // As in MongoDB, decimals are rounded and doubles are truncated.
+    let whole = match number {
+        Number::Decimal(decimal) => Number::Decimal(decimal.to_places(0, Rounding::HalfEven)),
+        number => number,
+    };
+    match whole.to_i64_truncating() {
         Some(1) => Ok(Direction::Ascending),
         Some(-1) => Ok(Direction::Descending),
         _ => Err(Error::new(Code(15975), "a sort direction is 1 (ascending) or -1 (descending)")),

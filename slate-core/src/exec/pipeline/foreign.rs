@@ -14,11 +14,13 @@ use crate::{
     plan::{self, Optimization},
 };
 
-/// Another collection that a stage reads, in the same view.
+/// Another collection or view that a stage reads, in the same view of the store.
 pub(super) struct Foreign<V: View> {
     view: V,
     /// `None` if the collection does not exist.
     collection: Option<Arc<CollectionInfo>>,
+    /// The stages that make the view's documents. `None` for a collection.
+    view_stages: Option<Vec<Stage>>,
     optimization: Optimization,
     resources: Resources,
     /// The counts of the queries, if they are measured.
@@ -27,10 +29,13 @@ pub(super) struct Foreign<V: View> {
 
 impl<V: View> Foreign<V> {
     pub(super) fn new(name: &str, optimization: Optimization, view: &V, resources: &Resources) -> Self {
+        let of_view = plan::find_view(&resources.views, name);
+        let name = of_view.map_or(name, |of_view| &of_view.definition.collection);
         let recorder = resources.recorder.as_ref().map(|_| Recorder::default());
         Self {
             view: view.clone(),
             collection: resources.catalog.collection(name).cloned(),
+            view_stages: of_view.map(|of_view| of_view.stages.clone()),
             optimization,
             resources: Resources { recorder: recorder.clone(), ..resources.clone() },
             recorder,
@@ -51,7 +56,17 @@ impl<V: View> Foreign<V> {
                     && index.collation.is_none()
             })
         };
-        self.collection.as_ref().is_some_and(|collection| path.as_str() == "_id" || serves(collection))
+        // A filter on the documents of such a view is one on those of the collection.
+        let passes = |stage: &Stage| {
+            !matches!(stage, Stage::Limit(_) | Stage::Skip(_) | Stage::Sample(_)) && stage.preserves(path)
+        };
+        self.view_stages.iter().flatten().all(passes)
+            && self.collection.as_ref().is_some_and(|collection| path.as_str() == "_id" || serves(collection))
+    }
+
+    /// Whether it is a view, whose documents come in any order.
+    pub(super) fn is_view(&self) -> bool {
+        self.view_stages.is_some()
     }
 
     pub(super) fn has_fewer_records(&self, than: u64) -> Result<bool> {
@@ -60,8 +75,11 @@ impl<V: View> Foreign<V> {
         Ok(counted.is_some_and(|counted| counted < than))
     }
 
-    /// Executes a pipeline on the collection.
-    pub(super) fn open(&self, stages: Vec<Stage>) -> Result<Output<V>> {
+    /// Executes a pipeline on the collection or view.
+    pub(super) fn open(&self, mut stages: Vec<Stage>) -> Result<Output<V>> {
+        if let Some(first) = &self.view_stages {
+            stages.splice(0..0, first.iter().cloned());
+        }
         let absent = || Arc::new(CollectionInfo::absent(""));
         let collection = self.collection.clone().unwrap_or_else(absent);
         let query = plan::pipeline_query(stages, self.optimization);

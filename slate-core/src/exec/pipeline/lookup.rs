@@ -268,7 +268,12 @@ impl<V: View> LookupRows<V> {
         let Some(join) = self.lookup.join() else { return Ok(None) };
         let mut table: HashMap<SmallBytes, Vec<usize>, RandomState> = HashMap::default();
         let (mut key, mut used) = (Vec::new(), 0);
-        let mut rows = self.foreign.open(Vec::new())?;
+        // The matches come in the order of `_id`, as batches return them.
+        let order = match self.foreign.is_view() {
+            true => vec![Stage::Sort(plan::sort_by_id(Direction::Ascending)?)],
+            false => Vec::new(),
+        };
+        let mut rows = self.foreign.open(order)?;
         self.documents.clear();
         while rows.advance()? {
             self.interrupt.tick()?;

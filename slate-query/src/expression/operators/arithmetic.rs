@@ -128,11 +128,16 @@ pub(super) fn abs<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     })
 }
 
-/// Rounds to whole numbers; integers stay as they are.
+/// Rounds to whole numbers; integers stay as they are. A decimal that has no whole number of 34 digits becomes NaN.
 fn rounded<'v>(number: Number, double: fn(f64) -> f64, mode: Rounding) -> Evaluated<'v> {
     match number {
         Number::Double(value) => Evaluated::double(double(value)),
-        Number::Decimal(decimal) => Number::Decimal(decimal.to_places(0, mode)).into(),
+        Number::Decimal(decimal) => Number::Decimal(match decimal.to_places(0, mode).to_units() {
+            units @ Decimal::Finite { exponent: ..=0, .. } => units,
+            zero @ Decimal::Finite { coefficient: 0, .. } => zero,
+            Decimal::Finite { .. } | Decimal::Infinite(_) | Decimal::Nan => Decimal::Nan,
+        })
+        .into(),
         whole => whole.into(),
     }
 }

@@ -1,4 +1,4 @@
-//! Functions of real numbers: powers, roots, logarithms, trigonometry. A decimal is computed as a double.
+//! Functions of real numbers: powers, roots, logarithms, trigonometry. Decimals are computed with 34 digits.
 
 use super::{
     super::{Evaluated, arguments::Arguments},
@@ -6,72 +6,114 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    number::{Decimal, Number},
+    number::{self, Decimal, Function, Number},
 };
 
-/// The result as a double, or as a decimal if an operand is one.
-fn result<'v>(value: f64, is_decimal: bool) -> Evaluated<'v> {
-    if is_decimal { Number::Decimal(Decimal::from_f64(value).shortened()).into() } else { Evaluated::double(value) }
+/// A function of one number: of doubles, and of decimals.
+struct Real {
+    double: fn(f64) -> f64,
+    decimal: fn(Decimal) -> Option<Decimal>,
+    /// The numbers that it takes, and how they are described.
+    domain: fn(f64) -> bool,
+    range: &'static str,
 }
 
-fn is_decimal(number: Number) -> bool {
-    matches!(number, Number::Decimal(_))
-}
-
-/// Computes a function of one number.
-fn unary<'v>(
-    arguments: &Arguments<'_, 'v>,
-    code: i32,
-    function: impl FnOnce(f64) -> Result<f64>,
-) -> Result<Evaluated<'v>> {
-    match only_number(arguments, code)? {
-        None => Ok(Evaluated::NULL),
-        Some(number) => Ok(result(function(number.to_f64())?, is_decimal(number))),
+impl Real {
+    fn of<'v>(&self, arguments: &Arguments<'_, 'v>, code: i32) -> Result<Evaluated<'v>> {
+        let Some(number) = only_number(arguments, code)? else { return Ok(Evaluated::NULL) };
+        let refused = || {
+            let (name, range) = (arguments.name, self.range);
+            let value = number.to_f64();
+            Error::new(Code(50989), format!("cannot apply {name} to {value}: the value must be in {range}"))
+        };
+        if !number.is_nan() && !(self.domain)(number.to_f64()) {
+            return Err(refused());
+        }
+        Ok(match number {
+            Number::Decimal(decimal) => Number::Decimal((self.decimal)(decimal).ok_or_else(refused)?).into(),
+            number => Evaluated::double((self.double)(number.to_f64())),
+        })
     }
-}
-
-fn bounded(value: f64, is_inside: bool, name: &str, range: &str) -> Result<f64> {
-    if is_inside || value.is_nan() {
-        return Ok(value);
-    }
-    Err(Error::new(Code(50989), format!("cannot apply {name} to {value}: the value must be in {range}")))
 }
 
 macro_rules! real {
-    ($($name:ident($code:literal) = $function:expr;)+) => {
+    ($($name:ident($code:literal, $range:literal, $domain:expr) = $double:expr, $decimal:expr;)+) => {
         $(pub(super) fn $name<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-            let function: fn(f64) -> Result<f64> = $function;
-            unary(&arguments, $code, function)
+            let function = Real { double: $double, decimal: $decimal, domain: $domain, range: $range };
+            function.of(&arguments, $code)
         })+
     };
 }
 
 real! {
-    exp(28765) = |x| Ok(x.exp());
-    sin(28765) = |x| bounded(x, x.is_finite(), "$sin", "(-inf,inf)").map(f64::sin);
-    cos(28765) = |x| bounded(x, x.is_finite(), "$cos", "(-inf,inf)").map(f64::cos);
-    tan(28765) = |x| bounded(x, x.is_finite(), "$tan", "(-inf,inf)").map(f64::tan);
-    asin(28765) = |x| bounded(x, x.abs() <= 1.0, "$asin", "[-1,1]").map(f64::asin);
-    acos(28765) = |x| bounded(x, x.abs() <= 1.0, "$acos", "[-1,1]").map(f64::acos);
-    atan(28765) = |x| Ok(x.atan());
-    sinh(28765) = |x| Ok(x.sinh());
-    cosh(28765) = |x| Ok(x.cosh());
-    tanh(28765) = |x| Ok(x.tanh());
-    asinh(28765) = |x| Ok(libm::asinh(x));
-    acosh(28765) = |x| bounded(x, x >= 1.0, "$acosh", "[1,inf]").map(libm::acosh);
-    atanh(28765) = |x| bounded(x, x.abs() <= 1.0, "$atanh", "[-1,1]").map(libm::atanh);
-    degrees_to_radians(28765) = |x| Ok(x.to_radians());
-    radians_to_degrees(28765) = |x| Ok(x.to_degrees());
-    sigmoid(14) = |x| Ok(1.0 / (1.0 + (-x).exp()));
-    ln(28765) = |x| positive(x, 28766, "$ln").map(f64::ln);
-    log10(28765) = |x| positive(x, 28761, "$log10").map(f64::log10);
+    exp(28765, "(-inf,inf)", |_| true) = f64::exp, |x| Function::Exp.of(x);
+    sin(28765, "(-inf,inf)", f64::is_finite) = f64::sin, |x| Function::Sin.of(x);
+    cos(28765, "(-inf,inf)", f64::is_finite) = f64::cos, |x| Function::Cos.of(x);
+    tan(28765, "(-inf,inf)", f64::is_finite) = f64::tan, |x| Function::Tan.of(x);
+    asin(28765, "[-1,1]", |x| x.abs() <= 1.0) = f64::asin, |x| Function::Asin.of(x);
+    acos(28765, "[-1,1]", |x| x.abs() <= 1.0) = f64::acos, |x| Function::Acos.of(x);
+    atan(28765, "[-inf,inf]", |_| true) = f64::atan, |x| Function::Atan.of(x);
+    sinh(28765, "[-inf,inf]", |_| true) = f64::sinh, |x| Function::Sinh.of(x);
+    cosh(28765, "[-inf,inf]", |_| true) = f64::cosh, |x| Function::Cosh.of(x);
+    tanh(28765, "[-inf,inf]", |_| true) = f64::tanh, |x| Function::Tanh.of(x);
+    asinh(28765, "[-inf,inf]", |_| true) = libm::asinh, |x| Function::Asinh.of(x);
+    acosh(28765, "[1,inf]", |x| x >= 1.0) = libm::acosh, |x| Function::Acosh.of(x);
+    atanh(28765, "[-1,1]", |x| x.abs() <= 1.0) = libm::atanh, |x| Function::Atanh.of(x);
+    degrees_to_radians(28765, "[-inf,inf]", |_| true) = f64::to_radians, |x| Some(x.multiply(RADIANS_PER_DEGREE));
+    radians_to_degrees(28765, "[-inf,inf]", |_| true) = f64::to_degrees, |x| Some(x.multiply(DEGREES_PER_RADIAN));
+    sigmoid(14, "[-inf,inf]", |_| true) = |x| 1.0 / (1.0 + (-x).exp()), decimal_sigmoid;
 }
 
-fn positive(value: f64, code: i32, name: &str) -> Result<f64> {
-    if value > 0.0 || value.is_nan() {
-        return Ok(value);
+/// π / 180.
+const RADIANS_PER_DEGREE: Decimal = positive_decimal(1_745_329_251_994_329_576_923_690_768_488_613, -35);
+/// 180 / π.
+const DEGREES_PER_RADIAN: Decimal = positive_decimal(5_729_577_951_308_232_087_679_815_481_410_517, -32);
+
+const fn positive_decimal(coefficient: u128, exponent: i32) -> Decimal {
+    Decimal::Finite { sign: number::Sign::Positive, coefficient, exponent }
+}
+
+/// Rounded to 34 digits at each step, as MongoDB computes it.
+fn decimal_sigmoid(x: Decimal) -> Option<Decimal> {
+    let one = Number::Decimal(Decimal::from(1));
+    let power = Function::Exp.of(x.negated())?;
+    if power == Decimal::Infinite(number::Sign::Positive) {
+        return Function::Exp.of(x);
     }
-    Err(Error::new(Code(code), format!("{name} takes a positive number, not {value}")))
+    Some(one.over(one.plus(Number::Decimal(power))).to_decimal())
+}
+
+fn logarithm<'v>(
+    arguments: &Arguments<'_, 'v>,
+    code: i32,
+    double: fn(f64) -> f64,
+    decimal: Function,
+) -> Result<Evaluated<'v>> {
+    let Some(number) = only_number(arguments, 28765)? else { return Ok(Evaluated::NULL) };
+    check_positive(number, code, arguments.name)?;
+    Ok(match number {
+        Number::Decimal(x) => Number::Decimal(decimal.of(x).unwrap_or(Decimal::Nan)).into(),
+        number => Evaluated::double(double(number.to_f64())),
+    })
+}
+
+pub(super) fn ln<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    logarithm(&arguments, 28766, f64::ln, Function::Ln)
+}
+
+pub(super) fn log10<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    logarithm(&arguments, 28761, f64::log10, Function::Log10)
+}
+
+fn check_positive(number: Number, code: i32, name: &str) -> Result<()> {
+    if number.is_nan() || number.signum().is_gt() {
+        return Ok(());
+    }
+    Err(Error::new(Code(code), format!("{name} takes a positive number, not {}", number.to_f64())))
+}
+
+fn is_decimal(number: Number) -> bool {
+    matches!(number, Number::Decimal(_))
 }
 
 pub(super) fn sqrt<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -89,8 +131,12 @@ pub(super) fn atan2<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let [left, right] = [arguments.get(0), arguments.get(1)];
     let (Some(a), Some(b)) = (left.present(), right.present()) else { return Ok(Evaluated::NULL) };
     let number = |value, operand, code| Number::of(value).ok_or_else(|| arguments.wrong_type(code, "numbers", operand));
-    let (a, b) = (number(a, left, 51044)?, number(b, right, 51045)?);
-    Ok(result(a.to_f64().atan2(b.to_f64()), is_decimal(a) || is_decimal(b)))
+    let (y, x) = (number(a, left, 51044)?, number(b, right, 51045)?);
+    Ok(if is_decimal(y) || is_decimal(x) {
+        Number::Decimal(number::arc_tangent(y.to_decimal(), x.to_decimal())).into()
+    } else {
+        Evaluated::double(y.to_f64().atan2(x.to_f64()))
+    })
 }
 
 pub(super) fn log<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -98,12 +144,18 @@ pub(super) fn log<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let (Some(a), Some(b)) = (left.present(), right.present()) else { return Ok(Evaluated::NULL) };
     let number = |value, operand, code| Number::of(value).ok_or_else(|| arguments.wrong_type(code, "numbers", operand));
     let (number, base) = (number(a, left, 28756)?, number(b, right, 28757)?);
-    let (x, y) = (number.to_f64(), base.to_f64());
-    let x = positive(x, 28758, "$log")?;
-    if !(y > 0.0 && y != 1.0 || y.is_nan()) {
-        return Err(Error::new(Code(28759), format!("the base of $log is a positive number other than 1, not {y}")));
+    check_positive(number, 28758, "$log")?;
+    let is_one = base.minus(Number::Int32(1)).signum().is_eq();
+    if !base.is_nan() && (!base.signum().is_gt() || is_one) {
+        let base = base.to_f64();
+        return Err(Error::new(Code(28759), format!("the base of $log is a positive number other than 1, not {base}")));
     }
-    Ok(result(x.ln() / y.ln(), is_decimal(number) || is_decimal(base)))
+    if !is_decimal(number) && !is_decimal(base) {
+        return Ok(Evaluated::double(number.to_f64().ln() / base.to_f64().ln()));
+    }
+    // Rounded to 34 digits at each step, as MongoDB computes it.
+    let ln = |number: Number| Number::Decimal(Function::Ln.of(number.to_decimal()).unwrap_or(Decimal::Nan));
+    Ok(ln(number).over(ln(base)).into())
 }
 
 pub(super) fn pow<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -126,21 +178,21 @@ pub(super) fn pow<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
             Ok(small) if !is_long => Evaluated::int32(small),
             _ => Evaluated::int64(whole),
         },
-        None => match base {
-            Number::Decimal(decimal) if exponent.to_i64().is_some_and(|by| (0..=1_000).contains(&by)) => {
-                let by = exponent.to_i64().unwrap_or_default();
-                let product = (0..by).fold(Decimal::from(1), |product, _| product.multiply(decimal));
-                Number::Decimal(product.lengthened()).into()
-            }
-            _ => result(base.to_f64().powf(exponent.to_f64()), is_decimal(base) || is_decimal(exponent)),
-        },
+        None if is_decimal(base) || is_decimal(exponent) => {
+            let exact = number::power(base.to_decimal(), exponent.to_decimal());
+            // Without a real value, the result is that of zeros, infinities and NaN.
+            let special = || Decimal::from_f64(base.to_f64().powf(exponent.to_f64())).shortened();
+            Number::Decimal(exact.unwrap_or_else(special)).into()
+        }
+        None => Evaluated::double(base.to_f64().powf(exponent.to_f64())),
     })
 }
 
 /// The power of an integer, if it is an int64.
 fn power(base: i64, exponent: i64) -> Option<i64> {
     match (base, exponent) {
-        (1, _) => Some(1),
+        (1, _) | (_, 0) => Some(1),
+        (0, 1..) => Some(0),
         (-1, _) => Some(if exponent % 2 == 0 { 1 } else { -1 }),
         _ => base.checked_pow(u32::try_from(exponent).ok()?),
     }

@@ -12,7 +12,7 @@ use super::super::{
 use crate::{
     Code, Error, Result,
     number::Number,
-    raw::{Doc, Kind, Value},
+    raw::{Doc, Kind, OwnedValue, Value},
     update::Sort,
 };
 
@@ -220,6 +220,28 @@ impl Operator for Random {
     fn is_repeatable(&self) -> bool {
         false
     }
+}
+
+/// `$createObjectId`: a new ObjectId for each evaluation.
+#[derive(Debug)]
+struct NewObjectId;
+
+impl Operator for NewObjectId {
+    fn evaluate<'v>(&'v self, _: &Env<'v>) -> Result<Evaluated<'v>> {
+        Ok(Evaluated::Owned(OwnedValue::from(&bson::Bson::ObjectId(bson::oid::ObjectId::new()))))
+    }
+
+    fn operands(&self) -> Vec<&Expression> {
+        Vec::new()
+    }
+}
+
+pub(super) fn create_object_id(name: &str, operand: Value<'_>, _: &Variables) -> Result<Expression> {
+    let is_empty = |document: Doc<'_>| document.is_empty();
+    if !operand.as_document().is_some_and(is_empty) {
+        return Err(Error::new(Code::FAILED_TO_PARSE, format!("{name} takes no arguments")));
+    }
+    Ok(Expression(Node::Operator(Arc::new(NewObjectId))))
 }
 
 pub(super) fn rand(_: &str, operand: Value<'_>, _: &Variables) -> Result<Expression> {

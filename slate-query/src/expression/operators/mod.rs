@@ -30,7 +30,7 @@ mod variables;
 
 use super::{
     Expression, Variables,
-    arguments::{ANY, Call, Function},
+    arguments::{ANY, Call, Function, Operands},
 };
 use crate::{Result, raw::Value};
 
@@ -49,12 +49,17 @@ pub(super) enum Entry {
 type Line = (&'static str, Entry);
 
 const fn function(name: &'static str, arity: (usize, usize), call: Call) -> Line {
-    (name, Entry::Function(Function { name, arity, call, compares: false }))
+    (name, Entry::Function(Function { name, arity, call, operands: Operands::AsWritten }))
 }
 
 /// A function that compares its operands and returns none of them.
 const fn comparing(name: &'static str, arity: (usize, usize), call: Call) -> Line {
-    (name, Entry::Function(Function { name, arity, call, compares: true }))
+    (name, Entry::Function(Function { name, arity, call, operands: Operands::Compared }))
+}
+
+/// A function whose operands are of equal rank.
+const fn commuting(name: &'static str, arity: (usize, usize), call: Call) -> Line {
+    (name, Entry::Function(Function { name, arity, call, operands: Operands::ConstantsLast }))
 }
 
 const fn operator(name: &'static str, parse: Parse) -> Line {
@@ -100,7 +105,7 @@ static OPERATORS: &[Line] = &[
     operator("$convert", convert::convert_to),
     function("$cos", ONE, functions::cos),
     function("$cosh", ONE, functions::cosh),
-    unsupported("$createObjectId"),
+    operator("$createObjectId", misc::create_object_id),
     operator("$dateAdd", date::arithmetic::parse),
     operator("$dateDiff", date::difference::parse),
     operator("$dateFromParts", date::from_parts::parse),
@@ -182,7 +187,7 @@ static OPERATORS: &[Line] = &[
     operator("$setField", object::set_field),
     function("$setIntersection", ANY, set::intersection),
     comparing("$setIsSubset", TWO, set::is_subset),
-    function("$setUnion", ANY, set::union),
+    commuting("$setUnion", ANY, set::union),
     function("$sigmoid", ONE, functions::sigmoid),
     function("$sin", ONE, functions::sin),
     function("$sinh", ONE, functions::sinh),

@@ -25,6 +25,7 @@ mod membership;
 mod modulo;
 mod negation;
 mod regex;
+mod sample_rate;
 mod size;
 mod types;
 mod unsupported;
@@ -96,7 +97,7 @@ static OPERATORS: &[(&str, Position)] = &[
     ("$or", Position::Document(logical::or)),
     ("$ref", Position::Document(equal::reference)),
     ("$regex", Position::Field(regex::parse)),
-    ("$sampleRate", not_on_document(unsupported::sample_rate)),
+    ("$sampleRate", Position::Document(sample_rate::parse)),
     ("$size", Position::Field(size::parse)),
     ("$text", not_on_document(unsupported::on_document)),
     ("$type", Position::Field(types::parse)),

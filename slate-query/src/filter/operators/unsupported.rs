@@ -5,7 +5,7 @@ use super::super::{
     Node,
     clause::{Clause, Subject},
 };
-use crate::{Error, Result, number::Number};
+use crate::{Error, Result};
 
 pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     Err(clause.locate(Error::unsupported(clause.name)))
@@ -23,16 +23,4 @@ pub(super) fn on_document(clause: Clause<'_>) -> Result<Option<Node>> {
 
 pub(super) fn where_on_field(clause: Clause<'_>) -> Result<Option<Node>> {
     Err(clause.refuse("$where cannot be applied to a field"))
-}
-
-pub(super) fn sample_rate(clause: Clause<'_>) -> Result<Option<Node>> {
-    if clause.scope.subject == Subject::Document {
-        let rate = Number::of(clause.operand)
-            .ok_or_else(|| clause.refuse("argument to $sampleRate must be a numeric type"))?
-            .to_f64();
-        if !(0.0..=1.0).contains(&rate) {
-            return Err(clause.refuse("numeric argument to $sampleRate must be in [0, 1]"));
-        }
-    }
-    on_document(clause)
 }

@@ -22,10 +22,13 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
             b"groupBy" => group_by = Some(check_group_by(element.value, 40_202)?),
             b"boundaries" => boundaries = Some(parse_boundaries(element.value, bindings)?),
             b"default" => {
-                default = Some(
-                    constant(element.value, bindings)?
-                        .ok_or_else(|| refused(40_195, "the $bucket 'default' field must be a constant"))?,
-                );
+                let constant = constant(element.value, bindings)?
+                    .ok_or_else(|| refused(40_195, "the $bucket 'default' field must be a constant"))?;
+                default = Some(match constant.as_value() {
+                    // MongoDB makes a string of it.
+                    code if code.kind() == Kind::Code => Value::new(Kind::String, code.bytes()).to_owned(),
+                    _ => constant,
+                });
             }
             b"output" => {
                 let fields = element.value.as_document();

@@ -121,19 +121,42 @@ impl MovingAverage {
     }
 }
 
-/// The covariance of pairs of numbers. Other operands are left out.
+/// The covariance of pairs of numbers, by the online algorithm. Other operands are left out. Pairs with an infinity or NaN do not count
+/// and make the result infinite or NaN.
 pub(super) fn covariance(divisor: Divisor, operands: &[Operand]) -> Evaluated<'static> {
-    let (mut n, mut sum_x, mut sum_y, mut products) = (0_i64, Sum::default(), Sum::default(), Number::Int32(0));
+    let (mut n, mut sum_x, mut sum_y, mut products) = (0_i32, Sum::default(), Sum::default(), Sum::default());
+    let mean = |sum: &Sum, n: i32| sum.total().over(Number::Int32(n));
     for (x, y) in operands.iter().filter_map(pair) {
-        let mean_y = if n == 0 { Number::Int32(0) } else { sum_y.total().over(Number::Int64(n)) };
-        n += 1;
+        if !x.is_finite() || !y.is_finite() {
+            products.add(not_finite(x, y));
+            continue;
+        }
+        let mean_before = (n > 0).then(|| mean(&sum_x, n));
+        n = n.saturating_add(1);
         sum_x.add(x);
         sum_y.add(y);
-        let mean_x = sum_x.total().over(Number::Int64(n));
-        products = products.plus(x.minus(mean_x).times(y.minus(mean_y)));
+        if let Some(mean_before) = mean_before {
+            products.add(x.minus(mean_before).times(y.minus(mean(&sum_y, n))));
+        }
     }
-    let by = if divisor == Divisor::Sample { n - 1 } else { n };
-    if by <= 0 { Evaluated::NULL } else { products.over(Number::Int64(by)).into() }
+    let by = match divisor {
+        Divisor::Population if n == 1 => return Number::Double(0.0).into(),
+        Divisor::Population => n,
+        Divisor::Sample => n - 1,
+    };
+    match products.total() {
+        _ if by <= 0 => Evaluated::NULL,
+        Number::Decimal(products) => Number::Decimal(products).over(Number::Double(by.into())).into(),
+        products => Number::Double(products.to_f64() / f64::from(by)).into(),
+    }
+}
+
+/// The infinity that a pair has, NaN if it has none or two of different signs. A decimal if one of the numbers is one.
+fn not_finite(x: Number, y: Number) -> Number {
+    let is_decimal = [x, y].iter().any(|number| matches!(number, Number::Decimal(_)));
+    let infinities = [x, y].into_iter().filter(|number| number.is_infinite()).map(Number::to_f64);
+    let sum = if x.is_nan() || y.is_nan() { f64::NAN } else { infinities.sum() };
+    if is_decimal { Number::Decimal(Number::Double(sum).to_decimal()) } else { Number::Double(sum) }
 }
 
 /// Whether no number, alone or in a pair, is infinite or NaN.

@@ -207,7 +207,7 @@ fn to_decimal(value: Value<'_>) -> Result<Decimal> {
         Kind::DateTime => Ok(Decimal::from(value.as_millis().unwrap_or_default())),
         Kind::String => {
             let text = number_text(value.as_str().unwrap_or_default())?;
-            text.parse().map_err(|_| failure(format!("failed to parse number '{text}'")))
+            Decimal::truncated_from_str(text).map_err(|_| failure(format!("failed to parse number '{text}'")))
         }
         _ => Ok(Number::of(value).ok_or_else(|| unsupported(value, Target::Decimal))?.to_decimal()),
     }

@@ -120,7 +120,9 @@ pub(in super::super) fn without_format(text: &str, zone: Option<&Zone>) -> Resul
         [date, time] => format!("{date}T{time}"),
         _ => words.concat(),
     };
-    let text = joined.as_str();
+    // A year before 0 has six digits in ISO 8601, four in MongoDB.
+    let early = joined.strip_prefix('-').filter(|rest| rest.get(4..5) == Some("-")).map(|rest| format!("-00{rest}"));
+    let text = early.as_deref().unwrap_or(&joined);
     if let Ok(time) = text.parse::<Timestamp>() {
         return if zone.is_some() { Err(two_zones()) } else { Ok(time.as_millisecond()) };
     }

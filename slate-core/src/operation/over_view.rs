@@ -1,0 +1,103 @@
+//! The find language over views: a request becomes an aggregation of the collection below, whose pipeline is the view's followed by
+//! stages for the request.
+
+use bson::{Document, doc, rawdoc};
+use slate_query::{
+    Code,
+    path::Path,
+    pattern::Direction,
+    pipeline::{self, Bindings, Stage},
+    raw::{Doc, Kind, Value},
+    sort::Sort,
+};
+
+use super::request::Request;
+use crate::{
+    Error, IntoDocument, Result,
+    metrics::OperationKind,
+    plan::{Query, Window},
+};
+
+impl Request {
+    /// The query of a `find` over the view that the request reads.
+    pub(super) fn find_over_view(&self) -> Result<Query> {
+        let bindings = self.bindings()?;
+        let mut stages = self.matches_in_view(&bindings)?;
+        stages.extend(self.order_in_view(&bindings)?);
+        stages.extend(window(self.window()));
+        if let Some(projection) = self.projection.as_ref().filter(|projection| !Doc::from(*projection).is_empty()) {
+            stages.extend(parse([rawdoc! { "$project": projection.clone() }], &bindings)?);
+        }
+        Ok(Query { kind: OperationKind::Find, ..self.pipeline_query(stages, &bindings)? })
+    }
+
+    /// The query of a count over the view.
+    pub(super) fn count_over_view(&self) -> Result<Query> {
+        let bindings = self.bindings()?;
+        let mut stages = self.matches_in_view(&bindings)?;
+        stages.extend(window(self.window()));
+        stages.push(Stage::Count("n".into()));
+        Ok(Query { kind: OperationKind::Count, ..self.pipeline_query(stages, &bindings)? })
+    }
+
+    /// The query of the distinct values at a path of the view's documents.
+    pub(super) fn distinct_over_view(&self, path: &Path, direction: Direction) -> Result<Query> {
+        let bindings = self.bindings()?;
+        let mut stages = self.matches_in_view(&bindings)?;
+        let (mut unwinds, mut within, mut outer) = (Vec::new(), Document::new(), String::new());
+        for part in path.as_str().split('.') {
+            if !outer.is_empty() {
+                within.insert(outer.clone(), doc! { "$type": "object" });
+                outer.push('.');
+            }
+            outer.push_str(part);
+            let unwind = doc! { "path": format!("${outer}"), "preserveNullAndEmptyArrays": true };
+            unwinds.push(doc! { "$unwind": unwind });
+        }
+        within.insert(path.as_str(), doc! { "$exists": true });
+        let sign = match direction {
+            Direction::Ascending => 1,
+            Direction::Descending => -1,
+        };
+        stages.extend(parse(unwinds, &bindings)?);
+        let grouped = [
+            doc! { "$match": within },
+            doc! { "$group": { "_id": format!("${path}") } },
+            doc! { "$sort": { "_id": sign } },
+        ];
+        stages.extend(parse(grouped, &bindings)?);
+        stages.extend(window(self.window()));
+        stages.extend(parse([doc! { "$project": { "_id": 0, "v": "$_id" } }], &bindings)?);
+        Ok(Query { kind: OperationKind::Distinct, ..self.pipeline_query(stages, &bindings)? })
+    }
+
+    /// The stages of the view, and one for the filter.
+    fn matches_in_view(&self, bindings: &Bindings) -> Result<Vec<Stage>> {
+        self.check()?;
+        let mut stages = self.view_stages(bindings)?;
+        if let Some(filter) = self.filter.as_ref().filter(|filter| !Doc::from(*filter).is_empty()) {
+            stages.extend(parse([rawdoc! { "$match": filter.clone() }], bindings)?);
+        }
+        Ok(stages)
+    }
+
+    fn order_in_view(&self, bindings: &Bindings) -> Result<Vec<Stage>> {
+        let Some(sort) = self.sort.as_ref().filter(|sort| !Doc::from(*sort).is_empty()) else { return Ok(Vec::new()) };
+        if Sort::parse(sort.into())?.natural().is_some() {
+            let message = "$natural is not supported in the sort of a view";
+            return Err(Error::invalid(Code::INVALID_PIPELINE_OPERATOR, message).at("sort"));
+        }
+        parse([rawdoc! { "$sort": sort.clone() }], bindings)
+    }
+}
+
+fn window(Window { skip, limit }: Window) -> impl Iterator<Item = Stage> {
+    let skip = (skip > 0).then_some(Stage::Skip(skip));
+    skip.into_iter().chain(limit.map(Stage::Limit))
+}
+
+fn parse(stages: impl IntoIterator<Item = impl IntoDocument>, bindings: &Bindings) -> Result<Vec<Stage>> {
+    let stages = stages.into_iter().map(IntoDocument::into_document).collect::<Result<Vec<_>>>()?;
+    let stages = stages.iter().map(|stage| Value::new(Kind::Document, stage.as_bytes()));
+    Ok(pipeline::parse(stages, bindings)?)
+}

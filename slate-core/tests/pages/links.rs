@@ -69,3 +69,49 @@ fn the_readme_links_to_every_page() {
         assert!(readme.contains(&target), "README.md does not link to {}", page.display());
     }
 }
+
+/// The commands of cargo on a page, in blocks and in sentences, as words.
+fn cargo_commands(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    let ends = |c: char| matches!(c, '`' | '\n' | '#');
+    text.split("cargo ")
+        .skip(1)
+        .filter_map(move |rest| rest.split(ends).next())
+        .map(|line| line.split_whitespace().collect())
+}
+
+#[test]
+fn commands_name_packages_examples_tests_and_benches_that_exist() {
+    let packages = [
+        "slate-core",
+        "slate-query",
+        "slate-store",
+        "slate-cli",
+        "slate-bench",
+        "slate-store-bench",
+        "examples/axum-service",
+    ];
+    let packages = packages.map(|package| repository().join(package));
+    let exists = |kind: &str, name: &str| {
+        let sources = [format!("{kind}/{name}.rs"), format!("{kind}/{name}/main.rs")];
+        packages.iter().any(|package| sources.iter().any(|source| package.join(source).exists()))
+    };
+    let mut checked = 0;
+    for page in ["", "docs", "slate-bench"].into_iter().flat_map(pages_in) {
+        let text = fs::read_to_string(&page).unwrap();
+        for command in cargo_commands(&text) {
+            for pair in command.windows(2).filter(|pair| pair[1] != "NAME") {
+                let name = pair[1].trim_end_matches([';', ',', '.']);
+                let is_known = match pair[0] {
+                    "--example" => exists("examples", name),
+                    "--test" => exists("tests", name),
+                    "--bench" => exists("benches", name),
+                    "-p" => packages.iter().any(|package| package.ends_with(name)),
+                    _ => continue,
+                };
+                assert!(is_known, "{}: cargo {}", page.display(), command.join(" "));
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 10, "{checked}");
+}

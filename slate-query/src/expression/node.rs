@@ -102,7 +102,10 @@ impl Expression {
     /// The field of the document whose value this is, if it is one.
     pub fn as_field(&self) -> Option<&FieldName> {
         match &self.0 {
-            Node::Path(Variable::Root, names) if let [name] = &**names => Some(name),
+            Node::Path(Variable::Root, names) => match &**names {
+                [name] => Some(name),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -151,9 +154,11 @@ impl Expression {
     /// As [`evaluate`](Self::evaluate).
     #[inline]
     pub fn visit<R>(&self, env: &Env<'_>, visit: impl FnOnce(Option<Value<'_>>) -> R) -> Result<R> {
+        if let Some(name) = self.as_field() {
+            return Ok(visit(env.root().find(name)));
+        }
         Ok(match &self.0 {
             Node::Constant(value) => visit(value.as_ref().map(OwnedValue::as_value)),
-            Node::Path(Variable::Root, names) if let [name] = &**names => visit(env.root().find(name)),
             _ => visit(self.evaluate(env)?.as_value()),
         })
     }

@@ -103,24 +103,30 @@ fn write_operator(operator: Element<'_>, collation: &Collation, out: &mut Writer
             }
             out.close();
         }
-        b"$not" if let Some(operators) = operators(operand) => {
-            out.open_document(name);
-            operators.elements().try_for_each(|element| write_operator(element, collation, out))?;
-            out.close();
-        }
-        b"$elemMatch" if let Some(conditions) = operand.as_document() => {
-            text_within(operand)?;
-            out.open_document(name);
-            let is_operators = operators(operand).is_some();
-            for element in conditions.elements() {
-                let is_logical = matches!(element.name, b"$and" | b"$or" | b"$nor");
-                match is_operators && !is_logical {
-                    true => write_operator(element, collation, out)?,
-                    false => write_condition(element, collation, out)?,
-                }
+        b"$not" => match operators(operand) {
+            Some(operators) => {
+                out.open_document(name);
+                operators.elements().try_for_each(|element| write_operator(element, collation, out))?;
+                out.close();
             }
-            out.close();
-        }
+            None => out.append(name, operand),
+        },
+        b"$elemMatch" => match operand.as_document() {
+            Some(conditions) => {
+                text_within(operand)?;
+                out.open_document(name);
+                let is_operators = operators(operand).is_some();
+                for element in conditions.elements() {
+                    let is_logical = matches!(element.name, b"$and" | b"$or" | b"$nor");
+                    match is_operators && !is_logical {
+                        true => write_operator(element, collation, out)?,
+                        false => write_condition(element, collation, out)?,
+                    }
+                }
+                out.close();
+            }
+            None => out.append(name, operand),
+        },
         _ => out.append(name, operand),
     }
     Ok(())

@@ -265,16 +265,17 @@ impl Join {
     pub fn visit_local<'d>(&self, document: Doc<'d>, visit: &mut impl FnMut(Value<'d>)) {
         let mut is_missing = true;
         let _ = self.local.walk(document, &mut |end| {
-            match (end.found, end.step) {
-                (Found::Value(value), Step::Name) if let Some(array) = value.as_array() => {
-                    is_missing &= array.is_empty();
-                    array.values().for_each(&mut *visit);
+            if let Found::Value(value) = end.found {
+                match value.as_array().filter(|_| matches!(end.step, Step::Name)) {
+                    Some(array) => {
+                        is_missing &= array.is_empty();
+                        array.values().for_each(&mut *visit);
+                    }
+                    None => {
+                        is_missing = false;
+                        visit(value);
+                    }
                 }
-                (Found::Value(value), _) => {
-                    is_missing = false;
-                    visit(value);
-                }
-                (Found::Missing | Found::Blocked, _) => {}
             }
             ControlFlow::Continue(())
         });

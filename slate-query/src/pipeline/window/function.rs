@@ -174,14 +174,13 @@ impl Running {
     ) -> Result<Evaluated<'static>> {
         let window = column.get(range.clone()).unwrap_or_default();
         Ok(match (self, function) {
-            (Self::Accumulate(_), Function::Accumulate(spec))
-                if slides
-                    && let Some(name) = spec.deviation()
-                    && let Some(value) = series::sliding_deviation(name, window) =>
-            {
-                value
+            (Self::Accumulate(running), Function::Accumulate(spec)) => {
+                let deviation = spec.deviation().filter(|_| slides);
+                match deviation.and_then(|name| series::sliding_deviation(name, window)) {
+                    Some(value) => value,
+                    None => running.value(spec, column, range)?,
+                }
             }
-            (Self::Accumulate(running), Function::Accumulate(spec)) => running.value(spec, column, range)?,
             (_, Function::Covariance { .. }) if slides && !series::are_finite(window) => Evaluated::NULL,
             (Self::MovingAverage(running), Function::MovingAverage { alpha, .. }) => {
                 running.next(*alpha, column.get(row).and_then(Operand::value))

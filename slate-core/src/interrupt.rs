@@ -77,6 +77,7 @@ enum CallDeadline {
     /// The time from the beginning of the call.
     Within(Duration),
     /// The end of a call that has begun.
+    #[cfg(feature = "async")]
     At(Instant),
 }
 
@@ -110,6 +111,7 @@ impl CallLimits {
     pub(crate) fn left(&self) -> Option<Duration> {
         match self.deadline? {
             CallDeadline::Within(within) => Some(within),
+            #[cfg(feature = "async")]
             CallDeadline::At(end) => Some(end.saturating_duration_since(Instant::now())),
         }
     }
@@ -122,6 +124,7 @@ impl CallLimits {
         match self.deadline? {
             // A deadline that the clock cannot represent never passes.
             CallDeadline::Within(within) => Instant::now().checked_add(within),
+            #[cfg(feature = "async")]
             CallDeadline::At(end) => Some(end),
         }
     }

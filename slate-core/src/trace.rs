@@ -92,11 +92,12 @@ impl Span {
 
     /// Adds what the call has done.
     pub(crate) fn ended(&self, result: &CallResult) {
+        let CallResult { rows, keys, documents } = result;
         #[cfg(feature = "tracing")]
         {
-            self.span.record("rows", result.rows);
-            self.span.record("keys_examined", result.keys);
-            self.span.record("documents_examined", result.documents);
+            self.span.record("rows", rows);
+            self.span.record("keys_examined", keys);
+            self.span.record("documents_examined", documents);
         }
     }
 

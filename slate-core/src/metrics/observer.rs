@@ -72,12 +72,13 @@ impl Observer {
         span: &Span,
         read: impl FnOnce() -> Result<PointRead>,
     ) -> Result<PointRead> {
-        let entered = span.enter();
         let counters = self.counters();
         let operation = counters.of(OperationKind::FindById);
         let start = operation.calls.get().is_multiple_of(POINT_READS_PER_TIMING).then(Instant::now);
-        let read = read();
-        drop(entered);
+        let read = {
+            let _entered = span.enter();
+            read()
+        };
         let mut found = 0;
         match &read {
             Ok(PointRead::Postponed) => return read,

@@ -33,5 +33,9 @@ pub(super) fn copy(from: &Database, to: &Database, cancel: &CancelToken) -> Resu
         _ => error.into(),
     })?;
     let collections = output::counted(copied.collections, "collection", "collections");
-    Ok(format!("{collections} with {}", output::documents(copied.documents)))
+    let views = match copied.views {
+        0 => String::new(),
+        views => format!(" and {}", output::counted(views, "view", "views")),
+    };
+    Ok(format!("{collections} with {}{views}", output::documents(copied.documents)))
 }

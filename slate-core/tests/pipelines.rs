@@ -5,14 +5,14 @@
 
 mod common;
 
-use bson::{Document, RawDocumentBuf, doc};
+use bson::{Bson, Document, RawDocumentBuf, doc};
 use common::{
     STORES, TestDatabase, brief, multiset, on_every_store,
     random::{self, RandomIndex},
     raw, refusal, runner,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
-use slate_core::{Aggregate, Collection, ErrorKind, ExplainVerbosity};
+use slate_core::{Aggregate, Collection, ErrorKind, ExplainVerbosity, Index};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -230,6 +230,29 @@ fn every_plan_of_a_pipeline_returns_the_same_documents() {
         };
         runner(64).run(&case(), run).unwrap_or_else(|error| panic!("{store:?}: {error}"));
     }
+}
+
+#[test]
+fn of_equal_values_an_index_finds_the_same_least_and_greatest_as_a_scan() {
+    on_every_store(|database| {
+        let collection: Documents = database.collection("c");
+        let values = [Bson::Int32(1), Bson::Double(1.0), Bson::Int32(5), Bson::Double(5.0), Bson::Int64(5), Bson::Null];
+        for (id, value) in (0..).zip(values) {
+            collection.insert_one(&raw(&doc! { "_id": id, "a": value, "b": -id })).unwrap();
+        }
+        let ends = || {
+            ["$min", "$max"].map(|end| {
+                let group = doc! { "$group": { "_id": null, "end": { end: "$a" } } };
+                collection.aggregate([group]).first().unwrap().unwrap().remove("end").unwrap()
+            })
+        };
+        assert_eq!(ends(), [Bson::Int32(1), Bson::Int32(5)]);
+        for keys in [doc! { "a": 1 }, doc! { "a": -1 }, doc! { "a": 1, "b": 1 }, doc! { "a": -1, "b": 1 }] {
+            let name = collection.create_index(Index::on(keys.clone())).run().unwrap();
+            assert_eq!(ends(), [Bson::Int32(1), Bson::Int32(5)], "{keys}");
+            collection.drop_index(&name).unwrap();
+        }
+    });
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::{
-    Context, DocumentNode, GroupOrder, Output, Plan, Query, RawPlan,
+    Context, DocumentNode, GroupOrder, Output, Plan, Query, RawPlan, Ties,
     candidates::candidates,
     pipeline,
     rules::{self, FiredRules, Outcome},
@@ -27,7 +27,8 @@ pub(crate) fn build(context: &Context<'_>) -> Result<Planned> {
     if let Some(DocumentNode::Group { order, .. }) = nodes.first_mut() {
         *order = GroupOrder::ByEnd;
     }
-    let query = context.query.sorted_without_pipeline(sort);
+    // Of equal values of different types, a scan finds that of the least `_id` first.
+    let query = Query { ties: Ties::ById, ..context.query.sorted_without_pipeline(sort) };
     build_query(&Context { query: &query, access: Some(&access), ..*context }, nodes)
 }
 

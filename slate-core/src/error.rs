@@ -427,6 +427,7 @@ impl From<slate_query::Error> for Error {
         let kind = match error.code() {
             _ if unsupported.is_some() => ErrorKind::Unsupported,
             Code::BSON_OBJECT_TOO_LARGE | UPDATED_TOO_LARGE => ErrorKind::TooLarge,
+            Code::INTERRUPTED | Code::MAX_TIME_MS_EXPIRED => ErrorKind::Interrupted,
             _ => ErrorKind::Invalid,
         };
         Self(Box::new(Inner {

@@ -220,6 +220,11 @@ impl Interrupt {
         if self.short.as_ref().is_some_and(ShortRead::is_limited) { Err(would_wait()) } else { self.check() }
     }
 
+    /// As [`check`](Self::check), for the evaluation of an expression.
+    pub(crate) fn check_evaluation(&self) -> slate_query::Result<()> {
+        self.check().map_err(|error| slate_query::Error::new(Code(error.code()), error.message().to_owned()))
+    }
+
     /// Fails if the deadline has passed or a token was cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         [&self.token, &self.transaction_token].into_iter().flatten().try_for_each(CancelToken::check)?;

@@ -238,6 +238,92 @@ fn distinct_allocates_per_value_and_not_per_row() {
     assert!(of_scan.rows == 8_000 && of_scan.allocations <= 4 * of_scan.rows + GROWTH, "{of_scan:?}");
 }
 
+type Stages = fn() -> Vec<Document>;
+
+/// Pipelines whose result has few documents, and the allocations that all documents of their input may take together.
+const PIPELINES: &[(&str, Stages, u64)] = &[
+    (
+        "count and sum",
+        || vec![doc! { "$group": { "_id": null, "n": { "$sum": 1 }, "total": { "$sum": "$number" } } }],
+        0,
+    ),
+    (
+        "few groups",
+        || {
+            vec![doc! { "$group": {
+                "_id": "$ten", "n": { "$sum": 1 }, "mean": { "$avg": "$number" }, "latest": { "$max": "$last_contacted_at" },
+            } }]
+        },
+        0,
+    ),
+    // The tables of the groups grow, and the next stage has as many documents.
+    (
+        "a group for each document",
+        || vec![doc! { "$group": { "_id": "$name", "n": { "$sum": 1 } } }, doc! { "$group": { "_id": "$n" } }],
+        2 * GROWTH,
+    ),
+    (
+        "unwind and group",
+        || vec![doc! { "$unwind": "$tags" }, doc! { "$group": { "_id": "$tags", "n": { "$sum": 1 } } }],
+        0,
+    ),
+    (
+        "unwind, match and group",
+        || {
+            vec![
+                doc! { "$unwind": "$tags" },
+                doc! { "$match": { "tags": { "$gt": "a" } } },
+                doc! { "$group": { "_id": "$ten", "n": { "$sum": 1 } } },
+            ]
+        },
+        0,
+    ),
+    // The sort holds its rows.
+    (
+        "running window",
+        || {
+            let window = doc! { "documents": ["unbounded", "current"] };
+            let total = doc! { "$sum": "$number", "window": window };
+            vec![
+                doc! { "$setWindowFields": { "partitionBy": "$ten", "sortBy": { "_id": 1 }, "output": { "total": total } } },
+                doc! { "$group": { "_id": "$ten", "most": { "$max": "$total" } } },
+            ]
+        },
+        GROWTH,
+    ),
+    // The documents of a partition are held.
+    (
+        "moving window",
+        || {
+            let mean = doc! { "$avg": "$number", "window": { "documents": [-2, 2] } };
+            vec![
+                doc! { "$setWindowFields": { "sortBy": { "_id": 1 }, "output": { "mean": mean, "all": { "$sum": "$number" } } } },
+                doc! { "$group": { "_id": "$ten", "most": { "$max": "$mean" } } },
+            ]
+        },
+        GROWTH,
+    ),
+    (
+        "facet of groups",
+        || {
+            vec![doc! { "$facet": {
+                "ten": [{ "$group": { "_id": "$ten", "n": { "$sum": 1 } } }],
+                "all": [{ "$group": { "_id": null, "total": { "$sum": "$number" } } }],
+            } }]
+        },
+        0,
+    ),
+];
+
+#[test]
+fn a_document_in_a_pipeline_takes_no_allocation() {
+    let sizes = Sizes::fill();
+    for (name, stages, allowed) in PIPELINES {
+        let cost = sizes.of_more_rows(|collection| collection.aggregate(stages()).collect().unwrap().len() as u64);
+        assert!(cost.rows == 0 && cost.allocations <= *allowed, "{name}: {cost:?}");
+    }
+}
+
 #[test]
 fn find_by_id_takes_few_allocations_in_a_collection_of_any_size() {
     let sizes = Sizes::fill();

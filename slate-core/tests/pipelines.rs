@@ -97,7 +97,11 @@ fn case() -> impl Strategy<Value = Case> {
             doc! { "$setWindowFields": { "partitionBy": partition, "sortBy": { "_id": 1 }, "output": {
                 "n": { "$sum": 1, "window": { "documents": [from, "unbounded"] } },
                 "most": { "$max": format!("${of}"), "window": { "documents": [from, 1] } },
+                "all": { "$max": format!("${of}"), "window": { "documents": ["unbounded", "unbounded"] } },
+                "near": { "$push": "$_id", "window": { "documents": [from, 1] } },
                 "last": { "$shift": { "output": format!("${of}"), "by": -1 } },
+                "next": { "$shift": { "output": format!("${of}"), "by": from + 3 } },
+                "carried": { "$locf": format!("${of}") },
                 "place": { "$documentNumber": {} },
             } } }
         });
@@ -309,6 +313,94 @@ fn a_cancelled_or_late_pipeline_ends() {
         assert_eq!(cursor.advance().unwrap_err().kind(), ErrorKind::Interrupted);
         let late = collection.aggregate(&pipeline).deadline(std::time::Duration::ZERO);
         assert_eq!(late.cursor().and_then(|mut cursor| cursor.advance()).unwrap_err().kind(), ErrorKind::Interrupted);
+    });
+}
+
+#[test]
+fn an_expression_that_evaluates_many_elements_can_be_ended() {
+    on_every_store(|database| {
+        let collection = database.collection("c");
+        collection.insert_one(&raw(&doc! { "_id": 1, "n": 1_000 })).unwrap();
+        let elements = bson::bson!({ "$range": [0, "$n"] });
+        // Each level evaluates the level below for each of its elements: 10^12 additions.
+        let sum = (0..3).fold(bson::bson!({ "$add": ["$$this", 1] }), |body, level| match level % 2 {
+            0 => bson::bson!({ "$reduce": { "input": elements.clone(), "initialValue": 0, "in": body } }),
+            _ => bson::bson!({ "$size": { "$map": { "input": elements.clone(), "as": "this", "in": body } } }),
+        });
+        let filtered = bson::bson!({ "$filter": { "input": elements, "cond": { "$lt": [sum, 0] } } });
+        let pipeline = [doc! { "$project": { "result": filtered } }];
+        let late = collection.aggregate(&pipeline).deadline(std::time::Duration::from_millis(20));
+        assert_eq!(late.collect().unwrap_err().kind(), ErrorKind::Interrupted);
+        let token = slate_core::CancelToken::new();
+        let aggregate = collection.aggregate(&pipeline).cancel(token.clone());
+        let result = std::thread::scope(|scope| {
+            let running = scope.spawn(|| aggregate.collect());
+            token.cancel();
+            running.join().unwrap()
+        });
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Interrupted);
+    });
+}
+
+#[test]
+fn windows_over_documents_that_exceed_the_memory_are_the_same() {
+    on_every_store(|database| {
+        let collection = database.collection("c");
+        let document = |n: i32| doc! { "_id": n, "a": n % 3, "n": n * 7 % 100, "v": (n % 4 != 0).then_some(n % 11) };
+        let documents: Vec<RawDocumentBuf> = (0..2_000).map(|n| raw(&document(n))).collect();
+        collection.insert_many(&documents).run().unwrap();
+        let over = |function: &str, operand: &str, window: Document| doc! { function: operand, "window": window };
+        let output = doc! {
+            "near": over("$sum", "$n", doc! { "documents": [-2, 3] }),
+            "list": over("$push", "$_id", doc! { "documents": [1, 2] }),
+            "before": over("$stdDevPop", "$n", doc! { "documents": [-3, -1] }),
+            "after": over("$max", "$n", doc! { "documents": ["current", "unbounded"] }),
+            "range": over("$min", "$n", doc! { "range": [-10, 20] }),
+            "all": { "$avg": "$n" },
+            "set": { "$addToSet": "$v" },
+            "line": { "$linearFill": "$v" },
+            "carried": { "$locf": "$v" },
+            "rank": { "$rank": {} },
+            "next": { "$shift": { "output": "$n", "by": 40, "default": -1 } },
+            "rate": { "$derivative": { "input": "$n" }, "window": { "documents": [-5, 5] } },
+            "pairs": over("$covariancePop", "$n", doc! { "documents": [-1, 1] }),
+        };
+        let windows = doc! { "partitionBy": "$a", "sortBy": { "_id": 1 }, "output": output };
+        let in_memory = collection.aggregate([doc! { "$setWindowFields": windows }]);
+        let right = rows(in_memory.clone()).unwrap();
+        let sum = |near: &[i32]| near.iter().map(|n| n * 7 % 100).sum::<i32>();
+        assert_eq!(right[0].get_i32("near").unwrap(), sum(&[0, 3, 6, 9]), "{:?}", right[0]);
+        assert_eq!(right[5].get_i32("near").unwrap(), sum(&[9, 12, 15, 18, 21, 24]), "{:?}", right[5]);
+        assert_eq!(right[5].get_array("list").unwrap().get_i32(1).unwrap(), 21);
+        assert!(right[5].get_i32("next").unwrap() == 135 * 7 % 100 && right[660].get_i32("next").unwrap() == -1);
+        for limit in [0, 50_000] {
+            let spilled = in_memory.clone().memory_limit(limit);
+            assert!(rows(spilled.clone()).unwrap() == right, "within {limit} bytes");
+            let explain = spilled.explain(ExplainVerbosity::ExecutionStats).unwrap();
+            assert!(explain.execution_stats().unwrap().spills > 0, "{explain}");
+        }
+    });
+}
+
+#[test]
+fn windows_hold_what_they_reach_and_not_their_partition() {
+    on_every_store(|database| {
+        let collection = database.collection("c");
+        // The operands of the partition take 20 MB; 16 MiB is allowed at any limit.
+        let documents: Vec<RawDocumentBuf> =
+            (0..2_000_i32).map(|n| raw(&doc! { "_id": n, "text": format!("{n:010000}") })).collect();
+        collection.insert_many(&documents).run().unwrap();
+        let most = |window: Document| {
+            let most = doc! { "$max": "$text", "window": window };
+            let windows = doc! { "$setWindowFields": { "sortBy": { "_id": 1 }, "output": { "most": most } } };
+            let length = doc! { "$group": { "_id": null, "n": { "$sum": { "$strLenBytes": "$most" } } } };
+            collection.aggregate([windows, length]).memory_limit(1 << 20).collect()
+        };
+        for window in [doc! { "documents": [-1, 1] }, doc! { "documents": ["unbounded", "unbounded"] }] {
+            assert_eq!(most(window).unwrap()[0].get_i32("n").unwrap(), 20_000_000);
+        }
+        let refused = most(doc! { "documents": [-1, "unbounded"] }).unwrap_err();
+        assert_eq!((refused.kind(), refused.code()), (ErrorKind::TooLarge, 5_414_201));
     });
 }
 

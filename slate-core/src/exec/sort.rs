@@ -57,10 +57,12 @@ impl<V: View> SortRows<V> {
         meter: Meter,
     ) -> Self {
         let left = limit.unwrap_or(u64::MAX);
+        // The record keys decide the rest.
+        let sort = sort.up_to_id();
         Self {
             input,
+            presorted: presorted.min(sort.fields().len()),
             sort,
-            presorted,
             left,
             sorter: Sorter::new(resources.memory.clone(), left),
             interrupt: resources.interrupt.clone(),

@@ -5,6 +5,7 @@ use slate_query::{
     Code,
     collation::Collation,
     distinct,
+    expression::Interruption,
     filter::Filter,
     number::Number,
     pattern::Direction,
@@ -226,7 +227,10 @@ impl Request {
     /// The variables of the operation, which begins now. Each is computed with those before it.
     pub(super) fn bindings(&self) -> Result<Bindings> {
         let variables = self.variables.as_ref().map(Doc::from);
+        let interrupt = self.interrupt.clone();
+        let interruption = Interruption::new(move || interrupt.check_evaluation());
         let empty = Bindings::new(now_millis()).with_collation(self.comparing().cloned());
+        let empty = empty.with_interruption(interruption);
         Ok(variables.into_iter().flat_map(Doc::elements).try_fold(empty, |bindings, variable| {
             let name = variable.display_name();
             let at = |error: slate_query::Error| error.at(format!("let.{name}"));

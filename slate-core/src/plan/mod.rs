@@ -38,7 +38,7 @@ pub(crate) use context::{Context, Probe};
 pub(crate) use draw::Drawing;
 pub(crate) use measures::{Analysis, Measures};
 pub(crate) use node::{Combine, CountedKeys, CoveredField, IdPlan, IndexScan, Plan, RawPlan, Values, Window};
-pub(crate) use pipeline::{DocumentNode, GroupOrder, Nodes, Optimization, query as pipeline_query};
+pub(crate) use pipeline::{DocumentNode, GroupOrder, GroupResult, Nodes, Optimization, query as pipeline_query};
 pub(crate) use query::{Force, Hint, Output, Query, Ties, sort_by_id};
 use rules::FiredRules;
 pub(crate) use stage::Stage;

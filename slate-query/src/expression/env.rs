@@ -1,7 +1,8 @@
+use super::Interruption;
 use crate::{
     Code, Error, Result,
     collation::Collation,
-    raw::{Doc, Value},
+    raw::{Doc, FieldName, Value},
 };
 
 /// The variables that an expression may use, by name. The position of a name in the list is its position among the
@@ -59,6 +60,9 @@ pub struct Env<'v> {
     now: i64,
     collation: Option<&'v Collation>,
     frame: Option<&'v Frame<'v>>,
+    interruption: Option<&'v Interruption>,
+    /// A field whose value replaces that of the document.
+    replaced: Option<(&'v FieldName, Value<'v>)>,
 }
 
 /// The value of a variable, inside other variables.
@@ -72,7 +76,7 @@ impl<'v> Env<'v> {
     /// For a document. `now` is the value of `$$NOW` in milliseconds since 1970.
     #[inline]
     pub fn new(document: Doc<'v>, now: i64) -> Self {
-        Self { root: document, now, collation: None, frame: None }
+        Self { root: document, now, collation: None, frame: None, interruption: None, replaced: None }
     }
 
     /// The frame of one more variable with this value; `None`: it is missing.
@@ -92,7 +96,23 @@ impl<'v> Env<'v> {
     /// The same variables for another document.
     #[must_use]
     pub fn with_document(self, document: Doc<'v>) -> Self {
-        Self { root: document, ..self }
+        Self { root: document, replaced: None, ..self }
+    }
+
+    /// The same environment with another value of a field. Only for expressions that read the document by its fields.
+    #[inline]
+    #[must_use]
+    pub(crate) fn with_field(self, name: &'v FieldName, value: Value<'v>) -> Self {
+        Self { replaced: Some((name, value)), ..self }
+    }
+
+    /// The value of a field of the document.
+    #[inline]
+    pub(super) fn field(&self, name: &FieldName) -> Option<Value<'v>> {
+        match self.replaced {
+            Some((replaced, value)) if replaced == name => Some(value),
+            _ => self.root.find(name),
+        }
     }
 
     /// The same environment with strings compared by a collation.
@@ -100,6 +120,22 @@ impl<'v> Env<'v> {
     #[must_use]
     pub fn with_collation(self, collation: Option<&'v Collation>) -> Self {
         Self { collation, ..self }
+    }
+
+    /// The same environment for an evaluation that can be ended early.
+    #[inline]
+    #[must_use]
+    pub fn with_interruption(self, interruption: Option<&'v Interruption>) -> Self {
+        Self { interruption, ..self }
+    }
+
+    /// Counts an element for which an expression is evaluated.
+    ///
+    /// # Errors
+    /// Where the evaluation must end.
+    #[inline]
+    pub(super) fn tick(&self) -> Result<()> {
+        self.interruption.map_or(Ok(()), Interruption::tick)
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Result,
-    raw::{FieldName, OwnedValue, Value, Writer},
+    raw::{FieldName, Kind, OwnedValue, Value, Writer},
 };
 
 /// A parsed expression.
@@ -119,7 +119,10 @@ impl Expression {
             Node::Constant(None) => Evaluated::Missing,
             Node::Constant(Some(value)) => Evaluated::Borrowed(value.as_value()),
             Node::Path(variable, names) => match variable {
-                Variable::Root => path::follow_in(env.root(), names),
+                Variable::Root => match &**names {
+                    [] => Evaluated::Borrowed(Value::new(Kind::Document, env.root().bytes())),
+                    [name, rest @ ..] => env.field(name).map_or(Evaluated::Missing, |field| path::follow(field, rest)),
+                },
                 Variable::Now if names.is_empty() => Evaluated::date(env.now()),
                 Variable::Now => Evaluated::Missing,
                 Variable::Frame(up) => env.variable(*up).map_or(Evaluated::Missing, |value| path::follow(value, names)),
@@ -155,7 +158,7 @@ impl Expression {
     #[inline]
     pub fn visit<R>(&self, env: &Env<'_>, visit: impl FnOnce(Option<Value<'_>>) -> R) -> Result<R> {
         if let Some(name) = self.as_field() {
-            return Ok(visit(env.root().find(name)));
+            return Ok(visit(env.field(name)));
         }
         Ok(match &self.0 {
             Node::Constant(value) => visit(value.as_ref().map(OwnedValue::as_value)),

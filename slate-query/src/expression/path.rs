@@ -20,11 +20,3 @@ pub(super) fn follow<'v>(value: Value<'v>, names: &[FieldName]) -> Evaluated<'v>
         _ => Evaluated::Missing,
     }
 }
-
-/// The value at a path of a document; the document itself for an empty path.
-pub(super) fn follow_in<'v>(document: Doc<'v>, names: &[FieldName]) -> Evaluated<'v> {
-    match names {
-        [] => Evaluated::Borrowed(Value::new(Kind::Document, document.bytes())),
-        [name, rest @ ..] => document.find(name).map_or(Evaluated::Missing, |field| follow(field, rest)),
-    }
-}

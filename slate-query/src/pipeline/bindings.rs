@@ -1,7 +1,9 @@
+use std::sync::Arc;
+
 use crate::{
     Code, Error, Result,
     collation::Collation,
-    expression::{Env, Expression, Variables},
+    expression::{Env, Expression, Interruption, Variables},
     raw::{Doc, OwnedValue, Value},
 };
 
@@ -12,6 +14,7 @@ pub struct Bindings {
     /// In the order of the names; `None`: missing.
     values: Vec<Option<OwnedValue>>,
     now: i64,
+    interruption: Option<Arc<Interruption>>,
     /// How many pipelines of other collections this one is nested in.
     depth: usize,
 }
@@ -29,6 +32,12 @@ impl Bindings {
     #[must_use]
     pub fn with_collation(self, collation: Option<Collation>) -> Self {
         Self { names: self.names.collated(collation), ..self }
+    }
+
+    /// The same variables in an operation that can end early.
+    #[must_use]
+    pub fn with_interruption(self, interruption: Interruption) -> Self {
+        Self { interruption: Some(Arc::new(interruption)), ..self }
     }
 
     /// How strings are compared, if not by their bytes.
@@ -51,7 +60,7 @@ impl Bindings {
 
     fn extended(&self, names: Variables, value: Option<OwnedValue>) -> Self {
         let values = self.values.iter().cloned().chain([value]).collect();
-        Self { names, values, ..*self }
+        Self { names, values, ..self.clone() }
     }
 
     /// The same variables in a pipeline of another collection.
@@ -85,6 +94,7 @@ impl Bindings {
     #[inline]
     pub fn within<R>(&self, document: Doc<'_>, visit: impl FnOnce(&Env<'_>) -> R) -> R {
         let env = Env::new(document, self.now).with_collation(self.names.collation());
+        let env = env.with_interruption(self.interruption.as_deref());
         if self.values.is_empty() { visit(&env) } else { descend(&env, &self.values, visit) }
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct GroupIndex {
     bytes: Vec<u8>,
     hasher: RandomState,
     scratch: Vec<u8>,
+    /// The group of the last document: documents of one group often follow each other, and a constant makes one group.
+    last: usize,
 }
 
 /// A group in the buffer.
@@ -78,10 +80,17 @@ impl GroupIndex {
     #[inline]
     pub(super) fn enter(&mut self, value: Value<'_>, shown: Value<'_>) -> usize {
         let (class, identity) = identity(value, &mut self.scratch);
+        if is_at(&self.places, &self.bytes, self.last, class, identity) {
+            return self.last;
+        }
         let hash = hash(&self.hasher, identity);
-        let is_group = |&number: &usize| is_at(&self.places, &self.bytes, number, hash, class, identity);
-        if let Some(number) = self.table.find(hash, is_group) {
-            return *number;
+        let is_group = |&number: &usize| {
+            self.places.get(number).is_some_and(|place| place.hash == hash)
+                && is_at(&self.places, &self.bytes, number, class, identity)
+        };
+        if let Some(&number) = self.table.find(hash, is_group) {
+            self.last = number;
+            return number;
         }
         let (number, start) = (self.places.len(), self.bytes.len());
         self.bytes.extend_from_slice(identity);
@@ -91,6 +100,7 @@ impl GroupIndex {
             self.bytes.extend_from_slice(shown.bytes());
         }
         self.places.push(Place { hash, start, middle, value, end: self.bytes.len(), class, kind: shown.kind() });
+        self.last = number;
         let places = &self.places;
         self.table.insert_unique(hash, number, |&number| places.get(number).map_or(0, |place| place.hash));
         number
@@ -99,8 +109,7 @@ impl GroupIndex {
     /// Whether the group has this value.
     pub(super) fn is(&mut self, number: usize, value: Value<'_>) -> bool {
         let (class, identity) = identity(value, &mut self.scratch);
-        let hash = hash(&self.hasher, identity);
-        is_at(&self.places, &self.bytes, number, hash, class, identity)
+        is_at(&self.places, &self.bytes, number, class, identity)
     }
 
     /// The value of a group's first document; null for a group that does not exist.
@@ -119,11 +128,9 @@ fn hash(hasher: &RandomState, identity: &[u8]) -> u64 {
 }
 
 #[inline]
-fn is_at(places: &[Place], bytes: &[u8], number: usize, hash: u64, class: Class, identity: &[u8]) -> bool {
+fn is_at(places: &[Place], bytes: &[u8], number: usize, class: Class, identity: &[u8]) -> bool {
     places.get(number).is_some_and(|place| {
-        place.hash == hash
-            && place.class == class
-            && bytes.get(place.start..place.middle).is_some_and(|bytes| same(bytes, identity))
+        place.class == class && bytes.get(place.start..place.middle).is_some_and(|bytes| same(bytes, identity))
     })
 }
 

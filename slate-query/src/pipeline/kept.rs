@@ -1,7 +1,7 @@
 use super::Needs;
 use crate::{
     path::Path,
-    raw::{Doc, FieldName, Names, Writer, store_fields},
+    raw::{Doc, FieldName, Names, Value, Writer, store_fields},
 };
 
 /// The fields that later stages need. Copies of documents have only these, in the order of the document, because a later
@@ -39,6 +39,15 @@ impl Kept {
                 document.append_stored(out);
             }
         }
+    }
+
+    /// As [`copy_stored`](Self::copy_stored), with another value of a field.
+    pub fn copy_stored_with(&self, document: Doc<'_>, name: &FieldName, value: Value<'_>, out: &mut Vec<u8>) {
+        let mut writer = Writer::with_capacity(document.bytes().len());
+        for element in document.elements() {
+            writer.append(element.name, if element.name == name.as_bytes() { value } else { element.value });
+        }
+        self.copy_stored(Doc::new(&writer.finish()), out);
     }
 
     /// Replaces the content of `out` by the kept fields of a document.

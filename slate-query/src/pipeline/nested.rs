@@ -27,6 +27,28 @@ pub(super) fn set(doc: Doc<'_>, parts: &[Part], value: Option<Value<'_>>, out: &
     *out = writer.finish();
 }
 
+/// Sets `value` at the path `parts` of the document in `out`, as [`set`]. A new field is appended in place. `scratch` is a buffer.
+pub(super) fn put(parts: &[Part], value: Option<Value<'_>>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    if let [part] = parts
+        && Doc::new(out).place_of(part.name_bytes()).is_none()
+    {
+        let Some(value) = value else { return };
+        // Takes the place of the terminator.
+        out.pop();
+        out.push(value.kind().byte());
+        out.extend_from_slice(part.name_bytes());
+        out.push(0);
+        out.extend_from_slice(value.bytes());
+        out.push(0);
+        if let (Ok(length), Some(head)) = (i32::try_from(out.len()), out.first_chunk_mut()) {
+            *head = length.to_le_bytes();
+        }
+        return;
+    }
+    std::mem::swap(scratch, out);
+    set(Doc::new(scratch), parts, value, out);
+}
+
 fn fields(doc: Doc<'_>, parts: &[Part], value: Option<Value<'_>>, writer: &mut Writer) {
     let Some((part, rest)) = parts.split_first() else { return writer.extend(doc) };
     let mut is_written = false;
@@ -88,6 +110,14 @@ mod tests {
                 None => set(Doc::from(&source), path.parts(), None, &mut out),
             }
             assert_eq!(Document::from_reader(&*out).unwrap(), expected, "{path} in {document}");
+            let (mut scratch, mut changed) = (vec![1], source.as_bytes().to_vec());
+            match value {
+                Some(value) => {
+                    with_value(&value.into(), |value| put(path.parts(), Some(value), &mut scratch, &mut changed));
+                }
+                None => put(path.parts(), None, &mut scratch, &mut changed),
+            }
+            assert_eq!(changed, out, "{path} in {document}");
         }
     }
 }

@@ -7,7 +7,12 @@ pub fn same(a: &[u8], b: &[u8]) -> bool {
     match b.len() {
         // Empty values are common, and comparing them must not cost a call.
         0 => a.is_empty(),
-        1..=3 => a.iter().eq(b),
+        1..=3 => match (a, b) {
+            ([a], [b]) => a == b,
+            ([a, a_last], [b, b_last]) => (a == b) & (a_last == b_last),
+            ([a, a_middle, a_last], [b, b_middle, b_last]) => (a == b) & (a_middle == b_middle) & (a_last == b_last),
+            _ => false,
+        },
         4..=7 => (a.len() == b.len()) & ends(a, b, u32::from_le_bytes),
         8..=16 => (a.len() == b.len()) & ends(a, b, u64::from_le_bytes),
         17..=32 => (a.len() == b.len()) & ends(a, b, u128::from_le_bytes),

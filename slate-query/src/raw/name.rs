@@ -4,7 +4,7 @@ use std::{
     sync::atomic::{self, AtomicU8},
 };
 
-use super::{SmallBytes, stored::mark};
+use super::{SmallBytes, bytes::same, stored::mark};
 
 /// A field name for repeated lookups.
 ///
@@ -59,8 +59,9 @@ impl Clone for FieldName {
 }
 
 impl PartialEq for FieldName {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.mark == other.mark && same(&self.text, &other.text)
     }
 }
 

@@ -3,6 +3,8 @@
 //! A scan of raw BSON passes every field before the one that it looks for. The table contains a hash byte of each
 //! field's name and the field's offset, which leads to the field at once. `docs/format.md` describes the bytes.
 
+use std::ops::Range;
+
 use super::{Doc, Element, Writer, validate::validate_each};
 use crate::Result;
 
@@ -227,10 +229,31 @@ impl<'a> FieldTable<'a> {
         marked.map(|(number, entry)| (number, place(entry)))
     }
 
-    /// The marks and the offsets of the fields that may have one of the names.
+    /// The marks and the bytes of the fields that may have one of the names, in a document that ends at `end`.
     #[inline]
-    pub(super) fn places(self, names: &Names) -> impl Iterator<Item = (u8, usize)> + use<'a, '_> {
-        self.0.iter().filter(|[mark, ..]| names.has_mark(*mark)).map(|entry| (entry[0], place(entry)))
+    pub(super) fn spans(self, names: &Names, end: usize) -> impl Iterator<Item = (u8, Range<usize>)> + use<'a, '_> {
+        let marked = self.0.iter().enumerate().filter(|(_, [mark, ..])| names.has_mark(*mark));
+        marked.map(move |(number, entry)| (entry[0], self.span(number, entry, end)))
+    }
+
+    /// The indexes and the bytes of the fields whose names have that mark, in a document that ends at `end`.
+    #[inline]
+    pub(super) fn spans_of(self, wanted: u8, end: usize) -> impl Iterator<Item = (usize, Range<usize>)> + use<'a> {
+        let marked = self.0.iter().enumerate().filter(move |(_, [mark, ..])| *mark == wanted);
+        marked.map(move |(number, entry)| (number, self.span(number, entry, end)))
+    }
+
+    /// The mark and the bytes of a field, in a document that ends at `end`.
+    #[inline]
+    pub(super) fn marked_span(self, number: usize, end: usize) -> Option<(u8, Range<usize>)> {
+        let entry = self.0.get(number)?;
+        Some((entry[0], self.span(number, entry, end)))
+    }
+
+    /// A field ends where the next one begins.
+    #[inline]
+    fn span(self, number: usize, entry: &[u8; 3], end: usize) -> Range<usize> {
+        place(entry)..self.0.get(number + 1).map_or(end, place)
     }
 }
 

@@ -97,6 +97,14 @@ impl Sort {
     #[inline]
     fn plain_key(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> bool {
         for (path, direction) in &self.fields {
+            if let [part] = path.parts() {
+                let value = part.find(doc);
+                if value.is_some_and(|value| value.kind() == Kind::Array) {
+                    return false;
+                }
+                encode_directed(value, *direction, out);
+                continue;
+            }
             match follow(path.parts(), 0, doc) {
                 Slot::Value(value) => encode_directed(Some(value), *direction, out),
                 Slot::Missing => encode_directed(None, *direction, out),

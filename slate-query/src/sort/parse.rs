@@ -54,6 +54,20 @@ impl Sort {
         Self { collation, ..self }
     }
 
+    /// The same sort for records whose ties are ordered by `_id`, without an ascending `_id` and the fields behind it: no two
+    /// records have the same `_id`. A collation compares an `_id` in another way than records are ordered.
+    #[must_use]
+    pub fn up_to_id(mut self) -> Self {
+        let is_id =
+            |(path, direction): &(Path, Direction)| path.as_str() == "_id" && *direction == Direction::Ascending;
+        if self.collation.is_none()
+            && let Some(place @ 1..) = self.fields.iter().position(is_id)
+        {
+            self.fields = self.fields.iter().take(place).cloned().collect();
+        }
+        self
+    }
+
     /// The collation that compares the strings.
     pub fn collation(&self) -> Option<&Collation> {
         self.collation.as_ref()

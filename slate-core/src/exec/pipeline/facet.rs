@@ -7,7 +7,7 @@ use slate_query::{
 };
 use slate_store::View;
 
-use super::DocumentRows;
+use super::{DocumentRows, group::GroupRows};
 use crate::{
     Error, Result,
     exec::{Resources, meter::Meter},
@@ -16,8 +16,10 @@ use crate::{
     spill::{Spool, SpoolRows, Spooled},
 };
 
-/// One document with an array for each of several pipelines over the same documents. Holds the fields that the pipelines
-/// read, beyond the memory limit in a temporary file. The pipelines read them one after the other.
+/// One document with an array for each of several pipelines over the same documents.
+///
+/// A pipeline that begins with a `$group` is fed with each document when it is read. For the other pipelines the fields that they read are
+/// held, beyond the memory limit in a temporary file, and read once for each pipeline, one after the other.
 pub(crate) struct FacetRows<V: View> {
     /// `None` once it was read.
     input: Option<DocumentRows<V>>,
@@ -27,6 +29,13 @@ pub(crate) struct FacetRows<V: View> {
     row: Option<Vec<u8>>,
     resources: Resources,
     meter: Meter,
+}
+
+/// The first stage of a pipeline.
+enum First<V: View> {
+    Group(Box<GroupRows<V>>),
+    /// Reads the held documents.
+    Replay,
 }
 
 /// The most bytes of the resulting document: MongoDB's limit. It bounds the memory of the arrays.
@@ -58,21 +67,20 @@ impl<V: View> FacetRows<V> {
         self.row.as_deref().map(Doc::new)
     }
 
-    fn read(&mut self, mut input: DocumentRows<V>) -> Result<Vec<u8>> {
+    fn read(&mut self, input: DocumentRows<V>) -> Result<Vec<u8>> {
         let mut interrupt = self.resources.interrupt.clone();
-        let (mut held, mut copy) = (Spool::new(self.resources.memory.clone()), Vec::new());
-        while input.advance()? {
-            interrupt.tick()?;
-            let Some(document) = input.current() else { break };
-            self.kept.copy_stored(document, &mut copy);
-            held.push(&copy)?;
-        }
-        drop(input);
-        self.meter.spilled(held.spilled());
-        let held = Arc::new(held.finish()?);
+        let mut facets = std::mem::take(&mut self.facets);
+        let mut firsts: Vec<_> = facets.iter_mut().map(|(_, nodes)| self.first(nodes)).collect();
+        let held = self.feed(input, &mut firsts)?;
         let (mut writer, mut size) = (Writer::new(), 0_usize);
-        for (name, nodes) in std::mem::take(&mut self.facets) {
-            let source = DocumentRows::Replay(Box::new(ReplayRows::new(&held, &interrupt)));
+        for ((name, nodes), first) in facets.into_iter().zip(firsts) {
+            let source = match first {
+                First::Group(mut group) => {
+                    group.end()?;
+                    DocumentRows::Group(group)
+                }
+                First::Replay => DocumentRows::Replay(Box::new(ReplayRows::new(&held, &interrupt))),
+            };
             let mut rows: DocumentRows<V> = source.above(nodes, &self.view, &self.resources);
             writer.open_array(name.as_bytes());
             let mut place = 0_u64;
@@ -90,6 +98,36 @@ impl<V: View> FacetRows<V> {
             writer.close();
         }
         Ok(writer.finish())
+    }
+
+    /// Takes a `$group` that a pipeline begins with.
+    fn first(&self, nodes: &mut Vec<DocumentNode>) -> First<V> {
+        let fed = nodes.first().is_some_and(DocumentNode::is_fed).then(|| nodes.remove(0));
+        let Some(DocumentNode::Group { group, result, .. }) = fed else { return First::Replay };
+        First::Group(Box::new(GroupRows::fed(group, false, result, &self.resources, Meter::default())))
+    }
+
+    /// Reads the input. Returns the documents that are held for pipelines that replay them.
+    fn feed(&mut self, mut input: DocumentRows<V>, firsts: &mut [First<V>]) -> Result<Arc<Spooled>> {
+        let mut interrupt = self.resources.interrupt.clone();
+        let (mut held, mut copy) = (Spool::new(self.resources.memory.clone()), Vec::new());
+        let is_replayed = firsts.iter().any(|first| matches!(first, First::Replay));
+        loop {
+            let times = input.advance_run()?;
+            interrupt.tick()?;
+            let Some(document) = input.current().filter(|_| times > 0) else { break };
+            for first in &mut *firsts {
+                if let First::Group(group) = first {
+                    group.add(document, times)?;
+                }
+            }
+            if is_replayed {
+                self.kept.copy_stored(document, &mut copy);
+                (0..times).try_for_each(|_| held.push(&copy))?;
+            }
+        }
+        self.meter.spilled(held.spilled());
+        Ok(Arc::new(held.finish()?))
     }
 }
 

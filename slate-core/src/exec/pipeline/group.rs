@@ -1,18 +1,19 @@
 use slate_query::{
     pipeline::{Group, GroupStates, Kept},
-    raw::Doc,
+    raw::{Doc, FieldName, Value},
 };
 use slate_store::View;
 
 use super::DocumentRows;
 use crate::{
-    Result,
+    Error, Result,
     exec::{Resources, meter::Meter},
     interrupt::Interrupt,
+    plan::GroupResult,
     spill::{Memory, Sorter},
 };
 
-/// One document per group, in the order of the groups' keys.
+/// One document per group, in the order of the groups' keys unless the next node does not depend on it.
 ///
 /// Groups are accumulated in a hash table until it exceeds its share of the memory. The remaining documents are sorted
 /// by group, and each group is completed from its sorted documents when it is returned, so that only one group grows at
@@ -23,6 +24,9 @@ pub(crate) struct GroupRows<V: View> {
     group: Group,
     /// Whether there is one group, which is complete after the first value that is not null.
     ends_early: bool,
+    result: GroupResult,
+    /// How many groups in memory were returned unsorted.
+    returned: usize,
     memory: Memory,
     states: GroupStates,
     /// The groups in memory in the order of their keys: their documents, or their numbers if more documents may follow.
@@ -50,6 +54,7 @@ struct Rest {
     number: u64,
     /// The fields that the group reads.
     kept: Kept,
+    key: Vec<u8>,
     copy: Vec<u8>,
 }
 
@@ -58,15 +63,29 @@ impl<V: View> GroupRows<V> {
         input: DocumentRows<V>,
         group: Group,
         ends_early: bool,
+        result: GroupResult,
+        resources: &Resources,
+        meter: Meter,
+    ) -> Self {
+        Self { input: Some(input), ..Self::fed(group, ends_early, result, resources, meter) }
+    }
+
+    /// Without an input: documents are [added](Self::add), then [ended](Self::end).
+    pub(super) fn fed(
+        group: Group,
+        ends_early: bool,
+        result: GroupResult,
         resources: &Resources,
         meter: Meter,
     ) -> Self {
         // One share for the groups, one for what is sorted.
         let memory = resources.memory.shared_by(2);
         Self {
-            input: Some(input),
+            input: None,
             group,
             ends_early,
+            result,
+            returned: 0,
             states: GroupStates::default(),
             order: Sorted::new(&memory),
             overflow: GroupStates::default(),
@@ -84,40 +103,95 @@ impl<V: View> GroupRows<V> {
         if let Some(input) = self.input.take() {
             self.read(input)?;
         }
-        self.has_row = if self.rest.is_none() { self.order.sorter.advance()? } else { self.next_group()? };
+        self.has_row = match (&self.rest, self.result) {
+            (Some(_), _) => self.next_group()?,
+            (None, GroupResult::Sorted) => self.order.sorter.advance()?,
+            (None, GroupResult::Unsorted) => self.next_unsorted(),
+        };
         Ok(self.has_row)
     }
 
     pub(super) fn current(&self) -> Option<Doc<'_>> {
-        let row = if self.rest.is_none() { self.order.sorter.payload() } else { Some(self.row.as_slice()) };
+        let row = match (&self.rest, self.result) {
+            (None, GroupResult::Sorted) => self.order.sorter.payload(),
+            (Some(_), _) | (None, GroupResult::Unsorted) => Some(self.row.as_slice()),
+        };
         row.filter(|_| self.has_row).map(Doc::new)
     }
 
+    /// Completes and writes the next group in memory.
+    fn next_unsorted(&mut self) -> bool {
+        if self.returned == self.states.len() {
+            return false;
+        }
+        self.group.finish(&mut self.states, self.returned, &mut self.row);
+        self.returned += 1;
+        true
+    }
+
     fn read(&mut self, mut input: DocumentRows<V>) -> Result<()> {
-        let (group, states, limit) = (&self.group, &mut self.states, self.memory.limit());
-        let mut key = Vec::new();
+        if let DocumentRows::Unwind(rows) = &mut input
+            && self.group.reads_fields()
+            && rows.visit_elements(|document, name, element, times| self.add_element(document, name, element, times))?
+        {
+            return self.end();
+        }
         loop {
             let times = input.advance_run()?;
             self.interrupt.tick()?;
             let Some(document) = input.current().filter(|_| times > 0) else { break };
-            group.visit(document, |member| match &mut self.rest {
-                None => {
-                    let number = group.enter(states, member);
-                    Ok(group.add(states, number, member, times)?)
-                }
-                Some(rest) => {
-                    member.key(&mut key);
-                    rest.push(&key, document, times)
-                }
-            })?;
-            if self.ends_early && group.has_end(states) {
+            self.add(document, times)?;
+            if self.ends_early && self.group.has_end(&mut self.states) {
                 break;
-            }
-            if states.memory() > limit && self.rest.is_none() {
-                self.rest = Some(Rest::new(group, &self.memory));
             }
         }
         drop(input);
+        self.end()
+    }
+
+    /// Adds a document of the input, as often as `times`.
+    #[inline]
+    pub(super) fn add(&mut self, document: Doc<'_>, times: u64) -> Result<()> {
+        let Self { group, states, rest, .. } = self;
+        if let Some(rest) = rest {
+            return rest.add(group, document, times);
+        }
+        group.visit(document, |member| {
+            let number = group.enter(states, member);
+            group.add(states, number, member, times)
+        })?;
+        self.limit_memory();
+        Ok(())
+    }
+
+    /// Adds a document with another value of a field.
+    #[inline]
+    fn add_element(&mut self, document: Doc<'_>, name: &FieldName, element: Value<'_>, times: u64) -> Result<()> {
+        let Self { group, states, rest, .. } = self;
+        if let Some(rest) = rest {
+            return rest.add_element(group, document, name, element, times);
+        }
+        group.visit_with(document, name, element, |member| {
+            let number = group.enter(states, member);
+            group.add(states, number, member, times)
+        })?;
+        self.limit_memory();
+        Ok(())
+    }
+
+    #[inline]
+    fn limit_memory(&mut self) {
+        if self.states.memory() > self.memory.limit() {
+            self.rest = Some(Rest::new(&self.group, &self.memory));
+        }
+    }
+
+    /// Ends the input.
+    pub(super) fn end(&mut self) -> Result<()> {
+        if self.rest.is_none() && self.result == GroupResult::Unsorted {
+            return Ok(());
+        }
+        let mut key = Vec::new();
         // Reads the groups in their order in memory.
         for number in 0..self.states.len() {
             self.interrupt.tick()?;
@@ -203,13 +277,41 @@ impl Sorted {
 
 impl Rest {
     fn new(group: &Group, memory: &Memory) -> Self {
-        Self { sorted: Sorted::new(memory), number: 0, kept: group.kept(), copy: Vec::new() }
+        let (key, copy) = (Vec::new(), Vec::new());
+        Self { sorted: Sorted::new(memory), number: 0, kept: group.kept(), key, copy }
     }
 
-    fn push(&mut self, key: &[u8], document: Doc<'_>, times: u64) -> Result<()> {
+    #[inline(never)]
+    fn add(&mut self, group: &Group, document: Doc<'_>, times: u64) -> Result<()> {
+        group.visit(document, |member| {
+            member.key(&mut self.key);
+            Ok::<_, Error>(())
+        })?;
         self.kept.copy_stored(document, &mut self.copy);
+        self.push(times)
+    }
+
+    /// Adds a document with another value of a field.
+    #[inline(never)]
+    fn add_element(
+        &mut self,
+        group: &Group,
+        document: Doc<'_>,
+        name: &FieldName,
+        element: Value<'_>,
+        times: u64,
+    ) -> Result<()> {
+        group.visit_with(document, name, element, |member| {
+            member.key(&mut self.key);
+            Ok::<_, Error>(())
+        })?;
+        self.kept.copy_stored_with(document, name, element, &mut self.copy);
+        self.push(times)
+    }
+
+    fn push(&mut self, times: u64) -> Result<()> {
         for _ in 0..times {
-            self.sorted.sorter.push(key, &self.number.to_be_bytes(), &self.copy)?;
+            self.sorted.sorter.push(&self.key, &self.number.to_be_bytes(), &self.copy)?;
             self.number = self.number.saturating_add(1);
         }
         Ok(())

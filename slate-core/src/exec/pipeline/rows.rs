@@ -117,12 +117,12 @@ impl<V: View> DocumentRows<V> {
                 Self::Facet(Box::new(FacetRows::new(input, facets, kept, view, resources, meter)))
             }
             DocumentNode::Repeat => Self::Repeat(Box::new(RepeatRows::new(input, resources.interrupt.clone()))),
-            DocumentNode::Group { group, order: GroupOrder::ByKey } => {
+            DocumentNode::Group { group, order: GroupOrder::ByKey, .. } => {
                 Self::SortedGroup(Box::new(SortedGroupRows::new(input, group, resources)))
             }
-            DocumentNode::Group { group, order } => {
+            DocumentNode::Group { group, order, result } => {
                 let ends_early = order == GroupOrder::ByEnd;
-                Self::Group(Box::new(GroupRows::new(input, group, ends_early, resources, meter)))
+                Self::Group(Box::new(GroupRows::new(input, group, ends_early, result, resources, meter)))
             }
             DocumentNode::Lookup { lookup, optimization } => {
                 Self::Lookup(Box::new(LookupRows::new(input, *lookup, optimization, view, resources, meter)))

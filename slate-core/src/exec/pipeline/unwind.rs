@@ -1,6 +1,6 @@
 use slate_query::{
     pipeline::{Unwind, UnwoundRows},
-    raw::Doc,
+    raw::{Doc, FieldName, Value},
 };
 use slate_store::View;
 
@@ -49,6 +49,24 @@ impl<V: View> UnwindRows<V> {
             self.has_row = self.rows.begin(&self.unwind, document);
         }
         Ok(self.times)
+    }
+
+    /// Calls `visit` with each document of the input, the name of the unwound field and each of its elements, instead of
+    /// building a document for each element. Returns `false` if the stage does more than that, and reads nothing.
+    pub(super) fn visit_elements(
+        &mut self,
+        mut visit: impl FnMut(Doc<'_>, &FieldName, Value<'_>, u64) -> Result<()>,
+    ) -> Result<bool> {
+        let Some(name) = self.unwind.plain_field() else { return Ok(false) };
+        loop {
+            self.interrupt.tick()?;
+            let times = self.input.advance_run()?;
+            let Some(document) = self.input.current().filter(|_| times > 0) else { return Ok(true) };
+            for element in self.unwind.elements(document) {
+                self.interrupt.tick()?;
+                visit(document, name, element, times)?;
+            }
+        }
     }
 
     pub(super) fn current(&self) -> Option<Doc<'_>> {

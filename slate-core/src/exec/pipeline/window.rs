@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use slate_query::{
     Code,
     pipeline::{CurrentPartition, Partition, Results, Windows},
@@ -15,8 +17,9 @@ use crate::{
 
 /// Documents with fields computed from the documents around them, partition by partition.
 ///
-/// A partition is read twice. First the operands and sort keys of its documents are gathered, and their kept fields are held, beyond
-/// the memory limit in a temporary file. Then each document is returned with its results.
+/// A partition is read first: its documents are held, beyond the memory limit in a temporary file, and accumulated where an output has one
+/// value for the whole partition. Then each document is returned with its results. A second reader of the documents goes ahead as
+/// far as the windows reach, so that the operands of these windows are in memory, and no others.
 pub(crate) struct WindowRows<V: View> {
     input: WindowSource<V>,
     windows: Windows,
@@ -24,8 +27,8 @@ pub(crate) struct WindowRows<V: View> {
     /// Whether the current document of the input belongs to the next partition.
     is_ahead: bool,
     partition: Partition,
-    /// The documents of the partition that are still to be returned.
-    documents: Option<SpoolRows>,
+    /// `None` before the first partition.
+    documents: Option<Documents>,
     results: Results,
     row: Vec<u8>,
     has_row: bool,
@@ -33,6 +36,14 @@ pub(crate) struct WindowRows<V: View> {
     memory: Memory,
     interrupt: Interrupt,
     meter: Meter,
+}
+
+/// Two readers of the documents of a partition.
+struct Documents {
+    /// Those that are still to be returned.
+    returned: SpoolRows,
+    /// Those that are not yet in the [`Partition`].
+    ahead: SpoolRows,
 }
 
 impl<V: View> WindowRows<V> {
@@ -63,11 +74,9 @@ impl<V: View> WindowRows<V> {
         loop {
             self.interrupt.tick()?;
             if let Some(documents) = &mut self.documents
-                && documents.advance()?
+                && documents.returned.advance()?
             {
-                let document = documents.current().unwrap_or_default();
-                let (windows, partition) = (&self.windows, &self.partition);
-                self.results.write(windows, partition, Doc::new(document), &mut self.scratch, &mut self.row)?;
+                self.write()?;
                 self.has_row = true;
                 return Ok(true);
             }
@@ -81,13 +90,29 @@ impl<V: View> WindowRows<V> {
         self.has_row.then(|| Doc::new(&self.row))
     }
 
+    /// Writes the current document with its results.
+    fn write(&mut self) -> Result<()> {
+        let Self { windows, partition, results, interrupt, .. } = self;
+        let Some(Documents { returned, ahead }) = &mut self.documents else { return Ok(()) };
+        while !results.is_ready(windows, partition)? {
+            interrupt.tick()?;
+            if !ahead.advance()? {
+                partition.complete();
+                break;
+            }
+            partition.push(windows, ahead.current().map_or(Doc::new(NO_FIELDS), Doc::stored))?;
+            check(partition, results, &self.memory)?;
+        }
+        let document = returned.current().map_or(Doc::new(NO_FIELDS), Doc::stored);
+        Ok(results.write(windows, partition, document, &mut self.scratch, &mut self.row)?)
+    }
+
     /// Reads the documents of the next partition. Returns `false` if there is none.
     fn read_partition(&mut self) -> Result<bool> {
         self.documents = None;
         self.partition.clear();
         self.results = Results::new(&self.windows);
-        let mut documents = Spool::new(self.memory.clone());
-        let mut copy = Vec::new();
+        let (mut documents, mut copy, mut is_empty) = (Spool::new(self.memory.clone()), Vec::new(), true);
         loop {
             self.interrupt.tick()?;
             if !std::mem::take(&mut self.is_ahead)
@@ -96,25 +121,36 @@ impl<V: View> WindowRows<V> {
                 break;
             }
             let Some(document) = self.input.current() else { break };
-            if self.current.enter(&self.windows, document)? && !self.partition.is_empty() {
+            if self.current.enter(&self.windows, document)? && !is_empty {
                 self.is_ahead = true;
                 break;
             }
-            self.partition.push(&self.windows, document)?;
-            self.windows.kept().copy(document, &mut copy);
+            is_empty = false;
+            self.results.gather(&self.windows, document)?;
+            check(&self.partition, &self.results, &self.memory)?;
+            self.windows.read().copy_stored(document, &mut copy);
             documents.push(&copy)?;
-            if self.partition.bytes() > self.memory.limit().max(LEAST) {
-                let message = format!(
-                    "the values of a partition of $setWindowFields need more than {} bytes of memory",
-                    self.memory.limit().max(LEAST)
-                );
-                return Err(Error::new(ErrorKind::TooLarge, Code(5_414_201), message));
-            }
         }
-        self.documents = Some(documents.into_rows()?);
-        Ok(!self.partition.is_empty())
+        self.meter.spilled(documents.spilled());
+        let documents = Arc::new(documents.finish()?);
+        self.documents = Some(Documents { returned: SpoolRows::of(&documents), ahead: SpoolRows::of(&documents) });
+        Ok(!is_empty)
     }
 }
 
-/// The values of a partition may use this much memory at any limit.
+/// A document without fields.
+const NO_FIELDS: &[u8] = &[5, 0, 0, 0, 0];
+
+/// # Errors
+/// MongoDB's 5414201 if windows hold more than the memory limit.
+fn check(partition: &Partition, results: &Results, memory: &Memory) -> Result<()> {
+    let most = memory.limit().max(LEAST);
+    if partition.bytes() + results.bytes() <= most {
+        return Ok(());
+    }
+    let message = format!("the values of a window of $setWindowFields need more than {most} bytes of memory");
+    Err(Error::new(ErrorKind::TooLarge, Code(5_414_201), message))
+}
+
+/// The values of windows may use this much memory at any limit.
 const LEAST: usize = 16 << 20;

@@ -6,7 +6,7 @@ use slate_query::{
     pipeline::{Needs, Stage},
 };
 
-use super::{DocumentNode, Optimization};
+use super::{DocumentNode, Optimization, group_order};
 use crate::plan::{Output, Query, Window};
 
 /// Returns the query of the leading stages, with the nodes of the others.
@@ -79,6 +79,9 @@ pub(super) fn add_nodes(
             }
             (_, node) => nodes.push(node),
         }
+    }
+    if optimization == Optimization::On {
+        group_order::unsorted(nodes);
     }
 }
 

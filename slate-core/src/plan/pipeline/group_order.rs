@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use slate_query::{pattern::Direction, sort::Sort};
 
-use super::{DocumentNode, GroupOrder};
+use super::{DocumentNode, GroupOrder, GroupResult};
 use crate::{
     catalog::{CollectionInfo, IndexInfo},
     plan::{Access, AccessPath, Conjuncts, Force, IdPlan, IndexBounds, IndexScan, Plan, Query, RawPlan, leaf_order},
@@ -41,7 +41,7 @@ pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Opt
 /// Lets the first node hold one group at a time if the plan below returns the documents of each group one after the other. If the
 /// group needs only the first document of each, the index scan skips the others.
 pub(in crate::plan) fn by_key(nodes: &mut [DocumentNode], plan: &mut Plan) {
-    if let Some(DocumentNode::Group { group, order: order @ GroupOrder::None }) = nodes.first_mut()
+    if let Some(DocumentNode::Group { group, order: order @ GroupOrder::None, .. }) = nodes.first_mut()
         && let Some(key) = group.key_field()
         && is_ordered(plan, &Sort::by(key.clone(), Direction::Ascending))
     {
@@ -52,6 +52,24 @@ pub(in crate::plan) fn by_key(nodes: &mut [DocumentNode], plan: &mut Plan) {
         {
             scan.firsts = place + 1;
         }
+    }
+}
+
+/// Lets a group return its documents in any order if the next node does not depend on it: it counts them, or groups what was counted.
+pub(super) fn unsorted(nodes: &mut [DocumentNode]) {
+    let mut before: Option<&mut DocumentNode> = None;
+    for node in nodes {
+        if let Some(DocumentNode::Group { group, result, .. }) = before {
+            let ignores_order = match node {
+                DocumentNode::Count(_) => true,
+                DocumentNode::Group { group: next, .. } => next.ignores_order_of(group),
+                _ => false,
+            };
+            if ignores_order {
+                *result = GroupResult::Unsorted;
+            }
+        }
+        before = Some(node);
     }
 }
 

@@ -13,7 +13,7 @@ mod rules;
 use slate_query::pipeline::Stage;
 
 pub(super) use group_order::{by_end, by_key};
-pub(crate) use node::{DocumentNode, GroupOrder, Nodes};
+pub(crate) use node::{DocumentNode, GroupOrder, GroupResult, Nodes};
 
 use super::Query;
 

@@ -73,6 +73,7 @@ pub(crate) enum DocumentNode {
     Group {
         group: Group,
         order: GroupOrder,
+        result: GroupResult,
     },
     Lookup {
         lookup: Box<Lookup>,
@@ -99,14 +100,31 @@ pub(crate) enum GroupOrder {
     ByEnd,
 }
 
+/// The order of a group's result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum GroupResult {
+    /// By the ids of the groups.
+    #[default]
+    Sorted,
+    /// The next node does not depend on it.
+    Unsorted,
+}
+
 impl DocumentNode {
-    /// How many nodes hold rows at the same time: this one, and the nodes of its pipelines, which are executed one after the
-    /// other.
+    /// Whether it is fed with the documents of a `$facet` while they are read, if its pipeline begins with it.
+    pub(crate) fn is_fed(&self) -> bool {
+        matches!(self, Self::Group { order: GroupOrder::None, .. })
+    }
+
+    /// How many nodes hold rows at the same time: this one, the nodes that are fed at the same time, and the nodes of its pipelines,
+    /// which are executed one after the other.
     pub(crate) fn holders(&self) -> usize {
         let below = match self {
             Self::Facet { facets, .. } => {
-                let holders = |nodes: &[Self]| nodes.iter().map(Self::holders).sum();
-                facets.iter().map(|(_, nodes)| holders(nodes)).max().unwrap_or_default()
+                let fed = |nodes: &[Self]| nodes.first().is_some_and(Self::is_fed);
+                let others = |nodes: &[Self]| nodes.iter().skip(usize::from(fed(nodes))).map(Self::holders).sum();
+                let most: usize = facets.iter().map(|(_, nodes)| others(nodes)).max().unwrap_or_default();
+                most + facets.iter().filter(|(_, nodes)| fed(nodes)).count()
             }
             _ => 0,
         };
@@ -213,7 +231,7 @@ impl DocumentNode {
                 Self::Facet { facets, kept, argument }
             }
             Stage::GraphLookup(graph) => Self::GraphLookup { graph, optimization },
-            Stage::Group(group) => Self::Group { group, order: GroupOrder::None },
+            Stage::Group(group) => Self::Group { group, order: GroupOrder::None, result: GroupResult::Sorted },
             Stage::Lookup(lookup) => Self::Lookup { lookup: Box::new(lookup), optimization },
             Stage::Redact(redact) => Self::Redact(redact),
             Stage::ReplaceRoot(replace) => Self::ReplaceRoot(replace),
@@ -239,9 +257,12 @@ impl fmt::Display for DocumentNode {
             Self::Documents(documents) => documents.fmt(f),
             Self::Facet { argument, .. } => argument.fmt(f),
             Self::GraphLookup { graph, .. } => graph.fmt(f),
-            Self::Group { group, order: GroupOrder::None } => group.fmt(f),
-            Self::Group { group, order: GroupOrder::ByKey } => write!(f, "{group}, in the order of its ids"),
-            Self::Group { group, order: GroupOrder::ByEnd } => write!(f, "{group}, from the first value"),
+            Self::Group { group, order: GroupOrder::None, result: GroupResult::Sorted } => group.fmt(f),
+            Self::Group { group, order: GroupOrder::None, result: GroupResult::Unsorted } => {
+                write!(f, "{group}, unsorted")
+            }
+            Self::Group { group, order: GroupOrder::ByKey, .. } => write!(f, "{group}, in the order of its ids"),
+            Self::Group { group, order: GroupOrder::ByEnd, .. } => write!(f, "{group}, from the first value"),
             Self::Lookup { lookup, .. } => lookup.fmt(f),
             Self::Redact(redact) => redact.fmt(f),
             Self::ReplaceRoot(replace) => replace.fmt(f),

@@ -2,18 +2,15 @@ use std::collections::HashSet;
 
 use ahash::RandomState;
 
-use super::State;
+use super::{State, check_size};
 use crate::{
-    Code, Error, Result,
+    Result,
     collation::{Collation, Compared},
     expression::{Evaluated, arguments::wrong_type, evaluated::ArrayWriter},
     key,
     raw::{Kind, SmallBytes, Value},
     value_set::AsValue as _,
 };
-
-/// The largest array that an accumulator gathers, in bytes: MongoDB's limit.
-const MOST: usize = 100 << 20;
 
 /// An array that grows.
 #[derive(Debug, Default)]
@@ -25,9 +22,7 @@ struct Gathered {
 impl Gathered {
     fn push(&mut self, value: Value<'_>) -> Result<()> {
         self.bytes += value.bytes().len() + 8;
-        if self.bytes > MOST {
-            return Err(Error::new(Code(146), "an accumulator used more than 100 MiB of memory"));
-        }
+        check_size(self.bytes)?;
         self.array.push(value);
         Ok(())
     }

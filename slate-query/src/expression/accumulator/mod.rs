@@ -21,7 +21,7 @@ use spec::Form;
 pub(super) use spec::number;
 
 use super::Evaluated;
-use crate::{Result, collation::Collation, raw::Value};
+use crate::{Code, Error, Result, collation::Collation, raw::Value};
 
 /// What an accumulator has gathered.
 pub(super) trait State: std::fmt::Debug + Send {
@@ -44,6 +44,19 @@ pub(super) trait State: std::fmt::Debug + Send {
     fn bytes(&self) -> usize {
         0
     }
+}
+
+/// The most bytes that an accumulator holds for one group, as in MongoDB.
+const MOST_BYTES: usize = 100 << 20;
+
+/// # Errors
+/// `ExceededMemoryLimit` (146) for more than [`MOST_BYTES`].
+#[inline]
+fn check_size(bytes: usize) -> Result<()> {
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    Err(Error::new(Code(146), "an accumulator used more than 100 MiB of memory"))
 }
 
 /// Creates the state for `n` values; `n` is 1 for accumulators of one value.
@@ -83,7 +96,9 @@ impl Stored {
     fn add_other(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64, heap: &mut usize) -> Result<()> {
         let before = self.bytes();
         self.add_times(value, key, times)?;
-        *heap = (*heap + self.bytes()).saturating_sub(before);
+        let bytes = self.bytes();
+        check_size(bytes)?;
+        *heap = (*heap + bytes).saturating_sub(before);
         Ok(())
     }
 

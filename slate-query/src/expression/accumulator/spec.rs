@@ -40,6 +40,8 @@ struct Spec {
     name: Box<str>,
     start: Start,
     operand: Expression,
+    /// The operand, if it is the same number for every document.
+    constant: Option<Number>,
     n: Option<Expression>,
     sort: Option<Sort>,
     /// The ranks of `$percentile` and `$median`.
@@ -67,6 +69,20 @@ impl Spec {
     }
 }
 
+impl Spec {
+    /// As [`AccumulatorSpec::add_and_measure`], for the first document of a group and for accumulators with a sort.
+    #[inline(never)]
+    fn start_or_sort(&self, gathered: &mut Gathered, env: &Env<'_>, times: u64, heap: &mut usize) -> Result<()> {
+        let state = match &mut gathered.0 {
+            Some(state) => state,
+            None => gathered.0.insert(self.started(env, heap)?),
+        };
+        let mut key = Vec::new();
+        self.sort.as_ref().map_or(Ok(()), |sort| sort.key(env.root(), &mut key))?;
+        self.operand.visit(env, |value| state.add_and_measure(value, &key, times, heap))?
+    }
+}
+
 impl AccumulatorSpec {
     /// Parses the accumulator `name`.
     ///
@@ -88,9 +104,10 @@ impl AccumulatorSpec {
             None => return Err(Error::new(Code(15952), format!("unknown group operator '{name}'"))),
         };
         let collation = variables.collation().cloned();
-        let spec = |operand, n, sort: Option<Sort>| {
+        let spec = |operand: Expression, n, sort: Option<Sort>| {
             let sort = sort.map(|sort| sort.with_collation(collation.clone()));
-            Spec { name: name.into(), start, operand, n, sort, ranks: None, collation: collation.clone() }
+            let constant = operand.as_constant().and_then(|value| Number::of(value.as_value()?));
+            Spec { name: name.into(), start, operand, constant, n, sort, ranks: None, collation: collation.clone() }
         };
         Ok(Self(Arc::new(match form {
             Form::Nothing => {
@@ -153,16 +170,17 @@ impl AccumulatorSpec {
         heap: &mut usize,
     ) -> Result<()> {
         let spec = &*self.0;
-        let state = match &mut gathered.0 {
-            Some(state) => state,
-            None => gathered.0.insert(spec.started(env, heap)?),
-        };
-        if let Some(sort) = &spec.sort {
-            let mut key = Vec::new();
-            sort.key(env.root(), &mut key)?;
-            return spec.operand.visit(env, |value| state.add_and_measure(value, &key, times, heap))?;
+        // The most frequent accumulators: counts by `$sum`, and operands that are a field.
+        match (&mut gathered.0, spec.constant) {
+            (Some(Stored::Total(total)), Some(number)) => {
+                total.add_number(number, times);
+                Ok(())
+            }
+            (Some(state), _) if spec.sort.is_none() => {
+                spec.operand.visit(env, |value| state.add_and_measure(value, &[], times, heap))?
+            }
+            _ => spec.start_or_sort(gathered, env, times, heap),
         }
-        spec.operand.visit(env, |value| state.add_and_measure(value, &[], times, heap))?
     }
 
     /// Evaluates the accumulator's operand and its other parameters for a document.
@@ -186,6 +204,27 @@ impl AccumulatorSpec {
     ) -> Result<()> {
         let state = gathered.0.get_or_insert_with(|| self.0.start(input.map_or(1, |input| input.n)));
         state.add(value, input.map_or(&[], |input| &input.key))
+    }
+
+    /// Whether the value is a whole number that does not depend on the documents but on their number.
+    pub(crate) fn is_count(&self) -> bool {
+        &*self.0.name == "$count"
+            || &*self.0.name == "$sum" && matches!(self.0.constant, Some(Number::Int32(_) | Number::Int64(_)))
+    }
+
+    /// Whether the value does not depend on the order of documents in which the operand is a whole number, and equal numbers have
+    /// the same type.
+    pub(crate) fn ignores_order(&self, is_whole: impl FnOnce(&FieldName) -> bool) -> bool {
+        let is_of_field = || {
+            matches!(&*self.0.name, "$sum" | "$avg" | "$min" | "$max")
+                && self.0.operand.as_field().is_some_and(is_whole)
+        };
+        self.is_count() || is_of_field()
+    }
+
+    /// Whether it sorts documents.
+    pub(crate) fn has_sort(&self) -> bool {
+        self.0.sort.is_some()
     }
 
     /// Its name, if it is a standard deviation.

@@ -11,6 +11,12 @@ use crate::{
 pub(super) struct Total(Sum);
 
 impl Total {
+    /// Adds a number as often as `times`.
+    #[inline]
+    pub(super) fn add_number(&mut self, number: Number, times: u64) {
+        self.0.add_times(number, times);
+    }
+
     /// The sum of the values of both.
     pub(super) fn merged(&self, other: &Self) -> Self {
         let mut sum = self.0.clone();

@@ -114,6 +114,7 @@ impl Operator for Map {
         let Some(elements) = elements("$map", &input, 16883)? else { return Ok(Evaluated::NULL) };
         let mut values = ArrayWriter::default();
         for element in elements.values() {
+            env.tick()?;
             let frame = env.frame(Some(element));
             values.push(self.body.evaluate(&env.within(&frame))?.or_null());
         }
@@ -153,6 +154,7 @@ impl Operator for Filter {
             if count == limit {
                 break;
             }
+            env.tick()?;
             let frame = env.frame(Some(element));
             if self.condition.evaluate(&env.within(&frame))?.is_true() {
                 values.push(element);
@@ -203,6 +205,7 @@ impl Operator for Reduce {
         let Some(elements) = elements("$reduce", &input, 40080)? else { return Ok(Evaluated::NULL) };
         let mut value = self.initial.evaluate(env)?;
         for element in elements.values() {
+            env.tick()?;
             let outer = env.frame(Some(element));
             let within = env.within(&outer);
             let frame = within.frame(value.as_value());

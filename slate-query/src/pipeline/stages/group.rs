@@ -12,7 +12,7 @@ use crate::{
     path::Path,
     pattern::Direction,
     pipeline::{Bindings, Kept, Needs, Stage, group_index::GroupIndex},
-    raw::{Doc, Kind, OwnedValue, Value, Writer},
+    raw::{Doc, FieldName, Kind, OwnedValue, Value, Writer},
 };
 
 /// A parsed `$group`.
@@ -112,15 +112,42 @@ impl Group {
         document: Doc<'_>,
         visit: impl FnOnce(&Member<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
-        self.bindings.within(document, |env| {
-            self.id.visit(env, |id| {
-                let id = id.unwrap_or(Value::NULL);
-                match self.bindings.collation() {
-                    None => visit(&Member { id, compared: id, env }),
-                    Some(collation) => visit(&Member { id, compared: collation.apply(id).as_value(), env }),
-                }
-            })?
-        })
+        self.bindings.within(document, |env| self.visit_in(env, visit))
+    }
+
+    /// As [`visit`](Self::visit), with another value of a field of the document. Only if it [reads fields](Self::reads_fields).
+    ///
+    /// # Errors
+    /// Those of the expression, and of `visit`.
+    #[inline]
+    pub fn visit_with<R, E: From<Error>>(
+        &self,
+        document: Doc<'_>,
+        name: &FieldName,
+        value: Value<'_>,
+        visit: impl FnOnce(&Member<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        self.bindings.within(document, |env| self.visit_in(&env.with_field(name, value), visit))
+    }
+
+    #[inline]
+    fn visit_in<R, E: From<Error>>(
+        &self,
+        env: &Env<'_>,
+        visit: impl FnOnce(&Member<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        self.id.visit(env, |id| {
+            let id = id.unwrap_or(Value::NULL);
+            match self.bindings.collation() {
+                None => visit(&Member { id, compared: id, env }),
+                Some(collation) => visit(&Member { id, compared: collation.apply(id).as_value(), env }),
+            }
+        })?
+    }
+
+    /// Whether it reads documents by their fields only, never a document as a whole.
+    pub fn reads_fields(&self) -> bool {
+        self.needs() != Needs::Whole && self.fields.iter().all(|(_, spec)| !spec.has_sort())
     }
 
     /// The field that documents are grouped by, if the groups are the values of one top-level field.
@@ -167,6 +194,17 @@ impl Group {
         }
         self.argument = Value::new(Kind::Document, &argument.finish()).to_owned();
         true
+    }
+
+    /// Whether the result does not depend on the order of the documents, which are those of the group `before`: only numbers of
+    /// documents are accumulated and grouped.
+    pub fn ignores_order_of(&self, before: &Self) -> bool {
+        let is_count = |field: &FieldName| {
+            let mut named = before.fields.iter().filter(|(name, _)| **name == *field.as_str());
+            named.next().is_some_and(|(_, spec)| spec.is_count()) && named.next().is_none()
+        };
+        (self.id.as_constant().is_some() || self.id.as_field().is_some_and(is_count))
+            && self.fields.iter().all(|(_, spec)| spec.ignores_order(is_count))
     }
 
     /// Whether a group's document depends on its first document only, and no other document can make the group fail.

@@ -11,7 +11,7 @@ use crate::{
         stage::is_within,
     },
     projection::field_path,
-    raw::{Doc, Kind, Value},
+    raw::{Doc, FieldName, Kind, Value},
 };
 
 /// A parsed `$unwind`.
@@ -89,6 +89,23 @@ impl Unwind {
     /// The path of the array, if the stage does nothing but unwind it.
     pub fn is_plain_on(&self) -> Option<&Path> {
         (self.index.is_none() && self.empty == Empty::Dropped).then_some(&self.path)
+    }
+
+    /// The field of the array, if the stage does nothing but unwind a top-level field.
+    pub fn plain_field(&self) -> Option<&FieldName> {
+        match self.is_plain_on()?.parts() {
+            [part] => Some(part.field_name()),
+            _ => None,
+        }
+    }
+
+    /// The elements for which a document is returned: those of an array, or the value itself if it is neither an array nor null.
+    /// Only for a stage on a [plain field](Self::plain_field).
+    pub fn elements<'d>(&self, document: Doc<'d>) -> impl Iterator<Item = Value<'d>> + use<'d> {
+        let value = self.path.get(document).filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined));
+        let array = value.and_then(Value::as_array);
+        let alone = value.filter(|_| array.is_none());
+        alone.into_iter().chain(array.into_iter().flat_map(Doc::values))
     }
 
     /// Returns documents with only the fields that the following stages need, and that of the array.

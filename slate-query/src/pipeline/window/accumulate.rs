@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::function::Operand;
+use super::{column::Column, function::Operand};
 use crate::{
     Result,
     expression::{
@@ -31,23 +31,22 @@ impl Accumulate {
     pub(super) fn value(
         &mut self,
         spec: &AccumulatorSpec,
-        column: &[Operand],
+        column: &Column<Operand>,
         window: Range<usize>,
     ) -> Result<Evaluated<'static>> {
         if let Some(value) = self.value.as_ref().filter(|_| window == self.window) {
             return Ok(value.clone());
         }
-        let operands = |range: Range<usize>| column.get(range).unwrap_or_default();
         let value = if spec.merges() {
             // The windows of a partition only move forward.
-            for operand in operands(self.window.end..window.end) {
+            for operand in column.range(self.window.end..window.end) {
                 add(spec, &mut self.after, operand)?;
             }
             self.window.end = window.end;
             while self.window.start < window.start {
                 if self.before.is_empty() {
                     let mut gathered = Gathered::default();
-                    for operand in operands(self.window.start..window.end).iter().rev() {
+                    for operand in column.range(self.window.start..window.end).iter().rev() {
                         add(spec, &mut gathered, operand)?;
                         self.before.push(gathered.merged(&Gathered::default()));
                     }
@@ -62,7 +61,7 @@ impl Accumulate {
             }
         } else {
             let mut gathered = Gathered::default();
-            for operand in operands(window.clone()) {
+            for operand in column.range(window.clone()) {
                 add(spec, &mut gathered, operand)?;
             }
             spec.finish(&mut gathered)
@@ -70,6 +69,11 @@ impl Accumulate {
         self.window = window;
         self.value = Some(value.clone());
         Ok(value)
+    }
+
+    /// The memory that it uses, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.before.len() * size_of::<Gathered>()
     }
 }
 

@@ -42,6 +42,34 @@ impl Frame {
         }
     }
 
+    /// Whether the window is the whole partition.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self, Self::All | Self::Documents(Limit::Unbounded, Limit::Unbounded))
+    }
+
+    /// Whether the documents of the partition so far contain the window of the document at `row`.
+    ///
+    /// # Errors
+    /// Those of [`Frames::next`].
+    pub(super) fn is_reached(&self, partition: &Partition, row: usize) -> Result<bool> {
+        let documents = partition.len();
+        if documents <= row {
+            return Ok(false);
+        }
+        Ok(match self {
+            Self::All | Self::Documents(_, Limit::Unbounded) => false,
+            Self::Documents(_, Limit::Current) => true,
+            Self::Documents(_, Limit::At(by)) => {
+                let by = usize::try_from((*by).max(0)).unwrap_or(usize::MAX);
+                row.saturating_add(by) < documents
+            }
+            Self::Range(_, upper, unit) => match limit_value(partition, row, upper, *unit)? {
+                Some(greatest) => compare(partition, documents - 1, &greatest) == Ordering::Greater,
+                None => false,
+            },
+        })
+    }
+
     /// Whether the window is the documents of the partition up to the current one.
     pub(super) fn is_running(&self) -> bool {
         matches!(self, Self::Documents(Limit::Unbounded, Limit::Current | Limit::At(0)))
@@ -127,7 +155,12 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// The window of the document at `row`, in a partition of at least one document.
+    /// The last window.
+    pub(super) fn last(&self) -> &Range<usize> {
+        &self.range
+    }
+
+    /// The window of the document at `row`, in a partition that is complete or [contains it](Frame::is_reached).
     pub(super) fn next(&mut self, frame: &Frame, partition: &Partition, row: usize) -> Result<Range<usize>> {
         let rows = partition.len();
         let moved = |by: i64| {

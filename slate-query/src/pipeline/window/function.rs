@@ -5,6 +5,8 @@ use std::ops::Range;
 use super::{
     Partition,
     accumulate::Accumulate,
+    column::Column,
+    parse::Output,
     rate::Rate,
     series::{self, Fill, Filling, MovingAverage},
 };
@@ -12,7 +14,7 @@ use crate::{
     Code, Error, Result,
     expression::{
         DateUnit, Env, Evaluated, Expression,
-        accumulator::{AccumulatorSpec, Input},
+        accumulator::{AccumulatorSpec, Gathered, Input},
     },
     number::Number,
     raw::{Kind, OwnedValue, Value},
@@ -140,20 +142,13 @@ impl Function {
     pub(super) fn reads_places(&self) -> bool {
         matches!(self, Self::Rate { .. } | Self::Fill { how: Filling::Linear, .. })
     }
-
-    pub(super) fn start(&self) -> Running {
-        match self {
-            Self::Accumulate(_) => Running::Accumulate(Accumulate::default()),
-            Self::MovingAverage { .. } => Running::MovingAverage(MovingAverage::default()),
-            Self::Fill { .. } => Running::Fill(Fill::default()),
-            _ => Running::Rank(0),
-        }
-    }
 }
 
 /// A function in the course of a partition.
 #[derive(Debug)]
 pub(super) enum Running {
+    /// An accumulator over the whole partition, and its result once it was read.
+    Whole(Gathered, Option<Evaluated<'static>>),
     Accumulate(Accumulate),
     MovingAverage(MovingAverage),
     Fill(Fill),
@@ -162,18 +157,82 @@ pub(super) enum Running {
 }
 
 impl Running {
+    pub(super) fn of(output: &Output) -> Self {
+        match &output.function {
+            Function::Accumulate(_) if output.is_whole() => Self::Whole(Gathered::default(), None),
+            Function::Accumulate(_) => Self::Accumulate(Accumulate::default()),
+            Function::MovingAverage { .. } => Self::MovingAverage(MovingAverage::default()),
+            Function::Fill { .. } => Self::Fill(Fill::default()),
+            _ => Self::Rank(0),
+        }
+    }
+
+    /// Adds a document of the partition to an accumulator over the whole partition. Adds the bytes that it takes more to `heap`.
+    pub(super) fn gather(&mut self, function: &Function, env: &Env<'_>, heap: &mut usize) -> Result<()> {
+        match (self, function) {
+            (Self::Whole(gathered, _), Function::Accumulate(spec)) => spec.add_and_measure(gathered, env, 1, heap),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the documents of the partition so far suffice for the value of the document at `row`.
+    pub(super) fn is_ready(
+        &self,
+        output: &Output,
+        partition: &Partition,
+        column: &Column<Operand>,
+        row: usize,
+    ) -> Result<bool> {
+        let has = |row: usize| row < partition.len();
+        Ok(match (self, &output.function) {
+            (Self::Whole(..), _) => true,
+            (Self::Fill(fill), Function::Fill { how, .. }) => has(row) && fill.is_ready(*how, column, row),
+            (_, Function::Shift { by, .. }) => {
+                has(row.saturating_add(usize::try_from((*by).max(0)).unwrap_or(usize::MAX)))
+            }
+            (_, Function::Rank(_) | Function::MovingAverage { .. } | Function::Fill { .. }) => has(row),
+            (_, Function::Accumulate(_) | Function::Rate { .. } | Function::Covariance { .. }) => {
+                output.frame.is_reached(partition, row)?
+            }
+        })
+    }
+
+    /// The first document that the value of the document at `row` and those of later ones need, besides the document before `row`.
+    /// `window` is the window of the document before.
+    pub(super) fn first_needed(&self, output: &Output, window: &Range<usize>, row: usize) -> usize {
+        match (self, &output.function) {
+            (Self::Whole(..), _) => row,
+            (Self::Fill(fill), _) => fill.first_needed().unwrap_or(row),
+            (_, Function::Shift { by, .. }) => {
+                row.saturating_sub(usize::try_from(by.min(&0).unsigned_abs()).unwrap_or(usize::MAX))
+            }
+            // What a window that only grows has accumulated is not read again.
+            (_, Function::Accumulate(spec)) if !output.frame.slides() && spec.merges() => window.end,
+            (_, Function::Accumulate(_) | Function::Rate { .. } | Function::Covariance { .. }) => window.start,
+            _ => row,
+        }
+    }
+
+    /// The memory that it uses, in bytes, besides what [`gather`](Self::gather) measures.
+    pub(super) fn memory(&self) -> usize {
+        if let Self::Accumulate(running) = self { running.memory() } else { 0 }
+    }
+
     /// The value for the document at `row`, whose window is `range`. Called for each row in order.
     pub(super) fn value(
         &mut self,
         function: &Function,
         partition: &Partition,
-        column: &[Operand],
+        column: &Column<Operand>,
         row: usize,
         range: Range<usize>,
         slides: bool,
     ) -> Result<Evaluated<'static>> {
-        let window = column.get(range.clone()).unwrap_or_default();
+        let window = column.range(range.clone());
         Ok(match (self, function) {
+            (Self::Whole(gathered, value), Function::Accumulate(spec)) => {
+                value.get_or_insert_with(|| spec.finish(gathered)).clone()
+            }
             (Self::Accumulate(running), Function::Accumulate(spec)) => {
                 let deviation = spec.deviation().filter(|_| slides);
                 match deviation.and_then(|name| series::sliding_deviation(name, window)) {

@@ -1,10 +1,11 @@
 //! `$setWindowFields`: values computed for each document from the documents around it.
 //!
-//! A [`Partition`] holds what the functions read of its documents, in their order: the operands and the sort keys. A
-//! [`Frame`](frame::Frame) says which of them belong to the window of a document.
+//! A [`Frame`](frame::Frame) says which documents of a partition belong to the window of a document. A [`Partition`] holds what the
+//! functions read of the documents that the windows of the current document reach: the operands and the sort keys.
 
 mod accumulate;
 mod call;
+mod column;
 mod frame;
 mod function;
 mod parse;

@@ -133,6 +133,11 @@ fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings
 }
 
 impl Output {
+    /// Whether it is one value for the whole partition, which needs no operands of single documents.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.function, Function::Accumulate(_)) && self.frame.is_whole()
+    }
+
     fn reads_places(&self) -> bool {
         matches!(self.frame, Frame::Range(..)) || self.function.reads_places()
     }

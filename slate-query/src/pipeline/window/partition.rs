@@ -1,24 +1,27 @@
 use super::{
+    column::Column,
     frame::Frames,
     function::{Function, Operand, Running},
     parse::Windows,
 };
 use crate::{
-    Code, Error, Result,
-    pipeline::nested::set,
+    Result,
+    pipeline::nested::put,
     raw::{Doc, OwnedValue, SmallBytes, Value},
 };
 
-/// What the functions read of the documents of one partition.
+/// What the functions read of the documents of one partition, of those documents only that the results of the current document and
+/// of later ones need.
 #[derive(Debug, Default)]
 pub struct Partition {
     documents: usize,
+    is_complete: bool,
     /// The sort keys, if they are compared.
-    keys: Vec<SmallBytes>,
+    keys: Column<SmallBytes>,
     /// The values of the first sort field, if they are read.
-    values: Vec<Option<OwnedValue>>,
+    values: Column<Option<OwnedValue>>,
     /// The operands of each output.
-    columns: Vec<Vec<Operand>>,
+    columns: Vec<Column<Operand>>,
     bytes: usize,
 }
 
@@ -32,34 +35,30 @@ impl Partition {
         if windows.compares_peers() {
             let mut key = Vec::new();
             windows.sort().map_or(Ok(()), |sort| sort.key(document, &mut key))?;
-            self.bytes += key.len() + size_of::<SmallBytes>();
-            self.keys.push(key.as_slice().into());
+            let key = SmallBytes::from(key.as_slice());
+            self.bytes += key_bytes(&key);
+            self.keys.push(key);
         }
         if windows.reads_places() {
             let value = windows.sort_field().and_then(|path| path.get(document)).map(Value::to_owned);
-            self.bytes += value.as_ref().map_or(0, |value| value.as_value().bytes().len()) + size_of::<OwnedValue>();
+            self.bytes += value_bytes(value.as_ref());
             self.values.push(value);
         }
-        self.columns.resize_with(windows.outputs().len(), Vec::new);
-        let columns = windows.outputs().iter().zip(&mut self.columns);
+        self.columns.resize_with(windows.outputs().len(), Column::default);
+        let columns = windows.outputs().iter().zip(&mut self.columns).filter(|(output, _)| !output.is_whole());
         windows.bindings().within(document, |env| {
             for (output, column) in columns {
                 let operand = output.function.operand(env)?;
-                self.bytes += operand.bytes() + size_of::<Operand>();
+                self.bytes += operand_bytes(&operand);
                 column.push(operand);
             }
             Ok(())
         })
     }
 
-    /// The number of documents.
-    pub fn len(&self) -> usize {
-        self.documents
-    }
-
-    /// Whether it has no documents.
-    pub fn is_empty(&self) -> bool {
-        self.documents == 0
+    /// Ends the partition: all its documents were added.
+    pub fn complete(&mut self) {
+        self.is_complete = true;
     }
 
     /// The memory that it uses, in bytes.
@@ -70,10 +69,16 @@ impl Partition {
     /// Removes all documents.
     pub fn clear(&mut self) {
         self.documents = 0;
+        self.is_complete = false;
         self.keys.clear();
         self.values.clear();
-        self.columns.iter_mut().for_each(Vec::clear);
+        self.columns.iter_mut().for_each(Column::clear);
         self.bytes = 0;
+    }
+
+    /// The number of documents so far.
+    pub(super) fn len(&self) -> usize {
+        self.documents
     }
 
     pub(super) fn sort_value(&self, row: usize) -> Option<Value<'_>> {
@@ -84,54 +89,115 @@ impl Partition {
     pub(super) fn are_peers(&self, a: usize, b: usize) -> bool {
         self.keys.get(a).map(SmallBytes::as_slice) == self.keys.get(b).map(SmallBytes::as_slice)
     }
+
+    /// Releases what documents before `row` hold.
+    fn release(&mut self, row: usize) {
+        let Self { keys, values, columns, bytes, .. } = self;
+        keys.release(row, |key| *bytes -= key_bytes(&key));
+        values.release(row, |value| *bytes -= value_bytes(value.as_ref()));
+        columns.iter_mut().for_each(|column| column.release(row, |operand| *bytes -= operand_bytes(&operand)));
+    }
+}
+
+fn key_bytes(key: &SmallBytes) -> usize {
+    key.as_slice().len() + size_of::<SmallBytes>()
+}
+
+fn value_bytes(value: Option<&OwnedValue>) -> usize {
+    value.map_or(0, |value| value.as_value().bytes().len()) + size_of::<OwnedValue>()
+}
+
+fn operand_bytes(operand: &Operand) -> usize {
+    operand.bytes() + size_of::<Operand>()
 }
 
 /// Computes the outputs of a partition's documents, one after the other.
+///
+/// First all documents are [gathered](Self::gather). Then for each document, others are added to the [`Partition`] until its results
+/// are [ready](Self::is_ready).
 #[derive(Debug)]
 pub struct Results {
     running: Vec<(Frames, Running)>,
     row: usize,
+    /// The bytes that accumulators over the whole partition hold.
+    heap: usize,
 }
 
 impl Results {
     /// Starts with the first document.
     pub fn new(windows: &Windows) -> Self {
-        let running = windows.outputs().iter().map(|output| (Frames::default(), output.function.start()));
-        Self { running: running.collect(), row: 0 }
+        let running = windows.outputs().iter().map(|output| (Frames::default(), Running::of(output)));
+        Self { running: running.collect(), row: 0, heap: 0 }
     }
 
-    /// Replaces the content of `out` by the next document with its outputs. `document` has the [kept](Windows::kept) fields of
-    /// that document; `scratch` is a buffer.
+    /// Adds a document to what is computed from the whole partition.
+    ///
+    /// # Errors
+    /// Those of the expressions and accumulators.
+    pub fn gather(&mut self, windows: &Windows, document: Doc<'_>) -> Result<()> {
+        let Self { running, heap, .. } = self;
+        windows.bindings().within(document, |env| {
+            let mut outputs = windows.outputs().iter().zip(running);
+            outputs.try_for_each(|(output, (_, running))| running.gather(&output.function, env, heap))
+        })
+    }
+
+    /// The memory that it uses, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.heap + self.running.iter().map(|(_, running)| running.memory()).sum::<usize>()
+    }
+
+    /// Whether the documents of the partition so far suffice for the outputs of the next document. Otherwise others are added, or
+    /// the partition is [complete](Partition::complete).
+    ///
+    /// # Errors
+    /// Those of the functions.
+    pub fn is_ready(&self, windows: &Windows, partition: &Partition) -> Result<bool> {
+        if partition.is_complete {
+            return Ok(true);
+        }
+        let none = Column::default();
+        let columns = partition.columns.iter().chain(std::iter::repeat(&none));
+        for ((output, (_, running)), column) in windows.outputs().iter().zip(&self.running).zip(columns) {
+            if !running.is_ready(output, partition, column, self.row)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Replaces the content of `out` by the next document, of which the [kept](Windows::kept) fields are returned, with its outputs.
+    /// Releases what later documents do not need of the partition. `scratch` is a buffer.
     ///
     /// # Errors
     /// Those of the functions.
     pub fn write(
         &mut self,
         windows: &Windows,
-        partition: &Partition,
+        partition: &mut Partition,
         document: Doc<'_>,
         scratch: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        if self.row >= partition.len() {
-            return Err(Error::new(Code::INTERNAL_ERROR, "a partition has more documents than it was made of"));
-        }
-        out.clear();
-        out.extend_from_slice(document.bytes());
-        let columns = partition.columns.iter().map(Vec::as_slice);
+        windows.kept().copy(document, out);
+        let none = Column::default();
+        let columns = partition.columns.iter().chain(std::iter::repeat(&none));
+        let mut needed = self.row;
         for ((output, (frames, running)), column) in windows.outputs().iter().zip(&mut self.running).zip(columns) {
             let range = match output.function {
                 // Reads what it needs without a window.
                 Function::Rank(_) | Function::Shift { .. } | Function::Fill { .. } | Function::MovingAverage { .. } => {
                     0..0
                 }
+                Function::Accumulate(_) if output.is_whole() => 0..0,
                 _ => frames.next(&output.frame, partition, self.row)?,
             };
             let slides = output.frame.slides();
             let value = running.value(&output.function, partition, column, self.row, range, slides)?;
-            std::mem::swap(scratch, out);
-            set(Doc::new(scratch), output.path.parts(), value.as_value(), out);
+            needed = needed.min(running.first_needed(output, frames.last(), self.row + 1));
+            put(output.path.parts(), value.as_value(), scratch, out);
         }
+        partition.release(needed);
         self.row += 1;
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{
     Partition,
+    column::Column,
     function::{Operand, refused},
     series::place,
 };
@@ -34,7 +35,7 @@ impl Rate {
         self,
         unit: Option<DateUnit>,
         partition: &Partition,
-        column: &[Operand],
+        column: &Column<Operand>,
         range: Range<usize>,
     ) -> Result<Evaluated<'static>> {
         // Milliseconds per unit; plain numbers are in units of one.

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     Code, Error, Result,
     expression::{Env, Evaluated, accumulator::Gathered},
-    pipeline::nested::set,
+    pipeline::nested::put,
     raw::Doc,
 };
 
@@ -72,8 +72,7 @@ impl RunningResults {
         windows.bindings().within(document, |env| {
             for (output, state) in windows.outputs().iter().zip(outputs) {
                 let value = state.next(&output.function, env, *documents, is_peer)?;
-                std::mem::swap(scratch, out);
-                set(Doc::new(scratch), output.path.parts(), value.as_value(), out);
+                put(output.path.parts(), value.as_value(), scratch, out);
             }
             Ok(())
         })

@@ -2,6 +2,7 @@
 
 use super::{
     Partition,
+    column::Column,
     function::{Divisor, Operand, refused},
 };
 use crate::{
@@ -21,7 +22,12 @@ pub(super) enum Filling {
 }
 
 /// The value of the document at a distance from `row`.
-pub(super) fn shifted(column: &[Operand], row: usize, by: i64, default: Option<&OwnedValue>) -> Evaluated<'static> {
+pub(super) fn shifted(
+    column: &Column<Operand>,
+    row: usize,
+    by: i64,
+    default: Option<&OwnedValue>,
+) -> Evaluated<'static> {
     let distance = usize::try_from(by.unsigned_abs()).unwrap_or(usize::MAX);
     let place = if by < 0 { row.checked_sub(distance) } else { row.checked_add(distance) };
     match place.and_then(|place| column.get(place)) {
@@ -33,8 +39,10 @@ pub(super) fn shifted(column: &[Operand], row: usize, by: i64, default: Option<&
 /// Values, with others in place of null.
 #[derive(Debug, Default)]
 pub(super) struct Fill {
-    /// The last row with a value.
+    /// The last row with a value, for values between.
     before: Option<usize>,
+    /// The last value.
+    last: Option<OwnedValue>,
     /// The next row with a value, or the end of the partition, if it is after the current row.
     after: usize,
 }
@@ -45,7 +53,7 @@ impl Fill {
         &mut self,
         how: Filling,
         partition: &Partition,
-        column: &[Operand],
+        column: &Column<Operand>,
         row: usize,
     ) -> Result<Evaluated<'static>> {
         let value_at = |row: usize| column.get(row).and_then(Operand::present);
@@ -54,13 +62,16 @@ impl Fill {
                 let message = format!("$linearFill takes numbers, not {}", value.kind().alias());
                 return Err(Error::new(Code::TYPE_MISMATCH, message));
             }
-            self.before = Some(row);
+            match how {
+                Filling::Last => self.last = Some(value.to_owned()),
+                Filling::Linear => self.before = Some(row),
+            }
             return Ok(Evaluated::Owned(value.to_owned()));
         }
-        let Some(before) = self.before else { return Ok(Evaluated::NULL) };
         if how == Filling::Last {
-            return Ok(value_at(before).map_or(Evaluated::NULL, |value| Evaluated::Owned(value.to_owned())));
+            return Ok(self.last.clone().map_or(Evaluated::NULL, Evaluated::Owned));
         }
+        let Some(before) = self.before else { return Ok(Evaluated::NULL) };
         if self.after <= row {
             let next = (row + 1..column.len()).find(|row| value_at(*row).is_some());
             self.after = next.unwrap_or(column.len());
@@ -72,6 +83,18 @@ impl Fill {
         }
         let (x0, x, x1) = (place(partition, before)?, place(partition, row)?, place(partition, self.after)?);
         Ok(y0.plus(x.minus(x0).times(y1.minus(y0).over(x1.minus(x0)))).into())
+    }
+
+    /// Whether the value of the document at `row`, which is in the column, needs no later documents.
+    pub(super) fn is_ready(&self, how: Filling, column: &Column<Operand>, row: usize) -> bool {
+        let has_value = |row: usize| column.get(row).and_then(Operand::present).is_some();
+        let is_between = how == Filling::Linear && self.before.is_some() && !has_value(row);
+        !is_between || self.after > row || has_value(column.len() - 1)
+    }
+
+    /// The first row that following values need.
+    pub(super) fn first_needed(&self) -> Option<usize> {
+        self.before
     }
 }
 

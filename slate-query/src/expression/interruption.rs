@@ -1,0 +1,41 @@
+use std::{
+    fmt,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use crate::Result;
+
+/// Ends the evaluation of an expression early: operators that evaluate an expression for each element of an array call it, because
+/// arrays in arrays make an evaluation as long as a caller likes.
+pub struct Interruption {
+    check: Box<dyn Fn() -> Result<()> + Send + Sync>,
+    elements: AtomicU32,
+}
+
+/// Elements between two checks. Reading the clock costs about as much as evaluating a small expression.
+const ELEMENTS_PER_CHECK: u32 = 128;
+
+impl Interruption {
+    /// `check` fails if the evaluation must end.
+    pub fn new(check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
+        Self { check: Box::new(check), elements: AtomicU32::new(0) }
+    }
+
+    /// Counts an element; checks every [`ELEMENTS_PER_CHECK`] elements.
+    ///
+    /// # Errors
+    /// That of the check.
+    #[inline]
+    pub(super) fn tick(&self) -> Result<()> {
+        // Elements that other threads count at the same time may be lost.
+        let elements = self.elements.load(Ordering::Relaxed).wrapping_add(1);
+        self.elements.store(elements, Ordering::Relaxed);
+        if elements.is_multiple_of(ELEMENTS_PER_CHECK) { (self.check)() } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for Interruption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Interruption")
+    }
+}

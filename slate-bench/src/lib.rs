@@ -37,7 +37,7 @@ pub mod workload;
 
 pub use check::Fetched;
 pub use field::{Field, Order, Value};
-pub use options::{Options, Setup};
+pub use options::{Ids, Options, Setup};
 pub use records::{Change, Patch, Record};
 pub use slate_bench_harness as harness;
 pub use subject::{Answer, Consume, Subject, Work};

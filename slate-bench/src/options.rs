@@ -18,6 +18,37 @@ pub struct Options {
     pub memory_limit: Option<u64>,
     /// Size in bytes of the database's cache. `None`: the database's default, or two fifths of the memory limit.
     pub cache: Option<u64>,
+    /// The order in which records are inserted.
+    pub ids: Ids,
+}
+
+/// The order in which records are inserted, by their `_id`s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ids {
+    /// Ascending over all batches.
+    #[default]
+    Ascending,
+    /// Ascending in each batch, and each batch has records from the whole range: `_id`s that a string with a number at its end
+    /// has, for example.
+    Interleaved,
+}
+
+impl Ids {
+    fn parse(name: &str) -> Result<Self> {
+        match name {
+            "ascending" => Ok(Self::Ascending),
+            "interleaved" => Ok(Self::Interleaved),
+            _ => Err(format!("{name} is not an order of _ids: ascending or interleaved").into()),
+        }
+    }
+
+    /// Returns the `_id`s of one of `batches` batches of `size` records.
+    pub fn of_batch(self, batch: u64, batches: u64, size: u64) -> Vec<u64> {
+        match self {
+            Self::Ascending => (size * batch / batches..size * (batch + 1) / batches).collect(),
+            Self::Interleaved => (batch..size).step_by(usize::try_from(batches).unwrap_or(usize::MAX)).collect(),
+        }
+    }
 }
 
 /// How to open a database.
@@ -31,7 +62,14 @@ pub struct Setup {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { shared: Arguments::default(), records: vec![10_000, 100_000], users: 3, memory_limit: None, cache: None }
+        Self {
+            shared: Arguments::default(),
+            records: vec![10_000, 100_000],
+            users: 3,
+            memory_limit: None,
+            cache: None,
+            ids: Ids::default(),
+        }
     }
 }
 
@@ -61,6 +99,7 @@ impl Options {
                 ("--records N[,N…]", "records per collection, one set of tables each (10k,100k)"),
                 ("--users N", "number of users, one collection each (3)"),
                 ("--memory-limit SIZE", "run the workload for data larger than memory in this much memory (300M)"),
+                ("--ids ORDER", "insert ascending or interleaved _ids (ascending)"),
                 ("--cache SIZE", "size of the database's cache (its default, or 2/5 of the memory limit)"),
             ],
         };
@@ -70,6 +109,7 @@ impl Options {
                 "records" => options.records = sizes(&parser.value()?.string()?)?,
                 "users" => options.users = parser.value()?.parse::<std::num::NonZeroUsize>()?.get(),
                 "memory-limit" => options.memory_limit = Some(bytes(&parser.value()?.string()?)?),
+                "ids" => options.ids = Ids::parse(&parser.value()?.string()?)?,
                 "cache" => options.cache = Some(bytes(&parser.value()?.string()?)?),
                 _ => return Ok(Known::No),
             }
@@ -150,7 +190,18 @@ mod tests {
     }
 
     #[test]
+    fn batches_contain_every_id_once_in_either_order() {
+        for ids in [Ids::Ascending, Ids::Interleaved] {
+            let mut all: Vec<u64> = (0..10).flat_map(|batch| ids.of_batch(batch, 10, 1_003)).collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..1_003).collect::<Vec<_>>());
+        }
+        assert_eq!(Ids::Interleaved.of_batch(1, 3, 7), [1, 4]);
+    }
+
+    #[test]
     fn invalid_values_are_rejected() {
+        assert!(parse(&["--ids", "sorted"]).unwrap_err().to_string().contains("sorted"));
         assert!(parse(&["--records", "many"]).unwrap_err().to_string().contains("many"));
         assert!(parse(&["--records", "k"]).is_err());
         assert!(parse(&["--records", "5"]).unwrap_err().to_string().contains("at least"));

@@ -307,6 +307,10 @@ impl Subject for Slate {
         }
     }
 
+    fn compact(&mut self) -> Result<()> {
+        Ok(self.database.compact()?)
+    }
+
     fn size(&mut self) -> Result<Option<u64>> {
         self.database.flush()?;
         Ok(self.database.size()?.on_disk)

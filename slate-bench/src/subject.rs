@@ -205,6 +205,14 @@ pub trait Subject: Sized + Send {
         Err(Unsupported::because("it has no check of integrity").into())
     }
 
+    /// Returns the space of deleted data to the file system.
+    ///
+    /// # Errors
+    /// Fails with the database's own errors.
+    fn compact(&mut self) -> Result<()> {
+        Err(Unsupported::because("it does not compact its files").into())
+    }
+
     /// Returns the bytes on disk after all commits. `None` for a database in memory.
     ///
     /// # Errors

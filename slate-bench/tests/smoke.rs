@@ -46,7 +46,17 @@ fn data_larger_than_memory_is_read_and_updated_correctly() {
     assert_eq!(report.wrong(), Vec::<String>::new());
     let rows = &report.section(LARGER, Some(1_000)).unwrap().rows;
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-    assert_eq!(names, ["load", "filter by full scan", "find_by_id", "indexed page of 20", "update one record"]);
+    assert_eq!(
+        names,
+        [
+            "load",
+            "filter by full scan",
+            "find_by_id",
+            "indexed page of 20",
+            "update one record",
+            "update as many records as there are",
+        ]
+    );
     assert!(rows.iter().all(|row| row.verdict == Verdict::Right && !row.samples.is_empty()));
     let space = &report.section(SPACE, Some(1_000)).unwrap().rows;
     assert!(space.iter().all(|row| row.bytes.is_some_and(|bytes| bytes > 300_000)), "{space:?}");

@@ -61,7 +61,7 @@ pub(crate) struct Interrupt {
     token: Option<CancelToken>,
     /// The token of the operation's transaction, if it has one.
     transaction_token: Option<CancelToken>,
-    short: Option<ShortRead>,
+    short: Option<ShortCall>,
     ticks: u32,
 }
 
@@ -133,12 +133,12 @@ impl CallLimits {
 /// Rows between two checks. Reading the clock costs about as much as processing a row.
 const ROWS_PER_CHECK: u32 = 128;
 
-/// The limit of a read that must not wait or take long: a plan node that processes [`ROWS_PER_CHECK`] rows fails with
-/// [`would_wait`], unless the read was moved to a thread that may wait.
+/// The limit of a call that must not wait or take long: a plan node that processes [`ROWS_PER_CHECK`] rows fails with
+/// [`would_wait`], unless the call was moved to a thread that may wait.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ShortRead(Arc<AtomicBool>);
+pub(crate) struct ShortCall(Arc<AtomicBool>);
 
-impl ShortRead {
+impl ShortCall {
     /// Lifts the limit, for a thread that may wait.
     #[cfg(feature = "async")]
     pub(crate) fn lift(&self) {
@@ -188,12 +188,18 @@ impl Interrupt {
             (Some(own), Some(outer)) => Some(own.min(outer)),
             (own, outer) => own.or(outer),
         };
-        Self { deadline, token: self.token.clone(), transaction_token: outer.token.clone(), ..Self::default() }
+        let (token, transaction_token) = (self.token.clone(), outer.token.clone());
+        Self { deadline, token, transaction_token, short: outer.short.clone(), ..Self::default() }
     }
 
-    /// Returns the same interrupt for a read that must not take long.
-    pub(crate) fn short(&self, read: &ShortRead) -> Self {
-        Self { short: Some(read.clone()), ..self.clone() }
+    /// Returns the same interrupt for a call that must not take long.
+    pub(crate) fn short(&self, call: &ShortCall) -> Self {
+        Self { short: Some(call.clone()), ..self.clone() }
+    }
+
+    /// Whether the call must not wait.
+    pub(crate) fn is_short(&self) -> bool {
+        self.short.as_ref().is_some_and(ShortCall::is_limited)
     }
 
     /// Replaces the caller's token by a child of it, and returns the child.
@@ -217,7 +223,7 @@ impl Interrupt {
     }
 
     fn check_rows(&self) -> Result<()> {
-        if self.short.as_ref().is_some_and(ShortRead::is_limited) { Err(would_wait()) } else { self.check() }
+        if self.is_short() { Err(would_wait()) } else { self.check() }
     }
 
     /// As [`check`](Self::check), for the evaluation of an expression.

@@ -207,7 +207,7 @@ fn a_waiting_call_does_not_block_the_callers_thread() {
 }
 
 #[test]
-fn only_short_reads_without_waiting_run_on_the_awaiting_thread() {
+fn only_short_calls_without_waiting_run_on_the_awaiting_thread() {
     thread_local!(static HERE: Cell<bool> = const { Cell::new(false) });
     /// Whether it was deserialized by the thread that awaits it.
     struct IsHere(bool);
@@ -236,6 +236,24 @@ fn only_short_reads_without_waiting_run_on_the_awaiting_thread() {
         assert!(!last.first().await.unwrap().unwrap().0, "a scan of many rows runs on another thread");
         let all = documents.find(doc! {}).collect().await.unwrap();
         assert_eq!((all.len(), all.iter().any(|read| read.0)), (1_000, false));
+
+        let change = |filter| documents.find_one_and_update(filter, doc! { "$inc": { "n": 1 } });
+        assert_eq!(change(doc! { "_id": 7 }).await.unwrap().unwrap().0, in_memory);
+        let deleted = documents.find_one_and_delete(doc! { "_id": 8 }).await.unwrap().unwrap();
+        assert_eq!(deleted.0, in_memory);
+        let last = change(doc! { "_id": { "$mod": [1_000, 999] } }).await.unwrap().unwrap();
+        assert!(!last.0, "a write that reads many rows runs on another thread");
+        let mut counts = documents.find(doc! {}).sort(doc! { "_id": 1 }).run().await.unwrap();
+        let mut here = Vec::new();
+        while let Some(read) = counts.next().await {
+            here.push(read.unwrap().0);
+        }
+        assert_eq!(
+            (here.len(), here.iter().all(|here| *here)),
+            (999, true),
+            "a stream deserializes where it is awaited"
+        );
+        assert_eq!(documents.count_documents(doc! { "n": 1 }).await.unwrap(), 2);
     });
 }
 

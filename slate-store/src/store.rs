@@ -58,6 +58,13 @@ pub trait Store: Send + Sync + 'static {
     /// the database is read-only.
     fn begin(&self, wait: Duration) -> Result<Self::Transaction>;
 
+    /// Begins a write transaction over the last commit, if it and a commit of few writes need not wait for a device, a network or
+    /// another thread; `None` otherwise, and by default. Where the commit would have to wait after all, it fails with
+    /// [`Conflict`](crate::Error::Conflict). Async callers execute short writes in it on their own thread.
+    fn try_begin(&self) -> Option<Self::Transaction> {
+        None
+    }
+
     /// Drops a keyspace with all its keys. Returns the version from which on it is empty. Open snapshots still show it.
     /// Dropping a keyspace that does not exist does nothing.
     ///

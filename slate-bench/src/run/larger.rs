@@ -22,6 +22,12 @@ const PAGES: u64 = 50;
 /// Number of operations per run (`--runs`) of the rows that measure each operation.
 const OPERATIONS: u64 = 100;
 
+/// Number of records that each commit of the row with many updates changes.
+const UPDATED_AT_ONCE: u64 = 100;
+
+/// Number of commits after which everything is written to the device.
+const COMMITS_PER_FLUSH: u64 = 100;
+
 /// The filter of the full scan: no index, a third of the records.
 const FILTER: Condition = Condition { field: Field::Recommendation1, test: Test::Equal(Value::Str("ProductA")) };
 
@@ -46,7 +52,7 @@ pub fn run<S: Subject>(
     let mut bench = Bench { options, size: 0, report, progress: Progress::of(0) };
     for &size in &options.records {
         bench.size = size;
-        bench.progress.more(8);
+        bench.progress.more(10);
         measure(&mut bench, &mut open)?;
     }
     Ok(bench.report)
@@ -72,11 +78,49 @@ fn measure<S: Subject>(bench: &mut Bench<'_>, open: &mut impl FnMut(&Path, Setup
         }
         update(bench, subject, rng, updates)
     })?;
+    update_many(bench, subject, opened.folder.path(), &mut largest)?;
     space(bench, "files while updating, largest", Some(largest));
+    let compacted = match subject.compact() {
+        Ok(()) => subject.size()?,
+        Err(_) => None,
+    };
     let closed = opened.folder;
     drop(opened.subject);
     let size = bytes_within(closed.path())?;
+    space(bench, "files when compacted", compacted);
     space(bench, "files when closed", Some(size));
+    Ok(())
+}
+
+/// Updates as many records as there are, chosen at random, many in each commit: hours of a service, compressed.
+fn update_many<S: Subject>(bench: &mut Bench<'_>, subject: &mut S, folder: &Path, largest: &mut u64) -> Result<()> {
+    let name = "update as many records as there are";
+    if !bench.options.shared.wants(LARGER, name) {
+        return Ok(());
+    }
+    let seed = bench.options.shared.seed;
+    let mut rng = Rng::of(seed, &[0x0bd8]);
+    let (mut time, mut verdict) = (Duration::ZERO, Verdict::Right);
+    for commit in 0..bench.size / UPDATED_AT_ONCE {
+        let mut ids: Vec<u64> = (0..UPDATED_AT_ONCE).map(|_| rng.below(bench.size)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let patch = |id: &u64| Change::Fields(Patch::new(seed, 0, id.cast_signed(), commit));
+        let batch = subject.encode(ids.iter().map(patch))?;
+        let (written, took) = bench.options.shared.clock.timed(|| subject.merge(0, &batch));
+        let (written, expected) = (written?, number::count(ids.len()));
+        if written != expected {
+            verdict = Verdict::Wrong(format!("{written} instead of {expected} records"));
+        }
+        time += took;
+        if commit % COMMITS_PER_FLUSH == 0 {
+            let (flushed, took) = bench.options.shared.clock.timed(|| subject.size());
+            flushed?;
+            time += took;
+        }
+        *largest = (*largest).max(bytes_within(folder)?);
+    }
+    bench.push(LARGER, Row { samples: std::iter::once(time).collect(), verdict, items: bench.size, ..Row::new(name) });
     Ok(())
 }
 

@@ -77,10 +77,10 @@ pub(super) fn insert<S: Subject>(
     let (mut time, mut allocations) = (Duration::ZERO, None);
     let batches = batches(bench.size);
     for batch in 0..batches {
-        let ids = bench.size * batch / batches..bench.size * (batch + 1) / batches;
+        let ids = bench.options.ids.of_batch(batch, batches, bench.size);
         let record = |id: u64| Change::Whole(Record::new(bench.options.shared.seed, user, id.cast_signed(), 0));
-        let many = ids.end - ids.start;
-        let encoded = subject.encode(ids.map(record))?;
+        let many = number::count(ids.len());
+        let encoded = subject.encode(ids.into_iter().map(record))?;
         let ((inserted, counted), took) = clock.timed(|| Allocations::during(|| subject.insert(user, &encoded)));
         if inserted? != many {
             return Err(format!("batch {batch} of user {} was not inserted completely", user + 1).into());

@@ -7,7 +7,7 @@ use super::{
     Cursor, Documents,
     documents::{Batch, collect},
     operation::{CancelOnDrop, Operation},
-    runner::{Read, Runner},
+    runner::{Runner, Short},
 };
 use crate::{
     Aggregate, BulkWrite, BulkWriteResult, CancelToken, CopyProgress, CopyResult, CopyTo, Count, CreateIndex, Delete,
@@ -103,6 +103,9 @@ macro_rules! builders {
     (@ read $runner:ident, $token:ident, $builder:ident) => {
         $runner.read($token, $builder, Self::run)
     };
+    (@ short_write $runner:ident, $token:ident, $builder:ident) => {
+        $runner.write_short($token, $builder, Self::run)
+    };
     (@ stream $runner:ident, $token:ident, $find:ident) => {{
         // Cancels the cursor, which outlives this operation, when the stream is dropped.
         let abandoned = CancelOnDrop($token);
@@ -123,13 +126,13 @@ builders! {
         hint deadline cancel memory_limit allow_disk_use let_variables collation bypass_document_validation;
     [] Count: read -> u64 [explain], skip limit collation hint deadline cancel memory_limit;
     [] Distinct: read -> Vec<Bson> [explain], sort skip limit collation hint deadline cancel memory_limit;
-    [] Update: write -> UpdateResult [explain],
+    [] Update: short_write -> UpdateResult [explain],
         upsert array_filters sort hint deadline cancel memory_limit let_variables collation bypass_document_validation;
-    [] Delete: write -> u64 [explain], hint deadline cancel memory_limit let_variables collation;
-    [T: DeserializeOwned + Send + Any] FindOneAndUpdate<T>: write -> Option<T>,
+    [] Delete: short_write -> u64 [explain], hint deadline cancel memory_limit let_variables collation;
+    [T: DeserializeOwned + Send + Any] FindOneAndUpdate<T>: short_write -> Option<T>,
         upsert array_filters return_document sort projection hint deadline cancel memory_limit let_variables collation
         bypass_document_validation;
-    [T: DeserializeOwned + Send + Any] FindOneAndDelete<T>: write -> Option<T>,
+    [T: DeserializeOwned + Send + Any] FindOneAndDelete<T>: short_write -> Option<T>,
         sort projection hint deadline cancel memory_limit let_variables collation;
     [] InsertMany<'static>: write -> InsertManyResult, ordered all_or_nothing bypass_document_validation deadline cancel;
     [] BulkWrite: write -> BulkWriteResult, ordered bypass_document_validation deadline cancel;
@@ -229,11 +232,11 @@ impl Call<Verify<'static>> {
     }
 }
 
-/// Implements [`Read`] by the method of the same name.
-macro_rules! reads {
-    ($([$($generics:tt)*] $read:ty;)*) => {
+/// Implements [`Short`] by the method of the same name.
+macro_rules! short {
+    ($([$($generics:tt)*] $call:ty;)*) => {
         $(
-            impl<$($generics)*> Read for $read {
+            impl<$($generics)*> Short for $call {
                 fn without_waiting(&self) -> Option<Self> {
                     Self::without_waiting(self)
                 }
@@ -242,11 +245,15 @@ macro_rules! reads {
     };
 }
 
-reads! {
+short! {
     [T: 'static] Find<T>;
     [T: 'static] FindOne<T>;
     [T: 'static] Aggregate<T>;
     [] Count;
     [] Distinct;
+    [] Update;
+    [] Delete;
+    [T: 'static] FindOneAndUpdate<T>;
+    [T: 'static] FindOneAndDelete<T>;
     [T: 'static] crate::ReadCollection<T>;
 }

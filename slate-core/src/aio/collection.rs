@@ -1,9 +1,12 @@
-use std::{any::Any, borrow::Cow, fmt, ops::Deref, time::Duration};
+use std::{any::Any, borrow::Cow, fmt, ops::Deref, sync::Arc, time::Duration};
 
 use bson::{Bson, Document, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Call, Operation, runner::Runner};
+use super::{
+    Call, Operation,
+    runner::{Runner, Short},
+};
 use crate::{
     Aggregate, BulkWrite, CancelToken, CollectionOptions, CollectionStats, Count, CreateIndex, Delete, Distinct, Find,
     FindOne, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate,
@@ -233,8 +236,12 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Errors
     /// As the blocking method.
     pub fn insert_one(&self, document: &T) -> Operation<Bson> {
-        let document = to_raw(self.collection.name(), document).map(Cow::into_owned);
-        self.write(|collection| collection.with_type().insert_one(&document?))
+        let document = match to_raw(self.collection.name(), document) {
+            Ok(document) => Arc::new(document.into_owned()),
+            Err(error) => return Operation::new(async { Err(error) }),
+        };
+        let insert = InsertOne { collection: self.collection.begun().with_type(), document };
+        self.runner().write_short(CancelToken::new(), insert, |insert| insert.collection.insert_one(&insert.document))
     }
 
     /// See [`slate_core::Collection::insert_many`](crate::Collection::insert_many).
@@ -263,6 +270,21 @@ impl<T: DeserializeOwned + Send + Any> Collection<T> {
 impl<T: Serialize + DeserializeOwned + Send + Any> Collection<T> {
     calls! { "Collection":
         find_one_and_replace(filter: impl IntoDocument, replacement: &T) -> FindOneAndUpdate<T>;
+    }
+}
+
+/// The insertion of one document.
+struct InsertOne {
+    collection: crate::Collection<RawDocumentBuf>,
+    document: Arc<RawDocumentBuf>,
+}
+
+impl Short for InsertOne {
+    fn without_waiting(&self) -> Option<Self> {
+        /// A longer document takes too long to validate and to store.
+        const LONGEST: usize = 64 << 10;
+        let collection = (self.document.as_bytes().len() <= LONGEST).then(|| self.collection.without_waiting())??;
+        Some(Self { collection, document: Arc::clone(&self.document) })
     }
 }
 

@@ -12,21 +12,22 @@ use futures_core::Stream;
 use serde::{Deserialize, de::DeserializeOwned};
 use slate_query::raw::Doc;
 
-use super::{job::Answer, operation::CancelOnDrop, runner::on_pool};
+use super::{in_place::InPlace, job::Answer, operation::CancelOnDrop, runner::on_pool};
 use crate::{
     Aggregate, CancelToken, Error, Find, Result, Row,
     api::{
         cursor::deserialize_current,
         document::{As, as_raw, from_raw},
     },
-    interrupt::{ShortRead, is_would_wait, would_wait},
+    interrupt::{ShortCall, is_would_wait, would_wait},
 };
 
 /// Lends the documents of a query, one at a time, without a copy for each.
 ///
 /// The documents are read in batches, the next while the caller works through one: at most two are in memory, and no
-/// thread waits for the caller. A batch ends at 1,024 documents (the first one at 64), past 256 KiB, or after 5 ms. All
-/// documents belong to one commit.
+/// thread waits for the caller. A batch ends at 1,024 documents (the first one at 64), past 256 KiB, or after 5 ms. Where all of
+/// a range in memory is read, without a filter, each document after the first batch is read when it is awaited, without a copy.
+/// All documents belong to one commit.
 ///
 /// Dropping it ends the reading. It ends after an error of the storage or an interruption.
 pub struct Cursor {
@@ -36,8 +37,14 @@ pub struct Cursor {
     moved: usize,
     /// The error that ended the batch.
     error: Option<Error>,
-    next: Option<Answer<Batch>>,
+    next: Option<Next>,
     abandoned: CancelOnDrop,
+}
+
+/// The documents after the current batch.
+enum Next {
+    Batch(Answer<Batch>),
+    InPlace(InPlace),
 }
 
 /// The documents of a query as `T`: a [`Stream`], with [`Documents::next`] for use without stream adapters.
@@ -71,12 +78,12 @@ struct Rows {
 /// A builder whose documents are streamed.
 pub(super) trait Streamed {
     /// The limit of a read that must not wait, if it must not.
-    fn short(&self) -> Option<ShortRead>;
+    fn short(&self) -> Option<ShortCall>;
     fn cursor(self) -> Result<crate::Cursor>;
 }
 
 impl<T> Streamed for Find<T> {
-    fn short(&self) -> Option<ShortRead> {
+    fn short(&self) -> Option<ShortCall> {
         Self::short(self)
     }
 
@@ -86,7 +93,7 @@ impl<T> Streamed for Find<T> {
 }
 
 impl<T> Streamed for Aggregate<T> {
-    fn short(&self) -> Option<ShortRead> {
+    fn short(&self) -> Option<ShortCall> {
         Self::short(self)
     }
 
@@ -99,6 +106,16 @@ impl<T> Streamed for Aggregate<T> {
 struct Rest {
     cursor: crate::Cursor,
     rows_at_once: usize,
+    reading: Reading,
+}
+
+/// Which thread reads rows.
+#[derive(Clone, Copy)]
+enum Reading {
+    /// One that may wait.
+    OnPool,
+    /// The one that awaits them, if each takes little time.
+    InPlace,
 }
 
 impl Rows {
@@ -117,7 +134,8 @@ impl Batch {
     /// Reads the first batch. The rest of a find that must not wait is for a thread that may.
     pub(super) fn first(query: impl Streamed) -> Result<Self> {
         let short = query.short();
-        let batch = Self::read(Rest { cursor: query.cursor()?, rows_at_once: FIRST_BATCH_ROWS });
+        let reading = if short.is_some() { Reading::InPlace } else { Reading::OnPool };
+        let batch = Self::read(Rest { cursor: query.cursor()?, rows_at_once: FIRST_BATCH_ROWS, reading });
         if let Some(short) = short {
             if batch.error.as_ref().is_some_and(is_would_wait) {
                 return Err(would_wait());
@@ -174,12 +192,15 @@ impl Cursor {
     /// Starts lending the batch and reading the next one.
     fn take(&mut self, Batch { rows, error, rest, .. }: Batch) {
         (self.batch, self.moved, self.error) = (rows, 0, error);
-        if let Some(rest) = rest {
-            // The cursor checks its own token; a token here would only hide the cursor's error.
-            match on_pool(CancelToken::new(), move || Ok(Batch::read(rest))) {
-                Ok(batch) => self.next = Some(batch),
-                Err(error) => self.error = Some(error),
-            }
+        let Some(rest) = rest else { return };
+        if matches!(rest.reading, Reading::InPlace) && rest.cursor.shared().is_some() {
+            self.next = Some(Next::InPlace(InPlace::new(rest.cursor)));
+            return;
+        }
+        // The cursor checks its own token; a token here would only hide the cursor's error.
+        match on_pool(CancelToken::new(), move || Ok(Batch::read(rest))) {
+            Ok(batch) => self.next = Some(Next::Batch(batch)),
+            Err(error) => self.error = Some(error),
         }
     }
 
@@ -202,7 +223,14 @@ impl Cursor {
                 return Poll::Ready(Err(error));
             }
             let batch = match &mut self.next {
-                Some(next) => ready!(Pin::new(next).poll(context)),
+                Some(Next::Batch(next)) => ready!(Pin::new(next).poll(context)),
+                Some(Next::InPlace(rows)) => {
+                    let moved = ready!(rows.poll_advance(context));
+                    if !matches!(moved, Ok(true)) {
+                        (self.batch, self.next) = (Rows::default(), None);
+                    }
+                    return Poll::Ready(moved);
+                }
                 None => {
                     self.batch = Rows::default();
                     return Poll::Ready(Ok(false));
@@ -214,7 +242,11 @@ impl Cursor {
     }
 
     fn document(&self) -> Option<Doc<'_>> {
-        self.batch.get(self.moved.checked_sub(1)?)
+        let in_batch = || self.batch.get(self.moved.checked_sub(1)?);
+        match &self.next {
+            Some(Next::InPlace(rows)) => rows.current().or_else(in_batch),
+            Some(Next::Batch(_)) | None => in_batch(),
+        }
     }
 
     fn read_current<T: DeserializeOwned + Any>(&self) -> Option<Result<T>> {

@@ -2,14 +2,15 @@
 //!
 //! | call | executed |
 //! |---|---|
-//! | a short read of what is in memory | by the task that awaits it |
+//! | a short read or write of what is in memory | by the task that awaits it |
 //! | any other read | by a thread of tokio's pool for blocking work |
-//! | a write | by one of at most [`MAX_WRITERS`] threads of that pool, in the order of the queue |
+//! | any other write | by one of at most [`MAX_WRITERS`] threads of that pool, in the order of the queue |
 //! | a call of an open transaction | by the thread that owns the transaction |
 //!
-//! A read is tried first where it is awaited: the store refuses it if it would need a device, a network or a lock that is
-//! held ([`Store::try_snapshot`](slate_store::Store::try_snapshot)), and it is given up as soon as a node of its plan has
-//! handled 128 rows. Giving up costs what was read until then, and the call is handed to the pool.
+//! A call is tried first where it is awaited: the store refuses it if it would need a device, a network or a lock that is
+//! held ([`Store::try_snapshot`](slate_store::Store::try_snapshot), [`Store::try_begin`](slate_store::Store::try_begin)), and it
+//! is given up as soon as a node of its plan has handled 128 rows. Giving up costs what was done until then, and the call is
+//! handed to the pool. A write is also given up if it conflicts, changes the catalog, or other writes are queued.
 
 use std::{
     collections::VecDeque,
@@ -39,16 +40,16 @@ pub enum Runner {
     Thread(TransactionThread),
 }
 
-/// A read that can be tried without waiting.
-pub(super) trait Read: Send + Sized + 'static {
-    /// The same read, which fails instead of waiting; `None` if it always waits.
+/// A call that can be tried without waiting.
+pub(super) trait Short: Send + Sized + 'static {
+    /// The same call, which fails instead of waiting; `None` if it always waits.
     fn without_waiting(&self) -> Option<Self>;
 }
 
 impl Runner {
     /// Executes a read: where it is awaited, if it is short and need not wait. `token` is cancelled when the operation is
     /// dropped.
-    pub(super) fn read<B: Read, R: Send + 'static>(
+    pub(super) fn read<B: Short, R: Send + 'static>(
         &self,
         token: CancelToken,
         read: B,
@@ -86,6 +87,30 @@ impl Runner {
             Self::Pool(_) => on_pool(token, work)?.await,
             Self::Thread(thread) => thread.run(work).await,
         }
+    }
+
+    /// Executes a write: where it is awaited, if it is short and need not wait. Outside of a transaction, `token` is cancelled
+    /// when the operation is dropped.
+    pub(super) fn write_short<B: Short, R: Send + 'static>(
+        &self,
+        token: CancelToken,
+        write: B,
+        run: impl Fn(B) -> Result<R> + Send + 'static,
+    ) -> Operation<R> {
+        let runner = self.clone();
+        Operation::new(async move {
+            if let Self::Pool(pool) = &runner
+                && pool.is_idle()
+                && let Some(short) = write.without_waiting()
+            {
+                runtime()?;
+                match run(short) {
+                    Err(error) if is_would_wait(&error) => {}
+                    result => return result,
+                }
+            }
+            runner.write(token, move || run(write)).await
+        })
     }
 
     /// Executes a write. Outside of a transaction, `token` is cancelled when the operation is dropped.
@@ -156,6 +181,11 @@ impl Pool {
             drop(queue);
             WriterThread { pool: self, ended: false }.start(runtime);
         }
+    }
+
+    /// Whether no write waits for a thread.
+    fn is_idle(&self) -> bool {
+        self.queue().waiting.is_empty()
     }
 
     /// Returns the next write. If there is none, the calling thread no longer counts as a writer.

@@ -85,7 +85,7 @@ impl<T> Aggregate<T> {
     }
 
     #[cfg(feature = "async")]
-    pub(crate) fn short(&self) -> Option<crate::interrupt::ShortRead> {
+    pub(crate) fn short(&self) -> Option<crate::interrupt::ShortCall> {
         self.scope.short()
     }
 }

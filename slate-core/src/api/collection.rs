@@ -481,6 +481,14 @@ impl<T> Collection<T> {
     }
 }
 
+#[cfg(feature = "async")]
+impl<T> Collection<T> {
+    /// For the async API: the same collection, whose calls fail instead of waiting.
+    pub(crate) fn without_waiting(&self) -> Option<Self> {
+        Some(Self { read: ReadCollection { scope: self.scope.queries_without_waiting()?, ..self.read.clone() } })
+    }
+}
+
 impl<T: Serialize + Any> Collection<T> {
     /// Inserts a document and returns its `_id`. A document without `_id` gets an ObjectId.
     ///

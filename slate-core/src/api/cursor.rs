@@ -65,6 +65,12 @@ impl Cursor {
         self.rows.current()
     }
 
+    /// The stored form of the current document; see [`Rows::shared`].
+    #[cfg(feature = "async")]
+    pub(crate) fn shared(&self) -> Option<Arc<[u8]>> {
+        self.rows.shared()
+    }
+
     /// The collection that is read.
     #[cfg(feature = "async")]
     pub(crate) fn collection(&self) -> &Arc<str> {

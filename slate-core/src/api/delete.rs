@@ -26,6 +26,12 @@ impl Delete {
         Self { scope, collection: Arc::clone(collection), request: Request::new(filter), target }
     }
 
+    /// For the async API: the same deletion, failing instead of waiting.
+    #[cfg(feature = "async")]
+    pub(crate) fn without_waiting(&self) -> Option<Self> {
+        Some(Self { scope: self.scope.queries_without_waiting()?, ..self.clone() })
+    }
+
     setters! { request: hint, limited, deadline, cancel, memory_limit, let_variables, collation, force }
 
     /// Returns the plan of the query for the deletion's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is

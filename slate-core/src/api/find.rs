@@ -57,7 +57,7 @@ impl<T> Find<T> {
         Some(Self { target: self.target.without_waiting()?, documents: PhantomData })
     }
 
-    pub(crate) fn short(&self) -> Option<crate::interrupt::ShortRead> {
+    pub(crate) fn short(&self) -> Option<crate::interrupt::ShortCall> {
         self.target.scope.short()
     }
 }

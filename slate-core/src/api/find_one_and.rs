@@ -43,6 +43,23 @@ pub struct FindOneAndDelete<T> {
     documents: As<T>,
 }
 
+/// For the async API: the same writes, failing instead of waiting.
+#[cfg(feature = "async")]
+impl<T> FindOneAndUpdate<T> {
+    pub(crate) fn without_waiting(&self) -> Option<Self> {
+        let (collection, request, change) = (Arc::clone(&self.collection), self.request.clone(), self.change.clone());
+        Some(Self { scope: self.scope.queries_without_waiting()?, collection, request, change, documents: PhantomData })
+    }
+}
+
+#[cfg(feature = "async")]
+impl<T> FindOneAndDelete<T> {
+    pub(crate) fn without_waiting(&self) -> Option<Self> {
+        let (collection, request) = (Arc::clone(&self.collection), self.request.clone());
+        Some(Self { scope: self.scope.queries_without_waiting()?, collection, request, documents: PhantomData })
+    }
+}
+
 impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     pub(crate) fn new(
         scope: Scope,

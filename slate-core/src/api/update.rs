@@ -89,6 +89,12 @@ impl Update {
         Self { scope, collection: Arc::clone(collection), request, change, target }
     }
 
+    /// For the async API: the same update, failing instead of waiting.
+    #[cfg(feature = "async")]
+    pub(crate) fn without_waiting(&self) -> Option<Self> {
+        Some(Self { scope: self.scope.queries_without_waiting()?, ..self.clone() })
+    }
+
     setters! { request: upsert, array_filters, sort, hint, limited, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, force }
 
     /// Returns the plan of the query for the update's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is

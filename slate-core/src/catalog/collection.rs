@@ -86,6 +86,11 @@ impl CollectionInfo {
         self.statistics.as_ref()?.of_index(index.keyspace)
     }
 
+    /// Returns the number of records according to the statistics, 0 without statistics.
+    pub(crate) fn known_records(&self) -> u64 {
+        self.record_statistics().map_or(0, |statistics| statistics.keys)
+    }
+
     /// The statistics of the records.
     pub(crate) fn record_statistics(&self) -> Option<&KeyStatistics> {
         self.statistics.as_ref().map(|statistics| &statistics.records)

@@ -17,6 +17,16 @@ struct Changed {
     attempted: i64,
 }
 
+impl Changed {
+    fn grown(self, growth: i64) -> Self {
+        Self { growth: self.growth.saturating_add(growth), ..self }
+    }
+
+    fn is_stale(self, known: u64) -> bool {
+        self.growth.unsigned_abs() > MIN_GROWTH.max(known / 2) && self.growth.abs_diff(self.attempted) > MIN_GROWTH
+    }
+}
+
 /// The growth, in records, below which statistics are not gathered again. Small collections are counted by probes
 /// (`plan::cost`), and frequent gathering would cost more than it saves.
 const MIN_GROWTH: u64 = 1_000;
@@ -27,13 +37,18 @@ impl StatisticsStaleness {
     pub(crate) fn add(&self, records: Keyspace, known: u64, growth: i64) -> bool {
         let mut collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = collections.entry(records).or_default();
-        changed.growth = changed.growth.saturating_add(growth);
-        let is_stale = changed.growth.unsigned_abs() > MIN_GROWTH.max(known / 2)
-            && changed.growth.abs_diff(changed.attempted) > MIN_GROWTH;
+        *changed = changed.grown(growth);
+        let is_stale = changed.is_stale(known);
         if is_stale {
             changed.attempted = changed.growth;
         }
         is_stale
+    }
+
+    /// Returns whether [`add`](Self::add) would return true.
+    pub(crate) fn would_be_stale(&self, records: Keyspace, known: u64, growth: i64) -> bool {
+        let collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        collections.get(&records).copied().unwrap_or_default().grown(growth).is_stale(known)
     }
 
     /// Returns the growth since the collection's statistics were gathered.
@@ -65,6 +80,7 @@ mod tests {
         let staleness = StatisticsStaleness::default();
         let records = Keyspace(1);
         assert!(!staleness.add(records, 0, 1_000));
+        assert!(staleness.would_be_stale(records, 0, 1) && !staleness.would_be_stale(records, 0, 0));
         assert!(staleness.add(records, 0, 1), "more than the minimum");
         assert!(!staleness.add(records, 0, 1), "just attempted");
         assert!(staleness.add(records, 0, 2_000), "changed again since the attempt");

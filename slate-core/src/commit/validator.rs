@@ -1,9 +1,12 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 
 use ahash::AHashMap;
 use slate_store::Version;
 
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    interrupt::{Interrupt, would_wait},
+};
 
 /// How the collection reads of a transaction are validated when it commits.
 #[derive(Clone, Debug)]
@@ -34,12 +37,14 @@ impl OptimisticValidator {
     /// and wrote to those of `written`.
     ///
     /// # Errors
-    /// `Conflict` if a collection of the read set was written after `base`; any error of `commit`.
+    /// `Conflict` if a collection of the read set was written after `base`; any error of `commit`; that a short call would
+    /// have to wait.
     pub(crate) fn commit<'n>(
         &self,
         base: Version,
         mut read_set: impl Iterator<Item = &'n str>,
         written: impl Iterator<Item = &'n str>,
+        limits: &Interrupt,
         commit: impl FnOnce() -> Result<Version>,
     ) -> Result<Version> {
         let (_shared, _exclusive);
@@ -50,6 +55,12 @@ impl OptimisticValidator {
             if let Some(changed) = std::iter::once(first).chain(read_set).find(|name| is_changed(name)) {
                 return Err(Error::read_conflict(changed));
             }
+        } else if limits.is_short() {
+            _shared = match self.commits.try_read() {
+                Err(TryLockError::WouldBlock) => return Err(would_wait()),
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Ok(shared) => shared,
+            };
         } else {
             _shared = self.commits.read().unwrap_or_else(PoisonError::into_inner);
         }

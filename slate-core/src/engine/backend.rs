@@ -87,6 +87,17 @@ impl<S: Store> Backend<S> {
         })
     }
 
+    fn writer(&self, transaction: S::Transaction, options: &BeginOptions) -> Result<Box<dyn Writer>> {
+        let capabilities = self.store.capabilities();
+        let validation = match (capabilities.concurrent_writers, capabilities.exclusive) {
+            (false, _) => Validation::None,
+            (true, true) => Validation::InProcess(Arc::clone(&self.validator)),
+            (true, false) => Validation::InStore,
+        };
+        let catalog = self.shared.catalogs.load(&transaction.view())?;
+        Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), validation, options)))
+    }
+
     /// Returns the last commit and its catalog.
     pub(super) fn last(&self) -> Result<(S::Snapshot, Arc<Catalog>)> {
         let view = self.store.snapshot()?;
@@ -139,7 +150,7 @@ impl<S: Store> Engine for Backend<S> {
                 let is_read = self.try_get(collection, key, &span, visitor)? != PointRead::Postponed;
                 Ok(is_read.then(|| ().into()))
             }
-            // A query fails after a number of rows, see [`ShortRead`](crate::interrupt::ShortRead).
+            // A query fails after a number of rows, see [`ShortCall`](crate::interrupt::ShortCall).
             ReadOp::Definition | ReadOp::Find { .. } => {
                 let Some(view) = self.store.try_snapshot() else { return Ok(None) };
                 let catalog = self.shared.catalogs.load(&view)?;
@@ -150,16 +161,12 @@ impl<S: Store> Engine for Backend<S> {
     }
 
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {
-        let capabilities = self.store.capabilities();
-        let validation = match (capabilities.concurrent_writers, capabilities.exclusive) {
-            (false, _) => Validation::None,
-            (true, true) => Validation::InProcess(Arc::clone(&self.validator)),
-            (true, false) => Validation::InStore,
-        };
         let begun = self.store.begin(options.wait).map_err(Error::from);
-        let transaction = begun.inspect_err(|error| self.observer().failed(error))?;
-        let catalog = self.shared.catalogs.load(&transaction.view())?;
-        Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), validation, options)))
+        self.writer(begun.inspect_err(|error| self.observer().failed(error))?, options)
+    }
+
+    fn try_begin(&self, options: &BeginOptions) -> Result<Option<Box<dyn Writer>>> {
+        self.store.try_begin().map(|transaction| self.writer(transaction, options)).transpose()
     }
 
     fn after_commit(&self, work: &AfterCommit, wait: Duration) {

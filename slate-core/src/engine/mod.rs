@@ -42,6 +42,8 @@ pub(crate) trait Engine: Send + Sync {
     /// thread.
     fn try_read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<Option<ReadOutput>>;
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
+    /// Begins a transaction, unless it or its commit would have to wait for a device, a network or another thread.
+    fn try_begin(&self, options: &BeginOptions) -> Result<Option<Box<dyn Writer>>>;
     /// Executes the work after a commit. The commit has succeeded; a failure here postpones the work.
     fn after_commit(&self, work: &AfterCommit, wait: Duration);
     /// Gathers a collection's statistics from all its keys.

@@ -26,7 +26,10 @@ impl<T: Transaction> Writer for Session<T> {
         let observer = Arc::clone(self.memory().observer());
         let subject = op.subject();
         let mut call = Call::new(&observer, kind(&op), subject.collection);
-        let result = call.within(|| self.execute_write(op).map_err(|error| located(error, self.catalog())));
+        let result = call.within(|| {
+            let output = self.execute_write(op).map_err(|error| located(error, self.catalog()))?;
+            self.check_short().map(|()| output)
+        });
         if let Ok(output) = &result {
             call.wrote(output.written());
             if output.has_refusals() {

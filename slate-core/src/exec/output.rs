@@ -23,6 +23,13 @@ pub(crate) trait Rows {
 
     /// Returns the current row. A whole record has its field table.
     fn current(&self) -> Option<Doc<'_>>;
+
+    /// Returns the current row in its stored form as a shared buffer. `None` if it has to be copied, or if a move can read more
+    /// than one record.
+    #[cfg(feature = "async")]
+    fn shared(&self) -> Option<std::sync::Arc<[u8]>> {
+        None
+    }
 }
 
 /// Opens the rows of a plan. A count returns one row `{n}`; distinct returns one row `{v}` per value.
@@ -146,6 +153,14 @@ impl<V: View> Rows for Output<V> {
             Self::DistinctKeys(rows) => rows.current(),
         };
         built.map(Doc::new)
+    }
+
+    #[cfg(feature = "async")]
+    fn shared(&self) -> Option<std::sync::Arc<[u8]>> {
+        match self {
+            Self::Whole(rows) if rows.reads_one_record() => rows.shared(),
+            _ => None,
+        }
     }
 }
 

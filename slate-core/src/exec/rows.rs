@@ -105,6 +105,16 @@ impl<V: View> RawRows<V> {
         }
     }
 
+    /// Returns whether each further move reads at most one record.
+    #[cfg(feature = "async")]
+    pub(super) fn reads_one_record(&self) -> bool {
+        match self {
+            Self::Eof | Self::Scan(_) => true,
+            Self::Slice(rows) => rows.reads_one_record(),
+            Self::Fetch(_) | Self::Filter(_) | Self::Sort(_) | Self::Measured(_) => false,
+        }
+    }
+
     /// Returns the stored document of the current record as a shared buffer. `None` if it has to be copied.
     #[inline]
     pub(super) fn shared(&self) -> Option<Arc<[u8]>> {

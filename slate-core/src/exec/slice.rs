@@ -48,6 +48,11 @@ impl<V: View> SliceRows<V> {
         if self.is_over { None } else { self.input.current() }
     }
 
+    #[cfg(feature = "async")]
+    pub(super) fn reads_one_record(&self) -> bool {
+        self.skip == 0 && self.input.reads_one_record()
+    }
+
     #[inline]
     pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
         self.input.shared()

@@ -42,6 +42,14 @@ impl<R: Rows> Rows for ObservedRows<R> {
         self.length.set(current.map_or(0, |document| document.bytes().len()));
         current
     }
+
+    #[cfg(feature = "async")]
+    fn shared(&self) -> Option<std::sync::Arc<[u8]>> {
+        let shared = self.rows.shared();
+        let bytes = shared.as_deref().map(|stored| Doc::stored(stored).bytes());
+        self.length.set(bytes.map_or(0, <[u8]>::len));
+        shared
+    }
 }
 
 impl<R> Drop for ObservedRows<R> {

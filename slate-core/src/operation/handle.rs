@@ -8,11 +8,11 @@ use slate_query::Code;
 use slate_store::Capabilities;
 
 use crate::{
-    Durability, Error, ErrorKind, Result, TransactionOptions,
+    Durability, Error, ErrorKind, Isolation, Result, TransactionOptions,
     api::transaction_options::Started,
     catalog::Catalog,
     engine::{Engine, Writer},
-    interrupt::{CallLimits, Interrupt, ShortRead, past_deadline, would_wait},
+    interrupt::{CallLimits, Interrupt, ShortCall, past_deadline, would_wait},
     metrics::{Metrics, Observer},
     operation::{
         open_transactions::OpenTransactions,
@@ -26,8 +26,8 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct DatabaseHandle {
     inner: Arc<Inner>,
-    /// If set, a read that would have to wait fails with [`would_wait`].
-    short: Option<ShortRead>,
+    /// If set, a call that would have to wait fails with [`would_wait`].
+    short: Option<ShortCall>,
     limits: CallLimits,
 }
 
@@ -102,10 +102,10 @@ impl DatabaseHandle {
         })
     }
 
-    /// Returns a handle of the same database for reads that must not wait.
+    /// Returns a handle of the same database for calls that must not wait.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Self {
-        Self { short: Some(ShortRead::default()), ..self.clone() }
+        Self { short: Some(ShortCall::default()), ..self.clone() }
     }
 
     /// Whether queries can be executed without waiting.
@@ -115,7 +115,7 @@ impl DatabaseHandle {
     }
 
     #[cfg(feature = "async")]
-    pub(crate) fn short(&self) -> Option<&ShortRead> {
+    pub(crate) fn short(&self) -> Option<&ShortCall> {
         self.short.as_ref()
     }
 
@@ -138,6 +138,9 @@ impl DatabaseHandle {
     pub(crate) fn write<R>(&self, limits: &Interrupt, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         self.inner.open_transactions.check_outside()?;
         limits.check()?;
+        if let Some(short) = &self.short {
+            return self.write_short(short, work);
+        }
         let started = self.started(limits);
         let written = retry::on_conflict(&started.retry, &self.inner.observer, || {
             // `work` checks the limits. A commit that has begun is completed.
@@ -151,6 +154,18 @@ impl DatabaseHandle {
         let soon = Instant::now() + 2 * started.retry.longest_pause;
         let is_over = limits.end().is_some_and(|end| end <= soon);
         written.map_err(|error: Error| if error.is_retryable() && is_over { past_deadline() } else { error })
+    }
+
+    /// Runs one write in its own transaction, which fails with [`would_wait`] instead of waiting or being retried.
+    fn write_short<R>(&self, short: &ShortCall, work: impl FnOnce(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        let limits = Interrupt::default().short(short);
+        let options = BeginOptions { wait: Duration::ZERO, isolation: Isolation::default(), limits };
+        let mut writer = self.engine()?.try_begin(&options)?.ok_or_else(would_wait)?;
+        let written = work(&mut *writer).and_then(|result| {
+            // A short commit leaves no work.
+            writer.commit(self.inner.durability).map(|_| result)
+        });
+        written.map_err(|error| if error.is_retryable() { would_wait() } else { error })
     }
 
     /// Gathers a collection's statistics and retries after a conflict.

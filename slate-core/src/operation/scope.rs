@@ -157,7 +157,7 @@ impl Scope {
         self.read(collection, ReadOp::Find { query, interrupt })
     }
 
-    /// Returns the same scope for reads that must not wait; `None` if its reads always wait.
+    /// Returns the same scope for calls that must not wait; `None` if its calls always wait.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Option<Self> {
         match self {
@@ -166,7 +166,8 @@ impl Scope {
         }
     }
 
-    /// As [`without_waiting`](Self::without_waiting), for queries; `None` also if the store always has to wait for them.
+    /// As [`without_waiting`](Self::without_waiting), for queries and writes; `None` also if the store always has to wait for
+    /// queries.
     #[cfg(feature = "async")]
     pub(crate) fn queries_without_waiting(&self) -> Option<Self> {
         match self {
@@ -175,9 +176,9 @@ impl Scope {
         }
     }
 
-    /// Returns the limit of reads that must not wait, if the scope has one.
+    /// Returns the limit of calls that must not wait, if the scope has one.
     #[cfg(feature = "async")]
-    pub(crate) fn short(&self) -> Option<crate::interrupt::ShortRead> {
+    pub(crate) fn short(&self) -> Option<crate::interrupt::ShortCall> {
         match self {
             Self::Database(database) => database.short().cloned(),
             Self::Snapshot(_) | Self::Transaction(_) => None,

@@ -1,7 +1,9 @@
+use std::sync::Arc;
+
 use slate_store::Keyspace;
 
 use super::collection_state::CollectionStates;
-use crate::catalog::{Catalog, StatisticsStaleness};
+use crate::catalog::{Catalog, CollectionInfo, StatisticsStaleness};
 
 /// Work that remains after a commit, outside its transaction.
 #[derive(Debug, Default)]
@@ -31,15 +33,26 @@ pub(super) fn stale(
     catalog: &Catalog,
     staleness: &StatisticsStaleness,
 ) -> Vec<StaleCollection> {
-    let grown = states.grown().filter_map(|(name, growth)| Some((catalog.collection(name)?, growth)));
-    let grown = grown.filter(|(collection, growth)| {
-        let known = collection.record_statistics().map_or(0, |statistics| statistics.keys);
-        staleness.add(collection.records, known, *growth)
-    });
+    let grown = grown(states, catalog)
+        .filter(|(collection, growth)| staleness.add(collection.records, collection.known_records(), *growth));
     let changed = states.changed().filter_map(|(name, _)| catalog.collection(name));
     let incomplete = changed.filter(|collection| collection.lacks_statistics()).map(|collection| (collection, 0));
     grown
         .chain(incomplete)
         .map(|(collection, growth)| StaleCollection { records: collection.records, growth })
         .collect()
+}
+
+/// Returns whether the growth by a commit makes statistics stale.
+pub(super) fn makes_stale(states: &CollectionStates, catalog: &Catalog, staleness: &StatisticsStaleness) -> bool {
+    grown(states, catalog)
+        .any(|(collection, growth)| staleness.would_be_stale(collection.records, collection.known_records(), growth))
+}
+
+/// Returns the collections whose size a commit changes, and by how many records.
+fn grown<'c>(
+    states: &'c CollectionStates,
+    catalog: &'c Catalog,
+) -> impl Iterator<Item = (&'c Arc<CollectionInfo>, i64)> {
+    states.grown().filter_map(|(name, growth)| Some((catalog.collection(name)?, growth)))
 }

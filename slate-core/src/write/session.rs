@@ -8,7 +8,7 @@ use crate::{
     catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, StatisticsStaleness},
     commit::Validation,
     entry::record_key,
-    interrupt::Interrupt,
+    interrupt::{Interrupt, would_wait},
     metrics::Tally,
     operation::write_op::DocumentValidation,
     spill::{Budget, Memory},
@@ -204,6 +204,17 @@ impl<T: Transaction> Session<T> {
         ChangeSet::new(collection, memory, self.capabilities(), self.document_validation)
     }
 
+    /// Fails if the transaction must not wait and its commit may: others wait for changes of the catalog, and gathering statistics
+    /// may take long.
+    pub(crate) fn check_short(&self) -> Result<()> {
+        let commit_may_wait = || {
+            self.collections.changed().next().is_some()
+                || !self.pending_drops.is_empty()
+                || after_commit::makes_stale(&self.collections, &self.catalog, &self.shared.staleness)
+        };
+        if self.limits.is_short() && commit_may_wait() { Err(would_wait()) } else { Ok(()) }
+    }
+
     /// Commits. Returns the work that remains after the commit.
     pub(crate) fn commit(mut self, durability: Durability) -> Result<AfterCommit> {
         self.check_open()?;
@@ -230,7 +241,8 @@ impl<T: Transaction> Session<T> {
             // A transaction that changed nothing is valid at the commit that it read.
             Validation::InProcess(_) | Validation::InStore if !wrote => {}
             Validation::InProcess(validator) => {
-                validator.commit(base, collections.read_whole(), collections.written(), commit)?;
+                let read_set = collections.read_whole();
+                validator.commit(base, read_set, collections.written(), &self.limits, commit)?;
             }
             Validation::None | Validation::InStore => drop(commit()?),
         }

@@ -93,6 +93,7 @@ macro_rules! conformance {
             walks::random_walks_agree_with_a_btree_map
             walks::random_walks_over_uncommitted_writes_agree_with_a_btree_map
             writers::a_counter_under_many_writers_loses_no_increment
+            writers::a_transaction_that_does_not_wait_commits_or_conflicts
             writers::a_guarded_key_that_was_created_conflicts
             writers::a_key_deleted_and_made_again_conflicts
             writers::a_key_made_and_deleted_again_conflicts

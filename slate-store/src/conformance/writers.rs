@@ -53,6 +53,37 @@ pub fn a_second_transaction_on_one_thread_fails_at_once<S: Store>(fixture: &Fixt
     assert_eq!(all(&store.snapshot().unwrap(), A), "a");
 }
 
+pub fn a_transaction_that_does_not_wait_commits_or_conflicts<S: Store>(fixture: &Fixture<S>) {
+    const WRITERS: u64 = 3;
+    const EACH: u64 = 200;
+    let store = fixture.open();
+    let increment = |transaction: &mut S::Transaction| {
+        let next = number(&transaction.view(), A, b"n") + 1;
+        transaction.put(A, b"n", &next.to_be_bytes()).unwrap();
+    };
+    let try_increment = |mut transaction: S::Transaction| {
+        increment(&mut transaction);
+        match transaction.commit(Durability::Deferred) {
+            Ok(_) => true,
+            Err(error) => {
+                assert!(error.is_retryable(), "{error}");
+                false
+            }
+        }
+    };
+    let write = || {
+        for _ in 0..EACH {
+            // A dropped one leaves nothing.
+            drop(store.try_begin());
+            if !store.try_begin().is_some_and(try_increment) {
+                transact(&store, Durability::Deferred, increment);
+            }
+        }
+    };
+    thread::scope(|scope| (0..WRITERS).for_each(|_| drop(scope.spawn(write))));
+    assert_eq!(number(&store.snapshot().unwrap(), A, b"n"), WRITERS * EACH);
+}
+
 pub fn writers_of_different_keys_do_not_conflict<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     if !store.capabilities().concurrent_writers {

@@ -1,7 +1,7 @@
 use std::{
     mem,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError},
     time::Duration,
 };
 
@@ -30,13 +30,42 @@ pub(super) struct Shared {
     root: RwLock<Arc<Root>>,
     /// Locked while a transaction begins and while a commit is checked and applied. Snapshots never lock it.
     log: Mutex<CommitLog>,
+    /// The versions of ended transactions that the log still counts as open, because it was locked when they ended.
+    ended: Mutex<Vec<u64>>,
 }
 
 impl Shared {
     /// Takes the commit lock.
     pub(super) fn lock(&self) -> MutexGuard<'_, CommitLog> {
         // No code under this lock can panic between two dependent updates.
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.close_ended(self.log.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes the commit lock, unless another thread has it.
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, CommitLog>> {
+        match self.log.try_lock() {
+            Ok(log) => Some(self.close_ended(log)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(self.close_ended(poisoned.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Ends a transaction that reads version `base`, without waiting for the commit lock.
+    pub(super) fn end(&self, base: u64) {
+        match self.try_lock() {
+            Some(mut log) => log.close(base),
+            None => self.ended().push(base),
+        }
+    }
+
+    fn close_ended<'l>(&self, mut log: MutexGuard<'l, CommitLog>) -> MutexGuard<'l, CommitLog> {
+        self.ended().drain(..).for_each(|base| log.close(base));
+        log
+    }
+
+    /// Held only for a few instructions.
+    fn ended(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The last commit, unless a commit is being made in place.
@@ -115,6 +144,10 @@ impl Store for MemoryStore {
 
     fn begin(&self, _: Duration) -> Result<MemoryTransaction> {
         Ok(MemoryTransaction::begin(&self.shared))
+    }
+
+    fn try_begin(&self) -> Option<MemoryTransaction> {
+        MemoryTransaction::try_begin(&self.shared)
     }
 
     fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<Version> {

@@ -1,8 +1,12 @@
-use std::{collections::BTreeMap, mem, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    mem,
+    sync::{Arc, MutexGuard},
+};
 
 use super::{
     BorrowedCursor, MemoryTransactionPointReader,
-    commit_log::{Access, Conflict},
+    commit_log::{Access, CommitLog, Conflict},
     key::Key,
     leaf,
     root::Root,
@@ -27,15 +31,32 @@ pub struct MemoryTransaction {
     /// The commit that the transaction reads. `None` once the transaction is closed.
     base: Option<Arc<Root>>,
     write_sets: BTreeMap<Keyspace, WriteSet>,
+    locking: Locking,
+}
+
+/// What a transaction does if another thread has the commit lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Locking {
+    Wait,
+    /// Its commit conflicts.
+    Try,
 }
 
 impl MemoryTransaction {
     pub(super) fn begin(shared: &Arc<Shared>) -> Self {
-        let mut log = shared.lock();
+        Self::open(shared, shared.lock(), Locking::Wait)
+    }
+
+    /// Begins a transaction that never waits for the commit lock.
+    pub(super) fn try_begin(shared: &Arc<Shared>) -> Option<Self> {
+        Some(Self::open(shared, shared.try_lock()?, Locking::Try))
+    }
+
+    fn open(shared: &Arc<Shared>, mut log: MutexGuard<'_, CommitLog>, locking: Locking) -> Self {
         let base = shared.root();
         log.open(base.version);
         drop(log);
-        Self { shared: Arc::clone(shared), base: Some(base), write_sets: BTreeMap::new() }
+        Self { shared: Arc::clone(shared), base: Some(base), write_sets: BTreeMap::new(), locking }
     }
 
     fn base(&self, keyspace: Keyspace) -> Option<&Tree> {
@@ -72,7 +93,7 @@ fn refusal(keyspace: Keyspace, conflict: Conflict<'_>) -> Context {
 impl Drop for MemoryTransaction {
     fn drop(&mut self) {
         if let Some(base) = self.base.take() {
-            self.shared.lock().close(base.version);
+            self.shared.end(base.version);
         }
     }
 }
@@ -121,7 +142,13 @@ impl Transaction for MemoryTransaction {
                 writes.merged(base.tree(*keyspace));
             }
         }
-        let mut log = self.shared.lock();
+        let locked = match self.locking {
+            Locking::Wait => Some(self.shared.lock()),
+            Locking::Try => self.shared.try_lock(),
+        };
+        let Some(mut log) = locked else {
+            return Err(Error::Conflict(Box::new("another commit is in progress".into())));
+        };
         let latest = self.shared.root();
         let is_first = Arc::ptr_eq(&base, &latest);
         let conflict = |(keyspace, set): (&Keyspace, &WriteSet)| {

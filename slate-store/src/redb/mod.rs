@@ -28,6 +28,8 @@ mod latest;
 mod open;
 mod options;
 mod point_reader;
+#[cfg(target_os = "linux")]
+mod read_ahead;
 mod snapshot;
 mod space;
 mod store;

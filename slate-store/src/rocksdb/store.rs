@@ -79,10 +79,10 @@ impl Store for RocksStore {
     /// is still in its tables.
     fn size(&self, _: SizeDetail) -> Result<Size> {
         let opened = &self.writer.opened;
+        // Includes the write buffers.
         let cache = u64::try_from(opened.cache.get_usage()).unwrap_or(u64::MAX);
-        let buffers = opened.property(properties::SIZE_ALL_MEM_TABLES)?;
         let readers = opened.property(properties::ESTIMATE_TABLE_READERS_MEM)?;
-        let in_memory = cache.saturating_add(buffers).saturating_add(readers);
+        let in_memory = cache.saturating_add(readers);
         let on_disk = folder::size(&opened.path)?;
         let tables = opened.property(properties::TOTAL_SST_FILES_SIZE)?;
         let free = tables.saturating_sub(opened.property(properties::ESTIMATE_LIVE_DATA_SIZE)?);

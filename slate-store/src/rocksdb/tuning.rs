@@ -3,7 +3,8 @@
 use std::thread;
 
 use ::rocksdb::{
-    BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, Error as RocksError, LogLevel, Options as RocksOptions,
+    BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, Error as RocksError, LogLevel,
+    Options as RocksOptions, WriteBufferManager,
 };
 
 use super::options::Options;
@@ -43,7 +44,11 @@ impl Tuning {
         // the build.
         database.set_compression_type(DBCompressionType::Lz4);
 
-        database.set_write_buffer_size(options.write_buffer_bytes);
+        database.set_write_buffer_size(options.write_buffer());
+        // Counts the write buffers as part of the cache, so that the cache size bounds the memory.
+        let buffers =
+            WriteBufferManager::new_write_buffer_manager_with_cache(2 * options.write_buffer(), false, cache.clone());
+        database.set_write_buffer_manager(&buffers);
         // Most keys that are read are not in the write buffers, and a filter avoids searching for them. This size is about ten
         // bits per key for documents of 300 bytes with two entries each. A larger filter slows writes down, because it does
         // not fit in the processor's inner caches.

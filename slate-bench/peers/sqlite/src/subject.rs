@@ -186,6 +186,10 @@ impl Subject for Sqlite {
         if found == "ok" { Ok(()) } else { Err(found.into()) }
     }
 
+    fn compact(&mut self) -> Result<()> {
+        Ok(self.connection.execute_batch("VACUUM")?)
+    }
+
     fn size(&mut self) -> Result<Option<u64>> {
         match self.place {
             Place::Memory => Ok(None),

@@ -69,6 +69,8 @@ pub(crate) fn explain(case: &Case, hint: &Document) -> Option<Document> {
     } else {
         let mut find = doc! { "find": &case.collection, "hint": hint.clone() };
         add(&mut find, case, &[("filter", "filter")]);
+        // They decide whether an index serves the filter.
+        find.extend(case.options().into_iter().filter(|(name, _)| name == "collation" || name == "let"));
         find
     };
     Some(doc! { "explain": command, "verbosity": "queryPlanner" })

@@ -30,6 +30,7 @@ impl Stage {
         match self {
             Self::Match(filter) => filter.is_empty(),
             Self::Skip(skip) => *skip == 0,
+            Self::Lookup(lookup) => lookup.is_unused(after),
             Self::Project { projection, .. } => match after {
                 Needs::Whole => projection.is_identity(),
                 Needs::Fields(names) => {

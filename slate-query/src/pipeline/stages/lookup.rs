@@ -234,6 +234,13 @@ impl Lookup {
         path.parts().first() != self.target.parts().first()
     }
 
+    /// Whether a pipeline that needs `after` of this stage's documents has the same result without the stage.
+    pub(in crate::pipeline) fn is_unused(&self, after: &Needs) -> bool {
+        let (Needs::Fields(names), Some(first)) = (after, self.target.parts().first()) else { return false };
+        // A pipeline can fail.
+        self.pipeline.is_none() && !self.is_unwound && !names.contains(first.name())
+    }
+
     /// The fields that the stage and the stages after it read.
     pub(in crate::pipeline) fn needs(&self, mut after: Needs) -> Needs {
         if let [only] = self.target.parts() {

@@ -13,14 +13,16 @@ use crate::{
 
 /// An accumulator over the windows of a partition, one after the other.
 ///
-/// Where two results can be merged, each value is added a bounded number of times, however the windows overlap: the window is
-/// split, the part before the split has a result from each of its documents to the split, the part after it one result.
-/// Otherwise a window that differs from the last is accumulated anew.
+/// If the accumulator [merges](AccumulatorSpec::merges), the window is split at one of its documents. Before the split
+/// there is a result for each document: of the documents from it to the split. After the split there is one result. A
+/// window then merges two results, so each value is added a bounded number of times even if windows overlap. Other
+/// accumulators read each window that differs from the last from its start.
 #[derive(Debug, Default)]
 pub(super) struct Accumulate {
     window: Range<usize>,
     split: usize,
-    /// The results of the documents from `window.start` on to the split, the longest last.
+    /// For each document from `window.start` to the split, the result from it to the split. The result of the most
+    /// documents is last.
     before: Vec<Gathered>,
     after: Gathered,
     /// The result of the window, if it is the same for following documents.

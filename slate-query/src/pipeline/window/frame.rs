@@ -19,7 +19,8 @@ pub(super) enum Frame {
     All,
     /// From this many documents before or after the current one to this many.
     Documents(Limit<i64>, Limit<i64>),
-    /// Those whose sort value is between the current one's plus these numbers, or plus that many units of time.
+    /// The documents whose sort value is between the current one plus the first limit and the current one plus the
+    /// second. With a unit, the limits are multiples of it.
     Range(Limit<Number>, Limit<Number>, Option<DateUnit>),
 }
 
@@ -27,7 +28,7 @@ pub(super) enum Frame {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Limit<T> {
     Unbounded,
-    /// The current document; for values, those that are equal to its own.
+    /// The current document. In a range, also the documents with an equal sort value.
     Current,
     At(T),
 }

@@ -32,7 +32,7 @@ pub(super) enum Function {
         by: i64,
         default: Option<OwnedValue>,
     },
-    /// The values, with others in place of null.
+    /// The values, with nulls replaced.
     Fill {
         input: Expression,
         how: Filling,
@@ -46,7 +46,7 @@ pub(super) enum Function {
         unit: Option<DateUnit>,
         rate: Rate,
     },
-    /// Of pairs of numbers.
+    /// The covariance of pairs of numbers.
     Covariance {
         pair: Expression,
         divisor: Divisor,
@@ -73,11 +73,11 @@ pub(super) enum Divisor {
     Sample,
 }
 
-/// What a function reads of one document.
+/// The values that a function reads from one document.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Operand {
     pub(super) value: Option<OwnedValue>,
-    /// Of an accumulator only.
+    /// The other parameters of an accumulator; `None` for other functions.
     pub(super) input: Option<Box<Input>>,
 }
 
@@ -98,7 +98,7 @@ impl Operand {
 }
 
 impl Function {
-    /// What the function reads of a document.
+    /// Evaluates what the function needs of a document.
     pub(super) fn operand(&self, env: &Env<'_>) -> Result<Operand> {
         let value_of = |expression: &Expression| expression.visit(env, |value| value.map(Value::to_owned));
         let value = match self {
@@ -138,7 +138,7 @@ impl Function {
         }
     }
 
-    /// Whether it computes with the values of the sort field.
+    /// Whether it needs the values of the sort field, not only their order.
     pub(super) fn reads_places(&self) -> bool {
         matches!(self, Self::Rate { .. } | Self::Fill { how: Filling::Linear, .. })
     }
@@ -152,7 +152,7 @@ pub(super) enum Running {
     Accumulate(Accumulate),
     MovingAverage(MovingAverage),
     Fill(Fill),
-    /// The rank of the document before; unused by functions that remember nothing.
+    /// The rank of the previous document. Unused by functions without a state.
     Rank(i64),
 }
 

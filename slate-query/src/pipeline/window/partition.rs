@@ -185,7 +185,7 @@ impl Results {
         let mut needed = self.row;
         for ((output, (frames, running)), column) in windows.outputs().iter().zip(&mut self.running).zip(columns) {
             let range = match output.function {
-                // Reads what it needs without a window.
+                // These functions use no window.
                 Function::Rank(_) | Function::Shift { .. } | Function::Fill { .. } | Function::MovingAverage { .. } => {
                     0..0
                 }

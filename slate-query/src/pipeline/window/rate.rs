@@ -24,7 +24,7 @@ pub(super) enum Rate {
     Integral,
 }
 
-/// A unit that has the same length always.
+/// Parses a unit, which must have a fixed length.
 pub(super) fn unit(name: &str, unit: Value<'_>) -> Result<DateUnit> {
     let unit = DateUnit::named(unit.as_str().ok_or_else(|| refused(name, "takes a string as 'unit'"))?)?;
     unit.length().map(|_| unit).ok_or_else(|| refused(name, "takes a unit of at most a week"))

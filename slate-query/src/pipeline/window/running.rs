@@ -1,4 +1,4 @@
-//! Outputs that depend on no later document: computed document by document, without holding the partition.
+//! Outputs that depend on no later document. They are computed document by document, without holding the partition.
 
 use super::{
     function::{Function, Rank},
@@ -23,7 +23,7 @@ pub struct RunningResults {
     scratch: Vec<u8>,
 }
 
-/// What an output remembers of the documents before.
+/// The state of an output after the previous documents.
 #[derive(Debug)]
 enum State {
     Accumulate(Gathered),
@@ -100,7 +100,7 @@ impl State {
         Ok(match (self, function) {
             (Self::Accumulate(gathered), Function::Accumulate(spec)) => {
                 spec.add(gathered, env, 1)?;
-                // An accumulator that merges goes on after it was finished.
+                // An accumulator that merges can add values after `finish`.
                 spec.finish(gathered)
             }
             (Self::Rank(rank), Function::Rank(kind)) => {

@@ -12,7 +12,7 @@ use crate::{
     raw::{Doc, Kind, OwnedValue, Value},
 };
 
-/// What stands in place of null.
+/// How nulls are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Filling {
     /// The last value before.
@@ -36,7 +36,7 @@ pub(super) fn shifted(
     }
 }
 
-/// Values, with others in place of null.
+/// Replaces nulls.
 #[derive(Debug, Default)]
 pub(super) struct Fill {
     /// The last row with a value, for values between.
@@ -48,7 +48,7 @@ pub(super) struct Fill {
 }
 
 impl Fill {
-    /// The value of the document at `row`, or what stands in its place. Called for each row in order.
+    /// The value of the document at `row`, or its replacement. Called for each row in order.
     pub(super) fn value(
         &mut self,
         how: Filling,

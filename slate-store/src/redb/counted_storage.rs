@@ -1,5 +1,4 @@
 use std::{
-    fs::File,
     io,
     ops::Bound,
     sync::{
@@ -8,39 +7,18 @@ use std::{
     },
 };
 
-use ::redb::{BackendError, DatabaseError, StorageBackend, backends::FileBackend};
+use ::redb::{BackendError, StorageBackend};
 
-/// A storage that counts the bytes that redb reads because they are not in its cache, and reads ahead.
+/// A storage that counts the bytes that redb reads because they are not in its cache.
 #[derive(Debug)]
 pub(super) struct CountedStorage<B> {
     storage: B,
     bytes_read: Arc<AtomicU64>,
-    #[cfg(target_os = "linux")]
-    read_ahead: Option<super::read_ahead::ReadAhead>,
-}
-
-impl CountedStorage<FileBackend> {
-    /// Uses a file.
-    pub(super) fn of_file(file: File, bytes_read: &Arc<AtomicU64>) -> Result<Self, DatabaseError> {
-        // A file system that takes no advice does without.
-        #[cfg(target_os = "linux")]
-        let read_ahead = super::read_ahead::ReadAhead::of(&file).ok();
-        Ok(Self {
-            #[cfg(target_os = "linux")]
-            read_ahead,
-            ..Self::new(FileBackend::new(file)?, bytes_read)
-        })
-    }
 }
 
 impl<B: StorageBackend> CountedStorage<B> {
     pub(super) fn new(storage: B, bytes_read: &Arc<AtomicU64>) -> Self {
-        Self {
-            storage,
-            bytes_read: Arc::clone(bytes_read),
-            #[cfg(target_os = "linux")]
-            read_ahead: None,
-        }
+        Self { storage, bytes_read: Arc::clone(bytes_read) }
     }
 }
 
@@ -50,10 +28,6 @@ impl<B: StorageBackend> StorageBackend for CountedStorage<B> {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        #[cfg(target_os = "linux")]
-        if let Some(ahead) = &self.read_ahead {
-            ahead.before_read(offset);
-        }
         self.storage.read(offset, out)?;
         self.bytes_read.fetch_add(u64::try_from(out.len()).unwrap_or(u64::MAX), Ordering::Relaxed);
         Ok(())

@@ -28,8 +28,6 @@ mod latest;
 mod open;
 mod options;
 mod point_reader;
-#[cfg(target_os = "linux")]
-mod read_ahead;
 mod snapshot;
 mod space;
 mod store;

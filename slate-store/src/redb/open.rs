@@ -10,7 +10,7 @@ use std::{
 
 use ::redb::{
     Builder, ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadTransaction, ReadableDatabase,
-    StorageBackend, StorageError,
+    StorageBackend, StorageError, backends::FileBackend,
 };
 
 use super::{
@@ -97,7 +97,7 @@ fn handle(
 ) -> std::result::Result<Handle, DatabaseError> {
     let is_writable = options.access != Access::ReadOnly;
     let file = File::options().read(true).write(is_writable).open(path)?;
-    let storage = CountedStorage::of_file(file, bytes_read)?;
+    let storage = CountedStorage::new(FileBackend::new(file)?, bytes_read);
     let mut builder = builder(options);
     builder.set_concurrency_mode(match sharing {
         Sharing::Exclusive => ConcurrencyMode::ExclusiveWriter,

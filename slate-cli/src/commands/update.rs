@@ -34,7 +34,7 @@ pub(crate) struct Update {
     /// The first document in this order: '{ age: -1 }'
     #[arg(long, value_parser = documents::query, value_name = "SORT", conflicts_with = "many")]
     sort: Option<Document>,
-    /// Conditions on the array elements that paths such as tags.$[tag] change: '[{ tag: { $gt: 5 } }]'
+    /// Conditions on the array elements that an identifier in a path stands for: '[{ tag: { $gt: 5 } }]'
     #[arg(long, value_parser = documents::pipeline, value_name = "FILTERS", conflicts_with = "replace")]
     array_filters: Option<documents::Documents>,
     #[command(flatten)]

@@ -19,61 +19,28 @@ self_cell!(
     }
 );
 
-/// After this many steps forward a cursor considers [scanning](RocksCursor::scan).
-const STEPS_BEFORE_SCAN: u32 = 4096;
-
-/// The size in bytes of the pieces in which a scan reads files.
-const READAHEAD: usize = 1 << 20;
-
 /// A cursor of a [`RocksSnapshot`].
 pub struct RocksCursor {
     limits: Limits,
     cell: Cell,
-    /// The number of steps forward since the last seek.
-    steps: u32,
 }
 
 impl RocksCursor {
     pub(super) fn open(snapshot: RocksSnapshot, keyspace: Keyspace, bounds: Bounds<'_>) -> Self {
-        let limits = Limits::new(keyspace, bounds);
-        let options = limits.options();
+        let (limits, options) = Limits::new(keyspace, bounds);
         let cell = Cell::new(snapshot, |snapshot| (!bounds.is_empty()).then(|| snapshot.iterate(options)));
-        Self { limits, cell, steps: 0 }
-    }
-
-    /// If the rest of the bounds does not fit into the cache, reads on in large pieces and past the cache: its blocks would
-    /// evict each other before they are read again, and everything else with them.
-    #[cold]
-    fn scan(&mut self) -> Result<()> {
-        let limits = &mut self.limits;
-        self.cell.with_dependent_mut(|snapshot, walk| {
-            let Some(key) = walk.as_ref().and_then(Iterate::current).map(|(key, _)| key.to_vec()) else {
-                return Ok(());
-            };
-            if snapshot.fits_cache(&limits.rest(&key)) {
-                return Ok(());
-            }
-            let mut options = limits.options();
-            options.fill_cache(false);
-            options.set_readahead_size(READAHEAD);
-            walk.insert(snapshot.iterate(options)).seek(limits, Edge::AtOrAfter(&key)).map(drop)
-        })
+        Self { limits, cell }
     }
 }
 
 impl Cursor for RocksCursor {
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
-        self.steps = 0;
         let limits = &mut self.limits;
         self.cell.with_dependent_mut(|_, walk| walk.as_mut().map_or(Ok(false), |iterate| iterate.seek(limits, edge)))
     }
 
     #[inline]
     fn step_forward(&mut self) -> Result<bool> {
-        self.steps = self.steps.saturating_add(1);
-        if self.steps == STEPS_BEFORE_SCAN {
-            self.scan()?;
-        }
         self.cell.with_dependent_mut(|_, walk| walk.as_mut().map_or(Ok(false), Iterate::step_forward))
     }
 

@@ -15,8 +15,6 @@ pub(super) struct Opened {
     pub(super) db: Db,
     pub(super) access: Access,
     pub(super) cache: Cache,
-    /// The capacity of the cache.
-    pub(super) cache_bytes: u64,
     pub(super) path: PathBuf,
     /// The file of the layout version, locked: shared by readers, exclusively by a writer.
     pub(super) _lock: File,

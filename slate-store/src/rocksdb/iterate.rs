@@ -1,4 +1,4 @@
-use std::ops::{Bound, Range};
+use std::ops::Bound;
 
 use ::rocksdb::{DBRawIteratorWithThreadMode as RawIterator, ErrorKind, ReadOptions};
 
@@ -17,31 +17,20 @@ pub(super) struct Iterate<'r>(pub(super) RawIterator<'r, Db>);
 
 /// The bounds of a cursor, and a buffer for the whole keys of its seeks.
 pub(super) struct Limits {
-    keyspace: Keyspace,
     bounds: OwnedBounds,
     key: Prefixed,
 }
 
 impl Limits {
-    pub(super) fn new(keyspace: Keyspace, bounds: Bounds<'_>) -> Self {
-        Self { keyspace, bounds: OwnedBounds::of(bounds), key: Prefixed::new(keyspace) }
-    }
-
-    /// Returns the read options for the bounds: RocksDB skips files beyond them, stops at them and does not read ahead
-    /// beyond them. RocksDB reads ahead on its own when a file is read in order.
-    pub(super) fn options(&self) -> ReadOptions {
+    /// Returns the limits and the read options for them: RocksDB skips files beyond the bounds, stops at the bounds and
+    /// does not read ahead beyond them. RocksDB reads ahead on its own when a file is read in order.
+    pub(super) fn new(keyspace: Keyspace, bounds: Bounds<'_>) -> (Self, ReadOptions) {
         let mut options = ReadOptions::default();
-        options.set_iterate_lower_bound(key::start(self.keyspace, self.bounds.bounds()));
-        if let Some(end) = key::end(self.keyspace, self.bounds.bounds()) {
+        options.set_iterate_lower_bound(key::start(keyspace, bounds));
+        if let Some(end) = key::end(keyspace, bounds) {
             options.set_iterate_upper_bound(end);
         }
-        options
-    }
-
-    /// The whole keys from `key` to the end of the bounds.
-    pub(super) fn rest(&self, key: &[u8]) -> Range<Vec<u8>> {
-        let end = key::end(self.keyspace, self.bounds.bounds());
-        key::whole(self.keyspace, key)..end.unwrap_or_else(|| key::beyond(self.keyspace))
+        (Self { bounds: OwnedBounds::of(bounds), key: Prefixed::new(keyspace) }, options)
     }
 }
 

@@ -47,8 +47,7 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
         Access::CreateOrOpen | Access::OpenExisting => Db::open_cf_descriptors(&tuning.database, path, family),
     };
     let db = opened.map_err(|error| error::opening(error, path))?;
-    let cache_bytes = u64::try_from(options.cache_bytes).unwrap_or(u64::MAX);
-    Ok(Opened { db, access: options.access, cache: tuning.cache, cache_bytes, path: path.to_owned(), _lock: lock })
+    Ok(Opened { db, access: options.access, cache: tuning.cache, path: path.to_owned(), _lock: lock })
 }
 
 fn missing(path: &Path, detail: &'static str) -> Result<Opened> {

@@ -1,4 +1,4 @@
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use ::rocksdb::{DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
@@ -39,16 +39,6 @@ impl RocksSnapshot {
 
     pub(super) fn iterate(&self, options: ReadOptions) -> Iterate<'_> {
         Iterate(self.pin().raw_iterator_opt(options))
-    }
-
-    /// Returns whether the blocks of a range of whole keys would take at most half of the cache.
-    pub(super) fn fits_cache(&self, keys: &Range<Vec<u8>>) -> bool {
-        /// By how many times the blocks of documents are smaller in a file, where they are compressed.
-        const COMPRESSION: u64 = 3;
-        let opened = self.0.borrow_owner();
-        let range = ::rocksdb::Range::new(&keys.start, &keys.end);
-        let bytes: u64 = opened.db.get_approximate_sizes(&[range]).iter().sum();
-        bytes.saturating_mul(COMPRESSION) <= opened.cache_bytes / 2
     }
 
     fn pin(&self) -> &Pin<'_> {

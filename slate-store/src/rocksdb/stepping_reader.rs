@@ -39,8 +39,7 @@ impl<'r> SteppingReader<'r> {
     /// Creates a reader for `keys` if the first two are close together.
     pub(super) fn of(snapshot: &'r RocksSnapshot, keyspace: Keyspace, keys: &[&[u8]]) -> Result<Option<Self>> {
         let [first, second, ..] = keys else { return Ok(None) };
-        let mut limits = Limits::new(keyspace, Bounds::ALL);
-        let mut options = limits.options();
+        let (mut limits, mut options) = Limits::new(keyspace, Bounds::ALL);
         options.set_max_skippable_internal_keys(MAX_DELETED);
         let mut iterate = snapshot.iterate(options);
         let found = iterate.seek(&mut limits, Edge::AtOrAfter(first));

@@ -63,6 +63,8 @@ mod limits;
 mod prefetch;
 mod size;
 mod store;
+#[cfg(feature = "redb")]
+mod trace;
 mod transaction;
 mod version;
 mod view;

@@ -164,3 +164,51 @@ fn a_slow_query_is_a_warning_with_its_plan() {
     }
     assert!(slow.field("plan").unwrap().contains("SCAN numbers"), "{slow:?}");
 }
+
+/// A file that is longer than its data explains: redb doubles it when it is full.
+fn loaded_redb(path: &std::path::Path) -> Database {
+    let db = Database::open(&format!("redb:{}", path.display())).unwrap();
+    let documents = db.collection::<RawDocumentBuf>("documents");
+    for round in 0..8 {
+        let batch: Vec<_> = (0..500).map(|n| rawdoc! { "_id": round * 500 + n, "text": "x".repeat(9_000) }).collect();
+        documents.insert_many(&batch).run().unwrap();
+    }
+    db
+}
+
+fn compactions(records: &[Captured]) -> Vec<(Option<&str>, Option<&str>)> {
+    let storage = of(records, "slate::storage").into_iter().filter(|record| record.kind == Kind::Event);
+    storage.map(|event| (event.message(), event.field("occasion"))).collect()
+}
+
+#[test]
+fn compactions_of_a_file_are_events_also_without_a_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let db = loaded_redb(&path);
+    let (_, records) = capture(|| db.flush().unwrap());
+    assert_eq!(compactions(&records), [(Some("file compacted"), Some("flush"))], "{records:?}");
+    let event = records.iter().find(|record| record.message() == Some("file compacted")).unwrap();
+    assert_eq!(event.level, tracing::Level::INFO);
+    let number = |name: &str| event.field(name).unwrap().parse::<u64>().unwrap();
+    assert!(number("bytes_after") < number("bytes_before"), "{event:?}");
+    assert_eq!(number("bytes_after"), path.metadata().unwrap().len());
+    assert!(number("duration_us") > 0);
+    let flush = of(&records, "slate::storage").into_iter().find(|record| record.kind == Kind::Span).unwrap();
+    assert_eq!((flush.field("operation"), event.parent), (Some("flush"), Some(flush.id)));
+
+    let (_, records) = capture(|| db.compact().unwrap());
+    assert_eq!(compactions(&records), [(Some("file compacted"), Some("call"))]);
+
+    let snapshot = db.snapshot().unwrap();
+    let (_, records) = capture(|| db.compact().unwrap_err());
+    assert_eq!(compactions(&records), [(Some("file not compacted"), Some("call"))]);
+    let event = records.iter().find(|record| record.message() == Some("file not compacted")).unwrap();
+    assert_eq!(event.level, tracing::Level::DEBUG);
+    assert!(event.field("error").unwrap().contains("while a snapshot is open"), "{event:?}");
+    drop(snapshot);
+
+    assert!(db.collection::<RawDocumentBuf>("documents").drop().unwrap());
+    let (_, records) = capture(|| db.close().unwrap());
+    assert_eq!(compactions(&records), [(Some("file compacted"), Some("close"))], "{records:?}");
+}

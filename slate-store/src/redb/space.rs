@@ -27,13 +27,25 @@ struct State {
     pause_until: Option<Instant>,
 }
 
-/// The occasion on which a compaction is considered.
+/// The occasion of a compaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Occasion {
+    /// An explicit call, which compacts every file.
+    Call,
     /// Files of at most 256 MiB.
     Flush,
     /// Files of at most 1 GiB.
     Close,
+}
+
+impl Occasion {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Flush => "flush",
+            Self::Close => "close",
+        }
+    }
 }
 
 /// The least length of a file that is compacted.
@@ -67,6 +79,7 @@ impl Space {
         let Some(length) = self.length() else { return false };
         let state = self.state();
         let is_allowed = match occasion {
+            Occasion::Call => return true,
             Occasion::Flush => length <= 256 << 20 && state.pause_until.is_none_or(|end| Instant::now() >= end),
             Occasion::Close => length <= 1 << 30,
         };
@@ -84,7 +97,8 @@ impl Space {
         self.state().pause_until = Instant::now().checked_add(begin.elapsed().saturating_mul(PAUSE));
     }
 
-    fn length(&self) -> Option<u64> {
+    /// Returns the length of the file in bytes.
+    pub(super) fn length(&self) -> Option<u64> {
         Some(self.path.as_ref()?.metadata().ok()?.len())
     }
 

@@ -17,7 +17,7 @@ use super::{
     version,
     writer_queue::{GroupCommit, WritePermit, WriterQueue},
 };
-use crate::{Context, Durability, Error, Result, Version};
+use crate::{Context, Durability, Error, Result, Version, trace};
 
 /// Commits transactions: admits one writer at a time and decides when a commit is synced to the device.
 pub(super) struct Writer {
@@ -89,7 +89,15 @@ impl Writer {
     /// Moves pages to the front of the file and truncates it.
     pub(super) fn compact(&self, wait: Duration) -> Result<()> {
         self.check_writable()?;
-        self.compact_in(&WriterQueue::acquire(&self.queue, wait)?)
+        self.compact_on(Occasion::Call, &WriterQueue::acquire(&self.queue, wait)?)
+    }
+
+    /// Compacts the file and reports it.
+    fn compact_on(&self, occasion: Occasion, permit: &WritePermit) -> Result<()> {
+        let (begin, before) = (Instant::now(), self.space.length());
+        let compacted = self.compact_in(permit);
+        trace::compacted(occasion.name(), [before, self.space.length()], begin.elapsed(), &compacted);
+        compacted
     }
 
     fn compact_in(&self, permit: &WritePermit) -> Result<()> {
@@ -112,7 +120,7 @@ impl Writer {
     fn save_space(&self, occasion: Occasion, permit: &WritePermit) {
         if self.space.should_compact(occasion) {
             let begin = Instant::now();
-            let _ = self.compact_in(permit);
+            let _ = self.compact_on(occasion, permit);
             self.space.set_tried(begin);
         }
     }

@@ -5,6 +5,8 @@
 mod common;
 #[path = "aio/deadlines.rs"]
 mod deadlines;
+#[path = "aio/every_action.rs"]
+mod every_action;
 #[path = "aio/transactions.rs"]
 mod transactions;
 

@@ -117,7 +117,8 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         // The reader of a pipe has seen enough.
         let exit = if error.kind() == io::ErrorKind::BrokenPipe { Exit::Success } else { Exit::Failed };
-        Self { exit, ..Self::new(error.to_string()) }
+        let hint = (error.kind() == io::ErrorKind::StorageFull).then(|| "free some space".to_owned());
+        Self { exit, hint, ..Self::new(error.to_string()) }
     }
 }
 
@@ -135,7 +136,9 @@ impl From<slate_core::Error> for Failure {
             ErrorKind::ReadOnly => {
                 Some("`repair` opens the database for writing, which completes an interrupted commit")
             }
-            ErrorKind::OutcomeUnknown => Some("read the data to find out whether the write was stored"),
+            ErrorKind::OutcomeUnknown => {
+                Some("`repair` opens the database again; then read whether the write was stored")
+            }
             _ => None,
         };
         // What a device or the system says explains the failure; other messages say what matters.
